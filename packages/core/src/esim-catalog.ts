@@ -1,0 +1,171 @@
+import type { StandardSchemaV1 } from "@standard-schema/spec";
+import { z } from "zod";
+import { type Catalog, createCatalog, type Schemas } from "./catalog.ts";
+
+/** One of the known values, or one that the API adds later. */
+export type Open<Known extends string> = Known | (string & {});
+
+/** The fields of every eSIM event (spec 6.2). All references are opaque: store them, never parse them. */
+export interface EsimData {
+  readonly profileReference: string;
+  readonly esimReference: string;
+  readonly iccid?: string | undefined;
+}
+
+/** An eSIM was assigned after ordering and is ready to be downloaded. */
+export interface EsimAssignedData extends EsimData {
+  readonly iccid: string;
+}
+
+/** A profile was downloaded, installed, enabled, disabled or deleted on a device. */
+export interface EsimDeviceData extends EsimData {
+  /** The eUICC identifier, where it is available. */
+  readonly eid?: string | undefined;
+}
+
+/** Why a profile failed to download or install (spec 6.2). Experimental: more values may come. */
+export type FaultReason = Open<
+  | "download_order_expired"
+  | "user_rejected"
+  | "download_failed"
+  | "device_out_of_memory"
+  | "already_installed"
+  | "install_interrupted"
+  | "install_failed"
+  | "unknown"
+>;
+
+/**
+ * A profile failed to download or install. Only `download_order_expired` is final: order a replacement.
+ * After any other reason the device may try again, and an `esim.installed` supersedes the fault.
+ */
+export interface EsimFaultedData extends EsimDeviceData {
+  readonly reason: FaultReason;
+  /** The provider's own words: for people, not to be parsed. */
+  readonly detail?: string | undefined;
+}
+
+/** The eSIM registered on another network. The previous ones are absent on its first registration. */
+export interface EsimMccSwitchData extends EsimData {
+  /** ISO 3166-1 alpha-2. */
+  readonly previousCountry?: string | undefined;
+  readonly previousMcc?: string | undefined;
+  readonly previousMnc?: string | undefined;
+  /** ISO 3166-1 alpha-2; absent on networks of no country (MCC 90x). */
+  readonly newCountry?: string | undefined;
+  readonly newMcc: string;
+  readonly newMnc?: string | undefined;
+}
+
+export type LifecycleStatus = "active" | "suspended" | "terminated";
+
+/** The network began, ceased or ceased for good to serve the line. */
+export interface EsimLifecycleData<Status extends LifecycleStatus> extends EsimData {
+  readonly lifecycleStatus: Status;
+  readonly previousLifecycleStatus?: Open<LifecycleStatus> | undefined;
+}
+
+/** A balance credit or debit succeeded (spec 6.3). Experimental. */
+export interface EsimBalanceUpdatedData extends EsimData {
+  readonly updateType: Open<"credit" | "debit">;
+  readonly source: Open<"client" | "provider">;
+  readonly reason: string;
+  readonly detail?: string | undefined;
+  /** Minor units of `currency`. */
+  readonly amount: number;
+  /** Minor units of `currency`. */
+  readonly balanceAfter: number;
+  /** ISO 4217. */
+  readonly currency: string;
+  readonly clientTransactionId?: string | undefined;
+  readonly providerTransactionId?: string | undefined;
+  /** A date-time. */
+  readonly occurredAt?: string | undefined;
+}
+
+/** A package ended. The spec shows its `reason` and no other field; the others arrive as they were sent. */
+export interface PackageEndedData {
+  readonly reason: Open<"removed">;
+  readonly [field: string]: unknown;
+}
+
+/** Event type → data, for every event type whose payload the spec shows. */
+export interface EsimEvents {
+  readonly "esim.assigned": EsimAssignedData;
+  readonly "esim.downloaded": EsimDeviceData;
+  readonly "esim.installed": EsimDeviceData;
+  readonly "esim.enabled": EsimDeviceData;
+  readonly "esim.disabled": EsimDeviceData;
+  readonly "esim.deleted": EsimDeviceData;
+  readonly "esim.faulted": EsimFaultedData;
+  readonly "esim.mccswitch": EsimMccSwitchData;
+  readonly "esim.lifecycle.suspended": EsimLifecycleData<"suspended">;
+  readonly "esim.lifecycle.activated": EsimLifecycleData<"active">;
+  readonly "esim.lifecycle.terminated": EsimLifecycleData<"terminated">;
+  readonly "esim.balance.updated": EsimBalanceUpdatedData;
+  readonly "package.ended": PackageEndedData;
+}
+
+// null in an optional field means absent: an event is not invalid for it
+const optional = z
+  .string()
+  .nullish()
+  .transform((value) => value ?? undefined);
+
+const esim = { profileReference: z.string(), esimReference: z.string(), iccid: optional };
+const device = { ...esim, eid: optional };
+const lifecycle = <Status extends LifecycleStatus>(status: Status) =>
+  z.looseObject({ ...esim, lifecycleStatus: z.literal(status), previousLifecycleStatus: optional });
+
+const schemas: { readonly [Type in keyof EsimEvents]: StandardSchemaV1<unknown, EsimEvents[Type]> } = {
+  "esim.assigned": z.looseObject({ ...esim, iccid: z.string() }),
+  "esim.downloaded": z.looseObject(device),
+  "esim.installed": z.looseObject(device),
+  "esim.enabled": z.looseObject(device),
+  "esim.disabled": z.looseObject(device),
+  "esim.deleted": z.looseObject(device),
+  "esim.faulted": z.looseObject({ ...device, reason: z.string(), detail: optional }),
+  "esim.mccswitch": z.looseObject({
+    ...esim,
+    previousCountry: optional,
+    previousMcc: optional,
+    previousMnc: optional,
+    newCountry: optional,
+    newMcc: z.string(),
+    newMnc: optional,
+  }),
+  "esim.lifecycle.suspended": lifecycle("suspended"),
+  "esim.lifecycle.activated": lifecycle("active"),
+  "esim.lifecycle.terminated": lifecycle("terminated"),
+  "esim.balance.updated": z.looseObject({
+    ...esim,
+    updateType: z.string(),
+    source: z.string(),
+    reason: z.string(),
+    detail: optional,
+    amount: z.int(),
+    balanceAfter: z.int(),
+    currency: z.string(),
+    clientTransactionId: optional,
+    providerTransactionId: optional,
+    occurredAt: optional,
+  }),
+  "package.ended": z.looseObject({ reason: z.string() }),
+};
+
+/** The twelve eSIM events of the partner API (spec 6.2, 6.3) and `package.ended`. */
+export const esimCatalog: Catalog<EsimEvents> = createCatalog<EsimEvents>(schemas);
+
+/** The eSIM events together with those of `Added`, which win where both have a type. */
+export type Extended<Added extends Schemas> = Omit<EsimEvents, keyof Added> & {
+  readonly [Type in keyof Added & string]: StandardSchemaV1.InferOutput<Added[Type]>;
+};
+
+/**
+ * Extends the eSIM catalog by event types of your own, or replaces some, with any Standard Schema (zod,
+ * valibot, arktype): the package and port-in events exist, but the spec does not show their payloads.
+ * What a schema returns is what the handler gets; keep it JSON if events cross a queue.
+ */
+export function defineCatalog<const Added extends Schemas>(added: Added): Catalog<Extended<Added>> {
+  return createCatalog<Extended<Added>>({ ...schemas, ...added } as never);
+}

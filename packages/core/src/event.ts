@@ -1,0 +1,31 @@
+/**
+ * A verified, parsed delivery. Plain JSON, so it can cross a queue.
+ * @template Type the event type, such as `"esim.faulted"`
+ * @template Data the fields of this event type (spec 6.2, 6.3)
+ */
+export interface WebhookEvent<Type extends string = string, Data = unknown> {
+  /** The webhook-id: the same for every delivery of this event, unique within its source. Opaque. */
+  readonly id: string;
+  readonly type: Type;
+  /** When the event occurred, as sent: a date-time (RFC 3339). */
+  readonly timestamp: string;
+  readonly data: Data;
+}
+
+/** What makes an event the same event again: its id, within the source it came in by. */
+export interface EventKey {
+  readonly source: string;
+  readonly id: string;
+}
+
+/** The data of every event type: event type → data. */
+export type DataByType = Record<string, unknown>;
+
+/** The discriminated union of the events in `Data`; `type` is the discriminant. */
+export type EventOf<Data> = { [Type in keyof Data & string]: WebhookEvent<Type, Data[Type]> }[keyof Data &
+  string];
+
+/** The families an event type is in: `"esim.lifecycle.suspended"` is in `"esim.*"` and `"esim.lifecycle.*"`. */
+export type FamilyOf<Type extends string> = Type extends `${infer Head}.${infer Rest}`
+  ? `${Head}.*` | `${Head}.${FamilyOf<Rest>}`
+  : never;

@@ -1,0 +1,44 @@
+export type { Catalog, Issue, Parsed, Schemas } from "./catalog.ts";
+export { createCatalog } from "./catalog.ts";
+export type { Clock } from "./clock.ts";
+export type { Claim, DedupeStore } from "./dedupe-store.ts";
+export type { HeaderSource } from "./delivery.ts";
+export type { WebhookErrorCode } from "./errors.ts";
+export { WebhookError } from "./errors.ts";
+export type {
+  EsimAssignedData,
+  EsimBalanceUpdatedData,
+  EsimData,
+  EsimDeviceData,
+  EsimEvents,
+  EsimFaultedData,
+  EsimLifecycleData,
+  EsimMccSwitchData,
+  FaultReason,
+  LifecycleStatus,
+  Open,
+  PackageEndedData,
+} from "./esim-catalog.ts";
+export { defineCatalog, esimCatalog } from "./esim-catalog.ts";
+export type { EventKey, EventOf, FamilyOf, WebhookEvent } from "./event.ts";
+export type { WebhookHandler } from "./fetch.ts";
+export { webhookHandler } from "./fetch.ts";
+export type { Discard, Handler, HandlerContext, Handlers, RetryLater } from "./handler.ts";
+export { discard, retryLater } from "./handler.ts";
+export type { InboxEntry, InboxWriter, PutResult } from "./inbox.ts";
+export type { Keyring, Secret, SigningKey } from "./keyring.ts";
+export { createKeyring } from "./keyring.ts";
+export type { Logger } from "./logger.ts";
+export type { MemoryStoreOptions } from "./memory-store.ts";
+export { memoryStore } from "./memory-store.ts";
+export type { NodeHandler, NodeRequest } from "./node.ts";
+export { nodeDelivery, nodeHandler, writeReply } from "./node.ts";
+export type { EventOutcome, Outcome, OutcomeCode, StoredOutcome } from "./outcome.ts";
+export type { Processor, ProcessorOptions, Provenance } from "./processor.ts";
+export { createProcessor } from "./processor.ts";
+export type { Delivery, Receiver, ReceiverOptions } from "./receiver.ts";
+export { createReceiver } from "./receiver.ts";
+export type { Reply } from "./reply.ts";
+export type { Proof, Refusal, SignatureHeaders } from "./signature.ts";
+export { sign, verify } from "./signature.ts";
+export type { Target } from "./target.ts";

@@ -1,0 +1,79 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { type BodyFault, type BodyReader, bodyBuffer } from "./body.ts";
+import type { EsimEvents } from "./esim-catalog.ts";
+import { createReceiver, type Delivery, type ReceiverOptions } from "./receiver.ts";
+import type { Reply } from "./reply.ts";
+import type { Target } from "./target.ts";
+
+/** A request listener for `http.createServer`, which takes deliveries on every path it is called for. */
+export interface NodeHandler {
+  (request: IncomingMessage, response: ServerResponse): void;
+  /** From now on answers 503; resolves when everything accepted has ended. */
+  close(): Promise<void>;
+}
+
+/** What frameworks on Node.js may have put on a request. */
+export type NodeRequest = IncomingMessage & { rawBody?: unknown; body?: unknown };
+
+/**
+ * A receiver for plain Node.js: `http.createServer(nodeHandler(handlers))`.
+ * Throws as `createReceiver` does when the set-up is wrong.
+ */
+export function nodeHandler<Data = EsimEvents>(
+  target: NoInfer<Target<Data>>,
+  options: ReceiverOptions<Data> = {},
+): NodeHandler {
+  const receiver = createReceiver<Data>(target, options);
+  const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    writeReply(response, await receiver.receive(nodeDelivery(request)));
+  };
+  return Object.assign(
+    (request: IncomingMessage, response: ServerResponse) => void handle(request, response),
+    {
+      close: receiver.close,
+    },
+  );
+}
+
+/** A Node.js request as a delivery. Raw bytes that a body parser kept are taken; parsed ones never are. */
+export function nodeDelivery(request: NodeRequest): Delivery {
+  const kept = [request.rawBody, request.body].find((body) => body instanceof Uint8Array);
+  return { method: request.method ?? "", headers: request.headers, body: kept ?? nodeBody(request) };
+}
+
+export function writeReply(response: ServerResponse, { status, headers, body }: Reply): void {
+  response.writeHead(status, { ...headers, "content-length": Buffer.byteLength(body) });
+  response.end(response.req.method === "HEAD" ? undefined : body);
+}
+
+function nodeBody(request: NodeRequest): BodyReader {
+  return (limitBytes, signal) => {
+    if (request.readableDidRead || request.readableEnded || request.destroyed) {
+      return Promise.resolve({ code: "body_consumed", hint: consumedHint(request) });
+    }
+    return new Promise((resolve) => {
+      const buffer = bodyBuffer(limitBytes);
+      const settle = (read: Uint8Array | BodyFault) => {
+        request.off("data", onData).off("end", onEnd).off("close", onClose).off("error", onClose);
+        signal.removeEventListener("abort", onClose);
+        resolve(read);
+      };
+      const onData = (chunk: Uint8Array) => {
+        if (!buffer.add(chunk)) settle({ code: "too_large" });
+      };
+      const onEnd = () => settle(buffer.bytes());
+      const onClose = () => settle({ code: "body_incomplete" });
+      request.on("data", onData).on("end", onEnd).on("close", onClose).on("error", onClose);
+      signal.addEventListener("abort", onClose);
+    });
+  };
+}
+
+function consumedHint(request: NodeRequest): string {
+  const parser = request.body === undefined ? "something" : "a body parser, such as express.json(),";
+  return (
+    `The raw body was read by ${parser} before the webhook receiver, and the signature covers the raw bytes. ` +
+    "Mount the receiver before the parser, or let the parser keep the bytes: " +
+    "express.json({ verify: (req, _res, bytes) => { req.rawBody = bytes } })."
+  );
+}

@@ -1,0 +1,138 @@
+import type { Catalog, Parsed } from "./catalog.ts";
+import { type Clock, systemClock } from "./clock.ts";
+import type { DedupeStore } from "./dedupe-store.ts";
+import { createDispatcher } from "./dispatcher.ts";
+import { type EsimEvents, esimCatalog } from "./esim-catalog.ts";
+import type { EventKey, WebhookEvent } from "./event.ts";
+import type { Handlers } from "./handler.ts";
+import { keepLease } from "./lease.ts";
+import { type Logger, silentLogger } from "./logger.ts";
+import { memoryStore } from "./memory-store.ts";
+import { durationMs, loggerOption, type OptionsShape, parseOptions, withMethods } from "./options.ts";
+import type { EventOutcome } from "./outcome.ts";
+
+export interface ProcessorOptions<Data = EsimEvents> {
+  /** Where done ids are remembered. Default: a `memoryStore()`, which is for a single process. */
+  store?: DedupeStore;
+  /** Default: the eSIM events. Extend it with `defineCatalog`. */
+  catalog?: Catalog<Data>;
+  /** How long a crashed process blocks an id, in ms; renewed while a handler runs. Default 30,000. */
+  leaseMs?: number;
+  logger?: Logger;
+  clock?: Clock;
+}
+
+/** How an event came here. */
+export interface Provenance {
+  /** The name of the endpoint it came in by. Default `"default"`. */
+  source?: string;
+  /** Default: now. */
+  receivedAt?: Date;
+  /** Default 1. Give what your queue counts. */
+  attempt?: number;
+  /** Default false. */
+  replayed?: boolean;
+  /** Passed on to the handler: aborts when it should stop. Once aborted, no handler is started. */
+  signal?: AbortSignal;
+}
+
+/** Works events where they are: claim, dispatch, then complete or release. */
+export interface Processor<Data = EsimEvents> {
+  /** Works one event that a queue or your own code hands in. Never rejects for what the event is. */
+  process(event: WebhookEvent, provenance?: Provenance): Promise<EventOutcome>;
+  /** The same for an event that the catalog has read. */
+  accept(parsed: Parsed<Data>, provenance?: Provenance): Promise<EventOutcome>;
+}
+
+/** `ProcessorOptions`, read and with the defaults filled in. */
+export interface ProcessorSettings {
+  store?: DedupeStore | undefined;
+  catalog: Catalog<unknown>;
+  leaseMs: number;
+  logger: Logger;
+  clock: Clock;
+}
+
+export const processorShape: OptionsShape<ProcessorSettings> = {
+  store: withMethods<DedupeStore>("claim", "extend", "complete", "release").optional(),
+  catalog: withMethods<Catalog<unknown>>("parse", "check").default(esimCatalog as Catalog<unknown>),
+  leaseMs: durationMs(30).default(30_000),
+  logger: loggerOption.default(silentLogger),
+  clock: withMethods<Clock>("now").default(systemClock),
+};
+
+/**
+ * Deduplicates and works events wherever they are: behind a receiver, or behind any queue (SQS, Kafka, NATS).
+ * Throws `unknown_event_type` or `invalid_option` when the set-up is wrong.
+ */
+export function createProcessor<Data = EsimEvents>(
+  handlers: NoInfer<Handlers<Data>>,
+  options: ProcessorOptions<Data> = {},
+): Processor<Data> {
+  const settings = parseOptions("createProcessor", processorShape, options);
+  const { leaseMs, logger, clock, store = memoryStore({ clock, logger }) } = settings;
+  const catalog = settings.catalog as Catalog<Data>;
+  const dispatcher = createDispatcher<Data>(handlers, catalog);
+
+  async function accept(read: Parsed<Data>, provenance: Provenance = {}): Promise<EventOutcome> {
+    if (read.kind === "invalid") return { code: "invalid", issues: read.issues };
+    if (read.kind === "unknown") return { code: "unknown_type" };
+    if (!dispatcher.handles(read.event.type)) return { code: "unhandled_type" };
+    return claimAndWork(read.event, provenance);
+  }
+
+  async function claimAndWork(event: WebhookEvent, provenance: Provenance): Promise<EventOutcome> {
+    const key = { source: provenance.source ?? "default", id: event.id };
+    const claim = await store.claim(key, leaseMs).catch(storeUnavailable);
+    if ("code" in claim) return claim;
+    if (claim.status === "done") return { code: "duplicate" };
+    if (claim.status === "busy") return { code: "busy", retryAfterMs: claim.retryAfterMs };
+    const outcome = provenance.signal?.aborted
+      ? ({ code: "deadline_reached" } as const) // the sender was told to come again
+      : await work(event, provenance, key, claim.token);
+    return settle(outcome, key, claim.token);
+  }
+
+  async function work(
+    event: WebhookEvent,
+    provenance: Provenance,
+    key: EventKey,
+    token: string,
+  ): Promise<EventOutcome> {
+    const bindings = { id: event.id, type: event.type, source: key.source };
+    const lease = keepLease(store, key, token, leaseMs, provenance.signal);
+    try {
+      return await dispatcher.dispatch(event, {
+        signal: lease.signal,
+        attempt: provenance.attempt ?? 1,
+        source: key.source,
+        receivedAt: provenance.receivedAt ?? new Date(clock.now()),
+        replayed: provenance.replayed ?? false,
+        logger: logger.child?.(bindings) ?? logger,
+      });
+    } finally {
+      lease.stop();
+    }
+  }
+
+  async function settle(outcome: EventOutcome, key: EventKey, token: string): Promise<EventOutcome> {
+    if (outcome.code === "processed" || outcome.code === "discarded") {
+      const completed = await store.complete(key, token).catch(storeUnavailable);
+      if (typeof completed === "object") return completed;
+      return completed ? outcome : { code: "lease_lost" };
+    }
+    const kept = await store.release(key, token).catch(storeUnavailable);
+    if (typeof kept === "object")
+      logger.warn({ id: key.id }, "A claim was not released; it ends with its lease.");
+    return outcome;
+  }
+
+  return {
+    accept,
+    process: async (event, provenance) => accept(catalog.check(event), provenance),
+  };
+}
+
+function storeUnavailable(error: unknown): Extract<EventOutcome, { code: "store_unavailable" }> {
+  return { code: "store_unavailable", error };
+}

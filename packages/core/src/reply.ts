@@ -1,0 +1,80 @@
+import type { Outcome, OutcomeCode } from "./outcome.ts";
+
+/** The answer to the sender, ready for any framework to write. */
+export interface Reply {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly log: "info" | "warn" | "error";
+  /** What the sender may read. Fixed texts: the sender keeps them, so they hold nothing of ours. */
+  readonly title: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** The pause we ask for where the outcome itself does not say. The sender keeps its own schedule (spec 6.5). */
+const soon = { "retry-after": "5" };
+
+/**
+ * The status contract. The sender retries on 5xx, 408, time-outs and connection errors and on nothing else
+ * (spec 6.5), so any other status to an authentic delivery throws the event away.
+ */
+const answers: Readonly<Record<OutcomeCode, Answer>> = {
+  processed: { status: 200, log: "info", title: "Processed" },
+  duplicate: { status: 200, log: "info", title: "Duplicate" },
+  discarded: { status: 200, log: "info", title: "Discarded" },
+  unknown_type: { status: 200, log: "warn", title: "Unknown event type" },
+  unhandled_type: { status: 200, log: "info", title: "Unhandled event type" },
+  stored: { status: 202, log: "info", title: "Stored" },
+  already_stored: { status: 202, log: "info", title: "Already stored" },
+  conflict: { status: 202, log: "error", title: "Already stored with another body" },
+  busy: { status: 503, log: "info", title: "This event is being worked right now" },
+  retry_later: { status: 503, log: "info", title: "Not ready for this event yet" },
+  deadline_reached: { status: 503, log: "error", title: "No result in time", headers: soon },
+  lease_lost: { status: 503, log: "error", title: "This event went to another worker", headers: soon },
+  store_unavailable: { status: 503, log: "error", title: "Temporarily unavailable", headers: soon },
+  shutting_down: { status: 503, log: "info", title: "Shutting down", headers: soon },
+  rotating: { status: 503, log: "warn", title: "Signing keys are being rotated", headers: soon },
+  failed: { status: 500, log: "error", title: "The event could not be processed" },
+  invalid: { status: 500, log: "error", title: "The event is not of the expected form" },
+  body_consumed: { status: 500, log: "error", title: "The receiver is not set up correctly" },
+  internal_error: { status: 500, log: "error", title: "Internal error" },
+  missing_header: { status: 400, log: "warn", title: "A signature header is missing" },
+  malformed_header: { status: 400, log: "warn", title: "A signature header is malformed" },
+  timestamp_out_of_tolerance: { status: 401, log: "warn", title: "The timestamp is outside the tolerance" },
+  no_matching_key: { status: 401, log: "warn", title: "The signature matches no key" },
+  method_not_allowed: { status: 405, log: "info", title: "Only POST is allowed", headers: { allow: "POST" } },
+  body_incomplete: { status: 408, log: "warn", title: "The body ended too early" },
+  too_large: { status: 413, log: "warn", title: "The body is too large" },
+  unsupported_encoding: { status: 415, log: "warn", title: "Content-Encoding is not supported" },
+};
+
+/** Outcome → status, headers and body. Bodies are JSON: `{"outcome"}`, or a problem (RFC 9457) with the code. */
+export function replyTo(outcome: Outcome): Reply {
+  const { status, title, headers } = answers[outcome.code];
+  const [type, body] =
+    status < 300
+      ? ["application/json", { outcome: outcome.code }]
+      : [
+          "application/problem+json",
+          { type: `urn:esim-webhooks:${outcome.code}`, title, status, code: outcome.code },
+        ];
+  return {
+    status,
+    headers: { "content-type": type, ...headers, ...retryAfter(outcome) },
+    body: JSON.stringify(body),
+  };
+}
+
+/** How loud an outcome is logged. */
+export function logLevelOf(outcome: Outcome): Answer["log"] {
+  return answers[outcome.code].log;
+}
+
+function retryAfter(outcome: Outcome): Record<string, string> | undefined {
+  if (!("retryAfterMs" in outcome)) return undefined;
+  return { "retry-after": String(Math.max(1, Math.ceil(outcome.retryAfterMs / 1000))) };
+}

@@ -1,0 +1,55 @@
+import type { Parsed } from "./catalog.ts";
+import type { EsimEvents } from "./esim-catalog.ts";
+import type { Handlers } from "./handler.ts";
+import type { InboxWriter, PutResult } from "./inbox.ts";
+import type { EventOutcome, StoredOutcome } from "./outcome.ts";
+import type { Processor } from "./processor.ts";
+
+/** Where accepted events go: handlers, worked inline, or an inbox, stored and worked later. */
+export type Target<Data = EsimEvents> = Handlers<Data> | InboxWriter;
+
+/** An authentic delivery, parsed. */
+export interface Accepted<Data> {
+  readonly parsed: Parsed<Data>;
+  readonly id: string;
+  readonly body: Uint8Array;
+  readonly source: string;
+  readonly receivedAt: Date;
+  /** Aborts when the time for an answer is up. */
+  readonly signal: AbortSignal;
+}
+
+/** The one way out of a receiver. */
+export type Accept<Data> = (accepted: Accepted<Data>) => Promise<EventOutcome | StoredOutcome>;
+
+export function isInbox(target: unknown): target is InboxWriter {
+  return typeof target === "object" && target !== null && "put" in target && typeof target.put === "function";
+}
+
+export function acceptInline<Data>(processor: Processor<Data>): Accept<Data> {
+  return ({ parsed, source, receivedAt, signal }) => processor.accept(parsed, { source, receivedAt, signal });
+}
+
+const storedAs: Readonly<Record<PutResult, StoredOutcome>> = {
+  stored: { code: "stored" },
+  duplicate: { code: "already_stored" },
+  conflict: { code: "conflict" },
+};
+
+/** Unknown, unhandled and invalid events are stored too: what to make of them is the worker's to say. */
+export function acceptInto<Data>(inbox: InboxWriter): Accept<Data> {
+  return async ({ parsed, id, body, source, receivedAt }) => {
+    const type = (parsed.kind === "invalid" ? parsed.type : parsed.event.type) ?? null;
+    try {
+      const [result] = await inbox.put([{ source, id, type, body, receivedAt }]);
+      return result === undefined ? unanswered : storedAs[result];
+    } catch (error) {
+      return { code: "store_unavailable", error };
+    }
+  };
+}
+
+const unanswered: EventOutcome = {
+  code: "store_unavailable",
+  error: new TypeError("put() answered nothing for an entry; answer every entry in order."),
+};

@@ -1,0 +1,87 @@
+import {
+  createProcessor,
+  defineCatalog,
+  type EsimEvents,
+  type EventOf,
+  type Handlers,
+  nodeHandler,
+} from "@esim-webhooks/core";
+import { describe, expectTypeOf, test } from "vitest";
+import { z } from "zod";
+
+describe("handlers are typed from the catalog", () => {
+  test("an exact type has its own data", () => {
+    nodeHandler({
+      "esim.assigned": ({ type, data }) => {
+        expectTypeOf(type).toEqualTypeOf<"esim.assigned">();
+        expectTypeOf(data.iccid).toEqualTypeOf<string>();
+      },
+      "esim.installed": ({ data }) => {
+        expectTypeOf(data.iccid).toEqualTypeOf<string | undefined>();
+      },
+    });
+  });
+
+  test("the reason of esim.faulted is an open union: known values complete, others are accepted", () => {
+    nodeHandler({
+      "esim.faulted": async ({ data }) => {
+        expectTypeOf<"download_order_expired">().toExtend<typeof data.reason>();
+        expectTypeOf<string>().toExtend<typeof data.reason>();
+      },
+    });
+  });
+
+  test("a family has the union of its members", () => {
+    nodeHandler({
+      "esim.lifecycle.*": (event) => {
+        expectTypeOf(event.type).toEqualTypeOf<
+          "esim.lifecycle.suspended" | "esim.lifecycle.activated" | "esim.lifecycle.terminated"
+        >();
+        if (event.type === "esim.lifecycle.suspended") {
+          expectTypeOf(event.data.lifecycleStatus).toEqualTypeOf<"suspended">();
+        }
+      },
+      "package.*": (event) => expectTypeOf(event.type).toEqualTypeOf<"package.ended">(),
+    });
+  });
+
+  test("the star has the union of all, and narrows on the type", () => {
+    nodeHandler({
+      "*": (event, context) => {
+        expectTypeOf(event).toEqualTypeOf<EventOf<EsimEvents>>();
+        expectTypeOf(context.signal).toEqualTypeOf<AbortSignal>();
+        if (event.type === "esim.mccswitch") expectTypeOf(event.data.newMcc).toEqualTypeOf<string>();
+      },
+    });
+  });
+
+  test("a misspelt event type does not compile", () => {
+    // @ts-expect-error there is no such event type
+    nodeHandler({ "esim.fautled": () => {} });
+    // @ts-expect-error there is no such family
+    const handlers: Handlers<EsimEvents> = { "esim.livecycle.*": () => {} };
+    // @ts-expect-error data has no such field
+    nodeHandler({ "esim.faulted": ({ data }) => data.esimRefrence });
+    void handlers;
+  });
+
+  test("a defined catalog adds its types, keeps the eSIM ones, and may replace one", () => {
+    const catalog = defineCatalog({
+      "package.created": z.object({ packageReference: z.string(), price: z.number() }),
+      "package.ended": z.object({ packageReference: z.string(), reason: z.string() }),
+    });
+    createProcessor(
+      {
+        "package.created": ({ data }) =>
+          expectTypeOf(data).toEqualTypeOf<{ packageReference: string; price: number }>(),
+        "package.ended": ({ data }) =>
+          expectTypeOf(data).toEqualTypeOf<{ packageReference: string; reason: string }>(),
+        "package.*": (event) => expectTypeOf(event.type).toEqualTypeOf<"package.created" | "package.ended">(),
+        "esim.faulted": ({ data }) => expectTypeOf(data.esimReference).toEqualTypeOf<string>(),
+      },
+      { catalog },
+    );
+    // @ts-expect-error not in this catalog either
+    createProcessor({ "package.renewed": () => {} }, { catalog });
+  });
+});

@@ -1,0 +1,59 @@
+import type { ServerResponse } from "node:http";
+import {
+  createReceiver,
+  type EsimEvents,
+  type NodeRequest,
+  nodeDelivery,
+  type ReceiverOptions,
+  type Target,
+  WebhookError,
+  writeReply,
+} from "@esim-webhooks/core";
+
+export interface WebhookRouterOptions<Data = EsimEvents> extends ReceiverOptions<Data> {
+  /** Where the endpoint is, below where the router is mounted. Default `"/webhooks"`. */
+  path?: string;
+}
+
+/** The part of Express' request that is used, the same in versions 4 and 5. */
+export type ExpressRequest = NodeRequest & { readonly path: string };
+
+/** Express middleware that takes deliveries on its path and touches no other. */
+export interface WebhookRouter {
+  (request: ExpressRequest, response: ServerResponse, next: (error?: unknown) => void): void;
+  /** From now on answers 503; resolves when everything accepted has ended. */
+  close(): Promise<void>;
+}
+
+/**
+ * Mounts a receiver: `app.use(webhookRouter({ "esim.faulted": fn }))`, before any body parser.
+ * Throws `missing_secret`, `invalid_secret`, `unknown_event_type` or `invalid_option` when the set-up is wrong.
+ */
+export function webhookRouter<Data = EsimEvents>(
+  target: NoInfer<Target<Data>>,
+  options: WebhookRouterOptions<Data> = {},
+): WebhookRouter {
+  const { path = "/webhooks", ...rest } = options;
+  if (typeof path !== "string" || !path.startsWith("/")) {
+    throw new WebhookError(
+      "invalid_option",
+      "The path is not one.",
+      'Start it with "/", such as "/webhooks".',
+    );
+  }
+  const receiver = createReceiver<Data>(target, rest);
+  const endpoint = normalise(path);
+  const route: (...args: Parameters<WebhookRouter>) => void = (request, response, next) => {
+    if (normalise(request.path) !== endpoint) return next();
+    receiver
+      .receive(nodeDelivery(request))
+      .then((reply) => writeReply(response, reply))
+      .catch(next);
+  };
+  return Object.assign(route, { close: receiver.close });
+}
+
+/** Case and a trailing slash do not count, as in Express' own routes. */
+function normalise(path: string): string {
+  return path.toLowerCase().replace(/(?<=.)\/$/, "");
+}
