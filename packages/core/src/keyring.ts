@@ -10,7 +10,7 @@ export type Secret = string | readonly string[];
 export interface SigningKey {
   /** `key:` and the first 8 hex digits of SHA-256 over the key bytes. Safe to log. */
   readonly fingerprint: string;
-  /** The base64 HMAC-SHA256 of `prefix` (latin1) followed by `body`. */
+  /** The base64 HMAC-SHA256 of `prefix` followed by `body`. */
   mac(prefix: string, body: Uint8Array): string;
 }
 
@@ -48,7 +48,7 @@ export function createSigningKey(secret: string): SigningKey {
   return Object.freeze({
     fingerprint,
     mac: (prefix: string, body: Uint8Array) =>
-      createHmac("sha256", key).update(prefix, "latin1").update(body).digest("base64"),
+      createHmac("sha256", key).update(prefix).update(body).digest("base64"),
     toString: print,
     toJSON: print,
     [inspect.custom]: print,

@@ -4,11 +4,9 @@ import { WebhookError } from "./errors.ts";
 import { createKeyring, createSigningKey, type Keyring, type Secret, type SigningKey } from "./keyring.ts";
 
 /** The three headers of a signed delivery (Standard Webhooks v1). */
-export interface SignatureHeaders {
-  readonly "webhook-id": string;
-  readonly "webhook-timestamp": string;
-  readonly "webhook-signature": string;
-}
+export type SignatureHeaders = Readonly<
+  Record<"webhook-id" | "webhook-timestamp" | "webhook-signature", string>
+>;
 
 /** What the headers of a delivery claim, well-formed and within the tolerance but not yet proven. */
 export interface Claimed {

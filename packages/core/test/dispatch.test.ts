@@ -1,0 +1,252 @@
+import {
+  createProcessor,
+  type DedupeStore,
+  defineCatalog,
+  discard,
+  memoryStore,
+  retryLater,
+  WebhookError,
+} from "@esim-webhooks/core";
+import { sampleData } from "@esim-webhooks/core/testing";
+import { describe, expect, it } from "vitest";
+import { z } from "zod";
+
+const timestamp = "2026-11-20T12:00:00Z";
+const faulted = { id: "msg_1", type: "esim.faulted", timestamp, data: sampleData("esim.faulted") };
+
+/** No lease ends by this clock, however slow the machine. */
+const stopped = { now: () => 0 };
+
+function errorOf(create: () => unknown): WebhookError {
+  try {
+    create();
+  } catch (error) {
+    if (WebhookError.is(error)) return error;
+  }
+  throw new Error("no WebhookError was thrown");
+}
+
+describe("handlers at start-up", () => {
+  it.each([
+    ["esim.fautled", "esim.faulted"],
+    ["esim.lifecycle.suspend", "esim.lifecycle.suspended"],
+    ["esim.livecycle.*", "esim.lifecycle.*"],
+    ["esim_installed", "esim.installed"],
+  ])("a misspelt %s fails and suggests %s", (name, suggestion) => {
+    const error = errorOf(() => createProcessor({ [name]: () => {} } as never));
+    expect(error.code).toBe("unknown_event_type");
+    expect(error.message).toContain(
+      `"${name}", which the catalog does not have. Did you mean "${suggestion}"?`,
+    );
+  });
+
+  it("a name near nothing fails and lists what there is", () => {
+    const { message } = errorOf(() => createProcessor({ zzzzzzzzzzzzzzzzzzzzzzzzzzzz: () => {} } as never));
+    expect(message).toContain("There are: esim.assigned,");
+  });
+
+  it.each([
+    [
+      "no handlers",
+      {},
+      /There are no handlers, so every event would be acknowledged and dropped\. Pass a map/,
+    ],
+    ["no map", undefined, /There are no handlers/],
+    [
+      "a handler that is no function",
+      { "esim.faulted": "reorder" },
+      /"esim.faulted" is not a function\. Pass \(event/,
+    ],
+  ])("%s fail", (_, handlers, message) => {
+    const error = errorOf(() => createProcessor(handlers as never));
+    expect(error.code).toBe("invalid_option");
+    expect(error.message).toMatch(message);
+  });
+
+  it("an option that there is not fails and suggests the nearest", () => {
+    const { message } = errorOf(() => createProcessor({ "*": () => {} }, { leaseMS: 5 } as never));
+    expect(message).toContain('createProcessor: there is no option "leaseMS". Did you mean "leaseMs"?');
+  });
+});
+
+describe("dispatch", () => {
+  it("runs the most specific handler: exact type, longest family, shorter family, star", async () => {
+    const ran: string[] = [];
+    const handler = (name: string) => () => void ran.push(name);
+    const all = {
+      "*": handler("*"),
+      "esim.*": handler("esim.*"),
+      "esim.lifecycle.*": handler("esim.lifecycle.*"),
+    };
+    const processor = createProcessor({ ...all, "esim.lifecycle.terminated": handler("exact") });
+    for (const type of [
+      "package.ended",
+      "esim.installed",
+      "esim.lifecycle.activated",
+      "esim.lifecycle.terminated",
+    ] as const) {
+      await processor.process({ id: type, type, timestamp, data: sampleData(type) });
+    }
+    expect(ran).toEqual(["*", "esim.*", "esim.lifecycle.*", "exact"]);
+  });
+
+  it("gives the handler its context", async () => {
+    const contexts: unknown[] = [];
+    const processor = createProcessor({ "*": (_, context) => void contexts.push(context) });
+    await processor.process(faulted);
+    const receivedAt = new Date(5);
+    await processor.process(
+      { ...faulted, id: "msg_2" },
+      { source: "eu", attempt: 3, replayed: true, receivedAt },
+    );
+    expect(contexts).toMatchObject([
+      {
+        source: "default",
+        attempt: 1,
+        replayed: false,
+        receivedAt: expect.any(Date),
+        signal: { aborted: false },
+      },
+      { source: "eu", attempt: 3, replayed: true, receivedAt },
+    ]);
+  });
+
+  it("tells unhandled, unknown and invalid events apart", async () => {
+    const processor = createProcessor({ "esim.assigned": () => {} });
+    expect(await processor.process(faulted)).toEqual({ code: "unhandled_type" });
+    expect(await processor.process({ ...faulted, type: "esim.new" })).toEqual({ code: "unknown_type" });
+    expect(await processor.process({ ...faulted, data: {} })).toMatchObject({ code: "invalid" });
+    expect(await processor.process({} as never)).toMatchObject({ code: "invalid" });
+  });
+
+  it("takes anything a handler returns for done, but the two verdicts", async () => {
+    const returned = [undefined, null, false, { code: "failed" }, [], retryLater(7), discard("seen")];
+    const processor = createProcessor({ "*": async (event) => returned[Number(event.id)] });
+    const outcomes = [];
+    for (const index of returned.keys())
+      outcomes.push(await processor.process({ ...faulted, id: String(index) }));
+    expect(outcomes).toEqual([
+      ...Array(5).fill({ code: "processed" }),
+      { code: "retry_later", retryAfterMs: 7 },
+      { code: "discarded", reason: "seen" },
+    ]);
+  });
+
+  it("says what retryLater wants when it is given something else", () => {
+    for (const wrong of [-1, Number.NaN, Number.POSITIVE_INFINITY])
+      expect(() => retryLater(wrong)).toThrow(/milliseconds, 0 or more/);
+  });
+
+  it("runs handlers of a defined catalog, with what the schema returns", async () => {
+    const catalog = defineCatalog({ "package.created": z.object({ at: z.coerce.date() }) });
+    const seen: Date[] = [];
+    const processor = createProcessor(
+      { "package.created": ({ data }) => void seen.push(data.at) },
+      { catalog },
+    );
+    await processor.process({ id: "1", type: "package.created", timestamp, data: { at: timestamp } });
+    expect(seen).toEqual([new Date(timestamp)]);
+  });
+});
+
+describe("dedupe around the handler", () => {
+  it("runs a failing event again, a done one never", async () => {
+    let runs = 0;
+    const processor = createProcessor({
+      "*": () => {
+        runs += 1;
+        if (runs < 3) throw new Error("not yet");
+      },
+    });
+    const outcomes = [];
+    for (let i = 0; i < 5; i++) outcomes.push((await processor.process(faulted)).code);
+    expect(outcomes).toEqual(["failed", "failed", "processed", "duplicate", "duplicate"]);
+    expect(runs).toBe(3);
+  });
+
+  it("runs once for many concurrent calls, and runs the same id of another source too", async () => {
+    let runs = 0;
+    const processor = createProcessor({
+      "*": async () => {
+        runs += 1;
+        await Promise.resolve();
+      },
+    });
+    const codes = await Promise.all(
+      Array.from({ length: 100 }, async () => (await processor.process(faulted)).code),
+    );
+    expect(runs).toBe(1);
+    expect(new Set(codes)).toEqual(new Set(["processed", "busy"]));
+    expect((await processor.process(faulted, { source: "other" })).code).toBe("processed");
+  });
+
+  it("renews the lease while the handler runs, so that a long one keeps its claim", async () => {
+    const extended = Promise.withResolvers<void>();
+    let extensions = 0;
+    const store = memoryStore({ clock: stopped });
+    const watched: DedupeStore = {
+      ...store,
+      extend: async (...args) => {
+        extensions += 1;
+        if (extensions === 3) extended.resolve();
+        return store.extend(...args);
+      },
+    };
+    const processor = createProcessor({ "*": () => extended.promise }, { store: watched, leaseMs: 60 });
+    expect((await processor.process(faulted)).code).toBe("processed");
+  });
+
+  it("aborts the handler's signal when the lease is lost, and does not report the event as done", async () => {
+    const store: DedupeStore = { ...memoryStore(), extend: async () => false, complete: async () => false };
+    const processor = createProcessor(
+      {
+        "*": (_, { signal }) =>
+          new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve())),
+      },
+      { store, leaseMs: 30 },
+    );
+    expect(await processor.process(faulted)).toEqual({ code: "lease_lost" });
+  });
+
+  it("keeps the claim when a renewal cannot reach the store", async () => {
+    const tried = Promise.withResolvers<void>();
+    const down = async () => {
+      tried.resolve();
+      throw new Error("connection lost");
+    };
+    const processor = createProcessor(
+      { "*": () => tried.promise },
+      { store: { ...memoryStore({ clock: stopped }), extend: down }, leaseMs: 30 },
+    );
+    expect((await processor.process(faulted)).code).toBe("processed");
+  });
+
+  it("says that the store is unavailable when the mark cannot be written, and failed when the handler did", async () => {
+    const down = () => Promise.reject(new Error("connection lost"));
+    const store: DedupeStore = { ...memoryStore(), complete: down, release: down };
+    let fails = false;
+    const processor = createProcessor(
+      {
+        "*": () => {
+          if (fails) throw new Error("handler");
+        },
+      },
+      { store },
+    );
+    expect((await processor.process(faulted)).code).toBe("store_unavailable");
+    fails = true;
+    expect((await processor.process({ ...faulted, id: "msg_2" })).code).toBe("failed");
+  });
+
+  it("starts no handler once the signal has aborted, and leaves the id free", async () => {
+    let runs = 0;
+    const processor = createProcessor({
+      "*": () => {
+        runs += 1;
+      },
+    });
+    const outcome = await processor.process(faulted, { signal: AbortSignal.abort() });
+    expect([outcome.code, runs]).toEqual(["deadline_reached", 0]);
+    expect((await processor.process(faulted)).code).toBe("processed");
+  });
+});

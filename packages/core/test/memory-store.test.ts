@@ -1,0 +1,168 @@
+import { type DedupeStore, memoryStore, WebhookError } from "@esim-webhooks/core";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+
+function storeAt(start = 0, options: { maxEntries?: number; retentionMs?: number } = {}) {
+  const time = { now: start };
+  const store = memoryStore({ clock: { now: () => time.now }, ...options });
+  return { store, time };
+}
+
+const key = { source: "default", id: "msg_1" };
+const dayMs = 86_400_000;
+
+async function claimed(store: DedupeStore, leaseMs = 1000, id = key): Promise<string> {
+  const claim = await store.claim(id, leaseMs);
+  if (claim.status !== "claimed") throw new Error(`expected a claim, got ${claim.status}`);
+  return claim.token;
+}
+
+describe("memoryStore", () => {
+  it("gives one of many concurrent claims of an id, and says for how long the others must wait", async () => {
+    const { store } = storeAt();
+    const claims = await Promise.all(Array.from({ length: 200 }, () => store.claim(key, 1000)));
+    expect(claims.filter((claim) => claim.status === "claimed")).toHaveLength(1);
+    expect(claims.filter((claim) => claim.status === "busy" && claim.retryAfterMs === 1000)).toHaveLength(
+      199,
+    );
+  });
+
+  it("keeps the same id of two sources apart, and ids that look alike when joined", async () => {
+    const { store } = storeAt();
+    await claimed(store, 1000, { source: "a", id: "b:c" });
+    await claimed(store, 1000, { source: "a:b", id: "c" });
+    await claimed(store, 1000, { source: 'a","b', id: "c" });
+  });
+
+  it("remembers a done id for the retention, however short its lease was, and then forgets it", async () => {
+    const { store, time } = storeAt(0, { retentionMs: 30 * dayMs });
+    expect(await store.complete(key, await claimed(store, 10))).toBe(true);
+    time.now = 30 * dayMs - 1;
+    expect(await store.claim(key, 1000)).toEqual({ status: "done" });
+    time.now = 30 * dayMs;
+    await claimed(store);
+  });
+
+  it("lets an expired lease be claimed again, with another token that fences the late owner off", async () => {
+    const { store, time } = storeAt();
+    const late = await claimed(store);
+    time.now = 1000;
+    const owner = await claimed(store);
+    expect(owner).not.toBe(late);
+    expect(await store.complete(key, late)).toBe(false);
+    expect(await store.extend(key, late, 9999)).toBe(false);
+    expect(await store.release(key, late)).toBe(false);
+    expect(await store.claim(key, 1000)).toEqual({ status: "busy", retryAfterMs: 1000 });
+    expect(await store.complete(key, owner)).toBe(true);
+  });
+
+  it("changes nothing for an owner whose lease has ended, even when nobody else claimed", async () => {
+    const { store, time } = storeAt();
+    const late = await claimed(store);
+    time.now = 1000;
+    expect(await store.complete(key, late)).toBe(false);
+    await claimed(store);
+  });
+
+  it("moves the end of a lease with extend", async () => {
+    const { store, time } = storeAt();
+    const token = await claimed(store);
+    time.now = 900;
+    expect(await store.extend(key, token, 1000)).toBe(true);
+    time.now = 1899;
+    expect(await store.claim(key, 1000)).toEqual({ status: "busy", retryAfterMs: 1 });
+  });
+
+  it("lets a released id be claimed at once", async () => {
+    const { store } = storeAt();
+    expect(await store.release(key, await claimed(store))).toBe(true);
+    await claimed(store);
+  });
+
+  it("never lets a rejected duplicate disturb the live claim", async () => {
+    const { store } = storeAt();
+    const token = await claimed(store);
+    expect((await store.claim(key, 1)).status).toBe("busy");
+    expect(await store.release(key, "not the token")).toBe(false);
+    expect(await store.complete(key, token)).toBe(true);
+  });
+
+  it("holds no more than maxEntries, forgets the oldest done ids first, and never a live claim", async () => {
+    const { store } = storeAt(0, { maxEntries: 3 });
+    const live = await claimed(store, 1000, { source: "s", id: "live" });
+    for (const id of ["1", "2", "3", "4"])
+      await store.complete({ source: "s", id }, await claimed(store, 1000, { source: "s", id }));
+    expect((await store.claim({ source: "s", id: "4" }, 1)).status).toBe("done");
+    expect((await store.claim({ source: "s", id: "3" }, 1)).status).toBe("done");
+    expect((await store.claim({ source: "s", id: "1" }, 1000)).status).toBe("claimed");
+    expect(await store.complete({ source: "s", id: "live" }, live)).toBe(true);
+  });
+
+  it("rejects with store_full when everything it may hold is claimed, until a lease ends", async () => {
+    const { store, time } = storeAt(0, { maxEntries: 2 });
+    await claimed(store, 1000, { source: "s", id: "1" });
+    await claimed(store, 1000, { source: "s", id: "2" });
+    const error = await store.claim(key, 1000).catch((reason: unknown) => reason);
+    expect(WebhookError.is(error) && error.code).toBe("store_full");
+    time.now = 1000;
+    await claimed(store);
+  });
+
+  it("never gives an id to two owners at once nor a done id to anybody, whatever happens in whatever order", async () => {
+    const step = fc.record({
+      what: fc.constantFrom("claim", "extend", "complete", "release", "wait"),
+      id: fc.constantFrom("a", "b"),
+      owner: fc.nat(3),
+      ms: fc.integer({ min: 1, max: 150 }),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
+        const { store, time } = storeAt();
+        const tokens = new Map<string, string>();
+        const model = new Map<string, { token: string; endsAt: number } | "done">();
+        for (const { what, id, owner, ms } of steps) {
+          const slot = `${id}${owner}`;
+          const state = model.get(id);
+          const live = typeof state === "object" && state.endsAt > time.now ? state : undefined;
+          if (what === "wait") {
+            time.now += ms;
+          } else if (what === "claim") {
+            const claim = await store.claim({ source: "s", id }, 100);
+            expect(claim.status).toBe(state === "done" ? "done" : live ? "busy" : "claimed");
+            if (claim.status === "claimed") {
+              tokens.set(slot, claim.token);
+              model.set(id, { token: claim.token, endsAt: time.now + 100 });
+            }
+          } else {
+            const token = tokens.get(slot) ?? "none";
+            const changed = await store[what]({ source: "s", id }, token, 100);
+            expect(changed).toBe(live?.token === token);
+            if (changed && what === "complete") model.set(id, "done");
+            if (changed && what === "release") model.delete(id);
+            if (changed && what === "extend") model.set(id, { token, endsAt: time.now + 100 });
+          }
+        }
+      }),
+    );
+  });
+
+  it("warns of a retention shorter than replays reach back", async () => {
+    const warning = new Promise<Error>((resolve) => {
+      process.on(
+        "warning",
+        (given: Error & { code?: string }) => given.code === "short_retention" && resolve(given),
+      );
+    });
+    memoryStore({ retentionMs: 7 * dayMs });
+    expect((await warning).name).toBe("EsimWebhooksWarning");
+    expect((await warning).message).toMatch(/less than 8 days.*Raise retentionMs/);
+  });
+
+  it("says what is wrong with an option", () => {
+    expect(() => memoryStore({ maxEntires: 5 } as never)).toThrow(
+      'no option "maxEntires". Did you mean "maxEntries"?',
+    );
+    expect(() => memoryStore({ retentionMs: -1 })).toThrow(/"retentionMs"/);
+    expect(() => memoryStore({ clock: {} } as never)).toThrow('"clock": expected an object with now()');
+  });
+});

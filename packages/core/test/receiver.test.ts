@@ -1,0 +1,166 @@
+import {
+  createReceiver,
+  type Delivery,
+  type Logger,
+  memoryStore,
+  type ReceiverOptions,
+  type Target,
+  WebhookError,
+} from "@esim-webhooks/core";
+import { type Fault, newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { describe, expect, it } from "vitest";
+
+const secret = newSecret();
+
+interface Line {
+  level: string;
+  fields: Record<string, unknown>;
+}
+
+function logged(): { logger: Logger; lines: Line[] } {
+  const lines: Line[] = [];
+  const log = (level: string) => (fields: Record<string, unknown>) => void lines.push({ level, fields });
+  return {
+    logger: { debug: log("debug"), info: log("info"), warn: log("warn"), error: log("error") },
+    lines,
+  };
+}
+
+function delivery(fault?: Fault, id = "msg_1"): Delivery {
+  const { method, headers, body } = signedRequest(
+    { id, type: "esim.faulted", data: sampleData("esim.faulted") },
+    { secret, ...(fault && { fault }) },
+  );
+  return { method, headers, body: Buffer.from(body) };
+}
+
+async function receive(target: Target, given: Delivery, options: ReceiverOptions = {}) {
+  const { logger, lines } = logged();
+  const reply = await createReceiver(target, { secret, logger, ...options }).receive(given);
+  return { reply, lines };
+}
+
+describe("what is logged of a delivery", () => {
+  it("one line: the outcome, the event's id and type, the source, and which key matched", async () => {
+    const { lines } = await receive({ "*": () => {} }, delivery(), { source: "eu" });
+    expect(lines).toEqual([
+      {
+        level: "info",
+        fields: {
+          source: "eu",
+          id: "msg_1",
+          type: "esim.faulted",
+          key: expect.stringMatching(/^key:[0-9a-f]{8}$/),
+          outcome: "processed",
+        },
+      },
+    ]);
+  });
+
+  it.each([
+    ["wrong_key", "warn", { outcome: "no_matching_key", reason: expect.stringMatching(/none of 1 keys/) }],
+    [
+      "stale",
+      "warn",
+      { outcome: "timestamp_out_of_tolerance", reason: expect.stringMatching(/signed 60\d s before/) },
+    ],
+    ["unknown_type", "warn", { outcome: "unknown_type", type: "esim.unheard_of" }],
+    ["invalid", "error", { outcome: "invalid", issues: ["data"] }],
+  ] as const)("%s at level %s", async (fault, level, fields) => {
+    const { lines } = await receive({ "*": () => {} }, delivery(fault));
+    expect(lines).toMatchObject([{ level, fields }]);
+  });
+
+  it("never the payload: no reference, ICCID or EID, and no secret", async () => {
+    const faults: (Fault | undefined)[] = [
+      undefined,
+      "tampered",
+      "stale",
+      "wrong_key",
+      "unknown_type",
+      "invalid",
+    ];
+    for (const fault of faults) {
+      const { lines, reply } = await receive({ "*": () => {} }, delivery(fault));
+      for (const value of [...Object.values(sampleData("esim.faulted")), secret.slice(6)]) {
+        expect(JSON.stringify([lines, reply])).not.toContain(value);
+      }
+    }
+  });
+
+  it("the handler's own error, and not in the answer", async () => {
+    const error = new Error("orders table is locked");
+    const { lines, reply } = await receive({ "*": () => Promise.reject(error) }, delivery());
+    expect(lines).toMatchObject([{ level: "error", fields: { outcome: "failed", err: error } }]);
+    expect(JSON.stringify(reply)).not.toContain("locked");
+  });
+
+  it("the outcome of a handler that ended after the answer was given", async () => {
+    const { logger, lines } = logged();
+    const finish = Promise.withResolvers<void>();
+    const receiver = createReceiver({ "*": () => finish.promise }, { secret, logger, deadlineMs: 5 });
+    expect((await receiver.receive(delivery())).status).toBe(503);
+    finish.resolve();
+    await receiver.close();
+    expect(lines.map(({ fields }) => [fields["outcome"], fields["late"]])).toEqual([
+      ["deadline_reached", undefined],
+      ["processed", true],
+    ]);
+  });
+});
+
+describe("createReceiver", () => {
+  it("answers 500 to what nobody foresaw, and never rejects", async () => {
+    const broken = { ...delivery(), body: () => Promise.reject(new Error("the framework is broken")) };
+    const { reply, lines } = await receive({ "*": () => {} }, broken);
+    expect([reply.status, JSON.parse(reply.body).code]).toEqual([500, "internal_error"]);
+    expect(lines).toMatchObject([{ level: "error", fields: { outcome: "internal_error" } }]);
+  });
+
+  it("answers 503 when the inbox cannot store, or does not say that it did", async () => {
+    const down = { put: () => Promise.reject(new Error("disk full")) };
+    for (const inbox of [down, { put: async () => [] }]) {
+      const { reply } = await receive(inbox, delivery());
+      expect([reply.status, JSON.parse(reply.body).code]).toEqual([503, "store_unavailable"]);
+    }
+  });
+
+  it("answers 503 when the claim went to another owner while the handler ran", async () => {
+    const store = { ...memoryStore(), complete: async () => false };
+    const { reply } = await receive({ "*": () => {} }, delivery(), { store });
+    expect([reply.status, JSON.parse(reply.body).code]).toEqual([503, "lease_lost"]);
+  });
+
+  it("hands the inbox the type, null where there is none, and when it was received", async () => {
+    const entries: unknown[] = [];
+    const inbox = {
+      put: async (given: readonly unknown[]) => {
+        entries.push(...given);
+        return ["stored" as const];
+      },
+    };
+    await receive(inbox, delivery(), { source: "eu" });
+    await receive(inbox, delivery("invalid"));
+    expect(entries).toMatchObject([
+      { source: "eu", id: "msg_1", type: "esim.faulted", receivedAt: expect.any(Date) },
+      { source: "default", id: "msg_1", type: null },
+    ]);
+  });
+
+  it.each([
+    [{ deadlineMs: 0 }, '"deadlineMs": expected at least 1 ms'],
+    [{ deadlineMs: 2 ** 31 }, '"deadlineMs": longer than a timer can be'],
+    [{ toleranceSeconds: "300" }, '"toleranceSeconds"'],
+    [{ maxBodyByte: 5 }, 'no option "maxBodyByte". Did you mean "maxBodyBytes"?'],
+    [{ logger: { info() {} } }, '"logger": expected an object with debug(), info(), warn(), error()'],
+    [{ store: new Map() }, '"store": expected an object with claim()'],
+  ])("says what is wrong with an option: %#", (options, message) => {
+    expect(() => createReceiver({ "*": () => {} }, { secret, ...options } as never)).toThrow(message);
+  });
+
+  it("refuses a store beside an inbox, which deduplicates by itself", () => {
+    const create = () => createReceiver({ put: async () => [] }, { secret, store: memoryStore() });
+    expect(create).toThrow(/Leave the store out/);
+    expect(create).toThrow(WebhookError);
+  });
+});

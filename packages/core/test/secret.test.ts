@@ -1,0 +1,127 @@
+import { inspect } from "node:util";
+import { createKeyring, type Secret, WebhookError } from "@esim-webhooks/core";
+import { newSecret } from "@esim-webhooks/core/testing";
+import fc from "fast-check";
+import { afterEach, describe, expect, it, vi } from "vitest";
+
+const bytes = (length: number) => Buffer.from(Array.from({ length }, (_, i) => i * 7 + 250));
+const base64 = (length: number) => bytes(length).toString("base64");
+
+function errorOf(secret: unknown): WebhookError {
+  try {
+    createKeyring(secret as Secret);
+  } catch (error) {
+    if (WebhookError.is(error)) return error;
+  }
+  throw new Error("no WebhookError was thrown");
+}
+
+describe("a secret that cannot be right is an error at start-up that says which mistake it is", () => {
+  const mistakes: [string, unknown, RegExp][] = [
+    ["a list holding an empty one", [""], /is empty\. Copy/],
+    ["nothing after the prefix", "whsec_", /nothing after whsec_\. Copy/],
+    ["quotes", `"whsec_${base64(32)}"`, /quotes around it\. Remove/],
+    ["blanks in a list's secret", [`whsec_${base64(32)} `], /blanks in it\. Remove/],
+    ["hex", bytes(32).toString("hex"), /in hex.*Encode the same bytes as base64/],
+    ["hex after the prefix", `whsec_${bytes(24).toString("hex")}`, /in hex/],
+    ["URL-safe base64", `whsec_${bytes(32).toString("base64url")}`, /URL-safe.*- becomes \+/],
+    ["not base64", "whsec_….", /not base64, or was cut short/],
+    ["cut short", `whsec_${base64(33).slice(0, -3)}`, /not base64, or was cut short/],
+    ["one byte", "whsec_AA==", /has 1 bytes; Standard Webhooks wants 24 to 64/],
+    ["23 bytes", `whsec_${base64(23)}`, /has 23 bytes/],
+    ["65 bytes", `whsec_${base64(65)}`, /has 65 bytes/],
+    ["a public key", `whpk_${base64(32)}`, /asymmetric.*whsec_/],
+    ["another prefix", `sk_live_${base64(32)}`, /another prefix than whsec_/],
+    ["an upper-case prefix", `WHSEC_${base64(32)}`, /another prefix than whsec_/],
+    ["a number", [42], /must be a string; this one is of type number/],
+    ["null", [null], /must be a string; this one is null/],
+  ];
+  it.each(mistakes)("%s", (_, secret, message) => {
+    const error = errorOf(secret);
+    expect(error.code).toBe("invalid_secret");
+    expect(error.message).toMatch(message);
+    for (const text of [secret].flat()) {
+      const body = String(text).replace(/^"?(whsec_)?|"$/g, "");
+      if (body.length > 4) expect(error.message).not.toContain(body.trim());
+    }
+  });
+
+  it("reads any text without another error than invalid_secret or missing_secret", () => {
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          fc.string(),
+          fc.string().map((text) => `whsec_${text}`),
+          fc.base64String(),
+        ),
+        (secret) => {
+          try {
+            createKeyring(secret);
+          } catch (error) {
+            expect(WebhookError.is(error) && ["invalid_secret", "missing_secret"].includes(error.code)).toBe(
+              true,
+            );
+          }
+        },
+      ),
+    );
+  });
+});
+
+describe("no secret", () => {
+  afterEach(() => vi.unstubAllEnvs());
+
+  it.each([
+    ["none at all", undefined],
+    ["an empty string", ""],
+    ["blanks", " \n"],
+    ["an empty list", []],
+  ])("%s is an error that names the environment variable", (_, secret) => {
+    vi.stubEnv("ESIM_WEBHOOK_SECRET", undefined);
+    const error = errorOf(secret);
+    expect(error.code).toBe("missing_secret");
+    expect(error.message).toMatch(/Set ESIM_WEBHOOK_SECRET/);
+  });
+
+  it("is not missed when the environment variable has it", () => {
+    vi.stubEnv("ESIM_WEBHOOK_SECRET", newSecret());
+    expect(createKeyring().keys()).toHaveLength(1);
+  });
+});
+
+describe("a keyring", () => {
+  it("takes several secrets as a list or separated by blanks, each once", () => {
+    const [first, second] = [newSecret(), newSecret()];
+    const fingerprints = (secret: Secret) =>
+      createKeyring(secret)
+        .keys()
+        .map((key) => key.fingerprint);
+    expect(fingerprints([first, second])).toHaveLength(2);
+    expect(fingerprints(` ${first}\n${second} ${first}\n`)).toEqual(fingerprints([first, second]));
+  });
+
+  it("takes a secret with and without its prefix, and with and without padding, as the same key", () => {
+    const bare = base64(32);
+    const forms = [`whsec_${bare}`, bare, bare.replace("=", "")];
+    expect(createKeyring(forms).keys()).toHaveLength(1);
+  });
+
+  it("prints keys as fingerprints in every form", () => {
+    const secret = newSecret();
+    const [key] = createKeyring(secret).keys();
+    const printed = [
+      String(key),
+      `${key}`,
+      JSON.stringify({ key }),
+      inspect(key),
+      inspect({ deep: { key } }),
+      inspect(createKeyring(secret)),
+    ];
+    for (const text of printed) {
+      expect(text).not.toContain(secret.slice(6));
+      expect(text).not.toContain(Buffer.from(secret.slice(6), "base64").toString("hex"));
+    }
+    expect(printed[0]).toMatch(/^key:[0-9a-f]{8}$/);
+    expect(inspect(key)).toBe(String(key));
+  });
+});

@@ -1,0 +1,180 @@
+import { createReceiver, type Logger, WebhookError } from "@esim-webhooks/core";
+import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { webhookRouter } from "@esim-webhooks/express";
+import express5, { type Express, type RequestHandler } from "express";
+import express4 from "express4";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { listen } from "../../../test/listen.ts";
+
+const secret = newSecret();
+const versions: [string, typeof express5][] = [
+  ["Express 5", express5],
+  ["Express 4", express4 as unknown as typeof express5],
+];
+
+function request() {
+  return signedRequest({ type: "esim.assigned", data: sampleData("esim.assigned") }, { secret });
+}
+
+async function serving<T>(app: Express, use: (url: string) => Promise<T>): Promise<T> {
+  const server = await listen(app, "", async () => {});
+  try {
+    return await use(server.url);
+  } finally {
+    await server.close();
+  }
+}
+
+function recordedErrors(): { logger: Logger; errors: string[] } {
+  const errors: string[] = [];
+  const nothing = () => {};
+  return {
+    logger: { debug: nothing, info: nothing, warn: nothing, error: (_, message) => errors.push(message) },
+    errors,
+  };
+}
+
+describe.each(versions)("webhookRouter on %s", (_, express) => {
+  it("takes the secret from ESIM_WEBHOOK_SECRET and listens at /webhooks", async () => {
+    vi.stubEnv("ESIM_WEBHOOK_SECRET", secret);
+    const runs: string[] = [];
+    const app = express().use(webhookRouter({ "esim.assigned": ({ data }) => runs.push(data.iccid) }));
+    await serving(app, async (url) => {
+      for (const path of ["/webhooks", "/webhooks/", "/Webhooks?x=1"]) {
+        expect((await fetch(url + path, request())).status).toBe(200);
+      }
+      for (const path of ["/", "/webhook", "/webhooks/more"])
+        expect((await fetch(url + path, request())).status).toBe(404);
+    });
+    expect(runs).toHaveLength(3);
+  });
+
+  it("listens below where it is mounted, when its path is /", async () => {
+    const app = express().use("/hooks/esim", webhookRouter({ "*": () => {} }, { secret, path: "/" }));
+    await serving(app, async (url) => {
+      expect((await fetch(`${url}/hooks/esim`, request())).status).toBe(200);
+      expect((await fetch(`${url}/hooks/esim/`, request())).status).toBe(200);
+      expect((await fetch(`${url}/hooks/esim/other`, request())).status).toBe(404);
+      expect((await fetch(`${url}/webhooks`, request())).status).toBe(404);
+    });
+  });
+
+  it("leaves other routes, their methods and their body parsers alone", async () => {
+    const app = express()
+      .use(webhookRouter({ "*": () => {} }, { secret }))
+      .use(express.json())
+      .post("/orders", ((incoming, response) => response.json(incoming.body)) as RequestHandler)
+      .get("/orders", ((_, response) => response.send("list")) as RequestHandler);
+    await serving(app, async (url) => {
+      const headers = { "content-type": "application/json" };
+      const posted = await fetch(`${url}/orders`, { method: "POST", headers, body: '{"a":1}' });
+      expect(await posted.json()).toEqual({ a: 1 });
+      expect(await (await fetch(`${url}/orders`)).text()).toBe("list");
+    });
+  });
+
+  it("answers 500 at once when express.json() ran first, runs nothing, and logs how to mend it", async () => {
+    const { logger, errors } = recordedErrors();
+    const warning = new Promise<Error>((resolve) => {
+      process.on(
+        "warning",
+        (given: Error & { code?: string }) => given.code === "body_consumed" && resolve(given),
+      );
+    });
+    let runs = 0;
+    const router = webhookRouter(
+      {
+        "*": () => {
+          runs += 1;
+        },
+      },
+      { secret, logger },
+    );
+    await serving(express().use(express.json()).use(router), async (url) => {
+      const answer = await fetch(`${url}/webhooks`, request());
+      expect([answer.status, await answer.json()]).toMatchObject([500, { code: "body_consumed" }]);
+    });
+    expect(runs).toBe(0);
+    expect(errors[0]).toMatch(
+      /read by a body parser, such as express\.json\(\).*Mount the receiver before the parser/,
+    );
+    if (express === express5) expect((await warning).message).toBe(errors[0]);
+  });
+
+  it("answers 500 at once when something drained the stream and left nothing", async () => {
+    const drain: RequestHandler = (incoming, _, next) => {
+      incoming.resume().on("end", () => next());
+    };
+    const { logger, errors } = recordedErrors();
+    const app = express()
+      .use(drain)
+      .use(webhookRouter({ "*": () => {} }, { secret, logger }));
+    await serving(app, async (url) => {
+      const answer = await fetch(`${url}/webhooks`, request());
+      expect([answer.status, await answer.json()]).toMatchObject([500, { code: "body_consumed" }]);
+    });
+    expect(errors[0]).toMatch(/read by something before/);
+  });
+
+  it.each([
+    [
+      "express.json() kept in req.rawBody",
+      () => express.json({ verify: (incoming, _, bytes) => Object.assign(incoming, { rawBody: bytes }) }),
+    ],
+    ["express.raw() left in req.body", () => express.raw({ type: "*/*" })],
+  ])("takes the raw bytes that %s", async (_, parser) => {
+    const app = express()
+      .use(parser())
+      .use(webhookRouter({ "*": () => {} }, { secret }));
+    await serving(app, async (url) => {
+      expect((await fetch(`${url}/webhooks`, request())).status).toBe(200);
+      expect((await fetch(`${url}/webhooks`, { ...request(), body: "{}" })).status).toBe(401);
+    });
+  });
+
+  it("takes a request that a parser for another content type has let pass", async () => {
+    const app = express()
+      .use(express.urlencoded({ extended: false }))
+      .use(webhookRouter({ "*": () => {} }, { secret }));
+    await serving(app, async (url) => expect((await fetch(`${url}/webhooks`, request())).status).toBe(200));
+  });
+
+  it("takes only the string form of rawBody for lost, since its bytes are", async () => {
+    const keepText: RequestHandler = async (incoming, _, next) => {
+      const chunks = [];
+      for await (const chunk of incoming) chunks.push(chunk);
+      Object.assign(incoming, { rawBody: Buffer.concat(chunks).toString() });
+      next();
+    };
+    const app = express()
+      .use(keepText)
+      .use(webhookRouter({ "*": () => {} }, { secret, logger: recordedErrors().logger }));
+    await serving(app, async (url) => expect((await fetch(`${url}/webhooks`, request())).status).toBe(500));
+  });
+});
+
+describe("webhookRouter at start-up", () => {
+  afterEach(() => vi.unstubAllEnvs());
+
+  it("fails without a secret, and says where to put it", () => {
+    vi.stubEnv("ESIM_WEBHOOK_SECRET", undefined);
+    expect(() => webhookRouter({ "*": () => {} })).toThrow(/no signing secret.*Set ESIM_WEBHOOK_SECRET/);
+  });
+
+  it("fails for a path that is none", () => {
+    expect(() => webhookRouter({ "*": () => {} }, { secret, path: "webhooks" })).toThrow(
+      /Start it with "\/"/,
+    );
+  });
+
+  it("fails as the receiver does, with the receiver's codes", () => {
+    for (const create of [webhookRouter, createReceiver]) {
+      try {
+        create({ "esim.faulte": () => {} } as never, { secret });
+        expect.unreachable();
+      } catch (error) {
+        expect(WebhookError.is(error) && error.code).toBe("unknown_event_type");
+      }
+    }
+  });
+});

@@ -1,0 +1,52 @@
+import { Readable } from "node:stream";
+import { nodeHandler, type ReceiverOptions, type Target, webhookHandler } from "@esim-webhooks/core";
+import { receiverSuite, type StartServer } from "@esim-webhooks/core/testing";
+import { webhookRouter } from "@esim-webhooks/express";
+import express from "express";
+import express4 from "express4";
+import { describe, it } from "vitest";
+import { listen } from "./listen.ts";
+
+const runner = { describe, it };
+
+function onExpress(createApp: typeof express): StartServer {
+  return (target: Target, options: ReceiverOptions) => {
+    const router = webhookRouter(target, options);
+    return listen(createApp().use(router), "/webhooks", router.close);
+  };
+}
+
+receiverSuite("Express 5", onExpress(express), runner);
+receiverSuite("Express 4", onExpress(express4 as unknown as typeof express), runner);
+
+receiverSuite(
+  "nodeHandler",
+  (target, options) => {
+    const handler = nodeHandler(target, options);
+    return listen(handler, "/", handler.close);
+  },
+  runner,
+);
+
+receiverSuite(
+  "webhookHandler behind a bare Request",
+  (target, options) => {
+    const handler = webhookHandler(target, options);
+    return listen(
+      async (incoming, outgoing) => {
+        const hasBody = incoming.method !== "GET" && incoming.method !== "HEAD";
+        const request = new Request(`http://${incoming.headers.host}${incoming.url}`, {
+          method: incoming.method ?? "",
+          headers: new Headers(incoming.headers as Record<string, string>),
+          ...(hasBody && { body: Readable.toWeb(incoming) as ReadableStream, duplex: "half" }),
+        } as RequestInit);
+        const response = await handler(request);
+        outgoing.writeHead(response.status, Object.fromEntries(response.headers));
+        outgoing.end(Buffer.from(await response.arrayBuffer()));
+      },
+      "/",
+      handler.close,
+    );
+  },
+  runner,
+);
