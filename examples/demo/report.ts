@@ -1,0 +1,82 @@
+import { styleText } from "node:util";
+import type { Step } from "./steps.ts";
+
+/** What came of a step. */
+export interface Result {
+  readonly step: Step;
+  readonly answers: readonly { readonly status: number; readonly outcome: string }[];
+  readonly runs: number;
+}
+
+const ranHandler = ["processed", "failed"];
+
+/** Prints the table and the ledger; says whether every step went as it should and the ledger balances. */
+export function report(
+  results: readonly Result[],
+  runs: readonly string[],
+  effects: readonly string[],
+): boolean {
+  const rows = results.map(({ step, answers, runs }) => [
+    step.what,
+    tally(answers.map(({ status }) => String(status))),
+    tally(answers.map(({ outcome }) => outcome)),
+    String(runs),
+  ]);
+  const header = ["sent", "status", "outcome", "handler runs"];
+  const widths = header.map((title, column) =>
+    Math.max(...[header, ...rows].map((row) => row[column]?.length ?? 0), title.length),
+  );
+  const line = (row: readonly string[]) =>
+    row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ");
+  console.log(styleText("bold", line(header)));
+  for (const [index, row] of rows.entries()) {
+    console.log(
+      `${line(row)}  ${asExpected(results[index]) ? styleText("green", "✓") : styleText("red", "✗ not as expected")}`,
+    );
+  }
+
+  const outcomes = results.flatMap(({ answers }) => answers.map(({ outcome }) => outcome));
+  const sent = results.flatMap(({ step }) => step.sent);
+  const processed = outcomes.filter((outcome) => outcome === "processed").length;
+  const ran = outcomes.filter((outcome) => ranHandler.includes(outcome)).length;
+  const mustTakeEffect = results
+    .filter(({ step }) => step.outcomes.includes("processed"))
+    .flatMap(({ step }) => step.sent);
+  const ledger: [string, number, number][] = [
+    ["sent            = answered by the status contract", sent.length, outcomes.length],
+    ["handler runs    = processed + failed", runs.length, ran],
+    ["effects         = processed", effects.length, processed],
+    [
+      "effects         = events that had to take effect, once each",
+      effects.length,
+      new Set(mustTakeEffect.map(({ id }) => id)).size,
+    ],
+    ["effects         = different events", effects.length, new Set(effects).size],
+  ];
+  console.log(`\n${sent.length} sent: ${tally(outcomes).replaceAll(" ", ", ")}`);
+  const width = Math.max(...ledger.map(([what]) => what.length));
+  console.log(styleText("bold", "\nledger"));
+  for (const [what, left, right] of ledger) {
+    console.log(`${what.padEnd(width)} ${String(left).padStart(3)} = ${right} ${left === right ? "✓" : "✗"}`);
+  }
+  const balanced = ledger.every(([, left, right]) => left === right) && results.every(asExpected);
+  console.log(
+    balanced
+      ? styleText("green", "\nThe ledger balances: nothing lost, nothing twice.")
+      : styleText("red", "\nIt does not balance."),
+  );
+  return balanced;
+}
+
+function asExpected(result: Result | undefined): boolean {
+  if (result === undefined) return false;
+  const outcomes = result.answers.map(({ outcome }) => outcome).sort();
+  return result.runs === result.step.runs && outcomes.join() === [...result.step.outcomes].sort().join();
+}
+
+/** `200`, or `1×200 4×503` for several. */
+function tally(values: readonly string[]): string {
+  const counts = new Map<string, number>();
+  for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1);
+  return [...counts].map(([value, count]) => (values.length === 1 ? value : `${count}×${value}`)).join(" ");
+}

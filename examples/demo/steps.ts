@@ -1,0 +1,100 @@
+import { type EsimEvents, esimCatalog } from "@esim-webhooks/core";
+import { sampleData } from "@esim-webhooks/core/testing";
+import { Webhook } from "standardwebhooks";
+
+/** A request as it goes to the receiver. */
+export interface Sent {
+  readonly id: string;
+  readonly headers: Record<string, string>;
+  readonly body: string;
+}
+
+/** What is sent together, and what should come of it. */
+export interface Step {
+  readonly what: string;
+  readonly sent: readonly Sent[];
+  /** The outcome of each, in any order, and how often the handler runs. */
+  readonly outcomes: readonly string[];
+  readonly runs: number;
+}
+
+const sender = new Webhook(process.env["ESIM_WEBHOOK_SECRET"] ?? "");
+const stranger = new Webhook("whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD");
+const minutesMs = 60_000;
+
+// signed by an independent library, as the partner API would
+function signed(id: string, type: string, data: unknown, { by = sender, at = new Date() } = {}): Sent {
+  const body = JSON.stringify({ type, timestamp: at.toISOString(), data });
+  const headers = {
+    "content-type": "application/json",
+    "webhook-id": id,
+    "webhook-timestamp": String(Math.floor(at.getTime() / 1000)),
+    "webhook-signature": by.sign(id, at, body),
+  };
+  return { id, headers, body };
+}
+
+function sample(id: string, type: keyof EsimEvents, changes = {}): Sent {
+  return signed(id, type, { ...sampleData(type), ...changes });
+}
+
+const first = esimCatalog.types.map(
+  (type): Step => ({ what: type, sent: [sample(`msg_${type}`, type)], outcomes: ["processed"], runs: 1 }),
+);
+const tampered = sample("msg_tampered", "esim.balance.updated", { amount: 1 });
+const flaky = sample("msg_flaky", "esim.faulted");
+const faulted = sampleData("esim.faulted");
+
+export const steps: readonly Step[] = [
+  ...first,
+  {
+    what: "esim.assigned once more, later",
+    sent: [sample("msg_esim.assigned", "esim.assigned")],
+    outcomes: ["duplicate"],
+    runs: 0,
+  },
+  {
+    what: "five of one id at the same moment",
+    sent: Array.from({ length: 5 }, () => sample("msg_race", "esim.enabled")),
+    outcomes: ["processed", "busy", "busy", "busy", "busy"],
+    runs: 1,
+  },
+  {
+    what: "a body that was tampered with",
+    sent: [{ ...tampered, body: tampered.body.replace('"amount":1', '"amount":9') }],
+    outcomes: ["no_matching_key"],
+    runs: 0,
+  },
+  {
+    what: "a timestamp ten minutes old",
+    sent: [signed("msg_stale", "esim.faulted", faulted, { at: new Date(Date.now() - 10 * minutesMs) })],
+    outcomes: ["timestamp_out_of_tolerance"],
+    runs: 0,
+  },
+  {
+    what: "signed with a wrong key",
+    sent: [signed("msg_wrong_key", "esim.faulted", faulted, { by: stranger })],
+    outcomes: ["no_matching_key"],
+    runs: 0,
+  },
+  {
+    what: "an unknown event type",
+    sent: [signed("msg_unknown", "esim.teleported", {})],
+    outcomes: ["unknown_type"],
+    runs: 0,
+  },
+  {
+    what: "esim.faulted for an unknown reason",
+    sent: [sample("msg_reason", "esim.faulted", { reason: "sunspots" })],
+    outcomes: ["processed"],
+    runs: 1,
+  },
+  {
+    what: "an invalid event: no esimReference",
+    sent: [sample("msg_invalid", "esim.installed", { esimReference: undefined })],
+    outcomes: ["invalid"],
+    runs: 0,
+  },
+  { what: "esim.faulted, and the handler fails", sent: [flaky], outcomes: ["failed"], runs: 1 },
+  { what: "the sender's retry of it", sent: [flaky], outcomes: ["processed"], runs: 1 },
+];

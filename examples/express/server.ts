@@ -1,0 +1,30 @@
+import type { AddressInfo } from "node:net";
+import { discard, retryLater } from "@esim-webhooks/core";
+import { webhookRouter } from "@esim-webhooks/express";
+import express from "express";
+
+const reorders: string[] = [];
+const orders = new Map([["730155284096617302", "order-1"]]);
+
+const app = express();
+
+app.use(
+  webhookRouter({
+    "esim.faulted": async ({ data }) => {
+      if (data.reason !== "download_order_expired") return discard("the device may still succeed");
+      const order = orders.get(data.esimReference);
+      if (order === undefined) return retryLater(30_000); // it came before our own order call had answered
+      return reorders.push(order);
+    },
+    "esim.lifecycle.*": ({ type, data }, { logger }) => logger.info({ type }, data.lifecycleStatus),
+  }),
+);
+app.use(express.json()); // body parsers come after the webhook router
+
+app.get("/reorders", (_request, response) => {
+  response.json(reorders);
+});
+
+const server = app.listen(Number(process.env["PORT"] ?? 3000), "127.0.0.1", () => {
+  console.log(`listening at http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+});

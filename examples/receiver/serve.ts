@@ -1,0 +1,30 @@
+// npm start: leaves a receiver listening, and says how to send it an event.
+import type { AddressInfo } from "node:net";
+import { newSecret } from "@esim-webhooks/core/testing";
+import { webhookRouter } from "@esim-webhooks/express";
+import express from "express";
+
+const given = process.env["ESIM_WEBHOOK_SECRET"] || undefined;
+const secret = given ?? newSecret();
+
+const app = express();
+app.use(
+  webhookRouter(
+    { "*": ({ type, data }) => console.log(`handled ${type} with ${Object.keys(data).join(", ")}`) },
+    { secret, logger: console },
+  ),
+);
+
+const server = app.listen(Number(process.env["PORT"] ?? 3000), "127.0.0.1", (error) => {
+  if (error) {
+    console.error(`The receiver cannot listen: ${error.message}. Set PORT to a free port.`);
+    process.exit(1);
+  }
+  const { port } = server.address() as AddressInfo;
+  const url = `http://127.0.0.1:${port}/webhooks`;
+  const environment = given === undefined ? `ESIM_WEBHOOK_SECRET=${secret} ` : ""; // made for this run alone
+  console.log(`Listening at ${url}. Send it an event from another terminal:
+
+  ${environment}npm run send -- esim.faulted ${url}
+`);
+});

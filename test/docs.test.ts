@@ -1,0 +1,93 @@
+import { existsSync, globSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { Outcome, OutcomeCode } from "@esim-webhooks/core";
+import { describe, expect, it } from "vitest";
+import { replyTo } from "../packages/core/src/reply.ts";
+import { root } from "./run.ts";
+
+const read = (file: string) => readFileSync(join(root, file), "utf8");
+const pages = globSync("{*.md,docs/*.md,bench/*.md}", { cwd: root });
+
+describe("README.md", () => {
+  const readme = read("README.md");
+
+  it("has at most 150 lines", () => {
+    expect(readme.split("\n").length).toBeLessThanOrEqual(151);
+  });
+
+  it("has code that is cut from examples, line by line and in order", () => {
+    const blocks = [...readme.matchAll(/<!-- from (\S+) -->\n```ts\n([\s\S]*?)```/g)];
+    expect(blocks.length).toBeGreaterThan(0);
+    for (const [, file = "", block = ""] of blocks) {
+      const source = read(file).split("\n");
+      let position = 0;
+      for (const line of block.split("\n").filter((text) => text !== "")) {
+        const found = source.indexOf(line, position);
+        expect(found, `${file} has no line, from ${position} on: ${line}`).not.toBe(-1);
+        position = found + 1;
+      }
+    }
+  });
+
+  it("names npm scripts that there are", () => {
+    const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> };
+    const named = pages.flatMap((page) => [
+      ...read(page).matchAll(/npm (?:run )?(start|test|(?<=run )[\w-]+)/g),
+    ]);
+    for (const [, script = ""] of named) expect(scripts).toHaveProperty(script);
+  });
+});
+
+describe("docs", () => {
+  it.each(pages)("%s has no dead link to a file", (page) => {
+    for (const [, link = ""] of read(page).matchAll(/\]\((?!https?:|#)([^)#]+)/g)) {
+      expect(existsSync(join(root, dirname(page), link)), link).toBe(true);
+    }
+  });
+
+  it("status-contract.md gives every outcome, with the status and the headers it has", () => {
+    const every: Readonly<Record<OutcomeCode, true>> = {
+      processed: true,
+      duplicate: true,
+      discarded: true,
+      unknown_type: true,
+      unhandled_type: true,
+      invalid: true,
+      busy: true,
+      retry_later: true,
+      failed: true,
+      deadline_reached: true,
+      lease_lost: true,
+      store_unavailable: true,
+      stored: true,
+      already_stored: true,
+      conflict: true,
+      missing_header: true,
+      malformed_header: true,
+      timestamp_out_of_tolerance: true,
+      no_matching_key: true,
+      method_not_allowed: true,
+      unsupported_encoding: true,
+      too_large: true,
+      body_incomplete: true,
+      body_consumed: true,
+      shutting_down: true,
+      rotating: true,
+      internal_error: true,
+    };
+    const rows = [
+      ...read("docs/status-contract.md").matchAll(
+        /^\| `(\w+)` \| (\d+)(?: \+ ([\w-]+))? \| (tries again|stops)/gm,
+      ),
+    ];
+    expect(rows.map(([, code]) => code).sort()).toEqual(Object.keys(every).sort());
+    for (const [, code = "", status = "", header, then] of rows) {
+      const reply = replyTo({ code, retryAfterMs: 1000, issues: [] } as unknown as Outcome);
+      expect(String(reply.status)).toBe(status);
+      expect(then).toBe(reply.status >= 500 || reply.status === 408 ? "tries again" : "stops");
+      if (header !== undefined) expect(reply.headers).toHaveProperty(header.toLowerCase());
+      else if (code !== "busy")
+        expect(Object.keys({ ...replyTo({ code } as Outcome).headers })).toEqual(["content-type"]);
+    }
+  });
+});

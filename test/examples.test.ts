@@ -1,0 +1,76 @@
+import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { afterEach, describe, expect, it } from "vitest";
+import { type Run, runNode } from "./run.ts";
+
+const running: Run[] = [];
+const secret = newSecret();
+
+function run(args: readonly string[], environment: Record<string, string> = {}): Run {
+  const started = runNode(args, environment);
+  running.push(started);
+  return started;
+}
+
+afterEach(async () => {
+  for (const { child } of running) child.kill();
+  await Promise.all(running.splice(0).map(({ ended }) => ended));
+});
+
+async function post(url: string, type: "esim.faulted" | "esim.installed", changes = {}): Promise<unknown> {
+  const data = { ...sampleData(type), ...changes };
+  const response = await fetch(url, signedRequest({ type, data }, { secret }));
+  return [response.status, await response.json()];
+}
+
+describe("npm run demo", () => {
+  it("prints what was sent and what came of it, and a ledger that balances", async () => {
+    const { code, output } = await run(["examples/demo/main.ts"]).ended;
+    expect(output).toContain("The ledger balances: nothing lost, nothing twice.");
+    expect(output).not.toContain("✗");
+    expect(code).toBe(0);
+  });
+});
+
+describe("npm start and npm run send", () => {
+  it("leave a receiver listening, and send it an event by the command that it prints", async () => {
+    const server = run(["examples/receiver/serve.ts"], { PORT: "0", ESIM_WEBHOOK_SECRET: "" });
+    const [, variable = "", type = "", url = ""] = await server.line(
+      /ESIM_WEBHOOK_SECRET=(\S+) npm run send -- (\S+) (\S+)/,
+    );
+    const sent = await run(["examples/receiver/send.ts", type, url], { ESIM_WEBHOOK_SECRET: variable }).ended;
+    expect(sent.output).toBe('200 {"outcome":"processed"}\n');
+    await server.line(/^handled esim\.faulted/);
+  });
+
+  it("say what is missing, and name the event types there are", async () => {
+    const bare = await run(["examples/receiver/send.ts", "esim.faulted"], { ESIM_WEBHOOK_SECRET: "" }).ended;
+    expect(bare).toMatchObject({ code: 2, output: expect.stringContaining("Set ESIM_WEBHOOK_SECRET") });
+    const typo = await run(["examples/receiver/send.ts", "esim.fault"], { ESIM_WEBHOOK_SECRET: secret })
+      .ended;
+    expect(typo).toMatchObject({ code: 2, output: expect.stringContaining("Name one of: esim.assigned,") });
+    const nobody = ["examples/receiver/send.ts", "esim.faulted", "http://127.0.0.1:9/webhooks"];
+    const alone = await run(nobody, { ESIM_WEBHOOK_SECRET: secret }).ended;
+    expect(alone).toMatchObject({
+      code: 1,
+      output: expect.stringContaining("Start a receiver with npm start"),
+    });
+  });
+});
+
+describe("examples/express", () => {
+  it("reorders for a dead download order once, and asks for a retry when the order is not known yet", async () => {
+    const server = run(["examples/express/server.ts"], { PORT: "0", ESIM_WEBHOOK_SECRET: secret });
+    const [, base = ""] = await server.line(/listening at (\S+)/);
+    expect(await post(`${base}/webhooks`, "esim.faulted")).toEqual([200, { outcome: "processed" }]);
+    expect(await post(`${base}/webhooks`, "esim.faulted", { reason: "install_failed" })).toEqual([
+      200,
+      { outcome: "discarded" },
+    ]);
+    expect(await post(`${base}/webhooks`, "esim.faulted", { esimReference: "new" })).toMatchObject([
+      503,
+      { code: "retry_later" },
+    ]);
+    expect(await post(`${base}/webhooks`, "esim.installed")).toEqual([200, { outcome: "unhandled_type" }]);
+    expect(await (await fetch(`${base}/reorders`)).json()).toEqual(["order-1"]);
+  });
+});

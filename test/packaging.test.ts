@@ -1,0 +1,110 @@
+import { execFileSync } from "node:child_process";
+import {
+  cpSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, dirname, join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { root } from "./run.ts";
+
+const project = mkdtempSync(join(tmpdir(), "esim-webhooks-packed-"));
+const packages = globSync("packages/*/package.json", { cwd: root }).map((file) => join(root, dirname(file)));
+const manifests = packages.map((folder) => JSON.parse(readFileSync(join(folder, "package.json"), "utf8")));
+
+function run(command: string, args: readonly string[], cwd = project): string {
+  return execFileSync(command, args, { cwd, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
+}
+
+/** Puts a dependency of the workspace beside the packed packages, as npm would. */
+function link(name: string): void {
+  const target = join(project, "node_modules", name);
+  mkdirSync(dirname(target), { recursive: true });
+  symlinkSync(join(root, "node_modules", name), target);
+}
+
+beforeAll(() => {
+  run(join(root, "node_modules/.bin/tsc"), ["-b", ...packages], root);
+  writeFileSync(join(project, "package.json"), '{ "type": "module" }');
+  for (const [index, folder] of packages.entries()) {
+    run("npm", ["pack", "--silent", "--pack-destination", project], folder);
+    const name = manifests[index].name as string;
+    const target = join(project, "node_modules", name);
+    const tarball = globSync(`${name.replace("@", "").replace("/", "-")}-*.tgz`, { cwd: project })[0] ?? "";
+    run("tar", ["-xzf", tarball]);
+    cpSync(join(project, "package"), target, { recursive: true });
+    rmSync(join(project, "package"), { recursive: true });
+  }
+  const external = manifests.flatMap(({ dependencies = {}, peerDependencies = {} }) =>
+    Object.keys({ ...dependencies, ...peerDependencies }).filter(
+      (name) => !name.startsWith("@esim-webhooks/"),
+    ),
+  );
+  for (const name of new Set([...external, "@types", "typescript", "undici-types"])) link(name);
+}, 120_000);
+
+afterAll(() => rmSync(project, { recursive: true, force: true }));
+
+describe("the packed packages, installed elsewhere", () => {
+  it.each(manifests.map(({ name }) => basename(name)))(
+    "%s has a licence, types and nothing but what it needs",
+    (name) => {
+      const folder = join(project, "node_modules/@esim-webhooks", name);
+      expect(readdirSync(folder).sort()).toEqual(["LICENSE", "dist", "package.json", "src"]);
+      expect(globSync("dist/**/*.d.ts", { cwd: folder }).length).toBeGreaterThan(0);
+      expect(manifests.find((manifest) => manifest.name.endsWith(`/${name}`))).toMatchObject({
+        license: "MIT",
+        type: "module",
+      });
+    },
+  );
+
+  it("import from every entry, as JavaScript", () => {
+    const entries = manifests.flatMap(({ name, exports }) =>
+      Object.keys(exports).map((path) => join(name, path)),
+    );
+    const script = `for (const entry of ${JSON.stringify(entries)}) {
+      const names = Object.keys(await import(entry));
+      if (names.length === 0) throw new Error(entry + " exports nothing");
+    }
+    console.log("imported");`;
+    writeFileSync(join(project, "imports.mjs"), script);
+    expect(run(process.execPath, ["imports.mjs"])).toBe("imported\n");
+  });
+
+  it("type-check a user's strict TypeScript against the declarations alone", () => {
+    writeFileSync(
+      join(project, "user.ts"),
+      `import { defineCatalog, type EventOf, type EsimEvents } from "@esim-webhooks/core";
+import { signedRequest } from "@esim-webhooks/core/testing";
+import { webhookRouter } from "@esim-webhooks/express";
+import { z } from "zod";
+const catalog = defineCatalog({ "package.created": z.object({ price: z.number() }) });
+webhookRouter({ "package.created": ({ data }) => data.price.toFixed(2), "esim.*": ({ data }) => data.esimReference }, { catalog });
+export const request = signedRequest({ type: "esim.faulted", data: {} }, { secret: "" });
+export type All = EventOf<EsimEvents>;
+// @ts-expect-error misspelt
+webhookRouter({ "esim.fautled": () => {} });
+`,
+    );
+    const options = {
+      strict: true,
+      noEmit: true,
+      module: "nodenext",
+      target: "es2024",
+      types: ["node"],
+      exactOptionalPropertyTypes: true,
+    };
+    writeFileSync(
+      join(project, "tsconfig.json"),
+      JSON.stringify({ compilerOptions: options, files: ["user.ts"] }),
+    );
+    expect(run(join(root, "node_modules/.bin/tsc"), ["-p", "."])).toBe("");
+  });
+});

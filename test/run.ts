@@ -1,0 +1,54 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+
+export const root: string = join(import.meta.dirname, "..");
+
+export interface Run {
+  readonly child: ChildProcess;
+  /** Resolves with the first line of standard output that matches. Rejects if the process ends before. */
+  line(pattern: RegExp): Promise<RegExpExecArray>;
+  /** Resolves when the process has ended. */
+  readonly ended: Promise<{ readonly code: number | null; readonly output: string }>;
+}
+
+/** Runs a TypeScript file of this repository on its sources. */
+export function runNode(args: readonly string[], environment: Record<string, string> = {}): Run {
+  const child = spawn(process.execPath, ["--conditions=source", ...args], {
+    cwd: root,
+    env: { ...process.env, ...environment },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let output = "";
+  const lines: string[] = [];
+  const waiting = new Set<(line: string) => void>();
+  child.stderr.on("data", (chunk) => {
+    output += chunk;
+  });
+  createInterface(child.stdout).on("line", (line) => {
+    output += `${line}\n`;
+    lines.push(line);
+    for (const wake of waiting) wake(line);
+  });
+  const ended = new Promise<{ code: number | null; output: string }>((resolve) => {
+    child.on("close", (code) => resolve({ code, output }));
+  });
+  return {
+    child,
+    ended,
+    line: (pattern) =>
+      new Promise((resolve, reject) => {
+        const look = (line: string) => {
+          const match = pattern.exec(line);
+          if (match === null) return;
+          waiting.delete(look);
+          resolve(match);
+        };
+        waiting.add(look);
+        for (const line of lines) look(line);
+        void ended.then(() =>
+          reject(new Error(`The process ended before a line matched ${pattern}:\n${output}`)),
+        );
+      }),
+  };
+}
