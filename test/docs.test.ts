@@ -73,6 +73,7 @@ describe("docs", () => {
       body_consumed: true,
       shutting_down: true,
       rotating: true,
+      keys_unavailable: true,
       internal_error: true,
     };
     const rows = [

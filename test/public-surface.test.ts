@@ -17,6 +17,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "defineCatalog",
       "discard",
       "esimCatalog",
+      "fileKeySource",
       "memoryStore",
       "nodeDelivery",
       "nodeHandler",

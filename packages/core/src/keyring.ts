@@ -1,56 +1,36 @@
-import { createHash, createHmac, createSecretKey } from "node:crypto";
-import { inspect } from "node:util";
 import { WebhookError } from "./errors.ts";
-import { decodeSecret } from "./secret.ts";
+import { createSigningKey, type Key, type SigningKey } from "./signing-key.ts";
 
-/** The signing secret of the endpoint, or several while rotating: blank-separated, or a list. */
-export type Secret = string | readonly string[];
+/** Signing secrets that are known at start-up: one, several separated by blanks, or a list of secrets and keys. */
+export type Secrets = string | readonly (string | Key)[];
 
-/** One secret, ready for use. Prints as its fingerprint in every form; the secret cannot be read back. */
-export interface SigningKey {
-  /** `key:` and the first 8 hex digits of SHA-256 over the key bytes. Safe to log. */
-  readonly fingerprint: string;
-  /** The base64 HMAC-SHA256 of `prefix` followed by `body`. */
-  mac(prefix: string, body: Uint8Array): string;
-}
-
-/** The signing keys that count now. */
+/** The signing keys that count. */
 export interface Keyring {
-  keys(): readonly SigningKey[];
+  /** The keys whose window holds `atMs`, in ms since the Unix epoch. */
+  keysAt(atMs: number): readonly SigningKey[];
 }
 
 /** The environment variable that holds the secret when none is given. */
 export const secretVariable = "ESIM_WEBHOOK_SECRET";
 
 /**
- * Prepares the keys of `secret`, which defaults to the environment variable `ESIM_WEBHOOK_SECRET`.
+ * Prepares the keys of `secrets`, which defaults to the environment variable `ESIM_WEBHOOK_SECRET`.
  * Throws `missing_secret` when there is none and `invalid_secret` when one cannot be right.
  */
-export function createKeyring(secret: Secret | undefined = process.env[secretVariable]): Keyring {
-  const secrets = typeof secret === "string" ? secret.split(/\s+/).filter((part) => part !== "") : secret;
-  if (secrets === undefined || secrets.length === 0) {
+export function createKeyring(secrets: Secrets | undefined = process.env[secretVariable]): Keyring {
+  const keys = prepareKeys(secrets);
+  return { keysAt: (atMs) => keys.filter((key) => key.validAt(atMs)) };
+}
+
+/** Prepares each key. Throws as `createKeyring` does. */
+export function prepareKeys(secrets: Secrets | undefined): readonly SigningKey[] {
+  const list = typeof secrets === "string" ? secrets.split(/\s+/).filter((part) => part !== "") : secrets;
+  if (list === undefined || list.length === 0) {
     throw new WebhookError(
       "missing_secret",
       "There is no signing secret, so no delivery could be verified.",
       `Set ${secretVariable} to the endpoint's signingSecret (whsec_…), or pass { secret }.`,
     );
   }
-  const byFingerprint = new Map(secrets.map(createSigningKey).map((key) => [key.fingerprint, key]));
-  const keys = [...byFingerprint.values()];
-  return { keys: () => keys };
-}
-
-export function createSigningKey(secret: string): SigningKey {
-  const bytes = decodeSecret(secret);
-  const key = createSecretKey(bytes);
-  const fingerprint = `key:${createHash("sha256").update(bytes).digest("hex").slice(0, 8)}`;
-  const print = () => fingerprint;
-  return Object.freeze({
-    fingerprint,
-    mac: (prefix: string, body: Uint8Array) =>
-      createHmac("sha256", key).update(prefix).update(body).digest("base64"),
-    toString: print,
-    toJSON: print,
-    [inspect.custom]: print,
-  });
+  return list.map(createSigningKey);
 }

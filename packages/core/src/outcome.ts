@@ -47,6 +47,8 @@ export type Outcome =
   | { readonly code: "shutting_down" }
   /** No key matches, while the keyring says that a rotation is under way. */
   | { readonly code: "rotating" }
+  /** No key matches, and the newest keys could not be had. */
+  | { readonly code: "keys_unavailable" }
   /** A mistake of ours or of a schema: not foreseen. */
   | { readonly code: "internal_error"; readonly error: unknown };
 

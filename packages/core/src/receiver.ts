@@ -5,7 +5,6 @@ import { startDeadline } from "./deadline.ts";
 import { type HeaderSource, headerReader } from "./delivery.ts";
 import { WebhookError } from "./errors.ts";
 import type { EsimEvents } from "./esim-catalog.ts";
-import { createKeyring, type Secret } from "./keyring.ts";
 import { warnOfSetup } from "./logger.ts";
 import { durationMs, type OptionsShape, parseOptions } from "./options.ts";
 import type { Outcome } from "./outcome.ts";
@@ -16,11 +15,12 @@ import {
   processorShape,
 } from "./processor.ts";
 import { logLevelOf, type Reply, replyTo } from "./reply.ts";
-import { defaultToleranceSeconds, prove, readClaim } from "./signature.ts";
+import { defaultToleranceSeconds, readClaim } from "./signature.ts";
 import { acceptInline, acceptInto, isInbox, type Target } from "./target.ts";
+import { createVerifier, type Secret } from "./verifier.ts";
 
 export interface ReceiverOptions<Data = EsimEvents> extends ProcessorOptions<Data> {
-  /** The endpoint's signing secret, or several while rotating. Default: `ESIM_WEBHOOK_SECRET`. */
+  /** The endpoint's signing secret, several while rotating, or a key source. Default: `ESIM_WEBHOOK_SECRET`. */
   secret?: Secret;
   /** The name of this endpoint; ids are unique within it. Default `"default"`. */
   source?: string;
@@ -76,7 +76,7 @@ export function createReceiver<Data = EsimEvents>(
   const { secret, ...rest } = options;
   const settings = parseOptions("webhook receiver", shape, rest);
   const { source, toleranceSeconds, maxBodyBytes, deadlineMs, store, leaseMs, logger, clock } = settings;
-  const keyring = createKeyring(secret);
+  const verify = createVerifier(secret, clock, logger);
   const catalog = settings.catalog as Catalog<Data>;
   if (isInbox(target) && store !== undefined) throw storeBesideInbox;
   const accept = isInbox(target)
@@ -97,7 +97,7 @@ export function createReceiver<Data = EsimEvents>(
 
     const body = await readBody(delivery, maxBodyBytes, signal);
     if (!(body instanceof Uint8Array)) return body;
-    const proof = prove(claimed, body, keyring.keys());
+    const proof = await verify(claimed, body, receivedAt.getTime());
     if (!proof.ok) return proof;
     seen.key = proof.key;
 

@@ -1,7 +1,8 @@
 import { timingSafeEqual } from "node:crypto";
 import { type HeaderSource, headerReader } from "./delivery.ts";
 import { WebhookError } from "./errors.ts";
-import { createKeyring, createSigningKey, type Keyring, type Secret, type SigningKey } from "./keyring.ts";
+import { createKeyring, type Keyring, type Secrets } from "./keyring.ts";
+import { createSigningKey, type SigningKey } from "./signing-key.ts";
 
 /** The three headers of a signed delivery (Standard Webhooks v1). */
 export type SignatureHeaders = Readonly<
@@ -63,13 +64,13 @@ export function sign(
  */
 export function verify(
   delivery: { headers: HeaderSource; body: Uint8Array | string },
-  secret: Secret | Keyring,
+  secret: Secrets | Keyring,
   options: { at?: Date; toleranceSeconds?: number } = {},
 ): Proof | Refusal {
   const keyring = isKeyring(secret) ? secret : createKeyring(secret);
   const atMs = options.at?.getTime() ?? Date.now();
   const claimed = readClaim(delivery.headers, atMs, options.toleranceSeconds ?? defaultToleranceSeconds);
-  return claimed.ok ? prove(claimed, bodyBytes(delivery.body), keyring.keys()) : claimed;
+  return claimed.ok ? prove(claimed, bodyBytes(delivery.body), keyring.keysAt(atMs)) : claimed;
 }
 
 /** Reads the signature headers, by a strict grammar and before anything is hashed. */
@@ -122,8 +123,8 @@ export function prove(claimed: Claimed, body: Uint8Array, keys: readonly Signing
   return refuse("no_matching_key", `none of ${keys.length} keys made the signature over these bytes`);
 }
 
-function isKeyring(secret: Secret | Keyring): secret is Keyring {
-  return typeof secret === "object" && !Array.isArray(secret);
+function isKeyring(secret: Secrets | Keyring): secret is Keyring {
+  return typeof secret === "object" && "keysAt" in secret;
 }
 
 function refuse(code: Refusal["code"], reason: string): Refusal {

@@ -1,5 +1,5 @@
 import { inspect } from "node:util";
-import { createKeyring, type Secret, WebhookError } from "@esim-webhooks/core";
+import { createKeyring, type Secrets, WebhookError } from "@esim-webhooks/core";
 import { newSecret } from "@esim-webhooks/core/testing";
 import fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
@@ -9,7 +9,7 @@ const base64 = (length: number) => bytes(length).toString("base64");
 
 function errorOf(secret: unknown): WebhookError {
   try {
-    createKeyring(secret as Secret);
+    createKeyring(secret as Secrets);
   } catch (error) {
     if (WebhookError.is(error)) return error;
   }
@@ -85,30 +85,30 @@ describe("no secret", () => {
 
   it("is not missed when the environment variable has it", () => {
     vi.stubEnv("ESIM_WEBHOOK_SECRET", newSecret());
-    expect(createKeyring().keys()).toHaveLength(1);
+    expect(createKeyring().keysAt(0)).toHaveLength(1);
   });
 });
 
 describe("a keyring", () => {
-  it("takes several secrets as a list or separated by blanks, each once", () => {
+  it("takes several secrets as a list or separated by blanks, in order", () => {
     const [first, second] = [newSecret(), newSecret()];
-    const fingerprints = (secret: Secret) =>
+    const fingerprints = (secret: Secrets) =>
       createKeyring(secret)
-        .keys()
+        .keysAt(0)
         .map((key) => key.fingerprint);
     expect(fingerprints([first, second])).toHaveLength(2);
-    expect(fingerprints(` ${first}\n${second} ${first}\n`)).toEqual(fingerprints([first, second]));
+    expect(fingerprints(` ${first}\n${second} ${first}\n`)).toEqual(fingerprints([first, second, first]));
   });
 
   it("takes a secret with and without its prefix, and with and without padding, as the same key", () => {
     const bare = base64(32);
     const forms = [`whsec_${bare}`, bare, bare.replace("=", "")];
-    expect(createKeyring(forms).keys()).toHaveLength(1);
+    expect(new Set(createKeyring(forms).keysAt(0).map(String)).size).toBe(1);
   });
 
   it("prints keys as fingerprints in every form", () => {
     const secret = newSecret();
-    const [key] = createKeyring(secret).keys();
+    const [key] = createKeyring(secret).keysAt(0);
     const printed = [
       String(key),
       `${key}`,

@@ -7,7 +7,7 @@ import { signedRequest } from "./signed-request.ts";
 import { send } from "./wire.ts";
 
 /** Outcomes that a test of an adapter cannot bring about over HTTP, or not on every adapter. */
-type Elsewhere = "rotating" | "lease_lost" | "internal_error" | "body_consumed" | "body_incomplete";
+type Elsewhere = "lease_lost" | "internal_error" | "body_consumed" | "body_incomplete";
 
 const untouched = { "*": () => assert.fail("a handler ran") };
 
@@ -210,6 +210,32 @@ const byOutcome: Readonly<Record<Exclude<OutcomeCode, Elsewhere>, Scenario>> = {
         finish.resolve();
         assertAnswer(await inFlight, 200, "processed");
         await closed;
+      });
+    },
+  ],
+  rotating: [
+    "answers 503 when no key matches while the key source says that a rotation is under way",
+    (withServer) => {
+      const rotatingUntil = new Date(Date.now() + 60_000);
+      const source = { load: async () => ({ keys: [secret], rotatingUntil }) };
+      return withServer({ "*": () => {} }, { secret: source }, async ({ url }) => {
+        assertAnswer(await send(url, faulted({ fault: "wrong_key" })), 503, "rotating");
+        assertAnswer(await send(url, faulted()), 200, "processed");
+      });
+    },
+  ],
+  keys_unavailable: [
+    "answers 503 when no key matches and the key source cannot be loaded, and keeps accepting the keys it had",
+    (withServer) => {
+      let loads = 0;
+      const load = async () => {
+        loads += 1;
+        if (loads > 1) throw new Error("secret manager is away");
+        return [secret];
+      };
+      return withServer({ "*": () => {} }, { secret: { load } }, async ({ url }) => {
+        assertAnswer(await send(url, faulted({ fault: "wrong_key" })), 503, "keys_unavailable");
+        assertAnswer(await send(url, faulted()), 200, "processed");
       });
     },
   ],

@@ -1,0 +1,72 @@
+import { createHash, createHmac, createSecretKey } from "node:crypto";
+import { inspect } from "node:util";
+import { WebhookError } from "./errors.ts";
+import { decodeSecret } from "./secret.ts";
+
+/** One secret and the window in which it is valid; without a bound it is valid on that side for ever. */
+export interface Key {
+  readonly secret: string;
+  /** From when it counts; a `Date`, or a date-time. */
+  readonly notBefore?: Date | string | undefined;
+  /** Until when it counts; a `Date`, or a date-time. */
+  readonly notAfter?: Date | string | undefined;
+}
+
+/** A key, ready for use. Prints as its fingerprint in every form; the secret cannot be read back. */
+export interface SigningKey {
+  /** `key:` and the first 8 hex digits of SHA-256 over the key bytes. Safe to log. */
+  readonly fingerprint: string;
+  /** Whether it counts at this time, in ms since the Unix epoch. */
+  validAt(atMs: number): boolean;
+  /** The base64 HMAC-SHA256 of `prefix` followed by `body`. */
+  mac(prefix: string, body: Uint8Array): string;
+}
+
+/** Throws `invalid_secret` for a secret or a window that cannot be right. */
+export function createSigningKey(given: string | Key): SigningKey {
+  const { secret, notBefore, notAfter } = isKey(given) ? given : ({ secret: given } as Key);
+  const from = boundMs("notBefore", notBefore, Number.NEGATIVE_INFINITY);
+  const until = boundMs("notAfter", notAfter, Number.POSITIVE_INFINITY);
+  if (from >= until) {
+    throw new WebhookError(
+      "invalid_secret",
+      "A key's window ends before it begins.",
+      "Put notBefore before notAfter.",
+    );
+  }
+  return keyOfBytes(decodeSecret(secret), from, until);
+}
+
+export function keyOfBytes(
+  bytes: Uint8Array,
+  fromMs: number = Number.NEGATIVE_INFINITY,
+  untilMs: number = Number.POSITIVE_INFINITY,
+): SigningKey {
+  const key = createSecretKey(bytes);
+  const fingerprint = `key:${createHash("sha256").update(bytes).digest("hex").slice(0, 8)}`;
+  const print = () => fingerprint;
+  return Object.freeze({
+    fingerprint,
+    validAt: (atMs: number) => fromMs <= atMs && atMs < untilMs,
+    mac: (prefix: string, body: Uint8Array) =>
+      createHmac("sha256", key).update(prefix).update(body).digest("base64"),
+    toString: print,
+    toJSON: print,
+    [inspect.custom]: print,
+  });
+}
+
+function isKey(given: unknown): given is Key {
+  return typeof given === "object" && given !== null && "secret" in given;
+}
+
+function boundMs(name: string, given: Date | string | undefined, none: number): number {
+  if (given === undefined) return none;
+  const ms = given instanceof Date ? given.getTime() : Date.parse(given);
+  if (!Number.isNaN(ms)) return ms;
+  throw new WebhookError(
+    "invalid_secret",
+    `A key's ${name} is no date-time.`,
+    "Give a Date, or an ISO 8601 text.",
+  );
+}

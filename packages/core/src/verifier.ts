@@ -1,0 +1,41 @@
+import type { Clock } from "./clock.ts";
+import type { KeySource } from "./key-source.ts";
+import { createKeyring, type Secrets } from "./keyring.ts";
+import { createLoadedKeyring } from "./loaded-keyring.ts";
+import type { Logger } from "./logger.ts";
+import type { Outcome } from "./outcome.ts";
+import { type Claimed, type Proof, prove, type Refusal } from "./signature.ts";
+
+/** The signing secret of the endpoint: one, several separated by blanks, a list, keys with windows, or a key source. */
+export type Secret = Secrets | KeySource;
+
+/** No key matches, and it is not known yet whether one will. */
+export type Undecided = Extract<Outcome, { code: "rotating" | "keys_unavailable" }> & { readonly ok: false };
+
+/** Proves what the headers claim, with the keys that count at `atMs`; asks a key source when none matches. */
+export type Verifier = (
+  claimed: Claimed,
+  body: Uint8Array,
+  atMs: number,
+) => Promise<Proof | Refusal | Undecided>;
+
+/** Throws `missing_secret` or `invalid_secret` when the secret is not a source and cannot be right. */
+export function createVerifier(secret: Secret | undefined, clock: Clock, logger: Logger): Verifier {
+  if (!isKeySource(secret)) {
+    const keyring = createKeyring(secret);
+    return async (claimed, body, atMs) => prove(claimed, body, keyring.keysAt(atMs));
+  }
+  const keyring = createLoadedKeyring(secret, clock, logger);
+  return async (claimed, body, atMs) => {
+    await keyring.ready;
+    const first = prove(claimed, body, keyring.keysAt(atMs));
+    if (first.ok) return first;
+    if (!(await keyring.refresh())) return { ok: false, code: "keys_unavailable" };
+    const second = prove(claimed, body, keyring.keysAt(atMs));
+    return second.ok || !keyring.rotatingAt(atMs) ? second : { ok: false, code: "rotating" };
+  };
+}
+
+function isKeySource(secret: Secret | undefined): secret is KeySource {
+  return typeof secret === "object" && "load" in secret && typeof secret.load === "function";
+}
