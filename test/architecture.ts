@@ -56,6 +56,7 @@ const packages: Readonly<Record<string, Package>> = {
     ],
   },
   express: { imports: ["core"], rooms: ["webhook-router.ts", "index.ts"] },
+  fastify: { imports: ["core"], rooms: ["webhook-plugin.ts", "index.ts"] },
 };
 
 const importPattern =

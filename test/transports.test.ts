@@ -1,9 +1,21 @@
 import { Readable } from "node:stream";
-import { nodeHandler, type ReceiverOptions, type Target, webhookHandler } from "@esim-webhooks/core";
+import {
+  type EsimEvents,
+  type Handlers,
+  type InboxWriter,
+  nodeHandler,
+  type ReceiverOptions,
+  type Target,
+  webhookHandler,
+} from "@esim-webhooks/core";
 import { receiverSuite, type StartServer } from "@esim-webhooks/core/testing";
 import { webhookRouter } from "@esim-webhooks/express";
+import { type WebhookPluginOptions, webhookPlugin } from "@esim-webhooks/fastify";
+import { getRequestListener } from "@hono/node-server";
 import express from "express";
 import express4 from "express4";
+import fastify from "fastify";
+import { Hono } from "hono";
 import { describe, it } from "vitest";
 import { listen } from "./listen.ts";
 
@@ -18,6 +30,35 @@ function onExpress(createApp: typeof express): StartServer {
 
 receiverSuite("Express 5", onExpress(express), runner);
 receiverSuite("Express 4", onExpress(express4 as unknown as typeof express), runner);
+
+receiverSuite(
+  "Fastify",
+  async (target, options) => {
+    // or Fastify itself would answer 503 while closing
+    const app = fastify({ return503OnClosing: false });
+    await app.register(webhookPlugin, { ...fastifyTarget(target), ...options });
+    const address = await app.listen({ host: "127.0.0.1", port: 0 });
+    const close = async () => {
+      await app.close();
+    };
+    return { url: `${address}/webhooks`, shutDown: close, close };
+  },
+  runner,
+);
+
+function fastifyTarget(target: Target): Pick<WebhookPluginOptions, "handlers" | "inbox"> {
+  return "put" in target ? { inbox: target as InboxWriter } : { handlers: target as Handlers<EsimEvents> };
+}
+
+receiverSuite(
+  "webhookHandler behind Hono",
+  (target, options) => {
+    const handler = webhookHandler(target, options);
+    const app = new Hono().all("/webhooks", (context) => handler(context.req.raw));
+    return listen(getRequestListener(app.fetch), "/webhooks", handler.close);
+  },
+  runner,
+);
 
 receiverSuite(
   "nodeHandler",

@@ -29,6 +29,9 @@ export interface Catalog<Data = DataByType> {
   check(event: WebhookEvent): Parsed<Data>;
 }
 
+/** Event type → data, of a catalog: `DataOf<typeof catalog>`. */
+export type DataOf<Given> = Given extends Catalog<infer Data> ? Data : never;
+
 /** Any Standard Schema library's schemas, by event type. They must validate synchronously. */
 export type Schemas = Readonly<Record<string, StandardSchemaV1>>;
 

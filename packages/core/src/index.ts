@@ -1,4 +1,4 @@
-export type { Catalog, Issue, Parsed, Schemas } from "./catalog.ts";
+export type { Catalog, DataOf, Issue, Parsed, Schemas } from "./catalog.ts";
 export { createCatalog } from "./catalog.ts";
 export type { Clock } from "./clock.ts";
 export type { Claim, DedupeStore } from "./dedupe-store.ts";

@@ -1,0 +1,2 @@
+export type { WebhookPlugin, WebhookPluginOptions } from "./webhook-plugin.ts";
+export { webhookPlugin } from "./webhook-plugin.ts";

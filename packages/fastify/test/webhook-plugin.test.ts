@@ -1,0 +1,210 @@
+import { type Logger, WebhookError } from "@esim-webhooks/core";
+import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { webhookPlugin } from "@esim-webhooks/fastify";
+import formbody from "@fastify/formbody";
+import fastify, { type FastifyInstance, type InjectOptions } from "fastify";
+import { afterEach, describe, expect, it, vi } from "vitest";
+
+const secret = newSecret();
+const open: FastifyInstance[] = [];
+
+function app(options = {}): FastifyInstance {
+  const created = fastify(options);
+  open.push(created as unknown as FastifyInstance);
+  return created as unknown as FastifyInstance;
+}
+
+afterEach(async () => {
+  vi.unstubAllEnvs();
+  await Promise.all(open.splice(0).map((instance) => instance.close()));
+});
+
+function delivery(url = "/webhooks"): InjectOptions {
+  const { method, headers, body } = signedRequest(
+    { type: "esim.assigned", data: sampleData("esim.assigned") },
+    { secret },
+  );
+  return { method, url, headers, payload: body };
+}
+
+const handlers = { "*": () => {} };
+
+describe("webhookPlugin", () => {
+  it("takes the secret from ESIM_WEBHOOK_SECRET and listens at /webhooks, also through app.inject", async () => {
+    vi.stubEnv("ESIM_WEBHOOK_SECRET", secret);
+    const server = app();
+    await server.register(webhookPlugin, { handlers });
+    const answer = await server.inject(delivery());
+    expect([answer.statusCode, answer.json()]).toEqual([200, { outcome: "processed" }]);
+    expect((await server.inject({ method: "GET", url: "/webhooks" })).statusCode).toBe(405);
+    expect((await server.inject({ method: "HEAD", url: "/webhooks" })).statusCode).toBe(405);
+  });
+
+  it("listens below its prefix, several times in one app", async () => {
+    const server = app();
+    await server.register(webhookPlugin, { handlers, secret, prefix: "/eu" });
+    await server.register(webhookPlugin, { handlers, secret, prefix: "/us", path: "/" });
+    expect((await server.inject(delivery("/eu/webhooks"))).statusCode).toBe(200);
+    expect((await server.inject(delivery("/us/"))).statusCode).toBe(200);
+    expect((await server.inject(delivery("/webhooks"))).statusCode).toBe(404);
+  });
+
+  it.each([
+    ["@fastify/formbody", (server: FastifyInstance) => server.register(formbody)],
+    [
+      "a JSON parser of the host's",
+      async (server: FastifyInstance) => {
+        server.removeContentTypeParser("application/json");
+        server.addContentTypeParser("application/json", { parseAs: "string" }, (_, body, done) =>
+          done(null, { parsed: body }),
+        );
+      },
+    ],
+    [
+      "a parser for everything",
+      async (server: FastifyInstance) => {
+        server.removeAllContentTypeParsers();
+        server.addContentTypeParser("*", { parseAs: "string" }, (_, body, done) =>
+          done(null, { parsed: body }),
+        );
+      },
+    ],
+  ])("works beside %s, and leaves the host's routes and parsers alone", async (_, install) => {
+    const server = app();
+    await install(server);
+    await server.register(webhookPlugin, { handlers, secret });
+    server.post("/orders", async (request) => request.body);
+    const before = app();
+    await install(before);
+    before.post("/orders", async (request) => request.body);
+
+    expect((await server.inject(delivery())).statusCode).toBe(200);
+    for (const type of [
+      "application/json",
+      "application/x-www-form-urlencoded",
+      "text/plain",
+      "application/xml",
+    ]) {
+      const order: InjectOptions = {
+        method: "POST",
+        url: "/orders",
+        headers: { "content-type": type },
+        payload: '{"a":1}',
+      };
+      const [withPlugin, without] = [await server.inject(order), await before.inject(order)];
+      expect([withPlugin.statusCode, withPlugin.body]).toEqual([without.statusCode, without.body]);
+    }
+  });
+
+  it("takes deliveries whatever their content type, even one that Fastify cannot parse, or none", async () => {
+    const server = app();
+    await server.register(webhookPlugin, { handlers, secret });
+    for (const type of ["text/plain", "application/octet-stream", "not a media type", ""]) {
+      const given = delivery();
+      const headers = { ...given.headers, "content-type": type };
+      expect((await server.inject({ ...given, headers })).statusCode).toBe(200);
+    }
+  });
+
+  it("has its own body limit, whatever Fastify's is", async () => {
+    const small = app({ bodyLimit: 10 });
+    await small.register(webhookPlugin, { handlers, secret });
+    small.post("/orders", async () => "taken");
+    expect((await small.inject(delivery())).statusCode).toBe(200);
+    expect(
+      (await small.inject({ method: "POST", url: "/orders", payload: { much: "too long" } })).statusCode,
+    ).toBe(413);
+    const large = app({ bodyLimit: 10_000_000 });
+    await large.register(webhookPlugin, { handlers, secret, maxBodyBytes: 10 });
+    const answer = await large.inject(delivery());
+    expect([answer.statusCode, answer.json()]).toMatchObject([413, { code: "too_large" }]);
+  });
+
+  it("finishes deliveries in flight on app.close(), and answers later ones 503", async () => {
+    const started = Promise.withResolvers<void>();
+    const finish = Promise.withResolvers<void>();
+    const server = app();
+    await server.register(webhookPlugin, {
+      secret,
+      handlers: {
+        "*": async () => {
+          started.resolve();
+          await finish.promise;
+        },
+      },
+    });
+    const url = `${await server.listen({ host: "127.0.0.1", port: 0 })}/webhooks`;
+    const send = () =>
+      fetch(url, signedRequest({ type: "esim.assigned", data: sampleData("esim.assigned") }, { secret }));
+    const inFlight = send();
+    await started.promise;
+    const closed = server.close();
+    expect((await send()).status).toBe(503);
+    finish.resolve();
+    expect((await inFlight).status).toBe(200);
+    await closed;
+  });
+
+  it("logs to Fastify's own logger, unless it is given another", async () => {
+    const lines: string[] = [];
+    const server = app({ logger: { level: "info", stream: { write: (line: string) => lines.push(line) } } });
+    await server.register(webhookPlugin, { handlers, secret });
+    await server.inject(delivery());
+    const line = lines.map((text) => JSON.parse(text)).find(({ outcome }) => outcome !== undefined);
+    expect(line).toMatchObject({ outcome: "processed", type: "esim.assigned", msg: "webhook delivery" });
+
+    const messages: string[] = [];
+    const log = (_: object, message: string) => void messages.push(message);
+    const logger: Logger = { debug: log, info: log, warn: log, error: log };
+    const other = app();
+    await other.register(webhookPlugin, { handlers, secret, logger });
+    await other.inject(delivery());
+    expect(messages).toEqual(["webhook delivery"]);
+  });
+
+  it("stores into an inbox", async () => {
+    const server = app();
+    await server.register(webhookPlugin, { inbox: { put: async () => ["stored"] }, secret });
+    expect((await server.inject(delivery())).statusCode).toBe(202);
+  });
+});
+
+describe("registering webhookPlugin", () => {
+  it.each([
+    [
+      "without handlers or an inbox",
+      {},
+      "invalid_option",
+      /neither handlers nor an inbox\. Pass \{ handlers \}/,
+    ],
+    [
+      "with both",
+      { handlers, inbox: { put: async () => [] } },
+      "invalid_option",
+      /both handlers and an inbox/,
+    ],
+    [
+      "with a misspelt type",
+      { handlers: { "esim.fautled": () => {} } },
+      "unknown_event_type",
+      /Did you mean "esim.faulted"/,
+    ],
+    ["with a misspelt option", { handlers, deadlineMS: 1 }, "invalid_option", /Did you mean "deadlineMs"/],
+    ["without a secret", { handlers, secret: "" }, "missing_secret", /Set ESIM_WEBHOOK_SECRET/],
+  ])("rejects %s", async (_, options, code, message) => {
+    const server = fastify();
+    const error = await Promise.resolve(server.register(webhookPlugin, { secret, ...options } as never))
+      .then(
+        () => server.ready(),
+        (reason: unknown) => reason,
+      )
+      .catch((reason: unknown) => reason);
+    expect(WebhookError.is(error) && error.code).toBe(code);
+    expect((error as Error).message).toMatch(message);
+  });
+
+  it("refuses a Fastify of another major version", async () => {
+    const meta = (webhookPlugin as unknown as Record<symbol, unknown>)[Symbol.for("plugin-meta")];
+    expect(meta).toMatchObject({ name: "@esim-webhooks/fastify", fastify: "5.x" });
+  });
+});
