@@ -1,0 +1,283 @@
+import { chmod, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import {
+  createReceiver,
+  fileKeySource,
+  type Key,
+  type KeySource,
+  type LoadedKeys,
+  type Logger,
+  type ReceiverOptions,
+  type Secret,
+  WebhookError,
+} from "@esim-webhooks/core";
+import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+
+const [oldSecret, freshSecret, strangeSecret] = [newSecret(), newSecret(), newSecret()];
+
+type Loaded = readonly (string | Key)[] | LoadedKeys;
+
+/** A key source whose loads are counted, and answered as the test says. */
+function sourceOf(first: Loaded | Error): KeySource & { loads: number; now: Loaded | Error } {
+  const source = {
+    loads: 0,
+    now: first,
+    load: async () => {
+      source.loads += 1;
+      if (source.now instanceof Error) throw source.now;
+      return source.now;
+    },
+  };
+  return source;
+}
+
+function receiving(secret: Secret, options: ReceiverOptions = {}) {
+  const lines: Record<string, unknown>[] = [];
+  const log = (fields: Record<string, unknown>, message: string) => void lines.push({ ...fields, message });
+  const logger: Logger = { debug: log, info: log, warn: log, error: log };
+  const receiver = createReceiver({ "*": () => {} }, { secret, logger, ...options });
+  const receive = async (signedWith: string, at = new Date()) => {
+    const { method, headers, body } = signedRequest(
+      { type: "esim.assigned", data: sampleData("esim.assigned") },
+      { secret: signedWith, at },
+    );
+    const reply = await receiver.receive({ method, headers, body: Buffer.from(body) });
+    const { outcome, code } = JSON.parse(reply.body);
+    return outcome ?? code;
+  };
+  return { receive, lines };
+}
+
+describe("keys with windows", () => {
+  it("count from notBefore until notAfter, by the receiver's clock", async () => {
+    const time = { now: Date.parse("2026-11-20T12:00:00Z") };
+    const keys = [
+      { secret: oldSecret, notAfter: "2026-11-20T12:05:00Z" },
+      { secret: freshSecret, notBefore: new Date("2026-11-20T12:01:00Z") },
+    ];
+    const { receive } = receiving(keys, { clock: { now: () => time.now } });
+    const at = async (iso: string) => {
+      time.now = Date.parse(iso);
+      return [await receive(oldSecret, new Date(iso)), await receive(freshSecret, new Date(iso))];
+    };
+    expect(await at("2026-11-20T12:00:59.999Z")).toEqual(["processed", "no_matching_key"]);
+    expect(await at("2026-11-20T12:01:00.000Z")).toEqual(["processed", "processed"]);
+    expect(await at("2026-11-20T12:04:59.999Z")).toEqual(["processed", "processed"]);
+    expect(await at("2026-11-20T12:05:00.000Z")).toEqual(["no_matching_key", "processed"]);
+  });
+
+  it.each([
+    [{ secret: oldSecret, notAfter: "tomorrow" }, /notAfter is no date-time/],
+    [{ secret: oldSecret, notBefore: new Date(Number.NaN) }, /notBefore is no date-time/],
+    [{ secret: oldSecret, notBefore: new Date(2), notAfter: new Date(1) }, /ends before it begins/],
+    [{ secret: "whsec_AA==" }, /has 1 bytes/],
+  ])("are refused at start-up when they cannot be right: %#", (key, message) => {
+    expect(() => receiving([key])).toThrow(message);
+    expect(() => receiving([key])).toThrow(WebhookError);
+  });
+});
+
+describe.concurrent("a key source", () => {
+  it("is loaded at start, and a delivery that comes before the keys waits for them", async () => {
+    const keys = Promise.withResolvers<string[]>();
+    const { receive } = receiving({ load: () => keys.promise });
+    const received = receive(oldSecret);
+    keys.resolve([oldSecret]);
+    expect(await received).toBe("processed");
+  });
+
+  it("is not loaded again while keys match", async () => {
+    const source = sourceOf([oldSecret]);
+    const { receive } = receiving(source);
+    for (let i = 0; i < 20; i++) expect(await receive(oldSecret)).toBe("processed");
+    expect(source.loads).toBe(1);
+  });
+
+  it("is loaded once for many deliveries of an unknown key, which wait for it and are accepted", async () => {
+    const source = sourceOf([oldSecret]);
+    const { receive } = receiving(source);
+    expect(await receive(oldSecret)).toBe("processed");
+    source.now = [freshSecret];
+    const outcomes = await Promise.all(Array.from({ length: 50 }, () => receive(freshSecret)));
+    expect(new Set(outcomes)).toEqual(new Set(["processed"]));
+    expect(source.loads).toBe(2);
+    expect(await receive(oldSecret)).toBe("no_matching_key");
+  });
+
+  it("is loaded again after a load that began before the delivery came, since that may have read too early", async () => {
+    const slow = Promise.withResolvers<string[]>();
+    const answers = [Promise.resolve([oldSecret]), slow.promise, Promise.resolve([freshSecret])];
+    const began = Promise.withResolvers<void>();
+    let loads = 0;
+    const load = () => {
+      loads += 1;
+      if (loads === 2) began.resolve();
+      return answers[loads - 1] ?? Promise.reject(new Error("too many loads"));
+    };
+    const { receive } = receiving({ load });
+    const forged = receive(strangeSecret);
+    await began.promise;
+    const fresh = receive(freshSecret);
+    slow.resolve([oldSecret]); // what was read before the rotation
+    expect(await forged).toBe("no_matching_key");
+    expect(await fresh).toBe("processed");
+    expect(loads).toBe(3);
+  });
+
+  it("is loaded at most once a second, however many forged deliveries come", async () => {
+    const source = sourceOf([oldSecret]);
+    const { receive } = receiving(source);
+    const start = performance.now();
+    while (performance.now() - start < 2500) expect(await receive(strangeSecret)).toBe("no_matching_key");
+    expect(source.loads).toBeLessThanOrEqual(1 + Math.ceil((performance.now() - start) / 1000));
+    expect(source.loads).toBeGreaterThan(2);
+  });
+
+  it("lets a bounded number wait; more are told to come again, and known keys are accepted meanwhile", async () => {
+    const source = sourceOf([oldSecret]);
+    const { receive } = receiving(source);
+    await receive(oldSecret);
+    const waiting = Array.from({ length: 150 }, () => receive(strangeSecret));
+    expect(await receive(oldSecret)).toBe("processed");
+    const outcomes = await Promise.all(waiting);
+    expect(outcomes.filter((outcome) => outcome === "keys_unavailable")).toHaveLength(50);
+    expect(outcomes.filter((outcome) => outcome === "no_matching_key")).toHaveLength(100);
+  });
+
+  it.each([
+    ["fails", new Error("the secret manager is away")],
+    ["gives no keys, as a file that is just being rewritten does", []],
+    ["gives half a secret", [freshSecret.slice(0, 20)]],
+    [
+      "says that a rotation takes longer than a day",
+      { keys: [freshSecret], rotatingUntil: new Date(Date.now() + 90_000_000) },
+    ],
+    ["says that a rotation takes until no time", { keys: [freshSecret], rotatingUntil: "soon" }],
+  ])("that %s leaves the keys there were, is logged, and turns no good delivery away", async (_, broken) => {
+    const source = sourceOf([oldSecret]);
+    const { receive, lines } = receiving(source);
+    await receive(oldSecret);
+    source.now = broken;
+    expect(await receive(freshSecret)).toBe("keys_unavailable");
+    expect(await receive(oldSecret)).toBe("processed");
+    expect(lines).toContainEqual(expect.objectContaining({ code: "key_source_failed" }));
+    for (const line of lines) expect(String(line["err"])).not.toContain(freshSecret.slice(6, 20));
+  });
+
+  it("that fails at start is asked again, and deliveries are told to come again until it answers", async () => {
+    const source = sourceOf(new Error("not yet"));
+    const { receive } = receiving(source);
+    expect(await receive(oldSecret)).toBe("keys_unavailable");
+    source.now = [oldSecret];
+    expect(await receive(oldSecret)).toBe("processed");
+  });
+
+  it("that reports a rotation has unmatched signatures answered 503, until the time it gives and no longer", async () => {
+    const time = { now: Date.now() };
+    const source = sourceOf({ keys: [oldSecret], rotatingUntil: new Date(time.now + 1000) });
+    const { receive } = receiving(source, { clock: { now: () => time.now } });
+    expect(await receive(strangeSecret)).toBe("rotating");
+    expect(await receive(oldSecret)).toBe("processed");
+    time.now += 1000;
+    expect(await receive(strangeSecret)).toBe("no_matching_key");
+  });
+});
+
+describe("a key source that never answers", () => {
+  it("counts as failed after five seconds", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    try {
+      const { receive, lines } = receiving(
+        { load: () => new Promise(() => {}) },
+        { deadlineMs: 1_000_000_000 },
+      );
+      const received = receive(oldSecret);
+      vi.advanceTimersByTime(5000);
+      await vi.waitFor(() => expect(lines).toHaveLength(1), { timeout: 5000 });
+      await vi.waitFor(() => {
+        vi.advanceTimersByTime(5000);
+        expect(lines.length).toBeGreaterThan(1);
+      }, 5000);
+      expect(await received).toBe("keys_unavailable");
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+});
+
+describe("fileKeySource", () => {
+  let folder = "";
+  let path = "";
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), "esim-webhooks-keys-"));
+    path = join(folder, "secret");
+  });
+  afterEach(() => rm(folder, { recursive: true }));
+
+  async function rewrite(text: string): Promise<void> {
+    await writeFile(`${path}.new`, text, { mode: 0o600 });
+    await rename(`${path}.new`, path);
+  }
+
+  it("reads secrets separated by blanks, and reads them again when the file was rewritten", async () => {
+    await rewrite(`${oldSecret}\n`);
+    const { receive } = receiving(fileKeySource(path));
+    expect(await receive(oldSecret)).toBe("processed");
+    await rewrite(`${oldSecret} ${freshSecret}\n`);
+    expect(await receive(freshSecret)).toBe("processed");
+    expect(await receive(oldSecret)).toBe("processed");
+  });
+
+  it("reads JSON with windows and the end of a rotation", async () => {
+    const rotatingUntil = new Date(Date.now() + 60_000).toISOString();
+    const window = { secret: oldSecret, notAfter: new Date(Date.now() + 60_000).toISOString() };
+    await rewrite(JSON.stringify({ keys: [window, freshSecret], rotatingUntil }));
+    const { receive } = receiving(fileKeySource(path));
+    expect(await receive(oldSecret)).toBe("processed");
+    expect(await receive(freshSecret)).toBe("processed");
+    expect(await receive(strangeSecret)).toBe("rotating");
+  });
+
+  it.each([
+    `{ "keys": ["${oldSecret}"`,
+    `{ "keys": "${oldSecret}" }`,
+    `{ "secret": "${oldSecret}" }`,
+    `{ "keys": [{ "secret": "${oldSecret}", "notafter": "2026" }] }`,
+  ])("says what form it expects, and quotes nothing of the file: %#", async (text) => {
+    await rewrite(text);
+    const error = await fileKeySource(path)
+      .load()
+      .catch((reason: unknown) => reason);
+    expect(error).toMatchObject({
+      code: "invalid_secret",
+      message: expect.stringContaining('Write { "keys"'),
+    });
+    expect(String(error) + String((error as Error).cause)).not.toContain(oldSecret.slice(6));
+  });
+
+  it.skipIf(process.platform === "win32")("warns of a file that others can read", async () => {
+    await rewrite(oldSecret);
+    const errors: string[] = [];
+    const nothing = () => {};
+    const logger: Logger = {
+      debug: nothing,
+      info: nothing,
+      warn: nothing,
+      error: (_, message) => errors.push(message),
+    };
+    await fileKeySource(path, { logger }).load();
+    expect(errors).toEqual([]);
+    await chmod(path, 0o644);
+    await fileKeySource(path, { logger }).load();
+    expect(errors).toEqual([expect.stringMatching(/read by others than its owner\. Run chmod 600/)]);
+  });
+
+  it("rejects when there is no file, and the receiver says 503 until there is one", async () => {
+    const { receive } = receiving(fileKeySource(path));
+    expect(await receive(oldSecret)).toBe("keys_unavailable");
+    await rewrite(oldSecret);
+    expect(await receive(oldSecret)).toBe("processed");
+  });
+});
