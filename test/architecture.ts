@@ -25,6 +25,7 @@ const packages: Readonly<Record<string, Package>> = {
       "key-source.ts",
       "loaded-keyring.ts",
       "signature.ts",
+      "explain.ts",
       "catalog.ts",
       "esim-catalog.ts",
       "outcome.ts",

@@ -21,6 +21,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "defineCatalog",
       "discard",
       "esimCatalog",
+      "explainVerification",
       "fileKeySource",
       "memoryStore",
       "nodeDelivery",

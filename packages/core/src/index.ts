@@ -21,6 +21,8 @@ export type {
 } from "./esim-catalog.ts";
 export { defineCatalog, esimCatalog } from "./esim-catalog.ts";
 export type { EventKey, EventOf, FamilyOf, WebhookEvent } from "./event.ts";
+export type { Explanation, Finding } from "./explain.ts";
+export { explainVerification } from "./explain.ts";
 export type { WebhookHandler } from "./fetch.ts";
 export { webhookHandler } from "./fetch.ts";
 export type { Discard, Handler, HandlerContext, Handlers, RetryLater } from "./handler.ts";

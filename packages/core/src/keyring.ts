@@ -24,13 +24,15 @@ export function createKeyring(secrets: Secrets | undefined = process.env[secretV
 
 /** Prepares each key. Throws as `createKeyring` does. */
 export function prepareKeys(secrets: Secrets | undefined): readonly SigningKey[] {
-  const list = typeof secrets === "string" ? secrets.split(/\s+/).filter((part) => part !== "") : secrets;
-  if (list === undefined || list.length === 0) {
-    throw new WebhookError(
-      "missing_secret",
-      "There is no signing secret, so no delivery could be verified.",
-      `Set ${secretVariable} to the endpoint's signingSecret (whsec_…), or pass { secret }.`,
-    );
-  }
-  return list.map(createSigningKey);
+  const list = listSecrets(secrets);
+  if (list.length > 0) return list.map(createSigningKey);
+  throw new WebhookError(
+    "missing_secret",
+    "There is no signing secret, so no delivery could be verified.",
+    `Set ${secretVariable} to the endpoint's signingSecret (whsec_…), or pass { secret }.`,
+  );
+}
+
+export function listSecrets(secrets: Secrets | undefined): readonly (string | Key)[] {
+  return typeof secrets === "string" ? secrets.split(/\s+/).filter((part) => part !== "") : (secrets ?? []);
 }

@@ -1,0 +1,144 @@
+import { explainVerification, type Key, type Secrets, sign, verify } from "@esim-webhooks/core";
+import { newSecret } from "@esim-webhooks/core/testing";
+import { describe, expect, it } from "vitest";
+
+const at = new Date("2026-11-20T12:00:00Z");
+const secret = newSecret();
+const body = '{"type":"esim.assigned","data":{"iccid":"8932042000010012344"}}';
+const headers = sign({ id: "msg_1", body, timestamp: at }, secret);
+const bare = secret.slice("whsec_".length);
+const bytes = Buffer.from(bare, "base64");
+
+function signedWithBytes(key: Uint8Array, signedBody = body) {
+  return sign(
+    { id: "msg_1", body: signedBody, timestamp: at },
+    `whsec_${Buffer.from(key).toString("base64")}`,
+  );
+}
+
+function explain(given: { headers?: object; body?: string; secrets?: Secrets; at?: Date }) {
+  const delivery = {
+    headers: (given.headers ?? headers) as Record<string, string>,
+    body: given.body ?? body,
+  };
+  const explanation = explainVerification(delivery, given.secrets ?? secret, { at: given.at ?? at });
+  const text = JSON.stringify(explanation);
+  expect(text).not.toContain(bare);
+  expect(text).not.toContain(bytes.toString("hex"));
+  expect(text).not.toContain("8932042000010012344");
+  return explanation;
+}
+
+describe("explainVerification", () => {
+  it("finds nothing when the delivery verifies", () => {
+    expect(explain({})).toMatchObject({ verdict: { ok: true, id: "msg_1" }, findings: [] });
+  });
+
+  it("says which headers are missing, and which were renamed to what", () => {
+    const { "webhook-id": id, "webhook-timestamp": timestamp } = headers;
+    const renamed = { "Svix-Id": id, "webhook-timestamp": timestamp };
+    for (const form of [renamed, new Headers(renamed)]) {
+      expect(explain({ headers: form })).toMatchObject({
+        verdict: { ok: false, code: "missing_header" },
+        findings: [
+          {
+            code: "renamed_header",
+            message: 'webhook-id is missing, and there is "svix-id". Keep the header\'s name.',
+          },
+          {
+            code: "missing_header",
+            message: expect.stringMatching(/^webhook-signature is missing\. Let the proxies/),
+          },
+        ],
+      });
+    }
+  });
+
+  it("says what is malformed in a header", () => {
+    expect(explain({ headers: { ...headers, "webhook-timestamp": "noon" } }).findings).toEqual([
+      {
+        code: "malformed_header",
+        message: expect.stringMatching(/^Webhook-timestamp is not decimal digits\. Look/),
+      },
+    ]);
+  });
+
+  it("gives the clock's skew in seconds, and whether the signature itself is right", () => {
+    const late = new Date(at.getTime() + 7_200_000);
+    expect(explain({ at: late })).toMatchObject({
+      verdict: { code: "timestamp_out_of_tolerance" },
+      findings: [
+        {
+          code: "clock_skew",
+          message: expect.stringMatching(/signed 7200 s before.*itself is right: set this/),
+        },
+      ],
+    });
+    const early = new Date(at.getTime() - 301_000);
+    const { findings } = explain({ at: early, secrets: newSecret() });
+    expect(findings.map(({ code }) => code)).toEqual(["clock_skew", "wrong_secret_or_body"]);
+    expect(findings[0]?.message).toMatch(/signed 301 s after.*wrong too/);
+  });
+
+  it("says that another key of the keyring made the signature, one outside its window", () => {
+    const retired: Key = { secret, notAfter: "2026-11-20T11:00:00Z" };
+    const { findings } = explain({ secrets: [newSecret(), retired] });
+    expect(findings).toEqual([
+      {
+        code: "key_outside_window",
+        message: expect.stringMatching(/^key:[0-9a-f]{8} made the signature.*Correct its notB/),
+      },
+    ]);
+  });
+
+  it.each([
+    ["text", signedWithBytes(Buffer.from(secret)), secret],
+    ["text without its prefix", signedWithBytes(Buffer.from(bare)), secret],
+    ["hex", signedWithBytes(bytes), bytes.toString("hex")],
+  ])("says that the secret was read as %s", (reading, signed, secrets) => {
+    const { findings } = explain({ headers: signed, secrets });
+    expect(findings.at(-1)?.code).toBe("secret_misread");
+    expect(findings.at(-1)?.message).toContain(`with the secret read as ${reading}. Give the same bytes`);
+  });
+
+  it("explains a secret that cannot be right instead of throwing", () => {
+    const { findings } = explain({ secrets: Buffer.alloc(32, 7).toString("hex") });
+    expect(findings.map(({ code }) => code)).toEqual(["invalid_secret", "wrong_secret_or_body"]);
+    expect(findings[0]?.message).toMatch(/in hex.*Encode/);
+    expect(findings[1]?.message).toContain("(no usable key)");
+  });
+
+  it.each([
+    ["this body's compacted JSON", JSON.stringify(JSON.parse(body), null, 4)],
+    ["this body without the blanks around it", ` ${body}\n`],
+  ])("says that the signature is that of %s", (form, received) => {
+    expect(explain({ body: received }).findings).toEqual([
+      {
+        code: "body_reserialised",
+        message: expect.stringContaining(`The signature is that of ${form}. Verify the raw`),
+      },
+    ]);
+  });
+
+  it("says so when the signed body was indented, or ended in a line feed that is gone", () => {
+    const indented = JSON.stringify(JSON.parse(body), null, 2);
+    for (const signedBody of [indented, `${body}\n`]) {
+      const signed = sign({ id: "msg_1", body: signedBody, timestamp: at }, secret);
+      expect(explain({ headers: signed }).findings).toMatchObject([{ code: "body_reserialised" }]);
+    }
+  });
+
+  it("names the keys that were tried when nothing fits", () => {
+    const { verdict, findings } = explain({ secrets: [newSecret(), newSecret()] });
+    expect(verdict).toMatchObject({ ok: false, code: "no_matching_key" });
+    expect(findings).toMatchObject([{ code: "wrong_secret_or_body" }]);
+    expect(findings[0]?.message).toMatch(/\(key:\w{8}, key:\w{8}\) made the signature over these 63 bytes/);
+  });
+
+  it("gives the verdict that verify gives", () => {
+    const late = new Date(at.getTime() + 7_200_000);
+    for (const when of [at, late]) {
+      expect(explain({ at: when }).verdict).toEqual(verify({ headers, body }, secret, { at: when }));
+    }
+  });
+});
