@@ -5,8 +5,9 @@ import { createHash } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
+import { fileURLToPath } from "node:url";
 
-const root = join(import.meta.dirname, "..");
+const root = fileURLToPath(new URL("..", import.meta.url));
 const stamp = join(root, "node_modules", ".installed-lock");
 const wanted = createHash("sha256")
   .update(readFileSync(join(root, "package-lock.json")))
@@ -16,7 +17,7 @@ if (!existsSync(stamp) || readFileSync(stamp, "utf8") !== wanted) {
   process.stderr.write("Installing dependencies (once) …\n");
   const npm = process.env["npm_execpath"];
   const [command, first] = npm ? [process.execPath, [npm]] : ["npm", []];
-  const args = [...first, "ci", "--no-audit", "--no-fund", "--loglevel=error"];
+  const args = [...first, "ci", "--include=dev", "--no-audit", "--no-fund", "--loglevel=error"];
   const { status, stdout, stderr } = spawnSync(command, args, { cwd: root, encoding: "utf8" });
   if (status !== 0) {
     process.stderr.write(

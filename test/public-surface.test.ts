@@ -20,6 +20,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "createReceiver",
       "defineCatalog",
       "discard",
+      "discardRest",
       "esimCatalog",
       "explainVerification",
       "fileKeySource",

@@ -9,7 +9,7 @@ export type BodyFault = Extract<Outcome, { code: "too_large" | "body_incomplete"
  */
 export type BodyReader = (limitBytes: number, signal: AbortSignal) => Promise<Uint8Array | BodyFault>;
 
-/** Gathers chunks up to a limit. */
+/** Gathers chunks up to a limit, in memory in proportion to their bytes and not to their number. */
 export interface BodyBuffer {
   /** False once there are more than `limitBytes`. */
   add(chunk: Uint8Array): boolean;
@@ -17,15 +17,21 @@ export interface BodyBuffer {
 }
 
 export function bodyBuffer(limitBytes: number): BodyBuffer {
-  const chunks: Uint8Array[] = [];
+  let buffer = Buffer.allocUnsafe(Math.min(limitBytes, 4096));
   let size = 0;
   return {
     add(chunk) {
-      size += chunk.byteLength;
-      if (size > limitBytes) return false;
-      chunks.push(chunk);
+      const end = size + chunk.byteLength;
+      if (end > limitBytes) return false;
+      if (end > buffer.byteLength) {
+        const larger = Buffer.allocUnsafe(Math.min(limitBytes, Math.max(end, 2 * buffer.byteLength)));
+        buffer.copy(larger, 0, 0, size);
+        buffer = larger;
+      }
+      buffer.set(chunk, size);
+      size = end;
       return true;
     },
-    bytes: () => (chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)),
+    bytes: () => buffer.subarray(0, size),
   };
 }

@@ -35,18 +35,30 @@ export type DataOf<Given> = Given extends Catalog<infer Data> ? Data : never;
 /** Any Standard Schema library's schemas, by event type. They must validate synchronously. */
 export type Schemas = Readonly<Record<string, StandardSchemaV1>>;
 
+/**
+ * A catalog of these event types alone, for another sender's events. To extend the eSIM catalog, use `defineCatalog`.
+ * Throws `invalid_option` for what is not a Standard Schema.
+ */
 export function createCatalog<Data>(
   schemas: { readonly [Type in keyof Data & string]: StandardSchemaV1 },
 ): Catalog<Data> {
   const byType = new Map<string, StandardSchemaV1>(Object.entries(schemas));
+  for (const [type, schema] of byType) {
+    if (typeof schema?.["~standard"]?.validate === "function") continue;
+    throw new WebhookError(
+      "invalid_option",
+      `The catalog's "${type}" is not a Standard Schema.`,
+      "Give it a schema of zod, valibot, arktype or any other Standard Schema library.",
+    );
+  }
 
-  function check(event: WebhookEvent): Parsed<Data> {
-    const issues = envelopeIssues(event);
-    if (issues.length > 0) return { kind: "invalid", id: event.id, issues };
-    const { id, type, timestamp } = event;
+  function read(id: string, envelope: Envelope): Parsed<Data> {
+    const issues = envelopeIssues(id, envelope);
+    if (issues.length > 0) return { kind: "invalid", id, issues };
+    const { type, timestamp, data } = envelope as WebhookEvent;
     const schema = byType.get(type);
-    if (schema === undefined) return { kind: "unknown", event: { id, type, timestamp, data: event.data } };
-    const result = schema["~standard"].validate(event.data);
+    if (schema === undefined) return { kind: "unknown", event: { id, type, timestamp, data } };
+    const result = schema["~standard"].validate(data);
     if (result instanceof Promise) {
       throw new WebhookError(
         "async_schema",
@@ -60,17 +72,23 @@ export function createCatalog<Data>(
 
   function parse(id: string, body: Uint8Array): Parsed<Data> {
     const decoded = decode(body);
-    return "issue" in decoded
-      ? { kind: "invalid", id, issues: [{ path: "", message: decoded.issue }] }
-      : check({ ...(decoded.json as object), id } as WebhookEvent);
+    if ("issue" in decoded) return { kind: "invalid", id, issues: [{ path: "", message: decoded.issue }] };
+    return read(id, decoded.json ?? {});
   }
 
-  return { types: [...byType.keys()] as (keyof Data & string)[], parse, check };
+  return {
+    types: [...byType.keys()] as (keyof Data & string)[],
+    parse,
+    check: (event) => read(event?.id, event ?? {}),
+  };
 }
 
-function decode(body: Uint8Array): { json: unknown } | { issue: string } {
+/** What a body's JSON may be: nothing is known of it yet. */
+type Envelope = { readonly [field in keyof WebhookEvent]?: unknown };
+
+function decode(body: Uint8Array): { json: Envelope | null } | { issue: string } {
   if (!isUtf8(body)) return { issue: "the body is not UTF-8" };
-  const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("utf8");
+  const text = (Buffer.isBuffer(body) ? body : Buffer.from(body)).toString("utf8");
   try {
     return { json: JSON.parse(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text) };
   } catch {
@@ -78,17 +96,18 @@ function decode(body: Uint8Array): { json: unknown } | { issue: string } {
   }
 }
 
+// RFC 3339, leap seconds included; what follows the seconds is not ours to judge
+const dateTime = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d/;
+
 // spec 6.1
-function envelopeIssues(event: { readonly [field in keyof WebhookEvent]: unknown }): Issue[] {
+function envelopeIssues(id: unknown, { type, timestamp, data }: Envelope): Issue[] {
   const issues: Issue[] = [];
-  if (typeof event.id !== "string" || event.id === "")
-    issues.push({ path: "id", message: "expected a string" });
-  if (typeof event.type !== "string" || event.type === "")
-    issues.push({ path: "type", message: "expected a string" });
-  if (typeof event.timestamp !== "string" || Number.isNaN(Date.parse(event.timestamp))) {
+  if (typeof id !== "string" || id === "") issues.push({ path: "id", message: "expected a string" });
+  if (typeof type !== "string" || type === "") issues.push({ path: "type", message: "expected a string" });
+  if (typeof timestamp !== "string" || !dateTime.test(timestamp)) {
     issues.push({ path: "timestamp", message: "expected a date-time" });
   }
-  if (typeof event.data !== "object" || event.data === null || Array.isArray(event.data)) {
+  if (typeof data !== "object" || data === null || Array.isArray(data)) {
     issues.push({ path: "data", message: "expected an object" });
   }
   return issues;

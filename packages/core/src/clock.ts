@@ -5,3 +5,6 @@ export interface Clock {
 }
 
 export const systemClock: Clock = { now: () => Date.now() };
+
+/** Starts at the system's time and from then on never jumps: for leases. */
+export const steadyClock: Clock = { now: () => performance.timeOrigin + performance.now() };

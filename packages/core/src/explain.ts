@@ -3,12 +3,12 @@ import { WebhookError } from "./errors.ts";
 import { listSecrets, type Secrets } from "./keyring.ts";
 import {
   bodyBytes,
-  type Claimed,
   defaultToleranceSeconds,
   type Proof,
   prove,
   type Refusal,
-  readClaim,
+  readSignedHeaders,
+  type SignedHeaders,
 } from "./signature.ts";
 import { createSigningKey, keyOfBytes, type SigningKey } from "./signing-key.ts";
 
@@ -53,16 +53,17 @@ export function explainVerification(
   const { keys, findings: badSecrets } = readSecrets(secrets);
   const valid = keys.filter((key) => key.validAt(at.getTime()));
 
-  const inTime = readClaim(delivery.headers, at.getTime(), toleranceSeconds);
-  const claimed = readClaim(delivery.headers, at.getTime(), Number.POSITIVE_INFINITY);
-  if (!claimed.ok) return { verdict: claimed, findings: headerFindings(delivery.headers, claimed) };
-  const proof = prove(claimed, body, valid);
+  const header = headerReader(delivery.headers);
+  const inTime = readSignedHeaders(header, at.getTime(), toleranceSeconds);
+  const signed = readSignedHeaders(header, at.getTime(), Number.POSITIVE_INFINITY);
+  if (!signed.ok) return { verdict: signed, findings: headerFindings(delivery.headers, signed) };
+  const proof = prove(signed, body, valid);
   if (inTime.ok && proof.ok) return { verdict: proof, findings: [] };
   return {
     verdict: inTime.ok ? proof : inTime,
     findings: [
       ...(inTime.ok ? [] : [clockFinding(inTime.reason, proof.ok)]),
-      ...(proof.ok ? [] : [...badSecrets, keyOrBodyFinding(claimed, body, keys, secrets)]),
+      ...(proof.ok ? [] : [...badSecrets, keyOrBodyFinding(signed, body, keys, secrets)]),
     ],
   };
 }
@@ -112,23 +113,23 @@ function clockFinding(reason: string, authentic: boolean): Finding {
 
 /** Why no key made the signature over these bytes: tries what usually goes wrong, and says what fits. */
 function keyOrBodyFinding(
-  claimed: Claimed,
+  signed: SignedHeaders,
   body: Uint8Array,
   keys: readonly SigningKey[],
   secrets: Secrets,
 ): Finding {
-  const outside = prove(claimed, body, keys);
+  const outside = prove(signed, body, keys);
   if (outside.ok) {
     const message = `${outside.key} made the signature, and is outside its window. Correct its notBefore or notAfter.`;
     return { code: "key_outside_window", message };
   }
   for (const [reading, misread] of misreadings(secrets)) {
-    if (!prove(claimed, body, [misread]).ok) continue;
+    if (!prove(signed, body, [misread]).ok) continue;
     const message = `The signature was made with the secret read as ${reading}. Give the same bytes as whsec_ and base64.`;
     return { code: "secret_misread", message };
   }
   for (const [form, bytes] of reserialised(body)) {
-    if (!prove(claimed, bytes, keys).ok) continue;
+    if (!prove(signed, bytes, keys).ok) continue;
     const message = `The signature is that of ${form}. Verify the raw bytes, before anything parses or rewrites them.`;
     return { code: "body_reserialised", message };
   }

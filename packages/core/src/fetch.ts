@@ -32,7 +32,7 @@ export function webhookHandler<Data = EsimEvents>(
 
 function fetchBody(request: Request): BodyReader {
   return async (limitBytes, signal) => {
-    if (request.bodyUsed) return { code: "body_consumed", hint: consumedHint };
+    if (request.bodyUsed || request.body?.locked) return { code: "body_consumed", hint: consumedHint };
     if (request.body === null) return new Uint8Array();
     const reader = request.body.getReader();
     const cancel = () => void reader.cancel().catch(() => {});
@@ -43,6 +43,7 @@ function fetchBody(request: Request): BodyReader {
         const { done, value } = await reader.read();
         if (signal.aborted) return { code: "body_incomplete" };
         if (done) return buffer.bytes();
+        if (!(value instanceof Uint8Array)) return { code: "body_consumed", hint: consumedHint };
         if (buffer.add(value)) continue;
         cancel();
         return { code: "too_large" };

@@ -36,7 +36,7 @@ export type { Logger } from "./logger.ts";
 export type { MemoryStoreOptions } from "./memory-store.ts";
 export { memoryStore } from "./memory-store.ts";
 export type { NodeHandler, NodeRequest } from "./node.ts";
-export { nodeDelivery, nodeHandler, writeReply } from "./node.ts";
+export { discardRest, nodeDelivery, nodeHandler, writeReply } from "./node.ts";
 export type { EventOutcome, Outcome, OutcomeCode, StoredOutcome } from "./outcome.ts";
 export type { Processor, ProcessorOptions, Provenance } from "./processor.ts";
 export { createProcessor } from "./processor.ts";

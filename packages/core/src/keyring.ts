@@ -24,6 +24,13 @@ export function createKeyring(secrets: Secrets | undefined = process.env[secretV
 
 /** Prepares each key. Throws as `createKeyring` does. */
 export function prepareKeys(secrets: Secrets | undefined): readonly SigningKey[] {
+  if (secrets !== undefined && typeof secrets !== "string" && !Array.isArray(secrets)) {
+    throw new WebhookError(
+      "invalid_secret",
+      `A secret must be a string, a list or a key source; this one is ${secrets === null ? "null" : `of type ${typeof secrets}`}.`,
+      "Pass the endpoint's signingSecret, several of them as a list, or an object with load().",
+    );
+  }
   const list = listSecrets(secrets);
   if (list.length > 0) return list.map(createSigningKey);
   throw new WebhookError(

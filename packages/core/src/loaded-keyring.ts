@@ -82,7 +82,7 @@ function isList<T, U>(loaded: readonly T[] | U): loaded is readonly T[] {
 }
 
 async function inTime<T>(work: Promise<T>): Promise<T> {
-  const deadline = startDeadline(loadTimeoutMs);
+  const deadline = startDeadline(loadTimeoutMs, undefined);
   try {
     return await Promise.race([work, deadline.reached.then(() => Promise.reject(deadline.signal.reason))]);
   } finally {

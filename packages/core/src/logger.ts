@@ -14,6 +14,24 @@ const nothing: Log = () => {};
 
 export const silentLogger: Logger = { debug: nothing, info: nothing, warn: nothing, error: nothing };
 
+/** The same logger, whose mistakes do not become those of a delivery. */
+export function steadfastLogger(logger: Logger): Logger {
+  const attempt = <Result>(log: () => Result): Result | undefined => {
+    try {
+      return log();
+    } catch {
+      return undefined; // there is nowhere left to tell it
+    }
+  };
+  return {
+    debug: (fields, message) => attempt(() => logger.debug(fields, message)),
+    info: (fields, message) => attempt(() => logger.info(fields, message)),
+    warn: (fields, message) => attempt(() => logger.warn(fields, message)),
+    error: (fields, message) => attempt(() => logger.error(fields, message)),
+    child: (bindings) => steadfastLogger(attempt(() => logger.child?.(bindings)) ?? logger),
+  };
+}
+
 /**
  * Tells a mistake in the set-up to the logger and, once a process for each code, as a Node.js process
  * warning, since the default logger is silent and nobody would hear of it.

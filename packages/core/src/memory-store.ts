@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { type Clock, systemClock } from "./clock.ts";
+import { type Clock, steadyClock } from "./clock.ts";
 import { type Claim, type DedupeStore, defaultRetentionMs, shortestSafeRetentionMs } from "./dedupe-store.ts";
 import { WebhookError } from "./errors.ts";
 import type { EventKey } from "./event.ts";
@@ -11,6 +11,7 @@ export interface MemoryStoreOptions {
   retentionMs?: number;
   /** How many ids are kept at most; past it the oldest done ids are forgotten. Default 100,000. */
   maxEntries?: number;
+  /** Default: one that does not jump when the machine's time is set. */
   clock?: Clock;
   logger?: Logger;
 }
@@ -18,11 +19,11 @@ export interface MemoryStoreOptions {
 const shape: OptionsShape<Required<MemoryStoreOptions>> = {
   retentionMs: z.int().min(1).default(defaultRetentionMs),
   maxEntries: z.int().min(1).default(100_000),
-  clock: withMethods<Clock>("now").default(systemClock),
+  clock: withMethods<Clock>("now").default(steadyClock),
   logger: loggerOption.default(silentLogger),
 };
 
-interface Lease {
+interface HeldClaim {
   readonly token: string;
   readonly endsAt: number;
 }
@@ -30,7 +31,7 @@ interface Lease {
 /**
  * A dedupe store in this process's memory: for one process, and gone with it. Use a shared store where
  * several processes receive, or where a restart must not let a redelivery run again.
- * Rejects with `store_full` when `maxEntries` ids are claimed at the same moment.
+ * Throws `invalid_option`; operations reject with `store_full` when `maxEntries` ids are claimed at the same moment.
  */
 export function memoryStore(options: MemoryStoreOptions = {}): DedupeStore {
   const { retentionMs, maxEntries, clock, logger } = parseOptions("memoryStore", shape, options);
@@ -41,36 +42,41 @@ export function memoryStore(options: MemoryStoreOptions = {}): DedupeStore {
       "memoryStore forgets done ids in less than 8 days, and replays reach back further. Raise retentionMs.",
     );
   }
-  const leases = new Map<string, Lease>();
+  const leases = new Map<string, HeldClaim>();
   const forgetAt = new Map<string, number>(); // done ids, oldest first, since all are kept equally long
   let lastToken = 0;
+  let overflowed = false;
 
-  function warnOfForgetting(): void {
+  /** Makes room for one more id: forgets what is over, then the oldest done ids, and never a live claim. */
+  function makeRoom(now: number): void {
+    for (const [id, at] of forgetAt) {
+      if (at > now) break;
+      forgetAt.delete(id);
+    }
+    if (forgetAt.size + leases.size < maxEntries) return;
+    for (const [id, lease] of leases) if (lease.endsAt <= now) leases.delete(id);
+    for (const [id] of forgetAt) {
+      if (forgetAt.size + leases.size < maxEntries) return;
+      forgetAt.delete(id);
+      warnOnce();
+    }
+    if (leases.size < maxEntries) return;
+    throw new WebhookError(
+      "store_full",
+      `memoryStore holds ${maxEntries} claimed ids, its maxEntries.`,
+      "Raise maxEntries, or use a shared store.",
+    );
+  }
+
+  function warnOnce(): void {
+    if (overflowed) return;
+    overflowed = true;
     warnOfSetup(
       logger,
       "memory_store_overflow",
       `memoryStore reached its maxEntries of ${maxEntries} and forgets done ids before their retention ends, ` +
         "so a redelivery could run again. Raise maxEntries, or use a shared store.",
     );
-  }
-
-  function forgetOldest(now: number): void {
-    for (const [id, at] of forgetAt) {
-      if (at > now && forgetAt.size + leases.size < maxEntries) return;
-      forgetAt.delete(id);
-      if (at > now) warnOfForgetting();
-    }
-    for (const [id, lease] of leases) {
-      if (leases.size < maxEntries) return;
-      if (lease.endsAt <= now) leases.delete(id);
-    }
-    if (leases.size >= maxEntries) {
-      throw new WebhookError(
-        "store_full",
-        `memoryStore holds ${maxEntries} claimed ids, its maxEntries.`,
-        "Raise maxEntries, or use a shared store.",
-      );
-    }
   }
 
   /** Runs `change` if the token still owns the id. */
@@ -92,7 +98,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): DedupeStore {
       if (lease !== undefined && lease.endsAt > now)
         return { status: "busy", retryAfterMs: lease.endsAt - now };
       leases.delete(id);
-      forgetOldest(now);
+      makeRoom(now);
       const token = String(++lastToken);
       leases.set(id, { token, endsAt: now + leaseMs });
       return { status: "claimed", token };

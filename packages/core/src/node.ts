@@ -41,14 +41,34 @@ export function nodeDelivery(request: NodeRequest): Delivery {
   return { method: request.method ?? "", headers: request.headers, body: kept ?? nodeBody(request) };
 }
 
+/** Answers a request, unless somebody has answered it before. */
 export function writeReply(response: ServerResponse, { status, headers, body }: Reply): void {
+  if (response.headersSent || response.destroyed) return;
   response.writeHead(status, { ...headers, "content-length": Buffer.byteLength(body) });
   response.end(response.req.method === "HEAD" ? undefined : body);
+  discardRest(response.req);
+}
+
+const discardedBytes = 16 * 1024 * 1024;
+
+/**
+ * Lets a sender that was answered early finish sending, so that it reads the answer. One that goes on sending for
+ * more than 16 MiB is cut off.
+ */
+export function discardRest(request: IncomingMessage): void {
+  if (request.complete) return;
+  let left = discardedBytes;
+  request.on("data", (chunk: Uint8Array | string) => {
+    left -= chunk.length;
+    if (left < 0) request.destroy();
+  });
+  request.on("error", () => {});
+  request.resume();
 }
 
 function nodeBody(request: NodeRequest): BodyReader {
   return (limitBytes, signal) => {
-    if (request.readableDidRead || request.readableEnded || request.destroyed) {
+    if (request.readableDidRead || request.readableEnded || request.readableEncoding || request.destroyed) {
       return Promise.resolve({ code: "body_consumed", hint: consumedHint(request) });
     }
     return new Promise((resolve) => {
@@ -58,21 +78,24 @@ function nodeBody(request: NodeRequest): BodyReader {
         signal.removeEventListener("abort", onClose);
         resolve(read);
       };
-      const onData = (chunk: Uint8Array) => {
-        if (!buffer.add(chunk)) settle({ code: "too_large" });
+      const onData = (chunk: Uint8Array | string) => {
+        if (typeof chunk === "string") settle({ code: "body_consumed", hint: consumedHint(request) });
+        else if (!buffer.add(chunk)) settle({ code: "too_large" });
       };
       const onEnd = () => settle(buffer.bytes());
       const onClose = () => settle({ code: "body_incomplete" });
       request.on("data", onData).on("end", onEnd).on("close", onClose).on("error", onClose);
       signal.addEventListener("abort", onClose);
+      request.resume(); // it may have been paused on its way here
     });
   };
 }
 
 function consumedHint(request: NodeRequest): string {
   const parser = request.body === undefined ? "something" : "a body parser, such as express.json(),";
+  const what = request.readableEncoding ? "made text by request.setEncoding()" : `read by ${parser}`;
   return (
-    `The raw body was read by ${parser} before the webhook receiver, and the signature covers the raw bytes. ` +
+    `The raw body was ${what} before the webhook receiver, and the signature covers the raw bytes. ` +
     "Mount the receiver before the parser, or let the parser keep the bytes: " +
     "express.json({ verify: (req, _res, bytes) => { req.rawBody = bytes } })."
   );

@@ -18,7 +18,7 @@ export function parseOptions<Settings>(
   shape: OptionsShape<Settings>,
   options: unknown,
 ): Settings {
-  const result = z.strictObject(shape).safeParse(options ?? {});
+  const result = z.strictObject(shape).safeParse(options);
   if (result.success) return result.data as Settings;
   const problems = result.error.issues.map((issue) =>
     issue.code === "unrecognized_keys"

@@ -55,7 +55,9 @@ export interface ProcessorSettings {
 
 export const processorShape: OptionsShape<ProcessorSettings> = {
   store: withMethods<DedupeStore>("claim", "extend", "complete", "release").optional(),
-  catalog: withMethods<Catalog<unknown>>("parse", "check").default(esimCatalog as Catalog<unknown>),
+  catalog: withMethods<Catalog<unknown>>("parse", "check")
+    .refine((catalog) => Array.isArray(catalog.types), "expected a catalog: use defineCatalog")
+    .default(esimCatalog as Catalog<unknown>),
   leaseMs: durationMs(30).default(30_000),
   logger: loggerOption.default(silentLogger),
   clock: withMethods<Clock>("now").default(systemClock),
@@ -70,7 +72,7 @@ export function createProcessor<Data = EsimEvents>(
   options: ProcessorOptions<Data> = {},
 ): Processor<Data> {
   const settings = parseOptions("createProcessor", processorShape, options);
-  const { leaseMs, logger, clock, store = memoryStore({ clock, logger }) } = settings;
+  const { leaseMs, logger, clock, store = memoryStore({ logger }) } = settings;
   const catalog = settings.catalog as Catalog<Data>;
   const dispatcher = createDispatcher<Data>(handlers, catalog);
 
@@ -83,14 +85,17 @@ export function createProcessor<Data = EsimEvents>(
 
   async function claimAndWork(event: WebhookEvent, provenance: Provenance): Promise<EventOutcome> {
     const key = { source: provenance.source ?? "default", id: event.id };
-    const claim = await store.claim(key, leaseMs).catch(storeUnavailable);
-    if ("code" in claim) return claim;
-    if (claim.status === "done") return { code: "duplicate" };
-    if (claim.status === "busy") return { code: "busy", retryAfterMs: claim.retryAfterMs };
+    const claim = await asked(() => store.claim(key, leaseMs));
+    if ("error" in claim) return claim;
+    if (claim.answer.status === "done") return { code: "duplicate" };
+    if (claim.answer.status === "busy") return { code: "busy", retryAfterMs: claim.answer.retryAfterMs };
+    const { token } = claim.answer;
     const outcome = provenance.signal?.aborted
       ? ({ code: "deadline_reached" } as const) // the sender was told to come again
-      : await work(event, provenance, key, claim.token);
-    return settle(outcome, key, claim.token);
+      : await work(event, provenance, key, token).catch(
+          (error: unknown) => ({ code: "failed", error }) as const,
+        );
+    return settle(outcome, key, token);
   }
 
   async function work(
@@ -117,13 +122,12 @@ export function createProcessor<Data = EsimEvents>(
 
   async function settle(outcome: EventOutcome, key: EventKey, token: string): Promise<EventOutcome> {
     if (outcome.code === "processed" || outcome.code === "discarded") {
-      const completed = await store.complete(key, token).catch(storeUnavailable);
-      if (typeof completed === "object") return completed;
-      return completed ? outcome : { code: "lease_lost" };
+      const completed = await asked(() => store.complete(key, token));
+      if ("error" in completed) return completed;
+      return completed.answer ? outcome : { code: "lease_lost" };
     }
-    const kept = await store.release(key, token).catch(storeUnavailable);
-    if (typeof kept === "object")
-      logger.warn({ id: key.id }, "A claim was not released; it ends with its lease.");
+    const released = await asked(() => store.release(key, token));
+    if ("error" in released) logger.warn({ id: key.id }, "A claim was not released; it ends with its lease.");
     return outcome;
   }
 
@@ -133,6 +137,13 @@ export function createProcessor<Data = EsimEvents>(
   };
 }
 
-function storeUnavailable(error: unknown): Extract<EventOutcome, { code: "store_unavailable" }> {
-  return { code: "store_unavailable", error };
+/** What the store answers, or that it did not. */
+async function asked<T>(
+  ask: () => Promise<T>,
+): Promise<{ readonly answer: T } | Extract<EventOutcome, { code: "store_unavailable" }>> {
+  try {
+    return { answer: await ask() };
+  } catch (error) {
+    return { code: "store_unavailable", error };
+  }
 }

@@ -5,7 +5,7 @@ import { startDeadline } from "./deadline.ts";
 import { type HeaderSource, headerReader } from "./delivery.ts";
 import { WebhookError } from "./errors.ts";
 import type { EsimEvents } from "./esim-catalog.ts";
-import { warnOfSetup } from "./logger.ts";
+import { steadfastLogger, warnOfSetup } from "./logger.ts";
 import { durationMs, type OptionsShape, parseOptions } from "./options.ts";
 import type { Outcome } from "./outcome.ts";
 import {
@@ -15,7 +15,7 @@ import {
   processorShape,
 } from "./processor.ts";
 import { logLevelOf, type Reply, replyTo } from "./reply.ts";
-import { defaultToleranceSeconds, readClaim } from "./signature.ts";
+import { bodyBytes, defaultToleranceSeconds, readSignedHeaders } from "./signature.ts";
 import { acceptInline, acceptInto, isInbox, type Target } from "./target.ts";
 import { createVerifier, type Secret } from "./verifier.ts";
 
@@ -28,7 +28,7 @@ export interface ReceiverOptions<Data = EsimEvents> extends ProcessorOptions<Dat
   toleranceSeconds?: number;
   /** The longest body taken, in bytes. Default 1 MiB. */
   maxBodyBytes?: number;
-  /** When the sender gets its answer at the latest, in ms; it gives up after 30 s (spec 6.5). Default 25,000. */
+  /** When the sender gets its answer at the latest, in ms, below the 30,000 at which it gives up (spec 6.5). Default 25,000. */
   deadlineMs?: number;
 }
 
@@ -36,18 +36,22 @@ export interface ReceiverOptions<Data = EsimEvents> extends ProcessorOptions<Dat
 export interface Delivery {
   readonly method: string;
   readonly headers: HeaderSource;
-  /** The raw bytes, or how to read them. */
-  readonly body: Uint8Array | BodyReader;
+  /** The raw body, or how to read it; text stands for its UTF-8 bytes. */
+  readonly body: Uint8Array | string | BodyReader;
 }
 
 export interface Receiver {
   /** Works one delivery through and says what to answer. Never rejects. */
   receive(delivery: Delivery): Promise<Reply>;
-  /** From now on answers 503; resolves when everything accepted has ended, late handlers too. */
+  /**
+   * From now on answers 503; resolves when everything accepted has ended, late handlers too. A handler that never
+   * ends keeps it from resolving: give the shutdown a time limit of its own.
+   */
   close(): Promise<void>;
 }
 
 interface ReceiverSettings extends ProcessorSettings {
+  secret?: Secret | undefined;
   source: string;
   toleranceSeconds: number;
   maxBodyBytes: number;
@@ -55,6 +59,7 @@ interface ReceiverSettings extends ProcessorSettings {
 }
 
 const shape: OptionsShape<ReceiverSettings> = {
+  secret: z.custom<Secret>().optional(), // the keyring's to check
   ...processorShape,
   source: z.string().min(1).default("default"),
   toleranceSeconds: z.int().min(1).max(86_400).default(defaultToleranceSeconds),
@@ -62,7 +67,7 @@ const shape: OptionsShape<ReceiverSettings> = {
     .int()
     .min(1)
     .default(1024 * 1024),
-  deadlineMs: durationMs(1).default(25_000),
+  deadlineMs: durationMs(1).max(29_999, "the sender gives up after 30,000 ms").default(25_000),
 };
 
 /**
@@ -73,31 +78,40 @@ export function createReceiver<Data = EsimEvents>(
   target: NoInfer<Target<Data>>,
   options: ReceiverOptions<Data> = {},
 ): Receiver {
-  const { secret, ...rest } = options;
-  const settings = parseOptions("webhook receiver", shape, rest);
-  const { source, toleranceSeconds, maxBodyBytes, deadlineMs, store, leaseMs, logger, clock } = settings;
+  const settings = parseOptions("webhook receiver", shape, options);
+  const { secret, source, toleranceSeconds, maxBodyBytes, deadlineMs, store, leaseMs, clock } = settings;
+  const logger = steadfastLogger(settings.logger);
   const verify = createVerifier(secret, clock, logger);
   const catalog = settings.catalog as Catalog<Data>;
-  if (isInbox(target) && store !== undefined) throw storeBesideInbox;
   const accept = isInbox(target)
     ? acceptInto<Data>(target)
     : acceptInline(
         createProcessor<Data>(target, { ...(store && { store }), catalog, leaseMs, logger, clock }),
       );
+  if (isInbox(target) && store !== undefined) {
+    throw new WebhookError(
+      "invalid_option",
+      "A store was given together with an inbox, which deduplicates by itself.",
+      "Leave the store out, or pass handlers in place of the inbox.",
+    );
+  }
   const inFlight = new Set<Promise<unknown>>();
   let closing = false;
 
   async function workThrough(delivery: Delivery, signal: AbortSignal, seen: Seen): Promise<Outcome> {
+    if (closing) return { code: "shutting_down" };
+    if (delivery.method !== "POST") return { code: "method_not_allowed" };
     const receivedAt = new Date(clock.now());
-    const refused = closing ? ({ code: "shutting_down" } as const) : refusalOf(delivery);
-    if (refused !== undefined) return refused;
-    const claimed = readClaim(delivery.headers, receivedAt.getTime(), toleranceSeconds);
-    if (!claimed.ok) return claimed;
-    seen.id = claimed.id;
+    const header = headerReader(delivery.headers);
+    const encoding = header("content-encoding")?.toLowerCase();
+    if (encoding !== undefined && encoding !== "identity") return { code: "unsupported_encoding" };
+    const signed = readSignedHeaders(header, receivedAt.getTime(), toleranceSeconds);
+    if (!signed.ok) return signed;
+    seen.id = signed.id;
 
-    const body = await readBody(delivery, maxBodyBytes, signal);
+    const body = await readBody(delivery.body, Number(header("content-length")), maxBodyBytes, signal);
     if (!(body instanceof Uint8Array)) return body;
-    const proof = await verify(claimed, body, receivedAt.getTime());
+    const proof = await verify(signed, body, receivedAt.getTime());
     if (!proof.ok) return proof;
     seen.key = proof.key;
 
@@ -117,7 +131,7 @@ export function createReceiver<Data = EsimEvents>(
   return {
     async receive(delivery) {
       const seen: Seen = {};
-      const deadline = startDeadline(deadlineMs);
+      const deadline = startDeadline(deadlineMs, { code: "deadline_reached" } as const);
       const work = workThrough(delivery, deadline.signal, seen)
         .catch((error: unknown): Outcome => ({ code: "internal_error", error }))
         .finally(() => inFlight.delete(work));
@@ -145,20 +159,16 @@ interface Seen {
   late?: boolean;
 }
 
-function refusalOf({ method, headers }: Delivery): Outcome | undefined {
-  if (method !== "POST") return { code: "method_not_allowed" };
-  const encoding = headerReader(headers)("content-encoding");
-  return encoding === undefined || encoding === "identity" ? undefined : { code: "unsupported_encoding" };
-}
-
 async function readBody(
-  { headers, body }: Delivery,
+  body: Delivery["body"],
+  announcedBytes: number,
   maxBodyBytes: number,
   signal: AbortSignal,
 ): Promise<Uint8Array | BodyFault> {
-  if (Number(headerReader(headers)("content-length")) > maxBodyBytes) return { code: "too_large" };
-  if (!(body instanceof Uint8Array)) return body(maxBodyBytes, signal);
-  return body.byteLength > maxBodyBytes ? { code: "too_large" } : body;
+  if (announcedBytes > maxBodyBytes) return { code: "too_large" };
+  if (typeof body === "function") return body(maxBodyBytes, signal);
+  const bytes = bodyBytes(body);
+  return bytes.byteLength > maxBodyBytes ? { code: "too_large" } : bytes;
 }
 
 /** What an outcome adds to its log line. Issues by path alone: a schema's messages may quote personal data. */
@@ -167,9 +177,3 @@ function loggable(outcome: Outcome): Record<string, unknown> {
   if ("issues" in outcome) return { issues: outcome.issues.map((issue) => issue.path) };
   return "reason" in outcome ? { reason: outcome.reason } : {};
 }
-
-const storeBesideInbox = new WebhookError(
-  "invalid_option",
-  "A store was given together with an inbox, which deduplicates by itself.",
-  "Leave the store out, or pass handlers in place of the inbox.",
-);

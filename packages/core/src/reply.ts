@@ -75,7 +75,10 @@ export function logLevelOf(outcome: Outcome): Answer["log"] {
   return answers[outcome.code].log;
 }
 
+const daySeconds = 24 * 60 * 60;
+
 function retryAfter(outcome: Outcome): Record<string, string> | undefined {
   if (!("retryAfterMs" in outcome)) return undefined;
-  return { "retry-after": String(Math.max(1, Math.ceil(outcome.retryAfterMs / 1000))) };
+  const seconds = Math.ceil(outcome.retryAfterMs / 1000);
+  return { "retry-after": String(Math.min(Math.max(1, seconds), daySeconds)) };
 }

@@ -1,5 +1,5 @@
 import { timingSafeEqual } from "node:crypto";
-import { type HeaderSource, headerReader } from "./delivery.ts";
+import { type HeaderReader, type HeaderSource, headerReader } from "./delivery.ts";
 import { WebhookError } from "./errors.ts";
 import { createKeyring, type Keyring, type Secrets } from "./keyring.ts";
 import { createSigningKey, type SigningKey } from "./signing-key.ts";
@@ -9,8 +9,8 @@ export type SignatureHeaders = Readonly<
   Record<"webhook-id" | "webhook-timestamp" | "webhook-signature", string>
 >;
 
-/** What the headers of a delivery claim, well-formed and within the tolerance but not yet proven. */
-export interface Claimed {
+/** The signature headers of a delivery: well-formed and within the tolerance, and not yet proven. */
+export interface SignedHeaders {
   readonly ok: true;
   readonly id: string;
   /** Unix seconds as received: digits, signed as they stand. */
@@ -69,13 +69,20 @@ export function verify(
 ): Proof | Refusal {
   const keyring = isKeyring(secret) ? secret : createKeyring(secret);
   const atMs = options.at?.getTime() ?? Date.now();
-  const claimed = readClaim(delivery.headers, atMs, options.toleranceSeconds ?? defaultToleranceSeconds);
-  return claimed.ok ? prove(claimed, bodyBytes(delivery.body), keyring.keysAt(atMs)) : claimed;
+  const signed = readSignedHeaders(
+    headerReader(delivery.headers),
+    atMs,
+    options.toleranceSeconds ?? defaultToleranceSeconds,
+  );
+  return signed.ok ? prove(signed, bodyBytes(delivery.body), keyring.keysAt(atMs)) : signed;
 }
 
 /** Reads the signature headers, by a strict grammar and before anything is hashed. */
-export function readClaim(headers: HeaderSource, atMs: number, toleranceSeconds: number): Claimed | Refusal {
-  const header = headerReader(headers);
+export function readSignedHeaders(
+  header: HeaderReader,
+  atMs: number,
+  toleranceSeconds: number,
+): SignedHeaders | Refusal {
   const id = header("webhook-id");
   const timestamp = header("webhook-timestamp");
   const signature = header("webhook-signature");
@@ -87,8 +94,9 @@ export function readClaim(headers: HeaderSource, atMs: number, toleranceSeconds:
       `${name} is ${repeated ? "repeated" : "missing or empty"}`,
     );
   }
-  const fault = grammarFault(id, timestamp, signature);
-  if (fault !== undefined) return refuse("malformed_header", fault);
+  // visible ASCII without the comma, which would be a repeated header
+  if (!/^[!-+\--~]{1,512}$/.test(id)) return malformed("webhook-id is not 1 to 512 visible ASCII characters");
+  if (!/^\d{1,16}$/.test(timestamp)) return malformed("webhook-timestamp is not decimal digits");
   const skewSeconds = Number(timestamp) - Math.floor(atMs / 1000);
   if (!(Math.abs(skewSeconds) <= toleranceSeconds)) {
     const side = skewSeconds < 0 ? "before" : "after";
@@ -97,34 +105,38 @@ export function readClaim(headers: HeaderSource, atMs: number, toleranceSeconds:
       `signed ${Math.abs(skewSeconds)} s ${side} this machine's time`,
     );
   }
-  const signatures = signature.split(" ").filter((one) => v1Signature.test(one));
-  return { ok: true, id, timestamp, signatures: signatures.map((one) => one.slice(3)) };
+  if (signature.length > maxSignatureHeader) return malformed("webhook-signature is too long");
+  const list = signature.split(" ");
+  if (list.length > maxSignatures) return malformed("webhook-signature has too many signatures");
+  const signatures = list.filter((one) => v1Signature.test(one)).map((one) => one.slice("v1,".length));
+  if (signatures.length === 0) return malformed("webhook-signature has no v1 signature in it");
+  return { ok: true, id, timestamp, signatures };
 }
 
-function grammarFault(id: string, timestamp: string, signature: string): string | undefined {
-  // visible ASCII without the comma, which would be a repeated header
-  if (!/^[!-+\--~]{1,512}$/.test(id)) return "webhook-id is not 1 to 512 visible ASCII characters";
-  if (!/^\d{1,16}$/.test(timestamp)) return "webhook-timestamp is not decimal digits";
-  if (signature.length > maxSignatureHeader) return "webhook-signature is too long";
-  const all = signature.split(" ");
-  if (all.length > maxSignatures) return "webhook-signature has too many signatures";
-  return all.some((one) => v1Signature.test(one)) ? undefined : "webhook-signature has no v1 signature in it";
-}
+// shared, since each use begins and ends within one call
+const expected = Buffer.alloc(44);
+const given = Buffer.alloc(44);
 
-/** Looks for a key that made one of the claimed signatures over these bytes. */
-export function prove(claimed: Claimed, body: Uint8Array, keys: readonly SigningKey[]): Proof | Refusal {
-  const prefix = `${claimed.id}.${claimed.timestamp}.`;
+/** Looks for a key that made one of the signed signatures over these bytes. */
+export function prove(signed: SignedHeaders, body: Uint8Array, keys: readonly SigningKey[]): Proof | Refusal {
+  const prefix = `${signed.id}.${signed.timestamp}.`;
   for (const key of keys) {
-    const expected = Buffer.from(key.mac(prefix, body), "latin1");
-    if (claimed.signatures.some((signature) => timingSafeEqual(Buffer.from(signature, "latin1"), expected))) {
-      return { ok: true, id: claimed.id, timestamp: Number(claimed.timestamp), key: key.fingerprint };
+    expected.write(key.mac(prefix, body), "latin1");
+    for (const signature of signed.signatures) {
+      given.write(signature, "latin1");
+      if (!timingSafeEqual(given, expected)) continue;
+      return { ok: true, id: signed.id, timestamp: Number(signed.timestamp), key: key.fingerprint };
     }
   }
   return refuse("no_matching_key", `none of ${keys.length} keys made the signature over these bytes`);
 }
 
 function isKeyring(secret: Secrets | Keyring): secret is Keyring {
-  return typeof secret === "object" && "keysAt" in secret;
+  return typeof secret === "object" && secret !== null && "keysAt" in secret;
+}
+
+function malformed(reason: string): Refusal {
+  return refuse("malformed_header", reason);
 }
 
 function refuse(code: Refusal["code"], reason: string): Refusal {

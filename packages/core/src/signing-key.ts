@@ -1,6 +1,7 @@
-import { createHash, createHmac, createSecretKey } from "node:crypto";
+import { createHash } from "node:crypto";
 import { inspect } from "node:util";
 import { WebhookError } from "./errors.ts";
+import { type Hmac, hmacSha256 } from "./hmac.ts";
 import { decodeSecret } from "./secret.ts";
 
 /** One secret and the window in which it is valid; without a bound it is valid on that side for ever. */
@@ -18,8 +19,7 @@ export interface SigningKey {
   readonly fingerprint: string;
   /** Whether it counts at this time, in ms since the Unix epoch. */
   validAt(atMs: number): boolean;
-  /** The base64 HMAC-SHA256 of `prefix` followed by `body`. */
-  mac(prefix: string, body: Uint8Array): string;
+  readonly mac: Hmac;
 }
 
 /** Throws `invalid_secret` for a secret or a window that cannot be right. */
@@ -42,14 +42,12 @@ export function keyOfBytes(
   fromMs: number = Number.NEGATIVE_INFINITY,
   untilMs: number = Number.POSITIVE_INFINITY,
 ): SigningKey {
-  const key = createSecretKey(bytes);
   const fingerprint = `key:${createHash("sha256").update(bytes).digest("hex").slice(0, 8)}`;
   const print = () => fingerprint;
   return Object.freeze({
     fingerprint,
     validAt: (atMs: number) => fromMs <= atMs && atMs < untilMs,
-    mac: (prefix: string, body: Uint8Array) =>
-      createHmac("sha256", key).update(prefix).update(body).digest("base64"),
+    mac: hmacSha256(bytes),
     toString: print,
     toJSON: print,
     [inspect.custom]: print,

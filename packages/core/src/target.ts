@@ -42,14 +42,12 @@ export function acceptInto<Data>(inbox: InboxWriter): Accept<Data> {
     const type = (parsed.kind === "invalid" ? parsed.type : parsed.event.type) ?? null;
     try {
       const [result] = await inbox.put([{ source, id, type, body, receivedAt }]);
-      return result === undefined ? unanswered : storedAs[result];
+      if (result !== undefined && Object.hasOwn(storedAs, result)) return storedAs[result];
+      throw new TypeError(
+        `put() answered ${typeof result}; answer "stored", "duplicate" or "conflict" for each entry.`,
+      );
     } catch (error) {
       return { code: "store_unavailable", error };
     }
   };
 }
-
-const unanswered: EventOutcome = {
-  code: "store_unavailable",
-  error: new TypeError("put() answered nothing for an entry; answer every entry in order."),
-};

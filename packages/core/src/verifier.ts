@@ -4,7 +4,7 @@ import { createKeyring, type Secrets } from "./keyring.ts";
 import { createLoadedKeyring } from "./loaded-keyring.ts";
 import type { Logger } from "./logger.ts";
 import type { Outcome } from "./outcome.ts";
-import { type Claimed, type Proof, prove, type Refusal } from "./signature.ts";
+import { type Proof, prove, type Refusal, type SignedHeaders } from "./signature.ts";
 
 /** The signing secret of the endpoint: one, several separated by blanks, a list, keys with windows, or a key source. */
 export type Secret = Secrets | KeySource;
@@ -14,7 +14,7 @@ export type Undecided = Extract<Outcome, { code: "rotating" | "keys_unavailable"
 
 /** Proves what the headers claim, with the keys that count at `atMs`; asks a key source when none matches. */
 export type Verifier = (
-  claimed: Claimed,
+  signed: SignedHeaders,
   body: Uint8Array,
   atMs: number,
 ) => Promise<Proof | Refusal | Undecided>;
@@ -23,19 +23,21 @@ export type Verifier = (
 export function createVerifier(secret: Secret | undefined, clock: Clock, logger: Logger): Verifier {
   if (!isKeySource(secret)) {
     const keyring = createKeyring(secret);
-    return async (claimed, body, atMs) => prove(claimed, body, keyring.keysAt(atMs));
+    return async (signed, body, atMs) => prove(signed, body, keyring.keysAt(atMs));
   }
   const keyring = createLoadedKeyring(secret, clock, logger);
-  return async (claimed, body, atMs) => {
+  return async (signed, body, atMs) => {
     await keyring.ready;
-    const first = prove(claimed, body, keyring.keysAt(atMs));
+    const first = prove(signed, body, keyring.keysAt(atMs));
     if (first.ok) return first;
     if (!(await keyring.refresh())) return { ok: false, code: "keys_unavailable" };
-    const second = prove(claimed, body, keyring.keysAt(atMs));
+    const second = prove(signed, body, keyring.keysAt(atMs));
     return second.ok || !keyring.rotatingAt(atMs) ? second : { ok: false, code: "rotating" };
   };
 }
 
 function isKeySource(secret: Secret | undefined): secret is KeySource {
-  return typeof secret === "object" && "load" in secret && typeof secret.load === "function";
+  return (
+    typeof secret === "object" && secret !== null && "load" in secret && typeof secret.load === "function"
+  );
 }

@@ -26,7 +26,8 @@ export interface WebhookRouter {
 }
 
 /**
- * Mounts a receiver: `app.use(webhookRouter({ "esim.faulted": fn }))`, before any body parser.
+ * Mounts a receiver: `app.use(webhookRouter({ "esim.faulted": fn }))`, before any body parser. Mount it with
+ * `app.use`; as the handler of one route, as in `app.post`, its own path would not match.
  * Throws `missing_secret`, `invalid_secret`, `unknown_event_type` or `invalid_option` when the set-up is wrong.
  */
 export function webhookRouter<Data = EsimEvents>(
@@ -34,11 +35,11 @@ export function webhookRouter<Data = EsimEvents>(
   options: WebhookRouterOptions<Data> = {},
 ): WebhookRouter {
   const { path = "/webhooks", ...rest } = options;
-  if (typeof path !== "string" || !path.startsWith("/")) {
+  if (typeof path !== "string" || !/^\/[\w\-./~%@]*$/.test(path)) {
     throw new WebhookError(
       "invalid_option",
-      "The path is not one.",
-      'Start it with "/", such as "/webhooks".',
+      "The path is not a plain one.",
+      'Start it with "/" and leave patterns out, such as "/webhooks"; mount the router under a pattern instead.',
     );
   }
   const receiver = createReceiver<Data>(target, rest);

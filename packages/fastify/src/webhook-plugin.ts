@@ -1,5 +1,6 @@
 import {
   createReceiver,
+  discardRest,
   type EsimEvents,
   type Handlers,
   type InboxWriter,
@@ -49,6 +50,7 @@ async function plugin(app: FastifyInstance, options: WebhookPluginOptions): Prom
   app.all(path, {
     onRequest: async (request, reply) => {
       const { status, headers, body } = await receiver.receive(nodeDelivery(request.raw));
+      discardRest(request.raw);
       return reply.code(status).headers(headers).send(body);
     },
     handler: async () => {},

@@ -1,0 +1,15 @@
+// npm run bench [-- verify | http]: figures side by side with peers in the same run. Not a test: nothing is asserted.
+import { benchHttp } from "./http.ts";
+import { benchVerify } from "./verify.ts";
+
+const benches: Readonly<Record<string, () => Promise<void>>> = { verify: benchVerify, http: benchHttp };
+const names = process.argv.slice(2);
+const unknown = names.filter((name) => !(name in benches));
+if (unknown.length > 0) {
+  console.error(
+    `There is no bench "${unknown.join('", "')}". There are: ${Object.keys(benches).join(", ")}.`,
+  );
+  process.exit(2);
+}
+console.log(`Node.js ${process.version}, ${process.arch}`);
+for (const name of names.length > 0 ? names : Object.keys(benches)) await benches[name]?.();
