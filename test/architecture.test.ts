@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { forbiddenImports } from "./architecture.ts";
+import { forbiddenImports, unnamedFiles } from "./architecture.ts";
 
 const root = join(import.meta.dirname, "..");
 const sources = new Map(
@@ -18,10 +18,20 @@ function withLine(file: string, line: string): Map<string, string> {
 describe("the architecture", () => {
   it("has imports that go only upwards, and packages only as allowed", () => {
     expect(sources.size).toBeGreaterThan(30);
+    expect(unnamedFiles(sources)).toEqual([]);
     expect(forbiddenImports(sources)).toEqual([]);
   });
 
+  it("finds a file that is in no room, even one that imports nothing", () => {
+    expect(unnamedFiles(withLine("packages/core/src/utils.ts", ""))).toEqual(["packages/core/src/utils.ts"]);
+    expect(unnamedFiles(withLine("packages/new/src/index.ts", ""))).toEqual(["packages/new/src/index.ts"]);
+  });
+
   it.each([
+    ["a framework from core", "packages/core/src/node.ts", 'import express from "express";'],
+    ["a database client from core", "packages/core/src/processor.ts", 'import { Redis } from "ioredis";'],
+    ["a neighbour's framework", "packages/express/src/index.ts", 'import fastify from "fastify";'],
+    ["downwards in single quotes", "packages/core/src/event.ts", "import { sign } from './signature.ts';"],
     ["downwards in core", "packages/core/src/event.ts", 'import { createReceiver } from "./receiver.ts";'],
     ["a type downwards in core", "packages/core/src/clock.ts", 'import type { Reply } from "./reply.ts";'],
     [

@@ -189,17 +189,13 @@ describe("a key source that never answers", () => {
   it("counts as failed after five seconds", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     try {
-      const { receive, lines } = receiving(
-        { load: () => new Promise(() => {}) },
-        { deadlineMs: 1_000_000_000 },
-      );
+      const { receive, lines } = receiving({ load: () => new Promise(() => {}) });
       const received = receive(oldSecret);
-      vi.advanceTimersByTime(5000);
-      await vi.waitFor(() => expect(lines).toHaveLength(1), { timeout: 5000 });
-      await vi.waitFor(() => {
+      for (const loads of [1, 2]) {
+        await vi.waitFor(() => expect(vi.getTimerCount()).toBe(2), 5000); // the delivery's deadline and the load's
         vi.advanceTimersByTime(5000);
-        expect(lines.length).toBeGreaterThan(1);
-      }, 5000);
+        await vi.waitFor(() => expect(lines.length).toBeGreaterThanOrEqual(loads), 5000);
+      }
       expect(await received).toBe("keys_unavailable");
     } finally {
       vi.useRealTimers();
