@@ -1,23 +1,19 @@
 // One server of the http bench, in a process of its own: `http-server.ts <framework> <bare | ours>`.
 import type { AddressInfo } from "node:net";
+import { memoryStore } from "@esim-webhooks/core";
 import { webhookRouter } from "@esim-webhooks/express";
 import { webhookPlugin } from "@esim-webhooks/fastify";
-import express from "express";
+import express, { type RequestHandler } from "express";
 import fastify from "fastify";
 
 const [framework, variant] = process.argv.slice(2);
 const handlers = { "*": () => {} };
+const store = memoryStore({ maxEntries: 1_000_000 });
 
 /** A route that reads the body and answers 200: the framework alone. */
 function bareExpress() {
-  return express().post("/webhooks", (request, response) => {
-    const chunks: Buffer[] = [];
-    request.on("data", (chunk: Buffer) => chunks.push(chunk));
-    request.on("end", () => {
-      Buffer.concat(chunks);
-      response.writeHead(200, { "content-type": "application/json" }).end('{"outcome":"processed"}');
-    });
-  });
+  const answer: RequestHandler = (_request, response) => void response.json({ outcome: "processed" });
+  return express().post("/webhooks", express.raw({ type: "*/*" }), answer);
 }
 
 async function bareFastify() {
@@ -32,11 +28,18 @@ async function bareFastify() {
 }
 
 if (framework === "express") {
-  const app = variant === "ours" ? express().use(webhookRouter(handlers)) : bareExpress();
+  const app = variant === "ours" ? express().use(webhookRouter(handlers, { store })) : bareExpress();
   const server = app.listen(0, "127.0.0.1", () => console.log((server.address() as AddressInfo).port));
 } else {
   const app = variant === "ours" ? fastify() : await bareFastify();
-  if (variant === "ours") await app.register(webhookPlugin, { handlers });
+  if (variant === "ours") await app.register(webhookPlugin, { handlers, store });
   await app.listen({ host: "127.0.0.1", port: 0 });
   console.log((app.server.address() as AddressInfo).port);
 }
+
+// the parent asks for the CPU time spent so far, and ends the process by closing its input
+process.stdin.on("data", () => {
+  const { user, system } = process.cpuUsage();
+  console.log(user + system);
+});
+process.stdin.on("end", () => process.exit());

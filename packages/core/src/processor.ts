@@ -89,6 +89,8 @@ export function createProcessor<Data = EsimEvents>(
     if ("error" in claim) return claim;
     if (claim.answer.status === "done") return { code: "duplicate" };
     if (claim.answer.status === "busy") return { code: "busy", retryAfterMs: claim.answer.retryAfterMs };
+    if (claim.answer.status !== "claimed")
+      return { code: "store_unavailable", error: new TypeError("no answer to claim()") };
     const { token } = claim.answer;
     const outcome = provenance.signal?.aborted
       ? ({ code: "deadline_reached" } as const) // the sender was told to come again
@@ -113,7 +115,9 @@ export function createProcessor<Data = EsimEvents>(
         source: key.source,
         receivedAt: provenance.receivedAt ?? new Date(clock.now()),
         replayed: provenance.replayed ?? false,
-        logger: logger.child?.(bindings) ?? logger,
+        get logger() {
+          return logger.child?.(bindings) ?? logger;
+        },
       });
     } finally {
       lease.stop();

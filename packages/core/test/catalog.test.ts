@@ -11,7 +11,7 @@ import { describe, expect, it } from "vitest";
 import { z } from "zod";
 
 const timestamp = "2026-11-20T12:00:00Z";
-const references = { profileReference: "4812009377150264", esimReference: "730155284096617302" };
+const someReferences = { profileReference: "4812009377150264", esimReference: "730155284096617302" };
 
 function parse(envelope: unknown, catalog = esimCatalog) {
   return catalog.parse("msg_1", Buffer.from(JSON.stringify(envelope)));
@@ -45,16 +45,60 @@ describe("the eSIM catalog", () => {
     expect(parseData(type, data)).toEqual({ kind: "known", event: { id: "msg_1", type, timestamp, data } });
   });
 
-  it.each(esimCatalog.types)("says of %s which required fields are missing", (type) => {
-    const parsed = parseData(type, {});
-    const required = Object.keys(sampleData(type)).filter((field) => {
-      const { [field]: _, ...others } = sampleData(type) as unknown as Record<string, unknown>;
-      return parseData(type, others).kind === "invalid";
-    });
-    expect(required.length).toBeGreaterThan(0);
-    expect(parsed).toMatchObject({ kind: "invalid", id: "msg_1", type });
-    const paths = parsed.kind === "invalid" ? parsed.issues.map((issue) => issue.path) : [];
-    expect(paths.sort()).toEqual(required.map((field) => `data.${field}`).sort());
+  // spec 6.2 and 6.3, word for word
+  const references = ["profileReference", "esimReference"];
+  const lifecycle = [...references, "lifecycleStatus"];
+  const required: Readonly<Record<keyof EsimEvents, readonly string[]>> = {
+    "esim.assigned": [...references, "iccid"],
+    "esim.downloaded": references,
+    "esim.installed": references,
+    "esim.enabled": references,
+    "esim.disabled": references,
+    "esim.deleted": references,
+    "esim.faulted": [...references, "reason"],
+    "esim.mccswitch": [...references, "newMcc"],
+    "esim.lifecycle.suspended": lifecycle,
+    "esim.lifecycle.activated": lifecycle,
+    "esim.lifecycle.terminated": lifecycle,
+    "esim.balance.updated": [
+      ...references,
+      "updateType",
+      "source",
+      "reason",
+      "amount",
+      "balanceAfter",
+      "currency",
+    ],
+    "package.ended": ["reason"],
+  };
+  it.each(esimCatalog.types)("requires of %s the fields that the spec requires, and no others", (type) => {
+    const all = parseData(type, {});
+    const paths = all.kind === "invalid" ? all.issues.map((issue) => issue.path) : [];
+    expect(paths.sort()).toEqual(required[type].map((field) => `data.${field}`).sort());
+    const least: Record<string, unknown> = { ...sampleData(type) };
+    for (const field of Object.keys(least)) if (!required[type].includes(field)) delete least[field];
+    expect(parseData(type, least).kind).toBe("known");
+    for (const field of required[type]) {
+      expect(parseData(type, { ...least, [field]: null }).kind).toBe("invalid");
+      expect(parseData(type, { ...least, [field]: { not: "this" } }).kind).toBe("invalid");
+    }
+  });
+
+  it("takes an amount of whole minor units, and no fraction of one", () => {
+    const data = sampleData("esim.balance.updated");
+    expect(parseData("esim.balance.updated", { ...data, amount: -1500, balanceAfter: 0 }).kind).toBe("known");
+    expect(parseData("esim.balance.updated", { ...data, amount: 1.5 }).kind).toBe("invalid");
+    expect(parseData("esim.balance.updated", { ...data, amount: "1500" }).kind).toBe("invalid");
+  });
+
+  it("takes the lifecycle status that the event type says, and any previous one", () => {
+    const data = sampleData("esim.lifecycle.suspended");
+    expect(parseData("esim.lifecycle.suspended", { ...data, lifecycleStatus: "active" }).kind).toBe(
+      "invalid",
+    );
+    expect(parseData("esim.lifecycle.suspended", { ...data, previousLifecycleStatus: "paused" }).kind).toBe(
+      "known",
+    );
   });
 
   it("requires the iccid in esim.assigned and in no other event", () => {
@@ -76,13 +120,14 @@ describe("the eSIM catalog", () => {
   });
 
   it("takes null in an optional field as absent", () => {
-    const parsed = parseData("esim.installed", { ...references, iccid: null, eid: null });
-    expect(parsed).toMatchObject({ kind: "known", event: { data: references } });
-    expect(parsed.kind === "known" && "iccid" in parsed.event.data && parsed.event.data.iccid).toBeFalsy();
+    const parsed = parseData("esim.installed", { ...someReferences, iccid: null, eid: null });
+    expect(parsed).toMatchObject({ kind: "known", event: { data: someReferences } });
+    const data: Record<string, unknown> = parsed.kind === "known" ? { ...parsed.event.data } : {};
+    expect([data["iccid"], data["eid"]]).toEqual([undefined, undefined]);
   });
 
   it("finds a wrong type, in an optional field too, and says where without quoting it", () => {
-    const parsed = parseData("esim.faulted", { ...references, reason: 7, eid: 89049032 });
+    const parsed = parseData("esim.faulted", { ...someReferences, reason: 7, eid: 89049032 });
     expect(parsed).toMatchObject({
       kind: "invalid",
       issues: [{ path: "data.eid" }, { path: "data.reason" }],
@@ -92,15 +137,15 @@ describe("the eSIM catalog", () => {
 });
 
 describe("the envelope", () => {
-  const valid = { type: "esim.installed", timestamp, data: references };
+  const valid = { type: "esim.installed", timestamp, data: someReferences };
 
   it("tells known, unknown and invalid apart", () => {
     expect(parse(valid).kind).toBe("known");
     expect(parse({ ...valid, type: "esim.teleported" })).toEqual({
       kind: "unknown",
-      event: { id: "msg_1", type: "esim.teleported", timestamp, data: references },
+      event: { id: "msg_1", type: "esim.teleported", timestamp, data: someReferences },
     });
-    expect(parse({ ...valid, data: { ...references, esimReference: 1 } }).kind).toBe("invalid");
+    expect(parse({ ...valid, data: { ...someReferences, esimReference: 1 } }).kind).toBe("invalid");
   });
 
   it.each(["constructor", "__proto__", "toString", "hasOwnProperty"])(
@@ -109,6 +154,20 @@ describe("the envelope", () => {
       expect(parse({ ...valid, type }).kind).toBe("unknown");
     },
   );
+
+  it.each(["2026-11-20T12:00:00Z", "2026-11-20T12:00:00.123456+01:00", "2016-12-31T23:59:60Z"])(
+    "takes %s for a date-time",
+    (given) => {
+      expect(parse({ ...valid, timestamp: given }).kind).toBe("known");
+    },
+  );
+
+  it.each(["1", "soon", "", "2026-11-20", 1700000000, null])("does not take %s for a date-time", (given) => {
+    expect(parse({ ...valid, timestamp: given })).toMatchObject({
+      kind: "invalid",
+      issues: [{ path: "timestamp" }],
+    });
+  });
 
   it("takes the id from the webhook-id, whatever the body says", () => {
     expect(parse({ ...valid, id: "another" })).toMatchObject({ event: { id: "msg_1" } });
@@ -135,7 +194,7 @@ describe("the envelope", () => {
     );
     fc.assert(
       fc.property(extra, (fields) => {
-        const data = JSON.parse(JSON.stringify({ ...fields, ...references })) as object;
+        const data = JSON.parse(JSON.stringify({ ...fields, ...someReferences })) as object;
         expect(parse({ ...valid, data })).toMatchObject({ kind: "known", event: { data } });
       }),
     );
@@ -157,7 +216,7 @@ describe("defineCatalog", () => {
     expect(
       catalog.check({ id: "2", type: "package.ended", timestamp, data: { reason: "removed" } }).kind,
     ).toBe("invalid");
-    expect(catalog.check({ id: "3", type: "esim.installed", timestamp, data: references }).kind).toBe(
+    expect(catalog.check({ id: "3", type: "esim.installed", timestamp, data: someReferences }).kind).toBe(
       "known",
     );
   });
@@ -167,6 +226,12 @@ describe("defineCatalog", () => {
     const check = () => catalog.check({ id: "1", type: "package.created", timestamp, data: {} });
     expect(check).toThrow(WebhookError);
     expect(check).toThrow(/"package.created" validates asynchronously\. Keep schemas synchronous/);
+  });
+
+  it.each([null, {}, "string"])("says at start-up when a schema is none: %s", (schema) => {
+    expect(() => defineCatalog({ "package.created": schema } as never)).toThrow(
+      /"package.created" is not a Standard Schema\. Give/,
+    );
   });
 
   it("takes any Standard Schema, also one written by hand", () => {

@@ -1,14 +1,16 @@
+import { getEventListeners } from "node:events";
 import {
   createProcessor,
   type DedupeStore,
   defineCatalog,
   discard,
+  type HandlerContext,
   memoryStore,
   retryLater,
   WebhookError,
 } from "@esim-webhooks/core";
 import { sampleData } from "@esim-webhooks/core/testing";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { z } from "zod";
 
 const timestamp = "2026-11-20T12:00:00Z";
@@ -116,7 +118,9 @@ describe("dispatch", () => {
     expect(await processor.process(faulted)).toEqual({ code: "unhandled_type" });
     expect(await processor.process({ ...faulted, type: "esim.new" })).toEqual({ code: "unknown_type" });
     expect(await processor.process({ ...faulted, data: {} })).toMatchObject({ code: "invalid" });
-    expect(await processor.process({} as never)).toMatchObject({ code: "invalid" });
+    for (const none of [{}, null, undefined, "text"]) {
+      expect(await processor.process(none as never)).toMatchObject({ code: "invalid" });
+    }
   });
 
   it("takes anything a handler returns for done, but the two verdicts", async () => {
@@ -208,18 +212,100 @@ describe("dedupe around the handler", () => {
     expect(await processor.process(faulted)).toEqual({ code: "lease_lost" });
   });
 
-  it("keeps the claim when a renewal cannot reach the store", async () => {
+  it("keeps the claim, and lets the handler go on, when one renewal cannot reach the store", async () => {
     const tried = Promise.withResolvers<void>();
-    const down = async () => {
-      tried.resolve();
-      throw new Error("connection lost");
+    const renewed = Promise.withResolvers<void>();
+    const memory = memoryStore({ clock: stopped });
+    let renewals = 0;
+    const store: DedupeStore = {
+      ...memory,
+      extend: async (...args) => {
+        renewals += 1;
+        if (renewals === 1) {
+          tried.resolve();
+          throw new Error("connection lost");
+        }
+        renewed.resolve();
+        return memory.extend(...args);
+      },
     };
-    const processor = createProcessor(
-      { "*": () => tried.promise },
-      { store: { ...memoryStore({ clock: stopped }), extend: down }, leaseMs: 30 },
-    );
+    let aborted: boolean | undefined;
+    const handlers = {
+      "*": async (_: unknown, { signal }: HandlerContext) => {
+        await Promise.all([tried.promise, renewed.promise]);
+        aborted = signal.aborted;
+      },
+    };
+    const processor = createProcessor(handlers, { store, leaseMs: 900 });
     expect((await processor.process(faulted)).code).toBe("processed");
+    expect(aborted).toBe(false);
   });
+
+  it("aborts the handler's signal when no renewal has reached the store for a whole lease", async () => {
+    const store: DedupeStore = {
+      ...memoryStore(),
+      extend: () => Promise.reject(new Error("connection lost")),
+    };
+    const reasons: unknown[] = [];
+    const handlers = {
+      "*": (_: unknown, { signal }: HandlerContext) =>
+        new Promise<void>((resolve) => {
+          signal.addEventListener("abort", () => {
+            reasons.push(signal.reason.message);
+            resolve();
+          });
+        }),
+    };
+    const processor = createProcessor(handlers, { store, leaseMs: 30 });
+    expect((await processor.process(faulted)).code).toBe("lease_lost");
+    expect(reasons).toEqual(["The claim on this event was lost."]);
+  });
+
+  it("gives an event free whose handler does not end, ten leases after it was told to stop", async () => {
+    const store = memoryStore();
+    const never = createProcessor({ "*": () => new Promise(() => {}) }, { store, leaseMs: 30 });
+    const stop = new AbortController();
+    void never.process(faulted, { signal: stop.signal });
+    stop.abort();
+    const other = createProcessor({ "*": () => {} }, { store });
+    await vi.waitFor(async () => expect((await other.process(faulted)).code).toBe("processed"), {
+      timeout: 10_000,
+    });
+  });
+
+  it("leaves no listener on a signal that outlives the event, as a worker's does", async () => {
+    const { signal } = new AbortController();
+    const processor = createProcessor({ "*": () => {} });
+    for (let i = 0; i < 20; i++) await processor.process({ ...faulted, id: `msg_${i}` }, { signal });
+    expect(getEventListeners(signal, "abort")).toEqual([]);
+  });
+
+  it.each([
+    [
+      "throws",
+      () => {
+        throw new Error("not connected");
+      },
+    ],
+    ["answers no promise", () => true],
+    ["rejects", () => Promise.reject(new Error("connection lost"))],
+  ])(
+    "takes a store whose every operation %s for unavailable or lost, and never for done",
+    async (_, operation) => {
+      const broken = operation as never;
+      const memory = memoryStore();
+      const blocked = createProcessor(
+        { "*": () => expect.unreachable() },
+        { store: { ...memory, claim: broken } },
+      );
+      expect((await blocked.process(faulted)).code).toBe("store_unavailable");
+      const waits = () => new Promise((resolve) => setTimeout(resolve, 50));
+      const renewing = createProcessor({ "*": waits }, { store: { ...memory, extend: broken }, leaseMs: 30 });
+      expect(["processed", "lease_lost"]).toContain(
+        (await renewing.process({ ...faulted, id: "msg_renewing" })).code,
+      );
+    },
+  );
 
   it("says that the store is unavailable when the mark cannot be written, and failed when the handler did", async () => {
     const down = () => Promise.reject(new Error("connection lost"));

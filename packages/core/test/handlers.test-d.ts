@@ -16,17 +16,27 @@ describe("handlers are typed from the catalog", () => {
         expectTypeOf(type).toEqualTypeOf<"esim.assigned">();
         expectTypeOf(data.iccid).toEqualTypeOf<string>();
       },
-      "esim.installed": ({ data }) => {
-        expectTypeOf(data.iccid).toEqualTypeOf<string | undefined>();
-      },
     });
+  });
+
+  test("the iccid is required in esim.assigned and optional in every other eSIM event", () => {
+    type Others = Exclude<keyof EsimEvents, "esim.assigned" | "package.ended">;
+    expectTypeOf<EsimEvents["esim.assigned"]["iccid"]>().toEqualTypeOf<string>();
+    expectTypeOf<EsimEvents[Others]["iccid"]>().toEqualTypeOf<string | undefined>();
+    expectTypeOf<
+      { [T in Others]: undefined extends EsimEvents[T]["iccid"] ? never : T }[Others]
+    >().toBeNever();
   });
 
   test("the reason of esim.faulted is an open union: known values complete, others are accepted", () => {
     nodeHandler({
       "esim.faulted": async ({ data }) => {
-        expectTypeOf<"download_order_expired">().toExtend<typeof data.reason>();
         expectTypeOf<string>().toExtend<typeof data.reason>();
+        // not plain string: the known values are still there for the editor to offer
+        expectTypeOf(data.reason).not.toEqualTypeOf<string>();
+        expectTypeOf<
+          Extract<typeof data.reason, "download_order_expired">
+        >().toEqualTypeOf<"download_order_expired">();
       },
     });
   });

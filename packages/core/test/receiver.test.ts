@@ -1,14 +1,16 @@
 import {
   createReceiver,
   type Delivery,
+  type HandlerContext,
   type Logger,
   memoryStore,
   type ReceiverOptions,
+  retryLater,
   type Target,
   WebhookError,
 } from "@esim-webhooks/core";
 import { type Fault, newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 
 const secret = newSecret();
 
@@ -117,12 +119,71 @@ describe("createReceiver", () => {
     expect(lines).toMatchObject([{ level: "error", fields: { outcome: "internal_error" } }]);
   });
 
-  it("answers 503 when the inbox cannot store, or does not say that it did", async () => {
-    const down = { put: () => Promise.reject(new Error("disk full")) };
-    for (const inbox of [down, { put: async () => [] }]) {
-      const { reply } = await receive(inbox, delivery());
-      expect([reply.status, JSON.parse(reply.body).code]).toEqual([503, "store_unavailable"]);
+  it.each([
+    ["cannot store", () => Promise.reject(new Error("disk full"))],
+    ["answers nothing", async () => []],
+    ["answers null", async () => [null]],
+    ["answers a word of its own", async () => ["ok"]],
+    ["answers a name that every object has", async () => ["toString"]],
+    ["answers no list", async () => "stored"],
+    [
+      "throws",
+      () => {
+        throw new Error("not connected");
+      },
+    ],
+  ])("answers 503 when the inbox %s", async (_, put) => {
+    const { reply } = await receive({ put } as unknown as Target, delivery());
+    expect([reply.status, JSON.parse(reply.body).code]).toEqual([503, "store_unavailable"]);
+  });
+
+  it("answers at the deadline of 25 s, unless set otherwise", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    try {
+      const started = Promise.withResolvers<void>();
+      const handlers = {
+        "*": () => {
+          started.resolve();
+          return new Promise(() => {});
+        },
+      };
+      let answered = false;
+      const received = receive(handlers, delivery()).finally(() => {
+        answered = true;
+      });
+      await started.promise;
+      await vi.advanceTimersByTimeAsync(24_999);
+      expect(answered).toBe(false);
+      await vi.advanceTimersByTimeAsync(1);
+      expect((await received).reply.status).toBe(503);
+    } finally {
+      vi.useRealTimers();
     }
+  });
+
+  it("answers, and marks the event as done, though the logger throws", async () => {
+    const broken = () => {
+      throw new Error("the log disk is full");
+    };
+    const logger: Logger = { debug: broken, info: broken, warn: broken, error: broken, child: broken };
+    const handlers = { "*": (_: unknown, context: HandlerContext) => context.logger.info({}, "hello") };
+    const receiver = createReceiver(handlers, { secret, logger });
+    expect((await receiver.receive(delivery())).status).toBe(200);
+    expect(JSON.parse((await receiver.receive(delivery())).body)).toEqual({ outcome: "duplicate" });
+  });
+
+  it("takes a body that is text for its UTF-8 bytes, as a serverless platform hands it in", async () => {
+    const given = delivery();
+    const body = Buffer.from(given.body as Uint8Array).toString();
+    expect((await receive({ "*": () => {} }, { ...given, body })).reply.status).toBe(200);
+    const { reply, lines } = await receive({ "*": () => {} }, { ...given, body: { parsed: true } as never });
+    expect(reply.status).toBe(500);
+    expect(String(lines[0]?.fields["err"])).toMatch(/must be a string or a Uint8Array; got a object/);
+  });
+
+  it("asks for at most a day's pause", async () => {
+    const { reply } = await receive({ "*": () => retryLater(1e24) }, delivery());
+    expect(reply.headers["retry-after"]).toBe("86400");
   });
 
   it("answers 503 when the claim went to another owner while the handler ran", async () => {
@@ -149,13 +210,20 @@ describe("createReceiver", () => {
 
   it.each([
     [{ deadlineMs: 0 }, '"deadlineMs": expected at least 1 ms'],
-    [{ deadlineMs: 2 ** 31 }, '"deadlineMs": longer than a timer can be'],
+    [{ deadlineMs: 30_000 }, '"deadlineMs": the sender gives up after 30,000 ms'],
+    [{ leaseMs: 2 ** 31 }, '"leaseMs": longer than a timer can be'],
+    [{ secrets: secret }, 'no option "secrets". Did you mean "secret"?'],
+    [{ catalog: { parse() {}, check() {} } }, '"catalog": expected a catalog: use defineCatalog'],
     [{ toleranceSeconds: "300" }, '"toleranceSeconds"'],
     [{ maxBodyByte: 5 }, 'no option "maxBodyByte". Did you mean "maxBodyBytes"?'],
     [{ logger: { info() {} } }, '"logger": expected an object with debug(), info(), warn(), error()'],
     [{ store: new Map() }, '"store": expected an object with claim()'],
   ])("says what is wrong with an option: %#", (options, message) => {
     expect(() => createReceiver({ "*": () => {} }, { secret, ...options } as never)).toThrow(message);
+  });
+
+  it("says what is wrong when the options are null", () => {
+    expect(() => createReceiver({ "*": () => {} }, null as never)).toThrow(WebhookError);
   });
 
   it("refuses a store beside an inbox, which deduplicates by itself", () => {

@@ -35,6 +35,14 @@ describe("a secret that cannot be right is an error at start-up that says which 
     ["an upper-case prefix", `WHSEC_${base64(32)}`, /another prefix than whsec_/],
     ["a number", [42], /must be a string; this one is of type number/],
     ["null", [null], /must be a string; this one is null/],
+    [
+      "a number in place of the secret",
+      42,
+      /a string, a list or a key source; this one is of type number\. Pass/,
+    ],
+    ["null in place of the secret", null, /this one is null/],
+    ["an object that is no source", {}, /this one is of type object/],
+    ["a function", () => "whsec_", /this one is of type function/],
   ];
   it.each(mistakes)("%s", (_, secret, message) => {
     const error = errorOf(secret);

@@ -223,15 +223,22 @@ const connectionCases: readonly Scenario[] = [
     },
   ],
   [
-    "runs nothing for a client that goes away half-way, and goes on with others",
+    "is done at once with a client that goes away half-way, and goes on with others",
     async (withServer) => {
       const { handlers, events } = recording();
-      await withServer(handlers, { secret }, async ({ url }) => {
+      const gone = Promise.withResolvers<void>();
+      const nothing = () => {};
+      const onWarning = ({ outcome }: { outcome?: unknown }) =>
+        outcome === "body_incomplete" && gone.resolve();
+      const logger = { debug: nothing, info: nothing, warn: onWarning, error: nothing };
+      await withServer(handlers, { secret, logger }, async ({ url, shutDown }) => {
         const { headers, body } = faulted();
         const socket = await sendHalf(url, headers, body.slice(0, 40), body.length);
         socket.resetAndDestroy();
+        await gone.promise;
         assertAnswer(await send(url, faulted()), 200, "processed");
         assert.equal(events.length, 1);
+        await shutDown();
       });
     },
   ],

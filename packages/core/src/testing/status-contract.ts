@@ -1,13 +1,16 @@
 import assert from "node:assert/strict";
 import type { DedupeStore } from "../dedupe-store.ts";
+import { esimCatalog } from "../esim-catalog.ts";
 import { discard, retryLater } from "../handler.ts";
+import { memoryStore } from "../memory-store.ts";
 import type { OutcomeCode } from "../outcome.ts";
+import { sign } from "../signature.ts";
 import { assertAnswer, faulted, recording, type Scenario, secret } from "./scenario.ts";
 import { signedRequest } from "./signed-request.ts";
 import { send } from "./wire.ts";
 
 /** Outcomes that a test of an adapter cannot bring about over HTTP, or not on every adapter. */
-type Elsewhere = "lease_lost" | "internal_error" | "body_consumed" | "body_incomplete";
+type Elsewhere = "body_consumed" | "body_incomplete";
 
 const untouched = { "*": () => assert.fail("a handler ran") };
 
@@ -184,6 +187,28 @@ const byOutcome: Readonly<Record<Exclude<OutcomeCode, Elsewhere>, Scenario>> = {
       });
     },
   ],
+  lease_lost: [
+    "answers 503 when the claim went to another owner while the handler ran",
+    (withServer) =>
+      withServer(
+        { "*": () => {} },
+        { secret, store: { ...memoryStore(), complete: async () => false } },
+        async ({ url }) => {
+          assertAnswer(await send(url, faulted()), 503, "lease_lost");
+        },
+      ),
+  ],
+  internal_error: [
+    "answers 500 to what nobody foresaw, and shows nothing of it",
+    (withServer) => {
+      const parse = () => {
+        throw new Error("a schema library is broken");
+      };
+      return withServer(untouched, { secret, catalog: { ...esimCatalog, parse } }, async ({ url }) => {
+        assertAnswer(await send(url, faulted()), 500, "internal_error");
+      });
+    },
+  ],
   store_unavailable: [
     "answers 503 when the store is unreachable, runs nothing, and shows nothing of the error",
     (withServer) =>
@@ -285,7 +310,7 @@ const byOutcome: Readonly<Record<Exclude<OutcomeCode, Elsewhere>, Scenario>> = {
       }),
   ],
   too_large: [
-    "answers 413 to a body over the limit, announced or not, and accepts one at the limit",
+    "answers 413 to a body over the limit (1 MiB unless set), announced or not, and accepts one at the limit",
     async (withServer) => {
       const { handlers, events } = recording();
       const atLimit = faulted();
@@ -297,6 +322,15 @@ const byOutcome: Readonly<Record<Exclude<OutcomeCode, Elsewhere>, Scenario>> = {
         assertAnswer(await send(url, { headers: atLimit.headers, body: chunks }), 413, "too_large");
         assert.equal(events.length, 0);
         assertAnswer(await send(url, atLimit), 200, "processed");
+      });
+      const mebibyte = 1024 * 1024;
+      const padded = (size: number) => {
+        const body = faulted().body.padEnd(size);
+        return { headers: { ...sign({ id: `msg_${size}`, body }, secret) }, body };
+      };
+      await withServer(handlers, { secret }, async ({ url }) => {
+        assertAnswer(await send(url, padded(mebibyte)), 200, "processed");
+        assertAnswer(await send(url, padded(mebibyte + 1)), 413, "too_large");
       });
     },
   ],
