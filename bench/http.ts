@@ -8,7 +8,7 @@ import { load } from "./load.ts";
 import { median } from "./measure.ts";
 
 const secret = newSecret();
-const rounds = 5;
+const rounds = 9;
 const deliveriesPerRound = 20_000;
 const connections = 50;
 const variants = ["bare", "ours"] as const;

@@ -16,6 +16,7 @@ describe("README.md", () => {
   });
 
   it("has code that is cut from examples, line by line and in order", () => {
+    expect(readme.match(/```ts/g)?.length).toBe(readme.match(/<!-- from /g)?.length);
     const blocks = [...readme.matchAll(/<!-- from (\S+) -->\n```ts\n([\s\S]*?)```/g)];
     expect(blocks.length).toBeGreaterThan(0);
     for (const [, file = "", block = ""] of blocks) {

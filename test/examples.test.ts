@@ -1,6 +1,7 @@
+import { join } from "node:path";
 import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
-import { afterEach, describe, expect, it } from "vitest";
-import { type Run, runNode } from "./run.ts";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { type Run, root, runCommand, runNode } from "./run.ts";
 
 const running: Run[] = [];
 const secret = newSecret();
@@ -54,6 +55,68 @@ describe("npm start and npm run send", () => {
       code: 1,
       output: expect.stringContaining("Start a receiver with npm start"),
     });
+  });
+});
+
+describe("examples/adapters", () => {
+  const bin = (name: string) => join(root, "node_modules/.bin", name);
+  const permissions = ["--allow-net", "--allow-env", "--allow-read"];
+  it.each([
+    ["fastify", process.execPath, []],
+    ["hono", process.execPath, []],
+    ["node", process.execPath, []],
+    ["bun", bin("bun"), []],
+    ["deno", bin("deno"), ["run", ...permissions]],
+  ])(
+    "%s takes a delivery, refuses a forged one, and answers a redelivery without running it",
+    async (name, command, flags) => {
+      const file = `examples/adapters/${name}.ts`;
+      const server = runCommand(command, [...flags, "--conditions=source", file], {
+        PORT: "0",
+        ESIM_WEBHOOK_SECRET: secret,
+      });
+      running.push(server);
+      const [, base = ""] = await server.line(/listening at (\S+)/);
+      const request = signedRequest({ type: "esim.faulted", data: sampleData("esim.faulted") }, { secret });
+      const send = async (changes = {}) =>
+        (await fetch(`${base}/webhooks`, { ...request, ...changes })).json();
+      expect(await send()).toEqual({ outcome: "processed" });
+      await server.line(/^faulted: download_order_expired/);
+      expect(await send()).toEqual({ outcome: "duplicate" });
+      expect(await send({ body: request.body.replace("esim", "ESIM") })).toMatchObject({
+        code: "no_matching_key",
+      });
+      expect(await (await fetch(`${base}/webhooks`, { method: "POST", body: "{}" })).json()).toMatchObject({
+        code: "missing_header",
+      });
+    },
+  );
+
+  it("next-route.ts exports a POST that takes a fetch request", async () => {
+    vi.stubEnv("ESIM_WEBHOOK_SECRET", secret);
+    const { POST } = await import("../examples/adapters/next-route.ts");
+    const request = signedRequest({ type: "esim.faulted", data: sampleData("esim.faulted") }, { secret });
+    const response = await POST(new Request("http://localhost/webhooks", request));
+    expect([response.status, await response.json()]).toEqual([200, { outcome: "processed" }]);
+    vi.unstubAllEnvs();
+  });
+});
+
+describe("examples/one-line", () => {
+  it("reorders", async () => {
+    const server = run(["examples/one-line/server.ts"], { PORT: "0", ESIM_WEBHOOK_SECRET: secret });
+    const [, base = ""] = await server.line(/listening at (\S+)/);
+    expect(await post(`${base}/webhooks`, "esim.faulted")).toEqual([200, { outcome: "processed" }]);
+    await server.line(/^reordering 730155284096617302/);
+  });
+
+  it("fails at start without a secret, and says what to do", async () => {
+    const { code, output } = await run(["examples/one-line/server.ts"], {
+      PORT: "0",
+      ESIM_WEBHOOK_SECRET: "",
+    }).ended;
+    expect(code).toBe(1);
+    expect(output).toMatch(/There is no signing secret.*Set ESIM_WEBHOOK_SECRET/);
   });
 });
 

@@ -14,7 +14,15 @@ export interface Run {
 
 /** Runs a TypeScript file of this repository on its sources. */
 export function runNode(args: readonly string[], environment: Record<string, string> = {}): Run {
-  const child = spawn(process.execPath, ["--conditions=source", ...args], {
+  return runCommand(process.execPath, ["--conditions=source", ...args], environment);
+}
+
+export function runCommand(
+  command: string,
+  args: readonly string[],
+  environment: Record<string, string> = {},
+): Run {
+  const child = spawn(command, args, {
     cwd: root,
     env: { ...process.env, ...environment },
     stdio: ["ignore", "pipe", "pipe"],

@@ -121,5 +121,5 @@ export function memoryStore(options: MemoryStoreOptions = {}): DedupeStore {
 }
 
 function mapKey({ source, id }: EventKey): string {
-  return JSON.stringify([source, id]);
+  return `${source.length}:${source}${id}`; // the length keeps ("a", "bc") and ("ab", "c") apart
 }

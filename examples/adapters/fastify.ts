@@ -1,0 +1,13 @@
+import { webhookPlugin } from "@esim-webhooks/fastify";
+import fastify from "fastify";
+
+const app = fastify();
+
+await app.register(webhookPlugin, {
+  handlers: { "esim.faulted": async ({ data }) => console.log(`faulted: ${data.reason}`) },
+});
+
+const url = await app.listen({ host: "127.0.0.1", port: Number(process.env["PORT"] ?? 3000) });
+console.log(`listening at ${url}`);
+
+process.once("SIGTERM", () => app.close()); // deliveries in flight finish

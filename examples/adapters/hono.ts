@@ -1,0 +1,18 @@
+import type { AddressInfo } from "node:net";
+import { webhookHandler } from "@esim-webhooks/core";
+import { serve } from "@hono/node-server";
+import { Hono } from "hono";
+
+const esimWebhooks = webhookHandler({
+  "esim.faulted": async ({ data }) => console.log(`faulted: ${data.reason}`),
+});
+
+const app = new Hono();
+app.all("/webhooks", (context) => esimWebhooks(context.req.raw));
+
+serve(
+  { fetch: app.fetch, hostname: "127.0.0.1", port: Number(process.env["PORT"] ?? 3000) },
+  (info: AddressInfo) => {
+    console.log(`listening at http://127.0.0.1:${info.port}`);
+  },
+);
