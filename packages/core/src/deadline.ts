@@ -1,18 +1,22 @@
-/** The time by which something must be answered. */
-export interface Deadline<T> {
+/** The time by which something must be done. */
+export interface Deadline {
   /** Aborts with a `TimeoutError` at the deadline. */
   readonly signal: AbortSignal;
-  /** Resolves at the deadline to the value it was made with; never, if it is cleared before. */
-  readonly reached: Promise<T>;
-  clear(): void;
+  /** Resolves to what the work does, or to undefined at the deadline. Clears the deadline when the work was in time. */
+  before<T>(work: Promise<T>): Promise<T | undefined>;
 }
 
-export function startDeadline<T>(ms: number, value: T): Deadline<T> {
+export function startDeadline(ms: number): Deadline {
   const controller = new AbortController();
-  const { promise: reached, resolve } = Promise.withResolvers<T>();
-  const timer = setTimeout(() => {
-    resolve(value);
-    controller.abort(new DOMException(`There was no result within ${ms} ms.`, "TimeoutError"));
-  }, ms);
-  return { signal: controller.signal, reached, clear: () => clearTimeout(timer) };
+  return {
+    signal: controller.signal,
+    before: (work) =>
+      new Promise((resolve, reject) => {
+        const timer = setTimeout(() => {
+          resolve(undefined);
+          controller.abort(new DOMException(`There was no result within ${ms} ms.`, "TimeoutError"));
+        }, ms);
+        work.then(resolve, reject).finally(() => clearTimeout(timer));
+      }),
+  };
 }

@@ -23,20 +23,25 @@ export function keepLease(
   leaseMs: number,
   outer: AbortSignal | undefined,
 ): Lease {
-  const controller = new AbortController();
+  let controller: AbortController | undefined; // made when the handler asks for the signal: most never do
+  let lost = false;
   let heldSince = performance.now();
-  let renewals = Number.POSITIVE_INFINITY;
+  let renewalsAfterAbort = 3 * leasesAfterAbort;
 
-  const onOuterAbort = () => controller.abort(outer?.reason);
-  if (outer?.aborted) onOuterAbort();
-  outer?.addEventListener("abort", onOuterAbort);
-  controller.signal.addEventListener("abort", () => {
-    renewals = 3 * leasesAfterAbort;
-  });
+  const lostReason = () => new DOMException("The claim on this event was lost.", "AbortError");
+  const onOuterAbort = () => controller?.abort(outer?.reason);
+
+  function signal(): AbortSignal {
+    if (controller !== undefined) return controller.signal;
+    controller = new AbortController();
+    if (lost) controller.abort(lostReason());
+    else if (outer?.aborted) onOuterAbort();
+    else outer?.addEventListener("abort", onOuterAbort);
+    return controller.signal;
+  }
 
   async function renew(): Promise<void> {
-    renewals -= 1;
-    if (renewals < 0) return stop();
+    if (outer?.aborted && renewalsAfterAbort-- <= 0) return stop();
     const askedAt = performance.now();
     try {
       if (await store.extend(key, token, leaseMs)) heldSince = askedAt;
@@ -47,7 +52,8 @@ export function keepLease(
   }
 
   function lose(): void {
-    controller.abort(new DOMException("The claim on this event was lost.", "AbortError"));
+    lost = true;
+    controller?.abort(lostReason());
     stop();
   }
 
@@ -56,8 +62,13 @@ export function keepLease(
 
   function stop(): void {
     clearInterval(timer);
-    outer?.removeEventListener("abort", onOuterAbort);
+    if (controller !== undefined) outer?.removeEventListener("abort", onOuterAbort);
   }
 
-  return { signal: controller.signal, stop };
+  return {
+    get signal() {
+      return signal();
+    },
+    stop,
+  };
 }

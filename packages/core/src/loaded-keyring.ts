@@ -36,7 +36,8 @@ export function createLoadedKeyring(source: KeySource, clock: Clock, logger: Log
 
   async function load(): Promise<boolean> {
     try {
-      const loaded = await inTime(source.load());
+      const loaded = await startDeadline(loadTimeoutMs).before(source.load());
+      if (loaded === undefined) throw new Error(`load() did not answer within ${loadTimeoutMs} ms.`);
       const { keys: secrets, rotatingUntil } = isList(loaded) ? { keys: loaded } : loaded;
       const end = rotationEndMs(rotatingUntil, clock.now());
       keys = prepareKeys(secrets);
@@ -79,15 +80,6 @@ export function createLoadedKeyring(source: KeySource, clock: Clock, logger: Log
 
 function isList<T, U>(loaded: readonly T[] | U): loaded is readonly T[] {
   return Array.isArray(loaded);
-}
-
-async function inTime<T>(work: Promise<T>): Promise<T> {
-  const deadline = startDeadline(loadTimeoutMs, undefined);
-  try {
-    return await Promise.race([work, deadline.reached.then(() => Promise.reject(deadline.signal.reason))]);
-  } finally {
-    deadline.clear();
-  }
 }
 
 function rotationEndMs(rotatingUntil: Date | string | undefined, nowMs: number): number {

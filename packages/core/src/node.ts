@@ -73,19 +73,18 @@ function nodeBody(request: NodeRequest): BodyReader {
     }
     return new Promise((resolve) => {
       const buffer = bodyBuffer(limitBytes);
-      const settle = (read: Uint8Array | BodyFault) => {
-        request.off("data", onData).off("end", onEnd).off("close", onClose).off("error", onClose);
-        signal.removeEventListener("abort", onClose);
-        resolve(read);
+      const fail = (fault: BodyFault) => {
+        request.off("data", onData);
+        resolve(fault);
       };
       const onData = (chunk: Uint8Array | string) => {
-        if (typeof chunk === "string") settle({ code: "body_consumed", hint: consumedHint(request) });
-        else if (!buffer.add(chunk)) settle({ code: "too_large" });
+        if (typeof chunk === "string") fail({ code: "body_consumed", hint: consumedHint(request) });
+        else if (!buffer.add(chunk)) fail({ code: "too_large" });
       };
-      const onEnd = () => settle(buffer.bytes());
-      const onClose = () => settle({ code: "body_incomplete" });
-      request.on("data", onData).on("end", onEnd).on("close", onClose).on("error", onClose);
-      signal.addEventListener("abort", onClose);
+      const onIncomplete = () => fail({ code: "body_incomplete" }); // after the end it changes nothing
+      request.on("data", onData).on("error", onIncomplete).on("close", onIncomplete);
+      request.on("end", () => resolve(buffer.bytes()));
+      signal.addEventListener("abort", onIncomplete);
       request.resume(); // it may have been paused on its way here
     });
   };

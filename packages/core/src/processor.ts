@@ -110,7 +110,9 @@ export function createProcessor<Data = EsimEvents>(
     const lease = keepLease(store, key, token, leaseMs, provenance.signal);
     try {
       return await dispatcher.dispatch(event, {
-        signal: lease.signal,
+        get signal() {
+          return lease.signal;
+        },
         attempt: provenance.attempt ?? 1,
         source: key.source,
         receivedAt: provenance.receivedAt ?? new Date(clock.now()),

@@ -5,7 +5,7 @@ import { startDeadline } from "./deadline.ts";
 import { type HeaderSource, headerReader } from "./delivery.ts";
 import { WebhookError } from "./errors.ts";
 import type { EsimEvents } from "./esim-catalog.ts";
-import { steadfastLogger, warnOfSetup } from "./logger.ts";
+import { silentLogger, steadfastLogger, warnOfSetup } from "./logger.ts";
 import { durationMs, type OptionsShape, parseOptions } from "./options.ts";
 import type { Outcome } from "./outcome.ts";
 import {
@@ -95,8 +95,9 @@ export function createReceiver<Data = EsimEvents>(
       "Leave the store out, or pass handlers in place of the inbox.",
     );
   }
-  const inFlight = new Set<Promise<unknown>>();
+  let inFlight = 0;
   let closing = false;
+  const idle = Promise.withResolvers<void>();
 
   async function workThrough(delivery: Delivery, signal: AbortSignal, seen: Seen): Promise<Outcome> {
     if (closing) return { code: "shutting_down" };
@@ -120,32 +121,40 @@ export function createReceiver<Data = EsimEvents>(
     return accept({ parsed, id: proof.id, body, source, receivedAt, signal });
   }
 
+  /** The outcome of the work, whatever happens; counted, so that `close` can wait for it. */
+  async function work(delivery: Delivery, signal: AbortSignal, seen: Seen): Promise<Outcome> {
+    inFlight += 1;
+    try {
+      return await workThrough(delivery, signal, seen);
+    } catch (error) {
+      return { code: "internal_error", error };
+    } finally {
+      inFlight -= 1;
+      if (closing && inFlight === 0) idle.resolve();
+    }
+  }
+
   function log(outcome: Outcome, seen: Seen): void {
     if (outcome.code === "body_consumed") warnOfSetup(logger, outcome.code, outcome.hint);
-    logger[logLevelOf(outcome)](
-      { source, ...seen, outcome: outcome.code, ...loggable(outcome) },
-      "webhook delivery",
-    );
+    if (settings.logger === silentLogger) return;
+    const fields = { source, ...seen, outcome: outcome.code, ...loggable(outcome) };
+    logger[logLevelOf(outcome)](fields, "webhook delivery");
   }
 
   return {
     async receive(delivery) {
       const seen: Seen = {};
-      const deadline = startDeadline(deadlineMs, { code: "deadline_reached" } as const);
-      const work = workThrough(delivery, deadline.signal, seen)
-        .catch((error: unknown): Outcome => ({ code: "internal_error", error }))
-        .finally(() => inFlight.delete(work));
-      inFlight.add(work);
-      const outcome =
-        (await Promise.race([work, deadline.reached])) ?? ({ code: "deadline_reached" } as const);
-      deadline.clear();
+      const deadline = startDeadline(deadlineMs);
+      const worked = work(delivery, deadline.signal, seen);
+      const outcome = (await deadline.before(worked)) ?? ({ code: "deadline_reached" } as const);
       log(outcome, seen);
-      if (outcome.code === "deadline_reached") void work.then((late) => log(late, { ...seen, late: true }));
+      if (outcome.code === "deadline_reached") void worked.then((late) => log(late, { ...seen, late: true }));
       return replyTo(outcome);
     },
     async close() {
       closing = true;
-      await Promise.all(inFlight);
+      if (inFlight === 0) idle.resolve();
+      return idle.promise;
     },
   };
 }
@@ -166,8 +175,9 @@ async function readBody(
   signal: AbortSignal,
 ): Promise<Uint8Array | BodyFault> {
   if (announcedBytes > maxBodyBytes) return { code: "too_large" };
-  if (typeof body === "function") return body(maxBodyBytes, signal);
-  const bytes = bodyBytes(body);
+  const read = typeof body === "function" ? await body(maxBodyBytes, signal) : body;
+  if (typeof read === "object" && read !== null && "code" in read) return read;
+  const bytes = bodyBytes(read);
   return bytes.byteLength > maxBodyBytes ? { code: "too_large" } : bytes;
 }
 

@@ -53,32 +53,30 @@ const answers: Readonly<Record<OutcomeCode, Answer>> = {
   unsupported_encoding: { status: 415, log: "warn", title: "Content-Encoding is not supported" },
 };
 
-/** Outcome → status, headers and body. Bodies are JSON: `{"outcome"}`, or a problem (RFC 9457) with the code. */
-export function replyTo(outcome: Outcome): Reply {
-  const { status, title, headers } = answers[outcome.code];
+const daySeconds = 24 * 60 * 60;
+
+/** Everything of a reply that its outcome's code decides. */
+const replies = new Map(Object.entries(answers).map(([code, answer]) => [code, replyOf(code, answer)]));
+
+function replyOf(code: string, { status, title, headers }: Answer): Reply {
   const [type, body] =
     status < 300
-      ? ["application/json", { outcome: outcome.code }]
-      : [
-          "application/problem+json",
-          { type: `urn:esim-webhooks:${outcome.code}`, title, status, code: outcome.code },
-        ];
-  return {
-    status,
-    headers: { "content-type": type, ...headers, ...retryAfter(outcome) },
-    body: JSON.stringify(body),
-  };
+      ? ["application/json", { outcome: code }]
+      : ["application/problem+json", { type: `urn:esim-webhooks:${code}`, title, status, code }];
+  return { status, headers: { "content-type": type, ...headers }, body: JSON.stringify(body) };
+}
+
+/** Outcome → status, headers and body. Bodies are JSON: `{"outcome"}`, or a problem (RFC 9457) with the code. */
+export function replyTo(outcome: Outcome): Reply {
+  const reply = replies.get(outcome.code);
+  if (reply === undefined) throw new TypeError(`There is no outcome ${String(outcome.code)}.`);
+  if (!("retryAfterMs" in outcome)) return reply;
+  const seconds = Math.ceil(outcome.retryAfterMs / 1000);
+  const retryAfter = String(Math.min(Math.max(1, seconds), daySeconds));
+  return { ...reply, headers: { ...reply.headers, "retry-after": retryAfter } };
 }
 
 /** How loud an outcome is logged. */
 export function logLevelOf(outcome: Outcome): Answer["log"] {
   return answers[outcome.code].log;
-}
-
-const daySeconds = 24 * 60 * 60;
-
-function retryAfter(outcome: Outcome): Record<string, string> | undefined {
-  if (!("retryAfterMs" in outcome)) return undefined;
-  const seconds = Math.ceil(outcome.retryAfterMs / 1000);
-  return { "retry-after": String(Math.min(Math.max(1, seconds), daySeconds)) };
 }
