@@ -36,9 +36,14 @@ it(`loses nothing and handles nothing twice through ${rotations} rotations under
 
   const rotated = new AbortController();
   const events: Promise<Sent>[] = [];
+  const redelivered: (Promise<Sent> | undefined)[] = [];
   const stream = (async () => {
     for (let index = 0; !rotated.signal.aborted; index++) {
-      events.push(sendAsThePartnerApi(`msg_${index}`, { secret: () => secret, url, speed: 1000 }));
+      const send = () => sendAsThePartnerApi(`msg_${index}`, { secret: () => secret, url, speed: 1000 });
+      events.push(send());
+      // some are sent twice at once, and some again when they have been delivered: at least once means that too
+      if (index % 5 === 0) redelivered.push(send());
+      if (index % 7 === 0) redelivered.push(events.at(-1)?.then(send));
       await pause(4);
     }
   })();
@@ -68,10 +73,13 @@ it(`loses nothing and handles nothing twice through ${rotations} rotations under
   rotated.abort();
   await Promise.all([stream, forging]);
   const sent = await Promise.all(events);
+  const again = await Promise.all(redelivered);
   const seconds = (performance.now() - startedAt) / 1000;
 
   expect(sent.length).toBeGreaterThan(500);
   expect(sent.filter(({ end }) => end !== "delivered")).toEqual([]);
+  expect(again.filter((one) => one?.end !== "delivered")).toEqual([]);
+  expect(again.length).toBeGreaterThan(100);
   expect(sent.filter(({ statuses }) => statuses.includes(503)).length).toBeGreaterThan(0);
   expect(handled.size).toBe(sent.length);
   expect([...handled].filter(([, times]) => times !== 1)).toEqual([]);

@@ -1,25 +1,24 @@
 import type { AddressInfo } from "node:net";
-import { discard, retryLater } from "@esim-webhooks/core";
+import { discard, type EsimEvents, type Handlers, retryLater } from "@esim-webhooks/core";
 import { webhookRouter } from "@esim-webhooks/express";
 import express from "express";
 
 const reorders: string[] = [];
 const orders = new Map([["730155284096617302", "order-1"]]);
 
-const app = express();
+const handlers: Handlers<EsimEvents> = {
+  "esim.faulted": async ({ data }) => {
+    if (data.reason !== "download_order_expired") return discard("the device may still succeed");
+    const order = orders.get(data.esimReference);
+    if (order === undefined) return retryLater(30_000); // it came before our own order call had answered
+    return reorders.push(order);
+  },
+  "esim.lifecycle.*": ({ type, data }, { logger }) => logger.info({ type }, data.lifecycleStatus),
+};
 
-app.use(
-  webhookRouter({
-    "esim.faulted": async ({ data }) => {
-      if (data.reason !== "download_order_expired") return discard("the device may still succeed");
-      const order = orders.get(data.esimReference);
-      if (order === undefined) return retryLater(30_000); // it came before our own order call had answered
-      return reorders.push(order);
-    },
-    "esim.lifecycle.*": ({ type, data }, { logger }) => logger.info({ type }, data.lifecycleStatus),
-  }),
-);
-app.use(express.json()); // body parsers come after the webhook router
+const app = express();
+app.use(webhookRouter(handlers, { logger: console })); // before any body parser
+app.use(express.json());
 
 app.get("/reorders", (_request, response) => {
   response.json(reorders);

@@ -44,6 +44,13 @@ export function createCatalog<Data>(
 ): Catalog<Data> {
   const byType = new Map<string, StandardSchemaV1>(Object.entries(schemas));
   for (const [type, schema] of byType) {
+    if (type.includes("*")) {
+      throw new WebhookError(
+        "invalid_option",
+        `The catalog's "${type}" is a pattern.`,
+        "Name each event type; handlers may take families of them.",
+      );
+    }
     if (typeof schema?.["~standard"]?.validate === "function") continue;
     throw new WebhookError(
       "invalid_option",

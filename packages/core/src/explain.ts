@@ -56,7 +56,8 @@ export function explainVerification(
   const header = headerReader(delivery.headers);
   const inTime = readSignedHeaders(header, at.getTime(), toleranceSeconds);
   const signed = readSignedHeaders(header, at.getTime(), Number.POSITIVE_INFINITY);
-  if (!signed.ok) return { verdict: signed, findings: headerFindings(delivery.headers, signed) };
+  if (!signed.ok)
+    return { verdict: inTime.ok ? signed : inTime, findings: headerFindings(delivery.headers, signed) };
   const proof = prove(signed, body, valid);
   if (inTime.ok && proof.ok) return { verdict: proof, findings: [] };
   return {
@@ -82,6 +83,10 @@ function readSecrets(secrets: Secrets): { keys: SigningKey[]; findings: Finding[
   return { keys, findings };
 }
 
+/** What senders and proxies rename the headers to; an x-request-id is none of them. */
+const vendorHeader =
+  /^(?:x[-_])?(?:http[-_])?(?:webhook|svix|standard)s?[-_](?:webhook[-_])?(?:id|timestamp|signature)$/;
+
 function headerFindings(headers: HeaderSource, refusal: Refusal): Finding[] {
   if (refusal.code !== "missing_header") {
     const remedy = "Look at what the proxies on the way do to headers.";
@@ -92,7 +97,9 @@ function headerFindings(headers: HeaderSource, refusal: Refusal): Finding[] {
   return ["webhook-id", "webhook-timestamp", "webhook-signature"].flatMap((name): Finding[] => {
     if (header(name)) return [];
     const suffix = name.slice("webhook-".length);
-    const renamed = names.find((other) => other !== name && other.replace(/^.*[-_]/, "") === suffix);
+    const renamed = names.find(
+      (other) => other !== name && vendorHeader.test(other) && other.endsWith(suffix),
+    );
     return renamed === undefined
       ? [{ code: "missing_header", message: `${name} is missing. Let the proxies on the way pass it on.` }]
       : [
@@ -144,7 +151,8 @@ function keyOrBodyFinding(
 
 function* misreadings(secrets: Secrets): Generator<[string, SigningKey]> {
   for (const given of listSecrets(secrets)) {
-    const secret = typeof given === "string" ? given : given.secret;
+    const secret: unknown = typeof given === "string" ? given : given?.secret;
+    if (typeof secret !== "string") continue;
     const bare = secret.replace(/^whsec_/, "");
     yield ["text", keyOfBytes(Buffer.from(secret))];
     yield ["text without its prefix", keyOfBytes(Buffer.from(bare))];

@@ -1,3 +1,4 @@
+import { isUint8Array } from "node:util/types";
 import { type BodyReader, bodyBuffer } from "./body.ts";
 import type { EsimEvents } from "./esim-catalog.ts";
 import { createReceiver, type ReceiverOptions } from "./receiver.ts";
@@ -43,7 +44,7 @@ function fetchBody(request: Request): BodyReader {
         const { done, value } = await reader.read();
         if (signal.aborted) return { code: "body_incomplete" };
         if (done) return buffer.bytes();
-        if (!(value instanceof Uint8Array)) return { code: "body_consumed", hint: consumedHint };
+        if (!isUint8Array(value)) return { code: "body_consumed", hint: consumedHint };
         if (buffer.add(value)) continue;
         cancel();
         return { code: "too_large" };

@@ -8,10 +8,11 @@ const digestBytes = 32;
 const shortBytes = 4096;
 
 /**
- * HMAC-SHA256 (RFC 2104) with a key of at most 64 bytes. Deliveries are short, and for short ones two one-shot hashes
+ * HMAC-SHA256 (RFC 2104). Deliveries are short, and for short ones two one-shot hashes
  * take half as long as a `createHmac` object; longer ones go through `createHmac`, which copies nothing.
  */
-export function hmacSha256(key: Uint8Array): Hmac {
+export function hmacSha256(anyKey: Uint8Array): Hmac {
+  const key = anyKey.byteLength > blockBytes ? hash("sha256", anyKey, "buffer") : anyKey;
   const prepared = createSecretKey(key);
   // reused, since each use begins and ends within one call
   const inner = padded(key, 0x36, 1024 + shortBytes);

@@ -27,6 +27,7 @@ export type { WebhookHandler } from "./fetch.ts";
 export { webhookHandler } from "./fetch.ts";
 export type { Discard, Handler, HandlerContext, Handlers, RetryLater } from "./handler.ts";
 export { discard, retryLater } from "./handler.ts";
+export type { Hmac } from "./hmac.ts";
 export type { InboxEntry, InboxWriter, PutResult } from "./inbox.ts";
 export type { KeySource, LoadedKeys } from "./key-source.ts";
 export { fileKeySource } from "./key-source.ts";

@@ -12,7 +12,7 @@ export interface LoadedKeys {
    * A rotation is under way until then: a signature that no key matches is answered 503, not 401, since the
    * key may be on its way. At most 24 hours ahead.
    */
-  readonly rotatingUntil?: Date | string | undefined;
+  readonly rotatingUntil?: Date | string | null | undefined;
 }
 
 /**
@@ -41,7 +41,7 @@ const fileShape = z.strictObject({
 /**
  * Keys from a file that is rewritten on rotation: either secrets separated by blanks, or JSON of the form
  * `{ "keys": ["whsec_…", { "secret", "notBefore", "notAfter" }], "rotatingUntil" }`. Write it to another name
- * and rename it over the old one, so that it is never read half-written. Mode 0600 is expected, else it warns.
+ * and rename it over the old one: a list of secrets that is read half-written may look whole. Mode 0600 is expected, else it warns.
  */
 export function fileKeySource(path: string, options: { logger?: Logger } = {}): KeySource {
   return {
@@ -54,8 +54,8 @@ export function fileKeySource(path: string, options: { logger?: Logger } = {}): 
           "The key file can be read by others than its owner. Run chmod 600 on it.",
         );
       }
-      const text = await readFile(path, "utf8");
-      return text.trimStart().startsWith("{") ? readJson(text) : { keys: text };
+      const text = (await readFile(path, "utf8")).trim(); // a byte order mark goes too
+      return text.startsWith("{") ? readJson(text) : { keys: text };
     },
   };
 }

@@ -25,6 +25,13 @@ export function createKeyring(secrets: Secrets | undefined = process.env[secretV
 /** Prepares each key. Throws as `createKeyring` does. */
 export function prepareKeys(secrets: Secrets | undefined): readonly SigningKey[] {
   if (secrets !== undefined && typeof secrets !== "string" && !Array.isArray(secrets)) {
+    if (typeof secrets === "object" && secrets !== null && "load" in secrets) {
+      throw new WebhookError(
+        "invalid_secret",
+        "A key source is for receivers, which load it when they have to.",
+        "Pass the keys that it has now: (await source.load()).keys.",
+      );
+    }
     throw new WebhookError(
       "invalid_secret",
       `A secret must be a string, a list or a key source; this one is ${secrets === null ? "null" : `of type ${typeof secrets}`}.`,

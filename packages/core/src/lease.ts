@@ -25,6 +25,7 @@ export function keepLease(
 ): Lease {
   let controller: AbortController | undefined; // made when the handler asks for the signal: most never do
   let lost = false;
+  let asking = false;
   let heldSince = performance.now();
   let renewalsAfterAbort = 3 * leasesAfterAbort;
 
@@ -42,12 +43,17 @@ export function keepLease(
 
   async function renew(): Promise<void> {
     if (outer?.aborted && renewalsAfterAbort-- <= 0) return stop();
+    if (performance.now() - heldSince >= leaseMs) return lose(); // the store is away, and the lease with it
+    if (asking) return;
+    asking = true;
     const askedAt = performance.now();
     try {
       if (await store.extend(key, token, leaseMs)) heldSince = askedAt;
       else lose();
     } catch {
-      if (performance.now() - heldSince >= leaseMs) lose(); // the store is away, and the lease with it
+      // asked again at the next third
+    } finally {
+      asking = false;
     }
   }
 

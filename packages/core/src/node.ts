@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { isUint8Array } from "node:util/types";
 import { type BodyFault, type BodyReader, bodyBuffer } from "./body.ts";
 import type { EsimEvents } from "./esim-catalog.ts";
 import { createReceiver, type Delivery, type ReceiverOptions } from "./receiver.ts";
@@ -37,7 +38,7 @@ export function nodeHandler<Data = EsimEvents>(
 
 /** A Node.js request as a delivery. Raw bytes that a body parser kept are taken; parsed ones never are. */
 export function nodeDelivery(request: NodeRequest): Delivery {
-  const kept = [request.rawBody, request.body].find((body) => body instanceof Uint8Array);
+  const kept = [request.rawBody, request.body].find(isUint8Array);
   return { method: request.method ?? "", headers: request.headers, body: kept ?? nodeBody(request) };
 }
 

@@ -18,6 +18,13 @@ export function parseOptions<Settings>(
   shape: OptionsShape<Settings>,
   options: unknown,
 ): Settings {
+  if (typeof options !== "object" || options === null || Array.isArray(options)) {
+    throw new WebhookError(
+      "invalid_option",
+      `${caller}: the options are not an object.`,
+      "Pass them by name: { secret }.",
+    );
+  }
   const result = z.strictObject(shape).safeParse(options);
   if (result.success) return result.data as Settings;
   const problems = result.error.issues.map((issue) =>

@@ -48,7 +48,7 @@ export type Outcome =
   /** No key matches, while the keyring says that a rotation is under way. */
   | { readonly code: "rotating" }
   /** No key matches, and the newest keys could not be had. */
-  | { readonly code: "keys_unavailable" }
+  | { readonly code: "keys_unavailable"; readonly reason: string }
   /** A mistake of ours or of a schema: not foreseen. */
   | { readonly code: "internal_error"; readonly error: unknown };
 

@@ -87,9 +87,9 @@ export function createProcessor<Data = EsimEvents>(
     const key = { source: provenance.source ?? "default", id: event.id };
     const claim = await asked(() => store.claim(key, leaseMs));
     if ("error" in claim) return claim;
-    if (claim.answer.status === "done") return { code: "duplicate" };
-    if (claim.answer.status === "busy") return { code: "busy", retryAfterMs: claim.answer.retryAfterMs };
-    if (claim.answer.status !== "claimed")
+    if (claim.answer?.status === "done") return { code: "duplicate" };
+    if (claim.answer?.status === "busy") return { code: "busy", retryAfterMs: claim.answer.retryAfterMs };
+    if (claim.answer?.status !== "claimed")
       return { code: "store_unavailable", error: new TypeError("no answer to claim()") };
     const { token } = claim.answer;
     const outcome = provenance.signal?.aborted

@@ -1,3 +1,4 @@
+import { isUint8Array } from "node:util/types";
 import { z } from "zod";
 import type { BodyFault, BodyReader } from "./body.ts";
 import type { Catalog } from "./catalog.ts";
@@ -5,6 +6,7 @@ import { startDeadline } from "./deadline.ts";
 import { type HeaderSource, headerReader } from "./delivery.ts";
 import { WebhookError } from "./errors.ts";
 import type { EsimEvents } from "./esim-catalog.ts";
+import { secretVariable } from "./keyring.ts";
 import { silentLogger, steadfastLogger, warnOfSetup } from "./logger.ts";
 import { durationMs, type OptionsShape, parseOptions } from "./options.ts";
 import type { Outcome } from "./outcome.ts";
@@ -79,6 +81,13 @@ export function createReceiver<Data = EsimEvents>(
   options: ReceiverOptions<Data> = {},
 ): Receiver {
   const settings = parseOptions("webhook receiver", shape, options);
+  if ("secret" in options && options.secret === undefined) {
+    throw new WebhookError(
+      "missing_secret",
+      "The secret option is undefined: it may come from a variable that is not set.",
+      `Set that variable, or leave the option out to use ${secretVariable}.`,
+    );
+  }
   const { secret, source, toleranceSeconds, maxBodyBytes, deadlineMs, store, leaseMs, clock } = settings;
   const logger = steadfastLogger(settings.logger);
   const verify = createVerifier(secret, clock, logger);
@@ -97,21 +106,22 @@ export function createReceiver<Data = EsimEvents>(
   }
   let inFlight = 0;
   let closing = false;
-  const idle = Promise.withResolvers<void>();
+  let onIdle = () => {};
 
   async function workThrough(delivery: Delivery, signal: AbortSignal, seen: Seen): Promise<Outcome> {
     if (closing) return { code: "shutting_down" };
     if (delivery.method !== "POST") return { code: "method_not_allowed" };
     const receivedAt = new Date(clock.now());
     const header = headerReader(delivery.headers);
-    const encoding = header("content-encoding")?.toLowerCase();
-    if (encoding !== undefined && encoding !== "identity") return { code: "unsupported_encoding" };
+    const encoding = header("content-encoding");
+    if (encoding === null || (encoding && encoding.toLowerCase() !== "identity"))
+      return { code: "unsupported_encoding" };
     const signed = readSignedHeaders(header, receivedAt.getTime(), toleranceSeconds);
     if (!signed.ok) return signed;
     seen.id = signed.id;
 
     const body = await readBody(delivery.body, Number(header("content-length")), maxBodyBytes, signal);
-    if (!(body instanceof Uint8Array)) return body;
+    if (!isUint8Array(body)) return body;
     const proof = await verify(signed, body, receivedAt.getTime());
     if (!proof.ok) return proof;
     seen.key = proof.key;
@@ -130,7 +140,7 @@ export function createReceiver<Data = EsimEvents>(
       return { code: "internal_error", error };
     } finally {
       inFlight -= 1;
-      if (closing && inFlight === 0) idle.resolve();
+      if (inFlight === 0) onIdle();
     }
   }
 
@@ -153,8 +163,7 @@ export function createReceiver<Data = EsimEvents>(
     },
     async close() {
       closing = true;
-      if (inFlight === 0) idle.resolve();
-      return idle.promise;
+      while (inFlight > 0) await new Promise<void>((resolve) => (onIdle = resolve));
     },
   };
 }

@@ -71,7 +71,7 @@ export function replyTo(outcome: Outcome): Reply {
   const reply = replies.get(outcome.code);
   if (reply === undefined) throw new TypeError(`There is no outcome ${String(outcome.code)}.`);
   if (!("retryAfterMs" in outcome)) return reply;
-  const seconds = Math.ceil(outcome.retryAfterMs / 1000);
+  const seconds = Math.ceil(outcome.retryAfterMs / 1000) || 1;
   const retryAfter = String(Math.min(Math.max(1, seconds), daySeconds));
   return { ...reply, headers: { ...reply.headers, "retry-after": retryAfter } };
 }

@@ -40,6 +40,21 @@ function mistakeIn(secret: unknown): Mistake | undefined {
       remedy: "Remove them; give several secrets as a list.",
     };
   }
+  if (secret.includes(",")) {
+    return {
+      problem: "A signing secret has a comma in it.",
+      remedy: "Separate several secrets by blanks, or give a list.",
+    };
+  }
+  if (/^\$|=whsec_/.test(secret)) {
+    return {
+      problem: "A signing secret is, or begins with, the name of a variable.",
+      remedy: "Give the variable's value alone.",
+    };
+  }
+  if (secret.startsWith(prefix.repeat(2))) {
+    return { problem: "A signing secret has the prefix whsec_ twice.", remedy: "Remove one of them." };
+  }
   if (/^wh[ps]k_/.test(secret)) {
     return {
       problem:

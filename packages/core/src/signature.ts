@@ -1,4 +1,5 @@
 import { timingSafeEqual } from "node:crypto";
+import { isUint8Array } from "node:util/types";
 import { type HeaderReader, type HeaderSource, headerReader } from "./delivery.ts";
 import { WebhookError } from "./errors.ts";
 import { createKeyring, type Keyring, type Secrets } from "./keyring.ts";
@@ -40,17 +41,28 @@ export const defaultToleranceSeconds = 300;
 
 const maxSignatures = 64;
 const maxSignatureHeader = 4096;
+// visible ASCII without the comma, which would be a repeated header
+const idPattern = /^[!-+\--~]{1,512}$/;
+const timestampPattern = /^\d{1,16}$/;
 const v1Signature = /^v1,[A-Za-z0-9+/]{43}=$/;
 
 /**
  * Signs a delivery as the sender does (Standard Webhooks v1): for tests, tools and relays.
- * @param timestamp defaults to now; sent as whole Unix seconds
+ * Throws `invalid_input` for an id or a timestamp that no receiver would take, and `invalid_secret`.
+ * @param delivery.timestamp defaults to now; sent as whole Unix seconds
  */
 export function sign(
   delivery: { id: string; body: string | Uint8Array; timestamp?: Date },
   secret: string,
 ): SignatureHeaders {
   const seconds = String(Math.floor((delivery.timestamp?.getTime() ?? Date.now()) / 1000));
+  if (!idPattern.test(delivery.id) || !timestampPattern.test(seconds)) {
+    throw new WebhookError(
+      "invalid_input",
+      "A delivery cannot be signed with this id or timestamp.",
+      "An id has 1 to 512 visible ASCII characters and no comma; a timestamp is a valid Date from 1970 on.",
+    );
+  }
   const mac = createSigningKey(secret).mac(`${delivery.id}.${seconds}.`, bodyBytes(delivery.body));
   return { "webhook-id": delivery.id, "webhook-timestamp": seconds, "webhook-signature": `v1,${mac}` };
 }
@@ -94,9 +106,8 @@ export function readSignedHeaders(
       `${name} is ${repeated ? "repeated" : "missing or empty"}`,
     );
   }
-  // visible ASCII without the comma, which would be a repeated header
-  if (!/^[!-+\--~]{1,512}$/.test(id)) return malformed("webhook-id is not 1 to 512 visible ASCII characters");
-  if (!/^\d{1,16}$/.test(timestamp)) return malformed("webhook-timestamp is not decimal digits");
+  if (!idPattern.test(id)) return malformed("webhook-id is not 1 to 512 visible ASCII characters");
+  if (!timestampPattern.test(timestamp)) return malformed("webhook-timestamp is not decimal digits");
   const skewSeconds = Number(timestamp) - Math.floor(atMs / 1000);
   if (!(Math.abs(skewSeconds) <= toleranceSeconds)) {
     const side = skewSeconds < 0 ? "before" : "after";
@@ -128,7 +139,10 @@ export function prove(signed: SignedHeaders, body: Uint8Array, keys: readonly Si
       return { ok: true, id: signed.id, timestamp: Number(signed.timestamp), key: key.fingerprint };
     }
   }
-  return refuse("no_matching_key", `none of ${keys.length} keys made the signature over these bytes`);
+  return refuse(
+    "no_matching_key",
+    `none of the keys (${keys.join(", ")}) made the signature over these bytes; explainVerification looks for the cause`,
+  );
 }
 
 function isKeyring(secret: Secrets | Keyring): secret is Keyring {
@@ -145,11 +159,16 @@ function refuse(code: Refusal["code"], reason: string): Refusal {
 
 /** Throws `invalid_input`, saying what it got, for anything but a string or bytes. */
 export function bodyBytes(body: Uint8Array | string): Uint8Array {
-  if (body instanceof Uint8Array) return body;
+  if (isUint8Array(body)) return body;
   if (typeof body === "string") return Buffer.from(body, "utf8");
   throw new WebhookError(
     "invalid_input",
-    `A body must be a string or a Uint8Array; got ${body === null ? "null" : `a ${typeof body}`}.`,
+    `A body must be a string or a Uint8Array; got ${nameOf(body)}.`,
     "Pass the raw bytes as received: a parsed body has other bytes than the signed ones.",
   );
+}
+
+function nameOf(value: unknown): string {
+  const name = typeof value === "object" && value !== null ? value.constructor?.name : undefined;
+  return name ?? String(value === null ? value : typeof value);
 }

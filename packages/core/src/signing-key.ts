@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { inspect } from "node:util";
+import { dateTimeMs } from "./clock.ts";
 import { WebhookError } from "./errors.ts";
 import { type Hmac, hmacSha256 } from "./hmac.ts";
 import { decodeSecret } from "./secret.ts";
@@ -8,9 +9,9 @@ import { decodeSecret } from "./secret.ts";
 export interface Key {
   readonly secret: string;
   /** From when it counts; a `Date`, or a date-time. */
-  readonly notBefore?: Date | string | undefined;
+  readonly notBefore?: Date | string | null | undefined;
   /** Until when it counts; a `Date`, or a date-time. */
-  readonly notAfter?: Date | string | undefined;
+  readonly notAfter?: Date | string | null | undefined;
 }
 
 /** A key, ready for use. Prints as its fingerprint in every form; the secret cannot be read back. */
@@ -19,6 +20,7 @@ export interface SigningKey {
   readonly fingerprint: string;
   /** Whether it counts at this time, in ms since the Unix epoch. */
   validAt(atMs: number): boolean;
+  /** The base64 HMAC-SHA256 of a prefix, in ASCII, followed by a body. */
   readonly mac: Hmac;
 }
 
@@ -37,6 +39,7 @@ export function createSigningKey(given: string | Key): SigningKey {
   return keyOfBytes(decodeSecret(secret), from, until);
 }
 
+/** A key of bytes of any length. */
 export function keyOfBytes(
   bytes: Uint8Array,
   fromMs: number = Number.NEGATIVE_INFINITY,
@@ -58,13 +61,13 @@ function isKey(given: unknown): given is Key {
   return typeof given === "object" && given !== null && "secret" in given;
 }
 
-function boundMs(name: string, given: Date | string | undefined, none: number): number {
-  if (given === undefined) return none;
-  const ms = given instanceof Date ? given.getTime() : Date.parse(given);
+function boundMs(name: string, given: Date | string | null | undefined, none: number): number {
+  if (given === undefined || given === null) return none;
+  const ms = dateTimeMs(given);
   if (!Number.isNaN(ms)) return ms;
   throw new WebhookError(
     "invalid_secret",
     `A key's ${name} is no date-time.`,
-    "Give a Date, or an ISO 8601 text.",
+    "Give a Date, or a text such as 2026-11-20T12:00:00Z, with its offset.",
   );
 }

@@ -41,10 +41,11 @@ export function acceptInto<Data>(inbox: InboxWriter): Accept<Data> {
   return async ({ parsed, id, body, source, receivedAt }) => {
     const type = (parsed.kind === "invalid" ? parsed.type : parsed.event.type) ?? null;
     try {
-      const [result] = await inbox.put([{ source, id, type, body, receivedAt }]);
+      const results: unknown = await inbox.put([{ source, id, type, body, receivedAt }]);
+      const result = Array.isArray(results) ? (results[0] as PutResult | undefined) : undefined;
       if (result !== undefined && Object.hasOwn(storedAs, result)) return storedAs[result];
       throw new TypeError(
-        `put() answered ${typeof result}; answer "stored", "duplicate" or "conflict" for each entry.`,
+        'put() did not answer "stored", "duplicate" or "conflict" for each entry, in a list.',
       );
     } catch (error) {
       return { code: "store_unavailable", error };

@@ -1,7 +1,7 @@
 import type { Clock } from "./clock.ts";
 import type { KeySource } from "./key-source.ts";
 import { createKeyring, type Secrets } from "./keyring.ts";
-import { createLoadedKeyring } from "./loaded-keyring.ts";
+import { createLoadedKeyring, type Loading } from "./loaded-keyring.ts";
 import type { Logger } from "./logger.ts";
 import type { Outcome } from "./outcome.ts";
 import { type Proof, prove, type Refusal, type SignedHeaders } from "./signature.ts";
@@ -27,13 +27,26 @@ export function createVerifier(secret: Secret | undefined, clock: Clock, logger:
   }
   const keyring = createLoadedKeyring(secret, clock, logger);
   return async (signed, body, atMs) => {
-    await keyring.ready;
+    const ready = await keyring.ready();
+    if (ready === "too_many_waiting") return keysUnavailable(ready);
     const first = prove(signed, body, keyring.keysAt(atMs));
-    if (first.ok) return first;
-    if (!(await keyring.refresh())) return { ok: false, code: "keys_unavailable" };
+    if (first.ok) {
+      keyring.refreshIfOld();
+      return first;
+    }
+    const refreshed = await keyring.refresh();
+    if (refreshed !== "loaded") return keysUnavailable(refreshed);
     const second = prove(signed, body, keyring.keysAt(atMs));
     return second.ok || !keyring.rotatingAt(atMs) ? second : { ok: false, code: "rotating" };
   };
+}
+
+function keysUnavailable(loading: Exclude<Loading, "loaded">): Undecided {
+  const failed = loading === "failed";
+  const reason = failed
+    ? "the key source could not be loaded"
+    : "too many deliveries wait for the key source";
+  return { ok: false, code: "keys_unavailable", reason };
 }
 
 function isKeySource(secret: Secret | undefined): secret is KeySource {

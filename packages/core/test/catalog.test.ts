@@ -221,6 +221,10 @@ describe("defineCatalog", () => {
     );
   });
 
+  it.each(["*", "package.*"])("refuses the pattern %s, which no event has for its type", (type) => {
+    expect(() => defineCatalog({ [type]: z.object({}) })).toThrow(/is a pattern\. Name each event type/);
+  });
+
   it("says that a schema must be synchronous when one is not", () => {
     const catalog = defineCatalog({ "package.created": z.object({}).refine(async () => true) });
     const check = () => catalog.check({ id: "1", type: "package.created", timestamp, data: {} });

@@ -1,4 +1,5 @@
-import { sign, verify } from "@esim-webhooks/core";
+import { createHmac } from "node:crypto";
+import { verify } from "@esim-webhooks/core";
 import fc from "fast-check";
 import { Webhook } from "standardwebhooks";
 import { describe, expect, it } from "vitest";
@@ -74,8 +75,11 @@ const signatureOf = fc.constantFrom<(right: string) => string>(
 );
 
 function signedBy(key: string, { id, timestamp, body }: Omit<Sample, "signature">): string {
-  const at = new Date(Number.parseInt(timestamp, 10) * 1000);
-  return Number.isNaN(at.getTime()) ? "v1,none" : sign({ id, timestamp: at, body }, key)["webhook-signature"];
+  const hmac = createHmac("sha256", Buffer.from(key.slice("whsec_".length), "base64"));
+  return `v1,${hmac
+    .update(`${id}.${Number.parseInt(timestamp, 10)}.`)
+    .update(body)
+    .digest("base64")}`;
 }
 
 const sample = fc

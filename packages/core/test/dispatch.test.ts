@@ -241,11 +241,11 @@ describe("dedupe around the handler", () => {
     expect(aborted).toBe(false);
   });
 
-  it("aborts the handler's signal when no renewal has reached the store for a whole lease", async () => {
-    const store: DedupeStore = {
-      ...memoryStore(),
-      extend: () => Promise.reject(new Error("connection lost")),
-    };
+  it.each([
+    ["fails", () => Promise.reject(new Error("connection lost"))],
+    ["never answers", () => new Promise<boolean>(() => {})],
+  ])("aborts the handler's signal when the store %s for a whole lease", async (_case, extend) => {
+    const store: DedupeStore = { ...memoryStore(), extend };
     const reasons: unknown[] = [];
     const handlers = {
       "*": (_: unknown, { signal }: HandlerContext) =>

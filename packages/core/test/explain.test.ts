@@ -54,6 +54,21 @@ describe("explainVerification", () => {
     }
   });
 
+  it("does not take an x-request-id for a renamed webhook-id", () => {
+    const { "webhook-id": _, ...others } = headers;
+    expect(explain({ headers: { "x-request-id": "1", ...others } }).findings).toMatchObject([
+      { code: "missing_header" },
+    ]);
+  });
+
+  it("gives verify's verdict for a delivery that is stale and malformed too", () => {
+    const both = { ...headers, "webhook-signature": "v1,x" };
+    const late = new Date(at.getTime() + 7_200_000);
+    expect(explain({ headers: both, at: late }).verdict).toMatchObject({
+      code: "timestamp_out_of_tolerance",
+    });
+  });
+
   it("says what is malformed in a header", () => {
     expect(explain({ headers: { ...headers, "webhook-timestamp": "noon" } }).findings).toEqual([
       {

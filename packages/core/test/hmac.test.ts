@@ -6,8 +6,12 @@ import { hmacSha256 } from "../src/hmac.ts";
 const hex = (text: string) => Buffer.from(text, "hex");
 
 describe("hmacSha256", () => {
-  // RFC 4231, the cases whose key fits into a block
   it.each([
+    [
+      "aa".repeat(131),
+      Buffer.from("Test Using Larger Than Block-Size Key - Hash Key First"),
+      "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54",
+    ],
     [
       "0b".repeat(20),
       Buffer.from("Hi There"),
@@ -32,8 +36,8 @@ describe("hmacSha256", () => {
     expect(Buffer.from(hmacSha256(hex(key))("", data), "base64").toString("hex")).toBe(digest);
   });
 
-  it("gives what createHmac gives, for short and long bodies in any order, with any key of 24 to 64 bytes", () => {
-    const key = fc.uint8Array({ minLength: 24, maxLength: 64 });
+  it("gives what createHmac gives, for short and long bodies in any order, with any key of 1 to 100 bytes", () => {
+    const key = fc.uint8Array({ minLength: 1, maxLength: 100 });
     const prefix = fc.string({ unit: "binary-ascii", maxLength: 600 });
     const body = fc.oneof(
       fc.uint8Array({ maxLength: 300 }),

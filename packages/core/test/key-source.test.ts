@@ -72,6 +72,11 @@ describe("keys with windows", () => {
     [{ secret: oldSecret, notAfter: "tomorrow" }, /notAfter is no date-time/],
     [{ secret: oldSecret, notBefore: new Date(Number.NaN) }, /notBefore is no date-time/],
     [{ secret: oldSecret, notBefore: new Date(2), notAfter: new Date(1) }, /ends before it begins/],
+    [{ secret: oldSecret, notAfter: "soon 2" }, /notAfter is no date-time/],
+    [
+      { secret: oldSecret, notAfter: "2026-11-20 12:00" },
+      /notAfter is no date-time\. Give a Date, or.*with its offset/,
+    ],
     [{ secret: "whsec_AA==" }, /has 1 bytes/],
   ])("are refused at start-up when they cannot be right: %#", (key, message) => {
     expect(() => receiving([key])).toThrow(message);
@@ -185,6 +190,40 @@ describe.concurrent("a key source", () => {
   });
 });
 
+describe("a key that was withdrawn at the source", () => {
+  it("is refused from the load on that begins when it matches a minute after the last one, without a delay", async () => {
+    vi.useFakeTimers({ toFake: ["performance"] });
+    try {
+      const source = sourceOf([oldSecret]);
+      const { receive } = receiving(source);
+      expect(await receive(oldSecret)).toBe("processed");
+      source.now = [freshSecret];
+      vi.advanceTimersByTime(60_001);
+      expect(await receive(oldSecret)).toBe("processed");
+      await vi.waitFor(() => expect(source.loads).toBe(2), 5000);
+      expect(await receive(freshSecret)).toBe("processed");
+      expect(await receive(oldSecret)).toBe("no_matching_key");
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+});
+
+describe("a key source that is slow at start", () => {
+  it("has a bounded number of deliveries wait for it", async () => {
+    const keys = Promise.withResolvers<string[]>();
+    const { receive } = receiving({ load: () => keys.promise });
+    const received = Array.from({ length: 150 }, () => receive(oldSecret));
+    await vi.waitFor(async () =>
+      expect(await Promise.race([received[149], "waits"])).toBe("keys_unavailable"),
+    );
+    keys.resolve([oldSecret]);
+    const outcomes = await Promise.all(received);
+    expect(outcomes.filter((outcome) => outcome === "processed")).toHaveLength(100);
+    expect(outcomes.filter((outcome) => outcome === "keys_unavailable")).toHaveLength(50);
+  });
+});
+
 describe("a key source that never answers", () => {
   it("counts as failed after five seconds", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
@@ -224,6 +263,11 @@ describe("fileKeySource", () => {
     await rewrite(`${oldSecret} ${freshSecret}\n`);
     expect(await receive(freshSecret)).toBe("processed");
     expect(await receive(oldSecret)).toBe("processed");
+  });
+
+  it("reads JSON that an editor has put a byte order mark before", async () => {
+    await rewrite(`\ufeff{ "keys": ["${oldSecret}"] }`);
+    expect(await fileKeySource(path).load()).toMatchObject({ keys: [oldSecret] });
   });
 
   it("reads JSON with windows and the end of a rotation", async () => {

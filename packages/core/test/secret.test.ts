@@ -30,6 +30,18 @@ describe("a secret that cannot be right is an error at start-up that says which 
     ["one byte", "whsec_AA==", /has 1 bytes; Standard Webhooks wants 24 to 64/],
     ["23 bytes", `whsec_${base64(23)}`, /has 23 bytes/],
     ["65 bytes", `whsec_${base64(65)}`, /has 65 bytes/],
+    [
+      "two secrets with a comma between them",
+      `whsec_${base64(32)},whsec_${base64(33)}`,
+      /comma in it\. Separate/,
+    ],
+    ["a variable that was not expanded", "$ESIM_WEBHOOK_SECRET", /the name of a variable/],
+    [
+      "the variable's name with its value",
+      `ESIM_WEBHOOK_SECRET=whsec_${base64(32)}`,
+      /the name of a variable/,
+    ],
+    ["the prefix twice", `whsec_whsec_${base64(32)}`, /prefix whsec_ twice\. Remove one/],
     ["a public key", `whpk_${base64(32)}`, /asymmetric.*whsec_/],
     ["another prefix", `sk_live_${base64(32)}`, /another prefix than whsec_/],
     ["an upper-case prefix", `WHSEC_${base64(32)}`, /another prefix than whsec_/],

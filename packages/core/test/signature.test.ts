@@ -1,3 +1,4 @@
+import { runInNewContext } from "node:vm";
 import { createKeyring, sign, verify, WebhookError } from "@esim-webhooks/core";
 import { newSecret } from "@esim-webhooks/core/testing";
 import fc from "fast-check";
@@ -29,6 +30,20 @@ describe("known answers of Standard Webhooks", () => {
       timestamp: 1614265330,
     });
     expect(verify(delivery, known.secret)).toMatchObject({ ok: false, code: "timestamp_out_of_tolerance" });
+  });
+});
+
+describe("sign", () => {
+  it.each([
+    ["an id that no receiver takes", { id: "msg_ł" }],
+    ["an empty id", { id: "" }],
+    ["an id with a comma", { id: "a,b" }],
+    ["no valid date", { id: "msg_1", timestamp: new Date(Number.NaN) }],
+    ["a date before 1970", { id: "msg_1", timestamp: new Date(-5000) }],
+  ])("refuses %s", (_, given) => {
+    expect(() => sign({ ...given, body: "{}" }, newSecret())).toThrow(
+      /cannot be signed with this id or timestamp\. An id has/,
+    );
   });
 });
 
@@ -70,9 +85,9 @@ describe("verify", () => {
       { headers: { ...headers, "webhook-timestamp": 1700000000 }, body },
       "header value must be a string; got a number",
     ],
-    [{ headers, body: { type: "esim.assigned" } }, "body must be a string or a Uint8Array; got a object"],
+    [{ headers, body: { type: "esim.assigned" } }, "body must be a string or a Uint8Array; got Object"],
     [{ headers, body: null }, "got null"],
-    [{ headers, body: undefined }, "got a undefined"],
+    [{ headers, body: undefined }, "got undefined"],
   ])("says what it got when it is neither: %#", (delivery, message) => {
     expect(() => verify(delivery as never, secret)).toThrow(message);
     try {
@@ -80,6 +95,19 @@ describe("verify", () => {
     } catch (error) {
       expect(WebhookError.is(error) && error.code).toBe("invalid_input");
     }
+  });
+
+  it("takes a Uint8Array of another realm, as test environments make them", () => {
+    const foreign = runInNewContext("Uint8Array.from(bytes)", { bytes: Buffer.from(body) }) as Uint8Array;
+    expect(foreign instanceof Uint8Array).toBe(false);
+    expect(verify({ headers, body: foreign }, secret).ok).toBe(true);
+  });
+
+  it("says that a key source is for receivers, and how to get at its keys", () => {
+    const source = { load: async () => [secret] };
+    expect(() => verify({ headers, body }, source as never)).toThrow(
+      /is for receivers.*\(await source\.load\(\)\)\.keys/,
+    );
   });
 
   it("refuses when the time to verify at is no time, or the tolerance no number", () => {

@@ -11,12 +11,12 @@ import {
 } from "@esim-webhooks/core";
 
 export interface WebhookRouterOptions<Data = EsimEvents> extends ReceiverOptions<Data> {
-  /** Where the endpoint is, below where the router is mounted. Default `"/webhooks"`. */
+  /** Where the endpoint is, below where the router is mounted, without patterns. Default `"/webhooks"`. */
   path?: string;
 }
 
 /** The part of Express' request that is used, the same in versions 4 and 5. */
-export type ExpressRequest = NodeRequest & { readonly path: string };
+export type ExpressRequest = NodeRequest & { readonly path: string; readonly baseUrl: string };
 
 /** Express middleware that takes deliveries on its path and touches no other. */
 export interface WebhookRouter {
@@ -26,8 +26,8 @@ export interface WebhookRouter {
 }
 
 /**
- * Mounts a receiver: `app.use(webhookRouter({ "esim.faulted": fn }))`, before any body parser. Mount it with
- * `app.use`; as the handler of one route, as in `app.post`, its own path would not match.
+ * Mounts a receiver: `app.use(webhookRouter({ "esim.faulted": fn }))`, before any body parser. Its path is
+ * looked for below where it is mounted; `app.use("/webhooks", webhookRouter(handlers))` is the same endpoint.
  * Throws `missing_secret`, `invalid_secret`, `unknown_event_type` or `invalid_option` when the set-up is wrong.
  */
 export function webhookRouter<Data = EsimEvents>(
@@ -44,8 +44,11 @@ export function webhookRouter<Data = EsimEvents>(
   }
   const receiver = createReceiver<Data>(target, rest);
   const endpoint = normalise(path);
+  // mounted at its own path, as in app.use("/webhooks", webhookRouter(handlers)), it is found there too
+  const isEndpoint = ({ path: below, baseUrl }: ExpressRequest) =>
+    normalise(below) === endpoint || (below === "/" && normalise(baseUrl).endsWith(endpoint));
   const route: (...args: Parameters<WebhookRouter>) => void = (request, response, next) => {
-    if (normalise(request.path) !== endpoint) return next();
+    if (!isEndpoint(request)) return next();
     receiver
       .receive(nodeDelivery(request))
       .then((reply) => writeReply(response, reply))

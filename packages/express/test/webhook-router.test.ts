@@ -59,6 +59,23 @@ describe.each(versions)("webhookRouter on %s", (_, express) => {
     });
   });
 
+  it("is the same endpoint when it is mounted at its own path, by app.use or by app.post", async () => {
+    const router = webhookRouter({ "*": () => {} }, { secret });
+    for (const app of [express().use("/webhooks", router), express().post("/webhooks", router)]) {
+      await serving(app, async (url) => {
+        expect((await fetch(`${url}/webhooks`, request())).status).toBe(200);
+        expect((await fetch(`${url}/webhooks/other`, request())).status).toBe(404);
+        expect((await fetch(`${url}/other`, request())).status).toBe(404);
+      });
+    }
+    await serving(
+      express().use("/api/webhooks", webhookRouter({ "*": () => {} }, { secret })),
+      async (url) => {
+        expect((await fetch(`${url}/api/webhooks`, request())).status).toBe(200);
+      },
+    );
+  });
+
   it("leaves other routes, their methods and their body parsers alone", async () => {
     const app = express()
       .use(webhookRouter({ "*": () => {} }, { secret }))

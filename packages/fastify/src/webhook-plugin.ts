@@ -44,7 +44,14 @@ async function plugin(app: FastifyInstance, options: WebhookPluginOptions): Prom
     logSerializers: _serializers,
     ...rest
   } = others as RegisterOptions;
-  const receiver = createReceiver(targetOf(options), { logger: app.log, ...rest });
+  if (!path.startsWith("/")) {
+    throw new WebhookError(
+      "invalid_option",
+      "The path does not begin with a slash.",
+      'Pass one such as "/webhooks".',
+    );
+  }
+  const receiver = createReceiver(targetOf(options), { ...rest, logger: options.logger ?? app.log });
 
   // answered before Fastify looks at the body, so that no content-type parser, ours or the host's, is involved
   app.all(path, {
@@ -59,7 +66,8 @@ async function plugin(app: FastifyInstance, options: WebhookPluginOptions): Prom
 }
 
 /**
- * Mounts a receiver: `await app.register(webhookPlugin, { handlers })`. Logs to `app.log` unless told otherwise;
+ * Mounts a receiver: `await app.register(webhookPlugin, { handlers })`. Hooks of the host run before it: one that
+ * answers 401 costs events, so keep authentication of your own away from it. Logs to `app.log` unless told otherwise;
  * on `app.close()` deliveries in flight finish, and later ones are answered 503.
  * Registering rejects as `createReceiver` throws when the set-up is wrong.
  */

@@ -190,6 +190,12 @@ describe("registering webhookPlugin", () => {
       /Did you mean "esim.faulted"/,
     ],
     ["with a misspelt option", { handlers, deadlineMS: 1 }, "invalid_option", /Did you mean "deadlineMs"/],
+    [
+      "with a path that is none",
+      { handlers, path: "hooks" },
+      "invalid_option",
+      /Pass one such as "\/webhooks"/,
+    ],
     ["without a secret", { handlers, secret: "" }, "missing_secret", /Set ESIM_WEBHOOK_SECRET/],
   ])("rejects %s", async (_, options, code, message) => {
     const server = fastify();
@@ -203,7 +209,7 @@ describe("registering webhookPlugin", () => {
     expect((error as Error).message).toMatch(message);
   });
 
-  it("refuses a Fastify of another major version", async () => {
+  it("says for which Fastify it is, which Fastify checks", async () => {
     const meta = (webhookPlugin as unknown as Record<symbol, unknown>)[Symbol.for("plugin-meta")];
     expect(meta).toMatchObject({ name: "@esim-webhooks/fastify", fastify: "5.x" });
   });

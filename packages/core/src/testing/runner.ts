@@ -1,7 +1,7 @@
 /** The two functions that every test runner has. */
 export interface Runner {
   describe(name: string, body: () => void): void;
-  it(name: string, body: () => Promise<void>, timeoutMs?: number): void;
+  it(name: string, body: () => Promise<void>): void;
 }
 
 /** The runner given, or the one whose functions are global (jest, mocha, vitest with `globals`). */

@@ -1,4 +1,6 @@
+import { WebhookError } from "../errors.ts";
 import type { EsimEvents } from "../esim-catalog.ts";
+import { suggest } from "../options.ts";
 
 type Samples = { readonly [Type in keyof EsimEvents]: EsimEvents[Type] };
 
@@ -44,7 +46,12 @@ const samples: Samples = {
   "package.ended": { reason: "removed", packageReference: "PKG7Q2M4ZD" },
 };
 
-/** Made-up data as the sender would give it, for every event type of the eSIM catalog. */
+/** Made-up data as the sender would give it, for every event type of the eSIM catalog. Throws `invalid_input`. */
 export function sampleData<Type extends keyof EsimEvents>(type: Type): EsimEvents[Type] {
-  return structuredClone(samples[type]);
+  if (Object.hasOwn(samples, type)) return structuredClone(samples[type]);
+  throw new WebhookError(
+    "invalid_input",
+    `There is no sample for "${type}".`,
+    suggest(type, Object.keys(samples)),
+  );
 }

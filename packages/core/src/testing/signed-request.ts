@@ -1,24 +1,31 @@
 import { randomBytes, randomUUID } from "node:crypto";
+import { WebhookError } from "../errors.ts";
+import { suggest } from "../options.ts";
 import { sign } from "../signature.ts";
 
-/** What can be wrong, or special, with a delivery. */
-export type Fault =
-  /** A byte of the body was changed after signing: 401. */
-  | "tampered"
-  /** Signed ten minutes ago: 401. */
-  | "stale"
-  /** Signed ten minutes ahead: 401. */
-  | "future"
-  /** Signed with a secret that the receiver does not have: 401. */
-  | "wrong_key"
-  /** Signed twice, with a secret that the receiver does not have and with the one it has: accepted. */
-  | "rotated"
-  /** Always has the same webhook-id: from the second one on, a duplicate. */
-  | "duplicate"
-  /** Of an event type that no catalog has: acknowledged, nothing runs. */
-  | "unknown_type"
-  /** Has no data, which every event has: 500. */
-  | "invalid";
+const faults = [
+  "tampered",
+  "stale",
+  "future",
+  "wrong_key",
+  "rotated",
+  "duplicate",
+  "unknown_type",
+  "invalid",
+] as const;
+
+/**
+ * What can be wrong, or special, with a delivery:
+ * - `tampered`: a byte of the body was changed after signing: 401
+ * - `stale`: signed ten minutes ago: 401
+ * - `future`: signed ten minutes ahead: 401
+ * - `wrong_key`: signed with a secret that the receiver does not have: 401
+ * - `rotated`: signed twice, with a secret that the receiver does not have and with the one it has: accepted
+ * - `duplicate`: always has the same webhook-id: from the second one on, a duplicate
+ * - `unknown_type`: of an event type that no catalog has: acknowledged, nothing runs
+ * - `invalid`: has no data, which every event has: 500
+ */
+export type Fault = (typeof faults)[number];
 
 /** A signed delivery, in the form that `fetch(url, request)` takes. */
 export interface SignedRequest {
@@ -52,9 +59,19 @@ export function newSecret(): string {
   return `whsec_${randomBytes(32).toString("base64")}`;
 }
 
-/** Signs a delivery as the sender does, for tests: `fetch(url, signedRequest({ type, data }, { secret }))`. */
+/**
+ * Signs a delivery as the sender does, for tests: `fetch(url, signedRequest({ type, data }, { secret }))`.
+ * Throws `invalid_secret`, or `invalid_input` for a fault that there is not.
+ */
 export function signedRequest(event: EventToSend, options: SignedRequestOptions): SignedRequest {
   const { secret, fault, at = new Date() } = options;
+  if (fault !== undefined && !faults.includes(fault)) {
+    throw new WebhookError(
+      "invalid_input",
+      `There is no fault "${String(fault)}".`,
+      suggest(String(fault), faults),
+    );
+  }
   const id = fault === "duplicate" ? "msg_duplicate" : (event.id ?? `msg_${randomUUID()}`);
   const timestamp = new Date(
     at.getTime() + (fault === "stale" ? -tenMinutesMs : fault === "future" ? tenMinutesMs : 0),

@@ -230,8 +230,12 @@ const byOutcome: Readonly<Record<Exclude<OutcomeCode, Elsewhere>, Scenario>> = {
       await withServer(handlers, { secret }, async ({ url, shutDown }) => {
         const inFlight = send(url, faulted());
         await started.promise;
-        const closed = shutDown();
+        let drained = false;
+        const closed = shutDown().then(() => {
+          drained = true;
+        });
         assertAnswer(await send(url, faulted()), 503, "shutting_down");
+        assert.equal(drained, false);
         finish.resolve();
         assertAnswer(await inFlight, 200, "processed");
         await closed;
@@ -339,7 +343,7 @@ const byOutcome: Readonly<Record<Exclude<OutcomeCode, Elsewhere>, Scenario>> = {
     (withServer) =>
       withServer(untouched, { secret }, async ({ url }) => {
         const { headers, body } = faulted();
-        for (const encoding of ["gzip", "br", "zstd"]) {
+        for (const encoding of ["gzip", "br", "zstd", "gzip, br", "gzip,br", ["gzip", "identity"]]) {
           const answer = await send(url, { headers: { ...headers, "content-encoding": encoding }, body });
           assertAnswer(answer, 415, "unsupported_encoding");
         }
