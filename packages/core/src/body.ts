@@ -17,21 +17,28 @@ export interface BodyBuffer {
 }
 
 export function bodyBuffer(limitBytes: number): BodyBuffer {
-  let buffer = Buffer.allocUnsafe(Math.min(limitBytes, 4096));
+  let buffer: Uint8Array = new Uint8Array();
   let size = 0;
   return {
     add(chunk) {
       const end = size + chunk.byteLength;
       if (end > limitBytes) return false;
-      if (end > buffer.byteLength) {
-        const larger = Buffer.allocUnsafe(Math.min(limitBytes, Math.max(end, 2 * buffer.byteLength)));
-        buffer.copy(larger, 0, 0, size);
-        buffer = larger;
+      if (size === 0) {
+        buffer = chunk; // most bodies are one chunk, and need no copy
+      } else {
+        if (end > buffer.byteLength) buffer = enlarged(buffer, end, limitBytes);
+        buffer.set(chunk, size);
       }
-      buffer.set(chunk, size);
       size = end;
       return true;
     },
     bytes: () => buffer.subarray(0, size),
   };
+}
+
+/** A copy with room for `needed` bytes, and for as many again while the limit allows. */
+function enlarged(buffer: Uint8Array, needed: number, limitBytes: number): Buffer {
+  const larger = Buffer.allocUnsafe(Math.min(limitBytes, Math.max(needed, 2 * buffer.byteLength)));
+  larger.set(buffer);
+  return larger;
 }

@@ -16,7 +16,16 @@ export function startDeadline(ms: number): Deadline {
           resolve(undefined);
           controller.abort(new DOMException(`There was no result within ${ms} ms.`, "TimeoutError"));
         }, ms);
-        work.then(resolve, reject).finally(() => clearTimeout(timer));
+        work.then(
+          (result) => {
+            clearTimeout(timer);
+            resolve(result);
+          },
+          (error) => {
+            clearTimeout(timer);
+            reject(error);
+          },
+        );
       }),
   };
 }

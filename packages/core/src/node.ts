@@ -74,17 +74,19 @@ function nodeBody(request: NodeRequest): BodyReader {
     }
     return new Promise((resolve) => {
       const buffer = bodyBuffer(limitBytes);
-      const fail = (fault: BodyFault) => {
-        request.off("data", onData);
-        resolve(fault);
+      const settle = (read: Uint8Array | BodyFault) => {
+        request.off("data", onData).off("end", onEnd).off("error", onIncomplete).off("close", onIncomplete);
+        signal.removeEventListener("abort", onIncomplete);
+        resolve(read);
       };
       const onData = (chunk: Uint8Array | string) => {
-        if (typeof chunk === "string") fail({ code: "body_consumed", hint: consumedHint(request) });
-        else if (!buffer.add(chunk)) fail({ code: "too_large" });
+        if (typeof chunk === "string") settle({ code: "body_consumed", hint: consumedHint(request) });
+        else if (!buffer.add(chunk)) settle({ code: "too_large" });
       };
-      const onIncomplete = () => fail({ code: "body_incomplete" }); // after the end it changes nothing
+      const onEnd = () => settle(buffer.bytes());
+      const onIncomplete = () => settle({ code: "body_incomplete" });
       request.on("data", onData).on("error", onIncomplete).on("close", onIncomplete);
-      request.on("end", () => resolve(buffer.bytes()));
+      request.on("end", onEnd);
       signal.addEventListener("abort", onIncomplete);
       request.resume(); // it may have been paused on its way here
     });
