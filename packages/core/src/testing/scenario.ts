@@ -27,6 +27,17 @@ export function recording(): { handlers: Handlers<EsimEvents>; events: EventOf<E
   return { handlers: { "*": (event) => void events.push(event) }, events };
 }
 
+/** Handlers that say when they have `started`, and run until they are told to `finish`. */
+export function blocking(): { handlers: Handlers<EsimEvents>; started: Promise<void>; finish: () => void } {
+  const started = Promise.withResolvers<void>();
+  const finish = Promise.withResolvers<void>();
+  const handler = async () => {
+    started.resolve();
+    await finish.promise;
+  };
+  return { handlers: { "*": handler }, started: started.promise, finish: () => finish.resolve() };
+}
+
 /** Checks the status, the code, and that the body holds nothing beside what the contract says. */
 export function assertAnswer(answer: Answer, status: number, code: string): void {
   const body = JSON.parse(answer.body) as Record<string, unknown>;

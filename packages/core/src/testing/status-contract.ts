@@ -5,7 +5,7 @@ import { discard, retryLater } from "../handler.ts";
 import { memoryStore } from "../memory-store.ts";
 import type { OutcomeCode } from "../outcome.ts";
 import { sign } from "../signature.ts";
-import { assertAnswer, faulted, recording, type Scenario, secret } from "./scenario.ts";
+import { assertAnswer, blocking, faulted, recording, type Scenario, secret } from "./scenario.ts";
 import { signedRequest } from "./signed-request.ts";
 import { send } from "./wire.ts";
 
@@ -107,19 +107,12 @@ const byOutcome: Readonly<Record<Exclude<OutcomeCode, Elsewhere>, Scenario>> = {
   busy: [
     "answers 503 with Retry-After while the same id is being worked",
     async (withServer) => {
-      const started = Promise.withResolvers<void>();
-      const finish = Promise.withResolvers<void>();
-      const handlers = {
-        "*": async () => {
-          started.resolve();
-          await finish.promise;
-        },
-      };
+      const { handlers, started, finish } = blocking();
       await withServer(handlers, { secret }, async ({ url }) => {
         const first = send(url, faulted({ id: "msg_busy" }));
-        await started.promise;
+        await started;
         assertAnswer(await send(url, faulted({ id: "msg_busy" })), 503, "busy");
-        finish.resolve();
+        finish();
         assertAnswer(await first, 200, "processed");
       });
     },
@@ -219,24 +212,17 @@ const byOutcome: Readonly<Record<Exclude<OutcomeCode, Elsewhere>, Scenario>> = {
   shutting_down: [
     "answers 503 while shutting down, after the deliveries in flight have had their answer",
     async (withServer) => {
-      const started = Promise.withResolvers<void>();
-      const finish = Promise.withResolvers<void>();
-      const handlers = {
-        "*": async () => {
-          started.resolve();
-          await finish.promise;
-        },
-      };
+      const { handlers, started, finish } = blocking();
       await withServer(handlers, { secret }, async ({ url, shutDown }) => {
         const inFlight = send(url, faulted());
-        await started.promise;
+        await started;
         let drained = false;
         const closed = shutDown().then(() => {
           drained = true;
         });
         assertAnswer(await send(url, faulted()), 503, "shutting_down");
         assert.equal(drained, false);
-        finish.resolve();
+        finish();
         assertAnswer(await inFlight, 200, "processed");
         await closed;
       });
