@@ -57,7 +57,7 @@ describe("the packed packages, installed elsewhere", () => {
     "%s has a licence, types and nothing but what it needs",
     (name) => {
       const folder = join(project, "node_modules/@esim-webhooks", name);
-      expect(readdirSync(folder).sort()).toEqual(["LICENSE", "dist", "package.json", "src"]);
+      expect(readdirSync(folder).sort()).toEqual(["LICENSE", "README.md", "dist", "package.json", "src"]);
       expect(globSync("dist/**/*.d.ts", { cwd: folder }).length).toBeGreaterThan(0);
       expect(manifests.find((manifest) => manifest.name.endsWith(`/${name}`))).toMatchObject({
         license: "MIT",

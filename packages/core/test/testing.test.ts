@@ -1,6 +1,15 @@
-import { createReceiver } from "@esim-webhooks/core";
-import { type Fault, newSecret, receiverSuite, sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import type { ServerResponse } from "node:http";
+import { createReceiver, nodeHandler } from "@esim-webhooks/core";
+import {
+  type Fault,
+  newSecret,
+  receiverSuite,
+  type StartServer,
+  sampleData,
+  signedRequest,
+} from "@esim-webhooks/core/testing";
 import { describe, expect, it } from "vitest";
+import { listen } from "../../../test/listen.ts";
 
 const secret = newSecret();
 const event = { type: "esim.faulted", data: sampleData("esim.faulted") } as const;
@@ -36,6 +45,34 @@ describe("signedRequest", () => {
 
 it("sampleData says which event types it has", () => {
   expect(() => sampleData("esim.fault" as "esim.faulted")).toThrow('Did you mean "esim.faulted"?');
+});
+
+describe("receiverSuite", () => {
+  function casesFor(startServer: StartServer): [string, () => Promise<void>][] {
+    const cases: [string, () => Promise<void>][] = [];
+    const runner = {
+      describe: (_: string, body: () => void) => body(),
+      it: (name: string, body: () => Promise<void>) => void cases.push([name, body]),
+    };
+    receiverSuite("an adapter", startServer, runner);
+    return cases;
+  }
+
+  it("runs under any runner that has describe and it", async () => {
+    const cases = casesFor((target, options) => {
+      const handler = nodeHandler(target, options);
+      return listen(handler, "/", handler.close);
+    });
+    expect(cases.length).toBeGreaterThan(40);
+    await Promise.all(cases.map(([, run]) => run()));
+  }, 60_000);
+
+  it("fails for an adapter that breaks the contract, such as one that answers 200 to everything", async () => {
+    const ok = (_: unknown, response: ServerResponse) => void response.end('{"outcome":"processed"}');
+    const cases = casesFor(() => listen(ok, "/", async () => {}));
+    const refusal = cases.find(([name]) => name === "answers 405 with Allow to anything but POST");
+    await expect(refusal?.[1]()).rejects.toThrow();
+  });
 });
 
 it("receiverSuite says that it needs a test runner where none is global", () => {

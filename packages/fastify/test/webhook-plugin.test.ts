@@ -106,6 +106,19 @@ describe("webhookPlugin", () => {
     }
   });
 
+  it("lives with the host's hooks: they see the delivery, and none of them gets at its body", async () => {
+    const seen: string[] = [];
+    const server = app();
+    server.addHook("onRequest", async () => void seen.push("onRequest"));
+    server.addHook("preParsing", async () => void seen.push("preParsing"));
+    server.addHook("preHandler", async () => void seen.push("preHandler"));
+    server.addHook("onSend", async () => void seen.push("onSend"));
+    server.addHook("onResponse", async () => void seen.push("onResponse"));
+    await server.register(webhookPlugin, { handlers, secret });
+    expect((await server.inject(delivery())).statusCode).toBe(200);
+    expect(seen).toEqual(["onRequest", "onSend", "onResponse"]);
+  });
+
   it("has its own body limit, whatever Fastify's is", async () => {
     const small = app({ bodyLimit: 10 });
     await small.register(webhookPlugin, { handlers, secret });
