@@ -47,6 +47,7 @@ export function prepareKeys(secrets: Secrets | undefined): readonly SigningKey[]
   );
 }
 
+/** Secrets in any of their forms, one by one and unchecked. */
 export function listSecrets(secrets: Secrets | undefined): readonly (string | Key)[] {
   return typeof secrets === "string" ? secrets.split(/\s+/).filter((part) => part !== "") : (secrets ?? []);
 }

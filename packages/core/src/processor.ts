@@ -89,8 +89,9 @@ export function createProcessor<Data = EsimEvents>(
     if ("error" in claim) return claim;
     if (claim.answer?.status === "done") return { code: "duplicate" };
     if (claim.answer?.status === "busy") return { code: "busy", retryAfterMs: claim.answer.retryAfterMs };
-    if (claim.answer?.status !== "claimed")
-      return { code: "store_unavailable", error: new TypeError("no answer to claim()") };
+    if (claim.answer?.status !== "claimed") {
+      return { code: "store_unavailable", error: new TypeError("claim() gave no answer that there is.") };
+    }
     const { token } = claim.answer;
     const outcome = provenance.signal?.aborted
       ? ({ code: "deadline_reached" } as const) // the sender was told to come again

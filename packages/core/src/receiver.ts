@@ -105,17 +105,18 @@ export function createReceiver<Data = EsimEvents>(
     );
   }
   let inFlight = 0;
-  let closing = false;
   let onIdle = () => {};
+  let closed: Promise<void> | undefined;
 
   async function workThrough(delivery: Delivery, signal: AbortSignal, seen: Seen): Promise<Outcome> {
-    if (closing) return { code: "shutting_down" };
+    if (closed !== undefined) return { code: "shutting_down" };
     if (delivery.method !== "POST") return { code: "method_not_allowed" };
     const receivedAt = new Date(clock.now());
     const header = headerReader(delivery.headers);
     const encoding = header("content-encoding");
-    if (encoding === null || (encoding && encoding.toLowerCase() !== "identity"))
+    if (encoding === null || (encoding && encoding.toLowerCase() !== "identity")) {
       return { code: "unsupported_encoding" };
+    }
     const signed = readSignedHeaders(header, receivedAt.getTime(), toleranceSeconds);
     if (!signed.ok) return signed;
     seen.id = signed.id;
@@ -161,9 +162,12 @@ export function createReceiver<Data = EsimEvents>(
       if (outcome.code === "deadline_reached") void worked.then((late) => log(late, { ...seen, late: true }));
       return replyTo(outcome);
     },
-    async close() {
-      closing = true;
-      while (inFlight > 0) await new Promise<void>((resolve) => (onIdle = resolve));
+    close() {
+      closed ??= new Promise((resolve) => {
+        onIdle = () => setImmediate(resolve); // after late work has been logged
+        if (inFlight === 0) onIdle();
+      });
+      return closed;
     },
   };
 }

@@ -120,6 +120,35 @@ describe("what is logged of a delivery", () => {
   });
 });
 
+describe("close", () => {
+  it("waits for what is in flight, for everybody who calls it, and resolves at once when there is nothing", async () => {
+    const finish = Promise.withResolvers<void>();
+    const started = Promise.withResolvers<void>();
+    const handlers = {
+      "*": () => {
+        started.resolve();
+        return finish.promise;
+      },
+    };
+    const receiver = createReceiver(handlers, { secret });
+    const inFlight = receiver.receive(delivery());
+    await started.promise;
+    let closed = 0;
+    const closing = [receiver.close(), receiver.close()].map((close) =>
+      close.then(() => {
+        closed += 1;
+      }),
+    );
+    expect((await receiver.receive(delivery(undefined, "msg_2"))).status).toBe(503);
+    expect(closed).toBe(0);
+    finish.resolve();
+    expect((await inFlight).status).toBe(200);
+    await Promise.all(closing);
+    await receiver.close();
+    await createReceiver({ "*": () => {} }, { secret }).close();
+  });
+});
+
 describe("createReceiver", () => {
   it("answers 500 to what nobody foresaw, and never rejects", async () => {
     const broken = { ...delivery(), body: () => Promise.reject(new Error("the framework is broken")) };
