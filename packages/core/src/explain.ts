@@ -40,6 +40,7 @@ type Delivery = { headers: HeaderSource; body: Uint8Array | string };
 /**
  * Says for developers why a delivery does not verify: which check failed and the likely cause, with evidence.
  * Slower than `verify`, and for logs and tools only: never put it into an answer.
+ * Throws `invalid_input` and `invalid_secret` for what is no delivery, no time or no secrets at all.
  * @param secrets as for `verify`, but one that cannot be right is explained and not thrown
  * @param options as for `verify`
  */
@@ -49,6 +50,9 @@ export function explainVerification(
   options: { at?: Date; toleranceSeconds?: number } = {},
 ): Explanation {
   const { at = new Date(), toleranceSeconds = defaultToleranceSeconds } = options;
+  if (Number.isNaN(at.getTime())) {
+    throw new WebhookError("invalid_input", "The time to verify at is no time.", "Pass a valid Date as at.");
+  }
   const body = bodyBytes(delivery.body);
   const { keys, findings: badSecrets } = readSecrets(secrets);
   const valid = keys.filter((key) => key.validAt(at.getTime()));
@@ -56,8 +60,9 @@ export function explainVerification(
   const header = headerReader(delivery.headers);
   const inTime = readSignedHeaders(header, at.getTime(), toleranceSeconds);
   const signed = readSignedHeaders(header, at.getTime(), Number.POSITIVE_INFINITY);
-  if (!signed.ok)
+  if (!signed.ok) {
     return { verdict: inTime.ok ? signed : inTime, findings: headerFindings(delivery.headers, signed) };
+  }
   const proof = prove(signed, body, valid);
   if (inTime.ok && proof.ok) return { verdict: proof, findings: [] };
   return {

@@ -6,7 +6,7 @@ import type { Logger } from "./logger.ts";
 export interface HandlerContext {
   /** Aborts when the time for an answer is up or the claim is lost: stop, and write nothing more. */
   readonly signal: AbortSignal;
-  /** The how-manieth try this is, from 1, as far as whoever hands in the event counts. */
+  /** Which try this is, from 1, as far as whoever hands in the event counts. */
   readonly attempt: number;
   /** The name of the endpoint the event came in by. */
   readonly source: string;

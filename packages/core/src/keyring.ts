@@ -24,20 +24,6 @@ export function createKeyring(secrets: Secrets | undefined = process.env[secretV
 
 /** Prepares each key. Throws as `createKeyring` does. */
 export function prepareKeys(secrets: Secrets | undefined): readonly SigningKey[] {
-  if (secrets !== undefined && typeof secrets !== "string" && !Array.isArray(secrets)) {
-    if (typeof secrets === "object" && secrets !== null && "load" in secrets) {
-      throw new WebhookError(
-        "invalid_secret",
-        "A key source is for receivers, which load it when they have to.",
-        "Pass the keys that it has now: (await source.load()).keys.",
-      );
-    }
-    throw new WebhookError(
-      "invalid_secret",
-      `A secret must be a string, a list or a key source; this one is ${secrets === null ? "null" : `of type ${typeof secrets}`}.`,
-      "Pass the endpoint's signingSecret, several of them as a list, or an object with load().",
-    );
-  }
   const list = listSecrets(secrets);
   if (list.length > 0) return list.map(createSigningKey);
   throw new WebhookError(
@@ -47,7 +33,21 @@ export function prepareKeys(secrets: Secrets | undefined): readonly SigningKey[]
   );
 }
 
-/** Secrets in any of their forms, one by one and unchecked. */
+/** Secrets in any of their forms, one by one and unchecked. Throws `invalid_secret` for what is in none of them. */
 export function listSecrets(secrets: Secrets | undefined): readonly (string | Key)[] {
-  return typeof secrets === "string" ? secrets.split(/\s+/).filter((part) => part !== "") : (secrets ?? []);
+  if (secrets === undefined) return [];
+  if (typeof secrets === "string") return secrets.split(/\s+/).filter((part) => part !== "");
+  if (Array.isArray(secrets)) return secrets;
+  if (typeof secrets === "object" && secrets !== null && "load" in secrets) {
+    throw new WebhookError(
+      "invalid_secret",
+      "A key source is for receivers, which load it when they have to.",
+      "Pass the keys that it has now: (await source.load()).keys.",
+    );
+  }
+  throw new WebhookError(
+    "invalid_secret",
+    `A secret must be a string, a list or a key source; this one is ${secrets === null ? "null" : `of type ${typeof secrets}`}.`,
+    "Pass the endpoint's signingSecret, several of them as a list, or an object with load().",
+  );
 }

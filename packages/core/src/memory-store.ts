@@ -95,8 +95,9 @@ export function memoryStore(options: MemoryStoreOptions = {}): DedupeStore {
       const now = clock.now();
       if ((forgetAt.get(id) ?? 0) > now) return { status: "done" };
       const lease = leases.get(id);
-      if (lease !== undefined && lease.endsAt > now)
+      if (lease !== undefined && lease.endsAt > now) {
         return { status: "busy", retryAfterMs: lease.endsAt - now };
+      }
       leases.delete(id);
       makeRoom(now);
       const token = String(++lastToken);

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { WebhookError } from "./errors.ts";
 import type { Logger } from "./logger.ts";
 
-/** ` Did you mean "…"?` when one of the names is near, else the names that there are. */
+/** `Did you mean "…"?` when one of the names is near, else the names that there are. */
 export function suggest(name: string, names: readonly string[]): string {
   const near = closestMatch(name, names, { maxDistance: Math.max(3, Math.floor(name.length / 3)) });
   return near === undefined ? `There are: ${names.join(", ")}.` : `Did you mean "${near}"?`;

@@ -150,6 +150,17 @@ describe("explainVerification", () => {
     expect(findings[0]?.message).toMatch(/\(key:\w{8}, key:\w{8}\) made the signature over these 63 bytes/);
   });
 
+  it.each([
+    ["a key source", { load: async () => [secret] }, /is for receivers.*\(await source\.load\(\)\)\.keys/],
+    ["a number", 42, /a string, a list or a key source; this one is of type number/],
+  ])("says what to pass in place of %s", (_, secrets, message) => {
+    expect(() => explain({ secrets: secrets as never })).toThrow(message);
+  });
+
+  it("says that the time to verify at is none", () => {
+    expect(() => explain({ at: new Date(Number.NaN) })).toThrow(/is no time\. Pass a valid Date/);
+  });
+
   it("gives the verdict that verify gives", () => {
     const late = new Date(at.getTime() + 7_200_000);
     for (const when of [at, late]) {
