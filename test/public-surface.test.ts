@@ -1,15 +1,17 @@
 import * as core from "@esim-webhooks/core";
+import * as store from "@esim-webhooks/core/store";
 import * as testing from "@esim-webhooks/core/testing";
 import * as express from "@esim-webhooks/express";
 import * as fastify from "@esim-webhooks/fastify";
+import * as storePostgres from "@esim-webhooks/store-postgres";
+import * as storeRedis from "@esim-webhooks/store-redis";
 import { expect, it } from "vitest";
 
 it("exports what is meant to be public, and nothing by accident", () => {
   const surface = Object.fromEntries(
-    Object.entries({ core, testing, express, fastify }).map(([name, module]) => [
-      name,
-      Object.keys(module).sort(),
-    ]),
+    Object.entries({ core, store, testing, express, fastify, storePostgres, storeRedis }).map(
+      ([name, module]) => [name, Object.keys(module).sort()],
+    ),
   );
   expect(surface).toEqual({
     core: [
@@ -33,8 +35,20 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "webhookHandler",
       "writeReply",
     ],
-    testing: ["newSecret", "receiverSuite", "sampleData", "signedRequest"],
+    store: [
+      "createStoreGuard",
+      "durationMs",
+      "parseOptions",
+      "steadyClock",
+      "storeShape",
+      "warnOfSetup",
+      "warnOfShortRetention",
+      "withMethods",
+    ],
+    testing: ["newSecret", "receiverSuite", "sampleData", "signedRequest", "storeSuite"],
     express: ["webhookRouter"],
     fastify: ["webhookPlugin"],
+    storePostgres: ["embeddedStore", "postgresStore"],
+    storeRedis: ["redisStore"],
   });
 });

@@ -18,7 +18,7 @@ export interface Dispatcher {
 }
 
 /** Checks the handlers against the catalog. Throws `unknown_event_type`, suggesting the nearest name. */
-export function createDispatcher<Data>(handlers: Handlers<Data>, catalog: Catalog<Data>): Dispatcher {
+export function createDispatcher<Data>(handlers: Handlers<Data, never>, catalog: Catalog<Data>): Dispatcher {
   const given = readHandlers(handlers);
   const patterns = new Set(catalog.types.flatMap(patternsOf));
   for (const name of given.keys()) {

@@ -6,6 +6,9 @@ export type WebhookErrorCode =
   | "invalid_input"
   | "unknown_event_type"
   | "async_schema"
+  | "evicting_store"
+  | "folder_in_use"
+  | "migration_missing"
   | "store_full"
   | "store_unavailable";
 

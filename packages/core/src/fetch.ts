@@ -15,11 +15,11 @@ export interface WebhookHandler {
  * A receiver for everything that speaks fetch: `export const POST = webhookHandler(handlers)`.
  * Throws as `createReceiver` does when the set-up is wrong.
  */
-export function webhookHandler<Data = EsimEvents>(
-  target: NoInfer<Target<Data>>,
-  options: ReceiverOptions<Data> = {},
+export function webhookHandler<Data = EsimEvents, Tx = unknown>(
+  target: NoInfer<Target<Data, Tx>>,
+  options: ReceiverOptions<Data, Tx> = {},
 ): WebhookHandler {
-  const receiver = createReceiver<Data>(target, options);
+  const receiver = createReceiver<Data, Tx>(target, options);
   const handle = async (request: Request): Promise<Response> => {
     const { status, headers, body } = await receiver.receive({
       method: request.method,

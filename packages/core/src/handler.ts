@@ -3,7 +3,7 @@ import type { EventOf, FamilyOf } from "./event.ts";
 import type { Logger } from "./logger.ts";
 
 /** What a handler learns besides the event. */
-export interface HandlerContext {
+export interface HandlerContext<Tx = unknown> {
   /** Aborts when the time for an answer is up or the claim is lost: stop, and write nothing more. */
   readonly signal: AbortSignal;
   /** Which try this is, from 1, as far as whoever hands in the event counts. */
@@ -16,13 +16,18 @@ export interface HandlerContext {
   readonly replayed: boolean;
   /** Adds the event's id, type and source to every line. */
   readonly logger: Logger;
+  /**
+   * Where the store is transactional, a transaction of its database: what is written by it commits together with the
+   * mark that the event is done, or not at all. Begun at its first query, over when the handler returns.
+   */
+  readonly tx: Tx;
 }
 
 /**
  * Works one event. Returning means done, whatever is returned, save `retryLater(ms)` and `discard(reason)`;
  * throwing means failed, and the event is tried again.
  */
-export type Handler<Event> = (event: Event, context: HandlerContext) => unknown;
+export type Handler<Event, Tx = unknown> = (event: Event, context: HandlerContext<Tx>) => unknown;
 
 type FamilyMember<Types, Family> = Family extends `${infer Prefix}.*`
   ? Extract<Types, `${Prefix}.${string}`>
@@ -32,13 +37,14 @@ type FamilyMember<Types, Family> = Family extends `${infer Prefix}.*`
  * Event type → function. Keys are exact types, families (`"esim.lifecycle.*"`) and `"*"`, which takes every
  * type of the catalog; the most specific one runs.
  */
-export type Handlers<Data> = {
-  readonly [Type in keyof Data & string]?: Handler<EventOf<Pick<Data, Type>>>;
+export type Handlers<Data, Tx = unknown> = {
+  readonly [Type in keyof Data & string]?: Handler<EventOf<Pick<Data, Type>>, Tx>;
 } & {
   readonly [Family in FamilyOf<keyof Data & string>]?: Handler<
-    EventOf<Pick<Data, FamilyMember<keyof Data, Family>>>
+    EventOf<Pick<Data, FamilyMember<keyof Data, Family>>>,
+    Tx
   >;
-} & { readonly "*"?: Handler<EventOf<Data>> };
+} & { readonly "*"?: Handler<EventOf<Data>, Tx> };
 
 const verdict: unique symbol = Symbol.for("esim-webhooks.verdict");
 

@@ -1,7 +1,7 @@
 export type { Catalog, DataOf, Issue, Parsed, Schemas } from "./catalog.ts";
 export { createCatalog } from "./catalog.ts";
 export type { Clock } from "./clock.ts";
-export type { Claim, DedupeStore } from "./dedupe-store.ts";
+export type { Claim, DedupeStore, StoreCapabilities, Transacted } from "./dedupe-store.ts";
 export type { HeaderSource } from "./delivery.ts";
 export type { WebhookErrorCode } from "./errors.ts";
 export { WebhookError } from "./errors.ts";

@@ -5,28 +5,37 @@ import type { EventKey } from "./event.ts";
 export interface Lease {
   /** Aborts when the claim is lost, or when the signal it was made with does. */
   readonly signal: AbortSignal;
+  /** Milliseconds for which nobody else can have the claim, as far as the store has confirmed it. */
+  remainingMs(): number;
   stop(): void;
+}
+
+/** A claim as the store gave it. */
+export interface HeldClaim {
+  readonly key: EventKey;
+  readonly token: string;
+  readonly leaseMs: number;
+  /** When it was asked for, by `performance.now()`: the lease has not begun before. */
+  readonly askedAt: number;
 }
 
 /** How many leases long a handler that was told to stop may still hold its event. */
 const leasesAfterAbort = 10;
 
 /**
- * Renews the claim every third of `leaseMs` while its handler runs. The claim counts as lost when the store says so,
+ * Renews the claim every third of its lease while its handler runs. The claim counts as lost when the store says so,
  * or when no renewal has got through for a whole lease. A handler that does not end after its signal has aborted is
  * given ten leases more; then its event is free for the next delivery.
  */
 export function keepLease(
-  store: DedupeStore,
-  key: EventKey,
-  token: string,
-  leaseMs: number,
+  store: Pick<DedupeStore, "extend">,
+  { key, token, leaseMs, askedAt }: HeldClaim,
   outer: AbortSignal | undefined,
 ): Lease {
   let controller: AbortController | undefined; // made when the handler asks for the signal: most never do
   let lost = false;
   let asking = false;
-  let heldSince = performance.now();
+  let heldSince = askedAt;
   let renewalsAfterAbort = 3 * leasesAfterAbort;
 
   const lostReason = () => new DOMException("The claim on this event was lost.", "AbortError");
@@ -43,18 +52,22 @@ export function keepLease(
 
   async function renew(): Promise<void> {
     if (outer?.aborted && renewalsAfterAbort-- <= 0) return stop();
-    if (performance.now() - heldSince >= leaseMs) return lose(); // the store is away, and the lease with it
+    if (remainingMs() <= 0) return lose(); // the store is away, and the lease with it
     if (asking) return;
     asking = true;
-    const askedAt = performance.now();
+    const renewedAt = performance.now();
     try {
-      if (await store.extend(key, token, leaseMs)) heldSince = askedAt;
+      if (await store.extend(key, token, leaseMs)) heldSince = renewedAt;
       else lose();
     } catch {
       // asked again at the next third
     } finally {
       asking = false;
     }
+  }
+
+  function remainingMs(): number {
+    return lost ? 0 : heldSince + leaseMs - performance.now();
   }
 
   function lose(): void {
@@ -75,6 +88,7 @@ export function keepLease(
     get signal() {
       return signal();
     },
+    remainingMs,
     stop,
   };
 }

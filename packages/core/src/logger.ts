@@ -1,3 +1,5 @@
+import type { Clock } from "./clock.ts";
+
 type Log = (fields: Record<string, unknown>, message: string) => void;
 
 /** Where log lines go: pino's shape, which `console` has too. Silent unless one is given. */
@@ -29,6 +31,22 @@ export function steadfastLogger(logger: Logger): Logger {
     warn: (fields, message) => attempt(() => logger.warn(fields, message)),
     error: (fields, message) => attempt(() => logger.error(fields, message)),
     child: (bindings) => steadfastLogger(attempt(() => logger.child?.(bindings)) ?? logger),
+  };
+}
+
+/** The same line over and over, at most once a second; `alike` says how many were left out since. */
+export function throttledLog(log: Log, clock: Clock): Log {
+  let quietUntil = Number.NEGATIVE_INFINITY;
+  let alike = 0;
+  return (fields, message) => {
+    const now = clock.now();
+    if (now < quietUntil) {
+      alike += 1;
+      return;
+    }
+    quietUntil = now + 1000;
+    log(alike > 0 ? { ...fields, alike } : fields, message);
+    alike = 0;
   };
 }
 

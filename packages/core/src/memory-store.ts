@@ -1,28 +1,26 @@
 import { z } from "zod";
 import { type Clock, steadyClock } from "./clock.ts";
-import { type Claim, type DedupeStore, defaultRetentionMs, shortestSafeRetentionMs } from "./dedupe-store.ts";
+import type { Claim, DedupeStore } from "./dedupe-store.ts";
 import { WebhookError } from "./errors.ts";
 import type { EventKey } from "./event.ts";
-import { type Logger, silentLogger, warnOfSetup } from "./logger.ts";
-import { loggerOption, type OptionsShape, parseOptions, withMethods } from "./options.ts";
+import { warnOfSetup } from "./logger.ts";
+import { type OptionsShape, parseOptions, withMethods } from "./options.ts";
+import { type StoreOptions, storeShape, warnOfShortRetention } from "./store-options.ts";
 
-export interface MemoryStoreOptions {
-  /** How long done ids are remembered, in ms. Default 30 days; below 8 days replays can run again. */
-  retentionMs?: number;
+export interface MemoryStoreOptions extends StoreOptions {
   /** How many ids are kept at most; past it the oldest done ids are forgotten. Default 100,000. */
   maxEntries?: number;
   /** Default: one that does not jump when the machine's time is set. */
   clock?: Clock;
-  logger?: Logger;
 }
 
 const shape: OptionsShape<Required<MemoryStoreOptions>> = {
-  retentionMs: z.int().min(1).default(defaultRetentionMs),
+  ...storeShape,
   maxEntries: z.int().min(1).default(100_000),
   clock: withMethods<Clock>("now").default(steadyClock),
-  logger: loggerOption.default(silentLogger),
 };
 
+/** A live claim, or the mark that it left. */
 interface HeldClaim {
   readonly token: string;
   readonly endsAt: number;
@@ -35,29 +33,23 @@ interface HeldClaim {
  */
 export function memoryStore(options: MemoryStoreOptions = {}): DedupeStore {
   const { retentionMs, maxEntries, clock, logger } = parseOptions("memoryStore", shape, options);
-  if (retentionMs < shortestSafeRetentionMs) {
-    warnOfSetup(
-      logger,
-      "short_retention",
-      "memoryStore forgets done ids in less than 8 days, and replays reach back further. Raise retentionMs.",
-    );
-  }
+  warnOfShortRetention("memoryStore", { retentionMs, logger });
   const leases = new Map<string, HeldClaim>();
-  const forgetAt = new Map<string, number>(); // done ids, oldest first, since all are kept equally long
+  const marks = new Map<string, HeldClaim>(); // done ids, oldest first, since all are kept equally long
   let lastToken = 0;
   let overflowed = false;
 
   /** Makes room for one more id: forgets what is over, then the oldest done ids, and never a live claim. */
   function makeRoom(now: number): void {
-    for (const [id, at] of forgetAt) {
-      if (at > now) break;
-      forgetAt.delete(id);
+    for (const [id, done] of marks) {
+      if (done.endsAt > now) break;
+      marks.delete(id);
     }
-    if (forgetAt.size + leases.size < maxEntries) return;
+    if (marks.size + leases.size < maxEntries) return;
     for (const [id, lease] of leases) if (lease.endsAt <= now) leases.delete(id);
-    for (const [id] of forgetAt) {
-      if (forgetAt.size + leases.size < maxEntries) return;
-      forgetAt.delete(id);
+    for (const [id] of marks) {
+      if (marks.size + leases.size < maxEntries) return;
+      marks.delete(id);
       warnOnce();
     }
     if (leases.size < maxEntries) return;
@@ -90,10 +82,11 @@ export function memoryStore(options: MemoryStoreOptions = {}): DedupeStore {
   }
 
   return {
+    capabilities: { durable: false, multiProcess: false, transactional: false },
     async claim(key, leaseMs): Promise<Claim> {
       const id = mapKey(key);
       const now = clock.now();
-      if ((forgetAt.get(id) ?? 0) > now) return { status: "done" };
+      if ((marks.get(id)?.endsAt ?? 0) > now) return { status: "done" };
       const lease = leases.get(id);
       if (lease !== undefined && lease.endsAt > now) {
         return { status: "busy", retryAfterMs: lease.endsAt - now };
@@ -108,10 +101,12 @@ export function memoryStore(options: MemoryStoreOptions = {}): DedupeStore {
       return asOwner(key, token, (id, now) => leases.set(id, { token, endsAt: now + leaseMs }));
     },
     async complete(key, token) {
+      const mark = marks.get(mapKey(key));
+      if (mark?.token === token && mark.endsAt > clock.now()) return true;
       return asOwner(key, token, (id, now) => {
         leases.delete(id);
-        forgetAt.delete(id);
-        forgetAt.set(id, now + retentionMs);
+        marks.delete(id);
+        marks.set(id, { token, endsAt: now + retentionMs });
       });
     },
     async release(key, token) {

@@ -20,11 +20,11 @@ export type NodeRequest = IncomingMessage & { rawBody?: unknown; body?: unknown 
  * A receiver for plain Node.js: `http.createServer(nodeHandler(handlers))`.
  * Throws as `createReceiver` does when the set-up is wrong.
  */
-export function nodeHandler<Data = EsimEvents>(
-  target: NoInfer<Target<Data>>,
-  options: ReceiverOptions<Data> = {},
+export function nodeHandler<Data = EsimEvents, Tx = unknown>(
+  target: NoInfer<Target<Data, Tx>>,
+  options: ReceiverOptions<Data, Tx> = {},
 ): NodeHandler {
-  const receiver = createReceiver<Data>(target, options);
+  const receiver = createReceiver<Data, Tx>(target, options);
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     writeReply(response, await receiver.receive(nodeDelivery(request)));
   };

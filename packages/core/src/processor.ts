@@ -1,19 +1,20 @@
 import type { Catalog, Parsed } from "./catalog.ts";
 import { type Clock, systemClock } from "./clock.ts";
-import type { DedupeStore } from "./dedupe-store.ts";
-import { createDispatcher } from "./dispatcher.ts";
+import type { DedupeStore, Transacted } from "./dedupe-store.ts";
+import { createDispatcher, type DispatchOutcome } from "./dispatcher.ts";
 import { type EsimEvents, esimCatalog } from "./esim-catalog.ts";
-import type { EventKey, WebhookEvent } from "./event.ts";
-import type { Handlers } from "./handler.ts";
-import { keepLease } from "./lease.ts";
+import type { WebhookEvent } from "./event.ts";
+import type { HandlerContext, Handlers } from "./handler.ts";
+import { type HeldClaim, keepLease, type Lease } from "./lease.ts";
 import { type Logger, silentLogger } from "./logger.ts";
 import { memoryStore } from "./memory-store.ts";
 import { durationMs, loggerOption, type OptionsShape, parseOptions, withMethods } from "./options.ts";
 import type { EventOutcome } from "./outcome.ts";
+import { asked, createSettlement, type StoreUnavailable } from "./settlement.ts";
 
-export interface ProcessorOptions<Data = EsimEvents> {
+export interface ProcessorOptions<Data = EsimEvents, Tx = unknown> {
   /** Where done ids are remembered. Default: a `memoryStore()`, which is for a single process. */
-  store?: DedupeStore;
+  store?: DedupeStore<Tx>;
   /** Default: the eSIM events. Extend it with `defineCatalog`. */
   catalog?: Catalog<Data>;
   /** How long a crashed process blocks an id, in ms; renewed while a handler runs. Default 30,000. */
@@ -67,14 +68,16 @@ export const processorShape: OptionsShape<ProcessorSettings> = {
  * Deduplicates and works events wherever they are: behind a receiver, or behind any queue (SQS, Kafka, NATS).
  * Throws `unknown_event_type` or `invalid_option` when the set-up is wrong.
  */
-export function createProcessor<Data = EsimEvents>(
-  handlers: NoInfer<Handlers<Data>>,
-  options: ProcessorOptions<Data> = {},
+export function createProcessor<Data = EsimEvents, Tx = unknown>(
+  handlers: NoInfer<Handlers<Data, Tx>>,
+  options: ProcessorOptions<Data, Tx> = {},
 ): Processor<Data> {
   const settings = parseOptions("createProcessor", processorShape, options);
   const { leaseMs, logger, clock, store = memoryStore({ logger }) } = settings;
   const catalog = settings.catalog as Catalog<Data>;
   const dispatcher = createDispatcher<Data>(handlers, catalog);
+  store.ready?.().catch(() => {}); // a mistake in its set-up is heard now; every claim asks again
+  const { complete, release } = createSettlement(store, logger);
 
   async function accept(read: Parsed<Data>, provenance: Provenance = {}): Promise<EventOutcome> {
     if (read.kind === "invalid") return { code: "invalid", issues: read.issues };
@@ -85,6 +88,7 @@ export function createProcessor<Data = EsimEvents>(
 
   async function claimAndWork(event: WebhookEvent, provenance: Provenance): Promise<EventOutcome> {
     const key = { source: provenance.source ?? "default", id: event.id };
+    const askedAt = performance.now();
     const claim = await asked(() => store.claim(key, leaseMs));
     if ("error" in claim) return claim;
     if (claim.answer?.status === "done") return { code: "duplicate" };
@@ -92,50 +96,61 @@ export function createProcessor<Data = EsimEvents>(
     if (claim.answer?.status !== "claimed") {
       return { code: "store_unavailable", error: new TypeError("claim() gave no answer that there is.") };
     }
-    const { token } = claim.answer;
-    const outcome = provenance.signal?.aborted
-      ? ({ code: "deadline_reached" } as const) // the sender was told to come again
-      : await work(event, provenance, key, token).catch(
-          (error: unknown) => ({ code: "failed", error }) as const,
-        );
-    return settle(outcome, key, token);
+    const held = { key, token: claim.answer.token, leaseMs, askedAt };
+    // once aborted, the sender was told to come again
+    return provenance.signal?.aborted
+      ? release(held, { code: "deadline_reached" })
+      : work(event, provenance, held);
   }
 
-  async function work(
-    event: WebhookEvent,
+  async function work(event: WebhookEvent, provenance: Provenance, held: HeldClaim): Promise<EventOutcome> {
+    const lease = keepLease(store, held, provenance.signal);
+    const run = (tx: unknown) => dispatcher.dispatch(event, contextOf(event, provenance, lease, tx));
+    const ran = await dispatched(run, held).finally(lease.stop);
+    if ("code" in ran) return release(held, ran);
+    if (ran.transaction === "committed") return ran.outcome;
+    if (!isDone(ran.outcome)) return release(held, ran.outcome);
+    return ran.transaction === "rolled_back" ? { code: "lease_lost" } : complete(held, ran.outcome, lease);
+  }
+
+  /** Runs the handler, in a transaction where the store has them. */
+  async function dispatched(
+    run: (tx: unknown) => Promise<DispatchOutcome>,
+    { key, token }: HeldClaim,
+  ): Promise<Ran | StoreUnavailable> {
+    const transact = store.transact?.bind(store);
+    if (transact === undefined) return { outcome: await run(undefined), transaction: "unused" };
+    const { promise: outcome, resolve } = Promise.withResolvers<DispatchOutcome>();
+    const transaction = await asked(async () =>
+      transact(key, token, async (tx) => {
+        const worked = await run(tx);
+        resolve(worked);
+        return isDone(worked);
+      }),
+    );
+    return "code" in transaction ? transaction : { outcome: await outcome, transaction: transaction.answer };
+  }
+
+  function contextOf(
+    { id, type }: WebhookEvent,
     provenance: Provenance,
-    key: EventKey,
-    token: string,
-  ): Promise<EventOutcome> {
-    const bindings = { id: event.id, type: event.type, source: key.source };
-    const lease = keepLease(store, key, token, leaseMs, provenance.signal);
-    try {
-      return await dispatcher.dispatch(event, {
-        get signal() {
-          return lease.signal;
-        },
-        attempt: provenance.attempt ?? 1,
-        source: key.source,
-        receivedAt: provenance.receivedAt ?? new Date(clock.now()),
-        replayed: provenance.replayed ?? false,
-        get logger() {
-          return logger.child?.(bindings) ?? logger;
-        },
-      });
-    } finally {
-      lease.stop();
-    }
-  }
-
-  async function settle(outcome: EventOutcome, key: EventKey, token: string): Promise<EventOutcome> {
-    if (outcome.code === "processed" || outcome.code === "discarded") {
-      const completed = await asked(() => store.complete(key, token));
-      if ("error" in completed) return completed;
-      return completed.answer ? outcome : { code: "lease_lost" };
-    }
-    const released = await asked(() => store.release(key, token));
-    if ("error" in released) logger.warn({ id: key.id }, "A claim was not released; it ends with its lease.");
-    return outcome;
+    lease: Lease,
+    tx: unknown,
+  ): HandlerContext {
+    const source = provenance.source ?? "default";
+    return {
+      get signal() {
+        return lease.signal;
+      },
+      attempt: provenance.attempt ?? 1,
+      source,
+      receivedAt: provenance.receivedAt ?? new Date(clock.now()),
+      replayed: provenance.replayed ?? false,
+      get logger() {
+        return logger.child?.({ id, type, source }) ?? logger;
+      },
+      tx,
+    };
   }
 
   return {
@@ -144,13 +159,12 @@ export function createProcessor<Data = EsimEvents>(
   };
 }
 
-/** What the store answers, or that it did not. */
-async function asked<T>(
-  ask: () => Promise<T>,
-): Promise<{ readonly answer: T } | Extract<EventOutcome, { code: "store_unavailable" }>> {
-  try {
-    return { answer: await ask() };
-  } catch (error) {
-    return { code: "store_unavailable", error };
-  }
+/** What became of the handler, and of its transaction. */
+interface Ran {
+  readonly outcome: DispatchOutcome;
+  readonly transaction: Transacted;
+}
+
+function isDone({ code }: DispatchOutcome): boolean {
+  return code === "processed" || code === "discarded";
 }

@@ -2,12 +2,14 @@ import { isUint8Array } from "node:util/types";
 import { z } from "zod";
 import type { BodyFault, BodyReader } from "./body.ts";
 import type { Catalog } from "./catalog.ts";
+import { steadyClock } from "./clock.ts";
 import { startDeadline } from "./deadline.ts";
+import type { DedupeStore } from "./dedupe-store.ts";
 import { type HeaderSource, headerReader } from "./delivery.ts";
 import { WebhookError } from "./errors.ts";
 import type { EsimEvents } from "./esim-catalog.ts";
 import { secretVariable } from "./keyring.ts";
-import { silentLogger, steadfastLogger, warnOfSetup } from "./logger.ts";
+import { silentLogger, steadfastLogger, throttledLog, warnOfSetup } from "./logger.ts";
 import { durationMs, type OptionsShape, parseOptions } from "./options.ts";
 import type { Outcome } from "./outcome.ts";
 import {
@@ -21,7 +23,7 @@ import { bodyBytes, defaultToleranceSeconds, readSignedHeaders } from "./signatu
 import { acceptInline, acceptInto, isInbox, type Target } from "./target.ts";
 import { createVerifier, type Secret } from "./verifier.ts";
 
-export interface ReceiverOptions<Data = EsimEvents> extends ProcessorOptions<Data> {
+export interface ReceiverOptions<Data = EsimEvents, Tx = unknown> extends ProcessorOptions<Data, Tx> {
   /** The endpoint's signing secret, several while rotating, or a key source. Default: `ESIM_WEBHOOK_SECRET`. */
   secret?: Secret;
   /** The name of this endpoint; ids are unique within it. Default `"default"`. */
@@ -76,9 +78,9 @@ const shape: OptionsShape<ReceiverSettings> = {
  * The pipeline behind every adapter: limit, verify, parse, accept.
  * Throws `missing_secret`, `invalid_secret`, `unknown_event_type` or `invalid_option` when the set-up is wrong.
  */
-export function createReceiver<Data = EsimEvents>(
-  target: NoInfer<Target<Data>>,
-  options: ReceiverOptions<Data> = {},
+export function createReceiver<Data = EsimEvents, Tx = unknown>(
+  target: NoInfer<Target<Data, Tx>>,
+  options: ReceiverOptions<Data, Tx> = {},
 ): Receiver {
   const settings = parseOptions("webhook receiver", shape, options);
   if ("secret" in options && options.secret === undefined) {
@@ -95,7 +97,13 @@ export function createReceiver<Data = EsimEvents>(
   const accept = isInbox(target)
     ? acceptInto<Data>(target)
     : acceptInline(
-        createProcessor<Data>(target, { ...(store && { store }), catalog, leaseMs, logger, clock }),
+        createProcessor<Data, Tx>(target, {
+          ...(store && { store: store as DedupeStore<Tx> }),
+          catalog,
+          leaseMs,
+          logger,
+          clock,
+        }),
       );
   if (isInbox(target) && store !== undefined) {
     throw new WebhookError(
@@ -104,6 +112,7 @@ export function createReceiver<Data = EsimEvents>(
       "Leave the store out, or pass handlers in place of the inbox.",
     );
   }
+  const logUnavailable = throttledLog(logger.error, steadyClock); // every delivery has the same to say
   let inFlight = 0;
   let onIdle = () => {};
   let closed: Promise<void> | undefined;
@@ -149,7 +158,8 @@ export function createReceiver<Data = EsimEvents>(
     if (outcome.code === "body_consumed") warnOfSetup(logger, outcome.code, outcome.hint);
     if (settings.logger === silentLogger) return;
     const fields = { source, ...seen, outcome: outcome.code, ...loggable(outcome) };
-    logger[logLevelOf(outcome)](fields, "webhook delivery");
+    const log = outcome.code === "store_unavailable" ? logUnavailable : logger[logLevelOf(outcome)];
+    log(fields, "webhook delivery");
   }
 
   return {

@@ -6,7 +6,7 @@ import type { EventOutcome, StoredOutcome } from "./outcome.ts";
 import type { Processor } from "./processor.ts";
 
 /** Where accepted events go: handlers, worked inline, or an inbox, stored and worked later. */
-export type Target<Data = EsimEvents> = Handlers<Data> | InboxWriter;
+export type Target<Data = EsimEvents, Tx = unknown> = Handlers<Data, Tx> | InboxWriter;
 
 /** An authentic delivery, parsed. */
 export interface Accepted<Data> {

@@ -317,7 +317,7 @@ describe("dedupe around the handler", () => {
           if (fails) throw new Error("handler");
         },
       },
-      { store },
+      { store, leaseMs: 90 },
     );
     expect((await processor.process(faulted)).code).toBe("store_unavailable");
     fails = true;

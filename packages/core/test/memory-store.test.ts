@@ -119,16 +119,16 @@ describe("memoryStore", () => {
       fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
         const { store, time } = storeAt();
         const tokens = new Map<string, string>();
-        const model = new Map<string, { token: string; endsAt: number } | "done">();
+        const model = new Map<string, { token: string; endsAt: number; done?: true }>();
         for (const { what, id, owner, ms } of steps) {
           const slot = `${id}${owner}`;
           const state = model.get(id);
-          const live = typeof state === "object" && state.endsAt > time.now ? state : undefined;
+          const live = state !== undefined && state.endsAt > time.now && !state.done ? state : undefined;
           if (what === "wait") {
             time.now += ms;
           } else if (what === "claim") {
             const claim = await store.claim({ source: "s", id }, 100);
-            expect(claim.status).toBe(state === "done" ? "done" : live ? "busy" : "claimed");
+            expect(claim.status).toBe(state?.done ? "done" : live ? "busy" : "claimed");
             if (claim.status === "claimed") {
               tokens.set(slot, claim.token);
               model.set(id, { token: claim.token, endsAt: time.now + 100 });
@@ -136,8 +136,9 @@ describe("memoryStore", () => {
           } else {
             const token = tokens.get(slot) ?? "none";
             const changed = await store[what]({ source: "s", id }, token, 100);
-            expect(changed).toBe(live?.token === token);
-            if (changed && what === "complete") model.set(id, "done");
+            const again = what === "complete" && state?.done === true && state.token === token;
+            expect(changed).toBe(live?.token === token || again);
+            if (changed && what === "complete") model.set(id, { token, endsAt: time.now, done: true });
             if (changed && what === "release") model.delete(id);
             if (changed && what === "extend") model.set(id, { token, endsAt: time.now + 100 });
           }

@@ -10,7 +10,7 @@ import {
   writeReply,
 } from "@esim-webhooks/core";
 
-export interface WebhookRouterOptions<Data = EsimEvents> extends ReceiverOptions<Data> {
+export interface WebhookRouterOptions<Data = EsimEvents, Tx = unknown> extends ReceiverOptions<Data, Tx> {
   /** Where the endpoint is, below where the router is mounted, without patterns. Default `"/webhooks"`. */
   path?: string;
 }
@@ -30,9 +30,9 @@ export interface WebhookRouter {
  * looked for below where it is mounted; `app.use("/webhooks", webhookRouter(handlers))` is the same endpoint.
  * Throws `missing_secret`, `invalid_secret`, `unknown_event_type` or `invalid_option` when the set-up is wrong.
  */
-export function webhookRouter<Data = EsimEvents>(
-  target: NoInfer<Target<Data>>,
-  options: WebhookRouterOptions<Data> = {},
+export function webhookRouter<Data = EsimEvents, Tx = unknown>(
+  target: NoInfer<Target<Data, Tx>>,
+  options: WebhookRouterOptions<Data, Tx> = {},
 ): WebhookRouter {
   const { path = "/webhooks", ...rest } = options;
   if (typeof path !== "string" || !/^\/[\w\-./~%@]*$/.test(path)) {
@@ -42,7 +42,7 @@ export function webhookRouter<Data = EsimEvents>(
       'Start it with "/" and leave patterns out, such as "/webhooks"; mount the router under a pattern instead.',
     );
   }
-  const receiver = createReceiver<Data>(target, rest);
+  const receiver = createReceiver<Data, Tx>(target, rest);
   const endpoint = normalise(path);
   // mounted at its own path, as in app.use("/webhooks", webhookRouter(handlers)), it is found there too
   const isEndpoint = ({ path: below, baseUrl }: ExpressRequest) =>

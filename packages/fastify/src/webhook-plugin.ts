@@ -13,9 +13,9 @@ import type { FastifyInstance } from "fastify";
 import fastifyPlugin from "fastify-plugin";
 
 /** `handlers` or an `inbox`, and the options of every receiver. */
-export interface WebhookPluginOptions<Data = EsimEvents> extends ReceiverOptions<Data> {
+export interface WebhookPluginOptions<Data = EsimEvents, Tx = unknown> extends ReceiverOptions<Data, Tx> {
   /** Works events inline. Either this or `inbox`. */
-  handlers?: NoInfer<Handlers<Data>>;
+  handlers?: NoInfer<Handlers<Data, Tx>>;
   /** Stores events, to be worked later. Either this or `handlers`. */
   inbox?: InboxWriter;
   /** Where the endpoint is, below the plugin's prefix. Default `"/webhooks"`. */
@@ -29,9 +29,15 @@ interface RegisterOptions {
   logSerializers?: unknown;
 }
 
-/** A Fastify plugin; for a catalog of your own, `webhookPlugin<DataOf<typeof catalog>>` types its handlers. */
+/**
+ * A Fastify plugin. `webhookPlugin<DataOf<typeof catalog>>` types the handlers of a catalog of your own, and
+ * `webhookPlugin<EsimEvents, Transaction<Database>>` their `context.tx`.
+ */
 export interface WebhookPlugin {
-  <Data>(app: FastifyInstance, options: WebhookPluginOptions<Data>): Promise<void>;
+  <Data = EsimEvents, Tx = unknown>(
+    app: FastifyInstance,
+    options: WebhookPluginOptions<Data, Tx>,
+  ): Promise<void>;
   // the one that Fastify's register() infers from
   (app: FastifyInstance, options: WebhookPluginOptions): Promise<void>;
 }

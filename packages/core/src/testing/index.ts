@@ -4,3 +4,7 @@ export { sampleData } from "./samples.ts";
 export type { RunningServer, StartServer } from "./server.ts";
 export type { EventToSend, Fault, SignedRequest, SignedRequestOptions } from "./signed-request.ts";
 export { newSecret, signedRequest } from "./signed-request.ts";
+export type { OpenOptions, OpenStore } from "./store-context.ts";
+export type { StoreServer } from "./store-faults.ts";
+export type { StoreSuiteOptions } from "./store-suite.ts";
+export { storeSuite } from "./store-suite.ts";

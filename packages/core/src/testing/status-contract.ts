@@ -15,6 +15,7 @@ type Elsewhere = "body_consumed" | "body_incomplete";
 const untouched = { "*": () => assert.fail("a handler ran") };
 
 const unreachable: DedupeStore = {
+  capabilities: { durable: false, multiProcess: false, transactional: false },
   claim: () => Promise.reject(new Error("connection refused at 10.0.0.7 with password hunter2")),
   extend: async () => false,
   complete: async () => false,

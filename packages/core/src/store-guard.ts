@@ -1,0 +1,82 @@
+import { startDeadline } from "./deadline.ts";
+import { WebhookError } from "./errors.ts";
+import { type Logger, warnOfSetup } from "./logger.ts";
+
+export interface StoreGuardOptions {
+  /** The function that made the store, for messages. */
+  readonly name: string;
+  /** How long one operation may take, in ms. */
+  readonly timeoutMs: number;
+  readonly logger: Logger;
+  /** Looks at how the server is set up, before the first operation. Rejects with the mistake as a `WebhookError`. */
+  check(signal: AbortSignal): Promise<void>;
+}
+
+/** What keeps a store's word: its set-up is checked, it answers in time, and it rejects with a `WebhookError` only. */
+export interface StoreGuard {
+  /** The check: made by the first call, and again by the next one while it fails. */
+  ready(): Promise<void>;
+  /** Runs one operation. `signal` aborts when nobody waits for it any more. */
+  run<T>(operation: (signal: AbortSignal) => Promise<T>): Promise<T>;
+  /** Refuses everything from now on, and runs `free`, once. */
+  close(free: () => Promise<void>): Promise<void>;
+}
+
+/** For authors of stores. */
+export function createStoreGuard({ name, timeoutMs, logger, check }: StoreGuardOptions): StoreGuard {
+  let checked: Promise<void> | undefined;
+  let isReady = false;
+  let warned = false;
+  let closed: Promise<void> | undefined;
+
+  function ready(): Promise<void> {
+    checked ??= within(check).then(
+      () => {
+        isReady = true;
+      },
+      (error: WebhookError) => {
+        checked = undefined;
+        if (error.code !== "store_unavailable" && !warned) warnOfSetup(logger, error.code, error.message);
+        warned ||= error.code !== "store_unavailable";
+        throw error;
+      },
+    );
+    return checked;
+  }
+
+  async function within<T>(operation: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    if (closed !== undefined) {
+      throw new WebhookError("store_unavailable", `The ${name} was closed.`, "Close it after its last user.");
+    }
+    const deadline = startDeadline(timeoutMs);
+    const answered = await deadline
+      .before(operation(deadline.signal).then((answer) => ({ answer })))
+      .catch((error: unknown) => {
+        if (WebhookError.is(error)) throw error;
+        throw new WebhookError(
+          "store_unavailable",
+          `The server of the ${name} could not be asked.`,
+          "Its cause says why; check that the server is up and can be reached from here.",
+          { cause: error },
+        );
+      });
+    if (answered !== undefined) return answered.answer;
+    throw new WebhookError(
+      "store_unavailable",
+      `The server of the ${name} did not answer within ${timeoutMs} ms.`,
+      "Check that it is up and not overloaded, and that the pool has a free connection.",
+    );
+  }
+
+  return {
+    ready,
+    async run(operation) {
+      if (!isReady) await ready();
+      return within(operation);
+    },
+    close(free) {
+      closed ??= free();
+      return closed;
+    },
+  };
+}

@@ -1,0 +1,248 @@
+import assert from "node:assert/strict";
+import { setTimeout as pause } from "node:timers/promises";
+import {
+  assertBusy,
+  claimed,
+  claimedInTime,
+  longLeaseMs,
+  newKey,
+  type StoreScenario,
+  withStore,
+} from "./store-context.ts";
+
+const oddIds = [
+  ":",
+  "a:b:c",
+  "7:default:msg",
+  "0",
+  "12345678901234567890",
+  " ",
+  "with two  blanks ",
+  "{tag}",
+  "%s $1 ' \" ; --",
+  "žluťoučký 🦓 \u202e",
+  "é",
+  "e\u0301",
+  "Msg",
+  "msg",
+  "x".repeat(512),
+  `${"x".repeat(511)}y`,
+];
+
+/** What an id's state makes of an operation. */
+export const storeStates: readonly StoreScenario[] = [
+  [
+    "gives one of 200 concurrent claims of an id, and tells the others for how long it is busy",
+    (open) =>
+      withStore(open, {}, async (store) => {
+        const key = newKey();
+        const claims = await Promise.all(Array.from({ length: 200 }, () => store.claim(key, 60_000)));
+        assert.equal(claims.filter((claim) => claim.status === "claimed").length, 1);
+        for (const claim of claims.filter((one) => one.status !== "claimed")) {
+          assert.equal(claim.status, "busy");
+          assert.ok(claim.status === "busy" && claim.retryAfterMs > 0 && claim.retryAfterMs <= 60_000);
+        }
+      }),
+  ],
+  [
+    "answers done for an id that was completed",
+    (open) =>
+      withStore(open, {}, async (store) => {
+        const key = newKey();
+        assert.equal(await store.complete(key, await claimed(store, key)), true);
+        assert.deepEqual(await store.claim(key, 1000), { status: "done" });
+        assert.deepEqual(await store.claim(key, 1000), { status: "done" });
+      }),
+  ],
+  [
+    "gives an id that was released to the next claim, under a new token",
+    (open) =>
+      withStore(open, {}, async (store) => {
+        const key = newKey();
+        const first = await claimed(store, key);
+        assert.equal(await store.release(key, first), true);
+        const second = await claimed(store, key);
+        assert.notEqual(second, first);
+        assert.equal(await store.release(key, first), false);
+        await assertBusy(store, key, longLeaseMs);
+      }),
+  ],
+  [
+    "gives an id whose lease has ended to the next claim, under a new token",
+    (open) =>
+      withStore(open, {}, async (store) => {
+        const key = newKey();
+        const first = await claimed(store, key, 50);
+        assert.notEqual(await claimedInTime(store, key, longLeaseMs), first);
+      }),
+  ],
+  [
+    "lets a late owner change nothing: complete, extend and release are false",
+    (open) =>
+      withStore(open, {}, async (store) => {
+        const key = newKey();
+        const late = await claimed(store, key, 50);
+        const owner = await claimedInTime(store, key, longLeaseMs);
+        assert.equal(await store.complete(key, late), false);
+        assert.equal(await store.extend(key, late, longLeaseMs), false);
+        assert.equal(await store.release(key, late), false);
+        await assertBusy(store, key, longLeaseMs);
+        assert.equal(await store.complete(key, owner), true);
+        assert.equal(await store.release(key, late), false);
+        assert.deepEqual(await store.claim(key, 1000), { status: "done" });
+      }),
+  ],
+  [
+    "lets an owner whose lease has ended change nothing, though nobody has taken over",
+    (open) =>
+      withStore(open, {}, async (store) => {
+        const key = newKey();
+        const late = await claimed(store, key, 30);
+        await pause(100);
+        assert.equal(await store.complete(key, late), false);
+        assert.equal(await store.extend(key, late, longLeaseMs), false);
+        assert.equal(await store.release(key, late), false);
+        await claimed(store, key);
+      }),
+  ],
+  [
+    "is not changed by tokens it never gave",
+    (open) =>
+      withStore(open, {}, async (store) => {
+        const key = newKey();
+        for (const token of ["", "0", "none"]) {
+          assert.equal(await store.complete(key, token), false);
+          assert.equal(await store.release(key, token), false);
+        }
+        await claimed(store, key);
+        assert.equal(await store.complete(key, "none"), false);
+        assert.equal(await store.extend(key, "none", longLeaseMs), false);
+        await assertBusy(store, key, longLeaseMs);
+      }),
+  ],
+  [
+    "moves the end of the lease by extend, again and again",
+    (open) =>
+      withStore(open, {}, async (store) => {
+        const key = newKey();
+        const token = await claimed(store, key, 2000);
+        assert.equal(await store.extend(key, token, longLeaseMs), true);
+        const claim = await store.claim(key, 1000);
+        assert.ok(claim.status === "busy" && claim.retryAfterMs > 2000);
+        assert.equal(await store.extend(key, token, 30), true);
+        await claimedInTime(store, key, 1000);
+      }),
+  ],
+  [
+    "says once more that it was completed, to the token that did it",
+    (open) =>
+      withStore(open, {}, async (store) => {
+        const key = newKey();
+        const token = await claimed(store, key);
+        assert.equal(await store.complete(key, token), true);
+        assert.equal(await store.complete(key, token), true);
+        assert.equal(await store.extend(key, token, 10), false);
+        assert.equal(await store.release(key, token), false);
+        assert.deepEqual(await store.claim(key, 1000), { status: "done" });
+      }),
+  ],
+  [
+    "keeps an id done for the retention, however short its lease was, and then forgets it",
+    (open) =>
+      withStore(open, { retentionMs: 700 }, async (store) => {
+        const key = newKey();
+        assert.equal(await store.complete(key, await claimed(store, key, 150)), true);
+        await pause(300);
+        assert.deepEqual(await store.claim(key, 1000), { status: "done" });
+        await claimedInTime(store, key, 1000);
+      }),
+  ],
+  [
+    "never lets a rejected duplicate disturb the live claim",
+    (open) =>
+      withStore(open, {}, async (store) => {
+        const key = newKey();
+        const token = await claimed(store, key, 60_000);
+        for (const leaseMs of [1, 1, 1]) await store.claim(key, leaseMs);
+        await pause(20);
+        await assertBusy(store, key, 60_000);
+        assert.equal(await store.extend(key, token, 60_000), true);
+        assert.equal(await store.complete(key, token), true);
+      }),
+  ],
+  [
+    "keeps the same id of another source apart",
+    (open) =>
+      withStore(open, {}, async (store) => {
+        const { source } = newKey();
+        const pairs = [
+          ["a", "b:c"],
+          ["a:b", "c"],
+          ["a:b:c", ""],
+          ["1", "1:a"],
+          ["", "a:b:c"],
+        ] as const;
+        const keys = pairs.map(([part, id]) => ({ source: `${source}${part}`, id }));
+        const tokens = await Promise.all(keys.map((key) => claimed(store, key)));
+        assert.equal(new Set(tokens).size, keys.length);
+        const [first, second] = keys;
+        assert.ok(first !== undefined && second !== undefined);
+        assert.equal(await store.complete(first, tokens[0] ?? ""), true);
+        await assertBusy(store, second, longLeaseMs);
+      }),
+  ],
+  [
+    "takes ids as they are: colons, digits, blanks, quotes, unicode, 512 characters",
+    (open) =>
+      withStore(open, {}, async (store) => {
+        const { source } = newKey();
+        for (const id of oddIds) await store.complete({ source, id }, await claimed(store, { source, id }));
+        for (const id of oddIds)
+          assert.deepEqual(await store.claim({ source, id }, 1000), { status: "done" });
+        await claimed(store, { source, id: "x".repeat(513) });
+      }),
+  ],
+  [
+    "keeps its word on `durable`: what was done is done for the next one who opens it",
+    async (open) => {
+      const key = newKey();
+      let durable = false;
+      await withStore(open, {}, async (store) => {
+        durable = store.capabilities.durable;
+        assert.equal(await store.complete(key, await claimed(store, key)), true);
+      });
+      if (!durable) return;
+      await withStore(open, {}, async (store) => {
+        assert.deepEqual(await store.claim(key, 1000), { status: "done" });
+      });
+    },
+  ],
+  [
+    "has transact if it says that it is transactional, and only then; unused, it leaves the claim as it is",
+    (open) =>
+      withStore(open, {}, async (store) => {
+        assert.equal(store.transact !== undefined, store.capabilities.transactional);
+        const key = newKey();
+        const token = await claimed(store, key);
+        if (store.transact === undefined) return;
+        assert.equal(await store.transact(key, token, async () => true), "unused");
+        assert.equal(await store.transact(key, token, async () => false), "unused");
+        await assert.rejects(
+          store.transact(key, token, () => Promise.reject(new Error("work"))),
+          /work/,
+        );
+        await assertBusy(store, key, longLeaseMs);
+        assert.equal(await store.complete(key, token), true);
+      }),
+  ],
+  [
+    "can be closed twice, at the same time as well, and without having been used",
+    async (open) => {
+      const store = await open({});
+      await claimed(store, newKey());
+      await Promise.all([store.close(), store.close()]);
+      await store.close();
+      await (await open({})).close();
+    },
+  ],
+];

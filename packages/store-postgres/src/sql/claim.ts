@@ -1,0 +1,74 @@
+import type { Claim, EventKey } from "@esim-webhooks/core";
+import { type Kysely, sql } from "kysely";
+import { inMs, type Tables } from "../tables.ts";
+
+const retryHeldRowMs = 1000;
+
+/**
+ * Absent → leased. An insert first, since most ids are new. Its ON CONFLICT neither waits for nor locks a row that is
+ * there; a DO UPDATE would, behind whoever is just settling the same id. A statement that inserts or else selects would
+ * not do: it sees the table as it was before, and answers nothing for a duplicate that came in meanwhile.
+ */
+export async function claim(
+  db: Kysely<unknown>,
+  tables: Tables,
+  key: EventKey,
+  leaseMs: number,
+): Promise<Claim> {
+  for (;;) {
+    const inserted = await insert(db, tables, key, leaseMs);
+    if (inserted !== undefined) return { status: "claimed", token: inserted };
+    const held = await look(db, tables, key);
+    if (held === undefined) continue; // given back between the two
+    if (held.leftMs <= 0) return takeOver(db, tables, key, leaseMs);
+    return held.state === "done"
+      ? { status: "done" }
+      : { status: "busy", retryAfterMs: Math.ceil(held.leftMs) };
+  }
+}
+
+async function insert(
+  db: Kysely<unknown>,
+  tables: Tables,
+  { source, id }: EventKey,
+  leaseMs: number,
+): Promise<string | undefined> {
+  const { rows } = await sql<{ token: string }>`
+    insert into ${tables.event} (source, id, state, ends_at) values (${source}, ${id}, 'leased', ${inMs(tables, leaseMs)})
+    on conflict do nothing
+    returning fence::text as token`.execute(db);
+  return rows[0]?.token;
+}
+
+async function look(
+  db: Kysely<unknown>,
+  tables: Tables,
+  { source, id }: EventKey,
+): Promise<{ state: "leased" | "done"; leftMs: number } | undefined> {
+  const { rows } = await sql<{ state: "leased" | "done"; left_ms: number }>`
+    select state, (extract(epoch from ends_at - ${tables.now()}) * 1000)::float8 as left_ms
+    from ${tables.event} where source = ${source} and id = ${id}`.execute(db);
+  const row = rows[0];
+  return row && { state: row.state, leftMs: row.left_ms };
+}
+
+/** For a lease or a retention that is over. A row that somebody is just writing is busy, not waited for. */
+async function takeOver(
+  db: Kysely<unknown>,
+  tables: Tables,
+  { source, id }: EventKey,
+  leaseMs: number,
+): Promise<Claim> {
+  const { rows } = await sql<{ token: string }>`
+    with over as (
+      select source, id from ${tables.event}
+      where source = ${source} and id = ${id} and ends_at <= ${tables.now()}
+      for update skip locked
+    )
+    update ${tables.event} as taken
+    set state = 'leased', fence = nextval(${`${tables.schema}.fence`}::regclass), ends_at = ${inMs(tables, leaseMs)}
+    from over where taken.source = over.source and taken.id = over.id
+    returning taken.fence::text as token`.execute(db);
+  const row = rows[0];
+  return row ? { status: "claimed", token: row.token } : { status: "busy", retryAfterMs: retryHeldRowMs };
+}

@@ -1,0 +1,22 @@
+import { type RawBuilder, sql } from "kysely";
+
+/** The schema's tables, to be named in SQL. */
+export interface Tables {
+  readonly schema: string;
+  readonly event: RawBuilder<unknown>;
+  readonly migration: RawBuilder<unknown>;
+  /** The present time, as SQL. */
+  now(): RawBuilder<Date>;
+}
+
+/** By the server's clock; not by `now()`, which stands still within a transaction. */
+const serverTime = sql<Date>`clock_timestamp()`;
+
+export function tablesIn(schema: string, now: Tables["now"] = () => serverTime): Tables {
+  return { schema, event: sql.id(schema, "event"), migration: sql.id(schema, "migration"), now };
+}
+
+/** `ms` from now. */
+export function inMs({ now }: Tables, ms: number): RawBuilder<Date> {
+  return sql`(${now()} + ${ms}::float8 * interval '1 millisecond')`;
+}

@@ -1,0 +1,22 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { storeSuite } from "@esim-webhooks/core/testing";
+import { afterAll, beforeAll, describe, it } from "vitest";
+import open from "./open-embedded-store.ts";
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "esim-webhooks-embedded-"));
+  process.env["STORE_FOLDER"] = join(folder, "data");
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+const execArgv = ["--conditions=source"];
+const module = import.meta.resolve("./open-embedded-store.ts");
+
+storeSuite(
+  "embeddedStore",
+  { capabilities: { durable: true, multiProcess: false, transactional: true }, open, module, execArgv },
+  { describe, it },
+);

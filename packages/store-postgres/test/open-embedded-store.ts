@@ -1,0 +1,6 @@
+import type { OpenStore } from "@esim-webhooks/core/testing";
+import { embeddedStore } from "@esim-webhooks/store-postgres";
+
+const open: OpenStore = ({ retentionMs }) =>
+  embeddedStore({ dataDir: process.env["STORE_FOLDER"], ...(retentionMs && { retentionMs }) });
+export default open;

@@ -1,0 +1,5 @@
+import type { OpenStore } from "@esim-webhooks/core/testing";
+import { postgresStore } from "@esim-webhooks/store-postgres";
+
+const open: OpenStore = (options) => postgresStore({ url: process.env["STORE_URL"] ?? "", ...options });
+export default open;

@@ -1,0 +1,41 @@
+import { type Logger, WebhookError } from "@esim-webhooks/core";
+import { warnOfSetup } from "@esim-webhooks/core/store";
+import type { RedisClient } from "./client.ts";
+
+/**
+ * Refuses a server that may evict keys when its memory is short, since it would forget done ids. Every key here has
+ * a time to live, so the `volatile-*` policies evict them too. Of a cluster, every master is asked.
+ */
+export async function checkEviction(
+  client: RedisClient,
+  allowEviction: boolean,
+  logger: Logger,
+): Promise<void> {
+  const policies = [await evictionPolicy(client, logger)]; // a cluster names its nodes once it is connected
+  for (const server of client.nodes?.("master") ?? []) policies.push(await evictionPolicy(server, logger));
+  for (const policy of policies) {
+    if (policy === undefined || policy === "noeviction" || allowEviction) continue;
+    throw new WebhookError(
+      "evicting_store",
+      `The Redis server's maxmemory-policy is ${policy}: when memory is short it forgets ids, and their redeliveries run again.`,
+      "Set maxmemory-policy to noeviction, use a server of its own, or accept that with allowEviction: true.",
+    );
+  }
+}
+
+/** Undefined when the server forbids the question, as managed ones do. */
+async function evictionPolicy(server: RedisClient, logger: Logger): Promise<string | undefined> {
+  try {
+    const answer = (await server.config("GET", "maxmemory-policy")) as readonly string[];
+    return answer[1];
+  } catch (error) {
+    const refused = error instanceof Error && /^(?:NOPERM|ERR unknown (?:sub)?command)/i.test(error.message);
+    if (!refused) throw error;
+    warnOfSetup(
+      logger,
+      "eviction_unknown",
+      "The Redis server does not say its maxmemory-policy. Make sure that it is noeviction, or done ids may be forgotten.",
+    );
+    return undefined;
+  }
+}

@@ -1,0 +1,99 @@
+import { randomUUID } from "node:crypto";
+import { type DedupeStore, type EventKey, WebhookError } from "@esim-webhooks/core";
+import {
+  createStoreGuard,
+  durationMs,
+  type OptionsShape,
+  parseOptions,
+  type StoreOptions,
+  storeShape,
+  warnOfShortRetention,
+  withMethods,
+} from "@esim-webhooks/core/store";
+import { z } from "zod";
+import { openClient, type RedisClient } from "./client.ts";
+import { checkEviction } from "./eviction.ts";
+import * as scripts from "./scripts.ts";
+
+export interface RedisStoreOptions extends StoreOptions {
+  /** What keys begin with. Default `"esim-webhooks:"`. */
+  keyPrefix?: string;
+  /** How long an operation may take, in ms, before it rejects. Default 5,000. */
+  timeoutMs?: number;
+  /**
+   * Accept a server whose `maxmemory-policy` may evict keys: when memory is short it forgets ids, and their
+   * redeliveries run again. Default false: such a server is refused.
+   */
+  allowEviction?: boolean;
+  /** How many replicas must have a claim and a mark before it counts (`WAIT`). Default 0. */
+  waitReplicas?: number;
+}
+
+const shape: OptionsShape<Required<RedisStoreOptions>> = {
+  ...storeShape,
+  keyPrefix: z.string().default("esim-webhooks:"),
+  timeoutMs: durationMs(1).default(5000),
+  allowEviction: z.boolean().default(false),
+  waitReplicas: z.int().min(0).default(0),
+};
+
+const clientShape = z.union([
+  z.string().regex(/^rediss?:\/\//),
+  withMethods<RedisClient>("eval", "evalsha", "config", "pipeline"),
+]);
+
+/**
+ * The dedupe store on Redis 6 or newer, shared by any number of processes. `redis` is an ioredis client (`Redis`, also
+ * behind Sentinel, or `Cluster`), which stays yours to close, or a `redis://` URL. One key an id, one round trip an
+ * operation; leases and retention are by the server's clock.
+ *
+ * What a failover can lose: Redis replicates asynchronously, so a claim or a mark that the old master had just written
+ * may be missing on the new one, and its redelivery then runs again. `waitReplicas` makes that rarer, not impossible.
+ * The same goes for a restart of a server that does not persist (`appendonly yes`, `appendfsync`).
+ *
+ * Throws `invalid_option`; operations reject with `store_unavailable`, or `evicting_store` while the server may evict.
+ */
+export function redisStore(redis: RedisClient | string, options: RedisStoreOptions = {}): DedupeStore {
+  const settings = parseOptions("redisStore", shape, options);
+  const { keyPrefix, timeoutMs, logger, retentionMs, allowEviction, waitReplicas } = settings;
+  if (!clientShape.safeParse(redis).success) {
+    throw new WebhookError(
+      "invalid_option",
+      "redisStore was given neither an ioredis client nor a redis:// URL.",
+      'Pass new Redis(…), or a URL such as "redis://localhost:6379".',
+    );
+  }
+  warnOfShortRetention("redisStore", settings);
+  const { client, close } = openClient(redis, timeoutMs, logger);
+  const guard = createStoreGuard({
+    name: "redisStore",
+    timeoutMs,
+    logger,
+    check: () => checkEviction(client, allowEviction, logger),
+  });
+
+  function run(script: scripts.Script, key: EventKey, ...args: (string | number)[]): Promise<unknown> {
+    const name = `${keyPrefix}${key.source.length}:${key.source}:${key.id}`; // the length keeps "a:b" + "c" from "a" + "b:c"
+    return guard.run(() =>
+      waitReplicas === 0
+        ? scripts.run(client, script, name, args)
+        : scripts.runOnReplicas(client, script, name, args, { replicas: waitReplicas, timeoutMs }),
+    );
+  }
+
+  return {
+    capabilities: { durable: true, multiProcess: true, transactional: false },
+    ready: guard.ready,
+    async claim(key, leaseMs) {
+      const token = randomUUID();
+      const answer = await run(scripts.claim, key, token, leaseMs);
+      if (answer === "claimed") return { status: "claimed", token };
+      if (answer === "done") return { status: "done" };
+      return { status: "busy", retryAfterMs: Math.max(1, Number(answer)) };
+    },
+    extend: async (key, token, leaseMs) => (await run(scripts.extend, key, token, leaseMs)) === 1,
+    complete: async (key, token) => (await run(scripts.complete, key, token, retentionMs)) === 1,
+    release: async (key, token) => (await run(scripts.release, key, token)) === 1,
+    close: () => guard.close(close),
+  };
+}

@@ -1,0 +1,83 @@
+import { createHash } from "node:crypto";
+import { WebhookError } from "@esim-webhooks/core";
+import type { RedisClient } from "./client.ts";
+
+/**
+ * One key an id. Its value is `c` and the owner's token while claimed, `d` and that token once done; absent is absent.
+ * Leases and retention are the key's time to live, by the server's clock. Each script looks and acts in one step,
+ * on one key, so that it also runs on the node of a cluster that has the key.
+ */
+export interface Script {
+  readonly source: string;
+  readonly sha1: string;
+}
+
+function script(source: string): Script {
+  return { source, sha1: createHash("sha1").update(source).digest("hex") };
+}
+
+/** → `claimed`, `done`, or for how many ms the owner may still have it. The same token again is the same claim. */
+export const claim: Script = script(`
+local held = redis.call('GET', KEYS[1])
+if not held or held == 'c' .. ARGV[1] then
+  redis.call('SET', KEYS[1], 'c' .. ARGV[1], 'PX', ARGV[2])
+  return 'claimed'
+end
+if string.sub(held, 1, 1) == 'd' then return 'done' end
+return redis.call('PTTL', KEYS[1])`);
+
+/** → 1, or 0 when the claim is not this token's. */
+export const extend: Script = script(`
+if redis.call('GET', KEYS[1]) ~= 'c' .. ARGV[1] then return 0 end
+return redis.call('PEXPIRE', KEYS[1], ARGV[2])`);
+
+/** → 1, for the token that completed it before as well, or 0. */
+export const complete: Script = script(`
+local held = redis.call('GET', KEYS[1])
+if held == 'd' .. ARGV[1] then return 1 end
+if held ~= 'c' .. ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], 'd' .. ARGV[1], 'PX', ARGV[2])
+return 1`);
+
+/** → 1, or 0 when the claim is not this token's. */
+export const release: Script = script(`
+if redis.call('GET', KEYS[1]) ~= 'c' .. ARGV[1] then return 0 end
+return redis.call('DEL', KEYS[1])`);
+
+/** One round trip; a second one when the server has not seen the script yet, as after a restart. */
+export async function run(
+  client: RedisClient,
+  { source, sha1 }: Script,
+  key: string,
+  args: readonly (string | number)[],
+): Promise<unknown> {
+  try {
+    return await client.evalsha(sha1, 1, key, ...args);
+  } catch (error) {
+    if (!(error instanceof Error) || !error.message.startsWith("NOSCRIPT")) throw error;
+    return client.eval(source, 1, key, ...args);
+  }
+}
+
+/** The same, and rejects unless so many replicas have what was written before the time is up. */
+export async function runOnReplicas(
+  client: RedisClient,
+  { source }: Script,
+  key: string,
+  args: readonly (string | number)[],
+  { replicas, timeoutMs }: { readonly replicas: number; readonly timeoutMs: number },
+): Promise<unknown> {
+  const results = await client
+    .pipeline()
+    .eval(source, 1, key, ...args)
+    .wait(replicas, Math.ceil(timeoutMs / 2))
+    .exec();
+  const [[failed, answer] = [], [unheard, reached] = []] = results ?? [];
+  if (failed ?? unheard) throw failed ?? unheard;
+  if (Number(reached) >= replicas) return answer;
+  throw new WebhookError(
+    "store_unavailable",
+    `redisStore reached ${reached} of the ${replicas} replicas that waitReplicas asks for.`,
+    "Check the replicas, or lower waitReplicas.",
+  );
+}

@@ -1,0 +1,5 @@
+import type { OpenStore } from "@esim-webhooks/core/testing";
+import { redisStore } from "@esim-webhooks/store-redis";
+
+const open: OpenStore = (options) => redisStore(process.env["STORE_URL"] ?? "", options);
+export default open;

@@ -1,0 +1,23 @@
+import { storeSuite } from "@esim-webhooks/core/testing";
+import { afterAll, beforeAll, describe, it } from "vitest";
+import { startRedis, type TestServer } from "../../../test/servers/index.ts";
+import open from "./open-redis-store.ts";
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startRedis();
+  process.env["STORE_URL"] = server.url;
+});
+afterAll(() => server.close());
+
+storeSuite(
+  "redisStore",
+  {
+    capabilities: { durable: true, multiProcess: true, transactional: false },
+    open,
+    module: import.meta.resolve("./open-redis-store.ts"),
+    execArgv: ["--conditions=source"],
+    server: async () => server,
+  },
+  { describe, it },
+);

@@ -1,0 +1,57 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { accessSync, constants, globSync } from "node:fs";
+import { delimiter, join } from "node:path";
+
+/** Where servers are put outside of the PATH. */
+const places = [
+  ...(process.env["PATH"] ?? "").split(delimiter).filter(Boolean),
+  ...globSync("/usr/lib/postgresql/*/bin"),
+  ...globSync("/opt/homebrew/opt/postgresql*/bin"),
+  ...globSync("/usr/local/opt/postgresql*/bin"),
+];
+
+function find(name: string): string | undefined {
+  const folders = [...places, ...globSync("/usr/lib/postgresql/*/bin")];
+  return folders.map((folder) => join(folder, name)).find(isExecutable);
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The installed program, else the one that apt-get installs as root on Debian, else an error with what to install. */
+export function program(
+  name: string,
+  debianPackage: string,
+  variable: string,
+): { path: string; way: string } {
+  const installed = find(name);
+  if (installed !== undefined) return { path: installed, way: `a private ${installed}` };
+  if (process.getuid?.() === 0 && find("apt-get") !== undefined) {
+    installWithApt(debianPackage);
+    const fresh = find(name);
+    if (fresh !== undefined) return { path: fresh, way: `a private ${fresh}, just installed with apt-get` };
+  }
+  throw new Error(
+    `The tests need ${name}. Install it (Debian: apt-get install ${debianPackage}; macOS: brew install ` +
+      `${debianPackage.replace("-server", "")}), or start Docker, or set ${variable} to a server that tests may write to.`,
+  );
+}
+
+let listsAreFresh = false;
+
+function installWithApt(debianPackage: string): void {
+  const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
+  process.stderr.write(`Installing ${debianPackage} with apt-get (once) …\n`);
+  if (!listsAreFresh) spawnSync("apt-get", ["update", "-qq"], { env, stdio: "ignore" });
+  listsAreFresh = true;
+  execFileSync("apt-get", ["install", "-y", "-qq", "--no-install-recommends", debianPackage], {
+    env,
+    stdio: ["ignore", "ignore", "inherit"],
+  });
+}

@@ -1,0 +1,59 @@
+import { GenericContainer, getContainerRuntimeClient } from "testcontainers";
+import { freePort, type TestServer } from "./kept-server.ts";
+
+export interface Image {
+  readonly image: string;
+  readonly port: number;
+  readonly command: readonly string[];
+  readonly environment: Record<string, string>;
+  url(port: number): string;
+  probe(url: string): Promise<void>;
+}
+
+/** A server in a container, or undefined when there is no Docker. Its port stays the same through restarts. */
+export async function startContainer(image: Image): Promise<TestServer | undefined> {
+  const docker = await getContainerRuntimeClient().catch(() => undefined);
+  if (docker === undefined) return undefined;
+  const host = await freePort();
+  const started = await new GenericContainer(image.image)
+    .withCommand([...image.command])
+    .withEnvironment(image.environment)
+    .withExposedPorts({ container: image.port, host })
+    .start();
+  const container = docker.container.getById(started.getId());
+  const url = image.url(host);
+  const answers = async () => {
+    for (const giveUpAt = Date.now() + 60_000; ; ) {
+      try {
+        return await image.probe(url);
+      } catch (error) {
+        if (Date.now() > giveUpAt) throw error;
+        await new Promise((resolve) => setTimeout(resolve, 100));
+      }
+    }
+  };
+  await answers();
+  return {
+    url,
+    way: `a container of ${image.image}`,
+    async start() {
+      await container.start();
+      await answers();
+    },
+    async stop() {
+      await container.stop();
+    },
+    async kill() {
+      await container.kill();
+    },
+    async pause() {
+      await container.pause();
+    },
+    async resume() {
+      await container.unpause();
+    },
+    async close() {
+      await started.stop();
+    },
+  };
+}

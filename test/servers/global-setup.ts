@@ -1,0 +1,35 @@
+import type { TestProject } from "vitest/node";
+import { startPostgres, startRedis, type TestServer } from "./index.ts";
+
+declare module "vitest" {
+  interface ProvidedContext {
+    /** A Redis that all tests share: use keys of your own. */
+    redisUrl: string;
+    /** A Postgres that all tests share: use a schema of your own. */
+    postgresUrl: string;
+  }
+}
+
+/** Starts what the tests share, unless the environment names it, and says which way it took. */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const [redis, postgres] = await Promise.all([
+    serverOf("Redis", "REDIS_URL", startRedis),
+    serverOf("Postgres", "DATABASE_URL", startPostgres),
+  ]);
+  project.provide("redisUrl", redis.url);
+  project.provide("postgresUrl", postgres.url);
+  return async () => {
+    await Promise.all([redis.close(), postgres.close()]);
+  };
+}
+
+async function serverOf(
+  name: string,
+  variable: string,
+  start: () => Promise<TestServer>,
+): Promise<Pick<TestServer, "url" | "close">> {
+  const given = process.env[variable];
+  const server = given ? { url: given, way: `the one of ${variable}`, close: async () => {} } : await start();
+  process.stdout.write(`${name} for the tests: ${server.way}\n`);
+  return server;
+}

@@ -1,0 +1,33 @@
+import { startContainer } from "./docker.ts";
+import type { TestServer } from "./kept-server.ts";
+import { privatePostgres, probePostgres } from "./postgres.ts";
+import { privateRedis, probeRedis } from "./redis.ts";
+
+export type { TestServer } from "./kept-server.ts";
+export { privateRedis } from "./redis.ts";
+
+/** A Redis of the test's own, which it may stop and kill: in Docker, else from what is installed. */
+export async function startRedis(): Promise<TestServer> {
+  const container = await startContainer({
+    image: "redis:7-alpine",
+    port: 6379,
+    command: ["redis-server", "--appendonly", "yes"],
+    environment: {},
+    url: (port) => `redis://127.0.0.1:${port}`,
+    probe: probeRedis,
+  });
+  return container ?? privateRedis();
+}
+
+/** A Postgres of the test's own, which it may stop and kill: in Docker, else from what is installed. */
+export async function startPostgres(): Promise<TestServer> {
+  const container = await startContainer({
+    image: "postgres:17-alpine",
+    port: 5432,
+    command: ["postgres", "-c", "fsync=off", "-c", "max_connections=200"],
+    environment: { POSTGRES_HOST_AUTH_METHOD: "trust" },
+    url: (port) => `postgres://postgres@127.0.0.1:${port}/postgres`,
+    probe: probePostgres,
+  });
+  return container ?? privatePostgres();
+}

@@ -1,0 +1,42 @@
+import { execFileSync } from "node:child_process";
+import { dirname, join } from "node:path";
+import pg from "pg";
+import { program } from "./binaries.ts";
+import { asNobody, freePort, keepServer, serverFolder, type TestServer } from "./kept-server.ts";
+
+/** A private Postgres. Nothing is synced to the disk: its processes are killed here, machines are not. */
+export async function privatePostgres(): Promise<TestServer> {
+  const { path, way } = program("initdb", "postgresql", "DATABASE_URL");
+  const folder = await serverFolder("postgres");
+  const data = join(folder, "data");
+  const port = await freePort();
+  const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
+  execFileSync(path, ["-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"], {
+    cwd: folder,
+    stdio: ["ignore", "ignore", "inherit"],
+    ...asNobody(),
+  });
+  const settings = {
+    listen_addresses: "127.0.0.1",
+    port: String(port),
+    unix_socket_directories: "",
+    fsync: "off",
+    max_connections: "200",
+    shared_buffers: "128MB",
+    max_wal_size: "2GB",
+  };
+  return keepServer(way, folder, {
+    command: join(dirname(path), "postgres"),
+    args: ["-D", data, ...Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`])],
+    url,
+    stopSignal: "SIGINT", // without waiting for clients
+    probe: () => probePostgres(url),
+  });
+}
+
+export async function probePostgres(url: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5000 });
+  client.on("error", () => {});
+  await client.connect();
+  await client.end();
+}
