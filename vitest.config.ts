@@ -4,6 +4,8 @@ export default defineConfig({
   resolve: { conditions: ["source"] },
   ssr: { resolve: { conditions: ["source"], externalConditions: ["source"] } },
   test: {
+    testTimeout: 60_000, // for a noisy machine: nothing here waits without an end of its own
+    hookTimeout: 180_000,
     globalSetup: "test/servers/global-setup.ts",
     include: ["packages/*/test/**/*.test.ts", "test/**/*.test.ts"],
     typecheck: { include: ["packages/*/test/**/*.test-d.ts"], tsconfig: "tsconfig.tests.json" },

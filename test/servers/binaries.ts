@@ -2,16 +2,15 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { accessSync, constants, globSync } from "node:fs";
 import { delimiter, join } from "node:path";
 
-/** Where servers are put outside of the PATH. */
-const places = [
-  ...(process.env["PATH"] ?? "").split(delimiter).filter(Boolean),
-  ...globSync("/usr/lib/postgresql/*/bin"),
-  ...globSync("/opt/homebrew/opt/postgresql*/bin"),
-  ...globSync("/usr/local/opt/postgresql*/bin"),
-];
-
+/** Looks on the PATH, and where servers are put outside of it. */
 function find(name: string): string | undefined {
-  const folders = [...places, ...globSync("/usr/lib/postgresql/*/bin")];
+  const folders = [
+    ...(process.env["PATH"] ?? "").split(delimiter).filter(Boolean),
+    "/usr/sbin",
+    ...globSync("/usr/lib/postgresql/*/bin"),
+    ...globSync("/opt/homebrew/opt/postgresql*/bin"),
+    ...globSync("/usr/local/opt/postgresql*/bin"),
+  ];
   return folders.map((folder) => join(folder, name)).find(isExecutable);
 }
 
@@ -28,7 +27,7 @@ function isExecutable(file: string): boolean {
 export function program(
   name: string,
   debianPackage: string,
-  variable: string,
+  otherwise: string,
 ): { path: string; way: string } {
   const installed = find(name);
   if (installed !== undefined) return { path: installed, way: `a private ${installed}` };
@@ -39,7 +38,7 @@ export function program(
   }
   throw new Error(
     `The tests need ${name}. Install it (Debian: apt-get install ${debianPackage}; macOS: brew install ` +
-      `${debianPackage.replace("-server", "")}), or start Docker, or set ${variable} to a server that tests may write to.`,
+      `${debianPackage.replace("-server", "")})${otherwise}.`,
   );
 }
 

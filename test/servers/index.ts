@@ -4,6 +4,7 @@ import { privatePostgres, probePostgres } from "./postgres.ts";
 import { privateRedis, probeRedis } from "./redis.ts";
 
 export type { TestServer } from "./kept-server.ts";
+export { privatePgBouncer } from "./pgbouncer.ts";
 export { privateRedis } from "./redis.ts";
 
 /** A Redis of the test's own, which it may stop and kill: in Docker, else from what is installed. */

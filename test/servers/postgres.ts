@@ -6,7 +6,7 @@ import { asNobody, freePort, keepServer, serverFolder, type TestServer } from ".
 
 /** A private Postgres. Nothing is synced to the disk: its processes are killed here, machines are not. */
 export async function privatePostgres(): Promise<TestServer> {
-  const { path, way } = program("initdb", "postgresql", "DATABASE_URL");
+  const { path, way } = program("initdb", "postgresql", ", or start Docker");
   const folder = await serverFolder("postgres");
   const data = join(folder, "data");
   const port = await freePort();

@@ -324,6 +324,32 @@ describe("dedupe around the handler", () => {
     expect((await processor.process({ ...faulted, id: "msg_2" })).code).toBe("failed");
   });
 
+  it("asks for the mark again when the store was away just then, and runs nothing twice", async () => {
+    const memory = memoryStore();
+    let asked = 0;
+    const store: DedupeStore = {
+      ...memory,
+      complete: async (...args) => {
+        asked += 1;
+        if (asked === 2) await memory.complete(...args); // done, and the answer got lost
+        if (asked <= 2) throw new Error("connection lost");
+        return memory.complete(...args);
+      },
+    };
+    let runs = 0;
+    const processor = createProcessor(
+      {
+        "*": () => {
+          runs += 1;
+        },
+      },
+      { store },
+    );
+    expect((await processor.process(faulted)).code).toBe("processed");
+    expect((await processor.process(faulted)).code).toBe("duplicate");
+    expect([asked, runs]).toEqual([3, 1]);
+  });
+
   it("starts no handler once the signal has aborted, and leaves the id free", async () => {
     let runs = 0;
     const processor = createProcessor({

@@ -1,0 +1,192 @@
+import { readdir, readFile } from "node:fs/promises";
+import { createProcessor } from "@esim-webhooks/core";
+import { postgresStore } from "@esim-webhooks/store-postgres";
+import { sql } from "kysely";
+import { afterEach, beforeEach, describe, expect, inject, it } from "vitest";
+import { runNode } from "../../../test/run.ts";
+import { privatePgBouncer } from "../../../test/servers/index.ts";
+import { newestMigration } from "../src/migrations.ts";
+import { createSchema, faulted, type TestSchema } from "./schema.ts";
+
+let shop: TestSchema;
+beforeEach(async () => {
+  shop = await createSchema();
+});
+afterEach(() => shop.drop());
+
+const migrations = new URL("../migrations/", import.meta.url);
+const key = (id: string) => ({ source: "default", id });
+
+describe("migrations", () => {
+  it("are run once when ten processes start at the same time", async () => {
+    const script = `
+      import { postgresStore } from "@esim-webhooks/store-postgres";
+      const store = postgresStore({ url: process.env.DATABASE_URL, schema: process.env.SCHEMA });
+      await store.migrate();
+      console.log((await store.claim({ source: "default", id: "msg_1" }, 60000)).status);
+      await store.close();`;
+    const environment = { DATABASE_URL: inject("postgresUrl"), SCHEMA: shop.schema };
+    const runs = Array.from({ length: 10 }, () =>
+      runNode(["--input-type=module", "--eval", script], environment),
+    );
+    const outputs = await Promise.all(runs.map(async ({ ended }) => (await ended).output.trim()));
+    expect(outputs.sort()).toEqual([...Array(9).fill("busy"), "claimed"]);
+    const { rows } = await sql`select number from ${sql.id(shop.schema, "migration")}`.execute(shop.db);
+    expect(rows).toHaveLength(newestMigration);
+  });
+
+  it("can be run from the files that the package ships, and migrate() then has nothing to do", async () => {
+    const files = (await readdir(migrations)).sort();
+    expect(files).toHaveLength(newestMigration);
+    const pool = shop.pool(1);
+    for (const file of files) {
+      const text = await readFile(new URL(file, migrations), "utf8");
+      await pool.query(text.replaceAll("esim_webhooks", shop.schema));
+    }
+    const store = postgresStore({ pool, schema: shop.schema });
+    await store.ready();
+    await store.migrate();
+    expect((await store.claim(key("msg_1"), 1000)).status).toBe("claimed");
+  });
+
+  it("that are missing are named by every operation, and missed no more once they were run", async () => {
+    const store = postgresStore({ pool: shop.pool(2), schema: shop.schema });
+    const processor = createProcessor({ "*": () => {} }, { store });
+    await expect(store.ready()).rejects.toMatchObject({
+      code: "migration_missing",
+      message: `The schema "${shop.schema}" is at migration 0, and this version needs ${newestMigration}. Call migrate() at deployment, or run the package's migrations/*.sql from there on.`,
+    });
+    const outcome = await processor.process(faulted("msg_1"));
+    expect(outcome).toMatchObject({ code: "store_unavailable", error: { code: "migration_missing" } });
+    await store.migrate();
+    expect((await processor.process(faulted("msg_1"))).code).toBe("processed");
+  });
+});
+
+describe("connections", () => {
+  it.each([1, 3])(
+    "are never more than the pool of %i has, and 200 events at once all get through",
+    async (max) => {
+      const pool = shop.pool(max);
+      let most = 0;
+      pool.on("connect", () => {
+        most = Math.max(most, pool.totalCount);
+      });
+      const store = postgresStore({ pool, schema: shop.schema });
+      await store.migrate();
+      const processor = createProcessor({ "*": (_, { tx }) => sql`select 1`.execute(tx) }, { store });
+      const codes = await Promise.all(
+        Array.from({ length: 200 }, async (_, n) => (await processor.process(faulted(`msg_${n}`))).code),
+      );
+      expect(new Set(codes)).toEqual(new Set(["processed"]));
+      expect(most).toBe(max);
+      await expect.poll(() => pool.idleCount).toBe(pool.totalCount);
+    },
+  );
+
+  it("that are all taken by others make an operation reject in time, and none is left claimed by nobody", async () => {
+    const pool = shop.pool(1);
+    const store = postgresStore({ pool, schema: shop.schema, timeoutMs: 100 });
+    await store.migrate();
+    const taken = await pool.connect();
+    await expect(store.claim(key("msg_1"), 60_000)).rejects.toMatchObject({
+      code: "store_unavailable",
+      message: expect.stringContaining("did not answer within 100 ms"),
+    });
+    taken.release();
+    expect((await store.claim(key("msg_1"), 60_000)).status).toBe("claimed");
+  });
+
+  it("may be a transaction pooler's, which shares two between many clients", async () => {
+    const bouncer = await privatePgBouncer(inject("postgresUrl"), 2);
+    const stores = [1, 2, 3, 4].map(() =>
+      postgresStore({ pool: shop.pool(5, bouncer.url), schema: shop.schema, timeoutMs: 20_000 }),
+    );
+    try {
+      await Promise.all(stores.map((store) => store.migrate()));
+      let runs = 0;
+      const processors = stores.map((store) =>
+        createProcessor(
+          {
+            "*": async (_, { tx }) => {
+              await sql`select 1`.execute(tx);
+              runs += 1;
+            },
+          },
+          { store },
+        ),
+      );
+      const codes = await Promise.all(
+        Array.from({ length: 200 }, async (_, n) => {
+          const processor = processors[n % 4];
+          return (await processor?.process(faulted(`msg_${n % 100}`)))?.code;
+        }),
+      );
+      expect(codes.filter((code) => code === "processed")).toHaveLength(100);
+      expect(runs).toBe(100);
+    } finally {
+      await bouncer.close();
+    }
+  });
+
+  it("that the server drops while idle do not end the process, and the next operation has a new one", async () => {
+    const store = postgresStore({ pool: shop.pool(2), schema: shop.schema });
+    await store.migrate();
+    await store.claim(key("msg_1"), 60_000);
+    const { rows } = await sql`
+      select pg_terminate_backend(pid, 5000) from pg_stat_activity
+      where application_name = ${shop.schema} and pid <> pg_backend_pid()`.execute(shop.db);
+    expect(rows.length).toBeGreaterThan(0);
+    await expect
+      .poll(() => store.claim(key("msg_1"), 1000).catch(() => undefined))
+      .toMatchObject({ status: "busy" });
+  });
+});
+
+describe("postgresStore", () => {
+  it("deletes ids whose retention is over, so that the table does not grow for ever", async () => {
+    const store = postgresStore({ pool: shop.pool(2), schema: shop.schema, retentionMs: 1 });
+    await store.migrate();
+    const rows = async () =>
+      Number(
+        (
+          await shop.db
+            .selectFrom("event" as never)
+            .select(sql<string>`count(*)`.as("n"))
+            .execute()
+        )[0]?.n,
+      );
+    await sql`
+      insert into ${sql.id(shop.schema, "event")} (source, id, state, ends_at)
+      select 'default', 'old_' || n, case when n <= 900 then 'done' else 'leased' end, now() - interval '1 second'
+      from generate_series(1, 901) n`.execute(shop.db);
+    for (let n = 1; n <= 3; n++) {
+      const claim = await store.claim(key(`new_${n}`), 60_000);
+      await store.complete(key(`new_${n}`), claim.status === "claimed" ? claim.token : "");
+      await expect.poll(rows).toBeLessThan(n === 1 ? 405 : 10);
+    }
+  });
+
+  it("says what is wrong with its options", () => {
+    expect(() => postgresStore({})).toThrow(
+      "needs to know its database once. Pass one of url, pool and kysely.",
+    );
+    expect(() => postgresStore({ url: "postgres://x/y", pool: shop.pool(1) })).toThrow("Pass one of url");
+    expect(() => postgresStore({ url: "mysql://x/y" })).toThrow('"url": expected a postgres:// URL');
+    expect(() => postgresStore({ pool: shop.pool(1), schema: 'a"; drop' })).toThrow(
+      /"schema": expected lower-case/,
+    );
+    expect(() => postgresStore({ pool: shop.pool(1), shcema: "a" } as never)).toThrow(
+      'Did you mean "schema"?',
+    );
+  });
+
+  it("closes a pool that it made itself, and leaves one that it was given", async () => {
+    const pool = shop.pool(1);
+    const store = postgresStore({ pool, schema: shop.schema });
+    await store.migrate();
+    await store.close();
+    expect(pool.ended).toBe(false);
+    expect((await pool.query("select 1 as one")).rows).toEqual([{ one: 1 }]);
+  });
+});

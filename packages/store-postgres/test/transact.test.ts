@@ -1,0 +1,207 @@
+import { createProcessor, discard, type Handlers, retryLater } from "@esim-webhooks/core";
+import { type PostgresStore, postgresStore } from "@esim-webhooks/store-postgres";
+import { CamelCasePlugin, Kysely, PostgresDialect, sql, type Transaction } from "kysely";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { createSchema, faulted, type Shop, type TestSchema } from "./schema.ts";
+
+let shop: TestSchema;
+let store: PostgresStore<Shop>;
+
+/** A store whose pool has `max` connections, all of which see the table of orders. */
+function storeOf(max: number): PostgresStore<Shop> {
+  const kysely = new Kysely<Shop>({ dialect: new PostgresDialect({ pool: shop.pool(max) }) });
+  return postgresStore({ kysely: kysely.withSchema(shop.schema), schema: shop.schema });
+}
+
+beforeEach(async () => {
+  shop = await createSchema();
+  store = storeOf(5);
+  await store.migrate();
+});
+
+afterEach(async () => {
+  await store.close();
+  await shop.drop();
+});
+
+const key = (id: string) => ({ source: "default", id });
+
+function order(tx: Transaction<Shop>, event: string) {
+  return tx.insertInto("order").values({ event, esim: "e" }).execute();
+}
+
+describe("context.tx", () => {
+  it("commits what the handler wrote together with the mark, and a redelivery runs nothing", async () => {
+    const processor = createProcessor({ "esim.faulted": ({ id }, { tx }) => order(tx, id) }, { store });
+    expect(await processor.process(faulted("msg_1"))).toEqual({ code: "processed" });
+    expect(await processor.process(faulted("msg_1"))).toEqual({ code: "duplicate" });
+    expect(await shop.orders()).toEqual(["msg_1"]);
+  });
+
+  it.each([
+    [
+      "throws",
+      () => {
+        throw new Error("no stock");
+      },
+      "failed",
+    ],
+    ["asks for a retry", () => retryLater(1000), "retry_later"],
+  ])("writes nothing when the handler %s after its insert, and leaves the id free", async (_, end, code) => {
+    let fails = true;
+    const handlers: Handlers<{ "esim.faulted": unknown }, Transaction<Shop>> = {
+      "esim.faulted": async ({ id }, { tx }) => {
+        await order(tx, id);
+        return fails ? end() : undefined;
+      },
+    };
+    const processor = createProcessor(handlers as never, { store });
+    expect((await processor.process(faulted("msg_1"))).code).toBe(code);
+    expect(await shop.orders()).toEqual([]);
+    fails = false;
+    expect((await processor.process(faulted("msg_1"))).code).toBe("processed");
+    expect(await shop.orders()).toEqual(["msg_1"]);
+  });
+
+  it("commits with the mark when the handler discards, since the event is then done", async () => {
+    const processor = createProcessor(
+      {
+        "esim.faulted": async ({ id }, { tx }) => {
+          await order(tx, id);
+          return discard("nothing to do");
+        },
+      },
+      { store },
+    );
+    expect((await processor.process(faulted("msg_1"))).code).toBe("discarded");
+    expect((await processor.process(faulted("msg_1"))).code).toBe("duplicate");
+    expect(await shop.orders()).toEqual(["msg_1"]);
+  });
+
+  it("takes no connection from a handler that does not use it", async () => {
+    const alone = storeOf(1);
+    const pool = shop.pool(1);
+    const processor = createProcessor(
+      { "esim.faulted": () => Promise.all([1, 2, 3].map(() => pool.query("select 1"))) },
+      { store: alone },
+    );
+    const outcomes = await Promise.all([1, 2, 3, 4].map((n) => processor.process(faulted(`msg_${n}`))));
+    expect(outcomes).toEqual(Array(4).fill({ code: "processed" }));
+    expect(await shop.orders()).toEqual([]);
+  });
+
+  it("rejects a query made after the handler has returned, which would not be in the transaction", async () => {
+    let late: Transaction<Shop> | undefined;
+    const processor = createProcessor(
+      {
+        "esim.faulted": async ({ id }, { tx }) => {
+          await order(tx, id);
+          late = tx;
+        },
+      },
+      { store },
+    );
+    await processor.process(faulted("msg_1"));
+    await expect(late && order(late, "late")).rejects.toThrow(
+      "context.tx was used after its handler had returned. Await every query before returning.",
+    );
+    expect(await shop.orders()).toEqual(["msg_1"]);
+  });
+
+  it("does not report an event as done whose transaction a swallowed error has spoilt", async () => {
+    const processor = createProcessor(
+      {
+        "esim.faulted": async ({ id }, { tx }) => {
+          await order(tx, id);
+          await sql`select 1 / 0`.execute(tx).catch(() => {});
+        },
+      },
+      { store },
+    );
+    expect((await processor.process(faulted("msg_1"))).code).toBe("store_unavailable");
+    expect(await shop.orders()).toEqual([]);
+  });
+
+  it("writes nothing for an owner whose lease went to another one meanwhile, and that one's writes stand", async () => {
+    const first = await store.claim(key("msg_1"), 30);
+    if (first.status !== "claimed") throw new Error("not claimed");
+    const result = await store.transact(key("msg_1"), first.token, async (tx) => {
+      await order(tx, "late");
+      const processor = createProcessor(
+        { "esim.faulted": ({ id }, context) => order(context.tx, id) },
+        { store },
+      );
+      await expect.poll(async () => (await processor.process(faulted("msg_1"))).code).toBe("processed");
+      return true;
+    });
+    expect(result).toBe("rolled_back");
+    expect(await shop.orders()).toEqual(["msg_1"]);
+  });
+
+  it("answers a duplicate busy at once, however long the handler's transaction is open", async () => {
+    const started = Promise.withResolvers<void>();
+    const finish = Promise.withResolvers<void>();
+    const processor = createProcessor(
+      {
+        "esim.faulted": async ({ id }, { tx }) => {
+          await order(tx, id);
+          started.resolve();
+          await finish.promise;
+        },
+      },
+      { store: storeOf(2) },
+    );
+    const working = processor.process(faulted("msg_1"));
+    await started.promise;
+    for (let i = 0; i < 20; i++) {
+      expect((await processor.process(faulted("msg_1"))).code).toBe("busy");
+    }
+    finish.resolve();
+    expect(await working).toEqual({ code: "processed" });
+  });
+
+  it("loses nothing and does nothing twice when the connection is lost between the insert and the mark", async () => {
+    let attempts = 0;
+    const processor = createProcessor(
+      {
+        "esim.faulted": async ({ id }, { tx }) => {
+          attempts += 1;
+          await order(tx, id);
+          if (attempts > 1) return;
+          const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(tx);
+          await sql`select pg_terminate_backend(${rows[0]?.pid}, 5000)`.execute(shop.db);
+        },
+      },
+      { store: postgresStore<Shop>({ pool: shop.pool(3, urlInSchema()), schema: shop.schema }) },
+    );
+    expect((await processor.process(faulted("msg_1"))).code).toBe("store_unavailable");
+    expect(await shop.orders()).toEqual([]);
+    expect((await processor.process(faulted("msg_1"))).code).toBe("processed");
+    expect(await shop.orders()).toEqual(["msg_1"]);
+  });
+
+  it("keeps the plugins of the kysely instance that was handed in, and its own queries free of them", async () => {
+    const plain = new Kysely<Shop & { stockLevel: { esimReference: string } }>({
+      dialect: new PostgresDialect({ pool: shop.pool(2) }),
+      plugins: [new CamelCasePlugin()],
+    }).withSchema(shop.schema);
+    await plain.schema.createTable("stockLevel").addColumn("esimReference", "text").execute();
+    const processor = createProcessor(
+      {
+        "esim.faulted": async ({ data }, { tx }) =>
+          tx.insertInto("stockLevel").values({ esimReference: data.esimReference }).execute(),
+      },
+      { store: postgresStore({ kysely: plain, schema: shop.schema }) },
+    );
+    expect((await processor.process(faulted("msg_1"))).code).toBe("processed");
+    expect((await processor.process(faulted("msg_1"))).code).toBe("duplicate");
+    expect(await plain.selectFrom("stockLevel").select("esimReference").execute()).toHaveLength(1);
+  });
+});
+
+/** A connection string whose connections find the test's tables by themselves. */
+function urlInSchema(): string {
+  const url = new URL(String((shop.pool(1).options as { connectionString?: string }).connectionString));
+  url.searchParams.set("options", `-c search_path=${shop.schema}`);
+  return url.href;
+}
