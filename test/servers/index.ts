@@ -4,8 +4,11 @@ import { privatePostgres, probePostgres } from "./postgres.ts";
 import { privateRedis, probeRedis } from "./redis.ts";
 
 export type { TestServer } from "./kept-server.ts";
+export { type LossyProxy, lossyProxy } from "./lossy-proxy.ts";
 export { privatePgBouncer } from "./pgbouncer.ts";
 export { privateRedis } from "./redis.ts";
+export { privateRedisCluster, type TestCluster } from "./redis-cluster.ts";
+export { privateReplica, privateSentinel } from "./redis-sentinel.ts";
 
 /** A Redis of the test's own, which it may stop and kill: in Docker, else from what is installed. */
 export async function startRedis(): Promise<TestServer> {

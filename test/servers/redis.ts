@@ -4,9 +4,12 @@ import { freePort, keepServer, serverFolder, type TestServer } from "./kept-serv
 
 /** A private Redis that keeps what it was told through a SIGKILL. `args` are of redis-server. */
 export async function privateRedis(...args: readonly string[]): Promise<TestServer> {
+  return privateRedisAt(await freePort(), ...args);
+}
+
+export async function privateRedisAt(port: number, ...args: readonly string[]): Promise<TestServer> {
   const { path, way } = program("redis-server", "redis-server", ", or start Docker");
   const folder = await serverFolder("redis");
-  const port = await freePort();
   const url = `redis://127.0.0.1:${port}`;
   const files = ["--dir", folder, "--appendonly", "yes", "--appendfsync", "everysec", "--save", ""];
   return keepServer(way, folder, {

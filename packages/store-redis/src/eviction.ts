@@ -23,19 +23,29 @@ export async function checkEviction(
   }
 }
 
-/** Undefined when the server forbids the question, as managed ones do. */
+/** Undefined when the server forbids the question, as managed ones do, or does not know it. */
 async function evictionPolicy(server: RedisClient, logger: Logger): Promise<string | undefined> {
-  try {
-    const answer = (await server.config("GET", "maxmemory-policy")) as readonly string[];
-    return answer[1];
-  } catch (error) {
-    const refused = error instanceof Error && /^(?:NOPERM|ERR unknown (?:sub)?command)/i.test(error.message);
-    if (!refused) throw error;
-    warnOfSetup(
-      logger,
-      "eviction_unknown",
-      "The Redis server does not say its maxmemory-policy. Make sure that it is noeviction, or done ids may be forgotten.",
-    );
-    return undefined;
-  }
+  const policy = policyIn(await server.config("GET", parameter).catch(unlessRefused));
+  if (policy !== undefined) return policy;
+  warnOfSetup(
+    logger,
+    "eviction_unknown",
+    "The Redis server does not say its maxmemory-policy. Make sure that it is noeviction, or done ids may be forgotten.",
+  );
+  return undefined;
+}
+
+const parameter = "maxmemory-policy";
+
+function unlessRefused(error: unknown): undefined {
+  const refused = error instanceof Error && /^(?:NOPERM|ERR unknown (?:sub)?command)/i.test(error.message);
+  if (!refused) throw error;
+}
+
+/** ioredis answers with a list of names and values, or by name when its `replyMapping` is `resp3`. */
+function policyIn(answer: unknown): string | undefined {
+  const policy = Array.isArray(answer)
+    ? answer[1]
+    : (answer as Record<string, unknown> | undefined)?.[parameter];
+  return typeof policy === "string" ? policy : undefined;
 }

@@ -89,11 +89,23 @@ export function redisStore(redis: RedisClient | string, options: RedisStoreOptio
       const answer = await run(scripts.claim, key, token, leaseMs);
       if (answer === "claimed") return { status: "claimed", token };
       if (answer === "done") return { status: "done" };
+      if (answer === "foreign") {
+        throw new WebhookError(
+          "store_unavailable",
+          "The Redis key of an id has a value that redisStore did not write.",
+          "Remove it, and give the store a keyPrefix that nobody else uses.",
+        );
+      }
       return { status: "busy", retryAfterMs: Math.max(1, Number(answer)) };
     },
-    extend: async (key, token, leaseMs) => (await run(scripts.extend, key, token, leaseMs)) === 1,
-    complete: async (key, token) => (await run(scripts.complete, key, token, retentionMs)) === 1,
-    release: async (key, token) => (await run(scripts.release, key, token)) === 1,
+    extend: async (key, token, leaseMs) => isOne(await run(scripts.extend, key, token, leaseMs)),
+    complete: async (key, token) => isOne(await run(scripts.complete, key, token, retentionMs)),
+    release: async (key, token) => isOne(await run(scripts.release, key, token)),
     close: () => guard.close(close),
   };
+}
+
+/** A client made with `stringNumbers` answers "1". */
+function isOne(answer: unknown): boolean {
+  return Number(answer) === 1;
 }

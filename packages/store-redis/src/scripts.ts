@@ -3,9 +3,9 @@ import { WebhookError } from "@esim-webhooks/core";
 import type { RedisClient } from "./client.ts";
 
 /**
- * One key an id. Its value is `c` and the owner's token while claimed, `d` and that token once done; absent is absent.
- * Leases and retention are the key's time to live, by the server's clock. Each script looks and acts in one step,
- * on one key, so that it also runs on the node of a cluster that has the key.
+ * One key an id. Its value is `c` and the owner's token, a UUID, while claimed, `d` and that token once done; absent
+ * is absent. Leases and retention are the key's time to live, by the server's clock. Each script looks and acts in
+ * one step, on one key, so that it also runs on the node of a cluster that has the key.
  */
 export interface Script {
   readonly source: string;
@@ -16,13 +16,17 @@ function script(source: string): Script {
   return { source, sha1: createHash("sha1").update(source).digest("hex") };
 }
 
-/** → `claimed`, `done`, or for how many ms the owner may still have it. The same token again is the same claim. */
+/**
+ * → `claimed`, `done`, for how many ms the owner may still have it, or `foreign` when the value is somebody else's.
+ * The same token again is the same claim.
+ */
 export const claim: Script = script(`
 local held = redis.call('GET', KEYS[1])
 if not held or held == 'c' .. ARGV[1] then
   redis.call('SET', KEYS[1], 'c' .. ARGV[1], 'PX', ARGV[2])
   return 'claimed'
 end
+if not string.find(held, '^[cd]%x+%-%x+%-%x+%-%x+%-%x+$') then return 'foreign' end
 if string.sub(held, 1, 1) == 'd' then return 'done' end
 return redis.call('PTTL', KEYS[1])`);
 

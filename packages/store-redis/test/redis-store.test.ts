@@ -1,0 +1,349 @@
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { type DedupeStore, type Logger, WebhookError } from "@esim-webhooks/core";
+import { redisStore } from "@esim-webhooks/store-redis";
+import { Redis } from "ioredis";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { lossyProxy, privateRedis, privateReplica, type TestServer } from "../../../test/servers/index.ts";
+
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
+
+let server: TestServer;
+let admin: Redis;
+beforeAll(async () => {
+  server = await privateRedis("--repl-diskless-sync", "no");
+  admin = new Redis(server.url);
+});
+afterAll(async () => {
+  admin.disconnect();
+  await server.close();
+});
+beforeEach(async () => {
+  await admin.config("SET", "maxmemory-policy", "noeviction");
+  await admin.flushall();
+});
+
+const opened: { close(): unknown }[] = [];
+afterEach(async () => {
+  for (const each of opened.splice(0).reverse()) await each.close();
+});
+
+function open(...args: Parameters<typeof redisStore>): DedupeStore {
+  const store = redisStore(...args);
+  opened.push(store);
+  return store;
+}
+
+function keep<Client extends Pick<Redis, "disconnect">>(client: Client): Client {
+  opened.push({ close: () => client.disconnect() });
+  return client;
+}
+
+function key(id: string = randomUUID()) {
+  return { source: "default", id };
+}
+
+async function claimed(store: DedupeStore, of = key()): Promise<string> {
+  const claim = await store.claim(of, hourMs);
+  if (claim.status !== "claimed") throw new Error(`expected a claim, got ${claim.status}`);
+  return claim.token;
+}
+
+async function refusal(operation: Promise<unknown> | undefined): Promise<WebhookError> {
+  const error = await operation?.then(
+    (answer) => answer,
+    (reason: unknown) => reason,
+  );
+  if (WebhookError.is(error)) return error as WebhookError;
+  throw new Error(`expected a WebhookError, got ${JSON.stringify(error) ?? error}`);
+}
+
+/** A logger, and the codes it was told of. */
+function codeLogger(): { logger: Logger; codes: unknown[] } {
+  const codes: unknown[] = [];
+  const log: Logger["error"] = ({ code }) => codes.push(code);
+  return { codes, logger: { debug() {}, info() {}, warn: log, error: log } };
+}
+
+/** The commands that clients send to the server while `use` runs, except what the scripts in them call. */
+async function commandsDuring(use: () => Promise<void>): Promise<string[]> {
+  const monitor = await admin.monitor();
+  const end = randomUUID();
+  const commands: string[] = [];
+  const seen = new Promise<void>((resolve) => {
+    monitor.on("monitor", (_time: string, [name = "", ...args]: string[], from: string) => {
+      if (args[0] === end) resolve();
+      else if (from !== "lua") commands.push(name.toLowerCase());
+    });
+  });
+  await use();
+  await admin.echo(end);
+  await seen;
+  monitor.disconnect();
+  return commands;
+}
+
+describe("redisStore on a server that may evict keys", () => {
+  it("refuses it with evicting_store, says what to do, and warns the process", async () => {
+    const warning = once(process, "warning") as Promise<[Error & { code?: string }]>;
+    await admin.config("SET", "maxmemory-policy", "allkeys-lru");
+    const store = open(server.url);
+    for (const operation of [
+      () => store.ready?.(),
+      () => store.claim(key(), hourMs),
+      () => store.extend(key(), "token", hourMs),
+      () => store.complete(key(), "token"),
+      () => store.release(key(), "token"),
+    ]) {
+      const { code, message } = await refusal(operation());
+      expect(code).toBe("evicting_store");
+      expect(message).toMatch(
+        /policy is allkeys-lru.*Set maxmemory-policy to noeviction.*allowEviction: true/,
+      );
+    }
+    expect(await admin.dbsize()).toBe(0);
+    const [{ name, code, message }] = await warning;
+    expect({ name, code }).toEqual({ name: "EsimWebhooksWarning", code: "evicting_store" });
+    expect(message).toContain("Set maxmemory-policy to noeviction");
+  });
+
+  it("refuses volatile policies as well, since every key has a time to live", async () => {
+    await admin.config("SET", "maxmemory-policy", "volatile-ttl");
+    expect((await refusal(open(server.url).ready?.())).code).toBe("evicting_store");
+  });
+
+  it("refuses it through a client whose replyMapping is resp3, too", async () => {
+    await admin.config("SET", "maxmemory-policy", "allkeys-lru");
+    const store = open(keep(new Redis(server.url, { replyMapping: "resp3" })));
+    expect((await refusal(store.ready?.())).code).toBe("evicting_store");
+  });
+
+  it("accepts it with allowEviction", async () => {
+    await admin.config("SET", "maxmemory-policy", "allkeys-lru");
+    const store = open(server.url, { allowEviction: true });
+    await store.ready?.();
+    await claimed(store);
+  });
+
+  it("works without a restart once the policy is noeviction", async () => {
+    await admin.config("SET", "maxmemory-policy", "allkeys-lru");
+    const { logger, codes } = codeLogger();
+    const store = open(server.url, { logger });
+    await refusal(store.claim(key(), hourMs));
+    await refusal(store.claim(key(), hourMs));
+    expect(codes).toEqual(["evicting_store"]);
+    await admin.config("SET", "maxmemory-policy", "noeviction");
+    await claimed(store);
+    await store.ready?.();
+  });
+
+  it("warns and works when the user may not ask for the policy", async () => {
+    await admin.acl("SETUSER", "app", "on", ">secret", "~*", "+@all", "-config");
+    const { logger, codes } = codeLogger();
+    const store = open(keep(new Redis(server.url, { username: "app", password: "secret" })), { logger });
+    const id = key();
+    expect(await store.complete(id, await claimed(store, id))).toBe(true);
+    expect(codes).toEqual(["eviction_unknown"]);
+  });
+
+  it("warns and works when the server has no CONFIG", async () => {
+    const managed = await privateRedis("--rename-command", "CONFIG", "");
+    opened.push(managed);
+    const { logger, codes } = codeLogger();
+    const store = open(keep(new Redis(managed.url)), { logger });
+    await claimed(store);
+    expect(codes).toEqual(["eviction_unknown"]);
+  });
+});
+
+describe("what redisStore keeps", () => {
+  it("has one key an id under its keyPrefix, which ends with the lease, or with the retention once done", async () => {
+    const store = open(server.url, { keyPrefix: "mine:", retentionMs: 10 * dayMs });
+    const ids = ["a", "b", "c"];
+    const tokens = await Promise.all(ids.map((id) => claimed(store, key(id))));
+    const keys = ids.map((id) => `mine:7:default:${id}`);
+    expect((await admin.keys("*")).sort()).toEqual(keys);
+    for (const name of keys) {
+      const leaseMs = await admin.pttl(name);
+      expect(leaseMs).toBeGreaterThan(hourMs - 60_000);
+      expect(leaseMs).toBeLessThanOrEqual(hourMs);
+    }
+    for (const [index, id] of ids.entries()) await store.complete(key(id), tokens[index] ?? "");
+    expect((await admin.keys("*")).sort()).toEqual(keys);
+    for (const name of keys) {
+      const retentionMs = await admin.pttl(name);
+      expect(retentionMs).toBeGreaterThan(10 * dayMs - 60_000);
+      expect(retentionMs).toBeLessThanOrEqual(10 * dayMs);
+    }
+  });
+
+  it("has no key any more for an id that was released", async () => {
+    const store = open(server.url);
+    const id = key();
+    expect(await store.release(id, await claimed(store, id))).toBe(true);
+    expect(await admin.dbsize()).toBe(0);
+  });
+
+  it("puts the keyPrefix of the client before its own", async () => {
+    const store = open(keep(new Redis(server.url, { keyPrefix: "app:" })));
+    expect(await store.complete(key("a"), await claimed(store, key("a")))).toBe(true);
+    expect(await store.claim(key("a"), hourMs)).toEqual({ status: "done" });
+    expect(await admin.keys("*")).toEqual(["app:esim-webhooks:7:default:a"]);
+  });
+
+  it.each(["x", "data", "done", "c", "d", ""])(
+    "answers neither claimed nor done when somebody else has set the key to %j",
+    async (value) => {
+      const store = open(server.url);
+      const name = "esim-webhooks:7:default:a";
+      await admin.set(name, value);
+      const { code, message } = await refusal(store.claim(key("a"), hourMs));
+      expect(code).toBe("store_unavailable");
+      expect(message).toMatch(/did not write.*keyPrefix/);
+      expect(await store.complete(key("a"), randomUUID())).toBe(false);
+      expect(await store.release(key("a"), randomUUID())).toBe(false);
+      expect(await admin.get(name)).toBe(value);
+    },
+  );
+
+  it("rejects when somebody else's hash is under the key, and its cause says so", async () => {
+    const store = open(server.url);
+    await admin.hset("esim-webhooks:7:default:a", "field", "value");
+    const { code, cause } = await refusal(store.claim(key("a"), hourMs));
+    expect(code).toBe("store_unavailable");
+    expect(String(cause)).toContain("WRONGTYPE");
+  });
+});
+
+describe("how redisStore asks", () => {
+  it("sends one EVALSHA for each operation once the server knows the scripts", async () => {
+    const store = open(server.url);
+    const warm = key();
+    await store.extend(warm, await claimed(store, warm), hourMs);
+    await store.complete(warm, randomUUID());
+    await store.release(warm, randomUUID());
+    const id = key();
+    const commands = await commandsDuring(async () => {
+      const token = await claimed(store, id);
+      await store.claim(id, hourMs);
+      await store.extend(id, token, hourMs);
+      await store.complete(id, token);
+      await store.claim(id, hourMs);
+      await store.release(id, token);
+    });
+    expect(commands.filter((name) => name !== "echo")).toEqual(Array(6).fill("evalsha"));
+  });
+
+  it("works on after SCRIPT FLUSH, with one command more for each script", async () => {
+    const store = open(server.url);
+    await claimed(store);
+    await admin.script("FLUSH");
+    const commands = await commandsDuring(async () => {
+      await claimed(store);
+      await claimed(store);
+    });
+    expect(commands).toEqual(["evalsha", "eval", "evalsha"]);
+  });
+
+  it("gives 250 ids once each to 500 concurrent claims of a client with enableAutoPipelining", async () => {
+    const store = open(keep(new Redis(server.url, { enableAutoPipelining: true })));
+    const ids = Array.from({ length: 250 }, () => key());
+    const claims = await Promise.all([...ids, ...ids].map((id) => store.claim(id, hourMs)));
+    const count = (status: string) => claims.filter((claim) => claim.status === status).length;
+    expect([count("claimed"), count("busy")]).toEqual([250, 250]);
+    expect(await admin.dbsize()).toBe(250);
+  });
+
+  it("understands a client with stringNumbers", async () => {
+    const store = open(keep(new Redis(server.url, { stringNumbers: true })));
+    const id = key();
+    const token = await claimed(store, id);
+    expect(await store.claim(id, hourMs)).toMatchObject({ status: "busy", retryAfterMs: expect.any(Number) });
+    expect(await store.extend(id, token, hourMs)).toBe(true);
+    expect(await store.complete(id, token)).toBe(true);
+    const other = key();
+    expect(await store.release(other, await claimed(store, other))).toBe(true);
+  });
+
+  it("takes an operation that the client sends again, since its answer was lost, for the same one", async () => {
+    const proxy = await lossyProxy(server);
+    opened.push(proxy);
+    const store = open(proxy.url);
+    await claimed(store);
+    const id = key();
+    let token = "";
+    const commands = await commandsDuring(async () => {
+      proxy.loseNextAnswer();
+      token = await claimed(store, id);
+    });
+    expect(commands.filter((name) => name.startsWith("eval"))).toEqual(["evalsha", "evalsha"]);
+    expect((await store.claim(id, hourMs)).status).toBe("busy");
+    proxy.loseNextAnswer();
+    expect(await store.extend(id, token, hourMs)).toBe(true);
+    proxy.loseNextAnswer();
+    expect(await store.complete(id, token)).toBe(true);
+    proxy.loseNextAnswer();
+    expect(await store.claim(id, hourMs)).toEqual({ status: "done" });
+  });
+});
+
+describe("redisStore with waitReplicas", () => {
+  it("rejects a claim that reached no replica, and says how many it reached", async () => {
+    const { code, message } = await refusal(
+      open(server.url, { waitReplicas: 1, timeoutMs: 1500 }).claim(key(), hourMs),
+    );
+    expect(code).toBe("store_unavailable");
+    expect(message).toMatch(/reached 0 of the 1 replicas.*Check the replicas, or lower waitReplicas/);
+  });
+
+  it("answers once a replica has what was written", async () => {
+    const replica = await privateReplica(server);
+    opened.push(replica);
+    const reader = keep(new Redis(replica.url));
+    const store = open(server.url, { waitReplicas: 1 });
+    const id = key("a");
+    const token = await claimed(store, id);
+    const name = "esim-webhooks:7:default:a";
+    expect(await reader.get(name)).toBe(`c${token}`);
+    expect((await store.claim(id, hourMs)).status).toBe("busy");
+    expect(await store.extend(id, token, hourMs)).toBe(true);
+    expect(await store.complete(id, token)).toBe(true);
+    expect(await reader.get(name)).toBe(`d${token}`);
+    expect(await store.release(id, token)).toBe(false);
+    expect(await store.claim(id, hourMs)).toEqual({ status: "done" });
+  });
+});
+
+describe("what redisStore is given", () => {
+  it("leaves a client that was handed in open when it is closed", async () => {
+    const client = keep(new Redis(server.url));
+    const store = open(client);
+    await claimed(store);
+    await store.close();
+    expect((await refusal(store.claim(key(), hourMs))).message).toMatch(/was closed/);
+    expect(await client.ping()).toBe("PONG");
+  });
+
+  it.each(["http://localhost:6379", "localhost:6379", "", "unix:///redis.sock"])(
+    "refuses %j, which is no URL of a Redis, and shows one",
+    (url) => {
+      expect(() => redisStore(url)).toThrow(
+        /neither an ioredis client nor a redis:\/\/ URL.*"redis:\/\/localhost:6379"/,
+      );
+    },
+  );
+
+  it("refuses what is no ioredis client, such as the options of one", () => {
+    expect(() => redisStore({ host: "localhost" } as never)).toThrow(/neither an ioredis client/);
+    expect(() => redisStore(undefined as never)).toThrow(/Pass new Redis/);
+  });
+
+  it("says which option there is not, and which of them is near; and which value is wrong", () => {
+    expect(() => redisStore(server.url, { keyPrefx: "mine:" } as never)).toThrow(
+      'no option "keyPrefx". Did you mean "keyPrefix"?',
+    );
+    expect(() => redisStore(server.url, { waitReplicas: -1 })).toThrow(/"waitReplicas"/);
+    expect(() => redisStore(server.url, { timeoutMs: 0 })).toThrow(/"timeoutMs": expected at least 1 ms/);
+  });
+});

@@ -1,0 +1,117 @@
+import type { DedupeStore, EventKey } from "@esim-webhooks/core";
+import { redisStore } from "@esim-webhooks/store-redis";
+import { Cluster, Redis } from "ioredis";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import {
+  privateRedis,
+  privateRedisCluster,
+  privateReplica,
+  privateSentinel,
+  type TestCluster,
+} from "../../../test/servers/index.ts";
+
+const hourMs = 3_600_000;
+
+const opened: { close(): unknown }[] = [];
+afterEach(async () => {
+  for (const each of opened.splice(0).reverse()) await each.close();
+});
+
+function keep<Client extends Redis | Cluster>(client: Client): Client {
+  client.on("error", () => {});
+  opened.push({ close: () => client.disconnect() });
+  return client;
+}
+
+function keys(count: number, source: string): EventKey[] {
+  return Array.from({ length: count }, (_, index) => ({ source, id: `msg_${index}` }));
+}
+
+async function statuses(store: DedupeStore, ids: readonly EventKey[]): Promise<string[]> {
+  const claims = await Promise.all(ids.map((id) => store.claim(id, hourMs)));
+  return claims.map(({ status }) => status);
+}
+
+async function complete(store: DedupeStore, ids: readonly EventKey[]): Promise<boolean[]> {
+  return Promise.all(
+    ids.map(async (id) => {
+      const claim = await store.claim(id, hourMs);
+      return claim.status === "claimed" && store.complete(id, claim.token);
+    }),
+  );
+}
+
+describe("redisStore on a Redis Cluster", () => {
+  let cluster: TestCluster;
+  beforeAll(async () => {
+    cluster = await privateRedisCluster(3);
+  });
+  afterAll(() => cluster.close());
+
+  it.each([false, true])(
+    "claims, completes and refuses duplicates of 300 ids on all nodes, enableAutoPipelining: %s",
+    async (enableAutoPipelining) => {
+      const masters = cluster.nodes.map(({ url }) => keep(new Redis(url)));
+      for (const master of masters) await master.flushall();
+      const store = redisStore(keep(new Cluster([...cluster.nodes], { enableAutoPipelining })));
+      const ids = keys(300, "cluster");
+      const claims = await Promise.all([...ids, ...ids].map((id) => store.claim(id, hourMs)));
+      const tokens = claims.map((claim) => (claim.status === "claimed" ? claim.token : ""));
+      expect(tokens.filter(Boolean)).toHaveLength(300);
+      expect(claims.filter(({ status }) => status === "busy")).toHaveLength(300);
+      const completed = await Promise.all(
+        [...ids, ...ids].map((id, index) => store.complete(id, tokens[index] ?? "")),
+      );
+      expect(completed.filter(Boolean)).toHaveLength(300);
+      expect(new Set(await statuses(store, ids))).toEqual(new Set(["done"]));
+      const sizes = await Promise.all(masters.map((master) => master.dbsize()));
+      for (const size of sizes) expect(size).toBeGreaterThan(50);
+      expect(sizes.reduce((sum, size) => sum + size)).toBe(300);
+    },
+  );
+
+  it("refuses it while one of its masters may evict keys, and names the policy", async () => {
+    const client = keep(new Cluster([...cluster.nodes]));
+    for (const { url } of cluster.nodes) {
+      const master = keep(new Redis(url));
+      const store = redisStore(client);
+      await master.config("SET", "maxmemory-policy", "allkeys-lru");
+      await expect(store.ready?.()).rejects.toMatchObject({
+        code: "evicting_store",
+        message: expect.stringContaining("allkeys-lru"),
+      });
+      await master.config("SET", "maxmemory-policy", "noeviction");
+      await store.ready?.();
+    }
+  });
+
+  it("asks the node that has the id for its replicas, with waitReplicas", async () => {
+    const store = redisStore(keep(new Cluster([...cluster.nodes])), { waitReplicas: 1, timeoutMs: 1000 });
+    for (const id of keys(2, "replicas")) {
+      await expect(store.claim(id, hourMs)).rejects.toThrow("reached 0 of the 1 replicas");
+    }
+  });
+});
+
+describe("redisStore behind Sentinel", () => {
+  it("still knows what is done after the replica was promoted, where waitReplicas saw it there", async () => {
+    const master = await privateRedis("--repl-diskless-sync", "no");
+    opened.push(master);
+    const replica = await privateReplica(master);
+    opened.push(replica);
+    const sentinel = await privateSentinel("main", master, 1);
+    opened.push(sentinel);
+    const sentinels = [{ host: "127.0.0.1", port: Number(new URL(sentinel.url).port) }];
+    const client = keep(new Redis({ sentinels, name: "main" }));
+    const ids = keys(50, "sentinel");
+    expect(new Set(await complete(redisStore(client, { waitReplicas: 1 }), ids))).toEqual(new Set([true]));
+
+    const reconnected = new Promise((resolve) => client.once("ready", resolve));
+    await master.kill();
+    await reconnected;
+    const store = redisStore(client);
+    expect(new Set(await statuses(store, ids))).toEqual(new Set(["done"]));
+    expect(await complete(store, keys(1, "afterwards"))).toEqual([true]);
+    expect(`redis://${client.stream.remoteAddress}:${client.stream.remotePort}`).toBe(replica.url);
+  });
+});

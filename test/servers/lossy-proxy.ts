@@ -1,0 +1,48 @@
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+
+/** A way to a server on which an answer can get lost. */
+export interface LossyProxy {
+  readonly url: string;
+  /** Cuts the connection instead of passing the server's next answer on. */
+  loseNextAnswer(): void;
+  close(): Promise<void>;
+}
+
+export async function lossyProxy(server: { readonly url: string }): Promise<LossyProxy> {
+  const target = new URL(server.url);
+  const sockets = new Set<Socket>();
+  let lossy = false;
+  const proxy = createServer((client) => {
+    const upstream = connect(Number(target.port), target.hostname);
+    for (const [socket, other] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
+      sockets.add(socket);
+      socket.on("error", () => {});
+      socket.on("close", () => {
+        sockets.delete(socket);
+        other.destroy();
+      });
+    }
+    client.on("data", (bytes) => upstream.write(bytes));
+    upstream.on("data", (bytes) => {
+      if (lossy) client.destroy();
+      else client.write(bytes);
+      lossy = false;
+    });
+  });
+  proxy.listen(0, "127.0.0.1");
+  await once(proxy, "listening");
+  return {
+    url: `redis://127.0.0.1:${(proxy.address() as AddressInfo).port}`,
+    loseNextAnswer() {
+      lossy = true;
+    },
+    async close() {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => proxy.close(resolve));
+    },
+  };
+}

@@ -1,0 +1,57 @@
+import { chmod, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { Redis } from "ioredis";
+import { program } from "./binaries.ts";
+import { freePort, keepServer, serverFolder, type TestServer } from "./kept-server.ts";
+import { privateRedis, probeRedis } from "./redis.ts";
+
+/** A replica that has what its master has. Start the master with `--repl-diskless-sync no`, or it takes its time. */
+export async function privateReplica(master: TestServer): Promise<TestServer> {
+  const { hostname, port } = new URL(master.url);
+  const replica = await privateRedis("--replicaof", hostname, port);
+  await untilInfo(replica.url, "replication", /master_link_status:up/);
+  return replica;
+}
+
+/** A Sentinel that alone decides that the master is down, half a second after it has stopped answering. */
+export async function privateSentinel(
+  name: string,
+  master: TestServer,
+  replicas: number,
+): Promise<TestServer> {
+  const { path, way } = program("redis-server", "redis-server", "REDIS_URL");
+  const folder = await serverFolder("sentinel");
+  const port = await freePort();
+  const url = `redis://127.0.0.1:${port}`;
+  const file = join(folder, "sentinel.conf"); // which Sentinel rewrites
+  const { hostname, port: masterPort } = new URL(master.url);
+  const lines = [
+    "bind 127.0.0.1",
+    `port ${port}`,
+    `dir ${folder}`,
+    `sentinel monitor ${name} ${hostname} ${masterPort} 1`,
+    `sentinel down-after-milliseconds ${name} 500`,
+    `sentinel failover-timeout ${name} 2000`,
+  ];
+  await writeFile(file, `${lines.join("\n")}\n`);
+  await chmod(file, 0o666); // the folder is the server's alone
+  const sentinel = await keepServer(way, folder, {
+    command: path,
+    args: [file, "--sentinel"],
+    url,
+    stopSignal: "SIGTERM",
+    probe: () => probeRedis(url),
+  });
+  await untilInfo(url, "sentinel", new RegExp(`status=ok.*slaves=${replicas},`));
+  return sentinel;
+}
+
+/** Resolves once a server says so of itself: it tells nobody. */
+async function untilInfo(url: string, section: string, pattern: RegExp): Promise<void> {
+  const client = new Redis(url);
+  try {
+    while (!pattern.test(await client.info(section))) await new Promise((resolve) => setTimeout(resolve, 50));
+  } finally {
+    client.disconnect();
+  }
+}
