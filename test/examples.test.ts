@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { newSecret, type SignedRequest, sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { afterEach, describe, expect, inject, it, vi } from "vitest";
 import { type Run, root, runCommand, runNode } from "./run.ts";
 
 const running: Run[] = [];
@@ -135,5 +135,56 @@ describe("examples/express", () => {
     ]);
     expect(await post(`${base}/webhooks`, "esim.installed")).toEqual([200, { outcome: "unhandled_type" }]);
     expect(await (await fetch(`${base}/reorders`)).json()).toEqual(["order-1"]);
+  });
+});
+
+/** Starts an example's server on a free port. `deliver` resolves to the status and the body of its answer. */
+async function serve(file: string, environment: Record<string, string>) {
+  const server = run([file], { PORT: "0", ESIM_WEBHOOK_SECRET: secret, ...environment });
+  const [, base = ""] = await server.line(/^listening at (\S+)/);
+  const answer = async (response: Response) => [response.status, await response.json()];
+  return {
+    ...server,
+    deliver: async (request: SignedRequest) => answer(await fetch(`${base}/webhooks`, request)),
+  };
+}
+
+function faulted(changes = {}): SignedRequest {
+  return signedRequest(
+    { type: "esim.faulted", data: { ...sampleData("esim.faulted"), ...changes } },
+    { secret },
+  );
+}
+
+async function endsBySigterm({ child, ended }: Run): Promise<void> {
+  child.kill("SIGTERM");
+  expect(await ended).toMatchObject({ code: 0 });
+}
+
+const processed = [200, { outcome: "processed" }];
+const duplicate = [200, { outcome: "duplicate" }];
+
+describe("examples/express-redis", () => {
+  const start = (REDIS_URL: string) => serve("examples/express-redis/server.ts", { REDIS_URL });
+
+  it("does not run in one process what another one has done, and ends by itself on SIGTERM", async () => {
+    const [one, other] = await Promise.all([start(inject("redisUrl")), start(inject("redisUrl"))]);
+    const request = faulted();
+    expect(await one.deliver(request)).toEqual(processed);
+    expect(await other.deliver(request)).toEqual(duplicate);
+    expect(await other.deliver(faulted())).toEqual(processed);
+    await Promise.all([endsBySigterm(one), endsBySigterm(other)]);
+    const { output } = await one.ended;
+    expect(output.match(/^reordering/gm)).toHaveLength(1);
+  });
+
+  it("fails at start without a Redis, and says what to check", async () => {
+    const { code, output } = await run(["examples/express-redis/server.ts"], {
+      PORT: "0",
+      ESIM_WEBHOOK_SECRET: secret,
+      REDIS_URL: "redis://127.0.0.1:9",
+    }).ended;
+    expect(code).toBe(1);
+    expect(output).toContain("check that the server is up");
   });
 });
