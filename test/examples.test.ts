@@ -1,6 +1,8 @@
+import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { newSecret, type SignedRequest, sampleData, signedRequest } from "@esim-webhooks/core/testing";
-import { afterEach, describe, expect, inject, it, vi } from "vitest";
+import pg from "pg";
+import { afterEach, describe, expect, inject, it, onTestFinished, vi } from "vitest";
 import { type Run, root, runCommand, runNode } from "./run.ts";
 
 const running: Run[] = [];
@@ -145,6 +147,7 @@ async function serve(file: string, environment: Record<string, string>) {
   const answer = async (response: Response) => [response.status, await response.json()];
   return {
     ...server,
+    get: async (path: string) => (await fetch(`${base}${path}`)).json(),
     deliver: async (request: SignedRequest) => answer(await fetch(`${base}/webhooks`, request)),
   };
 }
@@ -187,4 +190,44 @@ describe("examples/express-redis", () => {
     expect(code).toBe(1);
     expect(output).toContain("check that the server is up");
   });
+});
+
+describe("examples/fastify-postgres", () => {
+  it("writes an order once by two processes, and none when the handler fails after its insert", async () => {
+    const { url, query } = await ownDatabase();
+    const start = () => serve("examples/fastify-postgres/server.ts", { DATABASE_URL: url });
+    const [one, other] = [await start(), await start()];
+    const first = faulted({ esimReference: "first" });
+    expect(await one.deliver(first)).toEqual(processed);
+    expect(await other.deliver(first)).toEqual(duplicate);
+    expect(await other.get("/orders")).toMatchObject([{ esim: "first" }]);
+
+    await query("update stock set available = 0");
+    const second = faulted({ esimReference: "second" });
+    expect(await one.deliver(second)).toMatchObject([500, { code: "failed" }]);
+    expect(await one.get("/orders")).toMatchObject([{ esim: "first" }]);
+
+    await query("update stock set available = 1");
+    expect(await other.deliver(second)).toEqual(processed);
+    expect(await one.deliver(second)).toEqual(duplicate);
+    expect(await one.get("/orders")).toMatchObject([{ esim: "first" }, { esim: "second" }]);
+    await Promise.all([endsBySigterm(one), endsBySigterm(other)]);
+  }, 20_000);
+
+  /** A database for one test. Dropped once the example's processes have ended. */
+  async function ownDatabase() {
+    const name = `example_${randomUUID().replaceAll("-", "")}`;
+    const url = new URL(inject("postgresUrl"));
+    const query = (text: string) => queryAt(url.href, text);
+    await queryAt(inject("postgresUrl"), `create database ${name}`);
+    onTestFinished(() => queryAt(inject("postgresUrl"), `drop database ${name}`));
+    url.pathname = name;
+    return { url: url.href, query };
+  }
+
+  async function queryAt(url: string, text: string): Promise<void> {
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    await client.query(text).finally(() => client.end());
+  }
 });
