@@ -1,6 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { newSecret, type SignedRequest, sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { redisStore } from "@esim-webhooks/store-redis";
+import { Queue } from "bullmq";
 import pg from "pg";
 import { afterEach, describe, expect, inject, it, onTestFinished, vi } from "vitest";
 import { type Run, root, runCommand, runNode } from "./run.ts";
@@ -230,4 +232,61 @@ describe("examples/fastify-postgres", () => {
     await client.connect();
     await client.query(text).finally(() => client.end());
   }
+});
+
+describe("examples/queue-worker", () => {
+  async function start() {
+    const variables = { REDIS_URL: inject("redisUrl"), QUEUE: `example-${randomUUID()}` };
+    const queue = new Queue(variables.QUEUE, { connection: { url: variables.REDIS_URL } });
+    onTestFinished(async () => {
+      await queue.obliterate({ force: true });
+      await queue.close();
+    });
+    const receiver = await serve("examples/queue-worker/receiver.ts", variables);
+    const workers = [1, 2].map(() => run(["examples/queue-worker/worker.ts"], variables));
+    await Promise.all(workers.map(({ line }) => line(/^working/)));
+
+    return {
+      deliver: receiver.deliver,
+      jobsAre: (counts: Record<string, number>) =>
+        vi.waitFor(async () => expect(await queue.getJobCounts()).toMatchObject(counts), { timeout: 20_000 }),
+      /** What the workers printed until they were ended, in the order of the alphabet. */
+      async ended(): Promise<string[]> {
+        await Promise.all([receiver, ...workers].map(endsBySigterm));
+        const outputs = await Promise.all(workers.map(({ ended }) => ended));
+        return outputs.flatMap(({ output }) => output.match(printed) ?? []).sort();
+      },
+    };
+  }
+  const printed = /^(?:msg_\S+: (?:processed|duplicate)|reordering .*)$/gm;
+  const noJobs = { waiting: 0, active: 0, delayed: 0, failed: 0 };
+
+  it("takes every delivery of an event, which two workers handle once, byte for byte as it was sent", async () => {
+    const { deliver, jobsAre, ended } = await start();
+    const request = faulted({ esimReference: "größer 📶" });
+    const id = request.headers["webhook-id"];
+    const answers = await Promise.all([request, request, request].map(deliver));
+    expect(answers).toEqual(Array(3).fill([202, { outcome: "stored" }]));
+    await jobsAre(noJobs);
+    expect(await ended()).toEqual([
+      `${id}: duplicate`,
+      `${id}: duplicate`,
+      `${id}: processed`,
+      "reordering größer 📶",
+    ]);
+  }, 30_000);
+
+  it("tries an event again that could not be worked, as while somebody else holds it", async () => {
+    const { deliver, jobsAre, ended } = await start();
+    const request = faulted();
+    const key = { source: "default", id: request.headers["webhook-id"] ?? "" };
+    const store = redisStore(inject("redisUrl"));
+    onTestFinished(() => store.close());
+    const claim = await store.claim(key, 30_000);
+    expect(await deliver(request)).toEqual([202, { outcome: "stored" }]);
+    await jobsAre({ delayed: 1 });
+    await store.release(key, "token" in claim ? claim.token : "");
+    await jobsAre(noJobs);
+    expect(await ended()).toEqual([`${key.id}: processed`, "reordering 730155284096617302"]);
+  }, 30_000);
 });
