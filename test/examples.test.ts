@@ -1,6 +1,10 @@
+import { randomUUID } from "node:crypto";
 import { join } from "node:path";
-import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { newSecret, type SignedRequest, sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { redisStore } from "@esim-webhooks/store-redis";
+import { Queue } from "bullmq";
+import pg from "pg";
+import { afterEach, describe, expect, inject, it, onTestFinished, vi } from "vitest";
 import { type Run, root, runCommand, runNode } from "./run.ts";
 
 const running: Run[] = [];
@@ -136,4 +140,153 @@ describe("examples/express", () => {
     expect(await post(`${base}/webhooks`, "esim.installed")).toEqual([200, { outcome: "unhandled_type" }]);
     expect(await (await fetch(`${base}/reorders`)).json()).toEqual(["order-1"]);
   });
+});
+
+/** Starts an example's server on a free port. `deliver` resolves to the status and the body of its answer. */
+async function serve(file: string, environment: Record<string, string>) {
+  const server = run([file], { PORT: "0", ESIM_WEBHOOK_SECRET: secret, ...environment });
+  const [, base = ""] = await server.line(/^listening at (\S+)/);
+  const answer = async (response: Response) => [response.status, await response.json()];
+  return {
+    ...server,
+    get: async (path: string) => (await fetch(`${base}${path}`)).json(),
+    deliver: async (request: SignedRequest) => answer(await fetch(`${base}/webhooks`, request)),
+  };
+}
+
+function faulted(changes = {}): SignedRequest {
+  return signedRequest(
+    { type: "esim.faulted", data: { ...sampleData("esim.faulted"), ...changes } },
+    { secret },
+  );
+}
+
+async function endsBySigterm({ child, ended }: Run): Promise<void> {
+  child.kill("SIGTERM");
+  expect(await ended).toMatchObject({ code: 0 });
+}
+
+const processed = [200, { outcome: "processed" }];
+const duplicate = [200, { outcome: "duplicate" }];
+
+describe("examples/express-redis", () => {
+  const start = (REDIS_URL: string) => serve("examples/express-redis/server.ts", { REDIS_URL });
+
+  it("does not run in one process what another one has done, and ends by itself on SIGTERM", async () => {
+    const [one, other] = await Promise.all([start(inject("redisUrl")), start(inject("redisUrl"))]);
+    const request = faulted();
+    expect(await one.deliver(request)).toEqual(processed);
+    expect(await other.deliver(request)).toEqual(duplicate);
+    expect(await other.deliver(faulted())).toEqual(processed);
+    await Promise.all([endsBySigterm(one), endsBySigterm(other)]);
+    const { output } = await one.ended;
+    expect(output.match(/^reordering/gm)).toHaveLength(1);
+  });
+
+  it("fails at start without a Redis, and says what to check", async () => {
+    const { code, output } = await run(["examples/express-redis/server.ts"], {
+      PORT: "0",
+      ESIM_WEBHOOK_SECRET: secret,
+      REDIS_URL: "redis://127.0.0.1:9",
+    }).ended;
+    expect(code).toBe(1);
+    expect(output).toContain("check that the server is up");
+  });
+});
+
+describe("examples/fastify-postgres", () => {
+  it("writes an order once by two processes, and none when the handler fails after its insert", async () => {
+    const { url, query } = await ownDatabase();
+    const start = () => serve("examples/fastify-postgres/server.ts", { DATABASE_URL: url });
+    const [one, other] = [await start(), await start()];
+    const first = faulted({ esimReference: "first" });
+    expect(await one.deliver(first)).toEqual(processed);
+    expect(await other.deliver(first)).toEqual(duplicate);
+    expect(await other.get("/orders")).toMatchObject([{ esim: "first" }]);
+
+    await query("update stock set available = 0");
+    const second = faulted({ esimReference: "second" });
+    expect(await one.deliver(second)).toMatchObject([500, { code: "failed" }]);
+    expect(await one.get("/orders")).toMatchObject([{ esim: "first" }]);
+
+    await query("update stock set available = 1");
+    expect(await other.deliver(second)).toEqual(processed);
+    expect(await one.deliver(second)).toEqual(duplicate);
+    expect(await one.get("/orders")).toMatchObject([{ esim: "first" }, { esim: "second" }]);
+    await Promise.all([endsBySigterm(one), endsBySigterm(other)]);
+  }, 20_000);
+
+  /** A database for one test. Dropped once the example's processes have ended. */
+  async function ownDatabase() {
+    const name = `example_${randomUUID().replaceAll("-", "")}`;
+    const url = new URL(inject("postgresUrl"));
+    const query = (text: string) => queryAt(url.href, text);
+    await queryAt(inject("postgresUrl"), `create database ${name}`);
+    onTestFinished(() => queryAt(inject("postgresUrl"), `drop database ${name}`));
+    url.pathname = name;
+    return { url: url.href, query };
+  }
+
+  async function queryAt(url: string, text: string): Promise<void> {
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    await client.query(text).finally(() => client.end());
+  }
+});
+
+describe("examples/queue-worker", () => {
+  async function start() {
+    const variables = { REDIS_URL: inject("redisUrl"), QUEUE: `example-${randomUUID()}` };
+    const queue = new Queue(variables.QUEUE, { connection: { url: variables.REDIS_URL } });
+    onTestFinished(async () => {
+      await queue.obliterate({ force: true });
+      await queue.close();
+    });
+    const receiver = await serve("examples/queue-worker/receiver.ts", variables);
+    const workers = [1, 2].map(() => run(["examples/queue-worker/worker.ts"], variables));
+    await Promise.all(workers.map(({ line }) => line(/^working/)));
+
+    return {
+      deliver: receiver.deliver,
+      jobsAre: (counts: Record<string, number>) =>
+        vi.waitFor(async () => expect(await queue.getJobCounts()).toMatchObject(counts), { timeout: 20_000 }),
+      /** What the workers printed until they were ended, in the order of the alphabet. */
+      async ended(): Promise<string[]> {
+        await Promise.all([receiver, ...workers].map(endsBySigterm));
+        const outputs = await Promise.all(workers.map(({ ended }) => ended));
+        return outputs.flatMap(({ output }) => output.match(printed) ?? []).sort();
+      },
+    };
+  }
+  const printed = /^(?:msg_\S+: (?:processed|duplicate)|reordering .*)$/gm;
+  const noJobs = { waiting: 0, active: 0, delayed: 0, failed: 0 };
+
+  it("takes every delivery of an event, which two workers handle once, byte for byte as it was sent", async () => {
+    const { deliver, jobsAre, ended } = await start();
+    const request = faulted({ esimReference: "größer 📶" });
+    const id = request.headers["webhook-id"];
+    const answers = await Promise.all([request, request, request].map(deliver));
+    expect(answers).toEqual(Array(3).fill([202, { outcome: "stored" }]));
+    await jobsAre(noJobs);
+    expect(await ended()).toEqual([
+      `${id}: duplicate`,
+      `${id}: duplicate`,
+      `${id}: processed`,
+      "reordering größer 📶",
+    ]);
+  }, 30_000);
+
+  it("tries an event again that could not be worked, as while somebody else holds it", async () => {
+    const { deliver, jobsAre, ended } = await start();
+    const request = faulted();
+    const key = { source: "default", id: request.headers["webhook-id"] ?? "" };
+    const store = redisStore(inject("redisUrl"));
+    onTestFinished(() => store.close());
+    const claim = await store.claim(key, 30_000);
+    expect(await deliver(request)).toEqual([202, { outcome: "stored" }]);
+    await jobsAre({ delayed: 1 });
+    await store.release(key, "token" in claim ? claim.token : "");
+    await jobsAre(noJobs);
+    expect(await ended()).toEqual([`${key.id}: processed`, "reordering 730155284096617302"]);
+  }, 30_000);
 });

@@ -1,0 +1,30 @@
+import type { AddressInfo } from "node:net";
+import { discard, type EsimEvents, type Handlers } from "@esim-webhooks/core";
+import { webhookRouter } from "@esim-webhooks/express";
+import { redisStore } from "@esim-webhooks/store-redis";
+import express from "express";
+
+const handlers: Handlers<EsimEvents> = {
+  "esim.faulted": async ({ data }) => {
+    if (data.reason !== "download_order_expired") return discard("the device may still succeed");
+    return console.log(`reordering ${data.esimReference}`);
+  },
+};
+
+// what one process has done, no other one does again
+const store = redisStore(process.env["REDIS_URL"] ?? "redis://localhost:6379", { logger: console });
+await store.ready?.(); // a Redis that is not there, or may evict keys, ends the process here
+
+const app = express();
+const router = webhookRouter(handlers, { store, logger: console });
+app.use(router); // before any body parser
+
+const server = app.listen(Number(process.env["PORT"] ?? 3000), "127.0.0.1", () => {
+  console.log(`listening at http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+});
+
+process.once("SIGTERM", async () => {
+  server.close();
+  await router.close(); // deliveries in flight finish, and need the store
+  await store.close();
+});

@@ -1,0 +1,50 @@
+import { discard, type EsimEvents, type Handlers } from "@esim-webhooks/core";
+import { webhookPlugin } from "@esim-webhooks/fastify";
+import { postgresStore } from "@esim-webhooks/store-postgres";
+import fastify from "fastify";
+import { Kysely, PostgresDialect, sql, type Transaction } from "kysely";
+import pg from "pg";
+
+interface Database {
+  orders: { esim: string; profile: string };
+  stock: { profile: string; available: number };
+}
+
+const url = process.env["DATABASE_URL"] ?? "postgres://postgres@localhost:5432/postgres";
+const pool = new pg.Pool({ connectionString: url });
+const db = new Kysely<Database>({ dialect: new PostgresDialect({ pool }) });
+const store = postgresStore<Database>({ pool });
+await store.migrate();
+
+// these are for your own migrations, as a rule
+await sql`create table if not exists orders (esim text, profile text)`.execute(db);
+await sql`create table if not exists stock (profile text primary key, available integer)`.execute(db);
+await sql`insert into stock values ('4812009377150264', 10) on conflict do nothing`.execute(db);
+
+const handlers: Handlers<EsimEvents, Transaction<Database>> = {
+  // both writes commit together with the mark that the event is done, or neither of them does
+  "esim.faulted": async ({ data: { reason, esimReference: esim, profileReference: profile } }, { tx }) => {
+    if (reason !== "download_order_expired") return discard("the device may still succeed");
+    await tx.insertInto("orders").values({ esim, profile }).execute();
+    return tx
+      .updateTable("stock")
+      .set(({ eb }) => ({ available: eb("available", "-", 1) }))
+      .where("profile", "=", profile)
+      .where("available", ">", 0)
+      .returning("available")
+      .executeTakeFirstOrThrow(() => new Error(`out of stock: ${profile}`)); // takes the order back as well
+  },
+};
+
+const app = fastify({ logger: { level: "warn" } });
+await app.register(webhookPlugin<EsimEvents, Transaction<Database>>, { handlers, store });
+app.get("/orders", () => db.selectFrom("orders").selectAll().execute());
+
+const address = await app.listen({ host: "127.0.0.1", port: Number(process.env["PORT"] ?? 3000) });
+console.log(`listening at ${address}`);
+
+process.once("SIGTERM", async () => {
+  await app.close(); // deliveries in flight finish, and need the store
+  await store.close();
+  await db.destroy();
+});

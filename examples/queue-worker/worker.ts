@@ -1,0 +1,51 @@
+import { createProcessor, type EsimEvents, esimCatalog, type Handlers } from "@esim-webhooks/core";
+import { redisStore } from "@esim-webhooks/store-redis";
+import { DelayedError, type Job, UnrecoverableError, Worker } from "bullmq";
+import type { QueuedDelivery } from "./receiver.ts";
+
+const handlers: Handlers<EsimEvents> = {
+  "esim.faulted": async ({ data }) => console.log(`reordering ${data.esimReference}`),
+};
+
+const url = process.env["REDIS_URL"] ?? "redis://localhost:6379";
+const store = redisStore(url, { logger: console });
+await store.ready?.();
+const processor = createProcessor(handlers, { store, logger: console });
+
+/** Returning completes the job; throwing has it tried again, after the queue's backoff. */
+async function work(job: Job<QueuedDelivery>, token?: string): Promise<string> {
+  const { source, id, receivedAt, body } = job.data;
+  const parsed = esimCatalog.parse(id, Buffer.from(body, "base64"));
+  const attempt = job.attemptsStarted; // those that ended with retryLater count too
+  const outcome = await processor.accept(parsed, { source, receivedAt: new Date(receivedAt), attempt });
+  switch (outcome.code) {
+    case "processed":
+    case "duplicate":
+    case "discarded":
+    case "unknown_type":
+    case "unhandled_type":
+      return outcome.code;
+    case "retry_later":
+      await job.moveToDelayed(Date.now() + outcome.retryAfterMs, token);
+      throw new DelayedError();
+    case "invalid": // stays among the failed jobs, to be retried after an upgrade
+      throw new UnrecoverableError(`invalid: ${outcome.issues.map(({ path }) => path).join(", ")}`);
+    default: // busy, failed, store_unavailable …
+      throw new Error(outcome.code, { cause: "error" in outcome ? outcome.error : undefined });
+  }
+}
+
+const worker = new Worker<QueuedDelivery, string>(process.env["QUEUE"] ?? "esim-events", work, {
+  connection: { url, maxRetriesPerRequest: null }, // a connection of its own: it waits for jobs
+  concurrency: 20,
+});
+worker.on("completed", ({ data: { id } }, outcome) => console.log(`${id}: ${outcome}`));
+worker.on("failed", (job, error) => console.error(`${job?.data.id}:`, error));
+worker.on("error", (error) => console.error(error.message));
+await worker.waitUntilReady();
+console.log("working");
+
+process.once("SIGTERM", async () => {
+  await worker.close(); // jobs in hand finish, and need the store
+  await store.close();
+});
