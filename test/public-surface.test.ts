@@ -36,6 +36,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "writeReply",
     ],
     store: [
+      "coalesce",
       "createStoreGuard",
       "durationMs",
       "parseOptions",

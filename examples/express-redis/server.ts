@@ -13,7 +13,7 @@ const handlers: Handlers<EsimEvents> = {
 
 // what one process has done, no other one does again
 const store = redisStore(process.env["REDIS_URL"] ?? "redis://localhost:6379", { logger: console });
-await store.ready?.(); // a Redis that is not there, or may evict keys, ends the process here
+await store.ready(); // a Redis that is not there, or may evict keys, ends the process here
 
 const app = express();
 const router = webhookRouter(handlers, { store, logger: console });

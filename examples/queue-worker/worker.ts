@@ -9,7 +9,7 @@ const handlers: Handlers<EsimEvents> = {
 
 const url = process.env["REDIS_URL"] ?? "redis://localhost:6379";
 const store = redisStore(url, { logger: console });
-await store.ready?.();
+await store.ready();
 const processor = createProcessor(handlers, { store, logger: console });
 
 /** Returning completes the job; throwing has it tried again, after the queue's backoff. */

@@ -28,7 +28,22 @@ export { webhookHandler } from "./fetch.ts";
 export type { Discard, Handler, HandlerContext, Handlers, RetryLater } from "./handler.ts";
 export { discard, retryLater } from "./handler.ts";
 export type { Hmac } from "./hmac.ts";
-export type { InboxEntry, InboxWriter, PutResult } from "./inbox.ts";
+export type {
+  Inbox,
+  InboxCapabilities,
+  InboxEntry,
+  InboxFilter,
+  InboxLease,
+  InboxPage,
+  InboxRow,
+  InboxState,
+  InboxStats,
+  InboxWriter,
+  PutResult,
+  Settlement,
+  TakenEvent,
+  TakeOptions,
+} from "./inbox.ts";
 export type { KeySource, LoadedKeys } from "./key-source.ts";
 export { fileKeySource } from "./key-source.ts";
 export type { Keyring, Secrets } from "./keyring.ts";

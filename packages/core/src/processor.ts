@@ -10,7 +10,7 @@ import { type Logger, silentLogger } from "./logger.ts";
 import { memoryStore } from "./memory-store.ts";
 import { durationMs, loggerOption, type OptionsShape, parseOptions, withMethods } from "./options.ts";
 import type { EventOutcome } from "./outcome.ts";
-import { asked, createSettlement, type StoreUnavailable } from "./settlement.ts";
+import { asked, createSettler, type StoreUnavailable } from "./settler.ts";
 
 export interface ProcessorOptions<Data = EsimEvents, Tx = unknown> {
   /** Where done ids are remembered. Default: a `memoryStore()`, which is for a single process. */
@@ -77,7 +77,7 @@ export function createProcessor<Data = EsimEvents, Tx = unknown>(
   const catalog = settings.catalog as Catalog<Data>;
   const dispatcher = createDispatcher<Data>(handlers, catalog);
   store.ready?.().catch(() => {}); // a mistake in its set-up is heard now; every claim asks again
-  const { complete, release } = createSettlement(store, logger);
+  const { complete, release } = createSettler(store, logger);
 
   async function accept(read: Parsed<Data>, provenance: Provenance = {}): Promise<EventOutcome> {
     if (read.kind === "invalid") return { code: "invalid", issues: read.issues };

@@ -18,6 +18,8 @@ export interface StoreGuard {
   ready(): Promise<void>;
   /** Runs one operation. `signal` aborts when nobody waits for it any more. */
   run<T>(operation: (signal: AbortSignal) => Promise<T>): Promise<T>;
+  /** Runs what takes as long as it takes, such as migrations, without the check. */
+  runUnchecked<T>(operation: () => Promise<T>): Promise<T>;
   /** Refuses everything from now on, and runs `free`, once. */
   close(free: () => Promise<void>): Promise<void>;
 }
@@ -44,22 +46,27 @@ export function createStoreGuard({ name, timeoutMs, logger, check }: StoreGuardO
     return checked;
   }
 
-  async function within<T>(operation: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  async function heard<T>(operation: () => Promise<T>): Promise<T> {
     if (closed !== undefined) {
       throw new WebhookError("store_unavailable", `The ${name} was closed.`, "Close it after its last user.");
     }
+    try {
+      return await operation();
+    } catch (error) {
+      if (WebhookError.is(error)) throw error;
+      throw new WebhookError(
+        "store_unavailable",
+        `The server of the ${name} could not be asked.`,
+        "Its cause says why; check that the server is up and can be reached from here.",
+        { cause: error },
+      );
+    }
+  }
+
+  async function within<T>(operation: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const deadline = startDeadline(timeoutMs);
-    const answered = await deadline
-      .before(operation(deadline.signal).then((answer) => ({ answer })))
-      .catch((error: unknown) => {
-        if (WebhookError.is(error)) throw error;
-        throw new WebhookError(
-          "store_unavailable",
-          `The server of the ${name} could not be asked.`,
-          "Its cause says why; check that the server is up and can be reached from here.",
-          { cause: error },
-        );
-      });
+    const work = heard(() => operation(deadline.signal)).then((answer) => ({ answer }));
+    const answered = await deadline.before(work);
     if (answered !== undefined) return answered.answer;
     throw new WebhookError(
       "store_unavailable",
@@ -74,6 +81,7 @@ export function createStoreGuard({ name, timeoutMs, logger, check }: StoreGuardO
       if (!isReady) await ready();
       return within(operation);
     },
+    runUnchecked: heard,
     close(free) {
       closed ??= free();
       return closed;

@@ -1,4 +1,6 @@
 export { steadyClock } from "./clock.ts";
+export type { CoalesceOptions } from "./coalesce.ts";
+export { coalesce } from "./coalesce.ts";
 export { warnOfSetup } from "./logger.ts";
 export type { OptionsShape } from "./options.ts";
 export { durationMs, parseOptions, withMethods } from "./options.ts";

@@ -39,9 +39,10 @@ const storedAs: Readonly<Record<PutResult, StoredOutcome>> = {
 /** Unknown, unhandled and invalid events are stored too: what to make of them is the worker's to say. */
 export function acceptInto<Data>(inbox: InboxWriter): Accept<Data> {
   return async ({ parsed, id, body, source, receivedAt }) => {
+    const event = parsed.kind === "invalid" ? null : parsed.event;
     const type = (parsed.kind === "invalid" ? parsed.type : parsed.event.type) ?? null;
     try {
-      const results: unknown = await inbox.put([{ source, id, type, body, receivedAt }]);
+      const results: unknown = await inbox.put([{ source, id, type, event, body, receivedAt }]);
       const result = Array.isArray(results) ? (results[0] as PutResult | undefined) : undefined;
       if (result !== undefined && Object.hasOwn(storedAs, result)) return storedAs[result];
       throw new TypeError(

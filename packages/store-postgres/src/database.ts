@@ -8,14 +8,14 @@ export type Pool = PostgresPool;
 /** Where the database is: exactly one of the three. */
 export interface DatabaseOptions<Database = unknown> {
   /** A `postgres://` URL: a pool of ten connections is made, and closed with the store. */
-  url?: string;
+  url?: string | undefined;
   /** A pool of `pg`, which stays yours to close. */
-  pool?: Pool;
+  pool?: Pool | undefined;
   /**
    * A kysely instance, which stays yours to close; its schema types `context.tx`. Have its pool and the pool's clients
    * listen to `"error"`, or a lost connection ends the process.
    */
-  kysely?: Kysely<Database>;
+  kysely?: Kysely<Database> | undefined;
 }
 
 /** A database, and how to be done with it. */

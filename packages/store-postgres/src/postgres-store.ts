@@ -66,7 +66,7 @@ export function postgresStore<Database = unknown>(
   return {
     ...createSqlStore(db, { guard, tables, retentionMs }),
     capabilities: { durable: true, multiProcess: true, transactional: true },
-    migrate: () => migrate(plain, tables),
+    migrate: () => guard.runUnchecked(() => migrate(plain, tables)),
     close: () => guard.close(close),
   };
 }

@@ -3,8 +3,8 @@ import type { StoreGuard } from "@esim-webhooks/core/store";
 import type { ControlledTransaction, Kysely, Transaction } from "kysely";
 import { lazyTransaction } from "./lazy-transaction.ts";
 import { claim } from "./sql/claim.ts";
-import { forget, forgetBatch } from "./sql/forget.ts";
-import { complete, extend, release } from "./sql/settle.ts";
+import { forget } from "./sql/forget.ts";
+import { complete, extend, release } from "./sql/mark.ts";
 import type { Tables } from "./tables.ts";
 
 /** A dedupe store whose handlers get a transaction of the same database as `context.tx`. */
@@ -18,6 +18,7 @@ export interface TransactionalStore<Database = unknown> extends DedupeStore<Tran
 }
 
 const forgetEveryMs = 60_000;
+const forgetBatch = 500;
 
 /** The store's operations, wherever its database runs. */
 export function createSqlStore<Database>(
@@ -41,7 +42,7 @@ export function createSqlStore<Database>(
   function forgetSome(): void {
     if (performance.now() < forgetAt) return;
     forgetAt = performance.now() + forgetEveryMs;
-    run((connection) => forget(connection, tables)).then(
+    run((connection) => forget(connection, tables, forgetBatch)).then(
       (forgotten) => {
         if (forgotten === forgetBatch) forgetAt = 0; // there are more
       },

@@ -1,3 +1,3 @@
 export type { RedisClient, RedisPipeline } from "./client.ts";
-export type { RedisStoreOptions } from "./redis-store.ts";
+export type { RedisStore, RedisStoreOptions } from "./redis-store.ts";
 export { redisStore } from "./redis-store.ts";

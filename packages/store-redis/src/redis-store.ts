@@ -13,6 +13,7 @@ import {
 import { z } from "zod";
 import { openClient, type RedisClient } from "./client.ts";
 import { checkEviction } from "./eviction.ts";
+import { onReplicas } from "./replicas.ts";
 import * as scripts from "./scripts.ts";
 
 export interface RedisStoreOptions extends StoreOptions {
@@ -25,8 +26,15 @@ export interface RedisStoreOptions extends StoreOptions {
    * redeliveries run again. Default false: such a server is refused.
    */
   allowEviction?: boolean;
-  /** How many replicas must have a claim and a mark before it counts (`WAIT`). Default 0. */
+  /**
+   * How many replicas must have a claim and a mark before it counts (`WAIT`). Default 0. It holds up the connection, so
+   * give the store one of its own. Not for a `Cluster`.
+   */
   waitReplicas?: number;
+}
+
+export interface RedisStore extends DedupeStore {
+  ready(): Promise<void>;
 }
 
 const shape: OptionsShape<Required<RedisStoreOptions>> = {
@@ -53,7 +61,7 @@ const clientShape = z.union([
  *
  * Throws `invalid_option`; operations reject with `store_unavailable`, or `evicting_store` while the server may evict.
  */
-export function redisStore(redis: RedisClient | string, options: RedisStoreOptions = {}): DedupeStore {
+export function redisStore(redis: RedisClient | string, options: RedisStoreOptions = {}): RedisStore {
   const settings = parseOptions("redisStore", shape, options);
   const { keyPrefix, timeoutMs, logger, retentionMs, allowEviction, waitReplicas } = settings;
   if (!clientShape.safeParse(redis).success) {
@@ -61,6 +69,13 @@ export function redisStore(redis: RedisClient | string, options: RedisStoreOptio
       "invalid_option",
       "redisStore was given neither an ioredis client nor a redis:// URL.",
       'Pass new Redis(…), or a URL such as "redis://localhost:6379".',
+    );
+  }
+  if (waitReplicas > 0 && typeof redis === "object" && redis.nodes !== undefined) {
+    throw new WebhookError(
+      "invalid_option",
+      "redisStore was given waitReplicas with a Cluster, whose every node has replicas of its own.",
+      "Leave it out, or use a client of a single master, as behind Sentinel.",
     );
   }
   warnOfShortRetention("redisStore", settings);
@@ -72,12 +87,14 @@ export function redisStore(redis: RedisClient | string, options: RedisStoreOptio
     check: () => checkEviction(client, allowEviction, logger),
   });
 
+  const runOnReplicas = onReplicas(client, waitReplicas, timeoutMs);
+
   function run(script: scripts.Script, key: EventKey, ...args: (string | number)[]): Promise<unknown> {
     const name = `${keyPrefix}${key.source.length}:${key.source}:${key.id}`; // the length keeps "a:b" + "c" from "a" + "b:c"
-    return guard.run(() =>
+    return guard.run((signal) =>
       waitReplicas === 0
         ? scripts.run(client, script, name, args)
-        : scripts.runOnReplicas(client, script, name, args, { replicas: waitReplicas, timeoutMs }),
+        : runOnReplicas({ script, key: name, args, signal }),
     );
   }
 

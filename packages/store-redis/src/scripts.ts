@@ -1,5 +1,4 @@
 import { createHash } from "node:crypto";
-import { WebhookError } from "@esim-webhooks/core";
 import type { RedisClient } from "./client.ts";
 
 /**
@@ -28,7 +27,8 @@ if not held or held == 'c' .. ARGV[1] then
 end
 if not string.find(held, '^[cd]%x+%-%x+%-%x+%-%x+%-%x+$') then return 'foreign' end
 if string.sub(held, 1, 1) == 'd' then return 'done' end
-return redis.call('PTTL', KEYS[1])`);
+local left = redis.call('PTTL', KEYS[1])
+return left < 0 and 'foreign' or left`);
 
 /** → 1, or 0 when the claim is not this token's. */
 export const extend: Script = script(`
@@ -61,27 +61,4 @@ export async function run(
     if (!(error instanceof Error) || !error.message.startsWith("NOSCRIPT")) throw error;
     return client.eval(source, 1, key, ...args);
   }
-}
-
-/** The same, and rejects unless so many replicas have what was written before the time is up. */
-export async function runOnReplicas(
-  client: RedisClient,
-  { source }: Script,
-  key: string,
-  args: readonly (string | number)[],
-  { replicas, timeoutMs }: { readonly replicas: number; readonly timeoutMs: number },
-): Promise<unknown> {
-  const results = await client
-    .pipeline()
-    .eval(source, 1, key, ...args)
-    .wait(replicas, Math.ceil(timeoutMs / 2))
-    .exec();
-  const [[failed, answer] = [], [unheard, reached] = []] = results ?? [];
-  if (failed ?? unheard) throw failed ?? unheard;
-  if (Number(reached) >= replicas) return answer;
-  throw new WebhookError(
-    "store_unavailable",
-    `redisStore reached ${reached} of the ${replicas} replicas that waitReplicas asks for.`,
-    "Check the replicas, or lower waitReplicas.",
-  );
 }

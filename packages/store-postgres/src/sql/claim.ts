@@ -44,8 +44,8 @@ async function look(
   db: Kysely<unknown>,
   tables: Tables,
   { source, id }: EventKey,
-): Promise<{ state: "leased" | "done"; leftMs: number } | undefined> {
-  const { rows } = await sql<{ state: "leased" | "done"; left_ms: number }>`
+): Promise<{ state: "ready" | "leased" | "done" | "dead"; leftMs: number } | undefined> {
+  const { rows } = await sql<{ state: "ready" | "leased" | "done" | "dead"; left_ms: number }>`
     select state, (extract(epoch from ends_at - ${tables.now()}) * 1000)::float8 as left_ms
     from ${tables.event} where source = ${source} and id = ${id}`.execute(db);
   const row = rows[0];

@@ -1,56 +1,70 @@
-import type { EventKey } from "@esim-webhooks/core";
-import { type Kysely, type RawBuilder, sql } from "kysely";
+import type { InboxLease, Settlement } from "@esim-webhooks/core";
+import { type Kysely, sql } from "kysely";
 import { inMs, type Tables } from "../tables.ts";
 
-/** A live lease of this token; the row is nobody else's. Compared as text, so that any token can be asked about. */
-function owned(tables: Tables, { source, id }: EventKey, token: string): RawBuilder<boolean> {
-  return sql`source = ${source} and id = ${id} and fence::text = ${token}
-    and state = 'leased' and ends_at > ${tables.now()}`;
+export interface SettleRules {
+  readonly retentionMs: number;
+  readonly keepBodies: boolean;
 }
 
-/** Leased → leased for longer. False: the lease is not this token's any more. */
-export async function extend(
+const longestError = 4000;
+
+/** Leased → done, ready or dead, for the leases whose fence still is the row's. One to one: whether it was. */
+export async function settle(
   db: Kysely<unknown>,
   tables: Tables,
-  key: EventKey,
-  token: string,
+  settlements: readonly Settlement[],
+  { retentionMs, keepBodies }: SettleRules,
+): Promise<boolean[]> {
+  const { rows } = await sql<{ token: string }>`
+    update ${tables.event} as event
+    set state = given.state,
+      ends_at = case given.state
+        when 'done' then ${inMs(tables, retentionMs)}
+        when 'dead' then 'infinity'
+        else ${tables.now()} + given.after_ms * interval '1 millisecond' end,
+      attempts = attempts - given.refunded,
+      error = given.error,
+      body = case when given.state = 'done' and not ${keepBodies}::boolean then null else body end
+    from unnest(
+      ${settlements.map(({ source }) => source)}::text[],
+      ${settlements.map(({ id }) => id)}::text[],
+      ${settlements.map(({ token }) => token)}::bigint[],
+      ${settlements.map(({ state }) => (state === "untouched" ? "ready" : state))}::text[],
+      ${settlements.map((given) => ("afterMs" in given ? given.afterMs : 0))}::float8[],
+      ${settlements.map(({ state }) => (state === "untouched" ? 1 : 0))}::int[],
+      ${settlements.map((given) => ("error" in given ? storableError(given.error) : null))}::text[]
+    ) as given (source, id, fence, state, after_ms, refunded, error)
+    where event.source = given.source and event.id = given.id and event.fence = given.fence and event.state = 'leased'
+    returning event.fence::text as token`.execute(db);
+  return outOf(settlements, rows);
+}
+
+/** Leased → leased for longer. One to one: whether the lease was still held. */
+export async function renew(
+  db: Kysely<unknown>,
+  tables: Tables,
+  leases: readonly InboxLease[],
   leaseMs: number,
-): Promise<boolean> {
-  return changed(
-    db,
-    sql`update ${tables.event} set ends_at = ${inMs(tables, leaseMs)} where ${owned(tables, key, token)}`,
-  );
+): Promise<boolean[]> {
+  const { rows } = await sql<{ token: string }>`
+    update ${tables.event} as event set ends_at = ${inMs(tables, leaseMs)}
+    from unnest(
+      ${leases.map(({ source }) => source)}::text[],
+      ${leases.map(({ id }) => id)}::text[],
+      ${leases.map(({ token }) => token)}::bigint[]
+    ) as given (source, id, fence)
+    where event.source = given.source and event.id = given.id and event.fence = given.fence and event.state = 'leased'
+    returning event.fence::text as token`.execute(db);
+  return outOf(leases, rows);
 }
 
-/** Leased → done. True for the token that did it before as well. */
-export async function complete(
-  db: Kysely<unknown>,
-  tables: Tables,
-  key: EventKey,
-  token: string,
-  retentionMs: number,
-): Promise<boolean> {
-  const mark = sql`update ${tables.event} set state = 'done', ends_at = ${inMs(tables, retentionMs)} where ${owned(tables, key, token)}`;
-  if (await changed(db, mark)) return true;
-  const { rows } = await sql`
-    select from ${tables.event}
-    where source = ${key.source} and id = ${key.id} and fence::text = ${token} and state = 'done'`.execute(
-    db,
-  );
-  return rows.length > 0;
+/** A fence is never used twice, so that it names a lease. */
+function outOf(leases: readonly InboxLease[], rows: readonly { token: string }[]): boolean[] {
+  const changed = new Set(rows.map(({ token }) => token));
+  return leases.map(({ token }) => changed.has(token));
 }
 
-/** Leased → absent. False: as for `extend`. */
-export async function release(
-  db: Kysely<unknown>,
-  tables: Tables,
-  key: EventKey,
-  token: string,
-): Promise<boolean> {
-  return changed(db, sql`delete from ${tables.event} where ${owned(tables, key, token)}`);
-}
-
-async function changed(db: Kysely<unknown>, statement: RawBuilder<unknown>): Promise<boolean> {
-  const { numAffectedRows = 0n } = await statement.execute(db);
-  return numAffectedRows > 0n;
+function storableError(error: string): string {
+  return error.replaceAll("\0", "\uFFFD").slice(0, longestError);
 }

@@ -6,7 +6,7 @@ import { type Logger, throttledLog } from "./logger.ts";
 import type { EventOutcome } from "./outcome.ts";
 
 /** How a claim ends: what became of the event is written down. */
-export interface Settlement {
+export interface Settler {
   /** For an event that was done. A store that is away is asked again while nobody else can have the claim. */
   complete(held: HeldClaim, outcome: EventOutcome, lease: Lease): Promise<EventOutcome>;
   /** For an event that was not. A store that is away leaves the claim to end with its lease. */
@@ -18,7 +18,7 @@ export type StoreUnavailable = Extract<EventOutcome, { code: "store_unavailable"
 const firstPauseMs = 50;
 const longestPauseMs = 1000;
 
-export function createSettlement(store: DedupeStore, logger: Logger): Settlement {
+export function createSettler(store: DedupeStore, logger: Logger): Settler {
   const warn = throttledLog(logger.warn, steadyClock);
   return {
     async complete({ key, token }, outcome, lease) {

@@ -1,0 +1,63 @@
+export interface CoalesceOptions {
+  /** How many items one flush takes at most. */
+  readonly maxItems: number;
+  /** How many flushes may be under way at the same time. */
+  readonly maxFlushes: number;
+}
+
+interface Waiting<Item, Result> {
+  readonly item: Item;
+  resolve(result: Result): void;
+  reject(error: unknown): void;
+}
+
+/**
+ * Turns concurrent calls into few: items gather while as many flushes as allowed are under way, and go together with the
+ * next one. A call made when none is goes at once, with those of the same turn of the event loop. `flush` answers one
+ * to one; when it rejects, so does every item that was in it.
+ */
+export function coalesce<Item, Result>(
+  flush: (items: readonly Item[]) => Promise<readonly Result[]>,
+  { maxItems, maxFlushes }: CoalesceOptions,
+): (item: Item) => Promise<Result> {
+  let waiting: Waiting<Item, Result>[] = [];
+  let flushes = 0;
+  let scheduled = false;
+
+  function schedule(): void {
+    if (scheduled || waiting.length === 0 || flushes >= maxFlushes) return;
+    scheduled = true;
+    setImmediate(start);
+  }
+
+  function start(): void {
+    scheduled = false;
+    const batch = waiting.slice(0, maxItems);
+    waiting = waiting.slice(maxItems);
+    flushes += 1;
+    void run(batch);
+    schedule();
+  }
+
+  async function run(batch: readonly Waiting<Item, Result>[]): Promise<void> {
+    try {
+      const results = await flush(batch.map(({ item }) => item));
+      for (const [index, { resolve, reject }] of batch.entries()) {
+        const result = results[index];
+        if (result === undefined) reject(new TypeError("A flush did not answer for each of its items."));
+        else resolve(result);
+      }
+    } catch (error) {
+      for (const { reject } of batch) reject(error);
+    } finally {
+      flushes -= 1;
+      schedule();
+    }
+  }
+
+  return (item) =>
+    new Promise((resolve, reject) => {
+      waiting.push({ item, resolve, reject });
+      schedule();
+    });
+}

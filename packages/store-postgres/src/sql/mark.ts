@@ -1,0 +1,59 @@
+import type { EventKey } from "@esim-webhooks/core";
+import { type Kysely, type RawBuilder, sql } from "kysely";
+import { inMs, type Tables } from "../tables.ts";
+
+/** A live lease of this token; the row is nobody else's. Compared as text, so that any token can be asked about. */
+function owned(tables: Tables, { source, id }: EventKey, token: string): RawBuilder<boolean> {
+  return sql`source = ${source} and id = ${id} and fence::text = ${token}
+    and state = 'leased' and ends_at > ${tables.now()}`;
+}
+
+/** Leased → leased for longer. False: the lease is not this token's any more. */
+export async function extend(
+  db: Kysely<unknown>,
+  tables: Tables,
+  key: EventKey,
+  token: string,
+  leaseMs: number,
+): Promise<boolean> {
+  return changed(
+    db,
+    sql`update ${tables.event} set ends_at = ${inMs(tables, leaseMs)} where ${owned(tables, key, token)}`,
+  );
+}
+
+/** Leased → done. True for the token that did it before as well. */
+export async function complete(
+  db: Kysely<unknown>,
+  tables: Tables,
+  key: EventKey,
+  token: string,
+  retentionMs: number,
+): Promise<boolean> {
+  const mark = sql`update ${tables.event} set state = 'done', body = null, ends_at = ${inMs(tables, retentionMs)} where ${owned(tables, key, token)}`;
+  if (await changed(db, mark)) return true;
+  const { rows } = await sql`
+    select from ${tables.event}
+    where source = ${key.source} and id = ${key.id} and fence::text = ${token} and state = 'done'`.execute(
+    db,
+  );
+  return rows.length > 0;
+}
+
+/** Leased → absent, or ready where an inbox has left its body. False: as for `extend`. */
+export async function release(
+  db: Kysely<unknown>,
+  tables: Tables,
+  key: EventKey,
+  token: string,
+): Promise<boolean> {
+  if (await changed(db, sql`delete from ${tables.event} where ${owned(tables, key, token)} and body is null`))
+    return true;
+  const giveBack = sql`update ${tables.event} set state = 'ready', ends_at = ${tables.now()} where ${owned(tables, key, token)}`;
+  return changed(db, giveBack);
+}
+
+async function changed(db: Kysely<unknown>, statement: RawBuilder<unknown>): Promise<boolean> {
+  const { numAffectedRows = 0n } = await statement.execute(db);
+  return numAffectedRows > 0n;
+}

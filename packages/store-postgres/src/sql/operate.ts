@@ -1,0 +1,130 @@
+import type { EventKey, InboxFilter, InboxPage, InboxRow, InboxState, InboxStats } from "@esim-webhooks/core";
+import { type Kysely, type RawBuilder, sql } from "kysely";
+import type { Tables } from "../tables.ts";
+
+interface Row {
+  readonly source: string;
+  readonly id: string;
+  readonly state: InboxState;
+  readonly type: string | null;
+  readonly lane: string | null;
+  readonly received_at: Date | null;
+  readonly attempts: number;
+  readonly ends_at: Date | null;
+  readonly error: string | null;
+  readonly conflicts: number;
+  readonly body: Buffer | null;
+}
+
+const columns = sql`source, id, state, type, lane, received_at, attempts,
+  case when state = 'dead' then null else ends_at end as ends_at, error, conflicts, body`;
+
+function rowOf({ received_at: receivedAt, ends_at: endsAt, ...row }: Row): InboxRow {
+  return { ...row, receivedAt, endsAt };
+}
+
+function matching({ state, types, source, ids, since, until }: InboxFilter): RawBuilder<boolean> {
+  const conditions = [
+    sql`true`,
+    state && sql`state = ${state}`,
+    types && sql`type = any(${[...types]}::text[])`,
+    source !== undefined && sql`source = ${source}`,
+    ids && sql`id = any(${[...ids]}::text[])`,
+    since && sql`received_at >= ${since}`,
+    until && sql`received_at < ${until}`,
+  ].filter((condition) => typeof condition === "object");
+  return sql`${sql.join(conditions, sql` and `)}`;
+}
+
+export async function stats(db: Kysely<unknown>, tables: Tables): Promise<InboxStats> {
+  const counted = await sql<{ state: InboxState; type: string | null; count: number }>`
+    select state, type, count(*)::int as count from ${tables.event} group by state, type order by state, type`.execute(
+    db,
+  );
+  const states = { ready: 0, leased: 0, done: 0, dead: 0 };
+  for (const { state, count } of counted.rows) states[state] += count;
+  const oldest = await sql<{ oldest_ms: number | null; conflicts: number }>`
+    select
+      (select (extract(epoch from ${tables.now()} - min(ends_at)) * 1000)::float8 from ${tables.event}
+        where state = 'ready' and body is not null and ends_at <= ${tables.now()}) as oldest_ms,
+      (select coalesce(sum(conflicts), 0)::int from ${tables.event} where conflicts > 0) as conflicts`.execute(
+    db,
+  );
+  const { oldest_ms: oldestReadyMs = null, conflicts = 0 } = oldest.rows[0] ?? {};
+  return { states, types: counted.rows, oldestReadyMs, conflicts };
+}
+
+/** The place in the listing after which a page begins. */
+interface Cursor extends EventKey {
+  readonly receivedAt: string | null;
+}
+
+export async function list(
+  db: Kysely<unknown>,
+  tables: Tables,
+  filter: InboxFilter,
+  limit: number,
+  cursor: string | undefined,
+): Promise<InboxPage> {
+  const after =
+    cursor === undefined ? undefined : (JSON.parse(Buffer.from(cursor, "base64url").toString()) as Cursor);
+  const { rows } = await sql<Row & { place: string | null }>`
+    select ${columns}, received_at::text as place from ${tables.event}
+    where ${matching(filter)} ${
+      after
+        ? sql`and (coalesce(received_at, '-infinity'), source, id)
+            < (coalesce(${after.receivedAt}::timestamptz, '-infinity'), ${after.source}, ${after.id})`
+        : sql``
+    }
+    order by coalesce(received_at, '-infinity') desc, source desc, id desc limit ${limit + 1}`.execute(db);
+  const page = rows.slice(0, limit);
+  const last = page.at(-1);
+  const next = rows.length > limit && last && { receivedAt: last.place, source: last.source, id: last.id };
+  return {
+    rows: page.map(({ place: _, ...row }) => rowOf(row)),
+    nextCursor: next ? Buffer.from(JSON.stringify(next)).toString("base64url") : null,
+  };
+}
+
+export async function get(
+  db: Kysely<unknown>,
+  tables: Tables,
+  { source, id }: EventKey,
+): Promise<InboxRow | undefined> {
+  const { rows } = await sql<Row>`
+    select ${columns} from ${tables.event} where source = ${source} and id = ${id}`.execute(db);
+  return rows[0] && rowOf(rows[0]);
+}
+
+/** Dead → ready, the longest received first. */
+export async function redrive(
+  db: Kysely<unknown>,
+  tables: Tables,
+  filter: InboxFilter,
+  limit: number,
+): Promise<number> {
+  const { numAffectedRows = 0n } = await sql`
+    update ${tables.event} as event set state = 'ready', attempts = 0, ends_at = ${tables.now()}
+    from (${chosen(tables, { ...filter, state: "dead" }, limit)}) as chosen
+    where event.source = chosen.source and event.id = chosen.id`.execute(db);
+  return Number(numAffectedRows);
+}
+
+export async function purgeDead(
+  db: Kysely<unknown>,
+  tables: Tables,
+  filter: InboxFilter,
+  limit: number,
+): Promise<number> {
+  const { numAffectedRows = 0n } = await sql`
+    delete from ${tables.event} as event
+    using (${chosen(tables, { ...filter, state: "dead" }, limit)}) as chosen
+    where event.source = chosen.source and event.id = chosen.id`.execute(db);
+  return Number(numAffectedRows);
+}
+
+function chosen(tables: Tables, filter: InboxFilter, limit: number): RawBuilder<EventKey> {
+  return sql`
+    select source, id from ${tables.event} where ${matching(filter)}
+    order by received_at limit ${limit} for update skip locked`;
+}
