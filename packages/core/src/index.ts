@@ -1,3 +1,5 @@
+export type { Backoff, FullJitterOptions } from "./backoff.ts";
+export { fullJitter } from "./backoff.ts";
 export type { Catalog, DataOf, Issue, Parsed, Schemas } from "./catalog.ts";
 export { createCatalog } from "./catalog.ts";
 export type { Clock } from "./clock.ts";
@@ -64,3 +66,5 @@ export { sign, verify } from "./signature.ts";
 export type { Key, SigningKey } from "./signing-key.ts";
 export type { Target } from "./target.ts";
 export type { Secret } from "./verifier.ts";
+export type { Worker, WorkerOptions } from "./worker.ts";
+export { createWorker } from "./worker.ts";

@@ -1,16 +1,18 @@
 import type { Catalog, Parsed } from "./catalog.ts";
 import { type Clock, systemClock } from "./clock.ts";
-import type { DedupeStore, Transacted } from "./dedupe-store.ts";
-import { createDispatcher, type DispatchOutcome } from "./dispatcher.ts";
+import type { DedupeStore } from "./dedupe-store.ts";
+import { createDispatcher } from "./dispatcher.ts";
 import { type EsimEvents, esimCatalog } from "./esim-catalog.ts";
 import type { WebhookEvent } from "./event.ts";
-import type { HandlerContext, Handlers } from "./handler.ts";
-import { type HeldClaim, keepLease, type Lease } from "./lease.ts";
+import type { Handlers } from "./handler.ts";
+import { handlerContext } from "./handler-context.ts";
+import { type HeldClaim, keepLease } from "./lease.ts";
 import { type Logger, silentLogger } from "./logger.ts";
 import { memoryStore } from "./memory-store.ts";
 import { durationMs, loggerOption, type OptionsShape, parseOptions, withMethods } from "./options.ts";
 import type { EventOutcome } from "./outcome.ts";
-import { asked, createSettler, type StoreUnavailable } from "./settler.ts";
+import { asked, createSettler } from "./settler.ts";
+import { isDone, type Transact, transacted } from "./transacted.ts";
 
 export interface ProcessorOptions<Data = EsimEvents, Tx = unknown> {
   /** Where done ids are remembered. Default: a `memoryStore()`, which is for a single process. */
@@ -105,66 +107,23 @@ export function createProcessor<Data = EsimEvents, Tx = unknown>(
 
   async function work(event: WebhookEvent, provenance: Provenance, held: HeldClaim): Promise<EventOutcome> {
     const lease = keepLease(store, held, provenance.signal);
-    const run = (tx: unknown) => dispatcher.dispatch(event, contextOf(event, provenance, lease, tx));
-    const ran = await dispatched(run, held).finally(lease.stop);
-    if ("code" in ran) return release(held, ran);
-    if (ran.transaction === "committed") return ran.outcome;
-    if (!isDone(ran.outcome)) return release(held, ran.outcome);
-    return ran.transaction === "rolled_back" ? { code: "lease_lost" } : complete(held, ran.outcome, lease);
-  }
-
-  /** Runs the handler, in a transaction where the store has them. */
-  async function dispatched(
-    run: (tx: unknown) => Promise<DispatchOutcome>,
-    { key, token }: HeldClaim,
-  ): Promise<Ran | StoreUnavailable> {
-    const transact = store.transact?.bind(store);
-    if (transact === undefined) return { outcome: await run(undefined), transaction: "unused" };
-    const { promise: outcome, resolve } = Promise.withResolvers<DispatchOutcome>();
-    const transaction = await asked(async () =>
-      transact(key, token, async (tx) => {
-        const worked = await run(tx);
-        resolve(worked);
-        return isDone(worked);
-      }),
-    );
-    return "code" in transaction ? transaction : { outcome: await outcome, transaction: transaction.answer };
-  }
-
-  function contextOf(
-    { id, type }: WebhookEvent,
-    provenance: Provenance,
-    lease: Lease,
-    tx: unknown,
-  ): HandlerContext {
-    const source = provenance.source ?? "default";
-    return {
-      get signal() {
-        return lease.signal;
-      },
-      attempt: provenance.attempt ?? 1,
-      source,
-      receivedAt: provenance.receivedAt ?? new Date(clock.now()),
-      replayed: provenance.replayed ?? false,
-      get logger() {
-        return logger.child?.({ id, type, source }) ?? logger;
-      },
-      tx,
-    };
+    const { attempt = 1, receivedAt = new Date(clock.now()), replayed = false } = provenance;
+    const facts = { source: held.key.source, attempt, receivedAt, replayed, lease };
+    const run = (tx: unknown) => dispatcher.dispatch(event, handlerContext(event, { ...facts, tx }, logger));
+    const { key, token } = held;
+    const { transact } = store;
+    const inTransaction: Transact | undefined =
+      transact && ((work) => transact.call(store, key, token, work));
+    const ran = await asked(() => transacted(inTransaction, run)).finally(lease.stop);
+    if ("error" in ran) return release(held, ran);
+    const { outcome, transaction } = ran.answer;
+    if (transaction === "committed") return outcome;
+    if (!isDone(outcome)) return release(held, outcome);
+    return transaction === "rolled_back" ? { code: "lease_lost" } : complete(held, outcome, lease);
   }
 
   return {
     accept,
     process: async (event, provenance) => accept(catalog.check(event), provenance),
   };
-}
-
-/** What became of the handler, and of its transaction. */
-interface Ran {
-  readonly outcome: DispatchOutcome;
-  readonly transaction: Transacted;
-}
-
-function isDone({ code }: DispatchOutcome): boolean {
-  return code === "processed" || code === "discarded";
 }

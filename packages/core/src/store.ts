@@ -1,7 +1,7 @@
 export { steadyClock } from "./clock.ts";
 export type { CoalesceOptions } from "./coalesce.ts";
 export { coalesce } from "./coalesce.ts";
-export { warnOfSetup } from "./logger.ts";
+export { throttledLog, warnOfSetup } from "./logger.ts";
 export type { OptionsShape } from "./options.ts";
 export { durationMs, parseOptions, withMethods } from "./options.ts";
 export type { StoreGuard, StoreGuardOptions } from "./store-guard.ts";

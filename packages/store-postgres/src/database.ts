@@ -19,12 +19,12 @@ export interface DatabaseOptions<Database = unknown> {
 }
 
 /** A database, and how to be done with it. */
-export interface OpenDatabase<Database> {
+export interface OpenPool<Database> {
   readonly db: Kysely<Database>;
   close(): Promise<void>;
 }
 
-export function openDatabase<Database>(
+export function openPool<Database>(
   caller: string,
   {
     url,
@@ -33,7 +33,7 @@ export function openDatabase<Database>(
   }: { [Name in keyof DatabaseOptions<Database>]: DatabaseOptions<Database>[Name] | undefined },
   timeoutMs: number,
   logger: Logger,
-): OpenDatabase<Database> {
+): OpenPool<Database> {
   if ([url, pool, kysely].filter((given) => given !== undefined).length !== 1) {
     throw new WebhookError(
       "invalid_option",

@@ -5,6 +5,7 @@ export interface Tables {
   readonly schema: string;
   readonly event: RawBuilder<unknown>;
   readonly migration: RawBuilder<unknown>;
+  readonly latest: RawBuilder<unknown>;
   /** The present time, as SQL. */
   now(): RawBuilder<Date>;
 }
@@ -13,7 +14,13 @@ export interface Tables {
 const serverTime = sql<Date>`clock_timestamp()`;
 
 export function tablesIn(schema: string, now: Tables["now"] = () => serverTime): Tables {
-  return { schema, event: sql.id(schema, "event"), migration: sql.id(schema, "migration"), now };
+  return {
+    schema,
+    event: sql.id(schema, "event"),
+    migration: sql.id(schema, "migration"),
+    latest: sql.id(schema, "latest"),
+    now,
+  };
 }
 
 /** `ms` from now. */

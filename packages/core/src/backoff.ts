@@ -1,0 +1,16 @@
+export interface FullJitterOptions {
+  /** The longest pause after the first failure, in ms. */
+  readonly baseMs: number;
+  /** The longest pause at all, in ms. */
+  readonly capMs: number;
+  /** From 0 to below 1. Default: `Math.random`. */
+  readonly random?: () => number;
+}
+
+/** How long to wait, in ms, after the so-manieth failure, counted from 1. */
+export type Backoff = (attempt: number) => number;
+
+/** Exponential backoff with full jitter: anything from 0 to twice the last bound, up to the cap. */
+export function fullJitter({ baseMs, capMs, random = Math.random }: FullJitterOptions): Backoff {
+  return (attempt) => Math.floor(random() * Math.min(capMs, baseMs * 2 ** (attempt - 1)));
+}

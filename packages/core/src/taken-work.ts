@@ -1,0 +1,87 @@
+import type { Backoff } from "./backoff.ts";
+import type { Catalog, Issue } from "./catalog.ts";
+import type { Dispatcher } from "./dispatcher.ts";
+import type { WebhookEvent } from "./event.ts";
+import { handlerContext } from "./handler-context.ts";
+import type { Inbox, Settlement } from "./inbox.ts";
+import type { Logger } from "./logger.ts";
+import { isDone, transacted } from "./transacted.ts";
+import type { WorkerLease } from "./worker-leases.ts";
+
+/** What a worker makes of a taken event: how to settle it, or that it has been settled with its transaction. */
+export type Worked = Settlement | "committed" | "lost";
+
+export interface TakenWorkOptions {
+  readonly inbox: Pick<Inbox, "transact">;
+  readonly dispatcher: Dispatcher;
+  readonly catalog: Catalog<unknown>;
+  readonly maxAttempts: number;
+  readonly backoff: Backoff;
+  readonly logger: Logger;
+}
+
+/** Parse, dispatch, and say how to settle. Never rejects but for what the inbox does. */
+export function createTakenWork(options: TakenWorkOptions): (lease: WorkerLease) => Promise<Worked> {
+  const { inbox, dispatcher, catalog, maxAttempts, backoff, logger } = options;
+
+  return async (lease) => {
+    const { taken } = lease;
+    const { source, id, token } = taken;
+    const done = { source, id, token, state: "done" } as const;
+    const dead = (error: string) => ({ source, id, token, state: "dead", error }) as const;
+    if (taken.attempt > maxAttempts)
+      return dead(`Its worker ended before it was settled, ${maxAttempts} times.`);
+
+    const parsed = catalog.parse(id, taken.body);
+    if (parsed.kind === "invalid") return dead(describeIssues(parsed.issues));
+    const { event } = parsed as { event: WebhookEvent };
+    if (parsed.kind === "unknown" || !dispatcher.handles(event.type)) {
+      logger.warn(
+        { id, type: event.type, source },
+        "An event was done without a handler: there is none for its type.",
+      );
+      return done;
+    }
+
+    const { transact } = inbox;
+    const { attempt, receivedAt } = taken;
+    const facts = { source, attempt, receivedAt, replayed: false, lease };
+    const { outcome, transaction } = await transacted(
+      transact && ((work) => transact.call(inbox, taken, work)),
+      (tx) => dispatcher.dispatch(event, handlerContext(event, { ...facts, tx }, logger)),
+    );
+    if (transaction === "committed") return "committed";
+    if (lease.isLost || (transaction === "rolled_back" && isDone(outcome))) return "lost";
+    switch (outcome.code) {
+      case "processed":
+        return done;
+      case "discarded":
+        logger.info({ id, type: event.type, source, reason: outcome.reason }, "discarded");
+        return done;
+      case "retry_later":
+        return taken.attempt >= maxAttempts
+          ? dead(`The handler asked for a retry ${maxAttempts} times.`)
+          : { source, id, token, state: "ready", afterMs: outcome.retryAfterMs, error: "retryLater" };
+      case "failed": {
+        const error = describeError(outcome.error);
+        logger.error(
+          { id, type: event.type, source, attempt: taken.attempt, err: outcome.error },
+          "The handler failed.",
+        );
+        return taken.attempt >= maxAttempts
+          ? dead(error)
+          : { source, id, token, state: "ready", afterMs: backoff(taken.attempt), error };
+      }
+    }
+  };
+}
+
+/** For operators, in the inbox: what the handler threw, without its stack. */
+function describeError(error: unknown): string {
+  return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+}
+
+/** By path and message: they stay in the inbox, beside the body. */
+function describeIssues(issues: readonly Issue[]): string {
+  return `invalid: ${issues.map(({ path, message }) => `${path}: ${message}`).join("; ")}`;
+}

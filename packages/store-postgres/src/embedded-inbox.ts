@@ -1,0 +1,35 @@
+import type { Inbox } from "@esim-webhooks/core";
+import { type OptionsShape, parseOptions } from "@esim-webhooks/core/store";
+import type { Transaction } from "kysely";
+import {
+  type EmbeddedOptions,
+  type EmbeddedSettings,
+  embeddedShape,
+  openEmbedded,
+} from "./embedded-database.ts";
+import { type InboxOptions, type InboxSettings, inboxShape } from "./inbox-options.ts";
+import { createSqlInbox } from "./sql-inbox.ts";
+
+export interface EmbeddedInboxOptions extends EmbeddedOptions, InboxOptions {}
+
+const shape: OptionsShape<EmbeddedSettings & InboxSettings> = { ...embeddedShape, ...inboxShape };
+
+/**
+ * The Postgres inbox on PGlite, within this process: with the limits of `embeddedStore`, and its errors.
+ */
+export function embeddedInbox<Database = unknown>(
+  options: EmbeddedInboxOptions = {},
+): Inbox<Transaction<Database>> {
+  const settings = parseOptions("embeddedInbox", shape, options);
+  const { close, ...open } = openEmbedded<Database>("embeddedInbox", settings);
+  return {
+    ...createSqlInbox(open, settings),
+    capabilities: {
+      durable: settings.dataDir !== undefined,
+      multiProcess: false,
+      transactional: true,
+      ordered: settings.lane !== undefined,
+    },
+    close,
+  };
+}

@@ -1,0 +1,31 @@
+import type { WebhookEvent } from "@esim-webhooks/core";
+import type { OptionsShape } from "@esim-webhooks/core/store";
+import { z } from "zod";
+
+/** The lane an event is worked in. Null or undefined: this one needs no order. */
+export type LaneOf = (event: WebhookEvent) => string | null | undefined;
+
+/** What an inbox can be told, wherever its database runs. */
+export interface InboxOptions {
+  /**
+   * Events of the same lane are worked one at a time, by the time at which they occurred: `(event) =>
+   * event.data.esimReference`. Written down when an event is stored. Default: no lanes.
+   */
+  lane?: LaneOf;
+  /** Whether a dead event lets nothing of its lane pass until an operator has dealt with it. Default false. */
+  laneHeldByDead?: boolean;
+  /** Whether the bodies of done events are kept until they are forgotten. Default false. */
+  keepBodies?: boolean;
+}
+
+export interface InboxSettings {
+  lane?: LaneOf | undefined;
+  laneHeldByDead: boolean;
+  keepBodies: boolean;
+}
+
+export const inboxShape: OptionsShape<InboxSettings> = {
+  lane: z.custom<LaneOf>((given) => typeof given === "function", "expected a function").optional(),
+  laneHeldByDead: z.boolean().default(false),
+  keepBodies: z.boolean().default(false),
+};

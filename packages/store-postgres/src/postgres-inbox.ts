@@ -1,0 +1,44 @@
+import type { Inbox } from "@esim-webhooks/core";
+import { type OptionsShape, parseOptions } from "@esim-webhooks/core/store";
+import type { Transaction } from "kysely";
+import { type InboxOptions, type InboxSettings, inboxShape } from "./inbox-options.ts";
+import {
+  openPostgres,
+  type PostgresOptions,
+  type PostgresSettings,
+  postgresShape,
+} from "./postgres-database.ts";
+import { createSqlInbox } from "./sql-inbox.ts";
+
+export interface PostgresInboxOptions<Database = unknown> extends PostgresOptions<Database>, InboxOptions {}
+
+export interface PostgresInbox<Database = unknown> extends Inbox<Transaction<Database>> {
+  /** Creates or updates the tables. Safe when many processes do it at the same time. */
+  migrate(): Promise<void>;
+}
+
+const shape: OptionsShape<PostgresSettings & InboxSettings> = { ...postgresShape, ...inboxShape };
+
+/**
+ * The inbox on Postgres 12 or newer, on the table of `postgresStore`: an id that was done inline is done here too.
+ * `put` resolves after the commit; concurrent calls share one. Any number of processes may put and work.
+ *
+ * Throws `invalid_option`; operations reject with `store_unavailable`, or `migration_missing` until `migrate()` was run.
+ */
+export function postgresInbox<Database = unknown>(
+  options: PostgresInboxOptions<Database>,
+): PostgresInbox<Database> {
+  const settings = parseOptions("postgresInbox", shape, options);
+  const { migrate, close, ...open } = openPostgres("postgresInbox", options, settings);
+  return {
+    ...createSqlInbox(open, settings),
+    capabilities: {
+      durable: true,
+      multiProcess: true,
+      transactional: true,
+      ordered: settings.lane !== undefined,
+    },
+    migrate,
+    close,
+  };
+}
