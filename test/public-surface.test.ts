@@ -49,7 +49,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "warnOfShortRetention",
       "withMethods",
     ],
-    testing: ["newSecret", "receiverSuite", "sampleData", "signedRequest", "storeSuite"],
+    testing: ["inboxSuite", "newSecret", "receiverSuite", "sampleData", "signedRequest", "storeSuite"],
     express: ["webhookRouter"],
     fastify: ["webhookPlugin"],
     storePostgres: ["embeddedInbox", "embeddedStore", "latestOnly", "postgresInbox", "postgresStore"],

@@ -41,7 +41,7 @@ export function createSqlInbox<Database>(
   return {
     ready: guard.ready,
     onHint: hints.on,
-    put: (entries) => Promise.all(entries.map(rowOf).map(putOne)),
+    put: async (entries) => Promise.all(entries.map(rowOf).map(putOne)),
     take: (options) =>
       run(async (connection) => {
         if (performance.now() >= reapAt) {

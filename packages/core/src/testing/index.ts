@@ -1,3 +1,6 @@
+export type { OpenInbox, OpenInboxOptions } from "./inbox-context.ts";
+export type { InboxSuiteOptions } from "./inbox-suite.ts";
+export { inboxSuite } from "./inbox-suite.ts";
 export { receiverSuite } from "./receiver-suite.ts";
 export type { Runner } from "./runner.ts";
 export { sampleData } from "./samples.ts";

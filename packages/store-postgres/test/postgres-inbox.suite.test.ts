@@ -1,0 +1,23 @@
+import { inboxSuite } from "@esim-webhooks/core/testing";
+import { postgresInbox } from "@esim-webhooks/store-postgres";
+import { afterAll, beforeAll, describe, it } from "vitest";
+import { startPostgres, type TestServer } from "../../../test/servers/index.ts";
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startPostgres();
+  const inbox = postgresInbox({ url: server.url });
+  await inbox.migrate();
+  await inbox.close();
+});
+afterAll(() => server.close());
+
+inboxSuite(
+  "postgresInbox",
+  {
+    capabilities: { durable: true, multiProcess: true, transactional: true, ordered: true },
+    open: (options) => postgresInbox({ url: server.url, ...options }),
+    server: async () => server,
+  },
+  { describe, it },
+);
