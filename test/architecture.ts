@@ -96,6 +96,7 @@ const packages: Readonly<Record<string, Package>> = {
     ],
     rooms: [
       "plain.ts",
+      "connection-handle.ts",
       "database.ts",
       "tables.ts",
       "migrations.ts",

@@ -9,6 +9,7 @@ export { privatePgBouncer } from "./pgbouncer.ts";
 export { privateRedis } from "./redis.ts";
 export { privateRedisCluster, type TestCluster } from "./redis-cluster.ts";
 export { privateReplica, privateSentinel } from "./redis-sentinel.ts";
+export { type SilentProxy, silentProxy } from "./silent-proxy.ts";
 
 /** A Redis of the test's own, which it may stop and kill: in Docker, else from what is installed. */
 export async function startRedis(): Promise<TestServer> {

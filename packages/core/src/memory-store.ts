@@ -21,7 +21,7 @@ const shape: OptionsShape<Required<MemoryStoreOptions>> = {
 };
 
 /** A live claim, or the mark that it left. */
-interface HeldClaim {
+interface Held {
   readonly token: string;
   readonly endsAt: number;
 }
@@ -34,8 +34,8 @@ interface HeldClaim {
 export function memoryStore(options: MemoryStoreOptions = {}): DedupeStore {
   const { retentionMs, maxEntries, clock, logger } = parseOptions("memoryStore", shape, options);
   warnOfShortRetention("memoryStore", { retentionMs, logger });
-  const leases = new Map<string, HeldClaim>();
-  const marks = new Map<string, HeldClaim>(); // done ids, oldest first, since all are kept equally long
+  const leases = new Map<string, Held>();
+  const marks = new Map<string, Held>(); // done ids, oldest first, since all are kept equally long
   let lastToken = 0;
   let overflowed = false;
 

@@ -83,7 +83,7 @@ export function createStoreGuard({ name, timeoutMs, logger, check }: StoreGuardO
     },
     runUnchecked: heard,
     close(free) {
-      closed ??= free();
+      closed ??= Promise.allSettled([checked]).then(free); // what is being opened is freed as well
       return closed;
     },
   };

@@ -1,5 +1,6 @@
 import type { Transacted } from "./dedupe-store.ts";
 import type { DispatchOutcome } from "./dispatcher.ts";
+import { WebhookError } from "./errors.ts";
 
 /** What became of the handler, and of its transaction. */
 export interface Ran {
@@ -16,13 +17,18 @@ export async function transacted(
   run: (tx: unknown) => Promise<DispatchOutcome>,
 ): Promise<Ran> {
   if (transact === undefined) return { outcome: await run(undefined), transaction: "unused" };
-  const { promise, resolve } = Promise.withResolvers<DispatchOutcome>();
-  const transaction = await transact(async (tx) => {
-    const outcome = await run(tx);
-    resolve(outcome);
-    return isDone(outcome);
-  });
-  return { outcome: await promise, transaction };
+  let outcome: DispatchOutcome | undefined;
+  try {
+    const transaction = await transact(async (tx) => {
+      outcome = await run(tx);
+      return isDone(outcome);
+    });
+    if (outcome === undefined) throw new TypeError("transact() did not call its work.");
+    return { outcome, transaction };
+  } catch (error) {
+    if (WebhookError.is(error)) throw error;
+    return { outcome: { code: "failed", error }, transaction: "rolled_back" }; // a constraint checked at its end, say
+  }
 }
 
 export function isDone({ code }: DispatchOutcome): boolean {

@@ -1,6 +1,7 @@
 import { type Logger, WebhookError } from "@esim-webhooks/core";
-import { Kysely, PostgresDialect, type PostgresPool } from "kysely";
+import { Kysely, PostgresDialect, type PostgresPool, type PostgresPoolClient } from "kysely";
 import pg from "pg";
+import { currentHandle } from "./connection-handle.ts";
 
 /** A pg `Pool`, as far as it is used: what kysely needs. */
 export type Pool = PostgresPool;
@@ -9,11 +10,14 @@ export type Pool = PostgresPool;
 export interface DatabaseOptions<Database = unknown> {
   /** A `postgres://` URL: a pool of ten connections is made, and closed with the store. */
   url?: string | undefined;
-  /** A pool of `pg`, which stays yours to close. */
+  /**
+   * A pool of `pg`, which stays yours to close. If you also use it yourself, have its clients listen to `"error"`:
+   * `pool.on("connect", (client) => client.on("error", …))`, or one that is lost in use ends the process.
+   */
   pool?: Pool | undefined;
   /**
    * A kysely instance, which stays yours to close; its schema types `context.tx`. Have its pool and the pool's clients
-   * listen to `"error"`, or a lost connection ends the process.
+   * listen to `"error"`. A connection that went silent cannot be cut from here: give its pool a `query_timeout`.
    */
   kysely?: Kysely<Database> | undefined;
 }
@@ -26,11 +30,7 @@ export interface OpenPool<Database> {
 
 export function openPool<Database>(
   caller: string,
-  {
-    url,
-    pool,
-    kysely,
-  }: { [Name in keyof DatabaseOptions<Database>]: DatabaseOptions<Database>[Name] | undefined },
+  { url, pool, kysely }: DatabaseOptions<Database>,
   timeoutMs: number,
   logger: Logger,
 ): OpenPool<Database> {
@@ -44,23 +44,33 @@ export function openPool<Database>(
   if (kysely !== undefined) return { db: kysely, close: async () => {} };
   const used =
     pool ?? new pg.Pool({ connectionString: url, connectionTimeoutMillis: timeoutMs, keepAlive: true });
-  const onLost = (err: Error) => logger.debug({ err }, "postgres connection");
-  const db = new Kysely<Database>({ dialect: new PostgresDialect({ pool: survivingLoss(used, onLost) }) });
-  return { db, close: async () => (pool === undefined ? db.destroy() : undefined) };
+  const clients = new Set<PostgresPoolClient>();
+  const db = new Kysely<Database>({ dialect: new PostgresDialect({ pool: watched(used, clients, logger) }) });
+  return {
+    db,
+    async close() {
+      if (pool !== undefined) return;
+      const ended = db.destroy();
+      const timer = setTimeout(() => clients.forEach(cut), timeoutMs); // a server that is silent
+      await ended.finally(() => clearTimeout(timer));
+      for (const client of clients) cut(client);
+    },
+  };
 }
 
-type Emitter = Partial<Record<"on", (event: "error", listener: (error: Error) => void) => unknown>>;
+/** Pools and clients that somebody listens to. */
+const heard = new WeakSet<object>();
 
 /**
  * The same pool, listening to the errors of its connections, idle ones and those in use: one that nobody listens to
- * ends the process when the server drops it, as at a restart.
+ * ends the process when the server drops it, as at a restart. Each connection it gives out can be cut by its handle.
  */
-function survivingLoss(pool: Pool, onLost: (error: Error) => void): PostgresPool {
-  const heard = new WeakSet<object>();
-  const listen = (emitter: object & Emitter) => {
+function watched(pool: Pool, clients: Set<PostgresPoolClient>, logger: Logger): PostgresPool {
+  const listen = (emitter: object) => {
     if (heard.has(emitter)) return;
     heard.add(emitter);
-    emitter.on?.("error", onLost);
+    const on = (emitter as { on?: (event: "error", listener: (err: Error) => void) => unknown }).on;
+    on?.call(emitter, "error", (err) => logger.debug({ err }, "postgres connection"));
   };
   listen(pool);
   return {
@@ -69,7 +79,14 @@ function survivingLoss(pool: Pool, onLost: (error: Error) => void): PostgresPool
     async connect() {
       const client = await pool.connect();
       listen(client);
+      clients.add(client);
+      currentHandle()?.taken(() => cut(client));
       return client;
     },
   };
+}
+
+/** Without a farewell, which a server that does not answer would not take. */
+function cut(client: PostgresPoolClient): void {
+  (client as { connection?: { stream?: { destroy?(): void } } }).connection?.stream?.destroy?.();
 }

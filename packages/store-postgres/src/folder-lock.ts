@@ -1,81 +1,121 @@
-import { link, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { link, mkdir, readFile, rename, rm, rmdir, stat, utimes, writeFile } from "node:fs/promises";
+import { hostname } from "node:os";
+import { setTimeout as pause } from "node:timers/promises";
 import { WebhookError } from "@esim-webhooks/core";
 
-/** Folders this process has open, so that its own lock is told from that of a dead process with the same number. */
-const held = new Set<string>();
+/** Who has a folder open: one process may do so in several threads, or with two copies of this module. */
+interface Owner {
+  readonly pid: number;
+  readonly host: string;
+}
+
+const beatEveryMs = 1000;
+/** A lock that was not touched for so long belongs to nobody who could be asked. */
+const silentAfterMs = 5000;
 
 /**
- * Takes the folder for this process, by the file `<folder>.lock` with the process's number in it. One that a killed
- * process left behind is taken over. Resolves to what gives the folder back; rejects with `folder_in_use`.
+ * Takes the folder, by the file `<folder>.lock`, which says who has it and is touched every second. One that a dead
+ * process left behind is taken over: at once where the process can be asked for, else when it has been silent for
+ * five seconds. Resolves to what gives the folder back; rejects with `folder_in_use`.
  */
 export async function lockFolder(folder: string): Promise<() => Promise<void>> {
   const lock = `${folder}.lock`;
+  const mine = `${lock}.${process.pid}.${Math.random().toString(36).slice(2)}`;
   await mkdir(folder, { recursive: true });
-  if (held.has(folder)) throw inUse(folder, lock, process.pid);
-  held.add(folder);
+  await writeFile(mine, JSON.stringify({ pid: process.pid, host: hostname() } satisfies Owner));
   try {
-    await takeLock(folder, lock);
-  } catch (error) {
-    held.delete(folder);
-    throw error;
-  }
-  return async () => {
-    await rm(lock, { force: true });
-    held.delete(folder);
-  };
-}
-
-async function takeLock(folder: string, lock: string): Promise<void> {
-  const mine = `${lock}.${process.pid}`;
-  await writeFile(mine, `${process.pid}\n`);
-  try {
-    while (!(await linked(mine, lock))) {
-      const owner = await readFile(lock, "utf8").catch(() => "");
-      if (isRunning(Number(owner))) throw inUse(folder, lock, Number(owner));
-      await setAside(lock, owner, mine);
-    }
+    while (!(await isTaken(mine, lock))) await takeOver(mine, lock, folder);
   } finally {
     await rm(mine, { force: true });
   }
+  const beat = () => utimes(lock, new Date(), new Date()).catch(() => {});
+  const heart = setInterval(beat, beatEveryMs).unref();
+  return async () => {
+    clearInterval(heart);
+    await rm(lock, { force: true });
+  };
 }
 
-/** A link is there with its content or not at all. */
-async function linked(from: string, to: string): Promise<boolean> {
+/** A link is there with its content, or not at all. */
+async function isTaken(mine: string, lock: string): Promise<boolean> {
   try {
-    await link(from, to);
+    await link(mine, lock);
     return true;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
+    if (isCode(error, "EEXIST")) return false;
     throw error;
   }
 }
 
-/** Removes a dead process's lock; if another opener was faster, that one's lock is put back. */
-async function setAside(lock: string, owner: string, mine: string): Promise<void> {
-  const aside = `${mine}.old`;
+/** Removes the lock of one who is gone; one at a time, so that nobody removes the lock of who was faster. */
+async function takeOver(mine: string, lock: string, folder: string): Promise<void> {
+  await refuseIfOwned(lock, folder);
+  const turn = `${lock}.takeover`;
   try {
-    await rename(lock, aside);
-  } catch {
-    return; // somebody else has just removed it
+    await mkdir(turn);
+  } catch (error) {
+    if (!isCode(error, "EEXIST")) throw error;
+    if ((await silence(turn)) > silentAfterMs) await rmdir(turn).catch(() => {}); // its process ended in the middle
+    await pause(20);
+    return;
   }
-  if ((await readFile(aside, "utf8")) !== owner) await linked(aside, lock);
-  await rm(aside, { force: true });
+  try {
+    await refuseIfOwned(lock, folder);
+    await rename(lock, `${mine}.old`).catch((error) => {
+      if (!isCode(error, "ENOENT")) throw error;
+    });
+    await rm(`${mine}.old`, { force: true });
+  } finally {
+    await rmdir(turn);
+  }
+}
+
+async function refuseIfOwned(lock: string, folder: string): Promise<void> {
+  const text = await readFile(lock, "utf8").catch(() => undefined);
+  if (text === undefined) return; // given back meanwhile
+  const owner = readOwner(text);
+  const isOwned =
+    owner !== undefined && isElsewhere(owner) ? isRunning(owner.pid) : (await silence(lock)) <= silentAfterMs;
+  if (isOwned) throw inUse(folder, lock, owner?.pid);
+}
+
+/** Another process of this machine, which can be asked whether it runs. */
+function isElsewhere({ pid, host }: Owner): boolean {
+  return host === hostname() && pid !== process.pid;
+}
+
+function readOwner(text: string): Owner | undefined {
+  try {
+    const { pid, host } = JSON.parse(text) as Partial<Owner>;
+    return typeof pid === "number" && pid > 0 && typeof host === "string" ? { pid, host } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** How long ago it was touched, in ms; NaN when it is not there any more, which is neither long nor short. */
+async function silence(path: string): Promise<number> {
+  const touched = await stat(path).catch(() => undefined);
+  return Date.now() - (touched?.mtimeMs ?? Number.NaN);
 }
 
 function isRunning(pid: number): boolean {
-  if (!Number.isInteger(pid) || pid <= 0 || pid === process.pid) return false;
   try {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
+    return isCode(error, "EPERM");
   }
 }
 
-function inUse(folder: string, lock: string, pid: number): WebhookError {
+function isCode(error: unknown, code: string): boolean {
+  return (error as NodeJS.ErrnoException).code === code;
+}
+
+function inUse(folder: string, lock: string, pid: number | undefined): WebhookError {
   return new WebhookError(
     "folder_in_use",
-    `The folder ${folder} is open in process ${pid}, and embedded Postgres is for one process at a time.`,
-    `Use postgresStore where several processes work; if there is no such process, delete ${lock}.`,
+    `The folder ${folder} is open in ${pid === undefined ? "another process" : `process ${pid}`}, and embedded Postgres is for one process at a time.`,
+    `Use Postgres itself where several processes work; if nobody has it open, delete ${lock}.`,
   );
 }

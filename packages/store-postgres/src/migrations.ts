@@ -1,7 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { WebhookError } from "@esim-webhooks/core";
 import { type Kysely, sql } from "kysely";
-import type { Tables } from "./tables.ts";
+import { qualified, type Tables } from "./tables.ts";
 
 /** The number of the newest file in `migrations/`. */
 export const newestMigration = 2;
@@ -21,7 +21,7 @@ export async function migrate(db: Kysely<unknown>, tables: Tables): Promise<void
     const applied = await appliedMigration(tx, tables);
     for (const file of files.filter((name) => Number.parseInt(name, 10) > applied)) {
       const text = await readFile(new URL(file, folder), "utf8");
-      for (const statement of text.replaceAll("esim_webhooks", tables.schema).split(/;\s*$/m)) {
+      for (const statement of text.replaceAll("esim_webhooks", `"${tables.schema}"`).split(/;\s*$/m)) {
         if (statement.trim() !== "") await sql.raw(statement).execute(tx);
       }
     }
@@ -40,12 +40,12 @@ export async function checkMigrations(db: Kysely<unknown>, tables: Tables): Prom
 }
 
 /** 0 when there is none. Asked of the catalog first: a query that fails would end the transaction it is in. */
-async function appliedMigration(db: Kysely<unknown>, { schema, migration }: Tables): Promise<number> {
+async function appliedMigration(db: Kysely<unknown>, tables: Tables): Promise<number> {
   const { rows } = await sql<{ present: boolean }>`
-    select to_regclass(${`${schema}.migration`}) is not null as present`.execute(db);
+    select to_regclass(${qualified(tables, "migration")}) is not null as present`.execute(db);
   if (!rows[0]?.present) return 0;
-  const newest = await sql<{ number: number | null }>`select max(number) as number from ${migration}`.execute(
-    db,
-  );
+  const newest = await sql<{
+    number: number | null;
+  }>`select max(number) as number from ${tables.migration}`.execute(db);
   return newest.rows[0]?.number ?? 0;
 }

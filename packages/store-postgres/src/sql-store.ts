@@ -4,7 +4,7 @@ import type { OpenTables } from "./postgres-database.ts";
 import { runOn } from "./run-on.ts";
 import { claim } from "./sql/claim.ts";
 import { forget } from "./sql/forget.ts";
-import { complete, extend, release } from "./sql/mark.ts";
+import { complete, completeInTransaction, extend, release } from "./sql/mark.ts";
 import { transact } from "./transact.ts";
 
 /** A dedupe store whose handlers get a transaction of the same database as `context.tx`. */
@@ -51,7 +51,7 @@ export function createSqlStore<Database>(
     },
     release: (key, token) => run((connection) => release(connection, tables, key, token)),
     async transact(key, token, work) {
-      const mark = (tx: Kysely<unknown>) => complete(tx, tables, key, token, retentionMs);
+      const mark = (tx: Kysely<unknown>) => completeInTransaction(tx, tables, key, token, retentionMs);
       const transacted = await transact(db, guard, work, mark);
       if (transacted === "committed") forgetSome();
       return transacted;

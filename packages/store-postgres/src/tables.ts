@@ -13,6 +13,11 @@ export interface Tables {
 /** By the server's clock; not by `now()`, which stands still within a transaction. */
 const serverTime = sql<Date>`clock_timestamp()`;
 
+/** `"schema".name` as text, for functions that look names up. */
+export function qualified({ schema }: Pick<Tables, "schema">, name: string): string {
+  return `"${schema}".${name}`;
+}
+
 export function tablesIn(schema: string, now: Tables["now"] = () => serverTime): Tables {
   return {
     schema,

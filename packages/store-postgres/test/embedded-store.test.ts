@@ -1,7 +1,9 @@
+import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdtemp, rm, utimes, writeFile } from "node:fs/promises";
+import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { createProcessor } from "@esim-webhooks/core";
 import { embeddedStore } from "@esim-webhooks/store-postgres";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -56,7 +58,7 @@ describe("embeddedStore", () => {
     await expect(embeddedStore({ dataDir }).ready()).rejects.toMatchObject({
       code: "folder_in_use",
       message: expect.stringMatching(
-        /is open in process \d+.*Use postgresStore where several processes work/,
+        /is open in process \d+.*Use Postgres itself where several processes work/,
       ),
     });
     const other = await completer()(1).ended;
@@ -68,15 +70,61 @@ describe("embeddedStore", () => {
     expect(existsSync(`${dataDir}.lock`)).toBe(false);
   });
 
-  it("takes over the lock of a dead process, and of one that had this process's number, but once", async () => {
-    for (const owner of ["999999999\n", `${process.pid}\n`, "", "nonsense"]) {
-      await writeFile(`${dataDir}.lock`, owner);
-      const openers = [1, 2, 3].map(() => embeddedStore({ dataDir }));
-      const opened = await Promise.allSettled(openers.map((store) => store.ready()));
-      expect(opened.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
-      await Promise.all(openers.map((store) => store.close()));
+  it("takes over the lock of a dead process, by one of eight processes that try at the same time, time and again", async () => {
+    const script = `
+      import { lockFolder } from ${JSON.stringify(import.meta.resolve("../src/folder-lock.ts"))};
+      import { createInterface } from "node:readline";
+      for await (const round of createInterface(process.stdin)) {
+        const folder = process.env.DATA_DIR + round;
+        console.log(await lockFolder(folder).then(() => "held", ({ code }) => code ?? "error"));
+      }`;
+    const processes = Array.from({ length: 8 }, () => {
+      const child = spawn(process.execPath, ["--input-type=module", "--eval", script], {
+        env: { ...process.env, DATA_DIR: dataDir },
+        stdio: ["pipe", "pipe", "inherit"],
+      });
+      return { child, lines: createInterface(child.stdout)[Symbol.asyncIterator]() };
+    });
+    const dead = JSON.stringify({ pid: 2 ** 22 + 1, host: hostname() });
+    for (let round = 0; round < 25; round++) {
+      await writeFile(`${dataDir}${round}.lock`, dead);
+      for (const { child } of processes) child.stdin.write(`${round}\n`);
+      const answers = await Promise.all(processes.map(async ({ lines }) => (await lines.next()).value));
+      expect(answers.sort()).toEqual([...Array(7).fill("folder_in_use"), "held"]);
     }
+    for (const { child } of processes) child.stdin.end();
+    for (const { child } of processes) child.kill();
   });
+
+  it.each([
+    ["nobody can be asked about", { pid: 7, host: "another-container" }],
+    [
+      "has this process's number, from another life or another thread",
+      { pid: process.pid, host: hostname() },
+    ],
+  ])("takes over a lock whose owner %s only once it has been silent", async (_, owner) => {
+    await writeFile(`${dataDir}.lock`, JSON.stringify(owner));
+    await expect(embeddedStore({ dataDir }).ready()).rejects.toMatchObject({ code: "folder_in_use" });
+    const before = new Date(Date.now() - 60_000);
+    await utimes(`${dataDir}.lock`, before, before);
+    const store = embeddedStore({ dataDir });
+    await store.ready();
+    await store.close();
+  });
+
+  it.each([0, 5, 30, 150, 600])(
+    "can be closed %i ms after it began to open, and be opened again",
+    async (ms) => {
+      const store = embeddedStore({ dataDir });
+      const opening = store.ready().catch((error: unknown) => error);
+      await new Promise((resolve) => setTimeout(resolve, ms));
+      await store.close();
+      await opening;
+      const again = embeddedStore({ dataDir });
+      await again.ready();
+      await again.close();
+    },
+  );
 
   it("gives handlers a transaction, in memory too, and works events one after another then", async () => {
     const store = embeddedStore<Shop>();

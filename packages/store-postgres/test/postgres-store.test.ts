@@ -4,7 +4,7 @@ import { postgresStore } from "@esim-webhooks/store-postgres";
 import { sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, inject, it } from "vitest";
 import { runNode } from "../../../test/run.ts";
-import { privatePgBouncer } from "../../../test/servers/index.ts";
+import { privatePgBouncer, silentProxy } from "../../../test/servers/index.ts";
 import { newestMigration } from "../src/migrations.ts";
 import { createSchema, faulted, type TestSchema } from "./schema.ts";
 
@@ -88,6 +88,7 @@ describe("connections", () => {
     const pool = shop.pool(1);
     const store = postgresStore({ pool, schema: shop.schema, timeoutMs: 100 });
     await store.migrate();
+    await store.ready();
     const taken = await pool.connect();
     await expect(store.claim(key("msg_1"), 60_000)).rejects.toMatchObject({
       code: "store_unavailable",
@@ -96,6 +97,36 @@ describe("connections", () => {
     taken.release();
     expect((await store.claim(key("msg_1"), 60_000)).status).toBe("claimed");
   });
+
+  it.each(["a pool of ours", "a pool that was given"])(
+    "that went silent are cut, in %s: operations reject in time, and the next ones have new connections",
+    async (which) => {
+      const proxy = await silentProxy(inject("postgresUrl"));
+      const given = which === "a pool of ours" ? { url: proxy.url } : { pool: shop.pool(3, proxy.url) };
+      const store = postgresStore({ ...given, schema: shop.schema, timeoutMs: 200 });
+      await store.migrate();
+      const hung = Promise.withResolvers<void>();
+      const processor = createProcessor(
+        {
+          "*": async (_, { tx }) => {
+            await sql`select 1`.execute(tx);
+            proxy.silence(); // every connection there is, this one included
+            hung.resolve();
+          },
+        },
+        { store, leaseMs: 60_000 },
+      );
+      await Promise.all([1, 2, 3].map((n) => store.claim(key(`warm_${n}`), 1000)));
+      expect((await processor.process(faulted("msg_1"))).code).toBe("store_unavailable");
+      await hung.promise;
+      await expect
+        .poll(() => store.claim(key("msg_2"), 60_000).catch(() => undefined))
+        .toMatchObject({ status: "claimed" });
+      proxy.silence();
+      await store.close();
+      await proxy.close();
+    },
+  );
 
   it("may be a transaction pooler's, which shares two between many clients", async () => {
     const bouncer = await privatePgBouncer(inject("postgresUrl"), 2);

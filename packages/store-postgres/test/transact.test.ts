@@ -118,8 +118,36 @@ describe("context.tx", () => {
       },
       { store },
     );
-    expect((await processor.process(faulted("msg_1"))).code).toBe("store_unavailable");
+    const outcome = await processor.process(faulted("msg_1"));
+    expect(outcome).toMatchObject({ code: "failed", error: { message: expect.stringContaining("aborted") } });
     expect(await shop.orders()).toEqual([]);
+  });
+
+  it("fails an event whose writes break a constraint that is checked at the end, and not the store", async () => {
+    await sql`create table ${sql.id(shop.schema, "seat")} (n int unique deferrable initially deferred)`.execute(
+      shop.db,
+    );
+    const insert = sql`insert into ${sql.id(shop.schema, "seat")} values (1)`;
+    const processor = createProcessor({ "*": (_, { tx }) => insert.execute(tx) }, { store });
+    expect((await processor.process(faulted("msg_1"))).code).toBe("processed");
+    const outcome = await processor.process(faulted("msg_2"));
+    expect(outcome).toMatchObject({ code: "failed", error: { code: "23505" } });
+  });
+
+  it("completes an event whose handler outlived its lease while nobody else took it, in a pool of one as well", async () => {
+    const alone = storeOf(1);
+    const processor = createProcessor(
+      {
+        "esim.faulted": async ({ id }, { tx }) => {
+          await order(tx, id);
+          await new Promise((resolve) => setTimeout(resolve, 150));
+        },
+      },
+      { store: alone, leaseMs: 60 },
+    );
+    expect((await processor.process(faulted("msg_1"))).code).toBe("processed");
+    expect((await processor.process(faulted("msg_1"))).code).toBe("duplicate");
+    expect(await shop.orders()).toEqual(["msg_1"]);
   });
 
   it("writes nothing for an owner whose lease went to another one meanwhile, and that one's writes stand", async () => {

@@ -1,6 +1,6 @@
 import type { Claim, EventKey } from "@esim-webhooks/core";
 import { type Kysely, sql } from "kysely";
-import { inMs, type Tables } from "../tables.ts";
+import { inMs, qualified, type Tables } from "../tables.ts";
 
 const retryHeldRowMs = 1000;
 
@@ -66,7 +66,7 @@ async function takeOver(
       for update skip locked
     )
     update ${tables.event} as taken
-    set state = 'leased', fence = nextval(${`${tables.schema}.fence`}::regclass), ends_at = ${inMs(tables, leaseMs)}
+    set state = 'leased', fence = nextval(${qualified(tables, "fence")}::regclass), ends_at = ${inMs(tables, leaseMs)}
     from over where taken.source = over.source and taken.id = over.id
     returning taken.fence::text as token`.execute(db);
   const row = rows[0];

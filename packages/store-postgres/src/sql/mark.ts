@@ -40,6 +40,24 @@ export async function complete(
   return rows.length > 0;
 }
 
+/**
+ * Leased → done within the transaction of the handler, by the fence alone: a lease that has ended and was taken by nobody
+ * is still this one, and whoever takes it now waits for this transaction to end.
+ */
+export async function completeInTransaction(
+  tx: Kysely<unknown>,
+  tables: Tables,
+  { source, id }: EventKey,
+  token: string,
+  retentionMs: number,
+): Promise<boolean> {
+  return changed(
+    tx,
+    sql`update ${tables.event} set state = 'done', body = null, ends_at = ${inMs(tables, retentionMs)}
+      where source = ${source} and id = ${id} and fence::text = ${token} and state = 'leased'`,
+  );
+}
+
 /** Leased → absent, or ready where an inbox has left its body. False: as for `extend`. */
 export async function release(
   db: Kysely<unknown>,

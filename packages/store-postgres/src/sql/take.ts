@@ -1,6 +1,6 @@
 import type { TakenEvent, TakeOptions } from "@esim-webhooks/core";
 import { type Kysely, type RawBuilder, sql } from "kysely";
-import { inMs, type Tables } from "../tables.ts";
+import { inMs, qualified, type Tables } from "../tables.ts";
 
 /** How lanes are kept. */
 export interface LaneRules {
@@ -37,7 +37,7 @@ export async function take(
       for update skip locked
     )
     update ${tables.event} as taken
-    set state = 'leased', fence = nextval(${`${tables.schema}.fence`}::regclass), attempts = attempts + 1,
+    set state = 'leased', fence = nextval(${qualified(tables, "fence")}::regclass), attempts = attempts + 1,
       ends_at = ${inMs(tables, leaseMs)}
     from due where taken.source = due.source and taken.id = due.id
     returning taken.source, taken.id, taken.fence::text as token, taken.body, taken.received_at, taken.attempts`.execute(
