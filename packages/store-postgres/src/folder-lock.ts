@@ -1,4 +1,4 @@
-import { link, mkdir, readFile, rename, rm, rmdir, stat, utimes, writeFile } from "node:fs/promises";
+import { link, mkdir, readFile, rm, rmdir, stat, utimes, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { setTimeout as pause } from "node:timers/promises";
 import { WebhookError } from "@esim-webhooks/core";
@@ -24,7 +24,7 @@ export async function lockFolder(folder: string): Promise<() => Promise<void>> {
   await mkdir(folder, { recursive: true });
   await writeFile(mine, JSON.stringify({ pid: process.pid, host: hostname() } satisfies Owner));
   try {
-    while (!(await isTaken(mine, lock))) await takeOver(mine, lock, folder);
+    while (!(await isTaken(mine, lock))) await takeOver(lock, folder);
   } finally {
     await rm(mine, { force: true });
   }
@@ -48,8 +48,8 @@ async function isTaken(mine: string, lock: string): Promise<boolean> {
 }
 
 /** Removes the lock of one who is gone; one at a time, so that nobody removes the lock of who was faster. */
-async function takeOver(mine: string, lock: string, folder: string): Promise<void> {
-  await refuseIfOwned(lock, folder);
+async function takeOver(lock: string, folder: string): Promise<void> {
+  if (!(await isLeftBehind(lock, folder))) return;
   const turn = `${lock}.takeover`;
   try {
     await mkdir(turn);
@@ -60,23 +60,21 @@ async function takeOver(mine: string, lock: string, folder: string): Promise<voi
     return;
   }
   try {
-    await refuseIfOwned(lock, folder);
-    await rename(lock, `${mine}.old`).catch((error) => {
-      if (!isCode(error, "ENOENT")) throw error;
-    });
-    await rm(`${mine}.old`, { force: true });
+    if (await isLeftBehind(lock, folder)) await rm(lock); // looked at again: only who has the turn removes one
   } finally {
     await rmdir(turn);
   }
 }
 
-async function refuseIfOwned(lock: string, folder: string): Promise<void> {
+/** True: its owner is gone. False: it is not there any more. Rejects with `folder_in_use` when it has an owner. */
+async function isLeftBehind(lock: string, folder: string): Promise<boolean> {
   const text = await readFile(lock, "utf8").catch(() => undefined);
-  if (text === undefined) return; // given back meanwhile
+  if (text === undefined) return false;
   const owner = readOwner(text);
   const isOwned =
     owner !== undefined && isElsewhere(owner) ? isRunning(owner.pid) : (await silence(lock)) <= silentAfterMs;
   if (isOwned) throw inUse(folder, lock, owner?.pid);
+  return true;
 }
 
 /** Another process of this machine, which can be asked whether it runs. */
