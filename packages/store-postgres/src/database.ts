@@ -25,6 +25,8 @@ export interface DatabaseOptions<Database = unknown> {
 /** A database, and how to be done with it. */
 export interface OpenPool<Database> {
   readonly db: Kysely<Database>;
+  /** Undefined where a kysely instance was handed in. */
+  readonly pool?: PostgresPool;
   close(): Promise<void>;
 }
 
@@ -45,15 +47,20 @@ export function openPool<Database>(
   const used =
     pool ?? new pg.Pool({ connectionString: url, connectionTimeoutMillis: timeoutMs, keepAlive: true });
   const clients = new Set<PostgresPoolClient>();
-  const db = new Kysely<Database>({ dialect: new PostgresDialect({ pool: watched(used, clients, logger) }) });
+  const cutAll = () => {
+    for (const client of clients) cut(client);
+  };
+  const watchedPool = watched(used, clients, logger);
+  const db = new Kysely<Database>({ dialect: new PostgresDialect({ pool: watchedPool }) });
   return {
     db,
+    pool: watchedPool,
     async close() {
       if (pool !== undefined) return;
       const ended = db.destroy();
-      const timer = setTimeout(() => clients.forEach(cut), timeoutMs); // a server that is silent
+      const timer = setTimeout(cutAll, timeoutMs); // a server that is silent
       await ended.finally(() => clearTimeout(timer));
-      for (const client of clients) cut(client);
+      cutAll();
     },
   };
 }

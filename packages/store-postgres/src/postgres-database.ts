@@ -9,7 +9,7 @@ import {
 } from "@esim-webhooks/core/store";
 import type { Kysely } from "kysely";
 import { z } from "zod";
-import { type DatabaseOptions, openPool, type Pool } from "./database.ts";
+import { type DatabaseOptions, type OpenPool, openPool, type Pool } from "./database.ts";
 import { checkMigrations, migrate } from "./migrations.ts";
 import { plain } from "./plain.ts";
 import { type Tables, tablesIn } from "./tables.ts";
@@ -54,15 +54,16 @@ export function openPostgres<Database>(
   name: string,
   options: DatabaseOptions<Database>,
   settings: PostgresSettings,
-): OpenTables<Database> & { migrate(): Promise<void> } {
+): OpenTables<Database> & Pick<OpenPool<Database>, "pool"> & { migrate(): Promise<void> } {
   warnOfShortRetention(name, settings);
   const { logger, schema, timeoutMs } = settings;
-  const { db, close } = openPool(name, options, timeoutMs, logger);
+  const { db, close, ...pool } = openPool(name, options, timeoutMs, logger);
   const ours = plain(db);
   const tables = tablesIn(schema);
   const guard = createStoreGuard({ name, timeoutMs, logger, check: () => checkMigrations(ours, tables) });
   return {
     db,
+    ...pool,
     tables,
     guard,
     migrate: () => guard.runUnchecked(() => migrate(ours, tables)),

@@ -1,6 +1,7 @@
-import type { Inbox } from "@esim-webhooks/core";
+import { type Inbox, WebhookError } from "@esim-webhooks/core";
 import { type OptionsShape, parseOptions } from "@esim-webhooks/core/store";
 import type { Transaction } from "kysely";
+import { z } from "zod";
 import { type InboxOptions, type InboxSettings, inboxShape } from "./inbox-options.ts";
 import {
   openPostgres,
@@ -10,14 +11,24 @@ import {
 } from "./postgres-database.ts";
 import { createSqlInbox } from "./sql-inbox.ts";
 
-export interface PostgresInboxOptions<Database = unknown> extends PostgresOptions<Database>, InboxOptions {}
+export interface PostgresInboxOptions<Database = unknown> extends PostgresOptions<Database>, InboxOptions {
+  /**
+   * Tell workers in other processes at once that there is something to take (LISTEN and NOTIFY). A worker then holds a
+   * connection of the pool, and a transaction pooler will not do. Default false: they find it at their next look.
+   */
+  notify?: boolean;
+}
 
 export interface PostgresInbox<Database = unknown> extends Inbox<Transaction<Database>> {
   /** Creates or updates the tables. Safe when many processes do it at the same time. */
   migrate(): Promise<void>;
 }
 
-const shape: OptionsShape<PostgresSettings & InboxSettings> = { ...postgresShape, ...inboxShape };
+const shape: OptionsShape<PostgresSettings & InboxSettings & { notify: boolean }> = {
+  ...postgresShape,
+  ...inboxShape,
+  notify: z.boolean().default(false),
+};
 
 /**
  * The inbox on Postgres 12 or newer, on the table of `postgresStore`: an id that was done inline is done here too.
@@ -29,9 +40,16 @@ export function postgresInbox<Database = unknown>(
   options: PostgresInboxOptions<Database>,
 ): PostgresInbox<Database> {
   const settings = parseOptions("postgresInbox", shape, options);
-  const { migrate, close, ...open } = openPostgres("postgresInbox", options, settings);
+  const { migrate, close, pool, ...open } = openPostgres("postgresInbox", options, settings);
+  if (settings.notify && pool === undefined) {
+    throw new WebhookError(
+      "invalid_option",
+      "postgresInbox cannot listen on the connections of a kysely instance.",
+      "Pass its pool in place of it, or leave notify out.",
+    );
+  }
   return {
-    ...createSqlInbox(open, settings),
+    ...createSqlInbox(open, settings, settings.notify ? pool : undefined),
     capabilities: {
       durable: true,
       multiProcess: true,

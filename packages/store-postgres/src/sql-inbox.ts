@@ -1,7 +1,7 @@
 import { type Inbox, type InboxEntry, type Logger, type PutResult, WebhookError } from "@esim-webhooks/core";
 import { coalesce, steadyClock, throttledLog } from "@esim-webhooks/core/store";
-import type { Kysely, Transaction } from "kysely";
-import { createHints } from "./hints.ts";
+import { type Kysely, type PostgresPool, sql, type Transaction } from "kysely";
+import { createHints, hearHints } from "./hints.ts";
 import type { InboxSettings } from "./inbox-options.ts";
 import type { OpenTables } from "./postgres-database.ts";
 import { runOn } from "./run-on.ts";
@@ -24,23 +24,34 @@ const pageLimit = 50;
 export function createSqlInbox<Database>(
   { db, guard, tables }: Omit<OpenTables<Database>, "close">,
   settings: SqlInboxSettings,
+  notifyBy?: PostgresPool,
 ): Omit<Inbox<Transaction<Database>>, "capabilities" | "close" | "transact"> &
   Required<Pick<Inbox<Transaction<Database>>, "transact" | "onHint">> {
   const lanes = settings.lane && { heldByDead: settings.laneHeldByDead };
   const run = runOn(db, guard);
   const rowOf = rowReader(settings);
   const hints = createHints();
+  const channel = `${tables.schema}_inbox`;
   let reapAt = 0;
 
   const putOne = coalesce(async (rows: readonly PutRow[]) => {
-    const results = await run((connection) => putInTurns(connection, tables, rows));
+    const results = await run(async (connection) => {
+      const put = await putInTurns(connection, tables, rows);
+      if (notifyBy && put.includes("stored")) await sql`select pg_notify(${channel}, '')`.execute(connection);
+      return put;
+    });
     if (results.includes("stored")) hints.give();
     return results;
   }, gathered);
 
   return {
     ready: guard.ready,
-    onHint: hints.on,
+    onHint(listener) {
+      const ends = [hints.on(listener), notifyBy ? hearHints(notifyBy, channel, listener) : () => {}];
+      return () => {
+        for (const end of ends) end();
+      };
+    },
     put: async (entries) => Promise.all(entries.map(rowOf).map(putOne)),
     take: (options) =>
       run(async (connection) => {
