@@ -23,13 +23,59 @@ create index event_dead on esim_webhooks.event (received_at) where state = 'dead
 
 create index event_conflicts on esim_webhooks.event (conflicts) where conflicts > 0;
 
--- who is ahead in a lane
+-- who is ahead in a lane, and who died in it
 create index event_lane on esim_webhooks.event (lane, occurred_at, source, id)
-  where lane is not null and state in ('ready', 'leased', 'dead');
+  where lane is not null and state in ('ready', 'leased');
+create index event_lane_dead on esim_webhooks.event (lane, occurred_at, source, id)
+  where lane is not null and state = 'dead';
 
 -- two workers that look at the same moment may both find a lane free; only one of them gets it
 create unique index event_lane_leased on esim_webhooks.event (lane)
   where lane is not null and state = 'leased';
+
+-- Ready and due → leased, what has been due for longest first; workers skip what others are just taking.
+-- A function, since its settings are what keeps the planner on the ordered index: of a queue its statistics are always
+-- those of another hour, and by them it would rather sort the whole backlog for each take.
+-- Lanes: 'none'; 'free', where the dead let pass; or 'held'. Of a lane only the first by occurred_at is taken, one that
+-- waits for its next try included, and none while another one is worked. What comes in between, the unique index on
+-- leased rows makes harmless. Each condition on a lane is that of an index, word for word.
+create function esim_webhooks.take(
+  most integer, lease interval, moment timestamptz, only_types text[], except_types text[], lanes text
+) returns setof esim_webhooks.event
+language sql volatile
+set enable_bitmapscan = off
+set enable_seqscan = off
+set enable_sort = off
+as $take$
+  with due as materialized (
+    select source, id from esim_webhooks.event
+    where state = 'ready' and body is not null and ends_at <= moment
+      and (only_types is null or type = any (only_types))
+      and (except_types is null or type is null or type <> all (except_types))
+      and (lanes = 'none' or lane is null or not (
+        exists (
+          select from esim_webhooks.event as worked
+          where worked.lane = event.lane and worked.lane is not null and worked.state = 'leased'
+        ) or exists (
+          select from esim_webhooks.event as ahead
+          where ahead.lane = event.lane and ahead.lane is not null and ahead.state in ('ready', 'leased')
+            and (ahead.occurred_at, ahead.source, ahead.id) < (event.occurred_at, event.source, event.id)
+        ) or lanes = 'held' and exists (
+          select from esim_webhooks.event as died
+          where died.lane = event.lane and died.lane is not null and died.state = 'dead'
+            and (died.occurred_at, died.source, died.id) < (event.occurred_at, event.source, event.id)
+        )
+      ))
+    order by state, ends_at
+    limit most
+    for update skip locked
+  )
+  update esim_webhooks.event as taken
+  set state = 'leased', fence = nextval('esim_webhooks.fence'), attempts = taken.attempts + 1, ends_at = moment + lease
+  from due
+  where taken.source = due.source and taken.id = due.id
+  returning taken.*
+$take$;
 
 -- how far latestOnly has come for each subject
 create table esim_webhooks.latest (

@@ -65,6 +65,11 @@ export function openPool<Database>(
   };
 }
 
+/** What pools and clients of `pg` are besides what kysely needs of them. */
+interface Emitter {
+  on?(event: "error" | "end", listener: (error?: Error) => void): unknown;
+}
+
 /** Pools and clients that somebody listens to. */
 const heard = new WeakSet<object>();
 
@@ -76,8 +81,12 @@ function watched(pool: Pool, clients: Set<PostgresPoolClient>, logger: Logger): 
   const listen = (emitter: object) => {
     if (heard.has(emitter)) return;
     heard.add(emitter);
-    const on = (emitter as { on?: (event: "error", listener: (err: Error) => void) => unknown }).on;
-    on?.call(emitter, "error", (err) => logger.debug({ err }, "postgres connection"));
+    (emitter as Emitter).on?.("error", (err) => logger.debug({ err }, "postgres connection"));
+  };
+  const keep = (client: PostgresPoolClient) => {
+    if (clients.has(client)) return;
+    clients.add(client);
+    (client as Emitter).on?.("end", () => clients.delete(client));
   };
   listen(pool);
   return {
@@ -86,7 +95,7 @@ function watched(pool: Pool, clients: Set<PostgresPoolClient>, logger: Logger): 
     async connect() {
       const client = await pool.connect();
       listen(client);
-      clients.add(client);
+      keep(client);
       currentHandle()?.taken(() => cut(client));
       return client;
     },

@@ -6,12 +6,16 @@ export interface Tables {
   readonly event: RawBuilder<unknown>;
   readonly migration: RawBuilder<unknown>;
   readonly latest: RawBuilder<unknown>;
+  readonly take: RawBuilder<unknown>;
   /** The present time, as SQL. */
   now(): RawBuilder<Date>;
 }
 
-/** By the server's clock; not by `now()`, which stands still within a transaction. */
-const serverTime = sql<Date>`clock_timestamp()`;
+/**
+ * By the server's clock. Not by `now()`, which stands still within a transaction; nor by `clock_timestamp()`, which no
+ * index can be searched by, since it moves within a statement.
+ */
+const serverTime = sql<Date>`statement_timestamp()`;
 
 /** `"schema".name` as text, for functions that look names up. */
 export function qualified({ schema }: Pick<Tables, "schema">, name: string): string {
@@ -24,6 +28,7 @@ export function tablesIn(schema: string, now: Tables["now"] = () => serverTime):
     event: sql.id(schema, "event"),
     migration: sql.id(schema, "migration"),
     latest: sql.id(schema, "latest"),
+    take: sql.id(schema, "take"),
     now,
   };
 }

@@ -1,6 +1,6 @@
 import type { TakenEvent, TakeOptions } from "@esim-webhooks/core";
-import { type Kysely, type RawBuilder, sql } from "kysely";
-import { inMs, qualified, type Tables } from "../tables.ts";
+import { type Kysely, sql } from "kysely";
+import type { Tables } from "../tables.ts";
 
 /** How lanes are kept. */
 export interface LaneRules {
@@ -17,32 +17,20 @@ interface Row {
   readonly attempts: number;
 }
 
-/** Ready and due → leased, what has been due for longest first. Workers skip what others are just taking. */
+/** Ready and due → leased. How, and why it is a function of the database, is said in `migrations/0002-inbox.sql`. */
 export async function take(
   db: Kysely<unknown>,
   tables: Tables,
   { limit, leaseMs, only, except }: TakeOptions,
   lanes: LaneRules | undefined,
 ): Promise<TakenEvent[]> {
-  const types = only
-    ? sql`and type = any(${[...only]}::text[])`
-    : except?.length
-      ? sql`and (type is null or type <> all(${[...except]}::text[]))`
-      : sql``;
+  const mode = lanes === undefined ? "none" : lanes.heldByDead ? "held" : "free";
   const { rows } = await sql<Row>`
-    with due as materialized (
-      select source, id from ${tables.event} as event
-      where state = 'ready' and body is not null and ends_at <= ${tables.now()} ${types} ${lanes ? headOfLane(tables, lanes) : sql``}
-      order by ends_at limit ${limit}
-      for update skip locked
-    )
-    update ${tables.event} as taken
-    set state = 'leased', fence = nextval(${qualified(tables, "fence")}::regclass), attempts = attempts + 1,
-      ends_at = ${inMs(tables, leaseMs)}
-    from due where taken.source = due.source and taken.id = due.id
-    returning taken.source, taken.id, taken.fence::text as token, taken.body, taken.received_at, taken.attempts`.execute(
-    db,
-  );
+    select source, id, fence::text as token, body, received_at, attempts
+    from ${tables.take}(
+      ${limit}::int, ${leaseMs}::float8 * interval '1 millisecond', ${tables.now()},
+      ${only ? [...only] : null}::text[], ${except?.length ? [...except] : null}::text[], ${mode}
+    )`.execute(db);
   return rows.map(({ source, id, token, body, received_at, attempts }) => ({
     source,
     id,
@@ -51,22 +39,6 @@ export async function take(
     receivedAt: received_at,
     attempt: attempts,
   }));
-}
-
-/**
- * Nobody of the lane is being worked, and nobody is ahead by the time the event occurred; one that waits for its next
- * try is. That what is not there yet may still come in between, the unique index on leased rows makes harmless.
- */
-function headOfLane(tables: Tables, { heldByDead }: LaneRules): RawBuilder<unknown> {
-  const waiting = heldByDead ? sql`('ready', 'leased', 'dead')` : sql`('ready', 'leased')`;
-  return sql`
-    and (lane is null or not exists (
-      select from ${tables.event} as ahead
-      where ahead.lane = event.lane and ahead.lane is not null and ahead.state in ${waiting}
-        and (ahead.occurred_at, ahead.source, ahead.id) < (event.occurred_at, event.source, event.id)
-    ) and not exists (
-      select from ${tables.event} as worked where worked.lane = event.lane and worked.lane is not null and worked.state = 'leased'
-    ))`;
 }
 
 /** Leases that have ended → ready, so that everything that waits is in one state. */
