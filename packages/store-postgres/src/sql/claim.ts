@@ -20,6 +20,7 @@ export async function claim(
     if (inserted !== undefined) return { status: "claimed", token: inserted };
     const held = await look(db, tables, key);
     if (held === undefined) continue; // given back between the two
+    if (held === "dead") return { status: "done" }; // the inbox has it, for an operator
     if (held.leftMs <= 0) return takeOver(db, tables, key, leaseMs);
     return held.state === "done"
       ? { status: "done" }
@@ -44,12 +45,14 @@ async function look(
   db: Kysely<unknown>,
   tables: Tables,
   { source, id }: EventKey,
-): Promise<{ state: "ready" | "leased" | "done" | "dead"; leftMs: number } | undefined> {
-  const { rows } = await sql<{ state: "ready" | "leased" | "done" | "dead"; left_ms: number }>`
-    select state, (extract(epoch from ends_at - ${tables.now()}) * 1000)::float8 as left_ms
+): Promise<{ state: "ready" | "leased" | "done"; leftMs: number } | "dead" | undefined> {
+  const { rows } = await sql<{ state: "ready" | "leased" | "done"; left_ms: number | null }>`
+    select state, case when state <> 'dead'
+      then (extract(epoch from ends_at - ${tables.now()}) * 1000)::float8 end as left_ms
     from ${tables.event} where source = ${source} and id = ${id}`.execute(db);
-  const row = rows[0];
-  return row && { state: row.state, leftMs: row.left_ms };
+  const [row] = rows;
+  if (row === undefined) return undefined;
+  return row.left_ms === null ? "dead" : { state: row.state, leftMs: row.left_ms };
 }
 
 /** For a lease or a retention that is over. A row that somebody is just writing is busy, not waited for. */
