@@ -1,8 +1,13 @@
-// npm run bench [-- verify | http]: figures side by side with peers in the same run. Not a test: nothing is asserted.
+// npm run bench [-- verify | http | inbox]: figures side by side with peers in the same run. Not a test: nothing is asserted.
 import { benchHttp } from "./http.ts";
+import { benchInbox } from "./inbox.ts";
 import { benchVerify } from "./verify.ts";
 
-const benches: Readonly<Record<string, () => Promise<void>>> = { verify: benchVerify, http: benchHttp };
+const benches: Readonly<Record<string, () => Promise<void>>> = {
+  verify: benchVerify,
+  http: benchHttp,
+  inbox: benchInbox,
+};
 const names = process.argv.slice(2);
 const unknown = names.filter((name) => !(name in benches));
 if (unknown.length > 0) {

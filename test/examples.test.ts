@@ -1,4 +1,6 @@
 import { randomUUID } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { newSecret, type SignedRequest, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { redisStore } from "@esim-webhooks/store-redis";
@@ -166,8 +168,28 @@ async function endsBySigterm({ child, ended }: Run): Promise<void> {
   expect(await ended).toMatchObject({ code: 0 });
 }
 
+/** A database for one test. Dropped once the example's processes have ended. */
+async function ownDatabase() {
+  const name = `example_${randomUUID().replaceAll("-", "")}`;
+  const url = new URL(inject("postgresUrl"));
+  const query = (text: string) => queryAt(url.href, text);
+  await queryAt(inject("postgresUrl"), `create database ${name}`);
+  onTestFinished(async () => void (await queryAt(inject("postgresUrl"), `drop database ${name}`)));
+  url.pathname = name;
+  return { url: url.href, query };
+}
+
+async function queryAt(url: string, text: string): Promise<unknown[]> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  const { rows } = await client.query(text).finally(() => client.end());
+  return rows;
+}
+
 const processed = [200, { outcome: "processed" }];
 const duplicate = [200, { outcome: "duplicate" }];
+const stored = [202, { outcome: "stored" }];
+const alreadyStored = [202, { outcome: "already_stored" }];
 
 describe("examples/express-redis", () => {
   const start = (REDIS_URL: string) => serve("examples/express-redis/server.ts", { REDIS_URL });
@@ -215,23 +237,6 @@ describe("examples/fastify-postgres", () => {
     expect(await one.get("/orders")).toMatchObject([{ esim: "first" }, { esim: "second" }]);
     await Promise.all([endsBySigterm(one), endsBySigterm(other)]);
   }, 20_000);
-
-  /** A database for one test. Dropped once the example's processes have ended. */
-  async function ownDatabase() {
-    const name = `example_${randomUUID().replaceAll("-", "")}`;
-    const url = new URL(inject("postgresUrl"));
-    const query = (text: string) => queryAt(url.href, text);
-    await queryAt(inject("postgresUrl"), `create database ${name}`);
-    onTestFinished(() => queryAt(inject("postgresUrl"), `drop database ${name}`));
-    url.pathname = name;
-    return { url: url.href, query };
-  }
-
-  async function queryAt(url: string, text: string): Promise<void> {
-    const client = new pg.Client({ connectionString: url });
-    await client.connect();
-    await client.query(text).finally(() => client.end());
-  }
 });
 
 describe("examples/queue-worker", () => {
@@ -266,7 +271,7 @@ describe("examples/queue-worker", () => {
     const request = faulted({ esimReference: "größer 📶" });
     const id = request.headers["webhook-id"];
     const answers = await Promise.all([request, request, request].map(deliver));
-    expect(answers).toEqual(Array(3).fill([202, { outcome: "stored" }]));
+    expect(answers).toEqual(Array(3).fill(stored));
     await jobsAre(noJobs);
     expect(await ended()).toEqual([
       `${id}: duplicate`,
@@ -283,10 +288,115 @@ describe("examples/queue-worker", () => {
     const store = redisStore(inject("redisUrl"));
     onTestFinished(() => store.close());
     const claim = await store.claim(key, 30_000);
-    expect(await deliver(request)).toEqual([202, { outcome: "stored" }]);
+    expect(await deliver(request)).toEqual(stored);
     await jobsAre({ delayed: 1 });
     await store.release(key, "token" in claim ? claim.token : "");
     await jobsAre(noJobs);
     expect(await ended()).toEqual([`${key.id}: processed`, "reordering 730155284096617302"]);
   }, 30_000);
+});
+
+describe("examples/inbox", () => {
+  async function start() {
+    const { url, query } = await ownDatabase();
+    const environment = { DATABASE_URL: url };
+    const receiver = await serve("examples/inbox/receiver.ts", environment);
+    const startWorker = async () => {
+      const worker = run(["examples/inbox/worker.ts"], environment);
+      await worker.line(/^working/);
+      return worker;
+    };
+    return {
+      receiver,
+      startWorker,
+      query,
+      allDone: () =>
+        vi.waitFor(
+          async () => {
+            const left = await query("select id, error from esim_webhooks.event where state <> 'done'");
+            expect(left).toEqual([]);
+          },
+          { timeout: 20_000 },
+        ),
+    };
+  }
+
+  it("stores a delivery, works it once by one of two workers, and ends by itself on SIGTERM", async () => {
+    const { receiver, startWorker, query, allDone } = await start();
+    const request = faulted();
+    expect(await receiver.deliver(request)).toEqual(stored); // with no worker about
+    expect(await receiver.deliver(request)).toEqual(alreadyStored);
+    const workers = [await startWorker(), await startWorker()];
+    await allDone();
+    expect(await receiver.deliver(request)).toEqual(alreadyStored);
+    expect(await receiver.deliver(faulted({ esimReference: "other" }))).toEqual(stored);
+    await allDone();
+    expect(await query("select esim from orders order by esim")).toEqual([
+      { esim: "730155284096617302" },
+      { esim: "other" },
+    ]);
+    await Promise.all([receiver, ...workers].map(endsBySigterm));
+  }, 40_000);
+
+  it("keeps the newest state of an eSIM, whatever the order in which its events come", async () => {
+    const { receiver, startWorker, query, allDone } = await start();
+    const worker = await startWorker();
+    for (const [type, timestamp] of [
+      ["esim.lifecycle.suspended", "2026-11-20T12:00:02Z"],
+      ["esim.lifecycle.activated", "2026-11-20T12:00:01Z"],
+    ] as const) {
+      const request = signedRequest({ type, timestamp, data: sampleData(type) }, { secret });
+      expect(await receiver.deliver(request)).toEqual(stored);
+      await allDone();
+    }
+    expect(await query("select status from esims")).toEqual([{ status: "suspended" }]);
+    await Promise.all([endsBySigterm(receiver), endsBySigterm(worker)]);
+  }, 40_000);
+});
+
+describe("examples/embedded", () => {
+  const start = (folder: string) => serve("examples/embedded/server.ts", { DATA_DIR: folder });
+  const worked = /^reordering (\S+)$/gm;
+
+  async function ownFolder(): Promise<string> {
+    const folder = await mkdtemp(join(tmpdir(), "esim-webhooks-example-"));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    return join(folder, "data");
+  }
+
+  it("stores a delivery and works it once, a redelivery to the next process included", async () => {
+    const folder = await ownFolder();
+    const request = faulted();
+    const first = await start(folder);
+    expect(await first.deliver(request)).toEqual(stored);
+    await first.line(/^reordering 730155284096617302/);
+    expect(await first.deliver(request)).toEqual(alreadyStored);
+    await endsBySigterm(first);
+    const second = await start(folder);
+    expect(await second.deliver(request)).toEqual(alreadyStored);
+    await endsBySigterm(second);
+    const outputs = await Promise.all([first, second].map(async ({ ended }) => (await ended).output));
+    expect(outputs.map((output) => output.match(worked)?.length)).toEqual([1, undefined]);
+  }, 40_000);
+
+  it("works after a kill -9 and a restart what it had answered 202", async () => {
+    const folder = await ownFolder();
+    const first = await start(folder);
+    const esims = Array.from({ length: 300 }, (_, n) => `esim_${n}`);
+    const answers = esims.map((esimReference) => first.deliver(faulted({ esimReference })));
+    await Promise.all(answers.slice(0, 100)); // stored, and most of them not worked yet
+    first.child.kill("SIGKILL");
+    const settled = await Promise.allSettled(answers);
+    const accepted = esims.filter((_, n) => settled[n]?.status === "fulfilled");
+    const before = esimsIn((await first.ended).output);
+    const left = accepted.filter((esim) => !before.has(esim));
+    expect(left.length).toBeGreaterThan(0);
+    const second = await start(folder);
+    await Promise.all(left.map((esim) => second.line(new RegExp(`^reordering ${esim}$`))));
+    await endsBySigterm(second);
+  }, 60_000);
+
+  function esimsIn(output: string): Set<string> {
+    return new Set(Array.from(output.matchAll(worked), ([, esim = ""]) => esim));
+  }
 });

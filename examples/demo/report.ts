@@ -8,7 +8,7 @@ export interface Result {
   readonly runs: number;
 }
 
-const ranHandler = ["processed", "failed"];
+const tookEffect = ["processed", "stored"];
 
 /** Prints the table and the ledger; says whether every step went as it should and the ledger balances. */
 export function report(
@@ -37,15 +37,15 @@ export function report(
 
   const outcomes = results.flatMap(({ answers }) => answers.map(({ outcome }) => outcome));
   const sent = results.flatMap(({ step }) => step.sent);
-  const processed = outcomes.filter((outcome) => outcome === "processed").length;
-  const ran = outcomes.filter((outcome) => ranHandler.includes(outcome)).length;
+  const effective = outcomes.filter((outcome) => tookEffect.includes(outcome)).length;
+  const failed = outcomes.filter((outcome) => outcome === "failed").length;
   const mustTakeEffect = results
-    .filter(({ step }) => step.outcomes.includes("processed"))
+    .filter(({ step }) => step.outcomes.some((outcome) => tookEffect.includes(outcome)))
     .flatMap(({ step }) => step.sent);
   const ledger: [string, number, number][] = [
     ["sent            = answered by the status contract", sent.length, outcomes.length],
-    ["handler runs    = processed + failed", runs.length, ran],
-    ["effects         = processed", effects.length, processed],
+    ["handler runs    = processed + stored + failed", runs.length, effective + failed],
+    ["effects         = processed + stored", effects.length, effective],
     [
       "effects         = events that had to take effect, once each",
       effects.length,
@@ -76,6 +76,7 @@ function asExpected(result: Result | undefined): boolean {
 
 /** `200`, or `1×200 4×503` for several. */
 function tally(values: readonly string[]): string {
+  if (values.length === 0) return "–";
   const counts = new Map<string, number>();
   for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1);
   return [...counts].map(([value, count]) => (values.length === 1 ? value : `${count}×${value}`)).join(" ");

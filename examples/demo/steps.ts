@@ -44,6 +44,7 @@ const first = esimCatalog.types.map(
 const tampered = sample("msg_tampered", "esim.balance.updated", { amount: 1 });
 const flaky = sample("msg_flaky", "esim.faulted");
 const faulted = sampleData("esim.faulted");
+const durable = sample("msg_durable", "esim.faulted");
 
 export const steps: readonly Step[] = [
   ...first,
@@ -98,3 +99,14 @@ export const steps: readonly Step[] = [
   { what: "esim.faulted, and the handler fails", sent: [flaky], outcomes: ["failed"], runs: 1 },
   { what: "the sender's retry of it", sent: [flaky], outcomes: ["processed"], runs: 1 },
 ];
+
+/** For a process that takes deliveries into an inbox on the disk, has no worker, and is killed after this. */
+export const crash: Readonly<Record<"before" | "after", Step>> = {
+  before: {
+    what: "two of one id to an inbox; then kill -9",
+    sent: [durable, durable],
+    outcomes: ["stored", "already_stored"],
+    runs: 0,
+  },
+  after: { what: "that inbox opened again, by a worker", sent: [], outcomes: [], runs: 1 },
+};

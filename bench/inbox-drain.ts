@@ -1,0 +1,64 @@
+import { createWorker } from "@esim-webhooks/core";
+import type { PostgresInbox } from "@esim-webhooks/store-postgres";
+import { Logger, makeWorkerUtils, run } from "graphile-worker";
+import type pg from "pg";
+import { batchesOf, entriesOf } from "./inbox-entries.ts";
+
+export const jobs = 30_000;
+export const lanes = 4000;
+const concurrency = 500;
+const batchSize = 500;
+
+/** Jobs per second by a worker whose handler does nothing, until all is settled. */
+export async function drain(inbox: PostgresInbox, pool: pg.Pool, schema: string): Promise<number> {
+  await pool.query(`truncate ${schema}.event`);
+  for (const batch of batchesOf(entriesOf(jobs, lanes), batchSize)) await inbox.put(batch);
+  await pool.query(`analyze ${schema}.event`);
+  const drained = new AbortController();
+  let left = jobs;
+  const handler = () => {
+    left -= 1;
+    if (left === 0) drained.abort();
+  };
+  const worker = createWorker(inbox, { "*": handler }, { concurrency });
+  const start = performance.now();
+  await worker.run({ signal: drained.signal });
+  return jobs / ((performance.now() - start) / 1000);
+}
+
+/** The same of graphile-worker, which takes and completes in batches too. */
+export async function drainPeer(url: string, pool: pg.Pool): Promise<number> {
+  const logger = new Logger(() => () => {});
+  const utils = await makeWorkerUtils({ connectionString: url, logger });
+  await utils.migrate();
+  for (const batch of batchesOf(entriesOf(jobs, lanes), batchSize)) {
+    await utils.addJobs(batch.map(({ event }) => ({ identifier: "work", payload: event })));
+  }
+  await utils.release();
+  await pool.query("analyze graphile_worker._private_jobs");
+  const { promise: drained, resolve } = Promise.withResolvers<void>();
+  let left = jobs;
+  const work = () => {
+    left -= 1;
+    if (left === 0) resolve();
+  };
+  const start = performance.now();
+  const runner = await run({
+    connectionString: url,
+    logger,
+    taskList: { work },
+    noHandleSignals: true,
+    preset: {
+      worker: {
+        concurrentJobs: concurrency,
+        maxPoolSize: 10,
+        localQueue: { size: batchSize },
+        completeJobBatchDelay: 0,
+        failJobBatchDelay: 0,
+      },
+    },
+  });
+  await drained;
+  await runner.stop();
+  return jobs / ((performance.now() - start) / 1000);
+}

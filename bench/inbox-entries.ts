@@ -1,0 +1,30 @@
+import { randomUUID } from "node:crypto";
+import type { InboxEntry } from "@esim-webhooks/core";
+import { sampleData } from "@esim-webhooks/core/testing";
+
+const type = "esim.enabled";
+
+/** Entries of as many eSIMs as told, which occurred a millisecond after one another. */
+export function entriesOf(count: number, esims: number): InboxEntry[] {
+  const begin = Date.UTC(2026, 0, 1);
+  return Array.from({ length: count }, (_, n) => {
+    const timestamp = new Date(begin + n).toISOString();
+    const data = { ...sampleData(type), esimReference: `esim_${n % esims}` };
+    const id = `msg_${randomUUID()}`;
+    return {
+      source: "default",
+      id,
+      type,
+      event: { id, type, timestamp, data },
+      body: Buffer.from(JSON.stringify({ type, timestamp, data })),
+      receivedAt: new Date(),
+    };
+  });
+}
+
+/** Cut into lists of `size`. */
+export function batchesOf<T>(items: readonly T[], size: number): T[][] {
+  return Array.from({ length: Math.ceil(items.length / size) }, (_, n) =>
+    items.slice(n * size, (n + 1) * size),
+  );
+}

@@ -1,0 +1,35 @@
+import type { PostgresInbox } from "@esim-webhooks/store-postgres";
+import type pg from "pg";
+import { entriesOf } from "./inbox-entries.ts";
+
+const batch = 500;
+
+export interface Cost {
+  readonly putMs: number;
+  readonly takeMs: number;
+}
+
+/** A million rows: nearly all done; some dead, and some that wait for their next try. */
+export async function fill(pool: pg.Pool, schema: string): Promise<void> {
+  await pool.query(`
+    insert into ${schema}.event (source, id, state, ends_at, type, body, body_hash, received_at, occurred_at, attempts)
+    select 'default', 'msg_' || md5(n::text), state,
+      case state when 'dead' then 'infinity' else now() + interval '1 day' end,
+      'esim.enabled', case state when 'done' then null else '{}'::bytea end, sha256('{}'), now(), now(), 1
+    from generate_series(1, 1000000) as n,
+      lateral (select case when n % 100 = 0 then 'dead' when n % 100 = 1 then 'ready' else 'done' end as state) as mixed`);
+  await pool.query(`vacuum analyze ${schema}.event`);
+}
+
+/** Puts, takes and settles a batch of new events. */
+export async function measureCost(inbox: PostgresInbox): Promise<Cost> {
+  const entries = entriesOf(batch, batch);
+  const start = performance.now();
+  await inbox.put(entries);
+  const putAt = performance.now();
+  const taken = await inbox.take({ limit: batch, leaseMs: 30_000 });
+  const takenAt = performance.now();
+  await inbox.settle(taken.map(({ source, id, token }) => ({ source, id, token, state: "done" })));
+  if (taken.length !== batch) throw new Error(`took ${taken.length} of ${batch}`);
+  return { putMs: putAt - start, takeMs: takenAt - putAt };
+}

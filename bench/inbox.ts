@@ -1,0 +1,129 @@
+// npm run bench -- inbox: accepting and working events on Postgres, beside what one writes by hand and graphile-worker.
+import { postgresInbox } from "@esim-webhooks/store-postgres";
+import pg from "pg";
+import { startPostgres } from "../test/servers/index.ts";
+import { measurePut, startServer } from "./inbox-accept.ts";
+import { drain, drainPeer, jobs, lanes } from "./inbox-drain.ts";
+import { type Cost, fill, measureCost } from "./inbox-size.ts";
+import { median } from "./measure.ts";
+
+const rounds = 5;
+const costRounds = 40;
+
+/** Runs each in turn, so that what else the machine does meets all of them alike. The first time warms up. */
+async function inTurns<Name extends string, Figure>(
+  measured: Readonly<Record<Name, () => Promise<Figure>>>,
+  times: number,
+): Promise<Record<Name, Figure[]>> {
+  const names = Object.keys(measured) as Name[];
+  const figures = Object.fromEntries(names.map((name) => [name, []])) as unknown as Record<Name, Figure[]>;
+  for (const name of names) await measured[name]();
+  for (let round = 0; round < times; round++) {
+    for (const name of names) figures[name].push(await measured[name]());
+  }
+  return figures;
+}
+
+function medianOf<Figure>(figures: readonly Figure[], of: (figure: Figure) => number): number {
+  return median(figures.map(of));
+}
+
+function line(what: string, figure: string, wanted = ""): void {
+  console.log(`  ${what.padEnd(46)} ${figure.padStart(12)}${wanted && `   wanted: ${wanted}`}`);
+}
+
+const perSecond = (figure: number) => `${Math.round(figure).toLocaleString("en")}/s`;
+const ms = (figure: number) => `${figure.toFixed(1)} ms`;
+const times = (figure: number) => `${figure.toFixed(2)} ×`;
+
+export async function benchInbox(): Promise<void> {
+  const server = await startPostgres();
+  const pool = new pg.Pool({ connectionString: server.url });
+  try {
+    const { rows } = await pool.query(
+      "select current_setting('server_version') as version, current_setting('fsync') as fsync",
+    );
+    console.log(`\nPostgres ${rows[0].version}, fsync ${rows[0].fsync}`);
+    await benchAccept(server.url);
+    await benchDrain(server.url, pool);
+    await benchSize(server.url, pool);
+  } finally {
+    await pool.end();
+    await server.close();
+  }
+}
+
+async function benchAccept(url: string): Promise<void> {
+  const ours = await startServer("ours", url);
+  const peer = await startServer("peer", url);
+  const inbox = postgresInbox({ url });
+  const { served, byHand } = await inTurns({ served: ours.measure, byHand: peer.measure }, rounds);
+  ours.end();
+  peer.end();
+  const { put } = await inTurns({ put: () => measurePut(inbox) }, rounds);
+  await inbox.close();
+
+  const rate = medianOf(served, (figure) => figure.perSecond);
+  const handRate = medianOf(byHand, (figure) => figure.perSecond);
+  console.log("\naccepting, Fastify with 100 connections");
+  line("esim-webhooks", perSecond(rate));
+  line("standardwebhooks and one INSERT a request", perSecond(handRate));
+  line("ratio", times(rate / handRate), "≥ 4");
+  line("p99, esim-webhooks", ms(medianOf(served, ({ p99Ms }) => p99Ms)), "below the other");
+  line("p99, one INSERT a request", ms(medianOf(byHand, ({ p99Ms }) => p99Ms)));
+  console.log("\ninbox.put of 500 events, two at a time");
+  line("esim-webhooks", perSecond(median(put)), "≥ 40,000/s");
+}
+
+async function benchDrain(url: string, pool: pg.Pool): Promise<void> {
+  const plain = postgresInbox({ url, schema: "plain" });
+  const laned = postgresInbox({
+    url,
+    schema: "laned",
+    lane: ({ data }) => (data as { esimReference?: string }).esimReference,
+  });
+  await Promise.all([plain.migrate(), laned.migrate()]);
+  const drained = await inTurns(
+    {
+      ours: () => drain(plain, pool, "plain"),
+      peer: () => drainPeer(url, pool),
+      lanes: () => drain(laned, pool, "laned"),
+    },
+    rounds,
+  );
+  await Promise.all([plain.close(), laned.close()]);
+  const [ours, peer, inLanes] = [median(drained.ours), median(drained.peer), median(drained.lanes)];
+  console.log(`\ndraining ${jobs.toLocaleString("en")} events, 500 at a time, handlers that do nothing`);
+  line("esim-webhooks", perSecond(ours));
+  line("graphile-worker with localQueue", perSecond(peer));
+  line("ratio", times(ours / peer), "≥ 1");
+  line(`esim-webhooks, ${lanes.toLocaleString("en")} lanes`, perSecond(inLanes));
+  line("ratio to graphile-worker without lanes", times(inLanes / peer), "≥ 0.5");
+}
+
+async function benchSize(url: string, pool: pg.Pool): Promise<void> {
+  const small = postgresInbox({ url, schema: "small" });
+  const big = postgresInbox({ url, schema: "big" });
+  await Promise.all([small.migrate(), big.migrate()]);
+  await fill(pool, "big");
+  const costs = await inTurns<"small" | "big", Cost>(
+    {
+      small: async () => {
+        await pool.query("truncate small.event");
+        return measureCost(small);
+      },
+      big: () => measureCost(big),
+    },
+    costRounds,
+  );
+  await Promise.all([small.close(), big.close()]);
+  console.log("\n500 events, in a near-empty table and in one of a million rows");
+  for (const [name, of] of [
+    ["put", ({ putMs }: Cost) => putMs],
+    ["take", ({ takeMs }: Cost) => takeMs],
+  ] as const) {
+    const [few, many] = [medianOf(costs.small, of), medianOf(costs.big, of)];
+    line(name, `${ms(few)}, ${ms(many)}`);
+    line("ratio", times(many / few), "≤ 1.3");
+  }
+}

@@ -1,0 +1,13 @@
+// A process of the demo that takes deliveries into the inbox of a folder, and has no worker.
+import type { AddressInfo } from "node:net";
+import { webhookRouter } from "@esim-webhooks/express";
+import { embeddedInbox } from "@esim-webhooks/store-postgres";
+import express from "express";
+
+const inbox = embeddedInbox({ dataDir: process.argv[2] });
+await inbox.ready();
+const app = express();
+app.use(webhookRouter(inbox));
+const server = app.listen(0, "127.0.0.1", () => {
+  console.log(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+});

@@ -1,0 +1,45 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { createWorker, type EsimEvents, type Handlers } from "@esim-webhooks/core";
+import { embeddedInbox } from "@esim-webhooks/store-postgres";
+
+/** A process that takes deliveries into a folder, until it is made to crash. */
+export interface Accepting {
+  readonly url: string;
+  /** SIGKILL. */
+  crash(): Promise<void>;
+  /** Opens the inbox of the folder here, works the event that is in it, and resolves when it is done. */
+  workEvent(handlers: Handlers<EsimEvents>): Promise<void>;
+}
+
+export async function startAccepting(): Promise<Accepting> {
+  const folder = await mkdtemp(join(tmpdir(), "esim-webhooks-demo-"));
+  const dataDir = join(folder, "inbox");
+  const file = join(import.meta.dirname, "accept.ts");
+  const child = spawn(process.execPath, ["--conditions=source", file, dataDir], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const [line] = await once(child.stdout, "data");
+  return {
+    url: String(line).trim(),
+    async crash() {
+      const exit = once(child, "exit");
+      child.kill("SIGKILL");
+      await exit;
+    },
+    async workEvent(handlers) {
+      const inbox = embeddedInbox({ dataDir });
+      const worked = new AbortController();
+      const running = createWorker(inbox, handlers).run({ signal: worked.signal });
+      while ((await inbox.stats()).states.done === 0) await pause(20);
+      worked.abort();
+      await running;
+      await inbox.close();
+      await rm(folder, { recursive: true });
+    },
+  };
+}

@@ -1,0 +1,21 @@
+import type { AddressInfo } from "node:net";
+import { webhookRouter } from "@esim-webhooks/express";
+import express from "express";
+import { openInbox } from "./inbox.ts";
+
+const inbox = openInbox();
+await inbox.migrate();
+
+const app = express();
+const router = webhookRouter(inbox, { logger: console }); // answers 202 once an event is stored
+app.use(router); // before any body parser
+
+const server = app.listen(Number(process.env["PORT"] ?? 3000), "127.0.0.1", () => {
+  console.log(`listening at http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+});
+
+process.once("SIGTERM", async () => {
+  server.close();
+  await router.close(); // deliveries in flight finish, and need the inbox
+  await inbox.close();
+});
