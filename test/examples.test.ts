@@ -2,12 +2,14 @@ import { randomUUID } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { newSecret, type SignedRequest, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { redisStore } from "@esim-webhooks/store-redis";
-import { Queue } from "bullmq";
+import { Queue, Worker } from "bullmq";
 import pg from "pg";
 import { afterEach, describe, expect, inject, it, onTestFinished, vi } from "vitest";
 import { type Run, root, runCommand, runNode } from "./run.ts";
+import { startPostgres } from "./servers/index.ts";
 
 const running: Run[] = [];
 const secret = newSecret();
@@ -212,7 +214,7 @@ describe("examples/express-redis", () => {
       REDIS_URL: "redis://127.0.0.1:9",
     }).ended;
     expect(code).toBe(1);
-    expect(output).toContain("check that the server is up");
+    expect(output).toContain("ECONNREFUSED");
   });
 });
 
@@ -237,16 +239,46 @@ describe("examples/fastify-postgres", () => {
     expect(await one.get("/orders")).toMatchObject([{ esim: "first" }, { esim: "second" }]);
     await Promise.all([endsBySigterm(one), endsBySigterm(other)]);
   }, 20_000);
+
+  it("lives through a crash of Postgres, with connections idle and in use, and serves on", async () => {
+    const postgres = await startPostgres();
+    onTestFinished(() => postgres.close());
+    const server = await serve("examples/fastify-postgres/server.ts", { DATABASE_URL: postgres.url });
+    await Promise.all([1, 2, 3].map(() => server.get("/orders"))); // whose connections are idle now
+    await postgres.kill();
+    await postgres.start();
+    await vi.waitFor(async () => expect(await server.get("/orders")).toEqual([]), 10_000);
+
+    const locking = new pg.Client({ connectionString: postgres.url });
+    locking.on("error", () => {});
+    await locking.connect();
+    await locking.query("begin; lock table orders");
+    const inUse = [server.deliver(faulted()), ...[1, 2, 3].map(() => server.get("/orders"))];
+    await vi.waitFor(async () => expect(await queryAt(postgres.url, lockedOut)).toHaveLength(inUse.length));
+    await postgres.kill();
+    await postgres.start();
+    const [answer] = await Promise.all(inUse);
+    expect(answer).toMatchObject([expect.toSatisfy((status) => status >= 500), {}]);
+    await vi.waitFor(async () => expect(await server.deliver(faulted())).toEqual(processed), 10_000);
+    await endsBySigterm(server);
+  });
+
+  const lockedOut = "select pid from pg_stat_activity where wait_event_type = 'Lock'";
 });
 
 describe("examples/queue-worker", () => {
-  async function start() {
+  function ownQueue() {
     const variables = { REDIS_URL: inject("redisUrl"), QUEUE: `example-${randomUUID()}` };
     const queue = new Queue(variables.QUEUE, { connection: { url: variables.REDIS_URL } });
     onTestFinished(async () => {
       await queue.obliterate({ force: true });
       await queue.close();
     });
+    return { queue, variables };
+  }
+
+  async function start() {
+    const { queue, variables } = ownQueue();
     const receiver = await serve("examples/queue-worker/receiver.ts", variables);
     const workers = [1, 2].map(() => run(["examples/queue-worker/worker.ts"], variables));
     await Promise.all(workers.map(({ line }) => line(/^working/)));
@@ -280,6 +312,30 @@ describe("examples/queue-worker", () => {
       "reordering größer 📶",
     ]);
   }, 30_000);
+
+  it("does not lose an event with which one worker after the other dies", async () => {
+    const { queue, variables } = ownQueue();
+    const receiver = await serve("examples/queue-worker/receiver.ts", variables);
+    const request = faulted();
+    expect(await receiver.deliver(request)).toEqual([202, { outcome: "stored" }]);
+    const dying = new Worker(variables.QUEUE, null, {
+      connection: { url: variables.REDIS_URL },
+      lockDuration: 500,
+      stalledInterval: 20,
+      maxStalledCount: 100,
+    });
+    await dying.startStalledCheckTimer();
+    for (let death = 1; death <= 3; death++) {
+      await vi.waitFor(async () => expect(await queue.getWaitingCount()).toBe(1));
+      await dying.getNextJob(randomUUID());
+    }
+    await pause(100); // the job is seen in a worker's hands, and then never again
+    await dying.close(true);
+    await pause(500);
+    const worker = run(["examples/queue-worker/worker.ts"], variables);
+    await worker.line(new RegExp(`^${request.headers["webhook-id"]}: processed`));
+    await Promise.all([receiver, worker].map(endsBySigterm));
+  });
 
   it("tries an event again that could not be worked, as while somebody else holds it", async () => {
     const { deliver, jobsAre, ended } = await start();

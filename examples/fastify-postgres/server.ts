@@ -12,6 +12,9 @@ interface Database {
 
 const url = process.env["DATABASE_URL"] ?? "postgres://postgres@localhost:5432/postgres";
 const pool = new pg.Pool({ connectionString: url });
+// when Postgres restarts, its connections end: nobody listening to one, idle or in use, the process would end as well
+pool.on("error", (error) => console.error(error.message));
+pool.on("connect", (client) => client.on("error", () => {})); // its query fails with the same error
 const db = new Kysely<Database>({ dialect: new PostgresDialect({ pool }) });
 const store = postgresStore<Database>({ pool });
 await store.migrate();

@@ -38,6 +38,7 @@ async function work(job: Job<QueuedDelivery>, token?: string): Promise<string> {
 const worker = new Worker<QueuedDelivery, string>(process.env["QUEUE"] ?? "esim-events", work, {
   connection: { url, maxRetriesPerRequest: null }, // a connection of its own: it waits for jobs
   concurrency: 20,
+  maxStalledCount: 16, // how many workers may die with a job in hand; by default the second one makes it a failed job
 });
 worker.on("completed", ({ data: { id } }, outcome) => console.log(`${id}: ${outcome}`));
 worker.on("failed", (job, error) => console.error(`${job?.data.id}:`, error));

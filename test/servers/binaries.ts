@@ -1,4 +1,4 @@
-import { execFileSync, spawnSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { accessSync, constants, globSync } from "node:fs";
 import { delimiter, join } from "node:path";
 
@@ -49,7 +49,8 @@ function installWithApt(debianPackage: string): void {
   process.stderr.write(`Installing ${debianPackage} with apt-get (once) …\n`);
   if (!listsAreFresh) spawnSync("apt-get", ["update", "-qq"], { env, stdio: "ignore" });
   listsAreFresh = true;
-  execFileSync("apt-get", ["install", "-y", "-qq", "--no-install-recommends", debianPackage], {
+  // when it fails, the error that follows says what to install
+  spawnSync("apt-get", ["install", "-y", "-qq", "--no-install-recommends", debianPackage], {
     env,
     stdio: ["ignore", "ignore", "inherit"],
   });

@@ -1,12 +1,13 @@
-// Keeps one server and its folder for the tests: `node keeper.mjs <folder> <uid> <command> <argument…>`.
+// Keeps one server and its folder for the tests: `node keeper.mjs <folder> <uid> <stop signal> <command> <argument…>`.
 // A line on standard input starts the server; lines on standard output say {"pid"} and {"exit"}. When standard input
-// ends, however the tests came to their end (SIGKILL included), the server is killed and the folder removed.
+// ends, however the tests came to their end (SIGKILL included), the server is stopped, killed if that takes it more than
+// two seconds, and the folder removed. A Postgres that is killed would leave its shared memory behind.
 import { spawn } from "node:child_process";
 import { readFileSync, rmSync } from "node:fs";
 import process from "node:process";
 import { createInterface } from "node:readline";
 
-const [folder = "", uid = "", command = "", ...args] = process.argv.slice(2);
+const [folder = "", uid = "", stopSignal = "", command = "", ...args] = process.argv.slice(2);
 /** @type {import("node:child_process").ChildProcess | undefined} */
 let server;
 
@@ -38,15 +39,25 @@ function childrenOf(pid) {
   }
 }
 
-function killAll() {
-  if (server?.pid === undefined || server.exitCode !== null) return;
-  for (const pid of [server.pid, ...childrenOf(server.pid)]) {
+/**
+ * @param {number[]} pids
+ * @param {string} signal
+ */
+function send(pids, signal) {
+  for (const pid of pids) {
     try {
-      process.kill(pid, "SIGKILL");
+      process.kill(pid, signal);
     } catch {
       // ended meanwhile
     }
   }
+}
+
+/** @param {number} pid */
+function stop(pid) {
+  send([pid], stopSignal);
+  send([pid, ...childrenOf(pid)], "SIGCONT"); // a test may have frozen it
+  setTimeout(() => send([pid, ...childrenOf(pid)], "SIGKILL"), 2000);
 }
 
 process.on("SIGINT", () => {}); // the terminal's: the tests end first
@@ -54,11 +65,11 @@ process.stdout.on("error", () => {});
 createInterface(process.stdin)
   .on("line", start)
   .on("close", () => {
-    killAll();
     const end = () => {
       rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
       process.exit();
     };
-    if (server === undefined || server.exitCode !== null || server.signalCode !== null) end();
-    else server.on("exit", end);
+    if (server?.pid === undefined || server.exitCode !== null || server.signalCode !== null) return end();
+    server.on("exit", end);
+    stop(server.pid);
   });

@@ -52,7 +52,14 @@ export function asNobody(): { uid?: number; gid?: number } {
 export async function keepServer(way: string, folder: string, server: ServerCommand): Promise<TestServer> {
   const keeper = spawn(
     process.execPath,
-    [join(import.meta.dirname, "keeper.mjs"), folder, nobody, server.command, ...server.args],
+    [
+      join(import.meta.dirname, "keeper.mjs"),
+      folder,
+      nobody,
+      server.stopSignal,
+      server.command,
+      ...server.args,
+    ],
     { stdio: ["pipe", "pipe", "inherit"], detached: true },
   );
   const kept = follow(keeper);

@@ -19,7 +19,7 @@ export async function privateSentinel(
   master: TestServer,
   replicas: number,
 ): Promise<TestServer> {
-  const { path, way } = program("redis-server", "redis-server", "REDIS_URL");
+  const { path, way } = program("redis-server", "redis-server", "");
   const folder = await serverFolder("sentinel");
   const port = await freePort();
   const url = `redis://127.0.0.1:${port}`;

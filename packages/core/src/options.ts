@@ -22,7 +22,7 @@ export function parseOptions<Settings>(
     throw new WebhookError(
       "invalid_option",
       `${caller}: the options are not an object.`,
-      "Pass them by name: { secret }.",
+      `Pass them by name: ${examplesOf(Object.keys(shape), options)}.`,
     );
   }
   const result = z.strictObject(shape).safeParse(options);
@@ -39,6 +39,12 @@ export function parseOptions<Settings>(
     `${caller}: ${problems.join("; ")}.`,
     remedies.length > 0 ? remedies.join(" ") : "Correct the options; their docstrings give units and ranges.",
   );
+}
+
+/** A URL says by itself which option it is. */
+function examplesOf(names: readonly string[], given: unknown): string {
+  if (typeof given === "string" && names.includes("url")) return "{ url }";
+  return names.length > 3 ? `{ ${names.slice(0, 3).join(", ")}, … }` : `{ ${names.join(", ")} }`;
 }
 
 const wholeMs = "expected a whole number of milliseconds";

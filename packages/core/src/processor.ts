@@ -1,3 +1,4 @@
+import { z } from "zod";
 import type { Catalog, Parsed } from "./catalog.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import type { DedupeStore } from "./dedupe-store.ts";
@@ -56,8 +57,23 @@ export interface ProcessorSettings {
   clock: Clock;
 }
 
+const storeMethods = withMethods<DedupeStore>("claim", "extend", "complete", "release");
+
+/** What may have been meant by a value that is no store. */
+function slipOf(value: unknown): string {
+  if (typeof value === "string") return ", not a URL: call redisStore(url) or postgresStore({ url })";
+  if (value instanceof Promise) return ", not a promise of it: await it";
+  if (typeof value === "function") return ", not the function: call it";
+  return "";
+}
+
 export const processorShape: OptionsShape<ProcessorSettings> = {
-  store: withMethods<DedupeStore>("claim", "extend", "complete", "release").optional(),
+  store: z
+    .custom<DedupeStore>((value) => storeMethods.safeParse(value).success, {
+      error: ({ input }) =>
+        `expected an object with claim(), extend(), complete(), release(), as redisStore(…) returns${slipOf(input)}`,
+    })
+    .optional(),
   catalog: withMethods<Catalog<unknown>>("parse", "check")
     .refine((catalog) => Array.isArray(catalog.types), "expected a catalog: use defineCatalog")
     .default(esimCatalog as Catalog<unknown>),

@@ -57,7 +57,7 @@ export function createStoreGuard({ name, timeoutMs, logger, check }: StoreGuardO
       throw new WebhookError(
         "store_unavailable",
         `The server of the ${name} could not be asked.`,
-        "Its cause says why; check that the server is up and can be reached from here.",
+        "Its cause says why: the server is down or cannot be reached, or refuses this client.",
         { cause: error },
       );
     }
@@ -71,7 +71,7 @@ export function createStoreGuard({ name, timeoutMs, logger, check }: StoreGuardO
     throw new WebhookError(
       "store_unavailable",
       `The server of the ${name} did not answer within ${timeoutMs} ms.`,
-      "Check that it is up and not overloaded, and that the pool has a free connection.",
+      "Check that it is up and not overloaded.",
     );
   }
 

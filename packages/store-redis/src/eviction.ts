@@ -23,7 +23,7 @@ export async function checkEviction(
   }
 }
 
-/** Undefined when the server forbids the question, as managed ones do, or does not know it. */
+/** Undefined when the server forbids the question, as managed ones do, or has no answer to it, as proxies have. */
 async function evictionPolicy(server: RedisClient, logger: Logger): Promise<string | undefined> {
   const policy = policyIn(await server.config("GET", parameter).catch(unlessRefused));
   if (policy !== undefined) return policy;
@@ -38,7 +38,7 @@ async function evictionPolicy(server: RedisClient, logger: Logger): Promise<stri
 const parameter = "maxmemory-policy";
 
 function unlessRefused(error: unknown): undefined {
-  const refused = error instanceof Error && /^(?:NOPERM|ERR unknown (?:sub)?command)/i.test(error.message);
+  const refused = error instanceof Error && /^(?:NOPERM|ERR) /.test(error.message);
   if (!refused) throw error;
 }
 

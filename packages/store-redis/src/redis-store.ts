@@ -59,7 +59,8 @@ const clientShape = z.union([
  * may be missing on the new one, and its redelivery then runs again. `waitReplicas` makes that rarer, not impossible.
  * The same goes for a restart of a server that does not persist (`appendonly yes`, `appendfsync`).
  *
- * Throws `invalid_option`; operations reject with `store_unavailable`, or `evicting_store` while the server may evict.
+ * Throws `invalid_option`; operations reject with `store_unavailable`, with `evicting_store` while the server may evict,
+ * or with `invalid_option` while it refuses the database that the URL names.
  */
 export function redisStore(redis: RedisClient | string, options: RedisStoreOptions = {}): RedisStore {
   const settings = parseOptions("redisStore", shape, options);
@@ -79,23 +80,42 @@ export function redisStore(redis: RedisClient | string, options: RedisStoreOptio
     );
   }
   warnOfShortRetention("redisStore", settings);
-  const { client, close } = openClient(redis, timeoutMs, logger);
+  const { client, reasonOf, close } = openClient(redis, timeoutMs, logger);
   const guard = createStoreGuard({
     name: "redisStore",
     timeoutMs,
     logger,
-    check: () => checkEviction(client, allowEviction, logger),
+    check: () => checkEviction(client, allowEviction, logger).catch(rethrow),
   });
 
-  const runOnReplicas = onReplicas(client, waitReplicas, timeoutMs);
+  const send =
+    waitReplicas === 0
+      ? (operation: scripts.Operation) => scripts.run(client, operation)
+      : onReplicas(client, waitReplicas, timeoutMs);
+
+  function rethrow(error: unknown): never {
+    throw reasonOf(error);
+  }
+
+  function keyOf({ source, id }: EventKey): string {
+    return `${keyPrefix}${source.length}:${source}:${id}`; // the length keeps "a:b" + "c" from "a" + "b:c"
+  }
 
   function run(script: scripts.Script, key: EventKey, ...args: (string | number)[]): Promise<unknown> {
-    const name = `${keyPrefix}${key.source.length}:${key.source}:${key.id}`; // the length keeps "a:b" + "c" from "a" + "b:c"
-    return guard.run((signal) =>
-      waitReplicas === 0
-        ? scripts.run(client, script, name, args)
-        : runOnReplicas({ script, key: name, args, signal }),
-    );
+    return guard.run((signal) => send({ script, key: keyOf(key), args, signal }).catch(rethrow));
+  }
+
+  /** A claim that fails or comes too late may be on the server: there it would keep the id for a lease, for nobody. */
+  function runClaim(key: EventKey, token: string, leaseMs: number): Promise<unknown> {
+    const name = keyOf(key);
+    const giveBack = () => {
+      scripts.run(client, { script: scripts.release, key: name, args: [token] }).catch(() => {});
+    };
+    return guard.run((signal) => {
+      const sent = send({ script: scripts.claim, key: name, args: [token, leaseMs], signal });
+      sent.then((answer) => signal.aborted && answer === "claimed" && giveBack(), giveBack);
+      return sent.catch(rethrow);
+    });
   }
 
   return {
@@ -103,7 +123,7 @@ export function redisStore(redis: RedisClient | string, options: RedisStoreOptio
     ready: guard.ready,
     async claim(key, leaseMs) {
       const token = randomUUID();
-      const answer = await run(scripts.claim, key, token, leaseMs);
+      const answer = await runClaim(key, token, leaseMs);
       if (answer === "claimed") return { status: "claimed", token };
       if (answer === "done") return { status: "done" };
       if (answer === "foreign") {

@@ -1,15 +1,7 @@
 import { WebhookError } from "@esim-webhooks/core";
 import { coalesce } from "@esim-webhooks/core/store";
 import type { RedisClient } from "./client.ts";
-import type { Script } from "./scripts.ts";
-
-/** One operation, until `signal` says that nobody waits for it any more. */
-export interface Operation {
-  readonly script: Script;
-  readonly key: string;
-  readonly args: readonly (string | number)[];
-  readonly signal: AbortSignal;
-}
+import type { Operation } from "./scripts.ts";
 
 /**
  * Runs operations so that each counts only once `replicas` of them have what it wrote. WAIT holds up its connection, so
@@ -20,26 +12,33 @@ export function onReplicas(
   replicas: number,
   timeoutMs: number,
 ): (operation: Operation) => Promise<unknown> {
-  return coalesce(
-    async (operations: readonly Operation[]) => {
-      const wanted = operations.filter(({ signal }) => !signal.aborted);
+  const together = coalesce(
+    async (operations: readonly Operation[]): Promise<readonly Result[]> => {
+      const wanted = operations.filter(({ signal }) => !signal?.aborted);
       const pipeline = client.pipeline();
       for (const { script, key, args } of wanted) pipeline.eval(script.source, 1, key, ...args);
       const results = (await pipeline.wait(replicas, Math.ceil(timeoutMs / 2)).exec()) ?? [];
       const [unheard, reached] = results.at(-1) ?? [];
-      const answers = results.slice(0, -1);
-      const failed = unheard ?? answers.find(([error]) => error)?.[0];
-      if (failed) throw failed;
-      if (Number(reached) >= replicas) {
-        const answerOf = new Map(wanted.map((operation, index) => [operation, answers[index]?.[1]]));
-        return operations.map((operation) => answerOf.get(operation) ?? null);
+      if (unheard) throw unheard;
+      if (!(Number(reached) >= replicas)) {
+        throw new WebhookError(
+          "store_unavailable",
+          `redisStore reached ${reached} of the ${replicas} replicas that waitReplicas asks for.`,
+          "Check the replicas, or lower waitReplicas.",
+        );
       }
-      throw new WebhookError(
-        "store_unavailable",
-        `redisStore reached ${reached} of the ${replicas} replicas that waitReplicas asks for.`,
-        "Check the replicas, or lower waitReplicas.",
-      );
+      const resultOf = new Map(wanted.map((operation, index) => [operation, results[index]]));
+      return operations.map((operation) => resultOf.get(operation) ?? notSent);
     },
     { maxItems: 100, maxFlushes: 1 },
   );
+  return async (operation) => {
+    const [error, answer] = await together(operation);
+    if (error) throw error; // one operation's own, as when its key is not ours
+    return answer;
+  };
 }
+
+type Result = readonly [error: Error | null, answer: unknown];
+
+const notSent: Result = [null, null];

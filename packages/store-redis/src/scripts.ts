@@ -48,17 +48,24 @@ export const release: Script = script(`
 if redis.call('GET', KEYS[1]) ~= 'c' .. ARGV[1] then return 0 end
 return redis.call('DEL', KEYS[1])`);
 
-/** One round trip; a second one when the server has not seen the script yet, as after a restart. */
+/** One operation, until `signal` says that nobody waits for it any more: from then on nothing is sent for it. */
+export interface Operation {
+  readonly script: Script;
+  readonly key: string;
+  readonly args: readonly (string | number)[];
+  readonly signal?: AbortSignal;
+}
+
+/** One round trip; a second one when the server has not seen the script yet, as after a restart. Null: not sent. */
 export async function run(
   client: RedisClient,
-  { source, sha1 }: Script,
-  key: string,
-  args: readonly (string | number)[],
+  { script: { source, sha1 }, key, args, signal }: Operation,
 ): Promise<unknown> {
   try {
     return await client.evalsha(sha1, 1, key, ...args);
   } catch (error) {
     if (!(error instanceof Error) || !error.message.startsWith("NOSCRIPT")) throw error;
+    if (signal?.aborted) return null;
     return client.eval(source, 1, key, ...args);
   }
 }

@@ -1,10 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
+import { setTimeout as pause } from "node:timers/promises";
 import { type DedupeStore, type Logger, WebhookError } from "@esim-webhooks/core";
 import { redisStore } from "@esim-webhooks/store-redis";
 import { Redis } from "ioredis";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { lossyProxy, privateRedis, privateReplica, type TestServer } from "../../../test/servers/index.ts";
+import { freePort } from "../../../test/servers/kept-server.ts";
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
@@ -157,6 +159,72 @@ describe("redisStore on a server that may evict keys", () => {
   });
 });
 
+describe("redisStore at a server that has CONFIG, but answers it with an error", () => {
+  it("warns and works, as it does behind a proxy", async () => {
+    const odd = await privateRedis("--rename-command", "CONFIG", "", "--rename-command", "ECHO", "CONFIG");
+    opened.push(odd);
+    await expect(keep(new Redis(odd.url)).config("GET", "maxmemory-policy")).rejects.toThrow(/^ERR wrong/);
+    const { logger, codes } = codeLogger();
+    await claimed(open(odd.url, { logger }));
+    expect(codes).toEqual(["eviction_unknown"]);
+  });
+
+  it("does not take an error of the connection for such an answer", async () => {
+    const { logger, codes } = codeLogger();
+    const store = open(withPassword("wrong"), { logger });
+    expect(await refusal(store.ready?.())).toMatchObject({ code: "store_unavailable" });
+    expect(codes).toEqual([]);
+  });
+});
+
+/** A user that there is not, as its password says. */
+function withPassword(password: string): string {
+  return Object.assign(new URL(server.url), { username: "nobody", password }).href;
+}
+
+describe("a claim that nobody waits for any more", () => {
+  const frozen = async (use: () => Promise<void>) => {
+    await server.pause();
+    await use().finally(() => server.resume());
+  };
+
+  it("does not keep its id when the server executes it after all", async () => {
+    const id = key();
+    const store = open(server.url, { timeoutMs: 300 });
+    await claimed(store);
+    const commands = await commandsDuring(async () => {
+      await frozen(async () => {
+        expect((await refusal(store.claim(id, hourMs))).message).toContain("did not answer within 300 ms");
+      });
+      await vi.waitFor(async () => expect((await store.claim(id, hourMs)).status).toBe("claimed"));
+    });
+    expect(commands.filter((name) => name === "evalsha").length).toBeGreaterThan(1); // it was executed, and released
+  });
+
+  it("does not keep its id when its connection was given up on as well", async () => {
+    const id = key();
+    const store = open(server.url, { timeoutMs: 100 });
+    await claimed(store);
+    await frozen(async () => {
+      await refusal(store.claim(id, hourMs));
+      await pause(1500);
+    });
+    const other = open(server.url);
+    await vi.waitFor(async () => expect((await other.claim(id, hourMs)).status).toBe("claimed"));
+  });
+
+  it("is not sent again with its script when the server did not know it", async () => {
+    const store = open(server.url, { timeoutMs: 300 });
+    await claimed(store);
+    await admin.script("FLUSH");
+    const commands = await commandsDuring(async () => {
+      await frozen(async () => void (await refusal(store.claim(key(), hourMs))));
+      await claimed(store);
+    });
+    expect(commands).toEqual(["evalsha", "evalsha", "eval"]);
+  });
+});
+
 describe("what redisStore keeps", () => {
   it("has one key an id under its keyPrefix, which ends with the lease, or with the retention once done", async () => {
     const store = open(server.url, { keyPrefix: "mine:", retentionMs: 10 * dayMs });
@@ -297,6 +365,24 @@ describe("redisStore with waitReplicas", () => {
     expect(message).toMatch(/reached 0 of the 1 replicas.*Check the replicas, or lower waitReplicas/);
   });
 
+  it("does not leave the ids of claims that too few replicas have held by nobody", async () => {
+    const store = open(server.url, { waitReplicas: 1, timeoutMs: 600 });
+    const failures = await Promise.all([key(), key(), key()].map((id) => refusal(store.claim(id, hourMs))));
+    expect(failures.map(({ code }) => code)).toEqual(Array(3).fill("store_unavailable"));
+    await vi.waitFor(async () => expect(await admin.dbsize()).toBe(0));
+  });
+
+  it("rejects the operation whose key is somebody else's, and none of those that it went with", async () => {
+    opened.push(await privateReplica(server));
+    const store = open(server.url, { waitReplicas: 1 });
+    await admin.hset("esim-webhooks:7:default:a", "field", "value");
+    const [foreign, ...others] = await Promise.allSettled(
+      ["a", "b", "c"].map((id) => store.claim(key(id), hourMs)),
+    );
+    expect(foreign).toMatchObject({ reason: { code: "store_unavailable", cause: { name: "ReplyError" } } });
+    expect(others).toMatchObject([{ value: { status: "claimed" } }, { value: { status: "claimed" } }]);
+  });
+
   it("answers once a replica has what was written", async () => {
     const replica = await privateReplica(server);
     opened.push(replica);
@@ -312,6 +398,66 @@ describe("redisStore with waitReplicas", () => {
     expect(await reader.get(name)).toBe(`d${token}`);
     expect(await store.release(id, token)).toBe(false);
     expect(await store.claim(id, hourMs)).toEqual({ status: "done" });
+  });
+});
+
+describe("redisStore with a URL that does not lead to a server", () => {
+  const nobodyAt = async () => `127.0.0.1:${await freePort()}`;
+
+  it("rejects with what the connection said as the cause, and logs it at debug once a second", async () => {
+    const lines: Record<string, unknown>[] = [];
+    const ignore = () => {};
+    const logger = {
+      debug: (line: object) => lines.push({ ...line }),
+      info: ignore,
+      warn: ignore,
+      error: ignore,
+    };
+    const host = await nobodyAt();
+    const openedAt = performance.now();
+    const store = open(`redis://${host}`, { logger });
+    for (const _ of [1, 2, 3]) {
+      const { code, message, cause } = await refusal(store.claim(key(), hourMs));
+      expect(code).toBe("store_unavailable");
+      expect(message).toContain("Its cause says why: the server is down or cannot be reached, or refuses");
+      expect(cause).toMatchObject({ message: `connect ECONNREFUSED ${host}` });
+    }
+    expect(lines[0]).toMatchObject({ err: { message: `connect ECONNREFUSED ${host}` } });
+    expect(lines.length).toBeLessThanOrEqual(1 + (performance.now() - openedAt) / 1000);
+  });
+
+  it("says that the password is wrong", async () => {
+    const { cause } = await refusal(open(withPassword("wrong")).claim(key(), hourMs));
+    expect(String(cause)).toContain("WRONGPASS");
+  });
+
+  it("says what is wrong now, not what was before the connection stood", async () => {
+    const own = await privateRedis();
+    opened.push(own);
+    const store = open(own.url);
+    await claimed(store);
+    await own.kill();
+    const { cause } = await refusal(store.claim(key(), hourMs));
+    expect(String(cause)).toContain(`ECONNREFUSED ${new URL(own.url).host}`);
+    await own.start();
+    await vi.waitFor(() => claimed(store));
+  });
+});
+
+describe("redisStore with a URL that names a database", () => {
+  it("uses it", async () => {
+    await claimed(open(`${server.url}/3`));
+    expect(await admin.dbsize()).toBe(0);
+  });
+
+  it("refuses one that the server does not have, and writes nothing into another", async () => {
+    const store = open(`${server.url}/99`);
+    for (const operation of [() => store.ready?.(), () => store.claim(key(), hourMs)]) {
+      const { code, message } = await refusal(operation());
+      expect(code).toBe("invalid_option");
+      expect(message).toMatch(/refuses database 99.*ERR DB index is out of range.*number after its slash/);
+    }
+    expect(await admin.dbsize()).toBe(0);
   });
 });
 
