@@ -12,5 +12,5 @@ export type Backoff = (attempt: number) => number;
 
 /** Exponential backoff with full jitter: anything from 0 to twice the last bound, up to the cap. */
 export function fullJitter({ baseMs, capMs, random = Math.random }: FullJitterOptions): Backoff {
-  return (attempt) => Math.floor(random() * Math.min(capMs, baseMs * 2 ** (attempt - 1)));
+  return (attempt) => Math.floor(random() * Math.min(capMs, baseMs * 2 ** Math.min(attempt - 1, 1000)));
 }
