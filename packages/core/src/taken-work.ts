@@ -78,7 +78,11 @@ export function createTakenWork(options: TakenWorkOptions): (lease: WorkerLease)
 
 /** For operators, in the inbox: what the handler threw, without its stack. */
 function describeError(error: unknown): string {
-  return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+  try {
+    return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+  } catch {
+    return "The handler threw what has no text."; // an object without a prototype, for one
+  }
 }
 
 /** By path and message: they stay in the inbox, beside the body. */

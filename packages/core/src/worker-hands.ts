@@ -13,8 +13,8 @@ export interface WorkerHandsOptions {
   readonly backoff: Backoff;
   readonly logger: Logger;
   work(lease: WorkerLease): Promise<Worked>;
-  /** A handler has ended. */
-  onFree(): void;
+  /** A handler has ended, of this group. */
+  onFree(group: string | null): void;
   /** What became of its event is written down. */
   onSettled(): void;
 }
@@ -55,8 +55,9 @@ export function createHands(options: WorkerHandsOptions): WorkerHands {
         error: "The inbox did not answer.",
       };
     });
+    const group = working.get(lease) ?? null;
     working.delete(lease);
-    onFree();
+    onFree(group);
     const settled = worked === "committed" || (worked !== "lost" && (await settle(worked, lease)));
     leases.drop(lease);
     if (settled) return onSettled();

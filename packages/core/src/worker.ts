@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { z } from "zod";
-import { type Backoff, fullJitter } from "./backoff.ts";
+import { type Backoff, fullJitter, steadfastBackoff } from "./backoff.ts";
 import { createBell } from "./bell.ts";
 import type { Catalog } from "./catalog.ts";
 import { steadyClock } from "./clock.ts";
@@ -61,6 +61,8 @@ interface WorkerSettings {
   logger: Logger;
 }
 
+const defaultBackoff = fullJitter({ baseMs: 1000, capMs: 15 * 60_000 });
+
 const shape: OptionsShape<WorkerSettings> = {
   concurrency: z.int().min(1).default(20),
   typeLimits: z.record(z.string(), z.int().min(1)).default({}),
@@ -68,7 +70,7 @@ const shape: OptionsShape<WorkerSettings> = {
   maxAttempts: z.int().min(1).default(20),
   backoff: z
     .custom<Backoff>((given) => typeof given === "function", "expected a function, such as fullJitter(…)")
-    .default(() => fullJitter({ baseMs: 1000, capMs: 15 * 60_000 })),
+    .default(() => defaultBackoff),
   pollMs: durationMs(1).default(1000),
   shutdownMs: durationMs(0).default(20_000),
   catalog: withMethods<Catalog<unknown>>("parse", "check").default(esimCatalog as Catalog<unknown>),
@@ -89,9 +91,10 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
   options: WorkerOptions<Data> = {},
 ): Worker {
   const settings = parseOptions("createWorker", shape, options);
-  const { concurrency, typeLimits, leaseMs, maxAttempts, backoff, pollMs, shutdownMs, catalog } = settings;
+  const { concurrency, typeLimits, leaseMs, maxAttempts, pollMs, shutdownMs, catalog } = settings;
   const logger = steadfastLogger(settings.logger);
   const logAway = throttledLog(logger.error, steadyClock);
+  const backoff = steadfastBackoff(settings.backoff, defaultBackoff);
   const dispatcher = createDispatcher<Data>(handlers, catalog as Catalog<Data>);
   for (const type of Object.keys(typeLimits)) checkType(type, catalog);
   const work = createTakenWork({ inbox, dispatcher, catalog, maxAttempts, backoff, logger });
@@ -118,8 +121,8 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
     async run({ signal }) {
       const bell = createBell(signal);
       let isFull = false;
-      const onFree = () => {
-        if (isFull) bell.ring();
+      const onFree = (group: string | null) => {
+        if (isFull || group !== null) bell.ring(); // a type may have been at its limit, and the worker not full
       };
       const onSettled = () => {
         if (isFull || inbox.capabilities.ordered) bell.ring(); // the next one of its lane may be due

@@ -4,6 +4,14 @@ import { inMs, qualified, type Tables } from "../tables.ts";
 
 const retryHeldRowMs = 1000;
 
+interface Held {
+  readonly state: "ready" | "leased" | "done" | "dead";
+  /** It has its body in the inbox: it is a worker's to work, or an operator's to redrive. */
+  readonly isQueued: boolean;
+  /** How long the state lasts; 0 where that is not known. */
+  readonly leftMs: number;
+}
+
 /**
  * Absent → leased. An insert first, since most ids are new. Its ON CONFLICT neither waits for nor locks a row that is
  * there; a DO UPDATE would, behind whoever is just settling the same id. A statement that inserts or else selects would
@@ -20,7 +28,8 @@ export async function claim(
     if (inserted !== undefined) return { status: "claimed", token: inserted };
     const held = await look(db, tables, key);
     if (held === undefined) continue; // given back between the two
-    if (held === "dead") return { status: "done" }; // the inbox has it, for an operator
+    if (held.isQueued)
+      return { status: "busy", retryAfterMs: Math.ceil(Math.max(held.leftMs, retryHeldRowMs)) };
     if (held.leftMs <= 0) return takeOver(db, tables, key, leaseMs);
     return held.state === "done"
       ? { status: "done" }
@@ -45,17 +54,19 @@ async function look(
   db: Kysely<unknown>,
   tables: Tables,
   { source, id }: EventKey,
-): Promise<{ state: "ready" | "leased" | "done"; leftMs: number } | "dead" | undefined> {
-  const { rows } = await sql<{ state: "ready" | "leased" | "done"; left_ms: number | null }>`
-    select state, case when state <> 'dead'
-      then (extract(epoch from ends_at - ${tables.now()}) * 1000)::float8 end as left_ms
+): Promise<Held | undefined> {
+  const { rows } = await sql<{ state: Held["state"]; queued: boolean; left_ms: number }>`
+    select state, state <> 'done' and body is not null as queued,
+      case when state = 'dead' then 0 else (extract(epoch from ends_at - ${tables.now()}) * 1000)::float8 end as left_ms
     from ${tables.event} where source = ${source} and id = ${id}`.execute(db);
-  const [row] = rows;
-  if (row === undefined) return undefined;
-  return row.left_ms === null ? "dead" : { state: row.state, leftMs: row.left_ms };
+  const row = rows[0];
+  return row && { state: row.state, isQueued: row.queued, leftMs: row.left_ms };
 }
 
-/** For a lease or a retention that is over. A row that somebody is just writing is busy, not waited for. */
+/**
+ * For a lease or a retention that is over, and what an inbox has left of the event with it. A row that somebody is just
+ * writing is busy, not waited for.
+ */
 async function takeOver(
   db: Kysely<unknown>,
   tables: Tables,
@@ -65,11 +76,12 @@ async function takeOver(
   const { rows } = await sql<{ token: string }>`
     with over as (
       select source, id from ${tables.event}
-      where source = ${source} and id = ${id} and ends_at <= ${tables.now()}
+      where source = ${source} and id = ${id} and ends_at <= ${tables.now()} and (state = 'done' or body is null)
       for update skip locked
     )
     update ${tables.event} as taken
-    set state = 'leased', fence = nextval(${qualified(tables, "fence")}::regclass), ends_at = ${inMs(tables, leaseMs)}
+    set state = 'leased', fence = nextval(${qualified(tables, "fence")}::regclass), ends_at = ${inMs(tables, leaseMs)},
+      body = null, body_hash = null, lane = null
     from over where taken.source = over.source and taken.id = over.id
     returning taken.fence::text as token`.execute(db);
   const row = rows[0];

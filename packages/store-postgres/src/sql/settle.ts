@@ -8,6 +8,7 @@ export interface SettleRules {
 }
 
 const longestError = 4000;
+const longestWaitMs = 100 * 365 * 24 * 3_600_000; // more may be past the end of the calendar, and refused with the whole batch
 
 /** Leased → done, ready or dead, for the leases whose fence still is the row's. One to one: whether it was. */
 export async function settle(
@@ -31,7 +32,7 @@ export async function settle(
       ${settlements.map(({ id }) => id)}::text[],
       ${settlements.map(({ token }) => token)}::bigint[],
       ${settlements.map(({ state }) => (state === "untouched" ? "ready" : state))}::text[],
-      ${settlements.map((given) => ("afterMs" in given ? given.afterMs : 0))}::float8[],
+      ${settlements.map((given) => ("afterMs" in given ? Math.min(given.afterMs, longestWaitMs) : 0))}::float8[],
       ${settlements.map(({ state }) => (state === "untouched" ? 1 : 0))}::int[],
       ${settlements.map((given) => ("error" in given ? storableError(given.error) : null))}::text[]
     ) as given (source, id, fence, state, after_ms, refunded, error)

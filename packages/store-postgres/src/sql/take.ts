@@ -17,8 +17,29 @@ interface Row {
   readonly attempts: number;
 }
 
+const takeTries = 5;
+
 /** Ready and due → leased. How, and why it is a function of the database, is said in `migrations/0002-inbox.sql`. */
 export async function take(
+  db: Kysely<unknown>,
+  tables: Tables,
+  options: TakeOptions,
+  lanes: LaneRules | undefined,
+): Promise<TakenEvent[]> {
+  for (let tries = 1; tries <= takeTries; tries++) {
+    try {
+      return await takeOnce(db, tables, options, lanes);
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== uniqueViolation) throw error;
+      // somebody was faster in one of the lanes, which is now seen to be taken
+    }
+  }
+  return [];
+}
+
+const uniqueViolation = "23505";
+
+async function takeOnce(
   db: Kysely<unknown>,
   tables: Tables,
   { limit, leaseMs, only, except }: TakeOptions,
@@ -41,9 +62,18 @@ export async function take(
   }));
 }
 
-/** Leases that have ended → ready, so that everything that waits is in one state. */
+/**
+ * Leases that have ended → ready, so that everything that waits is in one state. Rows that somebody has locked are
+ * skipped: a process that froze while it settled one would hold up every worker.
+ */
 export async function reap(db: Kysely<unknown>, tables: Tables): Promise<void> {
   await sql`
-    update ${tables.event} set state = 'ready', error = coalesce(error, 'The lease ended before its worker settled it.')
-    where state = 'leased' and body is not null and ends_at <= ${tables.now()}`.execute(db);
+    with over as materialized (
+      select source, id from ${tables.event}
+      where state = 'leased' and body is not null and ends_at <= ${tables.now()}
+      for update skip locked
+    )
+    update ${tables.event} as ended
+    set state = 'ready', error = coalesce(ended.error, 'The lease ended before its worker settled it.')
+    from over where ended.source = over.source and ended.id = over.id`.execute(db);
 }

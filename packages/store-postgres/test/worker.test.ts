@@ -1,0 +1,767 @@
+import { once } from "node:events";
+import { setTimeout as pause } from "node:timers/promises";
+import {
+  createWorker,
+  discard,
+  type EsimEvents,
+  type Handlers,
+  type InboxEntry,
+  type Logger,
+  retryLater,
+  type WorkerOptions,
+} from "@esim-webhooks/core";
+import {
+  latestOnly,
+  type PostgresInbox,
+  type PostgresInboxOptions,
+  postgresInbox,
+  postgresStore,
+} from "@esim-webhooks/store-postgres";
+import { Kysely, PostgresDialect, sql, type Transaction } from "kysely";
+import { afterEach, beforeEach, describe, expect, inject, it } from "vitest";
+import { runNode } from "../../../test/run.ts";
+import { startPostgres } from "../../../test/servers/index.ts";
+import { entry, key } from "./entry.ts";
+import { createSchema, type Shop, type TestSchema } from "./schema.ts";
+
+type ShopHandlers = Handlers<EsimEvents, Transaction<Shop>>;
+
+let shop: TestSchema;
+let inbox: PostgresInbox<Shop>;
+let ends: (() => Promise<void>)[];
+
+beforeEach(async () => {
+  ends = [];
+  shop = await createSchema();
+  inbox = openInbox();
+  await inbox.migrate();
+});
+
+afterEach(async () => {
+  for (const end of ends.reverse()) await end();
+  await shop.drop();
+});
+
+/** An inbox of the test's schema, whose connections see the table of orders. */
+function openInbox(options: Partial<PostgresInboxOptions<Shop>> = {}, max = 6): PostgresInbox<Shop> {
+  const kysely = new Kysely<Shop>({ dialect: new PostgresDialect({ pool: shop.pool(max) }) });
+  const opened = postgresInbox<Shop>({
+    kysely: kysely.withSchema(shop.schema),
+    schema: shop.schema,
+    ...options,
+  });
+  ends.push(() => opened.close());
+  return opened;
+}
+
+/** Has a worker at work until the test ends, or `stop` is called. Looks for events at once and every 20 ms. */
+function work(
+  handlers: ShopHandlers,
+  options: WorkerOptions = {},
+  from: PostgresInbox<Shop> = inbox,
+): { stop(): Promise<void> } {
+  const stopping = new AbortController();
+  const running = createWorker(from, handlers, { pollMs: 20, shutdownMs: 0, ...options }).run({
+    signal: stopping.signal,
+  });
+  const stop = async () => {
+    stopping.abort();
+    await running;
+  };
+  ends.push(stop);
+  return { stop };
+}
+
+async function put(...entries: readonly InboxEntry[]): Promise<void> {
+  expect(await inbox.put(entries)).toEqual(entries.map(() => "stored"));
+}
+
+function manyOf(count: number, type: keyof EsimEvents, name = "msg"): InboxEntry[] {
+  return Array.from({ length: count }, (_, n) => entry(`${name}_${n}`, { type }));
+}
+
+const soon = { interval: 20, timeout: 20_000 };
+
+/** Resolves once the event is in the state, to its row: nobody tells when a row is written. */
+async function untilState(id: string, state: string) {
+  await expect.poll(async () => (await inbox.get(key(id)))?.state, soon).toBe(state);
+  return inbox.get(key(id));
+}
+
+async function untilDone(count: number): Promise<void> {
+  await expect.poll(async () => (await inbox.stats()).states.done, soon).toBe(count);
+}
+
+function order(tx: Transaction<Shop>, event: string) {
+  return tx.insertInto("order").values({ event, esim: "e" }).execute();
+}
+
+/** What is written to it, by level. */
+function keptLog(): Logger & { readonly lines: { level: string; message: string; at: number }[] } {
+  const lines: { level: string; message: string; at: number }[] = [];
+  const log = (level: string) => (_: Record<string, unknown>, message: string) =>
+    void lines.push({ level, message, at: performance.now() });
+  return { lines, debug: log("debug"), info: log("info"), warn: log("warn"), error: log("error") };
+}
+
+/** Gives every lease away, as if its worker had been away for longer than it. */
+async function stealLeases(): Promise<void> {
+  await sql`update ${sql.id(shop.schema, "event")}
+    set fence = nextval(${`${shop.schema}.fence`}::regclass), ends_at = clock_timestamp() + interval '1 hour'
+    where state = 'leased'`.execute(shop.db);
+}
+
+/** How many run at the same time. */
+function counter(): { most: number; during<T>(work: () => Promise<T>): Promise<T> } {
+  let running = 0;
+  const counted = {
+    most: 0,
+    async during<T>(work: () => Promise<T>) {
+      running += 1;
+      counted.most = Math.max(counted.most, running);
+      try {
+        return await work();
+      } finally {
+        running -= 1;
+      }
+    },
+  };
+  return counted;
+}
+
+describe("concurrency", () => {
+  it("is reached and never exceeded, and every event is worked once", async () => {
+    await put(...manyOf(200, "esim.enabled"));
+    const running = counter();
+    const worked: string[] = [];
+    const handler = ({ id }: { id: string }) =>
+      running.during(async () => {
+        worked.push(id);
+        await pause(Math.random() * 10);
+      });
+    work({ "*": handler }, { concurrency: 7 });
+    await untilDone(200);
+    expect(running.most).toBe(7);
+    expect(new Set(worked).size).toBe(200);
+    expect(worked).toHaveLength(200);
+  });
+
+  it("is never exceeded for a type that has a limit, while the other types have the rest", async () => {
+    await put(...manyOf(40, "esim.balance.updated", "balance"), ...manyOf(40, "esim.enabled", "enabled"));
+    const [limited, others] = [counter(), counter()];
+    const handlers: ShopHandlers = {
+      "esim.balance.updated": () => limited.during(() => pause(Math.random() * 10)),
+      "*": () => others.during(() => pause(Math.random() * 10)),
+    };
+    work(handlers, { concurrency: 6, typeLimits: { "esim.balance.updated": 2 } });
+    await untilDone(80);
+    expect(limited.most).toBe(2);
+    expect(others.most).toBeGreaterThanOrEqual(4);
+  });
+
+  it("goes to the other types while those of a limited one wait, and to the next limited one as soon as one has ended", async () => {
+    await put(...manyOf(5, "esim.balance.updated", "balance"), ...manyOf(5, "esim.enabled", "enabled"));
+    const gate = Promise.withResolvers<void>();
+    work(
+      { "esim.balance.updated": () => gate.promise, "*": () => {} },
+      { concurrency: 4, typeLimits: { "esim.balance.updated": 1 }, pollMs: 60_000 },
+    );
+    await untilDone(5);
+    gate.resolve();
+    await untilDone(10);
+  });
+
+  it("refuses a limit for a type that the catalog does not have", () => {
+    const limits = { "esim.balance.update": 1 } as Record<string, number>;
+    expect(() => createWorker(inbox, { "*": () => {} }, { typeLimits: limits })).toThrow(
+      'There is a limit for "esim.balance.update"',
+    );
+  });
+});
+
+describe("an event whose handler", () => {
+  it("asks for a retry comes again after that time, not before, with one more attempt", async () => {
+    const times: number[] = [];
+    const attempts: number[] = [];
+    const handler = (_: unknown, { attempt }: { attempt: number }) => {
+      times.push(performance.now());
+      attempts.push(attempt);
+      return attempt === 1 ? retryLater(300) : undefined;
+    };
+    work({ "*": handler });
+    await put(entry("msg_1"));
+    const row = await untilState("msg_1", "done");
+    expect(attempts).toEqual([1, 2]);
+    expect((times[1] ?? 0) - (times[0] ?? 0)).toBeGreaterThanOrEqual(295);
+    expect(row).toMatchObject({ attempts: 2, error: null, body: null });
+  });
+
+  it.each([
+    ["longer than any calendar", Number.MAX_VALUE],
+    ["no time at all", 0],
+  ])("asks for a retry in %s keeps no other event from being settled", async (_, ms) => {
+    let asked = 0;
+    work({ "esim.faulted": () => (++asked === 1 ? retryLater(ms) : undefined), "*": () => {} });
+    await put(entry("odd", { type: "esim.faulted" }), ...manyOf(20, "esim.enabled"));
+    await expect
+      .poll(async () => (await inbox.stats()).states.done, soon)
+      .toBeGreaterThanOrEqual(ms === 0 ? 21 : 20);
+    const odd = await inbox.get(key("odd"));
+    expect(odd?.state).toBe(ms === 0 ? "done" : "ready");
+  });
+
+  it("throws comes again after the backoff, and is dead after maxAttempts with the error in the inbox", async () => {
+    const times: number[] = [];
+    const asked: number[] = [];
+    const backoff = (attempt: number) => {
+      asked.push(attempt);
+      return 150;
+    };
+    const logger = keptLog();
+    const handler = () => {
+      times.push(performance.now());
+      throw new RangeError(`no stock, try ${times.length}`);
+    };
+    work({ "*": handler }, { maxAttempts: 3, backoff, logger });
+    await put(entry("msg_1"));
+    const row = await untilState("msg_1", "dead");
+    expect(row).toMatchObject({ attempts: 3, error: "RangeError: no stock, try 3", endsAt: null });
+    expect(row?.body).not.toBeNull();
+    expect(asked).toEqual([1, 2]);
+    for (const [n, at] of times.slice(1).entries()) expect(at - (times[n] ?? 0)).toBeGreaterThanOrEqual(145);
+    expect(logger.lines.filter(({ message }) => message === "The handler failed.")).toHaveLength(3);
+  });
+
+  it.each([
+    ["undefined", undefined],
+    ["an object without a prototype", Object.create(null)],
+    ["a symbol", Symbol("broken")],
+  ])("throws %s is dead after maxAttempts like any other", async (_, thrown) => {
+    const handler = () => {
+      throw thrown;
+    };
+    work({ "*": handler }, { maxAttempts: 1 });
+    await put(entry("msg_1"));
+    const row = await untilState("msg_1", "dead");
+    expect(row?.attempts).toBe(1);
+    expect(row?.error).toEqual(expect.any(String));
+  });
+
+  it("asks for a retry every time is dead after maxAttempts", async () => {
+    work({ "*": () => retryLater(0) }, { maxAttempts: 4 });
+    await put(entry("msg_1"));
+    const row = await untilState("msg_1", "dead");
+    expect(row).toMatchObject({ attempts: 4, error: "The handler asked for a retry 4 times." });
+  });
+
+  it("discards is done, and says so in the log", async () => {
+    const logger = keptLog();
+    work({ "*": () => discard("not ours") }, { logger });
+    await put(entry("msg_1"));
+    await untilState("msg_1", "done");
+    expect(logger.lines).toMatchObject([{ level: "info", message: "discarded" }]);
+  });
+
+  it("fails while the backoff itself throws is tried again all the same", async () => {
+    let attempts = 0;
+    const backoff = () => {
+      throw new Error("backoff");
+    };
+    const handler = () => {
+      attempts += 1;
+      if (attempts === 1) throw new Error("no stock");
+    };
+    work({ "*": handler }, { backoff, leaseMs: 300 });
+    await put(entry("msg_1"));
+    await untilState("msg_1", "done");
+    expect(attempts).toBe(2);
+  });
+
+  it("kills its worker is dead after maxAttempts, and the other events are worked", async () => {
+    const script = `
+      import { createWorker } from "@esim-webhooks/core";
+      import { postgresInbox } from "@esim-webhooks/store-postgres";
+      const inbox = postgresInbox({ url: process.env.DATABASE_URL, schema: process.env.SCHEMA });
+      const handlers = { "esim.faulted": () => process.kill(process.pid, "SIGKILL"), "*": () => {} };
+      const options = { leaseMs: 300, pollMs: 20, maxAttempts: 3, concurrency: 1 };
+      await createWorker(inbox, handlers, options).run({ signal: new AbortController().signal });`;
+    const environment = { DATABASE_URL: inject("postgresUrl"), SCHEMA: shop.schema };
+    await put(entry("poison", { type: "esim.faulted" }), ...manyOf(3, "esim.enabled"));
+    for (let run = 1; run <= 3; run++) {
+      const { child, ended } = runNode(["--input-type=module", "--eval", script], environment);
+      await ended;
+      expect(child.signalCode).toBe("SIGKILL");
+      expect(await inbox.get(key("poison"))).toMatchObject({ state: "leased", attempts: run });
+    }
+    work({ "*": () => {} }, { leaseMs: 300, maxAttempts: 3 });
+    const row = await untilState("poison", "dead");
+    expect(row?.error).toBe("Its worker ended before it was settled, 3 times.");
+    await untilDone(3);
+  });
+});
+
+describe("an event that no handler gets", () => {
+  it("ends dead with what its schema says when it is invalid, and is worked once an operator redrives it", async () => {
+    const body = Buffer.from(
+      JSON.stringify({ type: "esim.faulted", timestamp: new Date().toISOString(), data: { reason: 7 } }),
+    );
+    const first = work({ "*": () => {} });
+    await put({ ...entry("msg_1"), type: "esim.faulted", event: null, body });
+    const dead = await untilState("msg_1", "dead");
+    expect(dead?.error).toMatch(/^invalid: .*data\.profileReference: .*data\.reason: /);
+    expect(Buffer.from(dead?.body ?? [])).toEqual(body);
+    await first.stop();
+
+    const { defineCatalog } = await import("@esim-webhooks/core");
+    const { z } = await import("zod");
+    const catalog = defineCatalog({ "esim.faulted": z.object({ reason: z.number() }) }); // mended
+    const reasons: unknown[] = [];
+    const stopping = new AbortController();
+    const running = createWorker(
+      inbox,
+      { "esim.faulted": ({ data }) => void reasons.push(data.reason) },
+      { catalog, pollMs: 60_000 },
+    ).run({ signal: stopping.signal });
+    expect(await inbox.redrive({ ids: ["msg_1"] })).toBe(1);
+    const done = await untilState("msg_1", "done");
+    stopping.abort();
+    await running;
+    expect(reasons).toEqual([7]);
+    expect(done?.attempts).toBe(1);
+  });
+
+  it("ends dead when its body is no JSON at all", async () => {
+    work({ "*": () => {} });
+    await put({ ...entry("msg_1"), type: null, event: null, body: new Uint8Array([0, 255]) });
+    expect((await untilState("msg_1", "dead"))?.error).toBe("invalid: : the body is not UTF-8");
+  });
+
+  it("ends done with a warning when its type is unknown or unhandled", async () => {
+    const logger = keptLog();
+    work({ "esim.enabled": () => {} }, { logger });
+    const body = Buffer.from('{"type":"esim.unheard_of","timestamp":"2026-11-20T09:30:00Z","data":{}}');
+    await put({ ...entry("unknown"), type: "esim.unheard_of", event: null, body });
+    await put(entry("unhandled", { type: "esim.faulted" }));
+    await untilDone(2);
+    expect(logger.lines.map(({ level }) => level)).toEqual(["warn", "warn"]);
+  });
+});
+
+describe("run({ signal }) on abort", () => {
+  it("takes no more, waits for the handlers that run, and resolves once they are settled", async () => {
+    await put(...manyOf(10, "esim.enabled"));
+    const started = Promise.withResolvers<void>();
+    const finish = Promise.withResolvers<void>();
+    let count = 0;
+    const handler = () => {
+      count += 1;
+      if (count === 2) started.resolve();
+      return finish.promise;
+    };
+    const worker = work({ "*": handler }, { concurrency: 2, shutdownMs: 20_000 });
+    await started.promise;
+    const stopped = worker.stop();
+    finish.resolve();
+    await stopped;
+    expect((await inbox.stats()).states).toEqual({ ready: 8, leased: 0, done: 2, dead: 0 });
+    expect(count).toBe(2);
+  });
+
+  it("gives back what does not end in shutdownMs, as never tried, aborts its signal, and takes no result of it", async () => {
+    await put(entry("slow"), entry("quick", { type: "esim.faulted" }));
+    const started = Promise.withResolvers<AbortSignal>();
+    const finish = Promise.withResolvers<void>();
+    const ended = Promise.withResolvers<void>();
+    const handlers: ShopHandlers = {
+      "esim.enabled": async ({ id }, { signal, tx }) => {
+        started.resolve(signal);
+        await finish.promise;
+        await order(tx, id);
+        ended.resolve();
+      },
+      "esim.faulted": () => {},
+    };
+    const worker = work(handlers, { shutdownMs: 100 });
+    const signal = await started.promise;
+    await untilState("quick", "done");
+    expect(signal.aborted).toBe(false);
+    const stoppedAt = performance.now();
+    await worker.stop();
+    expect(performance.now() - stoppedAt).toBeLessThan(5000);
+    expect(signal.aborted).toBe(true);
+    expect(await inbox.get(key("slow"))).toMatchObject({ state: "ready", attempts: 0, error: null });
+    const next = await inbox.take({ limit: 1, leaseMs: 60_000 });
+    expect(next).toMatchObject([{ id: "slow", attempt: 1 }]);
+    finish.resolve();
+    await ended.promise;
+    await expect.poll(() => openTransactions(), soon).toBe(0);
+    expect(await shop.orders()).toEqual([]);
+    expect((await inbox.get(key("slow")))?.state).toBe("leased");
+  });
+
+  it("resolves at once when there is nothing to work, however long it would have waited for the next look", async () => {
+    const worker = work({ "*": () => {} }, { pollMs: 60_000 });
+    await put(entry("msg_1"));
+    await untilState("msg_1", "done");
+    await worker.stop();
+  });
+
+  it("takes nothing when it was aborted before", async () => {
+    await put(entry("msg_1"));
+    const worker = createWorker(inbox, { "*": () => {} });
+    await worker.run({ signal: AbortSignal.abort() });
+    expect((await inbox.get(key("msg_1")))?.attempts).toBe(0);
+  });
+});
+
+/** How many of the test's connections are in a transaction. */
+async function openTransactions(): Promise<number> {
+  const { rows } = await sql<{ count: number }>`select count(*)::int as count from pg_stat_activity
+    where application_name = ${shop.schema} and state like 'idle in transaction%'`.execute(shop.db);
+  return rows[0]?.count ?? 0;
+}
+
+describe("a lost lease", () => {
+  it("aborts the handler's signal, and its result is discarded", async () => {
+    const logger = keptLog();
+    const started = Promise.withResolvers<AbortSignal>();
+    const handler = async (_: unknown, { signal }: { signal: AbortSignal }) => {
+      started.resolve(signal);
+      await once(signal, "abort");
+    };
+    work({ "*": handler }, { leaseMs: 300, logger });
+    await put(entry("msg_1"));
+    const signal = await started.promise;
+    await stealLeases();
+    if (!signal.aborted) await once(signal, "abort");
+    expect(signal.reason).toMatchObject({ name: "AbortError" });
+    await expect.poll(() => logger.lines.map(({ message }) => message), soon).toHaveLength(1);
+    expect(logger.lines[0]?.message).toBe("The lease on an event was lost, and its result discarded.");
+    expect((await inbox.get(key("msg_1")))?.state).toBe("leased");
+  });
+
+  it("writes nothing by context.tx, and a result that comes before the loss was noticed is discarded too", async () => {
+    const logger = keptLog();
+    const handler = async ({ id }: { id: string }, { tx }: { tx: Transaction<Shop> }) => {
+      if (id === "effect") await order(tx, id);
+      await stealLeases();
+    };
+    work({ "*": handler }, { logger, concurrency: 1 });
+    await put(entry("effect"));
+    await expect.poll(() => logger.lines.length, soon).toBe(1);
+    await put(entry("plain"));
+    await expect.poll(() => logger.lines.length, soon).toBe(2);
+    expect(new Set(logger.lines.map(({ message }) => message))).toEqual(
+      new Set(["The lease on an event was lost, and its result discarded."]),
+    );
+    expect((await inbox.stats()).states).toEqual({ ready: 0, leased: 2, done: 0, dead: 0 });
+    expect(await shop.orders()).toEqual([]);
+  });
+
+  it("is no loss to an event that another worker finishes meanwhile: it has one effect and is done once", async () => {
+    const logger = keptLog();
+    const first = Promise.withResolvers<void>();
+    const finish = Promise.withResolvers<void>();
+    const handlers: ShopHandlers = {
+      "*": async ({ id }, { tx, attempt }) => {
+        await order(tx, `${id} ${attempt}`);
+        if (attempt > 1) return;
+        first.resolve();
+        await finish.promise;
+      },
+    };
+    const frozen = openInbox();
+    work(handlers, { leaseMs: 60_000, logger }, frozen);
+    await put(entry("msg_1"));
+    await first.promise;
+    await sql`update ${sql.id(shop.schema, "event")} set ends_at = clock_timestamp()`.execute(shop.db);
+    work(handlers);
+    await untilState("msg_1", "done");
+    finish.resolve();
+    await expect.poll(() => logger.lines.length, soon).toBe(1);
+    expect(await shop.orders()).toEqual(["msg_1 2"]);
+  });
+
+  it("is none while a handler runs for many times the lease", async () => {
+    const signals: AbortSignal[] = [];
+    const handler = async (_: unknown, { signal }: { signal: AbortSignal }) => {
+      signals.push(signal);
+      await pause(1500);
+    };
+    work({ "*": handler }, { leaseMs: 300 });
+    work({ "*": handler }, { leaseMs: 300 }, openInbox());
+    await put(...manyOf(5, "esim.enabled"));
+    await untilDone(5);
+    expect(signals.map(({ aborted }) => aborted)).toEqual(Array(5).fill(false));
+  });
+});
+
+describe("context.tx", () => {
+  it("commits what the handler wrote together with the settlement, and a failing handler leaves nothing", async () => {
+    const seen: (string | undefined)[] = [];
+    const handlers: ShopHandlers = {
+      "*": async ({ id }, { tx, attempt }) => {
+        await order(tx, `${id} ${attempt}`);
+        seen.push((await inbox.get(key(id)))?.state);
+        if (attempt === 1) throw new Error("no stock");
+        if (attempt === 2) return retryLater(0);
+        return undefined;
+      },
+    };
+    work(handlers, { backoff: () => 0 });
+    await put(entry("msg_1"));
+    await untilState("msg_1", "done");
+    expect(await shop.orders()).toEqual(["msg_1 3"]);
+    expect(seen).toEqual(["leased", "leased", "leased"]);
+  });
+
+  it("is undone when the worker's connection is cut between the write and the settlement, and the event is worked again", async () => {
+    const handlers: ShopHandlers = {
+      "*": async ({ id }, { tx, attempt }) => {
+        await order(tx, `${id} ${attempt}`);
+        if (attempt > 1) return;
+        const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(tx);
+        await sql`select pg_terminate_backend(${rows[0]?.pid}, 5000)`.execute(shop.db);
+      },
+    };
+    const cut = shop.pool(3);
+    cut.on("error", () => {});
+    cut.on("connect", (client) => client.on("error", () => {}));
+    const kysely = new Kysely<Shop>({ dialect: new PostgresDialect({ pool: cut }) });
+    work(handlers, { backoff: () => 0 }, openInbox({ kysely: kysely.withSchema(shop.schema) }));
+    await put(entry("msg_1"));
+    await untilState("msg_1", "done");
+    expect(await shop.orders()).toEqual(["msg_1 2"]);
+  });
+});
+
+describe("a worker whose database goes away", () => {
+  it("goes on by itself when it is back, logs a line a second at most, and loses nothing", async () => {
+    const server = await startPostgres();
+    try {
+      const logger = keptLog();
+      const own = postgresInbox<Shop>({ url: server.url, timeoutMs: 1000 });
+      await own.migrate();
+      const begun = new Map<string, number>();
+      const finish = Promise.withResolvers<void>();
+      const started = Promise.withResolvers<void>();
+      const stopping = new AbortController();
+      const running = createWorker(
+        own,
+        {
+          "*": async ({ id }) => {
+            begun.set(id, (begun.get(id) ?? 0) + 1);
+            if (begun.size === 10) started.resolve();
+            await finish.promise;
+          },
+        },
+        { concurrency: 10, pollMs: 20, leaseMs: 20_000, logger },
+      ).run({ signal: stopping.signal });
+      await own.put(manyOf(40, "esim.enabled"));
+      await started.promise;
+      await server.kill();
+      finish.resolve(); // ten results come while there is nowhere to write them down
+      const awayFrom = performance.now();
+      await expect.poll(() => logger.lines.length, soon).toBeGreaterThanOrEqual(2);
+      await server.start();
+      const doneBy = async () => (await own.stats().catch(() => undefined))?.states.done;
+      await expect.poll(doneBy, soon).toBe(40);
+      const seconds = Math.ceil((performance.now() - awayFrom) / 1000);
+      for (const message of new Set(logger.lines.map((line) => line.message))) {
+        const times = logger.lines.filter((line) => line.message === message);
+        expect([message, times.length <= seconds + 1]).toEqual([message, true]);
+      }
+      expect([...begun.values()]).toEqual(Array(40).fill(1));
+      stopping.abort();
+      await running;
+      await own.close();
+    } finally {
+      await server.close();
+    }
+  });
+});
+
+describe("an event that is put in the worker's process", () => {
+  it("is worked at once, without waiting for the next look", async () => {
+    const worked: string[] = [];
+    work({ "*": ({ id }) => void worked.push(id) }, { pollMs: 60_000 });
+    await put(entry("first"));
+    await untilState("first", "done");
+    for (let n = 0; n < 20; n++) {
+      await put(entry(`msg_${n}`));
+      await untilState(`msg_${n}`, "done");
+    }
+    expect(worked).toHaveLength(21);
+  });
+});
+
+describe("an id that a store and an inbox share", () => {
+  it("is a duplicate for the inbox once it was done inline, and done for the store once a worker has done it", async () => {
+    const store = postgresStore({ pool: shop.pool(2), schema: shop.schema });
+    const claim = await store.claim(key("inline"), 60_000);
+    if (claim.status !== "claimed") throw new Error("not claimed");
+    expect(await store.complete(key("inline"), claim.token)).toBe(true);
+    expect(await inbox.put([entry("inline")])).toEqual(["duplicate"]);
+    expect((await inbox.get(key("inline")))?.conflicts).toBe(0);
+    const worked: string[] = [];
+    work({ "*": ({ id }) => void worked.push(id) });
+    await put(entry("queued"));
+    await untilState("queued", "done");
+    expect(await store.claim(key("queued"), 1000)).toEqual({ status: "done" });
+    expect(worked).toEqual(["queued"]);
+  });
+
+  it("is busy for the store while it is ready, leased, over its lease or dead in the inbox", async () => {
+    const store = postgresStore({ pool: shop.pool(2), schema: shop.schema });
+    const claim = () => store.claim(key("msg_1"), 60_000);
+    const busy = { status: "busy", retryAfterMs: expect.any(Number) };
+    await put(entry("msg_1"));
+    expect(await claim()).toEqual(busy);
+    await inbox.take({ limit: 1, leaseMs: 60_000 });
+    expect(await claim()).toEqual(busy);
+    await sql`update ${sql.id(shop.schema, "event")} set ends_at = clock_timestamp()`.execute(shop.db);
+    expect(await claim()).toEqual(busy);
+    const taken = await openInbox().take({ limit: 1, leaseMs: 60_000 });
+    expect(taken).toMatchObject([{ id: "msg_1", attempt: 2 }]);
+    await inbox.settle(
+      taken.map(({ source, id, token }) => ({ source, id, token, state: "dead", error: "Error: broken" })),
+    );
+    const dead = await claim();
+    expect(dead).toEqual(busy);
+    expect(Number.isFinite(dead.status === "busy" && dead.retryAfterMs)).toBe(true);
+    expect((await inbox.get(key("msg_1")))?.state).toBe("dead");
+  });
+
+  it("is worked by a worker when an inline claim that its body was left with is released", async () => {
+    const store = postgresStore({ pool: shop.pool(2), schema: shop.schema });
+    const worked: string[] = [];
+    const claim = await store.claim(key("msg_1"), 60_000);
+    if (claim.status !== "claimed") throw new Error("not claimed");
+    await put(entry("msg_1"));
+    expect(await inbox.put([entry("msg_1")])).not.toEqual(["stored"]);
+    expect((await inbox.get(key("msg_1")))?.state).toBe("leased");
+    expect(await store.release(key("msg_1"), claim.token)).toBe(true);
+    expect(await inbox.get(key("msg_1"))).toMatchObject({ state: "ready", type: "esim.enabled" });
+    work({ "*": ({ id }) => void worked.push(id) });
+    await untilState("msg_1", "done");
+    expect(worked).toEqual(["msg_1"]);
+  });
+
+  it("is worked by a worker when the process of an inline claim that its body was left with is gone", async () => {
+    const store = postgresStore({ pool: shop.pool(2), schema: shop.schema });
+    expect((await store.claim(key("msg_1"), 50)).status).toBe("claimed");
+    await put(entry("msg_1"));
+    const worked: string[] = [];
+    work({ "*": ({ id }) => void worked.push(id) });
+    await untilState("msg_1", "done");
+    expect(worked).toEqual(["msg_1"]);
+  });
+});
+
+describe("workers that share an inbox", () => {
+  it("are not held up by a row that a frozen one keeps locked past its lease", async () => {
+    await put(entry("frozen"));
+    await inbox.take({ limit: 1, leaseMs: 60_000 });
+    await sql`update ${sql.id(shop.schema, "event")} set ends_at = clock_timestamp()`.execute(shop.db);
+    const frozen = await shop.pool(1).connect(); // between its settlement and its commit
+    await frozen.query("begin");
+    await frozen.query(`select from ${shop.schema}.event where id = 'frozen' for update`);
+    work({ "*": () => {} }, {}, openInbox({ timeoutMs: 2000 }));
+    await put(...manyOf(10, "esim.enabled"));
+    await untilDone(10);
+    await frozen.query("rollback");
+    frozen.release();
+    await untilDone(11);
+  });
+
+  it("take what there is when one of them has just taken of the lane of an event that has come in since", async () => {
+    const ordered = openInbox({ lane: ({ data }) => (data as { esimReference: string }).esimReference });
+    const at = (second: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString();
+    await ordered.put([entry("a_2", { esim: "a", timestamp: at(2) })]);
+    const other = await shop.pool(1).connect(); // is just taking it, and has not committed
+    await other.query("begin");
+    await other.query(
+      `update ${shop.schema}.event set state = 'leased', ends_at = 'infinity' where id = 'a_2'`,
+    );
+    await ordered.put([entry("a_1", { esim: "a", timestamp: at(1) }), entry("b_1", { esim: "b" })]);
+    const taking = ordered.take({ limit: 10, leaseMs: 60_000 });
+    await expect.poll(() => waitingForLocks(), soon).toBe(1);
+    await other.query("commit");
+    other.release();
+    expect((await taking).map(({ id }) => id)).toEqual(["b_1"]);
+  });
+});
+
+/** How many of the test's connections wait for a lock. */
+async function waitingForLocks(): Promise<number> {
+  const { rows } = await sql<{ count: number }>`select count(*)::int as count from pg_stat_activity
+    where application_name = ${shop.schema} and wait_event_type = 'Lock'`.execute(shop.db);
+  return rows[0]?.count ?? 0;
+}
+
+describe("latestOnly", () => {
+  const at = (second: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString();
+  const lifecycle = (id: string, second: number, esim = "e1") =>
+    entry(id, { type: "esim.lifecycle.activated", timestamp: at(second), esim });
+
+  function latest(run: (id: string) => void = () => {}): ShopHandlers {
+    const handler = async ({ id }: { id: string }, { tx }: { tx: Transaction<Shop> }) => {
+      await order(tx, id);
+      run(id);
+    };
+    const kept = latestOnly(handler as never, { schema: shop.schema }) as never;
+    return { "esim.lifecycle.*": kept, "*": kept };
+  }
+
+  /** Puts an event and waits until it is done. */
+  async function worked(given: InboxEntry): Promise<void> {
+    await put(given);
+    await untilState(given.id, "done");
+  }
+
+  it("skips an event older than the newest one worked of its eSIM and family, and no other", async () => {
+    work(latest());
+    await worked(lifecycle("e1 at 5", 5));
+    await worked(lifecycle("e1 at 3", 3));
+    await worked(lifecycle("e2 at 3", 3, "e2"));
+    await worked(entry("e1 enabled at 3", { type: "esim.enabled", timestamp: at(3), esim: "e1" }));
+    await worked(lifecycle("e1 at 5 too", 5));
+    await worked(lifecycle("e1 at 7", 7));
+    expect(await shop.orders()).toEqual(
+      ["e1 at 5", "e2 at 3", "e1 enabled at 3", "e1 at 5 too", "e1 at 7"].sort(),
+    );
+  });
+
+  it("lets the newest one win, whichever of many concurrent ones comes first", async () => {
+    await put(...[4, 1, 9, 3, 8, 2, 7, 5, 6, 0].map((second) => lifecycle(`at ${second}`, second)));
+    const state: string[] = [];
+    const handler = async ({ id }: { id: string }, { tx }: { tx: Transaction<Shop> }) => {
+      await pause(Math.random() * 10);
+      await order(tx, id);
+      state.push(id);
+    };
+    const kept = latestOnly(handler as never, { schema: shop.schema }) as never;
+    work({ "esim.lifecycle.*": kept }, { concurrency: 10 }, openInbox({}, 15));
+    await untilDone(10);
+    expect(state.at(-1)).toBe("at 9");
+    expect(state).toEqual([...state].sort());
+    expect(await shop.orders()).toEqual([...state].sort());
+  });
+
+  it("is not moved by a handler that fails: an older event that comes meanwhile is still worked", async () => {
+    let fails = true;
+    const handlers = latest((id) => {
+      if (id === "at 5" && fails) throw new Error("no stock");
+    });
+    work(handlers, { maxAttempts: 1 });
+    await put(lifecycle("at 5", 5));
+    await untilState("at 5", "dead");
+    await worked(lifecycle("at 3", 3));
+    expect(await shop.orders()).toEqual(["at 3"]);
+    fails = false;
+    await inbox.redrive();
+    await untilState("at 5", "done");
+    await worked(lifecycle("at 4", 4));
+    expect(await shop.orders()).toEqual(["at 3", "at 5"]);
+  });
+});
