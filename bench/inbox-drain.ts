@@ -32,7 +32,7 @@ export async function drain(inbox: PostgresInbox, pool: pg.Pool, schema: string)
  */
 export async function drainPeer(url: string, completeJobBatchDelay: 0 | -1): Promise<number> {
   const pgPool = new pg.Pool({ connectionString: url, max: 10 });
-  pgPool.on("error", () => {});
+  pgPool.on("error", () => {}).on("connect", (client) => client.on("error", () => {}));
   const logger = new Logger(() => () => {});
   const utils = await makeWorkerUtils({ pgPool, logger });
   await utils.migrate();
