@@ -1,7 +1,7 @@
 import { createWorker } from "@esim-webhooks/core";
 import type { PostgresInbox } from "@esim-webhooks/store-postgres";
 import { Logger, makeWorkerUtils, run } from "graphile-worker";
-import type pg from "pg";
+import pg from "pg";
 import { batchesOf, entriesOf } from "./inbox-entries.ts";
 
 export const jobs = 30_000;
@@ -26,16 +26,20 @@ export async function drain(inbox: PostgresInbox, pool: pg.Pool, schema: string)
   return jobs / ((performance.now() - start) / 1000);
 }
 
-/** The same of graphile-worker, which takes and completes in batches too. */
-export async function drainPeer(url: string, pool: pg.Pool): Promise<number> {
+/**
+ * The same of graphile-worker, which takes jobs in batches by its `localQueue`, and completes them in batches when
+ * `completeJobBatchDelay` is 0, one by one when it is -1, its default.
+ */
+export async function drainPeer(url: string, completeJobBatchDelay: 0 | -1): Promise<number> {
+  const pgPool = new pg.Pool({ connectionString: url, max: 10 });
+  pgPool.on("error", () => {}).on("connect", (client) => client.on("error", () => {}));
   const logger = new Logger(() => () => {});
-  const utils = await makeWorkerUtils({ connectionString: url, logger });
+  const utils = await makeWorkerUtils({ pgPool, logger });
   await utils.migrate();
   for (const batch of batchesOf(entriesOf(jobs, lanes), batchSize)) {
     await utils.addJobs(batch.map(({ event }) => ({ identifier: "work", payload: event })));
   }
-  await utils.release();
-  await pool.query("analyze graphile_worker._private_jobs");
+  await pgPool.query("analyze graphile_worker._private_jobs");
   const { promise: drained, resolve } = Promise.withResolvers<void>();
   let left = jobs;
   const work = () => {
@@ -44,21 +48,18 @@ export async function drainPeer(url: string, pool: pg.Pool): Promise<number> {
   };
   const start = performance.now();
   const runner = await run({
-    connectionString: url,
+    pgPool,
     logger,
     taskList: { work },
     noHandleSignals: true,
     preset: {
-      worker: {
-        concurrentJobs: concurrency,
-        maxPoolSize: 10,
-        localQueue: { size: batchSize },
-        completeJobBatchDelay: 0,
-        failJobBatchDelay: 0,
-      },
+      worker: { concurrentJobs: concurrency, localQueue: { size: batchSize }, completeJobBatchDelay },
     },
   });
   await drained;
   await runner.stop();
-  return jobs / ((performance.now() - start) / 1000);
+  const seconds = (performance.now() - start) / 1000;
+  await utils.release();
+  await pgPool.end();
+  return jobs / seconds;
 }
