@@ -1,4 +1,4 @@
-import type { TakenEvent, TakeOptions } from "@esim-webhooks/core";
+import type { EventKey, TakenEvent, TakeOptions } from "@esim-webhooks/core";
 import { type Kysely, type RawBuilder, sql } from "kysely";
 import { inMs, type Tables } from "../tables.ts";
 
@@ -17,8 +17,6 @@ interface Row {
   readonly attempts: number;
 }
 
-const takeTries = 5;
-
 /** Ready and due → leased, what has been due for longest first. Workers skip what others are just taking. */
 export async function take(
   db: Kysely<unknown>,
@@ -26,41 +24,68 @@ export async function take(
   options: TakeOptions,
   lanes: LaneRules | undefined,
 ): Promise<TakenEvent[]> {
-  for (let tries = 1; tries <= takeTries; tries++) {
-    try {
-      return await takeOnce(db, tables, options, lanes);
-    } catch (error) {
-      if ((error as { code?: unknown }).code !== uniqueViolation) throw error;
-      // somebody was faster in one of the lanes, which is now seen to be taken
-    }
-  }
-  return [];
+  if (lanes !== undefined) return takeInLanes(db, tables, options, lanes);
+  return lease(db, tables, options.leaseMs, due(tables, options, sql``));
 }
 
-const uniqueViolation = "23505";
-
-async function takeOnce(
+/**
+ * In two statements, since the first one may look at a table in which a lane that was taken meanwhile is free still.
+ * The lanes are locked between the two, so that the second one sees who has them, and nobody waits at the unique index:
+ * who does, with rows of other lanes in hand, makes deadlocks. Locks of the transaction: a transaction pooler is enough.
+ */
+function takeInLanes(
   db: Kysely<unknown>,
   tables: Tables,
-  { limit, leaseMs, only, except }: TakeOptions,
-  lanes: LaneRules | undefined,
+  options: TakeOptions,
+  lanes: LaneRules,
 ): Promise<TakenEvent[]> {
+  return db.transaction().execute(async (tx) => {
+    const { rows } = await sql<EventKey>`
+      with due as materialized (${due(tables, options, headOfLane(tables, lanes))})
+      select source, id from due
+      where lane is null
+        or pg_try_advisory_xact_lock(hashtextextended(${`esim-webhooks lane ${tables.schema} `}::text || lane, 0))`.execute(
+      tx,
+    );
+    if (rows.length === 0) return [];
+    const locked = sql`
+      select source, id from ${tables.event} as event join unnest(
+        ${rows.map(({ source }) => source)}::text[], ${rows.map(({ id }) => id)}::text[]
+      ) as given (source, id) using (source, id)
+      where lane is null or not exists (${workedInLane(tables)})`;
+    return lease(tx, tables, options.leaseMs, locked);
+  });
+}
+
+function due(
+  tables: Tables,
+  { limit, only, except }: TakeOptions,
+  condition: RawBuilder<unknown>,
+): RawBuilder<unknown> {
   const types = only
     ? sql`and type = any(${[...only]}::text[])`
     : except?.length
       ? sql`and (type is null or type <> all(${[...except]}::text[]))`
       : sql``;
+  return sql`
+    select source, id, lane from ${tables.event} as event
+    where state = 'ready' and body is not null and ends_at <= ${tables.now()} ${types} ${condition}
+    order by ends_at limit ${limit}
+    for update skip locked`;
+}
+
+async function lease(
+  db: Kysely<unknown>,
+  tables: Tables,
+  leaseMs: number,
+  chosen: RawBuilder<unknown>,
+): Promise<TakenEvent[]> {
   const { rows } = await sql<Row>`
-    with due as materialized (
-      select source, id from ${tables.event} as event
-      where state = 'ready' and body is not null and ends_at <= ${tables.now()} ${types} ${lanes ? headOfLane(tables, lanes) : sql``}
-      order by ends_at limit ${limit}
-      for update skip locked
-    )
+    with chosen as materialized (${chosen})
     update ${tables.event} as taken
     set state = 'leased', fence = nextval(${`${tables.schema}.fence`}::regclass), attempts = attempts + 1,
       ends_at = ${inMs(tables, leaseMs)}
-    from due where taken.source = due.source and taken.id = due.id
+    from chosen where taken.source = chosen.source and taken.id = chosen.id
     returning taken.source, taken.id, taken.fence::text as token, taken.body, taken.received_at, taken.attempts`.execute(
     db,
   );
@@ -85,9 +110,13 @@ function headOfLane(tables: Tables, { heldByDead }: LaneRules): RawBuilder<unkno
       select from ${tables.event} as ahead
       where ahead.lane = event.lane and ahead.lane is not null and ahead.state in ${waiting}
         and (ahead.occurred_at, ahead.source, ahead.id) < (event.occurred_at, event.source, event.id)
-    ) and not exists (
-      select from ${tables.event} as worked where worked.lane = event.lane and worked.lane is not null and worked.state = 'leased'
-    ))`;
+    ) and not exists (${workedInLane(tables)}))`;
+}
+
+function workedInLane({ event }: Tables): RawBuilder<unknown> {
+  return sql`
+    select from ${event} as worked
+    where worked.lane = event.lane and worked.lane is not null and worked.state = 'leased'`;
 }
 
 /**
