@@ -26,6 +26,7 @@ create index event_conflicts on esim_webhooks.event (conflicts) where conflicts 
 -- who is ahead in a lane, and who died in it
 create index event_lane on esim_webhooks.event (lane, occurred_at, source, id)
   where lane is not null and state in ('ready', 'leased');
+
 create index event_lane_dead on esim_webhooks.event (lane, occurred_at, source, id)
   where lane is not null and state = 'dead';
 
@@ -36,19 +37,26 @@ create unique index event_lane_leased on esim_webhooks.event (lane)
 -- Ready and due → leased, what has been due for longest first; workers skip what others are just taking.
 -- A function, since its settings are what keeps the planner on the ordered index: of a queue its statistics are always
 -- those of another hour, and by them it would rather sort the whole backlog for each take.
+--
 -- Lanes: 'none'; 'free', where the dead let pass; or 'held'. Of a lane only the first by occurred_at is taken, one that
--- waits for its next try included, and none while another one is worked. What comes in between, the unique index on
--- leased rows makes harmless. Each condition on a lane is that of an index, word for word.
+-- waits for its next try included, and none while another one is worked. Each condition on a lane is that of an index,
+-- word for word. In two statements, since the first may look at a table in which a lane that was taken meanwhile is
+-- free still; lanes are locked between the two, so that the second sees who has them. Who waited at the unique index
+-- instead, with rows of other lanes in hand, would make deadlocks.
 create function esim_webhooks.take(
   most integer, lease interval, moment timestamptz, only_types text[], except_types text[], lanes text
 ) returns setof esim_webhooks.event
-language sql volatile
+language plpgsql
 set enable_bitmapscan = off
 set enable_seqscan = off
 set enable_sort = off
 as $take$
+declare
+  sources text[];
+  ids text[];
+begin
   with due as materialized (
-    select source, id from esim_webhooks.event
+    select source, id, lane from esim_webhooks.event
     where state = 'ready' and body is not null and ends_at <= moment
       and (only_types is null or type = any (only_types))
       and (except_types is null or type is null or type <> all (except_types))
@@ -70,11 +78,21 @@ as $take$
     limit most
     for update skip locked
   )
-  update esim_webhooks.event as taken
-  set state = 'leased', fence = nextval('esim_webhooks.fence'), attempts = taken.attempts + 1, ends_at = moment + lease
+  select array_agg(source), array_agg(id) into sources, ids
   from due
-  where taken.source = due.source and taken.id = due.id
-  returning taken.*
+  where lanes = 'none' or lane is null
+    or pg_try_advisory_xact_lock(hashtextextended('esim_webhooks lane ' || lane, 0));
+  return query
+    update esim_webhooks.event as taken
+    set state = 'leased', fence = nextval('esim_webhooks.fence'), attempts = taken.attempts + 1, ends_at = moment + lease
+    from unnest(sources, ids) as chosen (source, id)
+    where taken.source = chosen.source and taken.id = chosen.id
+      and (lanes = 'none' or taken.lane is null or not exists (
+        select from esim_webhooks.event as worked
+        where worked.lane = taken.lane and worked.lane is not null and worked.state = 'leased'
+      ))
+    returning taken.*;
+end
 $take$;
 
 -- how far latestOnly has come for each subject

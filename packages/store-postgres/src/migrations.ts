@@ -21,7 +21,7 @@ export async function migrate(db: Kysely<unknown>, tables: Tables): Promise<void
     const applied = await appliedMigration(tx, tables);
     for (const file of files.filter((name) => Number.parseInt(name, 10) > applied)) {
       const text = await readFile(new URL(file, folder), "utf8");
-      for (const statement of text.replaceAll("esim_webhooks", `"${tables.schema}"`).split(/;\s*$/m)) {
+      for (const statement of text.replaceAll("esim_webhooks", `"${tables.schema}"`).split(/;\n\n/)) {
         if (statement.trim() !== "") await sql.raw(statement).execute(tx);
       }
     }

@@ -17,29 +17,8 @@ interface Row {
   readonly attempts: number;
 }
 
-const takeTries = 5;
-
 /** Ready and due → leased. How, and why it is a function of the database, is said in `migrations/0002-inbox.sql`. */
 export async function take(
-  db: Kysely<unknown>,
-  tables: Tables,
-  options: TakeOptions,
-  lanes: LaneRules | undefined,
-): Promise<TakenEvent[]> {
-  for (let tries = 1; tries <= takeTries; tries++) {
-    try {
-      return await takeOnce(db, tables, options, lanes);
-    } catch (error) {
-      if ((error as { code?: unknown }).code !== uniqueViolation) throw error;
-      // somebody was faster in one of the lanes, which is now seen to be taken
-    }
-  }
-  return [];
-}
-
-const uniqueViolation = "23505";
-
-async function takeOnce(
   db: Kysely<unknown>,
   tables: Tables,
   { limit, leaseMs, only, except }: TakeOptions,

@@ -1,0 +1,51 @@
+// A worker process for tests: works the inbox of DATABASE_URL until it is told to stop or killed. Each event has one
+// effect, written by context.tx. OPTIONS are the worker's. With PAUSE_MS, handlers say where they are and wait there
+// for so long.
+import { setTimeout as pause } from "node:timers/promises";
+import { createWorker, type EsimEvents, type Handlers } from "@esim-webhooks/core";
+import { postgresInbox } from "@esim-webhooks/store-postgres";
+import type { Transaction } from "kysely";
+
+export interface Effects {
+  effect: { event: string; attempt: number };
+}
+
+const environment = process.env;
+const url = environment["DATABASE_URL"] ?? "";
+const schema = environment["SCHEMA"] ?? "esim_webhooks";
+const pauseMs = Number(environment["PAUSE_MS"] ?? 0);
+const say = (fields: object, message: string) => console.log(message, JSON.stringify(fields));
+
+const inbox = postgresInbox<Effects>({ url, schema, timeoutMs: 2000 });
+await inbox.migrate();
+
+const write = ({ id }: { id: string }, { tx, attempt }: { tx: Transaction<Effects>; attempt: number }) =>
+  tx.withSchema(schema).insertInto("effect").values({ event: id, attempt }).execute();
+/** Where a test may freeze this process. */
+async function wait(id: string, where: string): Promise<void> {
+  if (pauseMs === 0) return;
+  console.log(id, where);
+  await pause(pauseMs);
+}
+
+const handlers: Handlers<EsimEvents, Transaction<Effects>> = {
+  "esim.enabled": async (event, context) => {
+    await write(event, context);
+    await wait(event.id, "has written");
+  },
+  "esim.disabled": async (event, context) => {
+    await wait(event.id, "is about to write");
+    await write(event, context);
+  },
+  "esim.deleted": ({ id }) => wait(id, "writes nothing"),
+  "*": write,
+};
+
+const stopping = new AbortController();
+process.once("SIGTERM", () => stopping.abort());
+const logger = { debug: () => {}, info: () => {}, warn: say, error: () => {} };
+const options = JSON.parse(environment["OPTIONS"] ?? "{}") as object;
+const running = createWorker(inbox, handlers, { logger, ...options }).run({ signal: stopping.signal });
+console.log("working");
+await running;
+await inbox.close();
