@@ -81,7 +81,7 @@ async function benchDrain(url: string, pool: pg.Pool): Promise<void> {
   const laned = postgresInbox({
     url,
     schema: "laned",
-    lane: ({ data }) => (data as { esimReference?: string }).esimReference,
+    lane: ({ data }) => data.esimReference,
   });
   await Promise.all([plain.migrate(), laned.migrate()]);
   const drained = await inTurns(

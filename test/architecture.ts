@@ -108,6 +108,7 @@ const packages: Readonly<Record<string, Package>> = {
       "sql/take.ts",
       "sql/settle.ts",
       "sql/operate.ts",
+      "sql/recover.ts",
       "folder-lock.ts",
       "postgres-database.ts",
       "embedded-database.ts",

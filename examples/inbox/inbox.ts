@@ -12,7 +12,7 @@ export const url: string = process.env["DATABASE_URL"] ?? "postgres://postgres@l
 export function openInbox(): PostgresInbox<Database> {
   return postgresInbox<Database>({
     url,
-    lane: ({ data }) => (data as { esimReference?: string }).esimReference, // events of an eSIM: one at a time
+    lane: ({ data }) => data.esimReference, // events of an eSIM: one at a time
     logger: console,
   });
 }

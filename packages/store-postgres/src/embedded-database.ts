@@ -14,6 +14,7 @@ import { lockFolder } from "./folder-lock.ts";
 import { migrate } from "./migrations.ts";
 import { plain } from "./plain.ts";
 import type { OpenTables } from "./postgres-database.ts";
+import { recover } from "./sql/recover.ts";
 import { tablesIn } from "./tables.ts";
 
 /** Where an embedded Postgres keeps its data. */
@@ -45,6 +46,7 @@ export function openEmbedded<Database>(name: string, settings: EmbeddedSettings)
   const check = async () => {
     if (dataDir !== undefined) unlock ??= await lockFolder(dataDir);
     await migrate(plain(db), tables);
+    await recover(plain(db), tables);
   };
   const guard = createStoreGuard({ name, timeoutMs, logger: settings.logger, check });
   const close = async () => {

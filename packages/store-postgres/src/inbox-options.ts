@@ -1,9 +1,11 @@
-import type { WebhookEvent } from "@esim-webhooks/core";
+import type { EsimData, WebhookEvent } from "@esim-webhooks/core";
 import type { OptionsShape } from "@esim-webhooks/core/store";
 import { z } from "zod";
 
 /** The lane an event is worked in. Null or undefined: this one needs no order. */
-export type LaneOf = (event: WebhookEvent) => string | null | undefined;
+export type LaneOf = (
+  event: WebhookEvent<string, Partial<EsimData> & Readonly<Record<string, unknown>>>,
+) => string | null | undefined;
 
 /** What an inbox can be told, wherever its database runs. */
 export interface InboxOptions {

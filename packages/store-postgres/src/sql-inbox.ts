@@ -2,7 +2,7 @@ import { type Inbox, type InboxEntry, type Logger, type PutResult, WebhookError 
 import { coalesce, steadyClock, throttledLog } from "@esim-webhooks/core/store";
 import { type Kysely, type PostgresPool, sql, type Transaction } from "kysely";
 import { createHints, hearHints } from "./hints.ts";
-import type { InboxSettings } from "./inbox-options.ts";
+import type { InboxSettings, LaneOf } from "./inbox-options.ts";
 import type { OpenTables } from "./postgres-database.ts";
 import { runOn } from "./run-on.ts";
 import { forget } from "./sql/forget.ts";
@@ -27,7 +27,6 @@ export function createSqlInbox<Database>(
   notifyBy?: PostgresPool,
 ): Omit<Inbox<Transaction<Database>>, "capabilities" | "close" | "transact"> &
   Required<Pick<Inbox<Transaction<Database>>, "transact" | "onHint">> {
-  const lanes = settings.lane && { heldByDead: settings.laneHeldByDead };
   const run = runOn(db, guard);
   const rowOf = rowReader(settings);
   const hints = createHints();
@@ -59,7 +58,7 @@ export function createSqlInbox<Database>(
           reapAt = performance.now() + reapEveryMs;
           await reap(connection, tables);
         }
-        return take(connection, tables, options, lanes);
+        return take(connection, tables, options, settings.laneHeldByDead);
       }),
     extend: (leases, leaseMs) => run((connection) => renew(connection, tables, leases, leaseMs)),
     settle: (settlements) => run((connection) => settle(connection, tables, settlements, settings)),
@@ -114,7 +113,7 @@ function rowReader({ lane, logger }: SqlInboxSettings): (entry: InboxEntry) => P
   function laneOf({ event }: InboxEntry): string | null {
     if (event === null || lane === undefined) return null;
     try {
-      return lane(event)?.slice(0, longestLane) || null;
+      return lane(event as Parameters<LaneOf>[0])?.slice(0, longestLane) || null;
     } catch (err) {
       logLane(
         { err, id: event.id, type: event.type },

@@ -7,6 +7,8 @@ export interface Tables {
   readonly migration: RawBuilder<unknown>;
   readonly latest: RawBuilder<unknown>;
   readonly take: RawBuilder<unknown>;
+  readonly settle: RawBuilder<unknown>;
+  readonly renew: RawBuilder<unknown>;
   /** The present time, as SQL. */
   now(): RawBuilder<Date>;
 }
@@ -29,6 +31,8 @@ export function tablesIn(schema: string, now: Tables["now"] = () => serverTime):
     migration: sql.id(schema, "migration"),
     latest: sql.id(schema, "latest"),
     take: sql.id(schema, "take"),
+    settle: sql.id(schema, "settle"),
+    renew: sql.id(schema, "renew"),
     now,
   };
 }

@@ -52,6 +52,21 @@ describe("embeddedStore", () => {
     }
   });
 
+  it("frees what was claimed when its process was killed, as soon as it is opened again", async () => {
+    const script = `
+      import { embeddedStore } from "@esim-webhooks/store-postgres";
+      const store = embeddedStore({ dataDir: process.env.DATA_DIR });
+      console.log((await store.claim({ source: "default", id: "msg_1" }, 600_000)).status);
+      setInterval(() => {}, 1000);`;
+    const run = runNode(["--input-type=module", "--eval", script], { DATA_DIR: dataDir });
+    await run.line(/^claimed$/);
+    run.child.kill("SIGKILL");
+    await run.ended;
+    const store = embeddedStore({ dataDir });
+    expect((await store.claim(key("msg_1"), 1000)).status).toBe("claimed");
+    await store.close();
+  });
+
   it("refuses a second opener, in this process and in another one, until the first has closed it", async () => {
     const first = embeddedStore({ dataDir });
     await first.ready();

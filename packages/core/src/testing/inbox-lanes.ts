@@ -82,6 +82,19 @@ export const inboxLanes: readonly InboxScenario[] = [
     },
   ],
   [
+    "keeps lanes that were written down, for a worker that was not told of them as well",
+    async (open) => {
+      const events = newEvents();
+      await withInbox(open, { lane }, async (inbox) => {
+        await stored(inbox, at(events, "a", 1), at(events, "a", 2), at(events, "b", 3));
+      });
+      await withInbox(open, {}, async (inbox) => {
+        assert.deepEqual(idsOf(await events.take(inbox)).sort(), ["a_1", "b_3"]);
+        assert.deepEqual(await events.take(inbox), []);
+      });
+    },
+  ],
+  [
     "is not stuck by a lease that has ended behind an earlier event",
     (open) =>
       withInbox(open, { lane }, async (inbox) => {

@@ -1,6 +1,7 @@
-import type { InboxLease, Settlement } from "@esim-webhooks/core";
+import type { EventKey, InboxLease, Settlement } from "@esim-webhooks/core";
 import { type Kysely, sql } from "kysely";
 import { inMs, type Tables } from "../tables.ts";
+import { nameOf } from "./put.ts";
 
 export interface SettleRules {
   readonly retentionMs: number;
@@ -10,34 +11,28 @@ export interface SettleRules {
 const longestError = 4000;
 const longestWaitMs = 100 * 365 * 24 * 3_600_000; // more may be past the end of the calendar, and refused with the whole batch
 
-/** Leased → done, ready or dead, for the leases whose fence still is the row's. One to one: whether it was. */
+/**
+ * Leased → done, ready or dead, for the leases whose fence still is the row's. One to one: whether it was.
+ * A function of the database, for the reason given in `migrations/0002-inbox.sql`.
+ */
 export async function settle(
   db: Kysely<unknown>,
   tables: Tables,
   settlements: readonly Settlement[],
   { retentionMs, keepBodies }: SettleRules,
 ): Promise<boolean[]> {
+  const sorted = inOrder(settlements);
   const { rows } = await sql<{ token: string }>`
-    update ${tables.event} as event
-    set state = given.state,
-      ends_at = case given.state
-        when 'done' then ${inMs(tables, retentionMs)}
-        when 'dead' then 'infinity'
-        else ${tables.now()} + given.after_ms * interval '1 millisecond' end,
-      attempts = attempts - given.refunded,
-      error = given.error,
-      body = case when given.state = 'done' and not ${keepBodies}::boolean then null else body end
-    from unnest(
-      ${settlements.map(({ source }) => source)}::text[],
-      ${settlements.map(({ id }) => id)}::text[],
-      ${settlements.map(({ token }) => token)}::bigint[],
-      ${settlements.map(({ state }) => (state === "untouched" ? "ready" : state))}::text[],
-      ${settlements.map((given) => ("afterMs" in given ? Math.min(given.afterMs, longestWaitMs) : 0))}::float8[],
-      ${settlements.map(({ state }) => (state === "untouched" ? 1 : 0))}::int[],
-      ${settlements.map((given) => ("error" in given ? storableError(given.error) : null))}::text[]
-    ) as given (source, id, fence, state, after_ms, refunded, error)
-    where event.source = given.source and event.id = given.id and event.fence = given.fence and event.state = 'leased'
-    returning event.fence::text as token`.execute(db);
+    select fence::text as token from ${tables.settle}(
+      ${sorted.map(({ source }) => source)}::text[],
+      ${sorted.map(({ id }) => id)}::text[],
+      ${sorted.map(({ token }) => token)}::bigint[],
+      ${sorted.map(({ state }) => (state === "untouched" ? "ready" : state))}::text[],
+      ${sorted.map((given) => ("afterMs" in given ? Math.min(given.afterMs, longestWaitMs) : 0))}::float8[],
+      ${sorted.map(({ state }) => (state === "untouched" ? 1 : 0))}::int[],
+      ${sorted.map((given) => ("error" in given ? storableError(given.error) : null))}::text[],
+      ${tables.now()}, ${retentionMs}::float8 * interval '1 millisecond', ${keepBodies}
+    ) as fence`.execute(db);
   return outOf(settlements, rows);
 }
 
@@ -48,16 +43,20 @@ export async function renew(
   leases: readonly InboxLease[],
   leaseMs: number,
 ): Promise<boolean[]> {
+  const sorted = inOrder(leases);
   const { rows } = await sql<{ token: string }>`
-    update ${tables.event} as event set ends_at = ${inMs(tables, leaseMs)}
-    from unnest(
-      ${leases.map(({ source }) => source)}::text[],
-      ${leases.map(({ id }) => id)}::text[],
-      ${leases.map(({ token }) => token)}::bigint[]
-    ) as given (source, id, fence)
-    where event.source = given.source and event.id = given.id and event.fence = given.fence and event.state = 'leased'
-    returning event.fence::text as token`.execute(db);
+    select fence::text as token from ${tables.renew}(
+      ${sorted.map(({ source }) => source)}::text[],
+      ${sorted.map(({ id }) => id)}::text[],
+      ${sorted.map(({ token }) => token)}::bigint[],
+      ${inMs(tables, leaseMs)}
+    ) as fence`.execute(db);
   return outOf(leases, rows);
+}
+
+/** Of their keys, the one in which everybody locks rows. */
+function inOrder<Key extends EventKey>(keys: readonly Key[]): Key[] {
+  return [...keys].sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
 }
 
 /** A fence is never used twice, so that it names a lease. */

@@ -2,12 +2,6 @@ import type { TakenEvent, TakeOptions } from "@esim-webhooks/core";
 import { type Kysely, sql } from "kysely";
 import type { Tables } from "../tables.ts";
 
-/** How lanes are kept. */
-export interface LaneRules {
-  /** Whether a dead event lets nothing of its lane pass. */
-  readonly heldByDead: boolean;
-}
-
 interface Row {
   readonly source: string;
   readonly id: string;
@@ -22,14 +16,13 @@ export async function take(
   db: Kysely<unknown>,
   tables: Tables,
   { limit, leaseMs, only, except }: TakeOptions,
-  lanes: LaneRules | undefined,
+  laneHeldByDead: boolean,
 ): Promise<TakenEvent[]> {
-  const mode = lanes === undefined ? "none" : lanes.heldByDead ? "held" : "free";
   const { rows } = await sql<Row>`
     select source, id, fence::text as token, body, received_at, attempts
     from ${tables.take}(
       ${limit}::int, ${leaseMs}::float8 * interval '1 millisecond', ${tables.now()},
-      ${only ? [...only] : null}::text[], ${except?.length ? [...except] : null}::text[], ${mode}
+      ${only ? [...only] : null}::text[], ${except?.length ? [...except] : null}::text[], ${laneHeldByDead}
     )`.execute(db);
   return rows.map(({ source, id, token, body, received_at, attempts }) => ({
     source,
