@@ -674,6 +674,13 @@ describe("workers that share an inbox", () => {
     await untilDone(11);
   });
 
+  it("take events out of their lanes when they have none, as after the option was given up", async () => {
+    const ordered = openInbox({ lane: () => "a" });
+    await ordered.put(manyOf(5, "esim.enabled"));
+    expect(await ordered.take({ limit: 1, leaseMs: 60_000 })).toHaveLength(1);
+    expect(await inbox.take({ limit: 10, leaseMs: 60_000 })).toHaveLength(4);
+  });
+
   it("take what there is, and wait for nobody, while one of them is taking of the lane of an event that has come in since", async () => {
     const ordered = openInbox({ lane: ({ data }) => (data as { esimReference: string }).esimReference });
     const at = (second: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString();

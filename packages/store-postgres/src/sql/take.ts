@@ -25,7 +25,8 @@ export async function take(
   lanes: LaneRules | undefined,
 ): Promise<TakenEvent[]> {
   if (lanes !== undefined) return takeInLanes(db, tables, options, lanes);
-  return lease(db, tables, options.leaseMs, due(tables, options, sql``));
+  // out of its lane, or a lane that was given up would let one of its events pass and refuse the others
+  return lease(db, tables, options.leaseMs, due(tables, options, sql``), sql`null`);
 }
 
 /**
@@ -53,7 +54,7 @@ function takeInLanes(
         ${rows.map(({ source }) => source)}::text[], ${rows.map(({ id }) => id)}::text[]
       ) as given (source, id) using (source, id)
       where lane is null or not exists (${workedInLane(tables)})`;
-    return lease(tx, tables, options.leaseMs, locked);
+    return lease(tx, tables, options.leaseMs, locked, sql`taken.lane`);
   });
 }
 
@@ -79,12 +80,13 @@ async function lease(
   tables: Tables,
   leaseMs: number,
   chosen: RawBuilder<unknown>,
+  lane: RawBuilder<unknown>,
 ): Promise<TakenEvent[]> {
   const { rows } = await sql<Row>`
     with chosen as materialized (${chosen})
     update ${tables.event} as taken
     set state = 'leased', fence = nextval(${`${tables.schema}.fence`}::regclass), attempts = attempts + 1,
-      ends_at = ${inMs(tables, leaseMs)}
+      ends_at = ${inMs(tables, leaseMs)}, lane = ${lane}
     from chosen where taken.source = chosen.source and taken.id = chosen.id
     returning taken.source, taken.id, taken.fence::text as token, taken.body, taken.received_at, taken.attempts`.execute(
     db,
