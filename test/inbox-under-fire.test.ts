@@ -204,43 +204,54 @@ describe("an inbox under fire", () => {
     }
   }, 180_000);
 
-  it("takes nothing from a process that was frozen past its leases and goes on: it settles nothing, and no effect comes twice", async () => {
-    const url = inject("postgresUrl");
-    const data = await createData(url);
-    const inbox = openInbox(url, { schema: data.schema });
-    await inbox.migrate();
-    await inbox.put([
-      entry("msg_1", { type: "esim.enabled" }),
-      entry("msg_2", { type: "esim.disabled" }),
-      entry("msg_3", { type: "esim.deleted" }),
-    ]);
-    const options = JSON.stringify({ leaseMs: 500, pollMs: 50 });
-    const environment = { DATABASE_URL: url, SCHEMA: data.schema, OPTIONS: options };
-    const frozen = start({ ...environment, PAUSE_MS: "1000" });
-    const places = [/^msg_1 has written/, /^msg_2 is about to write/, /^msg_3 writes nothing/];
-    await Promise.all(places.map((place) => frozen.line(place)));
-    frozen.child.kill("SIGSTOP");
-    const other = start(environment);
-    await expect.poll(() => data.states(), soon).toEqual({ done: 3 });
-    const rows = () => sql`select * from ${sql.id(data.schema, "event")} order by id`.execute(data.db);
-    const before = await rows();
-    frozen.child.kill("SIGCONT");
-    await Promise.all(
-      [1, 2, 3].map((n) =>
-        frozen.line(new RegExp(`^The lease on an event was lost, and its result discarded. .*msg_${n}`)),
-      ),
-    );
-    expect((await rows()).rows).toEqual(before.rows);
-    const effects = await data.db.selectFrom("effect").selectAll().orderBy("event").execute();
-    expect(effects).toEqual([
-      { event: "msg_1", attempt: 2 },
-      { event: "msg_2", attempt: 2 },
-    ]);
-    for (const { child, ended } of [frozen, other]) {
-      child.kill("SIGTERM");
-      expect((await ended).code).toBe(0);
-    }
-  });
+  it.each([
+    ["while another one works its events", 2000],
+    ["when another one has done its events", 0],
+  ])(
+    "takes nothing from a process that was frozen past its leases and goes on %s: it settles nothing, and no effect comes twice",
+    async (_, pauseMs) => {
+      const url = inject("postgresUrl");
+      const data = await createData(url);
+      const inbox = openInbox(url, { schema: data.schema });
+      await inbox.migrate();
+      await inbox.put([
+        entry("msg_1", { type: "esim.enabled" }),
+        entry("msg_2", { type: "esim.disabled" }),
+        entry("msg_3", { type: "esim.deleted" }),
+      ]);
+      const options = JSON.stringify({ leaseMs: 500, pollMs: 50 });
+      const environment = { DATABASE_URL: url, SCHEMA: data.schema, OPTIONS: options };
+      const frozen = start({ ...environment, PAUSE_MS: "1000" });
+      const places = [/^msg_1 has written/, /^msg_2 is about to write/, /^msg_3 writes nothing/];
+      await Promise.all(places.map((place) => frozen.line(place)));
+      frozen.child.kill("SIGSTOP");
+      const other = start({ ...environment, PAUSE_MS: String(pauseMs) });
+      if (pauseMs > 0) await Promise.all(places.map((place) => other.line(place)));
+      else await expect.poll(() => data.states(), soon).toEqual({ done: 3 });
+      const rows = () =>
+        sql`select id, state, fence, attempts, error from ${sql.id(data.schema, "event")} order by id`.execute(
+          data.db,
+        );
+      const before = await rows();
+      frozen.child.kill("SIGCONT");
+      await Promise.all(
+        [1, 2, 3].map((n) =>
+          frozen.line(new RegExp(`^The lease on an event was lost, and its result discarded. .*msg_${n}`)),
+        ),
+      );
+      expect((await rows()).rows).toEqual(before.rows);
+      await expect.poll(() => data.states(), soon).toEqual({ done: 3 });
+      const effects = await data.db.selectFrom("effect").selectAll().orderBy("event").execute();
+      expect(effects).toEqual([
+        { event: "msg_1", attempt: 2 },
+        { event: "msg_2", attempt: 2 },
+      ]);
+      for (const { child, ended } of [frozen, other]) {
+        child.kill("SIGTERM");
+        expect((await ended).code).toBe(0);
+      }
+    },
+  );
 });
 
 describe("lanes", () => {

@@ -50,13 +50,17 @@ export function createTakenWork(options: TakenWorkOptions): (lease: WorkerLease)
       transact && ((work) => transact.call(inbox, taken, work)),
       (tx) => dispatcher.dispatch(event, handlerContext(event, { ...facts, tx }, logger)),
     );
+    if (outcome.code === "discarded") {
+      logger.info(
+        { id, type: event.type, source, reason: outcome.reason },
+        "An event was discarded by its handler.",
+      );
+    }
     if (transaction === "committed") return "committed";
     if (lease.isLost || (transaction === "rolled_back" && isDone(outcome))) return "lost";
     switch (outcome.code) {
       case "processed":
-        return done;
       case "discarded":
-        logger.info({ id, type: event.type, source, reason: outcome.reason }, "discarded");
         return done;
       case "retry_later":
         return taken.attempt >= maxAttempts

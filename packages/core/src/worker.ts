@@ -100,11 +100,11 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
   const work = createTakenWork({ inbox, dispatcher, catalog, maxAttempts, backoff, logger });
 
   /** Takes what there is room for, types with a limit by themselves. Resolves to whether there may be more. */
-  async function takeSome(hands: WorkerHands): Promise<boolean> {
+  async function takeSome(hands: WorkerHands, signal: AbortSignal): Promise<boolean> {
     let more = false;
     const take = async (room: number, which: Pick<TakeOptions, "only" | "except">, group: string | null) => {
       const limit = Math.min(room, concurrency - hands.working());
-      if (limit <= 0) return;
+      if (limit <= 0 || signal.aborted) return;
       const askedAt = performance.now();
       const taken = await inbox.take({ limit, leaseMs, ...which });
       for (const event of taken) hands.start(event, askedAt, group);
@@ -137,7 +137,7 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
           continue;
         }
         try {
-          const more = await takeSome(hands);
+          const more = await takeSome(hands, signal);
           await purge();
           failures = 0;
           if (!more) await bell.rung(pollMs * (0.5 + Math.random()));

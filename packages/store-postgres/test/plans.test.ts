@@ -1,0 +1,161 @@
+import { postgresInbox, postgresStore } from "@esim-webhooks/store-postgres";
+import { Kysely, PostgresDialect, sql } from "kysely";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { entry, key } from "./entry.ts";
+import { createSchema, type Shop, type TestSchema } from "./schema.ts";
+
+interface Node {
+  readonly "Node Type": string;
+  readonly "Relation Name"?: string;
+  readonly "Index Name"?: string;
+  readonly Plans?: readonly Node[];
+}
+
+/** A plan, as the names of what it does to the table of events. */
+interface Plan {
+  readonly query: string;
+  readonly scans: readonly string[];
+}
+
+let shop: TestSchema;
+let plans: Plan[] = [];
+let db: Kysely<Shop>;
+
+const laneOf = ({ data }: { data: unknown }) => (data as { esimReference: string }).esimReference;
+
+beforeAll(async () => {
+  shop = await createSchema();
+  const pool = shop.pool(1);
+  pool.on("connect", (client) => {
+    client.on("notice", ({ message = "" }) => {
+      const plan = readPlan(message);
+      if (plan !== undefined) plans.push(plan);
+    });
+    void client.query(
+      `load 'auto_explain'; set auto_explain.log_min_duration = 0; set auto_explain.log_nested_statements = on;
+       set auto_explain.log_format = json; set client_min_messages = log`,
+    );
+  });
+  db = new Kysely<Shop>({ dialect: new PostgresDialect({ pool }) });
+  await postgresInbox({ kysely: db, schema: shop.schema }).migrate();
+  const event = sql.id(shop.schema, "event");
+  // mostly done; 20,000 ready, half of them in lanes and half of them due; 500 leased, of which 100 are over; some dead
+  await sql`
+    insert into ${event} (source, id, state, ends_at, type, body, body_hash, received_at, occurred_at, lane)
+    select 'default', 'old_' || n, state,
+      case
+        when state = 'done' then clock_timestamp() + n * interval '1 second'
+        when state = 'dead' then 'infinity'
+        when n % 5 = 0 then clock_timestamp() - interval '1 second'
+        when state = 'ready' and n % 2 = 0 then clock_timestamp() - n * interval '1 millisecond'
+        else clock_timestamp() + interval '1 hour' end,
+      'esim.enabled', case when state = 'done' then null else '{}'::bytea end, sha256('{}'),
+      clock_timestamp(), clock_timestamp() + n * interval '1 second',
+      case when n % 2 = 0 then 'lane ' || case when state = 'leased' then 'leased ' || n else (n % 500)::text end end
+    from (
+      select n, case when n > 980000 then 'ready' when n > 979500 then 'leased' when n > 979000 then 'dead' else 'done' end as state
+      from generate_series(1, 1000000) as n
+    ) as given`.execute(shop.db);
+  await sql`vacuum analyze ${event}`.execute(shop.db);
+});
+afterAll(() => shop.drop());
+
+/** The plans of the statements on the table of events that `work` makes, those within functions of the database too. */
+async function plansOf(work: () => Promise<unknown>): Promise<Plan[]> {
+  plans = [];
+  await work();
+  const made = plans.filter(({ scans }) => scans.some((scan) => /Seq Scan|event_/.test(scan)));
+  expect(made.length).toBeGreaterThan(0);
+  return made;
+}
+
+/** What auto_explain tells of a statement, as it was run. */
+function readPlan(notice: string): Plan | undefined {
+  const json = /plan:\n(\{[\s\S]*\})$/.exec(notice)?.[1];
+  if (json === undefined) return undefined;
+  const { "Query Text": query, Plan: plan } = JSON.parse(json) as { "Query Text": string; Plan: Node };
+  return { query, scans: scansOf(plan) };
+}
+
+function scansOf(node: Node): string[] {
+  const isScan = node["Relation Name"] === "event" && node["Node Type"] !== "ModifyTable";
+  const own =
+    isScan || node["Index Name"] !== undefined ? [`${node["Node Type"]} ${node["Index Name"] ?? ""}`] : [];
+  return [...own, ...(node.Plans ?? []).flatMap(scansOf)];
+}
+
+/** Every scan of the table goes by an index; those of `indexes` are among them. */
+function expectIndexed(plans: readonly Plan[], ...indexes: readonly string[]): void {
+  const scans = plans.flatMap((plan) => plan.scans);
+  const bare = plans.filter((plan) => plan.scans.some((scan) => scan.startsWith("Seq Scan")));
+  expect(bare).toEqual([]);
+  for (const index of indexes) expect(scans.join("\n")).toContain(index);
+}
+
+describe("with a million rows in the table", () => {
+  const open = () => postgresInbox({ kysely: db, schema: shop.schema });
+  const take = { limit: 20, leaseMs: 60_000 };
+
+  it("take, and what it makes of ended leases, go by the index of pending rows", async () => {
+    const plans = await plansOf(() => open().take(take));
+    expectIndexed(plans, "event_pending", "event_pkey", "event_lane", "event_lane_leased");
+  });
+
+  it("take of some types, or of all but some, goes by the index of pending rows", async () => {
+    const plans = await plansOf(async () => {
+      await open().take({ ...take, only: ["esim.enabled"] });
+      await open().take({ ...take, except: ["esim.faulted"] });
+    });
+    expectIndexed(plans, "event_pending", "event_pkey");
+  });
+
+  it.each([false, true])(
+    "take in lanes, held by the dead: %s, goes by the indexes of lanes as well",
+    async (laneHeldByDead) => {
+      const inbox = postgresInbox({ kysely: db, schema: shop.schema, lane: laneOf, laneHeldByDead });
+      const plans = await plansOf(() => inbox.take(take));
+      expectIndexed(plans, "event_pending", "event_pkey", "event_lane", "event_lane_leased");
+    },
+  );
+
+  it("put of new ones, duplicates and conflicts goes by the primary key", async () => {
+    const inbox = open();
+    const entries = Array.from({ length: 500 }, (_, n) => entry(`old_${n * 1999 + 1}`));
+    const plans = await plansOf(() => inbox.put([entry("new_1"), entry("new_2"), ...entries]));
+    expectIndexed(plans, "event_pkey");
+  });
+
+  it.each([1, 500])("settle and extend of %i go by the primary key", async (limit) => {
+    const inbox = open();
+    const taken = await inbox.take({ ...take, limit });
+    expect(taken).toHaveLength(limit);
+    const plans = await plansOf(async () => {
+      await inbox.extend(taken, 60_000);
+      await inbox.settle(taken.map(({ source, id, token }) => ({ source, id, token, state: "done" })));
+    });
+    expect(plans).toHaveLength(2);
+    for (const plan of plans) expectIndexed([plan], "event_pkey");
+  });
+
+  it("get, purge and redrive go by their indexes", async () => {
+    const inbox = open();
+    expectIndexed(await plansOf(() => inbox.get(key("old_1"))), "event_pkey");
+    expectIndexed(await plansOf(() => inbox.purge()), "event_forgettable");
+    expectIndexed(await plansOf(() => inbox.redrive({}, 10)), "event_dead");
+  });
+
+  it("claim, extend, complete and release of a store go by the primary key", async () => {
+    const store = postgresStore({ kysely: db, schema: shop.schema });
+    const plans = await plansOf(async () => {
+      const claim = await store.claim(key("inline"), 60_000);
+      if (claim.status !== "claimed") throw new Error("not claimed");
+      await store.extend(key("inline"), claim.token, 60_000);
+      await store.complete(key("inline"), claim.token);
+      await store.claim(key("old_1"), 60_000);
+      await store.release(key("inline"), "0");
+    });
+    for (const plan of plans.filter(({ query }) => !query.trim().startsWith("insert"))) {
+      expectIndexed([plan], "event_pkey");
+    }
+  });
+});
