@@ -1,7 +1,7 @@
 // npm run bench -- inbox: accepting and working events on Postgres, beside what one writes by hand and graphile-worker.
 import { postgresInbox } from "@esim-webhooks/store-postgres";
 import pg from "pg";
-import { startPostgres } from "../test/servers/index.ts";
+import { privatePostgres } from "../test/servers/index.ts";
 import { measurePut, startServer } from "./inbox-accept.ts";
 import { drain, drainPeer, jobs, lanes } from "./inbox-drain.ts";
 import { type Cost, fill, measureCost } from "./inbox-size.ts";
@@ -37,7 +37,7 @@ const ms = (figure: number) => `${figure.toFixed(1)} ms`;
 const times = (figure: number) => `${figure.toFixed(2)} ×`;
 
 export async function benchInbox(): Promise<void> {
-  const server = await startPostgres();
+  const server = await privatePostgres({ fsync: "on" }); // as in production;
   const pool = new pg.Pool({ connectionString: server.url });
   pool.on("error", () => {});
   try {

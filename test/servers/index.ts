@@ -6,6 +6,7 @@ import { privateRedis, probeRedis } from "./redis.ts";
 export type { TestServer } from "./kept-server.ts";
 export { type LossyProxy, lossyProxy } from "./lossy-proxy.ts";
 export { privatePgBouncer } from "./pgbouncer.ts";
+export { privatePostgres } from "./postgres.ts";
 export { privateRedis } from "./redis.ts";
 export { privateRedisCluster, type TestCluster } from "./redis-cluster.ts";
 export { privateReplica, privateSentinel } from "./redis-sentinel.ts";

@@ -4,8 +4,11 @@ import pg from "pg";
 import { program } from "./binaries.ts";
 import { asNobody, freePort, keepServer, serverFolder, type TestServer } from "./kept-server.ts";
 
-/** A private Postgres. Nothing is synced to the disk: its processes are killed here, machines are not. */
-export async function privatePostgres(): Promise<TestServer> {
+/**
+ * A private Postgres. Nothing is synced to the disk, unless the settings say so: its processes are killed here, machines
+ * are not.
+ */
+export async function privatePostgres(changes: Record<string, string> = {}): Promise<TestServer> {
   const { path, way } = program("initdb", "postgresql", ", or start Docker");
   const folder = await serverFolder("postgres");
   const data = join(folder, "data");
@@ -24,6 +27,7 @@ export async function privatePostgres(): Promise<TestServer> {
     max_connections: "200",
     shared_buffers: "128MB",
     max_wal_size: "2GB",
+    ...changes,
   };
   return keepServer(way, folder, {
     command: join(dirname(path), "postgres"),
