@@ -4,6 +4,7 @@ export default defineConfig({
   resolve: { conditions: ["source"] },
   ssr: { resolve: { conditions: ["source"], externalConditions: ["source"] } },
   test: {
+    maxWorkers: 2, // most of the time is waiting: for servers that restart, and for leases to end
     testTimeout: 60_000, // for a noisy machine: nothing here waits without an end of its own
     hookTimeout: 180_000,
     globalSetup: "test/servers/global-setup.ts",
