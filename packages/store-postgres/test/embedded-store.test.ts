@@ -94,10 +94,14 @@ describe("embeddedStore", () => {
         console.log(await lockFolder(folder).then(() => "held", ({ code }) => code ?? "error"));
       }`;
     const processes = Array.from({ length: 8 }, () => {
-      const child = spawn(process.execPath, ["--input-type=module", "--eval", script], {
-        env: { ...process.env, DATA_DIR: dataDir },
-        stdio: ["pipe", "pipe", "inherit"],
-      });
+      const child = spawn(
+        process.execPath,
+        ["--conditions=source", "--input-type=module", "--eval", script],
+        {
+          env: { ...process.env, DATA_DIR: dataDir },
+          stdio: ["pipe", "pipe", "inherit"],
+        },
+      );
       return { child, lines: createInterface(child.stdout)[Symbol.asyncIterator]() };
     });
     const dead = JSON.stringify({ pid: 2 ** 22 + 1, host: hostname() });
