@@ -1,8 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { steadyClock } from "./clock.ts";
 import type { DedupeStore } from "./dedupe-store.ts";
 import type { HeldClaim, Lease } from "./lease.ts";
-import { type Logger, throttledLog } from "./logger.ts";
+import type { Logger } from "./logger.ts";
 import type { EventOutcome } from "./outcome.ts";
 
 /** How a claim ends: what became of the event is written down. */
@@ -19,7 +18,6 @@ const firstPauseMs = 50;
 const longestPauseMs = 1000;
 
 export function createSettler(store: DedupeStore, logger: Logger): Settler {
-  const warn = throttledLog(logger.warn, steadyClock);
   return {
     async complete({ key, token }, outcome, lease) {
       for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(2 * pauseMs, longestPauseMs)) {
@@ -31,7 +29,8 @@ export function createSettler(store: DedupeStore, logger: Logger): Settler {
     },
     async release({ key, token }, outcome) {
       const released = await asked(() => store.release(key, token));
-      if ("error" in released) warn({ id: key.id }, "A claim was not released; it ends with its lease.");
+      if ("error" in released)
+        logger.debug({ id: key.id }, "A claim was not released; it ends with its lease.");
       return outcome;
     },
   };

@@ -15,8 +15,8 @@ export interface WorkerHandsOptions {
   work(lease: WorkerLease): Promise<Worked>;
   /** A handler has ended, of this group. */
   onFree(group: string | null): void;
-  /** What became of its event is written down. */
-  onSettled(): void;
+  /** The event is out of hand: what became of it is written down, or its lease was lost. */
+  onEnded(): void;
 }
 
 /** The events that a worker has in hand: worked at the moment, or not yet settled. */
@@ -35,7 +35,7 @@ const gathered = { maxItems: 500, maxFlushes: 2 };
 const awayBackoff = fullJitter({ baseMs: 200, capMs: 5000 });
 
 export function createHands(options: WorkerHandsOptions): WorkerHands {
-  const { inbox, leaseMs, backoff, logger, work, onFree, onSettled } = options;
+  const { inbox, leaseMs, backoff, logger, work, onFree, onEnded } = options;
   const logAway = throttledLog(logger.error, steadyClock);
   const leases = keepLeases(inbox, leaseMs);
   const working = new Map<WorkerLease, string | null>();
@@ -60,7 +60,7 @@ export function createHands(options: WorkerHandsOptions): WorkerHands {
     onFree(group);
     const settled = worked === "committed" || (worked !== "lost" && (await settle(worked, lease)));
     leases.drop(lease);
-    if (settled) return onSettled();
+    if (settled) return;
     const { source, id } = lease.taken;
     logger.warn({ id, source }, "The lease on an event was lost, and its result discarded.");
   }
@@ -82,7 +82,10 @@ export function createHands(options: WorkerHandsOptions): WorkerHands {
     start(taken, askedAt, group) {
       const lease = leases.hold(taken, askedAt);
       working.set(lease, group);
-      const ending = finish(lease).finally(() => endings.delete(ending));
+      const ending = finish(lease).finally(() => {
+        endings.delete(ending);
+        onEnded();
+      });
       endings.add(ending);
     },
     working(group) {

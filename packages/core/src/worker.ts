@@ -124,10 +124,10 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
       const onFree = (group: string | null) => {
         if (isFull || group !== null) bell.ring(); // a type may have been at its limit, and the worker not full
       };
-      const onSettled = () => {
+      const onEnded = () => {
         if (isFull || inbox.capabilities.ordered) bell.ring(); // the next one of its lane may be due
       };
-      const hands = createHands({ inbox, leaseMs, backoff, logger, work, onFree, onSettled });
+      const hands = createHands({ inbox, leaseMs, backoff, logger, work, onFree, onEnded });
       const endHints = inbox.onHint?.(bell.ring);
       const purge = createPurge(inbox);
       for (let failures = 0; !signal.aborted; ) {
