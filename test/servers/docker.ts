@@ -10,7 +10,10 @@ export interface Image {
   probe(url: string): Promise<void>;
 }
 
-/** A server in a container, or undefined when there is no Docker. Its port stays the same through restarts. */
+/**
+ * A server in a container, or undefined when there is no Docker, or none that can start it. Its port stays the same
+ * through restarts.
+ */
 export async function startContainer(image: Image): Promise<TestServer | undefined> {
   const docker = await getContainerRuntimeClient().catch(() => undefined);
   if (docker === undefined) return undefined;
@@ -19,7 +22,13 @@ export async function startContainer(image: Image): Promise<TestServer | undefin
     .withCommand([...image.command])
     .withEnvironment(image.environment)
     .withExposedPorts({ container: image.port, host })
-    .start();
+    .start()
+    .catch((error: unknown) => {
+      process.stderr.write(
+        `Docker cannot start ${image.image}: ${error instanceof Error ? error.message : error}\n`,
+      );
+    });
+  if (started === undefined) return undefined;
   const container = docker.container.getById(started.getId());
   const url = image.url(host);
   const answers = async () => {
