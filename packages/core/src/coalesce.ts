@@ -1,8 +1,11 @@
-export interface CoalesceOptions {
+export interface CoalesceOptions<Item> {
   /** How many items one flush takes at most. */
   readonly maxItems: number;
   /** How many flushes may be under way at the same time. */
   readonly maxFlushes: number;
+  /** How large the items of one flush may be together, by `sizeOf`; a larger one goes alone. Default: no limit. */
+  readonly maxSize?: number;
+  readonly sizeOf?: (item: Item) => number;
 }
 
 interface Waiting<Item, Result> {
@@ -18,7 +21,7 @@ interface Waiting<Item, Result> {
  */
 export function coalesce<Item, Result>(
   flush: (items: readonly Item[]) => Promise<readonly Result[]>,
-  { maxItems, maxFlushes }: CoalesceOptions,
+  { maxItems, maxFlushes, maxSize = Number.POSITIVE_INFINITY, sizeOf = () => 0 }: CoalesceOptions<Item>,
 ): (item: Item) => Promise<Result> {
   let waiting: Waiting<Item, Result>[] = [];
   let flushes = 0;
@@ -32,11 +35,20 @@ export function coalesce<Item, Result>(
 
   function start(): void {
     scheduled = false;
-    const batch = waiting.slice(0, maxItems);
-    waiting = waiting.slice(maxItems);
+    const batch = waiting.slice(0, nextLength());
+    waiting = waiting.slice(batch.length);
     flushes += 1;
     void run(batch);
     schedule();
+  }
+
+  function nextLength(): number {
+    let size = 0;
+    const tooMany = waiting.findIndex(({ item }, index) => {
+      size += sizeOf(item);
+      return index === maxItems || (size > maxSize && index > 0);
+    });
+    return tooMany === -1 ? waiting.length : tooMany;
   }
 
   async function run(batch: readonly Waiting<Item, Result>[]): Promise<void> {

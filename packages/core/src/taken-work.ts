@@ -30,7 +30,7 @@ export function createTakenWork(options: TakenWorkOptions): (lease: WorkerLease)
     const done = { source, id, token, state: "done" } as const;
     const dead = (error: string) => ({ source, id, token, state: "dead", error }) as const;
     if (taken.attempt > maxAttempts)
-      return dead(`Its worker ended before it was settled, ${maxAttempts} times.`);
+      return dead(`Its worker ended, or the inbox did not answer, ${maxAttempts} times.`);
 
     const parsed = catalog.parse(id, taken.body);
     if (parsed.kind === "invalid") return dead(describeIssues(parsed.issues));

@@ -32,6 +32,7 @@ export interface WorkerHands {
 }
 
 const gathered = { maxItems: 500, maxFlushes: 2 };
+const unanswered = "The inbox did not answer while the event was worked.";
 const awayBackoff = fullJitter({ baseMs: 200, capMs: 5000 });
 
 export function createHands(options: WorkerHandsOptions): WorkerHands {
@@ -45,15 +46,9 @@ export function createHands(options: WorkerHandsOptions): WorkerHands {
   async function finish(lease: WorkerLease): Promise<void> {
     const worked = await work(lease).catch((err: unknown): Settlement => {
       const { source, id, token, attempt } = lease.taken;
-      logAway({ err, id, source }, "The inbox did not answer while an event was worked.");
-      return {
-        source,
-        id,
-        token,
-        state: "ready",
-        afterMs: backoff(attempt),
-        error: "The inbox did not answer.",
-      };
+      logAway({ err, id, source }, unanswered);
+      // counted as a try: it may be what this event does to the database
+      return { source, id, token, state: "ready", afterMs: backoff(attempt), error: unanswered };
     });
     const group = working.get(lease) ?? null;
     working.delete(lease);

@@ -133,7 +133,7 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
       for (let failures = 0; !signal.aborted; ) {
         isFull = hands.working() >= concurrency || hands.unsettled() >= 2 * concurrency;
         if (isFull) {
-          await bell.rung();
+          await bell.rung(pollMs);
           continue;
         }
         try {

@@ -25,6 +25,19 @@ describe("coalesce", () => {
     expect(flushed.at(-1)).toBe(1);
   });
 
+  it("sends no more together than is allowed by size, and what is larger alone", async () => {
+    const flushed: string[][] = [];
+    const put = coalesce<string, boolean>(
+      async (items) => {
+        flushed.push([...items]);
+        return items.map(() => true);
+      },
+      { maxItems: 10, maxFlushes: 1, maxSize: 5, sizeOf: (item) => item.length },
+    );
+    await Promise.all(["aaa", "bb", "c", "dddddddd", "e"].map(put));
+    expect(flushed).toEqual([["aaa", "bb"], ["c"], ["dddddddd"], ["e"]]);
+  });
+
   it("rejects those whose flush failed, and goes on with the others", async () => {
     const even = coalesce<number, string>(
       async ([item = 0]) => {

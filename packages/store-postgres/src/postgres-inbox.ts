@@ -48,6 +48,13 @@ export function postgresInbox<Database = unknown>(
       "Pass its pool in place of it, or leave notify out.",
     );
   }
+  if (settings.notify && (pool?.options as { max?: number } | undefined)?.max === 1) {
+    throw new WebhookError(
+      "invalid_option",
+      "postgresInbox with notify has a pool of one connection, which a worker would listen on and nothing else could use.",
+      "Give the pool two or more, or leave notify out.",
+    );
+  }
   return {
     ...createSqlInbox(open, settings, settings.notify ? pool : undefined),
     capabilities: {

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { type Inbox, type InboxEntry, type Logger, type PutResult, WebhookError } from "@esim-webhooks/core";
 import { coalesce, steadyClock, throttledLog } from "@esim-webhooks/core/store";
 import { type Kysely, type PostgresPool, sql, type Transaction } from "kysely";
@@ -15,7 +16,12 @@ import { transact } from "./transact.ts";
 
 export type SqlInboxSettings = InboxSettings & SettleRules & { readonly logger: Logger };
 
-const gathered = { maxItems: 500, maxFlushes: 2 };
+const gathered = {
+  maxItems: 500,
+  maxFlushes: 2,
+  maxSize: 8 * 1024 * 1024,
+  sizeOf: ({ entry }: PutRow) => entry.body.byteLength,
+};
 const reapEveryMs = 1000;
 const operatorLimit = 1000;
 const pageLimit = 50;
@@ -30,18 +36,34 @@ export function createSqlInbox<Database>(
   const run = runOn(db, guard);
   const rowOf = rowReader(settings);
   const hints = createHints();
-  const channel = `${tables.schema}_inbox`;
+  const channel = channelOf(tables.schema);
   let reapAt = 0;
 
-  const putOne = coalesce(async (rows: readonly PutRow[]) => {
-    const results = await run(async (connection) => {
-      const put = await putInTurns(connection, tables, rows);
-      if (notifyBy && put.includes("stored")) await sql`select pg_notify(${channel}, '')`.execute(connection);
-      return put;
-    });
-    if (results.includes("stored")) hints.give();
+  const putOne = coalesce(async (rows: readonly PutRow[]): Promise<readonly (PutResult | WebhookError)[]> => {
+    const results = await putTogether(rows).catch((error: unknown) => putApart(rows, error));
+    if (results.includes("stored")) {
+      hints.give();
+      if (notifyBy)
+        run((connection) => sql`select pg_notify(${channel}, '')`.execute(connection)).catch(() => {});
+    }
     return results;
   }, gathered);
+
+  function putTogether(rows: readonly PutRow[]): Promise<PutResult[]> {
+    return run((connection) => putInTurns(connection, tables, rows));
+  }
+
+  /** Where the database refused one of the rows, the others do not go with it. */
+  async function putApart(rows: readonly PutRow[], error: unknown): Promise<(PutResult | WebhookError)[]> {
+    if (!WebhookError.is(error) || !isOfTheData(error.cause)) throw error;
+    const results = rows.map((row) =>
+      putTogether([row]).then(
+        ([result = "stored"]) => result,
+        (reason: WebhookError) => reason,
+      ),
+    );
+    return Promise.all(results);
+  }
 
   return {
     ready: guard.ready,
@@ -51,7 +73,11 @@ export function createSqlInbox<Database>(
         for (const end of ends) end();
       };
     },
-    put: async (entries) => Promise.all(entries.map(rowOf).map(putOne)),
+    put: async (entries) => {
+      const results = await Promise.all(entries.map(rowOf).map(putOne));
+      for (const result of results) if (typeof result !== "string") throw result;
+      return results as PutResult[];
+    },
     take: (options) =>
       run(async (connection) => {
         if (performance.now() >= reapAt) {
@@ -103,8 +129,23 @@ async function putInTurns(
   return results;
 }
 
+/** SQLSTATE: what was asked cannot be kept as it is, or is too large. */
+function isOfTheData(cause: unknown): boolean {
+  return /^(?:22|54)/.test(String((cause as { code?: unknown } | undefined)?.code));
+}
+
+/** A name for NOTIFY, which must be short. */
+function channelOf(schema: string): string {
+  return `esim_webhooks_${shortened(schema)}`;
+}
+
+function shortened(text: string): string {
+  return createHash("sha256").update(text).digest("hex").slice(0, 32);
+}
+
+/** Key and lane are in one index together, whose entries have at most 2,704 bytes. */
 const longestKeyBytes = 2000;
-const longestLane = 500;
+const longestLaneBytes = 500;
 
 /** Checks an entry at the door: what the database refuses would take its whole batch with it. */
 function rowReader({ lane, logger }: SqlInboxSettings): (entry: InboxEntry) => PutRow {
@@ -113,7 +154,8 @@ function rowReader({ lane, logger }: SqlInboxSettings): (entry: InboxEntry) => P
   function laneOf({ event }: InboxEntry): string | null {
     if (event === null || lane === undefined) return null;
     try {
-      return lane(event as Parameters<LaneOf>[0])?.slice(0, longestLane) || null;
+      const name = lane(event as Parameters<LaneOf>[0]) || null;
+      return name !== null && Buffer.byteLength(name) > longestLaneBytes ? shortened(name) : name;
     } catch (err) {
       logLane(
         { err, id: event.id, type: event.type },
@@ -127,12 +169,13 @@ function rowReader({ lane, logger }: SqlInboxSettings): (entry: InboxEntry) => P
     const key = `${entry.source}${entry.id}`;
     const isStorable =
       !key.includes("\0") &&
+      key.isWellFormed() &&
       Buffer.byteLength(key) <= longestKeyBytes &&
       Number.isFinite(entry.receivedAt.getTime());
     if (isStorable) return { entry, lane: laneOf(entry) };
     throw new WebhookError(
       "invalid_input",
-      "An entry has an id or source with NUL or of more than 2,000 bytes, or no valid receivedAt.",
+      "An entry has an id or source with NUL, with half a character or of more than 2,000 bytes, or no valid receivedAt.",
       "Hand in entries as a receiver makes them.",
     );
   };

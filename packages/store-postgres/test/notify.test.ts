@@ -41,6 +41,7 @@ describe("postgresInbox with notify", () => {
 
   it("refuses a kysely instance, whose connections it cannot hold", () => {
     expect(() => postgresInbox({ kysely: shop.db, notify: true })).toThrow(/cannot listen.*Pass its pool/);
+    expect(() => postgresInbox({ pool: shop.pool(1), notify: true })).toThrow(/a pool of one connection/);
   });
 });
 

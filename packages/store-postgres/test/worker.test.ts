@@ -295,7 +295,7 @@ describe("an event whose handler", () => {
     }
     work({ "*": () => {} }, { leaseMs: 300, maxAttempts: 3 });
     const row = await untilState("poison", "dead");
-    expect(row?.error).toBe("Its worker ended before it was settled, 3 times.");
+    expect(row?.error).toBe("Its worker ended, or the inbox did not answer, 3 times.");
     await untilDone(3);
   });
 });

@@ -35,6 +35,17 @@ export const inboxLanes: readonly InboxScenario[] = [
       }),
   ],
   [
+    "tells the order within a millisecond, and keeps lanes with long names",
+    (open) =>
+      withInbox(open, { lane: (event) => `${lane(event)} ${"漢".repeat(600)}` }, async (inbox) => {
+        const events = newEvents();
+        const entry = (id: string, micros: string) =>
+          events.entry(id, { timestamp: `2026-01-01T00:00:00.123${micros}Z`, data: { lane: events.source } });
+        await stored(inbox, entry("a_second", "900"), entry("z_first", "1"), entry("x".repeat(512), "901"));
+        assert.deepEqual(idsOf(await events.take(inbox)), ["z_first"]);
+      }),
+  ],
+  [
     "gives nothing of a lane that is being worked, an earlier event that comes in meanwhile included",
     (open) =>
       withInbox(open, { lane }, async (inbox) => {

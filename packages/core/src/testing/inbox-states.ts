@@ -105,6 +105,26 @@ const puts: readonly InboxScenario[] = [
       }),
   ],
   [
+    "stores events whose time cannot be told, and large ones, with all that are put at the same time",
+    (open) =>
+      withInbox(open, {}, async (inbox) => {
+        const events = newEvents();
+        const times = [
+          "2026-12-31T23:59:60Z",
+          "2026-13-45T99:99:99Z",
+          "+275760-09-13T00:00:00Z",
+          "-271821-04-20T00:00:00Z",
+        ];
+        const odd = times.map((timestamp, n) => events.entry(`odd_${n}`, { timestamp }));
+        const large = Array.from({ length: 30 }, (_, n) =>
+          events.entry(`large_${n}`, { body: new Uint8Array(1024 * 1024).fill(n) }),
+        );
+        const plain = Array.from({ length: 50 }, (_, n) => events.entry(`plain_${n}`));
+        const results = await Promise.all([...odd, ...large, ...plain].map((entry) => inbox.put([entry])));
+        assert.ok(results.every(([result]) => result === "stored"));
+      }),
+  ],
+  [
     "refuses an entry that it cannot keep, and stores those put at the same time",
     (open) =>
       withInbox(open, {}, async (inbox) => {
@@ -113,6 +133,7 @@ const puts: readonly InboxScenario[] = [
         const good = inbox.put([events.entry("good")]);
         await assert.rejects(inbox.put([events.entry("a\0b")]), refused);
         await assert.rejects(inbox.put([events.entry("x".repeat(3000))]), refused);
+        await assert.rejects(inbox.put([events.entry("a\ud800")]), refused);
         await assert.rejects(inbox.put([events.entry("a", { receivedAt: new Date(Number.NaN) })]), refused);
         assert.deepEqual(await good, ["stored"]);
       }),

@@ -54,7 +54,7 @@ async function insert(
         ${offsets}::int[],
         ${entries.map(({ body }) => body.byteLength)}::int[],
         ${entries.map(({ receivedAt }) => receivedAt.getTime() / 1000)}::float8[],
-        ${entries.map(({ event }) => (event ? Date.parse(event.timestamp) / 1000 : null))}::float8[],
+        ${entries.map(occurredAt)}::float8[],
         ${rows.map(({ lane }) => storable(lane))}::text[]
       ) as given (source, id, type, body_begin, body_length, received, occurred, lane)
     ) as entry
@@ -145,6 +145,22 @@ async function countConflict(db: Kysely<unknown>, tables: Tables, { source, id }
 /** A name for a key, unique: the length keeps ("a", "bc") and ("ab", "c") apart. */
 export function nameOf({ source, id }: EventKey): string {
   return `${source.length}:${source}${id}`;
+}
+
+/** As far as both Postgres and JavaScript can tell the time. */
+const firstSecond = Date.parse("0001-01-01T00:00:00Z") / 1000 - 86_400;
+const lastSecond = Date.parse("9999-12-31T00:00:00Z") / 1000 + 2 * 86_400;
+
+/**
+ * When the event occurred, in seconds since the epoch, to the microsecond that `Date.parse` leaves out. When it came in,
+ * where the timestamp is none that can be told, such as a leap second.
+ */
+function occurredAt({ event, receivedAt }: InboxEntry): number | null {
+  if (event === null) return null;
+  const seconds = Date.parse(event.timestamp) / 1000;
+  if (!(seconds > firstSecond && seconds < lastSecond)) return receivedAt.getTime() / 1000;
+  const [, micros = ""] = /\.\d{3}(\d{1,3})/.exec(event.timestamp) ?? [];
+  return seconds + Number(micros.padEnd(3, "0")) / 1_000_000;
 }
 
 /** Text as Postgres can keep it, which refuses NUL. Only for what is read from the body again. */
