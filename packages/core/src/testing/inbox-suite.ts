@@ -3,7 +3,9 @@ import type { InboxCapabilities } from "../inbox.ts";
 import { type OpenInbox, withInbox } from "./inbox-context.ts";
 import { inboxFaults } from "./inbox-faults.ts";
 import { inboxLanes } from "./inbox-lanes.ts";
-import { inboxStates } from "./inbox-states.ts";
+import { inboxOperations } from "./inbox-operations.ts";
+import { inboxPuts } from "./inbox-puts.ts";
+import { inboxTakes } from "./inbox-takes.ts";
 import { type Runner, runnerOrGlobal } from "./runner.ts";
 import type { StoreServer } from "./store-faults.ts";
 
@@ -27,7 +29,8 @@ export function inboxSuite(name: string, options: InboxSuiteOptions, runner?: Ru
       withInbox(open, { lane: () => "a" }, async (inbox) =>
         assert.deepEqual(inbox.capabilities, capabilities),
       ));
-    for (const [sentence, run] of inboxStates) it(sentence, () => run(open));
+    for (const [sentence, run] of [...inboxPuts, ...inboxTakes, ...inboxOperations])
+      it(sentence, () => run(open));
     if (capabilities.ordered) for (const [sentence, run] of inboxLanes) it(sentence, () => run(open));
     if (server === undefined) return;
     for (const [sentence, run] of inboxFaults) it(sentence, async () => run(open, await server()));

@@ -1,0 +1,107 @@
+import assert from "node:assert/strict";
+import { setTimeout as pause } from "node:timers/promises";
+import { type InboxScenario, idsOf, newEvents, stored, withInbox } from "./inbox-context.ts";
+
+/** What an operator sees and does. */
+export const inboxOperations: readonly InboxScenario[] = [
+  [
+    "lists by state, type, source, id and time, newest first, page by page",
+    (open) =>
+      withInbox(open, {}, async (inbox) => {
+        const events = newEvents();
+        const at = (second: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, second));
+        await stored(
+          inbox,
+          ...Array.from({ length: 25 }, (_, n) => events.entry(`msg_${n}`, { receivedAt: at(n) })),
+        );
+        const filter = { types: [events.type] };
+        const ids: string[] = [];
+        for (let cursor: string | undefined; ; ) {
+          const page = await inbox.list(filter, { limit: 10, ...(cursor !== undefined && { cursor }) });
+          ids.push(...idsOf(page.rows));
+          if (page.nextCursor === null) break;
+          cursor = page.nextCursor;
+        }
+        assert.deepEqual(
+          ids,
+          Array.from({ length: 25 }, (_, n) => `msg_${24 - n}`),
+        );
+        const some = await inbox.list({
+          ...filter,
+          state: "ready",
+          source: events.source,
+          since: at(3),
+          until: at(5),
+        });
+        assert.deepEqual(idsOf(some.rows), ["msg_4", "msg_3"]);
+        assert.deepEqual((await inbox.list({ ...filter, state: "dead" })).rows, []);
+      }),
+  ],
+  [
+    "counts by state and type, and says how long the oldest due event has waited",
+    (open) =>
+      withInbox(open, {}, async (inbox) => {
+        const events = newEvents();
+        await stored(inbox, events.entry("a"), events.entry("b"), events.entry("c"));
+        await events.take(inbox, 1);
+        const stats = await inbox.stats();
+        const counts = stats.types.filter(({ type }) => type === events.type);
+        assert.deepEqual(Object.fromEntries(counts.map(({ state, count }) => [state, count])), {
+          ready: 2,
+          leased: 1,
+        });
+        assert.ok(stats.oldestReadyMs !== null && stats.oldestReadyMs >= 0);
+        assert.ok(stats.states.ready >= 2);
+      }),
+  ],
+  [
+    "deletes done events once their retention is over, and no others",
+    (open) =>
+      withInbox(open, { retentionMs: 200 }, async (inbox) => {
+        const events = newEvents();
+        await stored(inbox, events.entry("done"), events.entry("leased"));
+        const taken = await events.take(inbox);
+        const done = taken.find(({ id }) => id === "done");
+        assert.ok(done !== undefined);
+        const { source, id, token } = done;
+        await inbox.settle([{ source, id, token, state: "done" }]);
+        assert.equal((await inbox.get(done))?.body, null);
+        while ((await inbox.get(done)) !== undefined) {
+          await inbox.purge();
+          await pause(20);
+        }
+        assert.equal((await inbox.get({ source, id: "leased" }))?.state, "leased");
+      }),
+  ],
+  [
+    "says once that it was closed, twice or not, and gives hints of what can be taken",
+    async (open) => {
+      const inbox = await open({});
+      const events = newEvents();
+      if (inbox.onHint !== undefined) {
+        const hinted = Promise.withResolvers<void>();
+        const end = inbox.onHint(hinted.resolve);
+        await stored(inbox, events.entry("a"));
+        await hinted.promise;
+        end();
+      }
+      await Promise.all([inbox.close(), inbox.close()]);
+      await assert.rejects(inbox.put([events.entry("b")]), { code: "store_unavailable" });
+    },
+  ],
+  [
+    "keeps its word on `durable`: what was stored is there for the next one who opens it",
+    async (open) => {
+      const events = newEvents();
+      let durable = false;
+      await withInbox(open, {}, async (inbox) => {
+        durable = inbox.capabilities.durable;
+        await stored(inbox, events.entry("a"));
+      });
+      if (!durable) return;
+      await withInbox(open, {}, async (inbox) => {
+        assert.deepEqual(idsOf(await events.take(inbox)), ["a"]);
+      });
+    },
+  ],
+];
