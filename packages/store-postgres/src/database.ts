@@ -68,6 +68,7 @@ export function openPool<Database>(
 /** What pools and clients of `pg` are besides what kysely needs of them. */
 interface Emitter {
   on?(event: "error" | "end", listener: (error?: Error) => void): unknown;
+  on?(event: "connect", listener: (client: object) => void): unknown;
 }
 
 /** Pools and clients that somebody listens to. */
@@ -88,6 +89,7 @@ function watched(pool: Pool, clients: Set<PostgresPoolClient>, logger: Logger): 
     clients.add(client);
     (client as Emitter).on?.("end", () => clients.delete(client));
   };
+  if (!heard.has(pool)) (pool as Emitter).on?.("connect", listen); // at once: a server that stops may end it in the same breath
   listen(pool);
   return {
     options: pool.options,

@@ -1,4 +1,5 @@
 import { readdir, readFile } from "node:fs/promises";
+import { type AddressInfo, createServer } from "node:net";
 import { createProcessor } from "@esim-webhooks/core";
 import { postgresStore } from "@esim-webhooks/store-postgres";
 import { sql } from "kysely";
@@ -96,6 +97,30 @@ describe("connections", () => {
     });
     taken.release();
     expect((await store.claim(key("msg_1"), 60_000)).status).toBe("claimed");
+  });
+
+  it("that the server ends in the same breath as it takes them do not end the process", async () => {
+    const fields = ["SFATAL", "C57P01", "Mterminating connection due to administrator command", ""];
+    const message = (type: string, body: Buffer) => {
+      const length = Buffer.alloc(4);
+      length.writeUInt32BE(body.length + 4);
+      return Buffer.concat([Buffer.from(type), length, body]);
+    };
+    const stopping = createServer((socket) => {
+      socket.on("error", () => {});
+      socket.once("data", () => {
+        const welcome = [message("R", Buffer.alloc(4)), message("Z", Buffer.from("I"))];
+        socket.end(Buffer.concat([...welcome, message("E", Buffer.from(`${fields.join("\0")}\0`))]));
+      });
+    });
+    await new Promise<void>((resolve) => stopping.listen(0, "127.0.0.1", resolve));
+    const { port } = stopping.address() as AddressInfo;
+    const store = postgresStore({ url: `postgres://postgres@127.0.0.1:${port}/postgres`, timeoutMs: 1000 });
+    for (let n = 0; n < 5; n++) {
+      await expect(store.claim(key("msg_1"), 1000)).rejects.toMatchObject({ code: "store_unavailable" });
+    }
+    await store.close();
+    await new Promise((resolve) => stopping.close(resolve));
   });
 
   it.each(["a pool of ours", "a pool that was given"])(
