@@ -65,10 +65,19 @@ export async function keepServer(way: string, folder: string, server: ServerComm
   const kept = follow(keeper);
 
   async function start(): Promise<void> {
-    const started = kept.started();
-    keeper.stdin?.write("start\n");
-    await started;
-    await untilItAnswers(server, kept);
+    for (const giveUpAt = Date.now() + 20_000; ; ) {
+      const started = kept.started();
+      keeper.stdin?.write("start\n");
+      await started;
+      try {
+        return await untilItAnswers(server, kept);
+      } catch (error) {
+        // what is left of a Postgres that was killed takes a moment to end
+        const isLeft = error instanceof Error && error.message.includes("pre-existing shared memory block");
+        if (!isLeft || Date.now() > giveUpAt) throw error;
+        await new Promise((resolve) => setTimeout(resolve, 100));
+      }
+    }
   }
 
   async function signal(name: NodeJS.Signals): Promise<void> {
@@ -85,6 +94,7 @@ export async function keepServer(way: string, folder: string, server: ServerComm
       await kept.ended();
     },
     async kill() {
+      process.kill(kept.pid(), "SIGSTOP"); // or it could start one more process while we look
       await signal("SIGKILL");
       await kept.ended();
     },
