@@ -10,7 +10,7 @@ interface Package {
 
 const packages: Readonly<Record<string, Package>> = {
   core: {
-    imports: ["@standard-schema/spec", "leven", "zod"],
+    imports: ["@standard-schema/spec", "csv-parse", "leven", "zod"],
     rooms: [
       "errors.ts",
       "clock.ts",
@@ -55,6 +55,7 @@ const packages: Readonly<Record<string, Package>> = {
       "target.ts",
       "verifier.ts",
       "receiver.ts",
+      "import/record.ts",
       "fetch.ts",
       "node.ts",
       "index.ts",

@@ -1,6 +1,19 @@
 import type { StoreCapabilities, Transacted } from "./dedupe-store.ts";
 import type { EventKey, WebhookEvent } from "./event.ts";
 
+/** What is kept of an event that an import brought. Plain JSON. */
+export interface Replay {
+  /** The import: the same one when it was interrupted and went on. */
+  readonly run: string;
+  /**
+   * Whether the body was made from a dump's JSON, so that its bytes are not those that were signed. Between such a body
+   * and a signed one, other bytes are no conflict.
+   */
+  readonly rebuilt: boolean;
+  /** What the dump says of the delivery besides the event: `status`, `sentAt`, `attemptNumber`, … (spec 2.5). */
+  readonly delivery?: Readonly<Record<string, string | number | null>>;
+}
+
 /** An authentic delivery on its way into an inbox. */
 export interface InboxEntry extends EventKey {
   /** Null when the body is no envelope. */
@@ -10,6 +23,8 @@ export interface InboxEntry extends EventKey {
   /** The raw bytes as signed; everything else can be read from them again. */
   readonly body: Uint8Array;
   readonly receivedAt: Date;
+  /** Where an import brought it. */
+  readonly replay?: Replay;
 }
 
 /**

@@ -42,6 +42,7 @@ export type {
   InboxStats,
   InboxWriter,
   PutResult,
+  Replay,
   Settlement,
   TakenEvent,
   TakeOptions,
