@@ -60,6 +60,23 @@ describe("a truncated archive gives everything before its end, then damaged_dump
   });
 });
 
+describe("a cut in the last line", () => {
+  const whole = '{"d":1}\n'.repeat(20);
+  it.each([
+    ["of which only the line end is missing", '{"a":1}', [{ a: 1 }]],
+    ["within a record", '{"a":1,"b":', []],
+    ["within a list", '[{"a":1},{"b":1},{"c"', [{ a: 1 }, { b: 1 }]],
+    ["within a page", '{"data":[{"a":1},{"b":1}],"pag', [{ a: 1 }, { b: 1 }]],
+  ])("%s gives what is whole of it", async (_, last, expected) => {
+    const packed = zstdCompressSync(Buffer.from(whole + last), {
+      params: { [constants.ZSTD_c_checksumFlag]: 1 },
+    });
+    const { records: found, damage } = await readBytes(packed.subarray(0, -1));
+    expect(damage?.code).toBe("damaged_dump");
+    expect(contents(found).slice(20)).toEqual(expected);
+  });
+});
+
 describe("a flipped bit in an archive", () => {
   const places = [0.1, 0.4, 0.8];
 
@@ -178,6 +195,12 @@ describe("damaged JSON", () => {
     [
       "a bad element of a line's array",
       '[{"a":1},{b},{"c":1}]\n{"d":1}',
+      [{ a: 1 }, "not_json", { c: 1 }, { d: 1 }],
+      undefined,
+    ],
+    [
+      "a bad element of a line's page",
+      '{"data":[{"a":1},{b},{"c":1}],"pagination":{}}\n{"d":1}',
       [{ a: 1 }, "not_json", { c: 1 }, { d: 1 }],
       undefined,
     ],
