@@ -77,6 +77,7 @@ const packages: Readonly<Record<string, Package>> = {
       "testing/inbox-context.ts",
       "testing/inbox-puts.ts",
       "testing/inbox-takes.ts",
+      "testing/inbox-replays.ts",
       "testing/inbox-operations.ts",
       "testing/inbox-lanes.ts",
       "testing/inbox-faults.ts",
