@@ -55,6 +55,11 @@ export function dumpedEvent(
   };
 }
 
+/** The event as it claims to be: for a catalog to check. */
+export function eventOf({ id, payload: { type, timestamp, data } }: DumpedEvent): WebhookEvent {
+  return { id, type, timestamp, data } as WebhookEvent;
+}
+
 export function isObject(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

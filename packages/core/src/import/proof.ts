@@ -11,9 +11,9 @@ export interface ProofSettings {
 
 /**
  * Proves what a dump holds: a captured request by its signature, with the keys of the time at which it was received.
- * What has no signature is the operator's own word; without it, throws `unsigned_dump`. Undefined: it is as good as proven.
+ * What has no signature is the operator's own word; without it, throws `unsigned_dump`. Null: it is taken as it is.
  */
-export type Prover = (event: DumpedEvent) => { readonly body: Uint8Array } | Refusal | undefined;
+export type Prover = (event: DumpedEvent) => { readonly body: Uint8Array } | Refusal | null;
 
 export function createProver({ secret, toleranceSeconds, trustUnsigned }: ProofSettings): Prover {
   let keyring: Keyring | undefined;
@@ -23,7 +23,7 @@ export function createProver({ secret, toleranceSeconds, trustUnsigned }: ProofS
       return proveRequest(request, keyring, toleranceSeconds);
     }
     if (!trustUnsigned) throw unsigned();
-    return request?.bodies[0] && { body: request.bodies[0] };
+    return request?.bodies[0] ? { body: request.bodies[0] } : null;
   };
 }
 
@@ -31,15 +31,15 @@ function proveRequest(
   { headers, bodies, isGuess, receivedAt }: CapturedRequest,
   keyring: Keyring,
   toleranceSeconds: number,
-): { readonly body: Uint8Array } | Refusal | undefined {
-  let first: Refusal | undefined;
+): { readonly body: Uint8Array } | Refusal {
+  let refusal: Refusal = { ok: false, code: "no_matching_key", reason: "it has no body" };
   for (const body of bodies) {
     const proof = verify({ headers, body }, keyring, { at: receivedAt, toleranceSeconds });
     if (proof.ok) return { body };
-    first ??= proof;
+    refusal = proof;
   }
-  if (first?.code !== "no_matching_key" || !isGuess) return first;
-  return { ...first, reason: `${first.reason}; its body was captured as an object, so its bytes are a guess` };
+  if (refusal.code !== "no_matching_key" || !isGuess) return refusal;
+  return { ...refusal, reason: "no key made its signature; its body is an object, whose bytes are a guess" };
 }
 
 function unsigned(): WebhookError {

@@ -1,8 +1,7 @@
-import type { Catalog, Parsed } from "../catalog.ts";
+import type { Catalog, Issue, Parsed } from "../catalog.ts";
 import { WebhookError } from "../errors.ts";
 import type { Logger } from "../logger.ts";
-import type { Verdict } from "./destination.ts";
-import type { DumpedEvent } from "./dumped-event.ts";
+import { type DumpedEvent, eventOf } from "./dumped-event.ts";
 
 /**
  * What the catalog says of a dumped event. A schema that throws has no say in whether the import goes on, but one that
@@ -12,13 +11,20 @@ export function createEventReader(
   catalog: Catalog<unknown>,
   logger: Logger,
 ): (event: DumpedEvent) => Parsed<Record<string, unknown>> {
-  return ({ id, type, payload }) => {
+  return (event) => {
     try {
-      return catalog.check({ ...envelopeOf(payload), id }) as Parsed<Record<string, unknown>>;
+      return catalog.check(eventOf(event)) as Parsed<Record<string, unknown>>;
     } catch (err) {
       if (WebhookError.is(err)) throw err;
+      const { id, type } = event;
       logger.error({ err, id, type }, "A schema threw: the event counts as invalid.");
       return { kind: "invalid", id, ...(type !== null && { type }), issues: [{ path: "", message: "its schema threw" }] };
     }
   };
+}
+
+/** By path alone: a schema's messages may quote personal data. */
+export function describeIssues(issues: readonly Issue[]): string {
+  const paths = issues.map(({ path }) => path || "the event").slice(0, 10);
+  return `it is not what its schema says, at ${paths.join(", ")}`;
 }
