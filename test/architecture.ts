@@ -87,6 +87,8 @@ const packages: Readonly<Record<string, Package>> = {
       "import/import-target.ts",
       "import/rejects-file.ts",
       "import/judge.ts",
+      "import/sorted-runs.ts",
+      "import/oldest-first.ts",
       "import/stretch.ts",
       "import/settling.ts",
       "import/checkpoint.ts",

@@ -8,7 +8,8 @@ import { type ImportOptions, type ImportSettings, parseImportOptions } from "./i
 import type { ImportReport } from "./import-report.ts";
 import { createDestination, type ImportTarget, kindOf } from "./import-target.ts";
 import { type Journal, openJournal } from "./journal.ts";
-import { createJudge, type Judged } from "./judge.ts";
+import { createJudge, createTimeReader, type Judged } from "./judge.ts";
+import { oldestFirst } from "./oldest-first.ts";
 import { createProgress } from "./progress.ts";
 import { createProver } from "./proof.ts";
 import { readDump } from "./read-dump.ts";
@@ -49,17 +50,20 @@ export async function importDeliveries<Data = EsimEvents, Tx = unknown>(
   const { total } = journal.ledger;
   const look = () => ({ bytesRead: watched.bytesRead(), records: total().read, ledger: total() });
   const progress = createProgress(settings.onProgress, look, logger);
+  const questions = {
+    readRecord: createRecordReader(settings.mapping, settings.maxDepth),
+    passes: createFilter(settings),
+    prove: createProver(settings),
+  };
+  const inOrder = settings.oldestFirst
+    ? oldestFirst(records.batches, { occurredMs: createTimeReader(questions) })
+    : records.batches;
+  const hasRejectsFile = settings.rejectsFile !== undefined;
   let interrupted = false;
   try {
-    await importRecords(records.batches, {
+    await importRecords(inOrder, {
       skip: found?.tally.ledger.read ?? 0,
-      judge: createJudge({
-        readRecord: createRecordReader(settings.mapping, settings.maxDepth),
-        passes: createFilter(settings),
-        prove: createProver(settings),
-        destination,
-        hasRejectsFile: settings.rejectsFile !== undefined,
-      }),
+      judge: createJudge({ ...questions, destination, hasRejectsFile }),
       destination,
       journal,
       signal,
@@ -68,7 +72,9 @@ export async function importDeliveries<Data = EsimEvents, Tx = unknown>(
     await journal.complete();
   } catch (error) {
     interrupted = signal?.aborted === true && error === signal.reason;
-    await journal.interrupt();
+    await journal.interrupt().catch((err: unknown) => {
+      logger.error({ err }, "The checkpoint file could not be written: the next run begins at the one before.");
+    });
     if (!interrupted) throw error;
   } finally {
     await journal.close();
