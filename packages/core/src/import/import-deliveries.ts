@@ -66,14 +66,17 @@ export async function importDeliveries<Data = EsimEvents, Tx = unknown>(
       judge: createJudge({ ...questions, destination, hasRejectsFile }),
       destination,
       journal,
-      signal,
+      check: watched.check,
       onBatch: progress.tell,
     });
     await journal.complete();
   } catch (error) {
     interrupted = signal?.aborted === true && error === signal.reason;
     await journal.interrupt().catch((err: unknown) => {
-      logger.error({ err }, "The checkpoint file could not be written: the next run begins at the one before.");
+      logger.error(
+        { err },
+        "The checkpoint file could not be written: the next run begins at the one before.",
+      );
     });
     if (!interrupted) throw error;
   } finally {
@@ -98,14 +101,15 @@ interface RecordsImport<Item> {
   readonly judge: (raw: RawRecord) => Judged<Item>;
   readonly destination: Destination<Item>;
   readonly journal: Journal;
-  readonly signal: AbortSignal | undefined;
+  /** Throws when the input has failed, or is not to be read any more. */
+  readonly check: () => void;
   readonly onBatch: () => void;
 }
 
 /** Record by record, and stretch by stretch. Once it has ended, in whatever way, nothing is under way any more. */
 async function importRecords<Item>(
   batches: AsyncIterable<readonly RawRecord[]>,
-  { skip, judge, destination, journal, signal, onBatch }: RecordsImport<Item>,
+  { skip, judge, destination, journal, check, onBatch }: RecordsImport<Item>,
 ): Promise<void> {
   const builder = createStretchBuilder<Item>(destination.stretch);
   const settling = createSettling(destination.atOnce, perform, journal.settle);
@@ -120,7 +124,7 @@ async function importRecords<Item>(
   }
 
   async function handOver(): Promise<void> {
-    signal?.throwIfAborted();
+    check(); // else half a record at the end of the input would count as a bad one
     await settling.begin(builder.take());
   }
 
@@ -156,11 +160,11 @@ function readable(batches: AsyncIterable<readonly RawRecord[]>, watched: Watched
     try {
       yield* batches;
     } catch (error) {
-      const failed = watched.failure(); // the input's own, which a decoder may have wrapped
-      if (failed) throw failed.error;
+      watched.check(); // the input's own failure, which a decoder may have wrapped
       if (!WebhookError.is(error)) throw error;
       damage = { code: error.code, message: error.message };
     }
+    watched.check();
   }
   return { batches: undamaged(), damage: () => damage };
 }

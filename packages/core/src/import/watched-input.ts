@@ -8,8 +8,8 @@ export interface WatchedInput {
   bytesRead(): number;
   /** A hash of its first 64 KiB, which are kept for `bytes`. Call it before. */
   fingerprint(): Promise<string>;
-  /** What the input rejected with, which is not the dump's fault. */
-  failure(): { readonly error: unknown } | undefined;
+  /** Throws what the input rejected with, which is not the dump's fault, or the signal's reason. */
+  check(): void;
 }
 
 const headBytes = 64 * 1024;
@@ -54,7 +54,10 @@ export function watchInput(input: AsyncIterable<Uint8Array>, signal?: AbortSigna
   return {
     bytes: bytes(),
     bytesRead: () => bytesRead,
-    failure: () => failure,
+    check() {
+      signal?.throwIfAborted();
+      if (failure) throw failure.error;
+    },
     async fingerprint() {
       for (let length = 0; length < headBytes; ) {
         const chunk = await next();
