@@ -84,3 +84,9 @@ export function sumOf({
     0,
   );
 }
+
+export async function all<T>(given: AsyncIterable<T>): Promise<T[]> {
+  const items: T[] = [];
+  for await (const item of given) items.push(item);
+  return items;
+}
