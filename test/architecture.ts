@@ -10,7 +10,7 @@ interface Package {
 
 const packages: Readonly<Record<string, Package>> = {
   core: {
-    imports: ["@standard-schema/spec", "csv-parse", "leven", "zod"],
+    imports: ["@standard-schema/spec", "csv-parse/sync", "leven", "zod"],
     rooms: [
       "errors.ts",
       "clock.ts",
@@ -62,12 +62,21 @@ const packages: Readonly<Record<string, Package>> = {
       "import/engine.ts",
       "import/inflate.ts",
       "import/gzip.ts",
-      "import/recorder.ts",
+      "import/zstd.ts",
+      "import/zip-header.ts",
+      "import/zip.ts",
+      "import/each-entry.ts",
       "import/json-text.ts",
+      "import/json-layout.ts",
+      "import/csv-header.ts",
+      "import/recognise.ts",
+      "import/recorder.ts",
+      "import/splitter.ts",
       "import/json-scanner.ts",
       "import/json-lines.ts",
-      "import/json-layout.ts",
-      "import/recognise.ts",
+      "import/csv-rows.ts",
+      "import/csv.ts",
+      "import/split.ts",
       "import/read-dump.ts",
       "import/dumped-event.ts",
       "import/delivery-record.ts",
