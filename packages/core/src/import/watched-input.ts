@@ -10,6 +10,8 @@ export interface WatchedInput {
   fingerprint(): Promise<string>;
   /** Throws what the input rejected with, which is not the dump's fault, or the signal's reason. */
   check(): void;
+  /** Lets go of the input, read to its end or not. */
+  close(): void;
 }
 
 const headBytes = 64 * 1024;
@@ -37,17 +39,11 @@ export function watchInput(input: AsyncIterable<Uint8Array>, signal?: AbortSigna
   }
 
   async function* bytes(): AsyncGenerator<Uint8Array> {
-    try {
-      for (
-        let chunk = head.shift() ?? (await next());
-        chunk !== undefined;
-        chunk = head.shift() ?? (await next())
-      ) {
-        bytesRead += chunk.byteLength;
-        yield chunk;
-      }
-    } finally {
-      chunks.return?.()?.catch(() => {}); // not awaited: it may wait for a chunk that never comes
+    for (;;) {
+      const chunk = head.shift() ?? (await next());
+      if (chunk === undefined) return;
+      bytesRead += chunk.byteLength;
+      yield chunk;
     }
   }
 
@@ -57,6 +53,9 @@ export function watchInput(input: AsyncIterable<Uint8Array>, signal?: AbortSigna
     check() {
       signal?.throwIfAborted();
       if (failure) throw failure.error;
+    },
+    close() {
+      chunks.return?.()?.catch(() => {}); // not awaited: it may wait for a chunk that never comes
     },
     async fingerprint() {
       for (let length = 0; length < headBytes; ) {

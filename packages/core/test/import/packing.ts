@@ -30,10 +30,13 @@ export function zipSync(entries: readonly EntryToPack[]): Buffer {
     const flags = 0x800 | (entry.descriptor ? 8 : 0) | (entry.encrypted ? 1 : 0);
     const method = entry.claims ?? (entry.method === "stored" ? 0 : 8);
     const sizes = Buffer.concat(
-      entry.zip64 ? [u64(bytes.byteLength), u64(data.byteLength)] : [u32(data.byteLength), u32(bytes.byteLength)],
+      entry.zip64
+        ? [u64(bytes.byteLength), u64(data.byteLength)]
+        : [u32(data.byteLength), u32(bytes.byteLength)],
     );
     const known = entry.zip64 ? Buffer.concat([u32(0xffffffff), u32(0xffffffff)]) : sizes;
-    const extra = entry.zip64 && !entry.descriptor ? Buffer.concat([u16(1), u16(16), sizes]) : Buffer.alloc(0);
+    const extra =
+      entry.zip64 && !entry.descriptor ? Buffer.concat([u16(1), u16(16), sizes]) : Buffer.alloc(0);
     const common = (inDirectory: boolean) =>
       Buffer.concat([
         u16(45),
@@ -76,7 +79,12 @@ export function gzipTwo(bytes: Uint8Array): Buffer {
 export function zstdTwo(bytes: Uint8Array): Buffer {
   const half = bytes.byteLength >> 1;
   const skip = skippableFrame(Buffer.from("skip"));
-  return Buffer.concat([skip, zstdCompressSync(bytes.subarray(0, half)), skip, zstdCompressSync(bytes.subarray(half))]);
+  return Buffer.concat([
+    skip,
+    zstdCompressSync(bytes.subarray(0, half)),
+    skip,
+    zstdCompressSync(bytes.subarray(half)),
+  ]);
 }
 
 function u16(value: number): Buffer {
