@@ -115,9 +115,10 @@ export function createProcessor<Data = EsimEvents, Tx = unknown>(
     const outcome = await claimKeyAndWork(key, event, provenance);
     if (rerun === undefined) return outcome;
     const again = { ...key, source: rerunSource(source, rerun) };
-    if (outcome.code === "duplicate") return claimKeyAndWork(again, event, provenance);
-    if (outcome.code === "processed" || outcome.code === "discarded") await markAsRun(again);
-    return outcome;
+    if (isDone(outcome)) await markAsRun(again);
+    if (outcome.code !== "duplicate") return outcome;
+    const rerunOutcome = await claimKeyAndWork(again, event, provenance);
+    return isDone(rerunOutcome) ? { ...rerunOutcome, again: true } : rerunOutcome;
   }
 
   /** Who ran it for the first time by this name does not run it again by it. */
