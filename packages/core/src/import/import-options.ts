@@ -4,7 +4,7 @@ import { type Clock, systemClock } from "../clock.ts";
 import type { DedupeStore } from "../dedupe-store.ts";
 import { type EsimEvents, esimCatalog } from "../esim-catalog.ts";
 import type { Secrets } from "../keyring.ts";
-import { type Logger, silentLogger } from "../logger.ts";
+import { type Logger, silentLogger, steadfastLogger } from "../logger.ts";
 import { loggerOption, type OptionsShape, parseOptions, withMethods } from "../options.ts";
 import { processorShape } from "../processor.ts";
 import { defaultToleranceSeconds } from "../signature.ts";
@@ -89,7 +89,8 @@ const shape: OptionsShape<ImportSettings> = {
   mapping: z
     .partialRecord(z.enum(mappable), z.string().min(1))
     .refine(
-      (map) => ("eventId" in map && "payload" in map) || ("headers" in map && "body" in map && "receivedAt" in map),
+      (map) =>
+        ("eventId" in map && "payload" in map) || ("headers" in map && "body" in map && "receivedAt" in map),
       'map "eventId" and "payload", or "headers", "body" and "receivedAt"',
     )
     .optional() as z.ZodType<Mapping | undefined>,
@@ -101,7 +102,10 @@ const shape: OptionsShape<ImportSettings> = {
   types: names,
   ids: names,
   esimReferences: names,
-  statuses: z.array(z.enum(["pending", "sending", "delivered", "failed", "exhausted"])).min(1).optional(),
+  statuses: z
+    .array(z.enum(["pending", "sending", "delivered", "failed", "exhausted"]))
+    .min(1)
+    .optional(),
   oldestFirst: z.boolean().default(false),
   force: z.boolean().default(false),
   dryRun: z.boolean().default(false),
@@ -113,12 +117,20 @@ const shape: OptionsShape<ImportSettings> = {
   signal: z.instanceof(AbortSignal).optional(),
   logger: loggerOption.default(silentLogger),
   clock: withMethods<Clock>("now").default(systemClock),
-  maxRecordBytes: z.int().min(1).max(64 * mebibyte).default(mebibyte),
+  maxRecordBytes: z
+    .int()
+    .min(1)
+    .max(64 * mebibyte)
+    .default(mebibyte),
   maxDepth: z.int().min(1).max(1000).default(64),
-  maxUnpackedBytes: z.int().min(1).default(64 * 1024 * mebibyte),
+  maxUnpackedBytes: z
+    .int()
+    .min(1)
+    .default(64 * 1024 * mebibyte),
   maxRatio: z.number().min(1).default(250),
 };
 
 export function parseImportOptions(options: unknown): ImportSettings {
-  return parseOptions("importDeliveries", shape, options);
+  const settings = parseOptions("importDeliveries", shape, options);
+  return { ...settings, logger: steadfastLogger(settings.logger) };
 }

@@ -7,7 +7,7 @@ import { eventOf } from "./dumped-event.ts";
 import { describeIssues } from "./read-event.ts";
 
 export interface IntoProcessor {
-  readonly run: string;
+  readonly run: () => string;
   readonly source: string;
   readonly force: boolean;
   readonly concurrency: number;
@@ -16,13 +16,16 @@ export interface IntoProcessor {
 }
 
 /** Works events where they are, as a receiver with handlers does. */
-export function intoProcessor(processor: Pick<Processor, "process">, options: IntoProcessor): Destination<ProvenEvent> {
+export function intoProcessor(
+  processor: Pick<Processor, "process">,
+  options: IntoProcessor,
+): Destination<ProvenEvent> {
   const { run, source, force, concurrency, now, logger } = options;
   const working = new Map<string, Promise<unknown>>();
 
   async function work(event: ProvenEvent): Promise<EventOutcome> {
     const receivedAt = event.request?.receivedAt ?? new Date(now());
-    const provenance = { source, receivedAt, replayed: true, ...(force && { rerun: run }) };
+    const provenance = { source, receivedAt, replayed: true, ...(force && { rerun: run() }) };
     try {
       return await processor.process(eventOf(event), provenance);
     } catch (error) {
@@ -35,12 +38,15 @@ export function intoProcessor(processor: Pick<Processor, "process">, options: In
   async function workInTurn(event: ProvenEvent): Promise<EventOutcome> {
     while (working.has(event.id)) await working.get(event.id);
     const worked = work(event);
-    working.set(event.id, worked.catch(() => {}));
+    working.set(
+      event.id,
+      worked.catch(() => {}),
+    );
     return worked.finally(() => working.delete(event.id));
   }
 
   function tell({ id, type }: ProvenEvent, outcome: EventOutcome): void {
-    const fields = { id, type, source, run };
+    const fields = { id, type, source, run: run() };
     if ("again" in outcome) logger.info(fields, "An event that was done is run again.");
     if (outcome.code === "failed") logger.error({ ...fields, err: outcome.error }, "The handler failed.");
   }

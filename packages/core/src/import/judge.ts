@@ -18,10 +18,14 @@ export interface Judged<Item> {
   readonly raw: RawRecord | null;
 }
 
-export interface JudgeOptions<Item> {
+/** What there is to ask of a record, one after the other. */
+export interface Questions {
   readonly readRecord: RecordReader;
   readonly passes: (event: DumpedEvent) => boolean;
   readonly prove: Prover;
+}
+
+export interface JudgeOptions<Item> extends Questions {
   readonly destination: Destination<Item>;
   readonly hasRejectsFile: boolean;
 }
@@ -43,9 +47,11 @@ export function createJudge<Item>(options: JudgeOptions<Item>): (raw: RawRecord)
   return (raw) => {
     if ("fault" in raw) return refused(raw, null, { fate: "invalid", code: raw.fault, reason: raw.reason });
     const event = readRecord(raw.value);
-    if ("fault" in event) return refused(raw, null, { fate: "invalid", code: event.fault, reason: event.reason });
+    if ("fault" in event)
+      return refused(raw, null, { fate: "invalid", code: event.fault, reason: event.reason });
     const { type, occurredMs } = event;
-    if (!passes(event)) return { type, occurredMs, verdict: filtered, item: null, bytes: 0, line: null, raw: null };
+    if (!passes(event))
+      return { type, occurredMs, verdict: filtered, item: null, bytes: 0, line: null, raw: null };
     const proof = prove(event);
     if (proof !== null && "code" in proof) {
       return refused(raw, event, { fate: "rejected", code: proof.code, reason: proof.reason });
@@ -62,3 +68,16 @@ function proven(event: DumpedEvent, body: Uint8Array | null): ProvenEvent {
   return { id, type, occurredMs, payload, delivery, request, body };
 }
 
+/**
+ * When a record's event occurred; -Infinity where there is none, or where that cannot be told. Throws as the judge does for
+ * what nothing proves, so that this is known before the dump is sorted.
+ */
+export function createTimeReader({ readRecord, passes, prove }: Questions): (raw: RawRecord) => number {
+  return (raw) => {
+    if ("fault" in raw) return Number.NEGATIVE_INFINITY;
+    const event = readRecord(raw.value);
+    if ("fault" in event) return Number.NEGATIVE_INFINITY;
+    if (!event.request?.isSigned && passes(event)) prove(event);
+    return Number.isNaN(event.occurredMs) ? Number.NEGATIVE_INFINITY : event.occurredMs;
+  };
+}
