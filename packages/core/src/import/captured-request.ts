@@ -46,7 +46,8 @@ function headersOf(given: unknown, maxDepth: number): CapturedRequest["headers"]
   if (!isObject(given)) return undefined;
   const isText = (value: unknown) => typeof value === "string";
   const entries = Object.entries(given).filter(([name]) => name.toLowerCase().startsWith("webhook-"));
-  if (!entries.every(([, value]) => isText(value) || (Array.isArray(value) && value.every(isText)))) return undefined;
+  if (!entries.every(([, value]) => isText(value) || (Array.isArray(value) && value.every(isText))))
+    return undefined;
   return Object.fromEntries(entries) as CapturedRequest["headers"];
 }
 
@@ -69,7 +70,8 @@ function likeliest(
 ): { readonly bytes: Uint8Array; readonly payload: Envelope } {
   for (const bytes of bodies) {
     const parsed = isUtf8(bytes) ? parseNested(Buffer.from(bytes).toString("utf8"), maxDepth) : undefined;
-    if (parsed !== undefined && "json" in parsed && isObject(parsed.json)) return { bytes, payload: parsed.json };
+    if (parsed !== undefined && "json" in parsed && isObject(parsed.json))
+      return { bytes, payload: parsed.json };
   }
   return { bytes: bodies[0] ?? new Uint8Array(), payload: {} };
 }

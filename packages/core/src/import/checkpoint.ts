@@ -80,11 +80,14 @@ export function checkpointFile(path: string, dump: string, options: string): Che
 
 /** Stands for the options that decide what becomes of a record. Not the secret, and nothing that can be read back. */
 export function optionsFingerprint(settings: ImportSettings, target: string): string {
-  const { source, mapping, since, until, types, ids, esimReferences, statuses, oldestFirst, force } = settings;
+  const { source, mapping, since, until, types, ids, esimReferences, statuses, oldestFirst, force } =
+    settings;
   const { toleranceSeconds, maxRecordBytes, maxDepth } = settings;
   const filter = { since, until, types, ids, esimReferences, statuses };
   const rest = { target, source, mapping, oldestFirst, force, toleranceSeconds, maxRecordBytes, maxDepth };
-  return createHash("sha256").update(JSON.stringify({ ...filter, ...rest })).digest("hex");
+  return createHash("sha256")
+    .update(JSON.stringify({ ...filter, ...rest }))
+    .digest("hex");
 }
 
 export function mismatch(what: string): WebhookError {

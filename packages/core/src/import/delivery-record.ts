@@ -1,6 +1,13 @@
 import type { Replay } from "../inbox.ts";
 import { idPattern } from "../signature.ts";
-import { type DumpedEvent, dumpedEvent, type Fields, isObject, parseNested, type RecordFault } from "./dumped-event.ts";
+import {
+  type DumpedEvent,
+  dumpedEvent,
+  type Fields,
+  isObject,
+  parseNested,
+  type RecordFault,
+} from "./dumped-event.ts";
 
 const badId: RecordFault = {
   fault: "not_a_record",
@@ -25,10 +32,12 @@ const longestText = 256;
 
 /** What is kept of the delivery. Not `responseBody`, which is what the endpoint itself had answered. */
 export function provenanceOf(record: Fields): NonNullable<Replay["delivery"]> {
-  return Object.fromEntries(kept.flatMap((name) => {
-    const value = storable(record[name]);
-    return value === undefined ? [] : [[name, value]];
-  }));
+  return Object.fromEntries(
+    kept.flatMap((name) => {
+      const value = storable(record[name]);
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
 }
 
 function storable(value: unknown): string | number | null | undefined {

@@ -38,7 +38,8 @@ function oneOf(values: readonly string[], field: (event: DumpedEvent) => unknown
 function typeTest(types: readonly string[]): Test {
   const exact = new Set(types);
   const families = types.filter((type) => type.endsWith("*")).map((type) => type.slice(0, -1));
-  return ({ type }) => type !== null && (exact.has(type) || families.some((family) => type.startsWith(family)));
+  return ({ type }) =>
+    type !== null && (exact.has(type) || families.some((family) => type.startsWith(family)));
 }
 
 function esimReferenceOf({ payload: { data } }: DumpedEvent): unknown {

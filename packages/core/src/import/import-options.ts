@@ -89,7 +89,8 @@ const shape: OptionsShape<ImportSettings> = {
   mapping: z
     .partialRecord(z.enum(mappable), z.string().min(1))
     .refine(
-      (map) => ("eventId" in map && "payload" in map) || ("headers" in map && "body" in map && "receivedAt" in map),
+      (map) =>
+        ("eventId" in map && "payload" in map) || ("headers" in map && "body" in map && "receivedAt" in map),
       'map "eventId" and "payload", or "headers", "body" and "receivedAt"',
     )
     .optional() as z.ZodType<Mapping | undefined>,
@@ -101,7 +102,10 @@ const shape: OptionsShape<ImportSettings> = {
   types: names,
   ids: names,
   esimReferences: names,
-  statuses: z.array(z.enum(["pending", "sending", "delivered", "failed", "exhausted"])).min(1).optional(),
+  statuses: z
+    .array(z.enum(["pending", "sending", "delivered", "failed", "exhausted"]))
+    .min(1)
+    .optional(),
   oldestFirst: z.boolean().default(false),
   force: z.boolean().default(false),
   dryRun: z.boolean().default(false),
@@ -113,9 +117,16 @@ const shape: OptionsShape<ImportSettings> = {
   signal: z.instanceof(AbortSignal).optional(),
   logger: loggerOption.default(silentLogger),
   clock: withMethods<Clock>("now").default(systemClock),
-  maxRecordBytes: z.int().min(1).max(64 * mebibyte).default(mebibyte),
+  maxRecordBytes: z
+    .int()
+    .min(1)
+    .max(64 * mebibyte)
+    .default(mebibyte),
   maxDepth: z.int().min(1).max(1000).default(64),
-  maxUnpackedBytes: z.int().min(1).default(64 * 1024 * mebibyte),
+  maxUnpackedBytes: z
+    .int()
+    .min(1)
+    .default(64 * 1024 * mebibyte),
   maxRatio: z.number().min(1).default(250),
 };
 

@@ -39,7 +39,10 @@ export function kindOf(target: unknown): "inbox" | "inline" {
   return isInbox(target) ? "inbox" : "inline";
 }
 
-function processorOf(handlers: Handlers<unknown, never>, settings: ImportSettings): Pick<Processor, "process"> {
+function processorOf(
+  handlers: Handlers<unknown, never>,
+  settings: ImportSettings,
+): Pick<Processor, "process"> {
   const { catalog, store, logger, clock, dryRun } = settings;
   return createProcessor<unknown, never>(handlers, {
     catalog: catalog as Catalog<unknown>,
@@ -51,7 +54,11 @@ function processorOf(handlers: Handlers<unknown, never>, settings: ImportSetting
 
 function isProcessor(target: unknown): target is Processor<unknown> {
   const methods = target as Partial<Processor> | null;
-  return typeof methods === "object" && typeof methods?.accept === "function" && typeof methods.process === "function";
+  return (
+    typeof methods === "object" &&
+    typeof methods?.accept === "function" &&
+    typeof methods.process === "function"
+  );
 }
 
 function refuseStore(store: unknown, what: string): void {

@@ -42,12 +42,16 @@ export function intoInbox(inbox: InboxWriter, options: IntoInbox): Destination<I
   }
 
   /** What is done already, run again. */
-  async function runAgain(entries: readonly InboxEntry[], results: readonly PutResult[]): Promise<ReadonlySet<InboxEntry>> {
+  async function runAgain(
+    entries: readonly InboxEntry[],
+    results: readonly PutResult[],
+  ): Promise<ReadonlySet<InboxEntry>> {
     const known = entries.filter((_, index) => results[index] === "duplicate");
     if (rerun === undefined || known.length === 0) return new Set();
     const answers = await rerun(known);
     const again = known.filter((_, index) => answers[index]);
-    for (const { id, type } of again) logger.info({ id, type, source, run }, "An event that was done is run again.");
+    for (const { id, type } of again)
+      logger.info({ id, type, source, run }, "An event that was done is run again.");
     return new Set(again);
   }
 
@@ -62,16 +66,24 @@ export function intoInbox(inbox: InboxWriter, options: IntoInbox): Destination<I
     async handOver(entries) {
       const results = await inbox.put(entries);
       if (!isAnswer(results, entries.length)) {
-        throw new TypeError('put() did not answer "stored", "duplicate" or "conflict" for each entry, in a list.');
+        throw new TypeError(
+          'put() did not answer "stored", "duplicate" or "conflict" for each entry, in a list.',
+        );
       }
       const again = await runAgain(entries, results);
-      return entries.map((entry, index) => (again.has(entry) ? forced : verdicts[results[index] ?? "stored"]));
+      return entries.map((entry, index) =>
+        again.has(entry) ? forced : verdicts[results[index] ?? "stored"],
+      );
     },
   };
 }
 
 function isAnswer(results: unknown, length: number): results is readonly PutResult[] {
-  return Array.isArray(results) && results.length === length && results.every((result) => Object.hasOwn(verdicts, result));
+  return (
+    Array.isArray(results) &&
+    results.length === length &&
+    results.every((result) => Object.hasOwn(verdicts, result))
+  );
 }
 
 function rerunOf(inbox: InboxWriter): Inbox["rerun"] {

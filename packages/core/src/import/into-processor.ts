@@ -16,7 +16,10 @@ export interface IntoProcessor {
 }
 
 /** Works events where they are, as a receiver with handlers does. */
-export function intoProcessor(processor: Pick<Processor, "process">, options: IntoProcessor): Destination<ProvenEvent> {
+export function intoProcessor(
+  processor: Pick<Processor, "process">,
+  options: IntoProcessor,
+): Destination<ProvenEvent> {
   const { run, source, force, concurrency, now, logger } = options;
   const working = new Map<string, Promise<unknown>>();
 
@@ -35,7 +38,10 @@ export function intoProcessor(processor: Pick<Processor, "process">, options: In
   async function workInTurn(event: ProvenEvent): Promise<EventOutcome> {
     while (working.has(event.id)) await working.get(event.id);
     const worked = work(event);
-    working.set(event.id, worked.catch(() => {}));
+    working.set(
+      event.id,
+      worked.catch(() => {}),
+    );
     return worked.finally(() => working.delete(event.id));
   }
 

@@ -2,7 +2,7 @@ import { WebhookError } from "../errors.ts";
 import { type Checkpoint, type CheckpointFile, mismatch } from "./checkpoint.ts";
 import type { Verdict } from "./destination.ts";
 import type { ImportSettings } from "./import-options.ts";
-import { openLedger, type OpenLedger } from "./ledger.ts";
+import { type OpenLedger, openLedger } from "./ledger.ts";
 import { openRejectsFile, rejectLine } from "./rejects-file.ts";
 import type { Stretch } from "./stretch.ts";
 

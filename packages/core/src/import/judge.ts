@@ -43,9 +43,11 @@ export function createJudge<Item>(options: JudgeOptions<Item>): (raw: RawRecord)
   return (raw) => {
     if ("fault" in raw) return refused(raw, null, { fate: "invalid", code: raw.fault, reason: raw.reason });
     const event = readRecord(raw.value);
-    if ("fault" in event) return refused(raw, null, { fate: "invalid", code: event.fault, reason: event.reason });
+    if ("fault" in event)
+      return refused(raw, null, { fate: "invalid", code: event.fault, reason: event.reason });
     const { type, occurredMs } = event;
-    if (!passes(event)) return { type, occurredMs, verdict: filtered, item: null, bytes: 0, line: null, raw: null };
+    if (!passes(event))
+      return { type, occurredMs, verdict: filtered, item: null, bytes: 0, line: null, raw: null };
     const proof = prove(event);
     if (proof !== null && "code" in proof) {
       return refused(raw, event, { fate: "rejected", code: proof.code, reason: proof.reason });
@@ -61,4 +63,3 @@ function proven(event: DumpedEvent, body: Uint8Array | null): ProvenEvent {
   const { id, type, occurredMs, payload, delivery, request } = event;
   return { id, type, occurredMs, payload, delivery, request, body };
 }
-

@@ -44,10 +44,12 @@ export async function openRejectsFile(path: string, keptBytes: number): Promise<
 }
 
 async function openAt(path: string, keptBytes: number): Promise<FileHandle | undefined> {
-  const handle = await open(path, keptBytes === 0 ? "w" : "r+", 0o600).catch((error: NodeJS.ErrnoException) => {
-    if (keptBytes > 0 && error.code === "ENOENT") return undefined;
-    throw error;
-  });
+  const handle = await open(path, keptBytes === 0 ? "w" : "r+", 0o600).catch(
+    (error: NodeJS.ErrnoException) => {
+      if (keptBytes > 0 && error.code === "ENOENT") return undefined;
+      throw error;
+    },
+  );
   const about = await handle?.stat();
   if (handle === undefined || about === undefined) return undefined;
   if (about.isFile()) await handle.chmod(0o600); // it may have been there before

@@ -38,7 +38,11 @@ export function watchInput(input: AsyncIterable<Uint8Array>, signal?: AbortSigna
 
   async function* bytes(): AsyncGenerator<Uint8Array> {
     try {
-      for (let chunk = head.shift() ?? (await next()); chunk !== undefined; chunk = head.shift() ?? (await next())) {
+      for (
+        let chunk = head.shift() ?? (await next());
+        chunk !== undefined;
+        chunk = head.shift() ?? (await next())
+      ) {
         bytesRead += chunk.byteLength;
         yield chunk;
       }
@@ -75,5 +79,9 @@ function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Pr
 }
 
 function notBytes(problem: string): WebhookError {
-  return new WebhookError("invalid_input", problem, "Pass a stream of bytes, such as createReadStream(file) without an encoding.");
+  return new WebhookError(
+    "invalid_input",
+    problem,
+    "Pass a stream of bytes, such as createReadStream(file) without an encoding.",
+  );
 }
