@@ -1,3 +1,4 @@
+import type { TakenEvent } from "@esim-webhooks/core";
 import { postgresInbox, postgresStore } from "@esim-webhooks/store-postgres";
 import { Kysely, PostgresDialect, sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -8,6 +9,9 @@ interface Node {
   readonly "Node Type": string;
   readonly "Relation Name"?: string;
   readonly "Index Name"?: string;
+  readonly "Actual Rows"?: number;
+  readonly "Actual Loops"?: number;
+  readonly "Rows Removed by Filter"?: number;
   readonly Plans?: readonly Node[];
 }
 
@@ -15,6 +19,8 @@ interface Node {
 interface Plan {
   readonly query: string;
   readonly scans: readonly string[];
+  /** How many rows of tables they read. */
+  readonly rows: number;
 }
 
 let shop: TestSchema;
@@ -32,7 +38,8 @@ beforeAll(async () => {
       if (plan !== undefined) plans.push(plan);
     });
     void client.query(
-      `load 'auto_explain'; set auto_explain.log_min_duration = 0; set auto_explain.log_nested_statements = on;
+      `load 'auto_explain'; set auto_explain.log_min_duration = 0; set auto_explain.log_analyze = on;
+       set auto_explain.log_nested_statements = on;
        set auto_explain.log_format = json; set client_min_messages = log`,
     );
   });
@@ -74,7 +81,7 @@ function readPlan(notice: string): Plan | undefined {
   const json = /plan:\n(\{[\s\S]*\})$/.exec(notice)?.[1];
   if (json === undefined) return undefined;
   const { "Query Text": query, Plan: plan } = JSON.parse(json) as { "Query Text": string; Plan: Node };
-  return { query, scans: scansOf(plan) };
+  return { query, scans: scansOf(plan), rows: rowsOf(plan) };
 }
 
 function scansOf(node: Node): string[] {
@@ -82,6 +89,12 @@ function scansOf(node: Node): string[] {
   const own =
     isScan || node["Index Name"] !== undefined ? [`${node["Node Type"]} ${node["Index Name"] ?? ""}`] : [];
   return [...own, ...(node.Plans ?? []).flatMap(scansOf)];
+}
+
+function rowsOf(node: Node): number {
+  const perLoop = (node["Actual Rows"] ?? 0) + (node["Rows Removed by Filter"] ?? 0);
+  const own = node["Index Name"] === undefined ? 0 : perLoop * (node["Actual Loops"] ?? 1);
+  return (node.Plans ?? []).reduce((sum, plan) => sum + rowsOf(plan), own);
 }
 
 /** Every scan of the table goes by an index; those of `indexes` are among them. */
@@ -114,9 +127,32 @@ describe("with a million rows in the table", () => {
     async (laneHeldByDead) => {
       const inbox = postgresInbox({ kysely: db, schema: shop.schema, lane: laneOf, laneHeldByDead });
       const plans = await plansOf(() => inbox.take(take));
-      expectIndexed(plans, "event_pending", "event_pkey", "event_lane", "event_lane_leased");
+      expectIndexed(plans, "event_pending_in_lane", "event_pkey", "event_lane", "event_lane_leased");
     },
   );
+
+  it("take reads a few thousand rows, however many wait behind a held lane, and finds those of other lanes", async () => {
+    const event = sql.id(shop.schema, "event");
+    await sql`
+      insert into ${event} (source, id, state, ends_at, type, body, received_at, occurred_at, lane)
+      select 'default', 'behind_' || n, 'ready',
+        clock_timestamp() + case when n = 0 then interval '1 hour' else interval '-1 day' end,
+        'esim.behind', '{}'::bytea, clock_timestamp(), clock_timestamp() + n * interval '1 second', 'held'
+      from generate_series(0, 30000) as n
+      union all
+      select 'default', 'beside_' || n, 'ready', clock_timestamp(), 'esim.behind', '{}'::bytea, clock_timestamp(),
+        clock_timestamp(), 'beside ' || n
+      from generate_series(1, 10) as n`.execute(shop.db);
+    let taken: readonly TakenEvent[] = [];
+    const plans = await plansOf(async () => {
+      taken = await open().take({ ...take, only: ["esim.behind"] });
+    });
+    expect(taken.map(({ id }) => id).sort()).toEqual(
+      Array.from({ length: 10 }, (_, n) => `beside_${n + 1}`).sort(),
+    );
+    expectIndexed(plans, "event_pending_in_lane", "event_lane");
+    expect(Math.max(...plans.map(({ rows }) => rows))).toBeLessThan(10_000);
+  });
 
   it("put of new ones, duplicates and conflicts goes by the primary key", async () => {
     const inbox = open();

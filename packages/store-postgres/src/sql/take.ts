@@ -12,7 +12,7 @@ interface Row {
   readonly replayed: boolean;
 }
 
-/** Ready and due → leased. How, and why it is a function of the database, is said in `migrations/0002-inbox.sql`. */
+/** Ready and due → leased. How, and why it is a function of the database, is said in `migrations/0002-inbox.sql` and `0004-lanes.sql`. */
 export async function take(
   db: Kysely<unknown>,
   tables: Tables,
@@ -41,13 +41,15 @@ export async function take(
  * skipped: a process that froze while it settled one would hold up every worker.
  */
 export async function reap(db: Kysely<unknown>, tables: Tables): Promise<void> {
-  await sql`
-    with over as materialized (
-      select source, id from ${tables.event}
-      where state = 'leased' and body is not null and ends_at <= ${tables.now()}
-      for update skip locked
-    )
-    update ${tables.event} as ended
-    set state = 'ready', error = coalesce(ended.error, 'The lease ended before its worker settled it.')
-    from over where ended.source = over.source and ended.id = over.id`.execute(db);
+  for (const pending of [sql`lane is null`, sql`lane is not null`]) {
+    await sql`
+      with over as materialized (
+        select source, id from ${tables.event}
+        where state = 'leased' and body is not null and ends_at <= ${tables.now()} and ${pending}
+        for update skip locked
+      )
+      update ${tables.event} as ended
+      set state = 'ready', error = coalesce(ended.error, 'The lease ended before its worker settled it.')
+      from over where ended.source = over.source and ended.id = over.id`.execute(db);
+  }
 }
