@@ -1,7 +1,9 @@
 import { readFile } from "node:fs/promises";
 import { type Application, buildApplication, buildRouteMap } from "@stricli/core";
 import { completion } from "./commands/completion.ts";
+import { send } from "./commands/send.ts";
 import { serve } from "./commands/serve.ts";
+import { verify } from "./commands/verify.ts";
 import { work } from "./commands/work.ts";
 import type { CliContext } from "./context.ts";
 import { text } from "./error-text.ts";
@@ -12,7 +14,7 @@ export const programName = "esim-webhooks";
 /** Commands by name. What they do is loaded when they are called. */
 export const app: Application<CliContext> = buildApplication(
   buildRouteMap<string, CliContext>({
-    routes: { serve, work, completion },
+    routes: { serve, work, send, verify, completion },
     docs: {
       brief: "Webhooks of the eSIM partner API",
       fullDescription: [
