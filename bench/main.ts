@@ -1,4 +1,5 @@
-// npm run bench [-- verify | http | inbox]: figures side by side with peers in the same run. Not a test: nothing is asserted.
+// npm run bench [-- verify | http | inbox | cli]: figures side by side with peers in the same run. Not a test: nothing is asserted.
+import { benchCli } from "./cli.ts";
 import { benchHttp } from "./http.ts";
 import { benchInbox } from "./inbox.ts";
 import { benchVerify } from "./verify.ts";
@@ -7,6 +8,7 @@ const benches: Readonly<Record<string, () => Promise<void>>> = {
   verify: benchVerify,
   http: benchHttp,
   inbox: benchInbox,
+  cli: benchCli,
 };
 const names = process.argv.slice(2);
 const unknown = names.filter((name) => !(name in benches));
