@@ -9,20 +9,21 @@ export function describeError(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   const text =
     code === undefined
-      ? `Error (unexpected): ${message} Set ${debugVariable}=1 to see where it comes from.`
+      ? `Error (unexpected): ${message.replace(/[^.!?]$/, "$&.")} Set ${debugVariable}=1 to see where it comes from.`
       : `Error (${code}): ${message}${because(error)}`;
   if (!process.env[debugVariable]) return text;
   return `${text}\n${process.getBuiltinModule("node:util").inspect(error)}`;
 }
 
 /** The innermost cause says what the outer ones do not: which host refused, which permission is missing. */
-function because(error: unknown): string {
-  let cause = (error as Error).cause;
+export function because(error: unknown): string {
+  if (!(error instanceof Error)) return "";
+  let { cause } = error;
   while (cause instanceof Error && cause.cause !== undefined) cause = cause.cause;
   if (!(cause instanceof Error)) return "";
   const first = cause instanceof AggregateError ? cause.errors[0] : cause;
   const message = (first instanceof Error ? first.message : String(first)).replace(/\.$/, "");
-  const isTold = message === "" || (error as Error).message.includes(message);
+  const isTold = message === "" || error.message.includes(message);
   return isTold ? "" : ` Cause: ${message}.`;
 }
 

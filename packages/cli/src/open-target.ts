@@ -107,7 +107,8 @@ function nameOf(place: Place): string {
   return `Postgres at ${host}${pathname}`;
 }
 
-function isFullInbox(target: object): target is Inbox {
+/** Whether it can be worked and looked at, and not only stored into. */
+export function isFullInbox(target: object): target is Inbox {
   return ["take", "settle", "stats", "list", "close"].every(
     (name) => typeof (target as Record<string, unknown>)[name] === "function",
   );

@@ -1,8 +1,10 @@
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { type Application, type CommandContext, generateHelpTextForAllCommands } from "@stricli/core";
 import { describe, expect, it } from "vitest";
 import { app } from "../src/app.ts";
-import { cli, start } from "./cli.ts";
+import { cli, folder, start } from "./cli.ts";
 
 const commands = generateHelpTextForAllCommands(app as unknown as Application<CommandContext>);
 
@@ -94,6 +96,15 @@ describe("the program", () => {
     expect(await next(["esim-webhooks", "send", "x", "--fault"], "esim-webhooks send x --fault ")).toContain(
       "tampered",
     );
+  });
+
+  it("installs its completion into ~/.bashrc, and takes it out again", async () => {
+    const home = folder({ ".bashrc": "# mine" });
+    const env = { HOME: home, SHELL: "/bin/bash" };
+    expect((await cli(["completion", "install"], { env })).code).toBe(0);
+    expect(readFileSync(join(home, ".bashrc"), "utf8")).toContain("esim-webhooks __complete $COMP_LINE");
+    expect((await cli(["completion", "uninstall"], { env })).code).toBe(0);
+    expect(readFileSync(join(home, ".bashrc"), "utf8").trim()).toBe("# mine");
   });
 
   it("is ended by SIGINT before it has read what it waits for", async () => {

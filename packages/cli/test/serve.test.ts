@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { chmodSync, existsSync, readFileSync, statSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -27,6 +27,8 @@ describe("serve", () => {
     const running = start(["serve", "--port", "0"], { cwd });
     const url = await urlOf(running);
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:[1-9]\d*\/webhooks$/);
+    expect(statSync(join(cwd, ".esim-webhooks")).mode & 0o077).toBe(0);
+    expect(readFileSync(join(cwd, ".esim-webhooks/.gitignore"), "utf8")).toBe("*\n");
     const delivery = event("msg_1");
     expect((await fetch(url, delivery)).status).toBe(202);
     expect((await fetch(url, delivery)).status).toBe(202);
@@ -205,6 +207,28 @@ describe("serve", () => {
     const { code, stderr } = await cli(["serve", "--data-dir", "data"], { cwd });
     expect(code).toBe(2);
     expect(stderr).toContain(`Error (${error}): `);
+  });
+
+  it("stores into a target that is no more than a put, and takes its keys from a key source", async () => {
+    const config = `import { fileKeySource } from "@esim-webhooks/core";
+      export default { secret: fileKeySource("keys"), target: { put: async (entries) => entries.map(() => "stored") } };`;
+    const cwd = folder({ "esim-webhooks.config.ts": config, keys: secret });
+    chmodSync(join(cwd, "keys"), 0o600);
+    const env = { ESIM_WEBHOOK_SECRET: "" };
+    const running = start(["serve", "--port", "0"], { cwd, env });
+    const url = await urlOf(running);
+    await running.written(/to be worked by what reads it/);
+    expect((await cli(["send", "esim.enabled", "--url", url], { cwd, env })).code).toBe(0);
+    running.child.kill("SIGTERM");
+    expect(await running.ended).toMatchObject({ code: 0, stderr: expect.not.stringContaining("Warning") });
+  });
+
+  it("ends when nobody reads what it prints any more", async () => {
+    const running = start(["serve"], { cwd: folder({ "esim-webhooks.config.ts": withMemory }) });
+    const url = await urlOf(running);
+    running.child.stdout?.destroy();
+    await fetch(url, event("msg_1")).catch(() => {});
+    expect(await running.ended).toMatchObject({ code: 0, stderr: expect.not.stringContaining("EPIPE") });
   });
 
   it("ends with 2 without a secret, before it opens anything, and with 1 when the database is away", async () => {

@@ -1,3 +1,4 @@
+import { because } from "../error-text.ts";
 import { errorCodeOf } from "../exit-code.ts";
 
 /** What the doctor found out about one thing. */
@@ -23,9 +24,8 @@ export async function check(name: string, look: () => Promise<Check> | Check): P
   try {
     return await look();
   } catch (error) {
-    const { message, cause } = error instanceof Error ? error : new Error(String(error));
+    const message = error instanceof Error ? error.message : String(error);
     const code = errorCodeOf(error);
-    const because = cause instanceof Error && cause.message !== "" ? ` Cause: ${cause.message}.` : "";
-    return { ...wrong(name, `${message}${because}`), ...(code && { code }) };
+    return { ...wrong(name, `${message}${because(error)}`), ...(code && { code }) };
   }
 }

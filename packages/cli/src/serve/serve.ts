@@ -9,7 +9,7 @@ import {
   nodeHandler,
 } from "@esim-webhooks/core";
 import type { CliContext } from "../context.ts";
-import { type OpenTarget, openTarget } from "../open-target.ts";
+import { isFullInbox, type OpenTarget, openTarget } from "../open-target.ts";
 import { outcomeLogger } from "../outcome-logger.ts";
 import { portOf, readSetUp, type SetUp } from "../set-up.ts";
 import type { SetUpFlags } from "../set-up-flags.ts";
@@ -79,6 +79,7 @@ function workedHere(target: OpenTarget, { handlers }: SetUp): target is HereOnly
 function nextStep(target: OpenTarget, setUp: SetUp): string {
   if (!("inbox" in target)) return ", worked as they come.";
   if (workedHere(target, setUp)) return ", which is for one process: its handlers are run in this one.";
+  if (!isFullInbox(target.inbox)) return ", to be worked by what reads it.";
   return setUp.handlers === undefined
     ? ", to be worked once there are handlers in a config file."
     : ". Work them by: esim-webhooks work";
