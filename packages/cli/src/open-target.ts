@@ -1,5 +1,5 @@
 import { mkdir, writeFile } from "node:fs/promises";
-import { join, relative } from "node:path";
+import { join } from "node:path";
 import type { DedupeStore, Handlers, Inbox, InboxWriter } from "@esim-webhooks/core";
 import { ProgramError } from "./program-error.ts";
 import type { Place, SetUp } from "./set-up.ts";
@@ -102,7 +102,7 @@ async function ownFolder(folder: string): Promise<string> {
 }
 
 function nameOf(place: Place): string {
-  if ("dataDir" in place) return `the embedded inbox in ${relative("", place.dataDir) || "."}`;
+  if ("dataDir" in place) return `the embedded inbox in ${place.dataDir}`;
   const { host, pathname } = URL.parse(place.url) ?? { host: "", pathname: "" };
   return `Postgres at ${host}${pathname}`;
 }
