@@ -1,0 +1,64 @@
+import type { Ledger } from "@esim-webhooks/core";
+import { type Paint, type Tone, unpainted } from "../terminal/paint.ts";
+import { count } from "../terminal/quantities.ts";
+import { table } from "../terminal/table.ts";
+
+export interface LedgerView {
+  readonly dryRun: boolean;
+  /** Where invalid and rejected records are written to. */
+  readonly rejectsFile: string | undefined;
+  readonly forced: number;
+  readonly width?: number;
+  readonly paint?: Paint;
+}
+
+type Entry = Exclude<keyof Ledger, "read">;
+
+const entries: Readonly<Record<Entry, Tone>> = {
+  stored: "good",
+  duplicate: "faint",
+  conflict: "bad",
+  invalid: "bad",
+  filtered: "faint",
+  rejected: "bad",
+};
+
+/** What became of the records, a line each, and their sum. */
+export function ledgerView(ledger: Ledger, view: LedgerView): string[] {
+  const { width, paint = unpainted } = view;
+  const rows = Object.entries(entries).map(([name, tone]) => {
+    const value = ledger[name as Entry];
+    const painted: Tone = value === 0 ? "faint" : tone;
+    return [
+      { text: name, tone: painted },
+      { text: count(value), tone: painted },
+      { text: value === 0 ? "" : meaning(name as Entry, view), tone: "faint" as const },
+    ];
+  });
+  const sum = [{ text: "read", tone: "strong" as const }, { text: count(ledger.read), tone: "strong" as const }];
+  const columns = [
+    { title: "LEDGER" },
+    { title: "RECORDS", align: "right" as const },
+    { title: "", cuts: true as const },
+  ];
+  return table(columns, [...rows, sum], { ...(width !== undefined && { width }), paint });
+}
+
+function meaning(entry: Entry, { dryRun, rejectsFile, forced }: LedgerView): string {
+  const where = rejectsFile === undefined ? "" : `: see ${rejectsFile}`;
+  switch (entry) {
+    case "stored":
+      if (dryRun) return "events that would be handed in: this was a dry run";
+      return forced > 0 ? `new, ${count(forced)} of them run again by --force` : "new";
+    case "duplicate":
+      return "here before; nothing ran again";
+    case "conflict":
+      return "the id of another event: the stored one stands";
+    case "invalid":
+      return `no event${where}`;
+    case "filtered":
+      return "left out, as you asked";
+    case "rejected":
+      return `not verified, or not worked${where}`;
+  }
+}
