@@ -35,7 +35,10 @@ export function ledgerView(ledger: Ledger, view: LedgerView): string[] {
       { text: value === 0 ? "" : meaning(name as Entry, view), tone: "faint" as const },
     ];
   });
-  const sum = [{ text: "read", tone: "strong" as const }, { text: count(ledger.read), tone: "strong" as const }];
+  const sum = [
+    { text: "read", tone: "strong" as const },
+    { text: count(ledger.read), tone: "strong" as const },
+  ];
   const columns = [
     { title: "LEDGER" },
     { title: "RECORDS", align: "right" as const },

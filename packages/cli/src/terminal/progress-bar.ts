@@ -26,7 +26,7 @@ export function progressBar(
     totalBytes === undefined ? bytes(bytesRead) : percent(bytesRead, totalBytes).padStart(4),
     `${count(records)} records`,
     `${count(recordsPerSecond)}/s`,
-    ...(totalBytes === undefined ? [] : [timeLeft(pace, totalBytes)]),
+    ...timeLeft(pace),
   ];
   let room = 0;
   let line = "";
@@ -46,7 +46,7 @@ function barOf(part: number, cells: number): { filled: string; empty: string } {
   return { filled, empty: "░".repeat(cells - filled.length) };
 }
 
-function timeLeft({ bytesRead, bytesPerSecond }: Pace, totalBytes: number): string {
-  if (bytesPerSecond <= 0) return "";
-  return `${span(((totalBytes - bytesRead) / bytesPerSecond) * 1000)} left`;
+function timeLeft({ bytesRead, bytesPerSecond, totalBytes }: Pace): string[] {
+  if (totalBytes === undefined || bytesPerSecond <= 0) return [];
+  return [`${span(((totalBytes - bytesRead) / bytesPerSecond) * 1000)} left`];
 }

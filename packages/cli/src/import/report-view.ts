@@ -1,0 +1,66 @@
+import type { ImportReport, Ledger } from "@esim-webhooks/core";
+import { type Bar, barChart } from "../terminal/bar-chart.ts";
+import { type Paint, type Tone, unpainted } from "../terminal/paint.ts";
+import { instant, span } from "../terminal/quantities.ts";
+import { printable } from "../terminal/text.ts";
+import { type LedgerView, ledgerView } from "./ledger-view.ts";
+
+const parts: readonly { tone: Tone; mark: string; name: string; of(ledger: Ledger): number }[] = [
+  { tone: "good", mark: "█", name: "stored", of: ({ stored }) => stored },
+  { tone: "accent", mark: "▒", name: "duplicate", of: ({ duplicate }) => duplicate },
+  { tone: "faint", mark: "░", name: "filtered", of: ({ filtered }) => filtered },
+  {
+    tone: "bad",
+    mark: "×",
+    name: "conflict, invalid or rejected",
+    of: ({ conflict, invalid, rejected }) => conflict + invalid + rejected,
+  },
+];
+const mostTypes = 20;
+
+/** The ledger, then a bar for each type and the span of time that was covered. */
+export function reportView(report: ImportReport, view: Omit<LedgerView, "dryRun" | "forced">): string[] {
+  const { width, paint = unpainted } = view;
+  const { ledger, types, dryRun, forced } = report;
+  const lines = ledgerView(ledger, { ...view, dryRun, forced });
+  if (ledger.read === 0) return lines;
+  const size = { ...(width !== undefined && { width }), paint };
+  return [
+    ...lines,
+    "",
+    ...barChart(barsOf(types), size),
+    "",
+    legend(ledger, paint),
+    ...spanLine(report, paint),
+  ];
+}
+
+/** The most frequent types first; the rest of many are one bar. */
+function barsOf(types: Readonly<Record<string, Ledger>>): Bar[] {
+  const sorted = Object.entries(types).sort(([, a], [, b]) => b.read - a.read);
+  const shown = sorted.length > mostTypes ? sorted.slice(0, mostTypes - 1) : sorted;
+  const rest = sorted.slice(shown.length).map(([, ledger]) => ledger);
+  return [
+    ...shown.map(([type, ledger]) => barOf(printable(type), [ledger])),
+    ...(rest.length > 0 ? [barOf(`${rest.length} more types`, rest)] : []),
+  ];
+}
+
+function barOf(label: string, ledgers: readonly Ledger[]): Bar {
+  const value = (of: (ledger: Ledger) => number) => ledgers.reduce((sum, ledger) => sum + of(ledger), 0);
+  return { label, parts: parts.map(({ of, tone, mark }) => ({ value: value(of), tone, mark })) };
+}
+
+function legend(ledger: Ledger, paint: Paint): string {
+  return parts
+    .filter(({ of }) => of(ledger) > 0)
+    .map(({ mark, name, tone }) => `${paint(tone, mark)} ${name}`)
+    .join("   ");
+}
+
+function spanLine({ span: covered }: ImportReport, paint: Paint): string[] {
+  if (covered === null) return [];
+  const [from, to] = [new Date(covered.from), new Date(covered.to)];
+  const length = paint("faint", `(${span(to.getTime() - from.getTime())})`);
+  return [`events of ${instant(from)} to ${instant(to)} ${length}`];
+}
