@@ -1,15 +1,14 @@
 import type { Ledger } from "@esim-webhooks/core";
-import { type Paint, type Tone, unpainted } from "../terminal/paint.ts";
+import type { Layout } from "../terminal/layout.ts";
+import type { Tone } from "../terminal/paint.ts";
 import { count } from "../terminal/quantities.ts";
 import { table } from "../terminal/table.ts";
 
-export interface LedgerView {
+export interface LedgerView extends Layout {
   readonly dryRun: boolean;
   /** Where invalid and rejected records are written to. */
   readonly rejectsFile: string | undefined;
   readonly forced: number;
-  readonly width?: number;
-  readonly paint?: Paint;
 }
 
 type Entry = Exclude<keyof Ledger, "read">;
@@ -25,7 +24,6 @@ const entries: Readonly<Record<Entry, Tone>> = {
 
 /** What became of the records, a line each, and their sum. */
 export function ledgerView(ledger: Ledger, view: LedgerView): string[] {
-  const { width, paint = unpainted } = view;
   const rows = Object.entries(entries).map(([name, tone]) => {
     const value = ledger[name as Entry];
     const painted: Tone = value === 0 ? "faint" : tone;
@@ -44,7 +42,7 @@ export function ledgerView(ledger: Ledger, view: LedgerView): string[] {
     { title: "RECORDS", align: "right" as const },
     { title: "", cuts: true as const },
   ];
-  return table(columns, [...rows, sum], { ...(width !== undefined && { width }), paint });
+  return table(columns, [...rows, sum], view);
 }
 
 function meaning(entry: Entry, { dryRun, rejectsFile, forced }: LedgerView): string {

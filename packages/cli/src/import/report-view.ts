@@ -20,15 +20,14 @@ const mostTypes = 20;
 
 /** The ledger, then a bar for each type and the span of time that was covered. */
 export function reportView(report: ImportReport, view: Omit<LedgerView, "dryRun" | "forced">): string[] {
-  const { width, paint = unpainted } = view;
+  const { paint = unpainted } = view;
   const { ledger, types, dryRun, forced } = report;
   const lines = ledgerView(ledger, { ...view, dryRun, forced });
   if (ledger.read === 0) return lines;
-  const size = { ...(width !== undefined && { width }), paint };
   return [
     ...lines,
     "",
-    ...barChart(barsOf(types), size),
+    ...barChart(barsOf(types), view),
     "",
     legend(ledger, paint),
     ...spanLine(report, paint),

@@ -1,22 +1,20 @@
 import type { InboxRow } from "@esim-webhooks/core";
 import { maskText } from "../masking/mask-text.ts";
-import { type Paint, unpainted } from "../terminal/paint.ts";
+import type { Layout } from "../terminal/layout.ts";
 import { ago, count } from "../terminal/quantities.ts";
 import { type Column, table } from "../terminal/table.ts";
 import { printable } from "../terminal/text.ts";
 import { stateTones } from "./stats-view.ts";
 
-export interface ListView {
+export interface ListView extends Layout {
   readonly now: number;
   readonly reveal: boolean;
-  readonly width?: number;
-  readonly paint?: Paint;
 }
 
 /** One line an event. The source has a column only where there is more than the default one. */
 export function listView(
   rows: readonly InboxRow[],
-  { now, reveal, width, paint = unpainted }: ListView,
+  { now, reveal, ...layout }: ListView,
 ): string[] {
   const withSource = rows.some(({ source }) => source !== "default");
   const columns: Column[] = [
@@ -37,5 +35,5 @@ export function listView(
     count(attempts),
     printable(error === null || reveal ? (error ?? "") : maskText(error)),
   ]);
-  return table(columns, cells, { ...(width !== undefined && { width }), paint });
+  return table(columns, cells, layout);
 }

@@ -1,4 +1,4 @@
-import type { Inbox, InboxFilter, InboxRow } from "@esim-webhooks/core";
+import type { Inbox, InboxFilter, InboxPage, InboxRow } from "@esim-webhooks/core";
 
 /** Bodies come along, so that a page must not be long. */
 const pageRows = 200;
@@ -8,21 +8,21 @@ export async function* matching(
   inbox: Pick<Inbox, "list">,
   filter: InboxFilter,
   limit: number = Number.POSITIVE_INFINITY,
-): AsyncGenerator<readonly InboxRow[]> {
-  let cursor: string | undefined;
-  for (let left = limit; left > 0; ) {
-    const page = await inbox.list(filter, {
+  start?: string,
+): AsyncGenerator<InboxPage> {
+  let cursor: string | null | undefined = start;
+  for (let left = limit; left > 0 && cursor !== null; ) {
+    const page: InboxPage = await inbox.list(filter, {
       limit: Math.min(pageRows, left),
       ...(cursor !== undefined && { cursor }),
     });
-    yield page.rows;
+    yield page;
     left -= page.rows.length;
-    if (page.nextCursor === null) return;
     cursor = page.nextCursor;
   }
 }
 
-/** How many events an action would be about, counted no further than its limit. */
+/** How many events a filter means, counted no further than the limit. */
 export async function countMatching(
   inbox: Pick<Inbox, "list">,
   filter: InboxFilter,
@@ -30,7 +30,7 @@ export async function countMatching(
   counts: (row: InboxRow) => boolean = () => true,
 ): Promise<number> {
   let found = 0;
-  for await (const rows of matching(inbox, filter)) {
+  for await (const { rows } of matching(inbox, filter)) {
     found += rows.filter(counts).length;
     if (found >= limit) return limit;
   }

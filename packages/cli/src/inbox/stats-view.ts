@@ -1,4 +1,5 @@
 import type { InboxState, InboxStats } from "@esim-webhooks/core";
+import type { Layout } from "../terminal/layout.ts";
 import { type Paint, type Tone, unpainted } from "../terminal/paint.ts";
 import { count, counted, span } from "../terminal/quantities.ts";
 import { table } from "../terminal/table.ts";
@@ -14,10 +15,7 @@ export const stateTones: Readonly<Record<InboxState, Tone>> = {
 const states = ["ready", "leased", "done", "dead"] as const;
 
 /** Types down, states across, and below it what an operator looks at first. */
-export function statsView(
-  stats: InboxStats,
-  { width, paint = unpainted }: { width?: number; paint?: Paint } = {},
-): string[] {
+export function statsView(stats: InboxStats, layout: Layout = {}): string[] {
   const total = states.reduce((sum, state) => sum + stats.states[state], 0);
   if (total === 0) return ["The inbox is empty."];
   const rows = rowsByType(stats).map(([type, counts]) => [
@@ -30,9 +28,9 @@ export function statsView(
   ];
   const sums = [{ text: "all", tone: "strong" as const }, ...countCells(stats.states)];
   return [
-    ...table(columns, [...rows, sums], { ...(width !== undefined && { width }), paint }),
+    ...table(columns, [...rows, sums], layout),
     "",
-    ...remarks(stats, paint),
+    ...remarks(stats, layout.paint ?? unpainted),
   ];
 }
 

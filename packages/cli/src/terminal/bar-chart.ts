@@ -1,4 +1,5 @@
-import { type Paint, type Tone, unpainted } from "./paint.ts";
+import type { Layout } from "./layout.ts";
+import { type Tone, unpainted } from "./paint.ts";
 import { count } from "./quantities.ts";
 import { columnsOf, cut } from "./text.ts";
 
@@ -14,7 +15,7 @@ const longestBar = 40;
 /** One line a bar, the longest as long as the room allows. A part that is there is seen, however small. */
 export function barChart(
   bars: readonly Bar[],
-  { width = 80, paint = unpainted }: { width?: number; paint?: Paint } = {},
+  { width = 80, paint = unpainted }: Layout = {},
 ): string[] {
   const totals = bars.map(({ parts }) => parts.reduce((sum, { value }) => sum + value, 0));
   const most = Math.max(1, ...totals);

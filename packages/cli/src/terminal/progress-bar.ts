@@ -1,4 +1,5 @@
-import { type Paint, unpainted } from "./paint.ts";
+import type { Layout } from "./layout.ts";
+import { unpainted } from "./paint.ts";
 import { bytes, count, percent, span } from "./quantities.ts";
 
 /** How far something is that reads its way through bytes. */
@@ -19,7 +20,7 @@ const eighths = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"] as const;
 /** One line of at most `width` columns: what does not fit is left out from the right, the bar last. */
 export function progressBar(
   pace: Pace,
-  { width = 80, paint = unpainted }: { width?: number; paint?: Paint } = {},
+  { width = 80, paint = unpainted }: Layout = {},
 ): string {
   const { bytesRead, totalBytes, records, recordsPerSecond } = pace;
   const facts = [

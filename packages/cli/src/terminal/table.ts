@@ -1,4 +1,5 @@
-import { type Paint, type Tone, unpainted } from "./paint.ts";
+import type { Layout } from "./layout.ts";
+import { type Tone, unpainted } from "./paint.ts";
 import { columnsOf, cut } from "./text.ts";
 
 export interface Column {
@@ -21,7 +22,7 @@ const narrowest = 6;
 export function table(
   columns: readonly Column[],
   rows: readonly (readonly (Cell | string)[])[],
-  { width = Number.POSITIVE_INFINITY, paint = unpainted }: { width?: number; paint?: Paint } = {},
+  { width = Number.POSITIVE_INFINITY, paint = unpainted }: Layout = {},
 ): string[] {
   const cells = rows.map((row) => row.map((cell) => (typeof cell === "string" ? { text: cell } : cell)));
   const widths = fitted(

@@ -1,0 +1,27 @@
+import type { ListFlags } from "../commands/inbox.ts";
+import type { CliContext } from "../context.ts";
+import { layoutFor } from "../terminal/layout.ts";
+import { filterOf } from "./filter-flags.ts";
+import { listView } from "./list-view.ts";
+import { matching } from "./matching.ts";
+import { listedJson } from "./row-json.ts";
+import { withInbox } from "./with-inbox.ts";
+
+export async function list(this: CliContext, flags: ListFlags): Promise<void> {
+  const { all = false, cursor, json = false, limit, reveal = false, status } = flags;
+  const { output, process } = this;
+  await withInbox(this, flags, "look", async ({ inbox, types }) => {
+    const filter = { ...filterOf(flags, types), ...(status && { state: status }) };
+    let found = 0;
+    let rest: string | null = null;
+    for await (const { rows, nextCursor } of matching(inbox, filter, all ? undefined : limit, cursor)) {
+      const view = { now: Date.now(), reveal, ...layoutFor(process.stdout) };
+      if (json) for (const row of rows) output.json(listedJson(row, reveal));
+      else if (rows.length > 0) for (const line of listView(rows, view)) output.data(line);
+      found += rows.length;
+      rest = nextCursor;
+    }
+    if (found === 0) output.note("No event matches.");
+    if (rest !== null) output.note(`There are more: add --all, or --cursor ${rest}`);
+  });
+}

@@ -1,0 +1,13 @@
+import type { InboxFlags } from "../commands/inbox.ts";
+import type { CliContext } from "../context.ts";
+import { layoutFor } from "../terminal/layout.ts";
+import { withInbox } from "./with-inbox.ts";
+import { statsView } from "./stats-view.ts";
+
+export async function stats(this: CliContext, flags: InboxFlags): Promise<void> {
+  await withInbox(this, flags, "look", async ({ inbox }) => {
+    const counted = await inbox.stats();
+    if (flags.json) return this.output.json(counted);
+    for (const line of statsView(counted, layoutFor(this.process.stdout))) this.output.data(line);
+  });
+}
