@@ -58,7 +58,7 @@ export async function perform(context: CliContext, flags: ActionFlags, action: A
   if (events === 0) return report(0, `Nothing to do: ${named(0)}.`);
   if (dryRun) return report(events, `Would ${about}.`, { atMost });
   if (!yes && !(await isWanted(context, about))) return output.note("Nothing was changed.");
-  const done = await actInSteps(action, limit);
+  const done = await actInSteps(action, atMost ? limit : events);
   report(done, action.report(named(done)));
 }
 

@@ -14,7 +14,12 @@ export async function countDead(
   const stats = await inbox.stats();
   const dead = stats.types.filter(({ state }) => state === "dead");
   const meant = types ? dead.filter(({ type }) => type !== null && types.includes(type)) : dead;
-  return { events: Math.min(limit, meant.reduce((sum, { count }) => sum + count, 0)) };
+  return {
+    events: Math.min(
+      limit,
+      meant.reduce((sum, { count }) => sum + count, 0),
+    ),
+  };
 }
 
 /** Each is looked at, a page at a time. */

@@ -12,10 +12,7 @@ export interface ListView extends Layout {
 }
 
 /** One line an event. The source has a column only where there is more than the default one. */
-export function listView(
-  rows: readonly InboxRow[],
-  { now, reveal, ...layout }: ListView,
-): string[] {
+export function listView(rows: readonly InboxRow[], { now, reveal, ...layout }: ListView): string[] {
   const withSource = rows.some(({ source }) => source !== "default");
   const columns: Column[] = [
     ...(withSource ? [{ title: "SOURCE", cuts: true as const }] : []),

@@ -1,7 +1,7 @@
-import type { ListFlags } from "../commands/inbox.ts";
 import type { CliContext } from "../context.ts";
 import { layoutFor } from "../terminal/layout.ts";
-import { filterOf } from "./filter-flags.ts";
+import { filterOf } from "./filter.ts";
+import type { ListFlags } from "./flags.ts";
 import { listView } from "./list-view.ts";
 import { matching } from "./matching.ts";
 import { listedJson } from "./row-json.ts";

@@ -1,7 +1,7 @@
-import type { PurgeFlags } from "../commands/inbox.ts";
 import type { CliContext } from "../context.ts";
 import { checkAskable, perform } from "./action.ts";
 import { countPastRetention } from "./count-events.ts";
+import type { PurgeFlags } from "./flags.ts";
 import { withInbox } from "./with-inbox.ts";
 
 export async function purge(this: CliContext, flags: PurgeFlags): Promise<void> {

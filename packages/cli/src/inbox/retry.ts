@@ -1,8 +1,8 @@
-import type { DeadFlags } from "../commands/inbox.ts";
 import type { CliContext } from "../context.ts";
 import { checkAskable, perform } from "./action.ts";
 import { countDead } from "./count-events.ts";
-import { filterOf } from "./filter-flags.ts";
+import { filterOf } from "./filter.ts";
+import type { DeadFlags } from "./flags.ts";
 import { withInbox } from "./with-inbox.ts";
 
 export async function retry(this: CliContext, flags: DeadFlags): Promise<void> {

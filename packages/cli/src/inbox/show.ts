@@ -1,10 +1,10 @@
 import type { InboxRow } from "@esim-webhooks/core";
-import type { ShowFlags } from "../commands/inbox.ts";
 import type { CliContext } from "../context.ts";
 import { exitCodes } from "../exit-code.ts";
 import { ProgramError } from "../program-error.ts";
 import { layoutFor } from "../terminal/layout.ts";
 import { printable } from "../terminal/text.ts";
+import type { ShowFlags } from "./flags.ts";
 import { shownJson } from "./row-json.ts";
 import { showView } from "./show-view.ts";
 import { type AtInbox, withInbox } from "./with-inbox.ts";

@@ -27,11 +27,7 @@ export function statsView(stats: InboxStats, layout: Layout = {}): string[] {
     ...states.map((state) => ({ title: state.toUpperCase(), align: "right" as const })),
   ];
   const sums = [{ text: "all", tone: "strong" as const }, ...countCells(stats.states)];
-  return [
-    ...table(columns, [...rows, sums], layout),
-    "",
-    ...remarks(stats, layout.paint ?? unpainted),
-  ];
+  return [...table(columns, [...rows, sums], layout), "", ...remarks(stats, layout.paint ?? unpainted)];
 }
 
 type Counts = Readonly<Record<InboxState, number>>;

@@ -1,8 +1,8 @@
-import type { InboxFlags } from "../commands/inbox.ts";
 import type { CliContext } from "../context.ts";
 import { layoutFor } from "../terminal/layout.ts";
-import { withInbox } from "./with-inbox.ts";
+import type { InboxFlags } from "./flags.ts";
 import { statsView } from "./stats-view.ts";
+import { withInbox } from "./with-inbox.ts";
 
 export async function stats(this: CliContext, flags: InboxFlags): Promise<void> {
   await withInbox(this, flags, "look", async ({ inbox }) => {

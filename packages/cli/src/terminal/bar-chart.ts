@@ -13,10 +13,7 @@ const longestLabel = 30;
 const longestBar = 40;
 
 /** One line a bar, the longest as long as the room allows. A part that is there is seen, however small. */
-export function barChart(
-  bars: readonly Bar[],
-  { width = 80, paint = unpainted }: Layout = {},
-): string[] {
+export function barChart(bars: readonly Bar[], { width = 80, paint = unpainted }: Layout = {}): string[] {
   const totals = bars.map(({ parts }) => parts.reduce((sum, { value }) => sum + value, 0));
   const most = Math.max(1, ...totals);
   const labelWidth = Math.min(longestLabel, Math.max(0, ...bars.map(({ label }) => columnsOf(label))));

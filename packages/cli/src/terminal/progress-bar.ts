@@ -18,10 +18,7 @@ const shortestBar = 8;
 const eighths = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"] as const;
 
 /** One line of at most `width` columns: what does not fit is left out from the right, the bar last. */
-export function progressBar(
-  pace: Pace,
-  { width = 80, paint = unpainted }: Layout = {},
-): string {
+export function progressBar(pace: Pace, { width = 80, paint = unpainted }: Layout = {}): string {
   const { bytesRead, totalBytes, records, recordsPerSecond } = pace;
   const facts = [
     totalBytes === undefined ? bytes(bytesRead) : percent(bytesRead, totalBytes).padStart(4),
