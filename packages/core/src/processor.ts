@@ -115,9 +115,10 @@ export function createProcessor<Data = EsimEvents, Tx = unknown>(
     const outcome = await claimKeyAndWork(key, event, provenance);
     if (rerun === undefined) return outcome;
     const again = { ...key, source: rerunSource(source, rerun) };
-    if (outcome.code === "duplicate") return claimKeyAndWork(again, event, provenance);
-    if (outcome.code === "processed" || outcome.code === "discarded") await markAsRun(again);
-    return outcome;
+    if (wasWorked(outcome)) await markAsRun(again);
+    if (outcome.code !== "duplicate") return outcome;
+    const second = await claimKeyAndWork(again, event, provenance);
+    return wasWorked(second) ? { ...second, again: true } : second;
   }
 
   /** Who ran it for the first time by this name does not run it again by it. */
@@ -174,6 +175,10 @@ export function createProcessor<Data = EsimEvents, Tx = unknown>(
     accept,
     process: async (event, provenance) => accept(catalog.check(event), provenance),
   };
+}
+
+function wasWorked(outcome: EventOutcome): outcome is Extract<EventOutcome, { readonly again?: true }> {
+  return outcome.code === "processed" || outcome.code === "discarded";
 }
 
 /** No endpoint is named like that: its claim is neither that of the event itself nor that of another such name. */
