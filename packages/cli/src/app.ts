@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { type Application, buildApplication, buildRouteMap } from "@stricli/core";
 import { completion } from "./commands/completion.ts";
+import { importCommand } from "./commands/import.ts";
 import { inbox } from "./commands/inbox.ts";
 import { serve } from "./commands/serve.ts";
 import type { CliContext } from "./context.ts";
@@ -12,7 +13,7 @@ export const programName = "esim-webhooks";
 /** Commands by name. What they do is loaded when they are called. */
 export const app: Application<CliContext> = buildApplication(
   buildRouteMap<string, CliContext>({
-    routes: { serve, inbox, completion },
+    routes: { serve, import: importCommand, inbox, completion },
     docs: {
       brief: "Webhooks of the eSIM partner API",
       fullDescription: [

@@ -8,6 +8,7 @@ const report = {
   interrupted: false,
   forms: ["gzip", "ndjson"],
   bytesRead: 4096,
+  resumedAfter: 0,
   ledger: { read: 1010, stored: 800, duplicate: 100, conflict: 1, invalid: 9, filtered: 100, rejected: 0 },
   forced: 0,
   types: {

@@ -1,0 +1,25 @@
+import { WebhookError } from "@esim-webhooks/core";
+import type { DumpFile } from "./dump-file.ts";
+
+/** An error of the import, with the remedy as it is called on the command line. */
+export function explained(error: unknown, { name, checkpointFile }: DumpFile): unknown {
+  if (!WebhookError.is(error)) return error;
+  switch (error.code) {
+    case "unsigned_dump":
+      return new WebhookError(
+        "unsigned_dump",
+        `${name} has records without a signature, as the deliveries listing does: nothing proves who wrote them.`,
+        "If you know where it comes from, say so by --trust-unsigned.",
+        { cause: error.cause },
+      );
+    case "checkpoint_mismatch":
+      return new WebhookError(
+        "checkpoint_mismatch",
+        `${checkpointFile} is of an import that was interrupted, of another dump or with other flags.`,
+        "Give the flags of then to go on with it; or remove it to begin anew, where what was done stays a duplicate.",
+        { cause: error.cause },
+      );
+    default:
+      return error;
+  }
+}

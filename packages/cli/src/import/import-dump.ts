@@ -1,0 +1,117 @@
+import { type ImportReport, importDeliveries } from "@esim-webhooks/core";
+import type { CliContext } from "../context.ts";
+import { openTarget } from "../open-target.ts";
+import { readSetUp, type SetUp } from "../set-up.ts";
+import { layoutFor } from "../terminal/layout.ts";
+import { type DumpFile, openDump } from "./dump-file.ts";
+import { explained } from "./explained.ts";
+import type { ImportFlags } from "./flags.ts";
+import { importLogger } from "./import-logger.ts";
+import { currentSecrets, type ImportTarget, importTarget, untouchedTarget } from "./import-target.ts";
+import { hearInterruption } from "./interruption.ts";
+import { createMeter } from "./meter.ts";
+import { reportView } from "./report-view.ts";
+import { verdictOn } from "./verdict.ts";
+
+/** Opens the dump and the target, imports, and reports. */
+export async function importDump(this: CliContext, flags: ImportFlags, path: string): Promise<void> {
+  const { output, process } = this;
+  const setUp = await readSetUp(this, flags);
+  const dump = await openDump(path, flags, process.stdin);
+  const logger = importLogger((line) => output.note(line), process.stderr.isTTY === true);
+  const opened = flags.dryRun ? undefined : await openTarget(setUp, logger);
+  if (process.stderr.isTTY) {
+    output.note(
+      opened ? `Importing ${dump.name} into ${opened.where}` : `Reading ${dump.name}, to import nothing`,
+    );
+  }
+  try {
+    const report = await run(
+      this,
+      flags,
+      setUp,
+      dump,
+      opened ? importTarget(opened) : untouchedTarget(setUp),
+    );
+    tell(this, report, dump, flags);
+  } catch (error) {
+    throw explained(error, dump);
+  } finally {
+    await dump.tidy();
+    await opened?.close();
+  }
+}
+
+async function run(
+  { output, process }: CliContext,
+  flags: ImportFlags,
+  setUp: SetUp,
+  { input, totalBytes, rejectsFile, checkpointFile }: DumpFile,
+  { target, options }: ImportTarget,
+): Promise<ImportReport> {
+  const { stderr } = process;
+  const isTerminal = stderr.isTTY === true;
+  const { paint } = layoutFor(stderr);
+  const meter = createMeter({
+    write: (text) => void stderr.write(text),
+    totalBytes,
+    columns: isTerminal ? () => stderr.columns || 80 : undefined,
+    ...(paint && { paint }),
+  });
+  const note = (line: string) => {
+    meter.clear();
+    output.note(line);
+  };
+  const interruption = hearInterruption(process, () =>
+    note("Stopping cleanly. Ctrl-C once more ends it at once."),
+  );
+  try {
+    return await importDeliveries<unknown, unknown>(input, target as never, {
+      ...options,
+      ...importOptions(flags, setUp),
+      secret: await currentSecrets(setUp.secret),
+      rejectsFile,
+      checkpointFile,
+      signal: interruption.signal,
+      logger: importLogger(note, isTerminal),
+      onProgress: (progress) => meter.update(progress),
+    });
+  } finally {
+    interruption.stop();
+    meter.clear();
+  }
+}
+
+function importOptions(flags: ImportFlags, setUp: SetUp) {
+  const { dryRun, only, since, until, types, ids, esim, oldestFirst, force, trustUnsigned, map } = flags;
+  return {
+    source: flags.source ?? setUp.source,
+    ...(setUp.catalog && { catalog: setUp.catalog }),
+    dryRun,
+    statuses: only,
+    since,
+    until,
+    types,
+    ids,
+    esimReferences: esim,
+    oldestFirst,
+    force,
+    trustUnsigned,
+    mapping: map && Object.fromEntries(map),
+  };
+}
+
+function tell(
+  { output, process }: CliContext,
+  report: ImportReport,
+  dump: DumpFile,
+  { json }: ImportFlags,
+): void {
+  const { rejectsFile } = dump;
+  if (json) output.json({ ...report, rejectsFile: rejectsFile ?? null });
+  else
+    for (const line of reportView(report, { rejectsFile, ...layoutFor(process.stdout) })) output.data(line);
+  const { exitCode, notes } = verdictOn(report, dump);
+  for (const line of notes) output.note(line);
+  process.exitCode = exitCode;
+}
