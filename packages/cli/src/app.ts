@@ -4,6 +4,7 @@ import { completion } from "./commands/completion.ts";
 import { importCommand } from "./commands/import.ts";
 import { inbox } from "./commands/inbox.ts";
 import { serve } from "./commands/serve.ts";
+import { work } from "./commands/work.ts";
 import type { CliContext } from "./context.ts";
 import { text } from "./error-text.ts";
 import { exitCodeOfError } from "./exit-code.ts";
@@ -13,7 +14,7 @@ export const programName = "esim-webhooks";
 /** Commands by name. What they do is loaded when they are called. */
 export const app: Application<CliContext> = buildApplication(
   buildRouteMap<string, CliContext>({
-    routes: { serve, import: importCommand, inbox, completion },
+    routes: { serve, work, import: importCommand, inbox, completion },
     docs: {
       brief: "Webhooks of the eSIM partner API",
       fullDescription: [

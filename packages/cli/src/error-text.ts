@@ -21,8 +21,9 @@ function because(error: unknown): string {
   while (cause instanceof Error && cause.cause !== undefined) cause = cause.cause;
   if (!(cause instanceof Error)) return "";
   const first = cause instanceof AggregateError ? cause.errors[0] : cause;
-  const message = first instanceof Error ? first.message : String(first);
-  return message === "" ? "" : ` (${message})`;
+  const message = (first instanceof Error ? first.message : String(first)).replace(/\.$/, "");
+  const isTold = message === "" || (error as Error).message.includes(message);
+  return isTold ? "" : ` Cause: ${message}.`;
 }
 
 const seeHelp = "Run it with --help to see what there is.";

@@ -1,6 +1,6 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
-import type { DedupeStore, Handlers, Inbox, InboxWriter, Logger } from "@esim-webhooks/core";
+import type { DedupeStore, Handlers, Inbox, InboxWriter } from "@esim-webhooks/core";
 import { ProgramError } from "./program-error.ts";
 import type { Place, SetUp } from "./set-up.ts";
 
@@ -22,14 +22,14 @@ export interface OpenInbox {
  * Opens what `serve` and `import` bring events to: the config's target, else its handlers, else the default inbox. Its
  * tables are brought up to date, and it is reachable.
  */
-export async function openTarget(setUp: SetUp, logger: Logger): Promise<OpenTarget> {
+export async function openTarget(setUp: SetUp): Promise<OpenTarget> {
   const { config, handlers } = setUp;
   if (config.target !== undefined) {
     const inbox = config.target;
     return prepared({ inbox, where: `the target of ${setUp.file}`, close: closerOf(inbox) }, inbox);
   }
-  if (handlers === undefined) return openInbox(setUp, logger);
-  const store = config.store ?? (await defaultStore(setUp.place, logger));
+  if (handlers === undefined) return openInbox(setUp);
+  const store = config.store ?? (await defaultStore(setUp.place));
   const where = `handlers of ${setUp.file}, done ids in ${config.store ? "its store" : nameOf(setUp.place)}`;
   return prepared({ handlers, store, where, close: closerOf(store) }, store);
 }
@@ -38,16 +38,16 @@ export async function openTarget(setUp: SetUp, logger: Logger): Promise<OpenTarg
  * Opens the config's target, else the default inbox, and brings its tables up to date.
  * Throws `not_an_inbox` when the config's target can only be stored into.
  */
-export async function openInbox(setUp: SetUp, logger: Logger): Promise<OpenInbox> {
-  const open = await findInbox(setUp, logger);
+export async function openInbox(setUp: SetUp): Promise<OpenInbox> {
+  const open = await findInbox(setUp);
   return prepared(open, open.inbox);
 }
 
 /** The same inbox, with nothing changed or asked yet: for those who look only. */
-export async function findInbox(setUp: SetUp, logger: Logger): Promise<OpenInbox> {
+export async function findInbox(setUp: SetUp): Promise<OpenInbox> {
   const { target } = setUp.config;
   if (target === undefined) {
-    const inbox = await defaultInbox(setUp.place, logger);
+    const inbox = await defaultInbox(setUp.place);
     return { inbox, where: nameOf(setUp.place), close: () => inbox.close() };
   }
   if (isFullInbox(target)) {
@@ -78,16 +78,16 @@ async function prepared<Open extends { close(): Promise<void> }>(open: Open, ope
   }
 }
 
-async function defaultInbox(place: Place, logger: Logger): Promise<Inbox> {
+async function defaultInbox(place: Place): Promise<Inbox> {
   const { embeddedInbox, postgresInbox } = await import("@esim-webhooks/store-postgres");
-  if ("url" in place) return postgresInbox({ url: place.url, logger });
-  return embeddedInbox({ dataDir: await ownFolder(place.dataDir), logger });
+  if ("url" in place) return postgresInbox({ url: place.url });
+  return embeddedInbox({ dataDir: await ownFolder(place.dataDir) });
 }
 
-async function defaultStore(place: Place, logger: Logger): Promise<DedupeStore> {
+async function defaultStore(place: Place): Promise<DedupeStore> {
   const { embeddedStore, postgresStore } = await import("@esim-webhooks/store-postgres");
-  if ("url" in place) return postgresStore({ url: place.url, logger });
-  return embeddedStore({ dataDir: await ownFolder(place.dataDir), logger });
+  if ("url" in place) return postgresStore({ url: place.url });
+  return embeddedStore({ dataDir: await ownFolder(place.dataDir) });
 }
 
 /** It holds personal data: for its owner's eyes, and not to be committed. Resolves to where the database is in it. */

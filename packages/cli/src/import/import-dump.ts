@@ -2,13 +2,13 @@ import { type ImportReport, importDeliveries } from "@esim-webhooks/core";
 import type { CliContext } from "../context.ts";
 import { openTarget } from "../open-target.ts";
 import { readSetUp, type SetUp } from "../set-up.ts";
+import { stopSignal } from "../stopping.ts";
 import { layoutFor } from "../terminal/layout.ts";
 import { type DumpFile, openDump } from "./dump-file.ts";
 import { explained } from "./explained.ts";
 import type { ImportFlags } from "./flags.ts";
 import { importLogger } from "./import-logger.ts";
 import { currentSecrets, type ImportTarget, importTarget, untouchedTarget } from "./import-target.ts";
-import { hearInterruption } from "./interruption.ts";
 import { createMeter } from "./meter.ts";
 import { reportView } from "./report-view.ts";
 import { verdictOn } from "./verdict.ts";
@@ -18,8 +18,7 @@ export async function importDump(this: CliContext, flags: ImportFlags, path: str
   const { output, process } = this;
   const setUp = await readSetUp(this, flags);
   const dump = await openDump(path, flags, process.stdin);
-  const logger = importLogger((line) => output.note(line), process.stderr.isTTY === true);
-  const opened = flags.dryRun ? undefined : await openTarget(setUp, logger);
+  const opened = flags.dryRun ? undefined : await openTarget(setUp);
   if (process.stderr.isTTY) {
     output.note(
       opened ? `Importing ${dump.name} into ${opened.where}` : `Reading ${dump.name}, to import nothing`,
@@ -62,9 +61,7 @@ async function run(
     meter.clear();
     output.note(line);
   };
-  const interruption = hearInterruption(process, () =>
-    note("Stopping cleanly. Ctrl-C once more ends it at once."),
-  );
+  const stop = stopSignal({ ...output, note });
   try {
     return await importDeliveries<unknown, unknown>(input, target as never, {
       ...options,
@@ -72,12 +69,12 @@ async function run(
       secret: await currentSecrets(setUp.secret),
       rejectsFile,
       checkpointFile,
-      signal: interruption.signal,
+      signal: stop.signal,
       logger: importLogger(note, isTerminal),
       onProgress: (progress) => meter.update(progress),
     });
   } finally {
-    interruption.stop();
+    stop.release();
     meter.clear();
   }
 }

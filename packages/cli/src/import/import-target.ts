@@ -1,4 +1,12 @@
-import type { Handlers, Inbox, InboxWriter, KeySource, Secret, Secrets } from "@esim-webhooks/core";
+import type {
+  Handlers,
+  Inbox,
+  InboxWriter,
+  KeySource,
+  LoadedKeys,
+  Secret,
+  Secrets,
+} from "@esim-webhooks/core";
 import type { OpenTarget } from "../open-target.ts";
 import type { SetUp } from "../set-up.ts";
 
@@ -25,7 +33,7 @@ export function untouchedTarget({ config, handlers }: SetUp): ImportTarget {
 export async function currentSecrets(secret: Secret | undefined): Promise<Secrets | undefined> {
   if (!isKeySource(secret)) return secret;
   const loaded = await secret.load();
-  return "keys" in loaded ? loaded.keys : loaded;
+  return Array.isArray(loaded) ? loaded : (loaded as LoadedKeys).keys;
 }
 
 function isKeySource(secret: Secret | undefined): secret is KeySource {

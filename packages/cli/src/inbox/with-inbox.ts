@@ -1,4 +1,4 @@
-import type { Inbox, Logger } from "@esim-webhooks/core";
+import type { Inbox } from "@esim-webhooks/core";
 import { esimCatalog } from "@esim-webhooks/core";
 import type { CliContext } from "../context.ts";
 import { findInbox, openInbox } from "../open-target.ts";
@@ -15,10 +15,6 @@ export interface AtInbox {
   readonly source: string;
 }
 
-const nothing = () => {};
-// what goes wrong is thrown too, and told there
-const silent: Logger = { debug: nothing, info: nothing, warn: nothing, error: nothing };
-
 /** Opens the inbox for a command, and closes it whatever happens. Who only looks migrates nothing. */
 export async function withInbox(
   context: CliContext,
@@ -28,7 +24,7 @@ export async function withInbox(
 ): Promise<void> {
   const setUp = await readSetUp(context, flags);
   const open = purpose === "act" ? openInbox : findInbox;
-  const { inbox, where, close } = await open(setUp, silent);
+  const { inbox, where, close } = await open(setUp);
   const { types } = setUp.catalog ?? esimCatalog;
   try {
     await use({ inbox, where, types, source: setUp.source });
