@@ -18,12 +18,10 @@ export async function importDump(this: CliContext, flags: ImportFlags, path: str
   const { output, process } = this;
   const setUp = await readSetUp(this, flags);
   const dump = await openDump(path, flags, process.stdin);
+  const tellPerson = (line: string) => (process.stderr.isTTY ? output.note(line) : undefined);
+  tellPerson(`Importing ${dump.name}${flags.dryRun ? ": a dry run, which touches nothing" : ""}`);
   const opened = flags.dryRun ? undefined : await openTarget(setUp);
-  if (process.stderr.isTTY) {
-    output.note(
-      opened ? `Importing ${dump.name} into ${opened.where}` : `Reading ${dump.name}, to import nothing`,
-    );
-  }
+  if (opened) tellPerson(`into ${opened.where}`);
   try {
     const report = await run(
       this,

@@ -22,8 +22,8 @@ const mostTypes = 20;
 export function reportView(report: ImportReport, view: Omit<LedgerView, "dryRun" | "forced">): string[] {
   const { paint = unpainted } = view;
   const { ledger, types, dryRun, forced } = report;
+  if (ledger.read === 0) return ["There was no record to read."];
   const lines = ledgerView(ledger, { ...view, dryRun, forced });
-  if (ledger.read === 0) return lines;
   return [
     ...lines,
     "",

@@ -11,7 +11,8 @@ export function verdictOn(
   const bad = ledger.conflict + ledger.invalid + ledger.rejected;
   const notes = [
     ...(resumedAfter > 0 ? [`Went on after the ${counted(resumedAfter, "record")} of an earlier run.`] : []),
-    ...(damage ? [`Error (${damage.code}): ${damage.message}`, "Everything before it was read."] : []),
+    ...(damage ? [`Error (${damage.code}): ${damage.message}`] : []),
+    ...(damage && ledger.read > 0 ? ["The dump was read up to there."] : []),
     ...(interrupted
       ? [`Interrupted after ${counted(ledger.read, "record")}. ${howToGoOn(checkpointFile)}`]
       : []),
@@ -25,6 +26,5 @@ export function verdictOn(
 
 function howToGoOn(checkpointFile: string | undefined): string {
   const again = "Run the same command again";
-  if (checkpointFile === undefined) return `${again}: what is stored already is a duplicate then.`;
-  return `${again} to go on from there.`;
+  return checkpointFile === undefined ? `${again}: nothing comes twice.` : `${again} to go on there.`;
 }

@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import type { InboxRow } from "@esim-webhooks/core";
+import type { InboxRow, Replay } from "@esim-webhooks/core";
 import { maskEvent } from "../masking/mask-event.ts";
 import { maskText } from "../masking/mask-text.ts";
 
@@ -33,11 +33,17 @@ export function shownJson(row: InboxRow, reveal: boolean): Record<string, unknow
   const body = row.body && readBody(row.body);
   return {
     ...listedJson(row, reveal),
-    replay: row.replay,
+    replay: reveal ? row.replay : maskReplay(row),
     bodyBytes: row.body?.byteLength ?? null,
     body: body && (reveal ? (body.json ?? null) : maskEvent(body.json ?? null)),
     ...(reveal && { bodyText: body?.text ?? null }),
   };
+}
+
+/** What a dump said of a delivery: fields of the spec, or what a mapping made of others. */
+export function maskReplay({ replay }: InboxRow): Replay | null {
+  if (replay?.delivery === undefined) return replay;
+  return { ...replay, delivery: maskEvent(replay.delivery) as NonNullable<Replay["delivery"]> };
 }
 
 /** What a body is: JSON, text, or bytes of something else, which have no text. */

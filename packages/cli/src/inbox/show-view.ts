@@ -1,10 +1,10 @@
-import type { InboxRow, InboxState } from "@esim-webhooks/core";
+import type { InboxRow, InboxState, Replay } from "@esim-webhooks/core";
 import { maskEvent } from "../masking/mask-event.ts";
 import { maskText } from "../masking/mask-text.ts";
 import { type Paint, unpainted } from "../terminal/paint.ts";
 import { ago, bytes, count, counted, instant } from "../terminal/quantities.ts";
 import { printable } from "../terminal/text.ts";
-import { indented, maskLane, type ReadBody, readBody } from "./row-json.ts";
+import { indented, maskLane, maskReplay, type ReadBody, readBody } from "./row-json.ts";
 import { stateTones } from "./stats-view.ts";
 
 export interface ShowView {
@@ -25,7 +25,8 @@ export function showView(row: InboxRow, { now, reveal, paint = unpainted }: Show
   const text = (given: string) => printable(reveal ? given : maskText(given));
   const when = (date: Date) => `${instant(date)}  ${paint("faint", ago(date, now))}`;
   const lane = reveal ? row.lane : maskLane(row);
-  const { state, type, receivedAt, endsAt, attempts, error, conflicts, replay } = row;
+  const { state, type, receivedAt, endsAt, attempts, error, conflicts } = row;
+  const replay = reveal ? row.replay : maskReplay(row);
   const facts: [name: string, value: string][] = [
     ["id", paint("strong", printable(row.id))],
     ["source", printable(row.source)],
@@ -41,21 +42,24 @@ export function showView(row: InboxRow, { now, reveal, paint = unpainted }: Show
       conflicts > 0 &&
         paint("warn", `${counted(conflicts, "delivery", "deliveries")} of this id had another body`),
     ),
-    ...optional(
-      "replayed",
-      replay &&
-        `by import ${printable(replay.run)}${replay.rebuilt ? ", from a dump without signatures" : ""}`,
-    ),
-    ...Object.entries(replay?.delivery ?? {}).map(([name, value]): [string, string] => [
-      `  ${printable(name)}`,
-      text(String(value ?? "none")),
-    ]),
+    ...(replay ? replayFacts(replay) : []),
   ];
   const room = Math.max(...facts.map(([name]) => name.length));
   return [
     ...facts.map(([name, value]) => `${paint("faint", name.padEnd(room))}  ${value}`),
     "",
     ...bodyLines(row, reveal, paint),
+  ];
+}
+
+function replayFacts({ run, rebuilt, delivery = {} }: Replay): [name: string, value: string][] {
+  return [
+    ["replayed", `by import ${printable(run)}`],
+    ...optional("  body", rebuilt && "made from the dump's JSON, as unsigned as that"),
+    ...Object.entries(delivery).map(([name, value]): [string, string] => [
+      `  ${printable(name)}`,
+      printable(String(value ?? "none")),
+    ]),
   ];
 }
 

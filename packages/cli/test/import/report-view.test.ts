@@ -63,8 +63,10 @@ describe("reportView", () => {
     expect(bars.at(-1)).toMatch(/^11 more types +66 /);
   });
 
-  it("is a ledger alone where nothing was read", () => {
-    expect(reportView({ ...report, ledger: none, types: {}, span: null }, view)).toHaveLength(8);
+  it("says that nothing was read", () => {
+    expect(reportView({ ...report, ledger: none, types: {}, span: null }, view)).toEqual([
+      "There was no record to read.",
+    ]);
   });
 
   it.each([40, 60, 80])("fits into %i columns", (width) => {

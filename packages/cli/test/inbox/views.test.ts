@@ -134,7 +134,8 @@ describe("showView", () => {
     };
     expect(showView(row({ replay }), { now, reveal: false })).toEqual(
       expect.arrayContaining([
-        "replayed         by import 3f2a, from a dump without signatures",
+        "replayed         by import 3f2a",
+        "  body           made from the dump's JSON, as unsigned as that",
         "  status         exhausted",
         "  attemptNumber  10",
         "  deliveredAt    none",
