@@ -1,0 +1,51 @@
+import { randomUUID } from "node:crypto";
+import { fileURLToPath } from "node:url";
+import type { EsimEvents, InboxEntry } from "@esim-webhooks/core";
+import { sampleData } from "@esim-webhooks/core/testing";
+import { type PostgresInbox, postgresInbox } from "@esim-webhooks/store-postgres";
+import pg from "pg";
+import { inject } from "vitest";
+import { makeFolder, type RunOptions } from "./run-cli.ts";
+
+export interface OperatedInbox {
+  readonly inbox: PostgresInbox;
+  /** The folder and the environment in which the program finds this inbox by a config of `fixtures`. */
+  readonly at: RunOptions;
+  remove(): Promise<void>;
+}
+
+/** An inbox in a schema of its own. */
+export async function openOperatedInbox(): Promise<OperatedInbox> {
+  const url = inject("postgresUrl");
+  const schema = `test_${randomUUID().replaceAll("-", "")}`;
+  const folder = await makeFolder();
+  // done ids are past their retention at once
+  const inbox = postgresInbox({ url, schema, retentionMs: 1, logger: silent });
+  await inbox.migrate();
+  return {
+    inbox,
+    at: { cwd: folder.path, env: { STORE_URL: url, STORE_SCHEMA: schema } },
+    async remove() {
+      await inbox.close();
+      const client = new pg.Client({ connectionString: url });
+      await client.connect();
+      await client.query(`drop schema ${schema} cascade`);
+      await client.end();
+      await folder.remove();
+    },
+  };
+}
+
+const nothing = () => {};
+const silent = { debug: nothing, info: nothing, warn: nothing, error: nothing };
+
+export function configOf(name: "postgres" | "slow" | "handlers"): string {
+  return fileURLToPath(new URL(`fixtures/${name}.config.ts`, import.meta.url));
+}
+
+/** An event as a receiver hands it to an inbox. */
+export function entry(id: string, type: keyof EsimEvents, receivedAt: Date = new Date()): InboxEntry {
+  const event = { id, type, timestamp: receivedAt.toISOString(), data: { ...sampleData(type) } };
+  const { id: _, ...envelope } = event;
+  return { source: "default", id, type, event, body: Buffer.from(JSON.stringify(envelope)), receivedAt };
+}
