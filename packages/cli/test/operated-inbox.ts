@@ -39,7 +39,7 @@ export async function openOperatedInbox(): Promise<OperatedInbox> {
 const nothing = () => {};
 const silent = { debug: nothing, info: nothing, warn: nothing, error: nothing };
 
-export function configOf(name: "postgres" | "slow" | "handlers"): string {
+export function configOf(name: "postgres" | "slow" | "failing" | "handlers"): string {
   return fileURLToPath(new URL(`fixtures/${name}.config.ts`, import.meta.url));
 }
 

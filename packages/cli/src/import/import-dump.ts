@@ -23,6 +23,7 @@ export async function importDump(this: CliContext, flags: ImportFlags, path: str
   const opened = flags.dryRun ? undefined : await openTarget(setUp);
   if (opened) tellPerson(`into ${opened.where}`);
   try {
+    const startedAt = performance.now();
     const report = await run(
       this,
       flags,
@@ -30,7 +31,7 @@ export async function importDump(this: CliContext, flags: ImportFlags, path: str
       dump,
       opened ? importTarget(opened) : untouchedTarget(setUp),
     );
-    tell(this, report, dump, flags);
+    tell(this, report, dump, { json: flags.json, tookMs: performance.now() - startedAt });
   } catch (error) {
     throw explained(error, dump);
   } finally {
@@ -96,16 +97,21 @@ function importOptions(flags: ImportFlags, setUp: SetUp) {
   };
 }
 
+interface Told {
+  readonly json: boolean | undefined;
+  readonly tookMs: number;
+}
+
 function tell(
   { output, process }: CliContext,
   report: ImportReport,
   dump: DumpFile,
-  { json }: ImportFlags,
+  { json, tookMs }: Told,
 ): void {
   const { rejectsFile } = dump;
+  const view = { rejectsFile, tookMs, ...layoutFor(process.stdout) };
   if (json) output.json({ ...report, rejectsFile: rejectsFile ?? null });
-  else
-    for (const line of reportView(report, { rejectsFile, ...layoutFor(process.stdout) })) output.data(line);
+  else for (const line of reportView(report, view)) output.data(line);
   const { exitCode, notes } = verdictOn(report, dump);
   for (const line of notes) output.note(line);
   process.exitCode = exitCode;

@@ -1,7 +1,7 @@
 import type { Ledger } from "@esim-webhooks/core";
 import type { Layout } from "../terminal/layout.ts";
 import type { Tone } from "../terminal/paint.ts";
-import { count } from "../terminal/quantities.ts";
+import { count, span } from "../terminal/quantities.ts";
 import { table } from "../terminal/table.ts";
 
 export interface LedgerView extends Layout {
@@ -9,6 +9,8 @@ export interface LedgerView extends Layout {
   /** Where invalid and rejected records are written to. */
   readonly rejectsFile: string | undefined;
   readonly forced: number;
+  /** How long it took, and how many of the records were read in that time. */
+  readonly pace: { readonly ms: number; readonly records: number } | undefined;
 }
 
 type Entry = Exclude<keyof Ledger, "read">;
@@ -36,6 +38,7 @@ export function ledgerView(ledger: Ledger, view: LedgerView): string[] {
   const sum = [
     { text: "read", tone: "strong" as const },
     { text: count(ledger.read), tone: "strong" as const },
+    { text: paceOf(view), tone: "faint" as const },
   ];
   const columns = [
     { title: "LEDGER" },
@@ -45,12 +48,17 @@ export function ledgerView(ledger: Ledger, view: LedgerView): string[] {
   return table(columns, [...rows, sum], view);
 }
 
+function paceOf({ pace }: LedgerView): string {
+  if (pace === undefined) return "";
+  return `in ${span(pace.ms)}, ${count(pace.records / Math.max(0.001, pace.ms / 1000))} records a second`;
+}
+
 function meaning(entry: Entry, { dryRun, rejectsFile, forced }: LedgerView): string {
-  const where = rejectsFile === undefined ? "" : `: see ${rejectsFile}`;
+  const where = rejectsFile === undefined ? "; --rejects <file> writes them down" : `: see ${rejectsFile}`;
   switch (entry) {
     case "stored":
       if (dryRun) return "events that would be handed in: this was a dry run";
-      return forced > 0 ? `new, ${count(forced)} of them run again by --force` : "new";
+      return forced > 0 ? `${count(forced)} run again by --force, the others new` : "new";
     case "duplicate":
       return "here before; nothing ran again";
     case "conflict":

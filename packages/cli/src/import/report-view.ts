@@ -1,9 +1,10 @@
 import type { ImportReport, Ledger } from "@esim-webhooks/core";
 import { type Bar, barChart } from "../terminal/bar-chart.ts";
+import type { Layout } from "../terminal/layout.ts";
 import { type Paint, type Tone, unpainted } from "../terminal/paint.ts";
 import { instant, span } from "../terminal/quantities.ts";
 import { printable } from "../terminal/text.ts";
-import { type LedgerView, ledgerView } from "./ledger-view.ts";
+import { ledgerView } from "./ledger-view.ts";
 
 const parts: readonly { tone: Tone; mark: string; name: string; of(ledger: Ledger): number }[] = [
   { tone: "good", mark: "█", name: "stored", of: ({ stored }) => stored },
@@ -18,12 +19,18 @@ const parts: readonly { tone: Tone; mark: string; name: string; of(ledger: Ledge
 ];
 const mostTypes = 20;
 
+export interface ReportView extends Layout {
+  readonly rejectsFile: string | undefined;
+  readonly tookMs?: number;
+}
+
 /** The ledger, then a bar for each type and the span of time that was covered. */
-export function reportView(report: ImportReport, view: Omit<LedgerView, "dryRun" | "forced">): string[] {
+export function reportView(report: ImportReport, { tookMs, ...view }: ReportView): string[] {
   const { paint = unpainted } = view;
-  const { ledger, types, dryRun, forced } = report;
+  const { ledger, types, dryRun, forced, resumedAfter } = report;
   if (ledger.read === 0) return ["There was no record to read."];
-  const lines = ledgerView(ledger, { ...view, dryRun, forced });
+  const pace = tookMs === undefined ? undefined : { ms: tookMs, records: ledger.read - resumedAfter };
+  const lines = ledgerView(ledger, { ...view, dryRun, forced, pace });
   return [
     ...lines,
     "",

@@ -50,7 +50,18 @@ describe("reportView", () => {
 
   it("says how many were run again", () => {
     expect(reportView({ ...report, forced: 12 }, view)[1]).toBe(
-      "stored         800  new, 12 of them run again by --force",
+      "stored         800  12 run again by --force, the others new",
+    );
+  });
+
+  it("says how long it took, and how fast that was, without what an earlier run had done", () => {
+    const line = reportView({ ...report, resumedAfter: 10 }, { ...view, tookMs: 2000 })[7];
+    expect(line).toBe("read         1,010  in 2s, 500 records a second");
+  });
+
+  it("says how to get at bad records that went to no file", () => {
+    expect(reportView(report, { ...view, rejectsFile: undefined })[4]).toBe(
+      "invalid          9  no event; --rejects <file> writes them down",
     );
   });
 
