@@ -1,4 +1,5 @@
 import { bodyBuffer } from "../body.ts";
+import { truncated } from "./damage.ts";
 
 /** Bytes that are pulled as they are needed, and that can be looked at before they are taken. */
 export interface ByteSource {
@@ -27,7 +28,7 @@ export function byteSource(
   input: AsyncIterable<Uint8Array>,
   count: (bytes: number) => void = () => {},
 ): ByteSource {
-  const iterator = input[Symbol.asyncIterator]();
+  let iterator: AsyncIterator<Uint8Array> | undefined;
   let held: Buffer = Buffer.alloc(0);
   let ended = false;
   let failure: { readonly error: unknown } | undefined;
@@ -36,6 +37,7 @@ export function byteSource(
   async function pull(): Promise<Buffer | undefined> {
     while (!ended) {
       try {
+        iterator ??= input[Symbol.asyncIterator]();
         const { done, value } = await iterator.next();
         if (done) {
           ended = true;
@@ -106,9 +108,16 @@ export function byteSource(
     async close() {
       if (ended) return;
       ended = true;
-      await iterator.return?.();
+      await iterator?.return?.();
     },
   };
+}
+
+/** Takes `size` bytes. Throws `damaged_dump` where the input, which is `what`, ends before. */
+export async function exactly(source: ByteSource, size: number, what: string): Promise<Buffer> {
+  const bytes = await source.take(size);
+  if (bytes.byteLength < size) throw truncated(what);
+  return bytes;
 }
 
 function asBuffer(bytes: Uint8Array): Buffer {

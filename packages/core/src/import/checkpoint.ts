@@ -9,7 +9,7 @@ import type { Tally } from "./ledger.ts";
 export interface Checkpoint {
   readonly run: string;
   readonly tally: Tally;
-  /** How much of the rejects file belongs to it. */
+  /** How long the rejects file was. */
   readonly rejectsBytes: number;
 }
 

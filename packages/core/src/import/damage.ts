@@ -14,3 +14,7 @@ export function damagedDump(problem: string, cause?: unknown): WebhookError {
 export function unknownDump(problem: string, remedy: string): WebhookError {
   return new WebhookError("unknown_dump", problem, remedy);
 }
+
+export function truncated(what: string): WebhookError {
+  return damagedDump(`The ${what} ends before its end.`);
+}

@@ -1,8 +1,9 @@
 import { crc32 } from "node:zlib";
-import type { ByteSource } from "./byte-source.ts";
-import { damagedDump } from "./damage.ts";
+import { type ByteSource, exactly } from "./byte-source.ts";
+import { damagedDump, truncated } from "./damage.ts";
 import { inflate } from "./inflate.ts";
 
+const what = "gzip file";
 const has = { headerCrc: 2, extra: 4, name: 8, comment: 16 };
 
 /** Unpacks every member of a gzip file (RFC 1952). Throws `damaged_dump`, also for what is behind the members. */
@@ -11,12 +12,12 @@ export async function* gunzip(packed: ByteSource): AsyncGenerator<Buffer> {
     await skipHeader(packed);
     let sum = 0;
     let size = 0;
-    for await (const bytes of inflate(packed, "gzip file")) {
+    for await (const bytes of inflate(packed, what)) {
       sum = crc32(bytes, sum);
       size = (size + bytes.byteLength) % 2 ** 32;
       yield bytes;
     }
-    const trailer = await exactly(packed, 8);
+    const trailer = await exactly(packed, 8, what);
     if (trailer.readUInt32LE(0) !== sum || trailer.readUInt32LE(4) !== size) {
       throw damagedDump("The gzip file is damaged: what it holds does not match its checksum.");
     }
@@ -44,31 +45,21 @@ async function anotherMember(packed: ByteSource): Promise<boolean> {
 }
 
 async function skipHeader(packed: ByteSource): Promise<void> {
-  const header = await exactly(packed, 10);
+  const header = await exactly(packed, 10, what);
   const flags = header[3] ?? 0;
   if (header[2] !== 8 || flags > 31)
     throw damagedDump("The gzip file is damaged: a header of it is not gzip's.");
-  if (flags & has.extra) await exactly(packed, (await exactly(packed, 2)).readUInt16LE(0));
+  if (flags & has.extra) await exactly(packed, (await exactly(packed, 2, what)).readUInt16LE(0), what);
   if (flags & has.name) await skipText(packed);
   if (flags & has.comment) await skipText(packed);
-  if (flags & has.headerCrc) await exactly(packed, 2);
+  if (flags & has.headerCrc) await exactly(packed, 2, what);
 }
 
 async function skipText(packed: ByteSource): Promise<void> {
   for (;;) {
     const bytes = await packed.next();
-    if (bytes === undefined) throw truncated();
+    if (bytes === undefined) throw truncated(what);
     const end = bytes.indexOf(0);
     if (end !== -1) return packed.unread(bytes.subarray(end + 1));
   }
-}
-
-async function exactly(packed: ByteSource, size: number): Promise<Buffer> {
-  const bytes = await packed.take(size);
-  if (bytes.byteLength < size) throw truncated();
-  return bytes;
-}
-
-function truncated(): Error {
-  return damagedDump("The gzip file ends before its end.");
 }

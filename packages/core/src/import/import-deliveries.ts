@@ -1,22 +1,19 @@
-import { randomUUID } from "node:crypto";
 import { WebhookError } from "../errors.ts";
 import type { EsimEvents } from "../esim-catalog.ts";
-import { type CheckpointFile, checkpointFile, optionsFingerprint } from "./checkpoint.ts";
-import type { Destination, Verdict } from "./destination.ts";
 import { createFilter } from "./filter.ts";
-import { type ImportOptions, type ImportSettings, parseImportOptions } from "./import-options.ts";
+import { type ImportOptions, parseImportOptions } from "./import-options.ts";
+import { importRecords } from "./import-records.ts";
 import type { ImportReport } from "./import-report.ts";
 import { createDestination, type ImportTarget, kindOf } from "./import-target.ts";
-import { type Journal, openJournal } from "./journal.ts";
-import { createJudge, type Judged } from "./judge.ts";
+import { createJournal } from "./journal.ts";
+import { createJudge, createTimeReader } from "./judge.ts";
+import { oldestFirst as sortOldestFirst } from "./oldest-first.ts";
 import { createProgress } from "./progress.ts";
 import { createProver } from "./proof.ts";
 import { readDump } from "./read-dump.ts";
 import type { RawRecord } from "./record.ts";
 import { createRecordReader } from "./record-reader.ts";
-import { createSettling } from "./settling.ts";
-import { createStretchBuilder, type Stretch } from "./stretch.ts";
-import { type WatchedInput, watchInput } from "./watched-input.ts";
+import { watchInput } from "./watched-input.ts";
 
 /**
  * Replays a dump: what support sends, an export of the deliveries listing (spec 2.5, 4.5), or requests that a proxy
@@ -37,134 +34,74 @@ export async function importDeliveries<Data = EsimEvents, Tx = unknown>(
   options: ImportOptions<Data, Tx> = {},
 ): Promise<ImportReport> {
   const settings = parseImportOptions(options);
-  const { signal, logger } = settings;
+  const { signal, logger, dryRun, oldestFirst, onProgress } = settings;
   const watched = watchInput(input, signal);
-  const file = await openCheckpoint(settings, kindOf(target), watched);
-  const found = await file?.load();
-  const run = found?.run ?? randomUUID();
-  const destination = createDestination(target as ImportTarget<unknown, never>, settings, run);
-  const journal = await openJournal(settings, run, file, found);
+  const journal = createJournal(settings, kindOf(target), watched);
+  const destination = createDestination(target as ImportTarget<unknown, never>, settings, journal.run);
   const dump = readDump(watched.bytes, settings);
-  const records = readable(dump.batches, watched);
-  const { total } = journal.ledger;
-  const look = () => ({ bytesRead: watched.bytesRead(), records: total().read, ledger: total() });
-  const progress = createProgress(settings.onProgress, look, logger);
+  const readable = untilDamage(dump.batches, watched.check);
+  const questions = {
+    readRecord: createRecordReader(settings.mapping, settings.maxDepth),
+    passes: createFilter(settings),
+    prove: createProver(settings),
+  };
+  const records = oldestFirst
+    ? sortOldestFirst(readable.batches, { occurredMs: createTimeReader(questions) })
+    : readable.batches;
+  const progress = createProgress(onProgress, watched.bytesRead, () => journal.ledger().total(), logger);
+  const hasRejectsFile = settings.rejectsFile !== undefined;
   let interrupted = false;
   try {
-    await importRecords(records.batches, {
-      skip: found?.tally.ledger.read ?? 0,
-      judge: createJudge({
-        readRecord: createRecordReader(settings.mapping, settings.maxDepth),
-        passes: createFilter(settings),
-        prove: createProver(settings),
-        destination,
-        hasRejectsFile: settings.rejectsFile !== undefined,
-      }),
+    await journal.open();
+    const judge = createJudge({ ...questions, destination, hasRejectsFile });
+    await importRecords(records, {
+      judge,
       destination,
       journal,
-      signal,
+      check: watched.check,
       onBatch: progress.tell,
     });
     await journal.complete();
   } catch (error) {
     interrupted = signal?.aborted === true && error === signal.reason;
-    await journal.interrupt();
+    await journal.interrupt().catch((err: unknown) => {
+      logger.error({ err }, "The checkpoint file was not written: the next run goes on from the one before.");
+    });
     if (!interrupted) throw error;
   } finally {
+    watched.close();
     await journal.close();
   }
   progress.tellTheEnd();
   return {
-    run,
-    dryRun: settings.dryRun,
+    run: journal.run(),
+    dryRun,
     interrupted,
     forms: [...dump.forms],
     bytesRead: watched.bytesRead(),
-    resumedAfter: found?.tally.ledger.read ?? 0,
-    ...journal.ledger.tally(),
-    damage: interrupted ? null : records.damage(),
+    resumedAfter: journal.resumedAfter(),
+    ...journal.ledger().tally(),
+    damage: interrupted ? null : readable.damage(),
   };
 }
 
-interface RecordsImport<Item> {
-  /** So many were settled by the run before. */
-  readonly skip: number;
-  readonly judge: (raw: RawRecord) => Judged<Item>;
-  readonly destination: Destination<Item>;
-  readonly journal: Journal;
-  readonly signal: AbortSignal | undefined;
-  readonly onBatch: () => void;
-}
-
-/** Record by record, and stretch by stretch. Once it has ended, in whatever way, nothing is under way any more. */
-async function importRecords<Item>(
-  batches: AsyncIterable<readonly RawRecord[]>,
-  { skip, judge, destination, journal, signal, onBatch }: RecordsImport<Item>,
-): Promise<void> {
-  const builder = createStretchBuilder<Item>(destination.stretch);
-  const settling = createSettling(destination.atOnce, perform, journal.settle);
-  let toSkip = skip;
-
-  async function perform({ items }: Stretch<Item>): Promise<readonly Verdict[]> {
-    if (items.length === 0) return [];
-    await journal.begin();
-    return destination.handOver(items).catch((error: unknown) => {
-      throw stopped(error);
-    });
-  }
-
-  async function handOver(): Promise<void> {
-    signal?.throwIfAborted();
-    await settling.begin(builder.take());
-  }
-
-  try {
-    for await (const batch of batches) {
-      for (const raw of batch) {
-        if (toSkip > 0) toSkip -= 1;
-        else if (builder.add(judge(raw))) await handOver();
-      }
-      onBatch();
-    }
-    await handOver();
-  } finally {
-    await settling.end();
-  }
-}
-
-/** A dry run neither goes on from one nor leaves one. */
-async function openCheckpoint(
-  settings: ImportSettings,
-  target: string,
-  watched: WatchedInput,
-): Promise<CheckpointFile | undefined> {
-  const { checkpointFile: path, dryRun } = settings;
-  if (path === undefined || dryRun) return undefined;
-  return checkpointFile(path, await watched.fingerprint(), optionsFingerprint(settings, target));
-}
-
-/** What there is to read; damage ends it and is told later, since everything before it counts. */
-function readable(batches: AsyncIterable<readonly RawRecord[]>, watched: WatchedInput) {
+/** What there is to read. Damage ends it, and is told later, since everything before it counts. */
+function untilDamage(batches: AsyncIterable<readonly RawRecord[]>, check: () => void): Readable {
   let damage: ImportReport["damage"] = null;
   async function* undamaged(): AsyncGenerator<readonly RawRecord[]> {
     try {
       yield* batches;
     } catch (error) {
-      const failed = watched.failure(); // the input's own, which a decoder may have wrapped
-      if (failed) throw failed.error;
+      check(); // the input's own failure, which a decoder may have wrapped
       if (!WebhookError.is(error)) throw error;
       damage = { code: error.code, message: error.message };
     }
+    check();
   }
   return { batches: undamaged(), damage: () => damage };
 }
 
-function stopped(cause: unknown): WebhookError {
-  if (WebhookError.is(cause) && cause.code !== "store_unavailable") return cause;
-  return new WebhookError(
-    "store_unavailable",
-    "The import stopped: where the events go cannot be reached.",
-    "Run it again once it can: it goes on from its checkpoint file, or from the start, and nothing comes twice.",
-    { cause },
-  );
+interface Readable {
+  readonly batches: AsyncIterable<readonly RawRecord[]>;
+  damage(): ImportReport["damage"];
 }

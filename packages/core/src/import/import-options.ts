@@ -4,7 +4,7 @@ import { type Clock, systemClock } from "../clock.ts";
 import type { DedupeStore } from "../dedupe-store.ts";
 import { type EsimEvents, esimCatalog } from "../esim-catalog.ts";
 import type { Secrets } from "../keyring.ts";
-import { type Logger, silentLogger } from "../logger.ts";
+import { type Logger, silentLogger, steadfastLogger } from "../logger.ts";
 import { loggerOption, type OptionsShape, parseOptions, withMethods } from "../options.ts";
 import { processorShape } from "../processor.ts";
 import { defaultToleranceSeconds } from "../signature.ts";
@@ -131,5 +131,6 @@ const shape: OptionsShape<ImportSettings> = {
 };
 
 export function parseImportOptions(options: unknown): ImportSettings {
-  return parseOptions("importDeliveries", shape, options);
+  const settings = parseOptions("importDeliveries", shape, options);
+  return { ...settings, logger: steadfastLogger(settings.logger) };
 }

@@ -19,7 +19,7 @@ export type ImportTarget<Data, Tx> = InboxWriter | Handlers<Data, Tx> | Processo
 export function createDestination(
   target: ImportTarget<unknown, never>,
   settings: ImportSettings,
-  run: string,
+  run: () => string,
 ): Destination<unknown> {
   const { source, force, dryRun, concurrency, logger, clock, store } = settings;
   const readEvent = createEventReader(settings.catalog, logger);

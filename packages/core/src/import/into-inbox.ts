@@ -7,7 +7,7 @@ import type { Destination, ProvenEvent, Verdict } from "./destination.ts";
 import type { DumpedEvent } from "./dumped-event.ts";
 
 export interface IntoInbox {
-  readonly run: string;
+  readonly run: () => string;
   readonly source: string;
   readonly force: boolean;
   readonly now: () => number;
@@ -37,7 +37,7 @@ export function intoInbox(inbox: InboxWriter, options: IntoInbox): Destination<I
       event: parsed.kind === "invalid" ? null : parsed.event,
       body: body ?? Buffer.from(JSON.stringify(payload), "utf8"),
       receivedAt: request?.receivedAt ?? new Date(now()),
-      replay: { run, rebuilt: body === null, ...(delivery && { delivery: provenanceOf(delivery) }) },
+      replay: { run: run(), rebuilt: body === null, ...(delivery && { delivery: provenanceOf(delivery) }) },
     };
   }
 
@@ -51,7 +51,7 @@ export function intoInbox(inbox: InboxWriter, options: IntoInbox): Destination<I
     const answers = await rerun(known);
     const again = known.filter((_, index) => answers[index]);
     for (const { id, type } of again)
-      logger.info({ id, type, source, run }, "An event that was done is run again.");
+      logger.info({ id, type, source, run: run() }, "An event that was done is run again.");
     return new Set(again);
   }
 

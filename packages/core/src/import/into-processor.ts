@@ -7,7 +7,7 @@ import { eventOf } from "./dumped-event.ts";
 import { describeIssues } from "./read-event.ts";
 
 export interface IntoProcessor {
-  readonly run: string;
+  readonly run: () => string;
   readonly source: string;
   readonly force: boolean;
   readonly concurrency: number;
@@ -25,7 +25,7 @@ export function intoProcessor(
 
   async function work(event: ProvenEvent): Promise<EventOutcome> {
     const receivedAt = event.request?.receivedAt ?? new Date(now());
-    const provenance = { source, receivedAt, replayed: true, ...(force && { rerun: run }) };
+    const provenance = { source, receivedAt, replayed: true, ...(force && { rerun: run() }) };
     try {
       return await processor.process(eventOf(event), provenance);
     } catch (error) {
@@ -46,7 +46,7 @@ export function intoProcessor(
   }
 
   function tell({ id, type }: ProvenEvent, outcome: EventOutcome): void {
-    const fields = { id, type, source, run };
+    const fields = { id, type, source, run: run() };
     if ("again" in outcome) logger.info(fields, "An event that was done is run again.");
     if (outcome.code === "failed") logger.error({ ...fields, err: outcome.error }, "The handler failed.");
   }

@@ -1,13 +1,21 @@
-import { type Checkpoint, type CheckpointFile, mismatch } from "./checkpoint.ts";
+import { randomUUID } from "node:crypto";
+import { type CheckpointFile, checkpointFile, mismatch, optionsFingerprint } from "./checkpoint.ts";
 import type { Verdict } from "./destination.ts";
 import type { ImportSettings } from "./import-options.ts";
 import { type OpenLedger, openLedger } from "./ledger.ts";
-import { openRejectsFile, rejectLine } from "./rejects-file.ts";
+import { openRejectsFile, type RejectsFile, rejectLine } from "./rejects-file.ts";
 import type { Stretch } from "./stretch.ts";
+import type { WatchedInput } from "./watched-input.ts";
 
 /** What an import writes down: its ledger, the rejects, and how far it is. */
 export interface Journal {
-  readonly ledger: Pick<OpenLedger, "tally" | "total">;
+  /** The import's name: that of the run before, where it goes on from one. */
+  run(): string;
+  /** How many records the run before had settled. */
+  resumedAfter(): number;
+  ledger(): Pick<OpenLedger, "tally" | "total">;
+  /** Finds where to go on. Rejects with `checkpoint_mismatch` where that was another import. */
+  open(): Promise<void>;
   /** Before anything is handed over: from now on, another run goes on by the same name. */
   begin(): Promise<void>;
   /** Writes down what became of the next records of the dump. */
@@ -21,27 +29,46 @@ export interface Journal {
 
 const saveEveryMs = 1000;
 
-/** Goes on from `found`. Throws `checkpoint_mismatch` where the rejects file is not the one of then. */
-export async function openJournal(
-  { rejectsFile }: Pick<ImportSettings, "rejectsFile">,
-  run: string,
-  file: CheckpointFile | undefined,
-  found: Checkpoint | undefined,
-): Promise<Journal> {
-  const ledger = openLedger(found?.tally);
-  const rejects = rejectsFile && (await openRejectsFile(rejectsFile, found?.rejectsBytes ?? 0));
-  if (rejectsFile && !rejects) throw mismatch("goes with another rejects file");
+/** @param target the kind of it, which decides what becomes of a record */
+export function createJournal(settings: ImportSettings, target: string, input: WatchedInput): Journal {
+  let run: string = randomUUID();
+  let resumedAfter = 0;
+  let ledger = openLedger();
+  let file: CheckpointFile | undefined;
+  let rejects: RejectsFile | undefined;
+  let rejectsBytes = 0;
   let savedAt = performance.now();
   let begun: Promise<void> | undefined;
 
   async function save(): Promise<void> {
-    const rejectsBytes = rejects ? await rejects.flushed() : (found?.rejectsBytes ?? 0);
+    if (rejects) rejectsBytes = await rejects.flushed();
     await file?.save({ run, tally: ledger.tally(), rejectsBytes });
     savedAt = performance.now();
   }
 
   return {
-    ledger,
+    run: () => run,
+    resumedAfter: () => resumedAfter,
+    ledger: () => ledger,
+    async open() {
+      const { checkpointFile: path, rejectsFile, dryRun } = settings;
+      // a dry run neither goes on from one nor leaves one
+      const opened =
+        path === undefined || dryRun
+          ? undefined
+          : checkpointFile(path, await input.fingerprint(), optionsFingerprint(settings, target));
+      const found = await opened?.load();
+      if (rejectsFile !== undefined) {
+        rejects = await openRejectsFile(rejectsFile, found?.rejectsBytes ?? 0);
+        if (rejects === undefined) throw mismatch("goes with another rejects file");
+      }
+      file = opened;
+      if (found === undefined) return;
+      ({ run, rejectsBytes } = found);
+      resumedAfter = found.tally.ledger.read;
+      ledger = openLedger(found.tally);
+      begun = Promise.resolve();
+    },
     begin() {
       begun ??= file ? save() : Promise.resolve();
       return begun;
@@ -56,17 +83,17 @@ export async function openJournal(
         if (line !== null) lines += line;
         else if (raw !== null && code !== undefined) lines += rejectLine(raw, code, reason);
       }
-      if (rejects && lines !== "") await rejects.append(lines);
+      if (lines !== "") await rejects?.append(lines);
       if (file && performance.now() - savedAt >= saveEveryMs) await save();
     },
     async interrupt() {
-      if (begun || found) await save();
+      if (begun) await save();
     },
     async complete() {
       await file?.remove();
     },
     async close() {
-      if (rejects) await rejects.close();
+      await rejects?.close();
     },
   };
 }

@@ -8,12 +8,12 @@ const linesLookedAt = 16;
 
 /**
  * Tells by the first lines, of which some may be damaged. A value that goes over several lines is no NDJSON.
- * @param head the first bytes
- * @param complete whether they are all
+ * @param head the first lines
+ * @param isWhole whether they are all
  */
-export function jsonLayout(head: Buffer, complete: boolean): JsonLayout {
-  const lines = head.toString("utf8").split("\n");
-  if (!complete) lines.pop(); // cut off
+export function jsonLayout(head: string, isWhole: boolean): JsonLayout {
+  const lines = head.split("\n");
+  if (!isWhole) lines.pop(); // cut off
   const looked = lines.filter((line) => line.trim() !== "").slice(0, linesLookedAt);
   const whole = looked.map(isJson);
   const first = whole.indexOf(false);

@@ -1,9 +1,10 @@
 import { isUtf8 } from "node:buffer";
 import { bodyBuffer } from "../body.ts";
-import { createJsonScanner, type Splitter } from "./json-scanner.ts";
-import { isPage, type JsonReading, readJsonText } from "./json-text.ts";
+import { createJsonScanner } from "./json-scanner.ts";
+import { isPage, type JsonReading, readJsonBytes, readJsonText } from "./json-text.ts";
 import type { DumpLimits } from "./record.ts";
 import type { Recorder } from "./recorder.ts";
+import type { Splitter } from "./splitter.ts";
 
 const newline = 0x0a;
 
@@ -11,7 +12,7 @@ const newline = 0x0a;
  * Reads JSON of which each line is a record, a page, or an array of records. What is wrong with a line stays within it.
  * @param start the offset of the first byte
  */
-export function createJsonLines(records: Recorder, limits: DumpLimits, start = 0): Splitter {
+export function createJsonLines(records: Recorder, limits: DumpLimits, start: number): Splitter {
   let line = 1;
   let offset = start; // of the line
   // of the line that goes on in the next chunk: its bytes, or its scanner where it is longer than a record may be
@@ -104,6 +105,11 @@ export function createJsonLines(records: Recorder, limits: DumpLimits, start = 0
     },
     end() {
       if (length > 0) endLine(Buffer.alloc(0), false);
+    },
+    cut() {
+      // an object is whole or no JSON: nothing shorter of it is any
+      const reading = length > limits.maxRecordBytes ? undefined : readJsonBytes(Buffer.from(kept.bytes()));
+      if (reading && "value" in reading) endLine(Buffer.alloc(0), false);
     },
   };
 }

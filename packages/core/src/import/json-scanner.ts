@@ -3,13 +3,7 @@ import { damagedDump } from "./damage.ts";
 import { readJsonBytes } from "./json-text.ts";
 import type { DumpLimits } from "./record.ts";
 import type { Recorder } from "./recorder.ts";
-
-/** Splits bytes into records, chunk by chunk. Both throw `damaged_dump` where the structure is lost. */
-export interface Splitter {
-  write(bytes: Buffer): void;
-  /** To be called where the bytes have come to their end. */
-  end(): void;
-}
+import type { Splitter } from "./splitter.ts";
 
 /** Where values are looked for. */
 type Place = "top" | "array" | "page";
@@ -34,7 +28,7 @@ const dataKey = Buffer.from("data");
 export function createJsonScanner(
   records: Recorder,
   { maxRecordBytes, maxDepth }: DumpLimits,
-  start = 0,
+  start: number,
   line?: number,
 ): Splitter {
   let place: Place = "top";

@@ -18,10 +18,14 @@ export interface Judged<Item> {
   readonly raw: RawRecord | null;
 }
 
-export interface JudgeOptions<Item> {
+/** What there is to ask of a record, one after the other. */
+export interface Questions {
   readonly readRecord: RecordReader;
   readonly passes: (event: DumpedEvent) => boolean;
   readonly prove: Prover;
+}
+
+export interface JudgeOptions<Item> extends Questions {
   readonly destination: Destination<Item>;
   readonly hasRejectsFile: boolean;
 }
@@ -62,4 +66,18 @@ export function createJudge<Item>(options: JudgeOptions<Item>): (raw: RawRecord)
 function proven(event: DumpedEvent, body: Uint8Array | null): ProvenEvent {
   const { id, type, occurredMs, payload, delivery, request } = event;
   return { id, type, occurredMs, payload, delivery, request, body };
+}
+
+/**
+ * When a record's event occurred; -Infinity where there is none, or where that cannot be told. Throws as the judge does for
+ * what nothing proves, so that this is known before the dump is sorted.
+ */
+export function createTimeReader({ readRecord, passes, prove }: Questions): (raw: RawRecord) => number {
+  return (raw) => {
+    if ("fault" in raw) return Number.NEGATIVE_INFINITY;
+    const event = readRecord(raw.value);
+    if ("fault" in event) return Number.NEGATIVE_INFINITY;
+    if (!event.request?.isSigned && passes(event)) prove(event);
+    return Number.isNaN(event.occurredMs) ? Number.NEGATIVE_INFINITY : event.occurredMs;
+  };
 }

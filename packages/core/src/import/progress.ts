@@ -1,12 +1,14 @@
 import type { Logger } from "../logger.ts";
 import type { ImportProgress } from "./import-report.ts";
+import type { Ledger } from "./ledger.ts";
 
 const everyMs = 100;
 
 /** Tells how far an import is, some 10 times a second at most. A listener that throws is not asked again. */
 export function createProgress(
   listener: ((progress: ImportProgress) => void) | undefined,
-  look: () => ImportProgress,
+  bytesRead: () => number,
+  total: () => Ledger,
   logger: Logger,
 ): { tell(): void; tellTheEnd(): void } {
   let nextAt = 0;
@@ -14,7 +16,8 @@ export function createProgress(
 
   function tell(): void {
     try {
-      listener?.(look());
+      const ledger = total();
+      listener?.({ bytesRead: bytesRead(), records: ledger.read, ledger });
     } catch (err) {
       isHeard = false;
       logger.warn({ err }, "onProgress threw: it is not called any more.");

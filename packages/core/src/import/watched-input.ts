@@ -8,8 +8,10 @@ export interface WatchedInput {
   bytesRead(): number;
   /** A hash of its first 64 KiB, which are kept for `bytes`. Call it before. */
   fingerprint(): Promise<string>;
-  /** What the input rejected with, which is not the dump's fault. */
-  failure(): { readonly error: unknown } | undefined;
+  /** Throws what the input rejected with, which is not the dump's fault, or the signal's reason. */
+  check(): void;
+  /** Lets go of the input, read to its end or not. */
+  close(): void;
 }
 
 const headBytes = 64 * 1024;
@@ -37,24 +39,24 @@ export function watchInput(input: AsyncIterable<Uint8Array>, signal?: AbortSigna
   }
 
   async function* bytes(): AsyncGenerator<Uint8Array> {
-    try {
-      for (
-        let chunk = head.shift() ?? (await next());
-        chunk !== undefined;
-        chunk = head.shift() ?? (await next())
-      ) {
-        bytesRead += chunk.byteLength;
-        yield chunk;
-      }
-    } finally {
-      chunks.return?.()?.catch(() => {}); // not awaited: it may wait for a chunk that never comes
+    for (;;) {
+      const chunk = head.shift() ?? (await next());
+      if (chunk === undefined) return;
+      bytesRead += chunk.byteLength;
+      yield chunk;
     }
   }
 
   return {
     bytes: bytes(),
     bytesRead: () => bytesRead,
-    failure: () => failure,
+    check() {
+      signal?.throwIfAborted();
+      if (failure) throw failure.error;
+    },
+    close() {
+      chunks.return?.()?.catch(() => {}); // not awaited: it may wait for a chunk that never comes
+    },
     async fingerprint() {
       for (let length = 0; length < headBytes; ) {
         const chunk = await next();
