@@ -3,7 +3,9 @@ import { type Application, buildApplication, buildRouteMap } from "@stricli/core
 import { completion } from "./commands/completion.ts";
 import { importCommand } from "./commands/import.ts";
 import { inbox } from "./commands/inbox.ts";
+import { send } from "./commands/send.ts";
 import { serve } from "./commands/serve.ts";
+import { verify } from "./commands/verify.ts";
 import { work } from "./commands/work.ts";
 import type { CliContext } from "./context.ts";
 import { text } from "./error-text.ts";
@@ -14,7 +16,7 @@ export const programName = "esim-webhooks";
 /** Commands by name. What they do is loaded when they are called. */
 export const app: Application<CliContext> = buildApplication(
   buildRouteMap<string, CliContext>({
-    routes: { serve, work, import: importCommand, inbox, completion },
+    routes: { serve, work, send, verify, import: importCommand, inbox, completion },
     docs: {
       brief: "Webhooks of the eSIM partner API",
       fullDescription: [

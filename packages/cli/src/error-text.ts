@@ -37,7 +37,7 @@ export const text: ApplicationText = {
       const corrections = error.corrections.map((name) => `--${name}`);
       return usage(`There is no flag --${error.input}.`, guess(corrections));
     }
-    return usage(`${problem.replace(/^(?:Syntax|Program)?Error: /, "")}.`, seeHelp);
+    return usage(/[.?]$/.test(problem) ? problem : `${problem}.`, seeHelp);
   },
   noCommandRegisteredForInput: ({ input, corrections }) =>
     usage(`There is no command "${input}".`, guess(corrections)),

@@ -1,5 +1,6 @@
 import type { Logger } from "@esim-webhooks/core";
 import type { Output } from "./output.ts";
+import { printable } from "./printable.ts";
 
 type Level = "debug" | "info" | "warn" | "error";
 type Fields = Readonly<Record<string, unknown>>;
@@ -72,10 +73,4 @@ function messageOf(err: unknown): string {
 
 function bigintAsText(_name: string, value: unknown): unknown {
   return typeof value === "bigint" ? String(value) : value;
-}
-
-/** What came over the network must not steer the terminal. */
-function printable(value: unknown): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is to be replaced
-  return String(value).replace(/[\u0000-\u001f\u007f-\u009f]/g, "�");
 }

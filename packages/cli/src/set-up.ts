@@ -42,3 +42,14 @@ export async function readSetUp({ process }: CliContext, flags: SetUpFlags): Pro
     place: flags.dataDir === undefined && DATABASE_URL ? { url: DATABASE_URL } : { dataDir },
   };
 }
+
+/** The variable `PORT`, as most places that run servers set it. Throws `invalid_usage`. */
+export function portOf(text: string | undefined): number | undefined {
+  if (!text) return undefined;
+  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
+  throw new ProgramError(
+    "invalid_usage",
+    "PORT is no port.",
+    "Set it to a number of 0 to 65535, or unset it.",
+  );
+}

@@ -1,5 +1,6 @@
 import { type ImportReport, importDeliveries } from "@esim-webhooks/core";
 import type { CliContext } from "../context.ts";
+import { knownSecrets } from "../known-secrets.ts";
 import { openTarget } from "../open-target.ts";
 import { readSetUp, type SetUp } from "../set-up.ts";
 import { stopSignal } from "../stopping.ts";
@@ -8,7 +9,7 @@ import { type DumpFile, openDump } from "./dump-file.ts";
 import { explained } from "./explained.ts";
 import type { ImportFlags } from "./flags.ts";
 import { importLogger } from "./import-logger.ts";
-import { currentSecrets, type ImportTarget, importTarget, untouchedTarget } from "./import-target.ts";
+import { type ImportTarget, importTarget, untouchedTarget } from "./import-target.ts";
 import { createMeter } from "./meter.ts";
 import { reportView } from "./report-view.ts";
 import { verdictOn } from "./verdict.ts";
@@ -65,7 +66,7 @@ async function run(
     return await importDeliveries<unknown, unknown>(input, target as never, {
       ...options,
       ...importOptions(flags, setUp),
-      secret: await currentSecrets(setUp.secret),
+      secret: await knownSecrets(setUp.secret),
       rejectsFile,
       checkpointFile,
       signal: stop.signal,

@@ -1,6 +1,6 @@
 import type { Logger } from "@esim-webhooks/core";
 import { maskText } from "../masking/mask-text.ts";
-import { printable } from "../terminal/text.ts";
+import { printable } from "../printable.ts";
 
 const nothing = () => {};
 

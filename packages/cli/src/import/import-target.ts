@@ -1,12 +1,4 @@
-import type {
-  Handlers,
-  Inbox,
-  InboxWriter,
-  KeySource,
-  LoadedKeys,
-  Secret,
-  Secrets,
-} from "@esim-webhooks/core";
+import type { Handlers, Inbox, InboxWriter } from "@esim-webhooks/core";
 import type { OpenTarget } from "../open-target.ts";
 import type { SetUp } from "../set-up.ts";
 
@@ -27,15 +19,4 @@ export function untouchedTarget({ config, handlers }: SetUp): ImportTarget {
   const refuse = () => Promise.reject(new Error("A dry run came to its target."));
   const untouched: Pick<Inbox, "put" | "rerun"> = { put: refuse, rerun: refuse };
   return { target: untouched, options: {} };
-}
-
-/** A dump is verified with the keys that there are now: a key source is asked once. */
-export async function currentSecrets(secret: Secret | undefined): Promise<Secrets | undefined> {
-  if (!isKeySource(secret)) return secret;
-  const loaded = await secret.load();
-  return Array.isArray(loaded) ? loaded : (loaded as LoadedKeys).keys;
-}
-
-function isKeySource(secret: Secret | undefined): secret is KeySource {
-  return typeof secret === "object" && secret !== null && "load" in secret;
 }

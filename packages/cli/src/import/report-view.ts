@@ -1,9 +1,9 @@
 import type { ImportReport, Ledger } from "@esim-webhooks/core";
+import { printable } from "../printable.ts";
 import { type Bar, barChart } from "../terminal/bar-chart.ts";
 import type { Layout } from "../terminal/layout.ts";
 import { type Paint, type Tone, unpainted } from "../terminal/paint.ts";
 import { instant, span } from "../terminal/quantities.ts";
-import { printable } from "../terminal/text.ts";
 import { ledgerView } from "./ledger-view.ts";
 
 const parts: readonly { tone: Tone; mark: string; name: string; of(ledger: Ledger): number }[] = [

@@ -1,9 +1,9 @@
 import type { InboxRow } from "@esim-webhooks/core";
 import { maskText } from "../masking/mask-text.ts";
+import { printable } from "../printable.ts";
 import type { Layout } from "../terminal/layout.ts";
 import { ago, count } from "../terminal/quantities.ts";
 import { type Column, table } from "../terminal/table.ts";
-import { printable } from "../terminal/text.ts";
 import { stateTones } from "./stats-view.ts";
 
 export interface ListView extends Layout {

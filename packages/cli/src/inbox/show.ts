@@ -1,9 +1,9 @@
 import type { InboxRow } from "@esim-webhooks/core";
 import type { CliContext } from "../context.ts";
 import { exitCodes } from "../exit-code.ts";
+import { printable } from "../printable.ts";
 import { ProgramError } from "../program-error.ts";
 import { layoutFor } from "../terminal/layout.ts";
-import { printable } from "../terminal/text.ts";
 import type { ShowFlags } from "./flags.ts";
 import { shownJson } from "./row-json.ts";
 import { showView } from "./show-view.ts";

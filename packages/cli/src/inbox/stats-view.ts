@@ -1,9 +1,9 @@
 import type { InboxState, InboxStats } from "@esim-webhooks/core";
+import { printable } from "../printable.ts";
 import type { Layout } from "../terminal/layout.ts";
 import { type Paint, type Tone, unpainted } from "../terminal/paint.ts";
 import { count, counted, span } from "../terminal/quantities.ts";
 import { table } from "../terminal/table.ts";
-import { printable } from "../terminal/text.ts";
 
 export const stateTones: Readonly<Record<InboxState, Tone>> = {
   ready: "accent",

@@ -1,10 +1,9 @@
 import { once } from "node:events";
 import { type Inbox, type Logger, nodeHandler } from "@esim-webhooks/core";
 import type { CliContext } from "../context.ts";
-import { wholeNumber } from "../number-flag.ts";
 import { type OpenTarget, openTarget } from "../open-target.ts";
 import { outcomeLogger } from "../outcome-logger.ts";
-import { readSetUp, type SetUp } from "../set-up.ts";
+import { portOf, readSetUp, type SetUp } from "../set-up.ts";
 import type { SetUpFlags } from "../set-up-flags.ts";
 import { stopSignal } from "../stopping.ts";
 import { startWorker, withHandlers } from "../work/start-worker.ts";
@@ -67,8 +66,4 @@ function nextStep(target: OpenTarget, setUp: SetUp): string {
   return setUp.handlers === undefined
     ? ", to be worked once there are handlers in a config file."
     : ". Work them by: esim-webhooks work";
-}
-
-function portOf(text: string | undefined): number | undefined {
-  return text ? wholeNumber(0, 65_535)(text) : undefined;
 }
