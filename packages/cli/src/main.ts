@@ -1,7 +1,8 @@
 import { run } from "@stricli/core";
 import { app } from "./app.ts";
 import { createContext } from "./context.ts";
-import { exitCodeOfParser, isErrorCode } from "./exit-code.ts";
+import { exitCodeOfParser } from "./exit-code.ts";
+import { hearWarnings } from "./warnings.ts";
 
 for (const stream of [process.stdout, process.stderr]) {
   stream.on("error", (error: NodeJS.ErrnoException) => {
@@ -12,10 +13,7 @@ for (const stream of [process.stdout, process.stderr]) {
 
 const context = createContext(process);
 
-process.removeAllListeners("warning").on("warning", ({ name, message, code }: Error & { code?: string }) => {
-  const isToldAsError = name === "EsimWebhooksWarning" && isErrorCode(code);
-  if (!isToldAsError) context.output.note(`Warning (${code ?? name}): ${message}`);
-});
+hearWarnings(({ code, message }) => context.output.note(`Warning (${code}): ${message}`));
 
 const [first, ...rest] = process.argv.slice(2);
 if (first === "__complete") {

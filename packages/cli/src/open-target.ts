@@ -23,15 +23,19 @@ export interface OpenInbox {
  * tables are brought up to date, and it is reachable.
  */
 export async function openTarget(setUp: SetUp): Promise<OpenTarget> {
-  const { config, handlers } = setUp;
-  if (config.target !== undefined) {
-    const inbox = config.target;
-    return prepared({ inbox, where: `the target of ${setUp.file}`, close: closerOf(inbox) }, inbox);
-  }
-  if (handlers === undefined) return openInbox(setUp);
-  const store = config.store ?? (await defaultStore(setUp.place));
-  const where = `handlers of ${setUp.file}, done ids in ${config.store ? "its store" : nameOf(setUp.place)}`;
-  return prepared({ handlers, store, where, close: closerOf(store) }, store);
+  const found = await findTarget(setUp);
+  return prepared(found, "inbox" in found ? found.inbox : found.store);
+}
+
+/** The same target, with nothing changed or asked yet: for those who look only. */
+export async function findTarget(setUp: SetUp): Promise<OpenTarget> {
+  const { config, handlers, file, place } = setUp;
+  const { target } = config;
+  if (target !== undefined) return { inbox: target, where: `the target of ${file}`, close: closerOf(target) };
+  if (handlers === undefined) return findInbox(setUp);
+  const store = config.store ?? (await defaultStore(place));
+  const where = `handlers of ${file}, done ids in ${config.store ? "its store" : nameOf(place)}`;
+  return { handlers, store, where, close: closerOf(store) };
 }
 
 /**
