@@ -96,6 +96,7 @@ const packages: Readonly<Record<string, Package>> = {
       "import/import-target.ts",
       "import/rejects-file.ts",
       "import/judge.ts",
+      "import/sorted-entries.ts",
       "import/sorted-runs.ts",
       "import/oldest-first.ts",
       "import/stretch.ts",

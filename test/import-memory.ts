@@ -1,5 +1,5 @@
-// A process for tests: imports 1,000,000 generated records, and prints the report and the most memory it took, in MB.
-// INTO is "nothing" (a dry run) or "inbox"; with OLDEST_FIRST they are sorted.
+// A process for tests: imports 1,000,000 generated records, and prints the ledger, and by how many MB the most memory it had
+// grew. INTO is "nothing" (a dry run) or "inbox".
 import { importDeliveries } from "@esim-webhooks/core";
 import { sampleData } from "@esim-webhooks/core/testing";
 
@@ -23,6 +23,7 @@ const put = async (entries: readonly unknown[]) => {
   return entries.map(() => "stored" as const);
 };
 const dryRun = process.env["INTO"] === "nothing";
-const oldestFirst = process.env["OLDEST_FIRST"] === "yes";
-const report = await importDeliveries(dump(), { put }, { trustUnsigned: true, dryRun, oldestFirst });
-console.log(JSON.stringify({ ...report.ledger, mostMegabytes: process.resourceUsage().maxRSS / 1000 }));
+const most = () => process.resourceUsage().maxRSS / 1000;
+const before = most(); // sources cost some 30 MB that a built package does not
+const { ledger } = await importDeliveries(dump(), { put }, { trustUnsigned: true, dryRun });
+console.log(`imported ${JSON.stringify({ ledger, megabytes: most() - before })}`);

@@ -6,7 +6,7 @@ export interface CsvHeader {
 
 // a comma (RFC 4180), or what spreadsheets write where the comma is a decimal point
 const delimiters = [",", ";", "\t"];
-const columnName = /^[\p{L}_][\p{L}\p{N}_.\-/]*( [\p{L}\p{N}_.\-/]+){0,2}$/u;
+const columnName = /^[\p{L}_][\p{L}\p{N}_.\-/]*( [\p{L}\p{N}_\-/]+){0,2}(?<![.\-/])$/u;
 
 /** Reads the header of CSV; undefined where the first line of the text is none. */
 export function csvHeader(text: string): CsvHeader | undefined {

@@ -23,11 +23,15 @@ export interface Engine {
 export function createEngine(stream: Transform & { readonly bytesWritten: number }): Engine {
   let output: Buffer[] = [];
   stream.on("data", (bytes: Buffer) => output.push(bytes));
-  stream.on("error", () => {}); // the write's callback has it as well
+  let fail: (error: unknown) => void = () => {};
+  stream.on("error", (error) => fail(error)); // zstd's does not call back the write
   return {
     async feed(piece) {
       const before = stream.bytesWritten;
-      const error = await new Promise<unknown>((resolve) => stream.write(piece, resolve));
+      const error = await new Promise<unknown>((resolve) => {
+        fail = resolve;
+        stream.write(piece, resolve);
+      });
       const unpacked = { output, taken: stream.bytesWritten - before };
       output = [];
       return error ? { ...unpacked, error } : unpacked;

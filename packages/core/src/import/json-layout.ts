@@ -12,13 +12,13 @@ const linesLookedAt = 16;
  * @param isWhole whether they are all
  */
 export function jsonLayout(head: string, isWhole: boolean): JsonLayout {
-  const lines = head.split("\n");
-  if (!isWhole) lines.pop(); // cut off
-  const looked = lines.filter((line) => line.trim() !== "").slice(0, linesLookedAt);
-  const whole = looked.map(isJson);
+  const all = head.split("\n");
+  if (!isWhole) all.pop(); // cut off
+  const lines = all.filter((line) => line.trim() !== "");
+  const whole = lines.slice(0, linesLookedAt).map(isJson);
   const first = whole.indexOf(false);
-  if (first === -1) return looked.length > 1 || holdsRecord(looked[0]) ? "ndjson" : "json";
-  if (goesOn(looked.slice(first))) return "json";
+  if (first === -1) return lines.length > 1 || holdsRecord(lines[0]) ? "ndjson" : "json";
+  if (goesOn(lines.slice(first))) return "json";
   return whole[0] || whole.filter(Boolean).length * 2 > whole.length ? "ndjson" : "json";
 }
 
@@ -28,9 +28,11 @@ function holdsRecord(line = "[]"): boolean {
   return !Array.isArray(value) && !isPage(value);
 }
 
-/** Whether the lines begin with a value that more than one of them make up. */
+/** Whether the lines begin with a value that more than one of them make up, the last of which closes it. */
 function goesOn(lines: readonly string[]): boolean {
-  return lines.some((_, index) => index > 0 && isJson(lines.slice(0, index + 1).join("\n")));
+  return lines.some(
+    (line, index) => index > 0 && /^\s*[\]}]\s*$/.test(line) && isJson(lines.slice(0, index + 1).join("\n")),
+  );
 }
 
 function isJson(text: string): boolean {

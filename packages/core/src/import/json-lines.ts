@@ -20,38 +20,34 @@ export function createJsonLines(records: Recorder, limits: DumpLimits, start: nu
   let long: Splitter | undefined;
   let length = 0;
 
-  function readLine(bytes: Buffer, known: boolean): void {
-    if (!known && !isUtf8(bytes)) {
-      const text = bytes.toString("utf8");
-      if (text.trim() !== "") records.fault("not_json", "not UTF-8", { offset, line, text });
-      return;
-    }
+  function readLine(bytes: Buffer, isText: boolean): void {
     const text = bytes.toString("utf8");
-    const reading = mayBeDeep(text, limits.maxDepth) ? undefined : readJsonText(text);
-    if (!reading) scanLine(bytes);
-    else if ("value" in reading && !isPage(reading.value)) records.value(reading.value, offset, line);
-    else if ("value" in reading || isList(reading)) scanLine(bytes);
+    const isDeep = mayBeDeep(text, limits.maxDepth);
+    const reading = isDeep ? undefined : isText ? readJsonText(text) : readJsonBytes(bytes);
+    if (!reading || isList(reading)) scanLine(bytes, text);
+    else if ("value" in reading) records.value(reading.value, offset, line);
     else if (text.trim() !== "") records.fault(reading.fault, reading.reason, { offset, line, text });
   }
 
-  /** A list in a line: its elements are the records. */
-  function scanLine(bytes: Buffer): void {
+  /** Finds the records within the line. Where its structure is lost, the rest of it is one fault. */
+  function scanLine(bytes: Buffer, text: string): void {
     const scanner = createJsonScanner(records, limits, offset, line);
-    within(() => {
+    try {
       scanner.write(bytes);
       scanner.end();
-    }, bytes);
+    } catch {
+      records.fault("not_json", "not JSON", { offset, line, text });
+    }
   }
 
-  function within(read: () => void, bytes?: Buffer): boolean {
+  /** The same for a line that is not kept, since it is longer than a record may be. */
+  function scanOn(step: (scanner: Splitter) => void): void {
     try {
-      read();
-      return true;
+      if (long) step(long);
     } catch {
-      const at = { offset, line };
-      if (bytes) records.fault("not_json", "not JSON", { ...at, text: bytes.toString("utf8") });
-      else records.fault("too_large", `longer than ${limits.maxRecordBytes} bytes, and not JSON`, at);
-      return false;
+      long = undefined;
+      const reason = `longer than ${limits.maxRecordBytes} bytes, and not JSON`;
+      records.fault("too_large", reason, { offset, line });
     }
   }
 
@@ -60,27 +56,21 @@ export function createJsonLines(records: Recorder, limits: DumpLimits, start: nu
     const before = length;
     length += bytes.byteLength;
     if (before <= limits.maxRecordBytes) {
-      if (kept.add(Buffer.from(bytes))) return;
-      const scanner = createJsonScanner(records, limits, offset, line);
-      long = scanner;
-      scanLong(Buffer.from(kept.bytes().subarray(0, before)));
+      if (kept.add(Buffer.from(bytes))) return; // a copy: the chunk may be its reader's buffer
+      long = createJsonScanner(records, limits, offset, line);
+      scanOn((scanner) => scanner.write(Buffer.from(kept.bytes())));
     }
-    scanLong(bytes);
+    scanOn((scanner) => scanner.write(bytes));
   }
 
-  function scanLong(bytes: Buffer): void {
-    const scanner = long;
-    if (scanner && !within(() => scanner.write(bytes))) long = undefined;
-  }
-
-  function endLine(bytes: Buffer, known: boolean): void {
-    if (length === 0 && bytes.byteLength <= limits.maxRecordBytes) {
-      if (bytes.byteLength > 0) readLine(bytes, known);
-      offset += bytes.byteLength + 1;
+  function endLine(last: Buffer, isText: boolean): void {
+    if (length === 0 && last.byteLength <= limits.maxRecordBytes) {
+      if (last.byteLength > 0) readLine(last, isText);
+      offset += last.byteLength + 1;
     } else {
-      keepOn(bytes);
+      keepOn(last);
       if (length <= limits.maxRecordBytes) readLine(Buffer.from(kept.bytes()), false);
-      else if (long) within(long.end);
+      else scanOn((scanner) => scanner.end());
       offset += length + 1;
       kept = bodyBuffer(limits.maxRecordBytes);
       long = undefined;
@@ -96,9 +86,9 @@ export function createJsonLines(records: Recorder, limits: DumpLimits, start: nu
       endLine(bytes.subarray(0, from), false);
       from++;
       const last = bytes.lastIndexOf(newline);
-      const known = isUtf8(bytes.subarray(from, Math.max(from, last)));
+      const isText = isUtf8(bytes.subarray(from, Math.max(from, last)));
       for (let end = bytes.indexOf(newline, from); end !== -1; end = bytes.indexOf(newline, from)) {
-        endLine(bytes.subarray(from, end), known);
+        endLine(bytes.subarray(from, end), isText);
         from = end + 1;
       }
       keepOn(bytes.subarray(from));
@@ -107,9 +97,12 @@ export function createJsonLines(records: Recorder, limits: DumpLimits, start: nu
       if (length > 0) endLine(Buffer.alloc(0), false);
     },
     cut() {
-      // an object is whole or no JSON: nothing shorter of it is any
-      const reading = length > limits.maxRecordBytes ? undefined : readJsonBytes(Buffer.from(kept.bytes()));
-      if (reading && "value" in reading) endLine(Buffer.alloc(0), false);
+      if (length > limits.maxRecordBytes) return; // its records are out already
+      try {
+        createJsonScanner(records, limits, offset, line).write(Buffer.from(kept.bytes()));
+      } catch {
+        // that the dump ends here is what is said of it
+      }
     },
   };
 }
@@ -125,6 +118,7 @@ function mayBeDeep(text: string, maxDepth: number): boolean {
   return false;
 }
 
+/** Whether a line is a list or a page, or seems to be one that is damaged, whose other records may be whole. */
 function isList(reading: JsonReading): boolean {
-  return "fault" in reading && reading.text.trimStart().startsWith("[");
+  return "value" in reading ? isPage(reading.value) : /^\s*\[|"data"\s*:\s*\[/.test(reading.text);
 }

@@ -1,13 +1,14 @@
 import type { RawRecord } from "./record.ts";
-import { type Keyed, openSortedRuns, type RunReader } from "./sorted-runs.ts";
+import { createEntries, type Entries, entryReader, type Keyed } from "./sorted-entries.ts";
+import { openSortedRuns, type RunReader, type SortedRuns } from "./sorted-runs.ts";
 
 type Batches = AsyncGenerator<readonly RawRecord[]>;
 
 export interface OldestFirstOptions {
   /** When the record's event occurred; -Infinity for what has no time, which comes first. */
   readonly occurredMs: (raw: RawRecord) => number;
-  /** How much is sorted in memory at a time, in characters. Default 32 Mi. */
-  readonly runLength?: number;
+  /** How much is sorted in memory at a time, in bytes. Default 31 MiB, which with one record more are in a buffer of 32. */
+  readonly runBytes?: number;
 }
 
 const batchLength = 256 * 1024;
@@ -18,39 +19,38 @@ const batchLength = 256 * 1024;
  */
 export async function* oldestFirst(
   batches: AsyncIterable<readonly RawRecord[]>,
-  { occurredMs, runLength = 32 * 1024 * 1024 }: OldestFirstOptions,
+  { occurredMs, runBytes = 31 * 1024 * 1024 }: OldestFirstOptions,
 ): Batches {
-  let run: Keyed[] = [];
-  let length = 0;
-  let runs: Awaited<ReturnType<typeof openSortedRuns>> | undefined;
+  const run = createEntries();
+  let runs: SortedRuns | undefined;
   try {
     for await (const batch of batches) {
       for (const raw of batch) {
-        const text = JSON.stringify(raw);
-        run.push({ key: occurredMs(raw), text });
-        length += text.length;
+        run.add(occurredMs(raw), JSON.stringify(raw));
+        if (run.bytes() < runBytes) continue;
+        runs ??= await openSortedRuns();
+        await runs.write(run);
+        run.clear();
       }
-      if (length < runLength) continue;
-      runs ??= await openSortedRuns();
-      await runs.write(sorted(run));
-      run = [];
-      length = 0;
     }
-    const readers = runs?.readers() ?? [];
-    readers.push(readerOf(sorted(run))); // the last one, which need not go to disk
-    yield* inBatches(readers);
+    // the last one need not go to disk
+    yield* inBatches([...(runs?.readers() ?? []), readerOf(run)]);
   } finally {
     await runs?.close();
   }
 }
 
-function sorted(run: Keyed[]): Keyed[] {
-  return run.sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0));
-}
-
-function readerOf(run: readonly Keyed[]): RunReader {
-  let at = 0;
-  return { next: () => run[at++], fill: async () => false };
+function readerOf(run: Entries): RunReader {
+  const sorted = run.sorted();
+  return {
+    next() {
+      const { done, value } = sorted.next();
+      return done
+        ? undefined
+        : entryReader(Buffer.from(value.buffer, value.byteOffset, value.byteLength)).next();
+    },
+    fill: async () => false,
+  };
 }
 
 interface Head extends Keyed {

@@ -37,7 +37,7 @@ export function readDump(input: AsyncIterable<Uint8Array>, limits: DumpLimits): 
   /** Recognise, unpack, split; what is unpacked goes the same way again. */
   async function* readAll(source: ByteSource, nesting: number, entry?: string): Batches {
     const recognised = await recognise(source);
-    if (recognised.form === "empty") return;
+    if (recognised.form === "empty") return void (await source.skip(Number.POSITIVE_INFINITY));
     if (recognised.form === "unknown") return yield* refuse(recognised, entry);
     forms.add(recognised.form);
     if (isPacking(recognised)) yield* unpack(recognised, source, nesting, entry);

@@ -93,7 +93,7 @@ function isBinary(head: Buffer): boolean {
   for (const byte of start) {
     if (byte < 0x20 && byte !== 0x09 && byte !== 0x0a && byte !== 0x0d) controls++;
   }
-  return controls > start.byteLength / 32;
+  return controls > 1 + start.byteLength / 32;
 }
 
 const kinds: readonly (readonly [magic: string, at: number, kind: string])[] = [

@@ -2,16 +2,11 @@ import { randomUUID } from "node:crypto";
 import { type FileHandle, open, unlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-
-/** Text with the number it is sorted by. */
-export interface Keyed {
-  readonly key: number;
-  readonly text: string;
-}
+import { type Entries, entryReader, type Keyed } from "./sorted-entries.ts";
 
 /** Sorted lists on disk, each of which is read from its begin to its end. */
 export interface SortedRuns {
-  write(run: readonly Keyed[]): Promise<void>;
+  write(run: Entries): Promise<void>;
   /** One reader for each run, in the order in which they were written. */
   readers(): RunReader[];
   close(): Promise<void>;
@@ -24,7 +19,6 @@ export interface RunReader {
   fill(): Promise<boolean>;
 }
 
-const headerBytes = 12; // the key as a double, and the length of the text
 const writeBytes = 1024 * 1024;
 const allReadBytes = 16 * 1024 * 1024;
 const leastReadBytes = 16 * 1024;
@@ -35,7 +29,7 @@ export async function openSortedRuns(): Promise<SortedRuns> {
   const runs: { readonly begin: number; readonly end: number }[] = [];
   let length = 0;
 
-  async function append(parts: readonly Buffer[]): Promise<void> {
+  async function append(parts: readonly Uint8Array[]): Promise<void> {
     const bytes = Buffer.concat(parts);
     for (let written = 0; written < bytes.byteLength; ) {
       const { bytesWritten } = await file.write(bytes, written, bytes.byteLength - written, length);
@@ -47,10 +41,9 @@ export async function openSortedRuns(): Promise<SortedRuns> {
   return {
     async write(run) {
       const begin = length;
-      let parts: Buffer[] = [];
+      let parts: Uint8Array[] = [];
       let bytes = 0;
-      for (const keyed of run) {
-        const part = encode(keyed);
+      for (const part of run.sorted()) {
         parts.push(part);
         bytes += part.byteLength;
         if (bytes < writeBytes) continue;
@@ -72,47 +65,24 @@ export async function openSortedRuns(): Promise<SortedRuns> {
   };
 }
 
-function encode({ key, text }: Keyed): Buffer {
-  const length = Buffer.byteLength(text);
-  const bytes = Buffer.allocUnsafe(headerBytes + length);
-  bytes.writeDoubleLE(key, 0);
-  bytes.writeUInt32LE(length, 8);
-  bytes.write(text, headerBytes, "utf8");
-  return bytes;
-}
-
 function createReader(file: FileHandle, begin: number, end: number, readBytes: number): RunReader {
   let position = begin;
-  let bytes = Buffer.alloc(0);
-  let at = 0;
-
-  /** How long the next one is, as far as that can be seen. */
-  const nextBytes = () =>
-    bytes.byteLength - at < headerBytes ? headerBytes : headerBytes + bytes.readUInt32LE(at + 8);
-
+  let entries = entryReader(Buffer.alloc(0));
   return {
-    next() {
-      const length = nextBytes();
-      if (bytes.byteLength - at < length || length === headerBytes) return undefined;
-      const text = bytes.toString("utf8", at + headerBytes, at + length);
-      const key = bytes.readDoubleLE(at);
-      at += length;
-      return { key, text };
-    },
+    next: () => entries.next(),
     async fill() {
-      const rest = bytes.subarray(at);
-      const length = Math.min(Math.max(readBytes, nextBytes() - rest.byteLength), end - position);
+      const rest = entries.rest();
+      const length = Math.min(Math.max(readBytes, entries.missing()), end - position);
       if (length === 0) return false;
-      const read = Buffer.allocUnsafe(length);
-      for (let filled = 0; filled < length; ) {
-        const { bytesRead } = await file.read(read, filled, length - filled, position);
-        if (bytesRead === 0)
-          throw new Error("The temporary file of oldestFirst is shorter than what was written.");
+      const bytes = Buffer.allocUnsafe(rest.byteLength + length);
+      bytes.set(rest);
+      for (let filled = rest.byteLength; filled < bytes.byteLength; ) {
+        const { bytesRead } = await file.read(bytes, filled, bytes.byteLength - filled, position);
+        if (bytesRead === 0) throw new Error("The temporary file of oldestFirst is shorter than it was.");
         filled += bytesRead;
         position += bytesRead;
       }
-      bytes = Buffer.concat([rest, read]);
-      at = 0;
+      entries = entryReader(bytes);
       return true;
     },
   };

@@ -172,6 +172,6 @@ async function readDirectory(packed: ByteSource, first: number): Promise<number>
 async function anotherArchive(packed: ByteSource): Promise<boolean> {
   const head = await packed.peek(4);
   if (isZip(head)) return true;
-  if (head.byteLength === 0) return false;
+  if (head.byteLength === 0) return (await packed.next()) !== undefined; // or throws, where the input failed
   throw damagedDump(`The ${what} goes on with something that is no part of one.`);
 }

@@ -50,15 +50,15 @@ function isSkippable(head: Buffer): boolean {
 
 async function* unpackFrame(packed: ByteSource, magic: Buffer, engine: Engine): AsyncGenerator<Buffer> {
   const { header, hasChecksum } = await readHeader(packed);
-  yield* unpack(Buffer.concat([magic, header]), engine);
-  for (let last = false; !last; ) {
+  let before: Buffer = Buffer.concat([magic, header]);
+  for (let last = false; !last; before = Buffer.alloc(0)) {
     const head = await exactly(packed, 3, what);
     const word = head.readUIntLE(0, 3);
     const type = (word >> 1) & 3;
     const size = type === 1 ? 1 : word >> 3; // one byte, repeated
     if (type === 3 || size > blockLimit) throw damaged();
     // a block is unpacked as soon as it is there
-    yield* unpack(Buffer.concat([head, await exactly(packed, size, what)]), engine);
+    yield* unpack(Buffer.concat([before, head, await exactly(packed, size, what)]), engine);
     last = (word & 1) === 1;
   }
   if (hasChecksum) yield* unpack(await exactly(packed, 4, what), engine);

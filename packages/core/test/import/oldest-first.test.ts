@@ -28,12 +28,12 @@ describe("oldestFirst", () => {
         fc.array(raw, { maxLength: 60 }),
         fc.integer({ min: 1, max: 2000 }),
         fc.integer({ min: 1, max: 20 }),
-        async (given, runLength, size) => {
+        async (given, runBytes, size) => {
           const raws = given.map((one, n) => ({
             ...one,
             position: { record: n + 1, offset: n },
           })) as RawRecord[];
-          const sorted = await all(oldestFirst(inBatchesOf(size, raws), { occurredMs, runLength }));
+          const sorted = await all(oldestFirst(inBatchesOf(size, raws), { occurredMs, runBytes }));
           expect(sorted.flat()).toEqual(
             raws.toSorted((a, b) => {
               const [x, y] = [occurredMs(a), occurredMs(b)];
@@ -53,7 +53,7 @@ describe("oldestFirst", () => {
     });
     const before = temporary();
     const sorted: number[] = [];
-    for await (const batch of oldestFirst(inBatchesOf(3, raws), { occurredMs, runLength: 1 })) {
+    for await (const batch of oldestFirst(inBatchesOf(3, raws), { occurredMs, runBytes: 1 })) {
       expect(temporary()).toEqual(before); // no folder names it
       sorted.push(...batch.map(occurredMs));
     }
@@ -65,7 +65,7 @@ describe("oldestFirst", () => {
       yield [{ position: { record: 1, offset: 0 }, value: { at: 1 } }];
       throw new Error("EIO");
     }
-    await expect(all(oldestFirst(failing(), { occurredMs, runLength: 1 }))).rejects.toThrow("EIO");
+    await expect(all(oldestFirst(failing(), { occurredMs, runBytes: 1 }))).rejects.toThrow("EIO");
   });
 
   it("gives handlers a listing, newest first, in the order of its timestamps, and bad lines before", async () => {
