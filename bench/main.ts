@@ -1,5 +1,6 @@
-// npm run bench [-- verify | http | inbox]: figures side by side with peers in the same run. Not a test: nothing is asserted.
+// npm run bench [-- verify | http | inbox | import]: figures side by side with peers in the same run. Not a test: nothing is asserted.
 import { benchHttp } from "./http.ts";
+import { benchImport } from "./import.ts";
 import { benchInbox } from "./inbox.ts";
 import { benchVerify } from "./verify.ts";
 
@@ -7,6 +8,7 @@ const benches: Readonly<Record<string, () => Promise<void>>> = {
   verify: benchVerify,
   http: benchHttp,
   inbox: benchInbox,
+  import: benchImport,
 };
 const names = process.argv.slice(2);
 const unknown = names.filter((name) => !(name in benches));

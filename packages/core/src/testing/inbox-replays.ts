@@ -1,7 +1,15 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import type { Inbox, InboxEntry, Replay } from "../inbox.ts";
-import { type InboxScenario, idsOf, newEvents, stored, type TestEvents, withInbox } from "./inbox-context.ts";
+import {
+  type InboxScenario,
+  idsOf,
+  newEvents,
+  type OpenInbox,
+  stored,
+  type TestEvents,
+  withInbox,
+} from "./inbox-context.ts";
 
 function replayOf(changes: Partial<Replay> = {}): Replay {
   return { run: randomUUID(), rebuilt: true, ...changes };
@@ -22,6 +30,23 @@ async function storedAndDone(
 ): Promise<void> {
   await stored(inbox, ...entries);
   assert.equal((await worked(events, inbox)).length, entries.length);
+}
+
+/** Opens as many inboxes on the same data as told, or one where only one can be, and closes them. */
+async function withInboxes(
+  open: OpenInbox,
+  count: number,
+  use: (inboxes: readonly [Inbox, ...Inbox[]]) => Promise<void>,
+): Promise<void> {
+  await withInbox(open, {}, async (first) => {
+    const others: Inbox[] = [];
+    try {
+      while (first.capabilities.multiProcess && others.length < count - 1) others.push(await open({}));
+      await use([first, ...others]);
+    } finally {
+      await Promise.all(others.map((inbox) => inbox.close()));
+    }
+  });
 }
 
 /** What an import brings, and what it has run again. */
@@ -164,36 +189,39 @@ export const inboxReplays: readonly InboxScenario[] = [
   [
     "runs each of many done events again once, when many ask for it with the same run while workers are at it",
     (open) =>
-      withInbox(open, {}, async (inbox) => {
+      withInboxes(open, 6, async (inboxes) => {
         const events = newEvents();
         const ids = Array.from({ length: 60 }, (_, n) => `msg_${n}`);
-        await storedAndDone(events, inbox, ...ids.map((id) => events.entry(id)));
-        const replay = replayOf();
-        const entries = ids.map((id) => events.entry(id, { replay }));
-        const again: string[] = [];
-        const asking = Array.from({ length: 12 }, async (_, n) => {
-          const shuffled = n % 2 === 0 ? entries : [...entries].reverse();
-          for (let i = 0; i < shuffled.length; i += 15) {
-            const part = shuffled.slice(i, i + 15);
-            const made = await inbox.rerun(part);
-            again.push(...idsOf(part.filter((_, at) => made[at])));
-          }
-        });
-        const runs: string[] = [];
-        const asked = Promise.all(asking).then(() => true);
-        const working = Array.from({ length: 3 }, async () => {
-          for (let isAsked = false; !isAsked; ) {
-            isAsked = await Promise.race([
-              asked,
-              new Promise<false>((resolve) => setImmediate(resolve, false)),
-            ]);
-            runs.push(...(await worked(events, inbox)));
-          }
-        });
-        await Promise.all([asked, ...working]);
-        runs.push(...(await worked(events, inbox)));
-        assert.deepEqual(again.sort(), [...ids].sort());
-        assert.deepEqual(runs.sort(), [...ids].sort());
+        await storedAndDone(events, inboxes[0], ...ids.map((id) => events.entry(id)));
+        for (let round = 0; round < 5; round++) {
+          const replay = replayOf();
+          const entries = ids.map((id) => events.entry(id, { replay }));
+          const again: string[] = [];
+          const asking = Array.from({ length: 12 }, async (_, n) => {
+            const shuffled = n % 2 === 0 ? entries : [...entries].reverse();
+            const inbox = inboxes[n % inboxes.length] ?? inboxes[0];
+            for (let i = 0; i < shuffled.length; i += 15) {
+              const part = shuffled.slice(i, i + 15);
+              const made = await inbox.rerun(part);
+              again.push(...idsOf(part.filter((_, at) => made[at])));
+            }
+          });
+          const runs: string[] = [];
+          const asked = Promise.all(asking).then(() => true);
+          const working = inboxes.slice(0, 3).map(async (inbox) => {
+            for (let isAsked = false; !isAsked; ) {
+              isAsked = await Promise.race([
+                asked,
+                new Promise<false>((resolve) => setImmediate(resolve, false)),
+              ]);
+              runs.push(...(await worked(events, inbox)));
+            }
+          });
+          await Promise.all([asked, ...working]);
+          runs.push(...(await worked(events, inboxes[0])));
+          assert.deepEqual(again.sort(), [...ids].sort());
+          assert.deepEqual(runs.sort(), [...ids].sort());
+        }
       }),
   ],
   [
