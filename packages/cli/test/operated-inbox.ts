@@ -1,16 +1,18 @@
 import { randomUUID } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { EsimEvents, InboxEntry } from "@esim-webhooks/core";
 import { sampleData } from "@esim-webhooks/core/testing";
 import { type PostgresInbox, postgresInbox } from "@esim-webhooks/store-postgres";
 import pg from "pg";
 import { inject } from "vitest";
-import { makeFolder, type RunOptions } from "./run-cli.ts";
 
 export interface OperatedInbox {
   readonly inbox: PostgresInbox;
   /** The folder and the environment in which the program finds this inbox by a config of `fixtures`. */
-  readonly at: RunOptions;
+  readonly at: { readonly cwd: string; readonly env: Readonly<Record<string, string>> };
   remove(): Promise<void>;
 }
 
@@ -18,20 +20,20 @@ export interface OperatedInbox {
 export async function openOperatedInbox(): Promise<OperatedInbox> {
   const url = inject("postgresUrl");
   const schema = `test_${randomUUID().replaceAll("-", "")}`;
-  const folder = await makeFolder();
+  const cwd = mkdtempSync(join(tmpdir(), "esim-webhooks-cli-"));
   // done ids are past their retention at once
   const inbox = postgresInbox({ url, schema, retentionMs: 1, logger: silent });
   await inbox.migrate();
   return {
     inbox,
-    at: { cwd: folder.path, env: { STORE_URL: url, STORE_SCHEMA: schema } },
+    at: { cwd, env: { STORE_URL: url, STORE_SCHEMA: schema } },
     async remove() {
       await inbox.close();
       const client = new pg.Client({ connectionString: url });
       await client.connect();
       await client.query(`drop schema ${schema} cascade`);
       await client.end();
-      await folder.remove();
+      rmSync(cwd, { recursive: true, force: true });
     },
   };
 }

@@ -4,9 +4,9 @@ import { gzipSync } from "node:zlib";
 import type { ImportReport } from "@esim-webhooks/core";
 import { signedRequest } from "@esim-webhooks/core/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { cli, type Ended, secret, startInTerminal } from "../cli.ts";
 import { configOf, type OperatedInbox, openOperatedInbox } from "../operated-inbox.ts";
-import { type Ran, runAtTerminal, runCli } from "../run-cli.ts";
-import { deliveryRecord, deliveryRecords, secret } from "./dump.ts";
+import { deliveryRecord, deliveryRecords } from "./dump.ts";
 
 let operated: OperatedInbox;
 let folder: string;
@@ -19,10 +19,10 @@ beforeEach(async () => {
 });
 afterEach(() => operated.remove());
 
-const run = (...args: string[]): Promise<Ran> =>
-  runCli(["import", ...args, "--config", configOf("postgres")], operated.at);
-const trusted = (...args: string[]): Promise<Ran> => run(dump, "--trust-unsigned", ...args);
-const report = ({ stdout }: Ran) => JSON.parse(stdout) as ImportReport;
+const run = (...args: string[]): Promise<Ended> =>
+  cli(["import", ...args, "--config", configOf("postgres")], operated.at);
+const trusted = (...args: string[]): Promise<Ended> => run(dump, "--trust-unsigned", ...args);
+const report = ({ stdout }: Ended) => JSON.parse(stdout) as ImportReport;
 const stored = async () => (await operated.inbox.stats()).states.ready;
 
 describe("import", () => {
@@ -94,7 +94,7 @@ describe("import", () => {
   it("touches nothing in a dry run, and needs no target", async () => {
     writeFileSync(dump, `${deliveryRecords(2)}broken\n`);
     const env = { DATABASE_URL: "postgres://127.0.0.1:9/none" };
-    const { code, stdout } = await runCli(["import", dump, "--dry-run", "--trust-unsigned"], {
+    const { code, stdout } = await cli(["import", dump, "--dry-run", "--trust-unsigned"], {
       cwd: folder,
       env,
     });
@@ -130,7 +130,7 @@ describe("import", () => {
   });
 
   it("takes a dump from standard input, and leaves no file behind", async () => {
-    const { code, stdout } = await runCli(
+    const { code, stdout } = await cli(
       ["import", "-", "--trust-unsigned", "--json", "--config", configOf("postgres")],
       { ...operated.at, input: gzipSync(deliveryRecords(3)) },
     );
@@ -162,7 +162,7 @@ describe("import", () => {
     };
     writeFileSync(dump, captured(secret) + captured(`whsec_${Buffer.alloc(32).toString("base64")}`));
     const env = { ...operated.at.env, ESIM_WEBHOOK_SECRET: secret };
-    const ran = await runCli(["import", dump, "--json", "--config", configOf("postgres")], {
+    const ran = await cli(["import", dump, "--json", "--config", configOf("postgres")], {
       cwd: folder,
       env,
     });
@@ -174,7 +174,7 @@ describe("import", () => {
   it("works events by handlers where the config has no target, and runs them again only by --force", async () => {
     writeFileSync(dump, deliveryRecords(2) + deliveryRecord("evt_bad", { type: "esim.faulted" }));
     const work = (...flags: string[]) =>
-      runCli(["import", dump, "--trust-unsigned", "--json", "--config", configOf("handlers"), ...flags], {
+      cli(["import", dump, "--trust-unsigned", "--json", "--config", configOf("handlers"), ...flags], {
         cwd: folder,
       });
     const first = await work();
@@ -193,7 +193,7 @@ describe("import", () => {
   it("shows how far it is on a terminal", async () => {
     writeFileSync(dump, deliveryRecords(2000));
     const args = ["import", dump, "--trust-unsigned", "--config", configOf("postgres")];
-    const { code, stdout } = await runAtTerminal(args, { ...operated.at, prompt: "\0", typed: "" });
+    const { code, stdout } = await startInTerminal(args, operated.at).ended;
     expect(code).toBe(0);
     expect(stdout).toMatch(/100% {2}[\d,]+ records {2}[\d,]+\/s/);
     expect(stdout).toContain(`Importing ${dump}`);
@@ -202,7 +202,7 @@ describe("import", () => {
   it("ends with 1 when the database is away, and prints no password", async () => {
     writeFileSync(dump, deliveryRecords(2));
     const env = { DATABASE_URL: "postgres://me:hunter2@127.0.0.1:9/none" };
-    const { code, stdout, stderr } = await runCli(["import", dump, "--trust-unsigned"], { cwd: folder, env });
+    const { code, stdout, stderr } = await cli(["import", dump, "--trust-unsigned"], { cwd: folder, env });
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
     expect(stderr).toContain("Error (store_unavailable)");
     expect(stderr).not.toContain("hunter2");

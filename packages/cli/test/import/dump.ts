@@ -1,8 +1,5 @@
-import { randomBytes } from "node:crypto";
 import type { EsimEvents } from "@esim-webhooks/core";
 import { sampleData } from "@esim-webhooks/core/testing";
-
-export const secret = `whsec_${randomBytes(32).toString("base64")}`;
 
 export interface RecordOptions {
   readonly type?: keyof EsimEvents;

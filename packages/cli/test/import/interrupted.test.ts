@@ -2,8 +2,8 @@ import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ImportReport } from "@esim-webhooks/core";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type Running, start as startCli } from "../cli.ts";
 import { configOf, type OperatedInbox, openOperatedInbox } from "../operated-inbox.ts";
-import { type RunningCli, startCli } from "../run-cli.ts";
 import { deliveryRecords } from "./dump.ts";
 
 const records = 10_000;
@@ -17,7 +17,7 @@ beforeEach(async () => {
 });
 afterEach(() => operated.remove());
 
-const start = (config: "slow" | "failing" | "postgres", ...flags: string[]): RunningCli =>
+const start = (config: "slow" | "failing" | "postgres", ...flags: string[]): Running =>
   startCli(
     ["import", dump, "--trust-unsigned", "--json", "--config", configOf(config), ...flags],
     operated.at,
@@ -33,7 +33,7 @@ async function goOn(...flags: string[]): Promise<ImportReport & { readonly code:
 describe("an import that is interrupted", () => {
   it("stops cleanly at Ctrl-C, says how to go on, and goes on there", async () => {
     const first = start("slow");
-    await first.says("four puts");
+    await first.written(/four puts/);
     first.child.kill("SIGINT");
     const { code, stdout, stderr } = await first.ended;
     expect(code).toBe(130);
@@ -57,7 +57,7 @@ describe("an import that is interrupted", () => {
 
   it("is complete after SIGKILL and a second run, with nothing twice", async () => {
     const first = start("slow");
-    await first.says("four puts");
+    await first.written(/four puts/);
     first.child.kill("SIGKILL");
     await first.ended;
     expect(existsSync(`${dump}.checkpoint.json`)).toBe(true);
@@ -85,7 +85,7 @@ describe("an import that is interrupted", () => {
 
   it("begins anew without a checkpoint, and what was stored is a duplicate", async () => {
     const first = start("slow", "--no-checkpoint");
-    await first.says("four puts");
+    await first.written(/four puts/);
     first.child.kill("SIGINT");
     const { code, stderr } = await first.ended;
     expect(code).toBe(130);
@@ -99,7 +99,7 @@ describe("an import that is interrupted", () => {
 
   it("refuses to go on with other flags, and names the file that remembers", async () => {
     const first = start("slow");
-    await first.says("four puts");
+    await first.written(/four puts/);
     first.child.kill("SIGINT");
     await first.ended;
     const { code, stderr } = await start("postgres", "--only", "failed").ended;

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { cli, type Ended, start, startInTerminal } from "../cli.ts";
 import { configOf, entry, type OperatedInbox, openOperatedInbox } from "../operated-inbox.ts";
-import { type Ran, runAtTerminal, runCli, startCli } from "../run-cli.ts";
 
 const hourMs = 3_600_000;
 const iccid = "8932042000010012344";
@@ -29,10 +29,10 @@ beforeEach(async () => {
 
 afterEach(() => operated.remove());
 
-const inbox = (...args: string[]): Promise<Ran> =>
-  runCli(["inbox", ...args, "--config", configOf("postgres")], operated.at);
-const lines = (ran: Ran) => ran.stdout.trimEnd().split("\n");
-const ids = (ran: Ran) =>
+const inbox = (...args: string[]): Promise<Ended> =>
+  cli(["inbox", ...args, "--config", configOf("postgres")], operated.at);
+const lines = (ran: Ended) => ran.stdout.trimEnd().split("\n");
+const ids = (ran: Ended) =>
   ran.stdout ? lines(ran).map((line) => (JSON.parse(line) as { id: string }).id) : [];
 
 describe("inbox stats", () => {
@@ -184,7 +184,10 @@ describe("inbox retry", () => {
     ["ends with 130 when it is interrupted instead", "\u0003", 130, "Nothing was changed.", 2],
   ])("%s", async (_name, typed, code, says, left) => {
     const args = ["inbox", "retry", "--config", configOf("postgres")];
-    const ran = await runAtTerminal(args, { ...operated.at, prompt: "[y/N]", typed });
+    const { child, ended, written } = startInTerminal(args, operated.at);
+    await written(/\[y\/N\]/);
+    child.stdin?.write(typed);
+    const ran = await ended;
     expect(ran.stdout).toContain("Retry 2 dead events? [y/N]");
     expect(ran.stdout).toContain(says);
     expect(ran.code).toBe(code);
@@ -217,7 +220,7 @@ describe("the inbox commands", () => {
   it("end quietly when who reads them has read enough", async () => {
     const entries = Array.from({ length: 3000 }, (_, n) => entry(`evt_many_${n}`, "esim.enabled"));
     await operated.inbox.put(entries);
-    const { child, ended } = startCli(
+    const { child, ended } = start(
       ["inbox", "list", "--all", "--json", "--config", configOf("postgres")],
       operated.at,
     );
@@ -226,13 +229,13 @@ describe("the inbox commands", () => {
   });
 
   it("work on the embedded inbox where nothing is configured", async () => {
-    const ran = await runCli(["inbox", "stats"], { cwd: operated.at.cwd });
+    const ran = await cli(["inbox", "stats"], { cwd: operated.at.cwd });
     expect(ran).toMatchObject({ code: 0, stdout: "The inbox is empty.\n", stderr: "" });
   });
 
   it("end with 1 when the database is away, and print no password", async () => {
     const env = { DATABASE_URL: "postgres://me:hunter2@127.0.0.1:9/db" };
-    const { code, stdout, stderr } = await runCli(["inbox", "stats"], { cwd: operated.at.cwd, env });
+    const { code, stdout, stderr } = await cli(["inbox", "stats"], { cwd: operated.at.cwd, env });
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
     expect(stderr).toContain("Error (store_unavailable)");
     expect(stderr).not.toContain("hunter2");
