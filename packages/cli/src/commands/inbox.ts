@@ -27,15 +27,11 @@ const stats: Command<CliContext> = buildCommand<InboxFlags, [], CliContext>({
 const list: Command<CliContext> = buildCommand<ListFlags, [], CliContext>({
   loader: async () => (await import("../inbox/list.ts")).list,
   parameters: { flags: listFlags },
-  docs: help(
-    "List events",
-    "Lists events, the newest received first. With --json: an object a line, without bodies.",
-    [
-      "esim-webhooks inbox list --status dead --since 2d",
-      "esim-webhooks inbox list --types 'esim.lifecycle.*' --limit 10",
-      "esim-webhooks inbox list --status dead --all --json | jq -r .id",
-    ],
-  ),
+  docs: help("List events", "Lists events, the newest received first. With --json: one a line, no bodies.", [
+    "esim-webhooks inbox list --status dead --since 2d",
+    "esim-webhooks inbox list --types 'esim.lifecycle.*' --limit 10",
+    "esim-webhooks inbox list --status dead --all --json | jq -r .id",
+  ]),
 });
 
 const show: Command<CliContext> = buildCommand<ShowFlags, [string], CliContext>({
@@ -49,7 +45,7 @@ const show: Command<CliContext> = buildCommand<ShowFlags, [string], CliContext>(
   },
   docs: help(
     "Show an event",
-    "Shows all that is known of an event, and its body. Personal data is masked. Ends with 3 when there is no such event.",
+    "Shows all that is known of an event, and its body. Personal data is masked.\nEnds with 3 when there is no such event.",
     [
       "esim-webhooks inbox show evt_7b1f",
       "esim-webhooks inbox show evt_7b1f --reveal",
@@ -63,7 +59,7 @@ const retry: Command<CliContext> = buildCommand<DeadFlags, [], CliContext>({
   parameters: { flags: deadFlags },
   docs: help(
     "Have dead events worked again",
-    "Makes dead events ready again, those received first before the others, with their tries counted anew.",
+    "Makes dead events ready again, the longest received first, with their tries\ncounted anew. Asks first at a terminal; elsewhere it needs --yes.",
     [
       "esim-webhooks inbox retry --status dead --since 2026-11-20 --dry-run",
       "esim-webhooks inbox retry --types esim.faulted --limit 100",
@@ -77,7 +73,7 @@ const discard: Command<CliContext> = buildCommand<DeadFlags, [], CliContext>({
   parameters: { flags: deadFlags },
   docs: help(
     "Delete dead events",
-    "Deletes dead events for good. A redelivery of such an event would be a new one.",
+    "Deletes dead events for good: a redelivery of one would be a new event.\nAsks first at a terminal; elsewhere it needs --yes.",
     ["esim-webhooks inbox discard --until 30d --dry-run", "esim-webhooks inbox discard --id evt_7b1f"],
   ),
 });
@@ -87,7 +83,7 @@ const purge: Command<CliContext> = buildCommand<PurgeFlags, [], CliContext>({
   parameters: { flags: purgeFlags },
   docs: help(
     "Delete done events past their retention",
-    "Deletes done events that need not be remembered any more. Workers do so by themselves, once a minute.",
+    "Deletes done events that need not be remembered any more. Workers do so by\nthemselves. Asks first at a terminal; elsewhere it needs --yes.",
     ["esim-webhooks inbox purge --dry-run", "esim-webhooks inbox purge --limit 100000 --yes"],
   ),
 });

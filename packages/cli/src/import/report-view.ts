@@ -47,7 +47,7 @@ function barsOf(types: Readonly<Record<string, Ledger>>): Bar[] {
   const shown = sorted.length > mostTypes ? sorted.slice(0, mostTypes - 1) : sorted;
   const rest = sorted.slice(shown.length).map(([, ledger]) => ledger);
   return [
-    ...shown.map(([type, ledger]) => barOf(printable(type), [ledger])),
+    ...shown.map(([type, ledger]) => barOf(type === "(none)" ? "(no type)" : printable(type), [ledger])),
     ...(rest.length > 0 ? [barOf(`${rest.length} more types`, rest)] : []),
   ];
 }

@@ -69,7 +69,7 @@ const filterFlags: FlagsOf<FilterFlags> = {
     parse: (text) => parseMoment(text),
     optional: true,
     placeholder: "when",
-    brief: "Received then or later: 2h, 7d, 2026-11-20, 2026-11-20T14:00:00Z",
+    brief: "Received then or later: 2h, 7d, 2026-11-20",
   },
   until: {
     kind: "parsed",

@@ -53,7 +53,7 @@ function countCells(counts: Counts) {
 }
 
 function remarks({ states, oldestReadyMs, conflicts }: InboxStats, paint: Paint): string[] {
-  const dead = `${counted(states.dead, "event")} dead: esim-webhooks inbox list --status dead`;
+  const dead = `${counted(states.dead, "event is", "events are")} dead: esim-webhooks inbox list --status dead`;
   const differing = `${counted(conflicts, "delivery", "deliveries")} with the id of a stored event and another body`;
   return [
     oldestReadyMs === null

@@ -1,5 +1,5 @@
 import type { Inbox } from "@esim-webhooks/core";
-import { esimCatalog } from "@esim-webhooks/core";
+import { esimCatalog, WebhookError } from "@esim-webhooks/core";
 import type { CliContext } from "../context.ts";
 import { findInbox, openInbox } from "../open-target.ts";
 import { readSetUp } from "../set-up.ts";
@@ -28,7 +28,20 @@ export async function withInbox(
   const { types } = setUp.catalog ?? esimCatalog;
   try {
     await use({ inbox, where, types, source: setUp.source });
+  } catch (error) {
+    throw explained(error, where);
   } finally {
     await close();
   }
+}
+
+/** Nothing is there yet, or it is older than this program: another command sets it up. */
+function explained(error: unknown, where: string): unknown {
+  if (!WebhookError.is(error) || error.code !== "migration_missing") return error;
+  return new WebhookError(
+    "migration_missing",
+    `${where.charAt(0).toUpperCase()}${where.slice(1)} is not set up for this version.`,
+    "esim-webhooks serve, work and import do so, as does migrate() at deployment.",
+    { cause: error },
+  );
 }

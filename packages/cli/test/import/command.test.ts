@@ -199,6 +199,12 @@ describe("import", () => {
     expect(stdout).toContain(`Importing ${dump}`);
   });
 
+  it("waits for no dump to be typed at a terminal", async () => {
+    const { code, stdout } = await startInTerminal(["import", "-"], operated.at).ended;
+    expect(code).toBe(2);
+    expect(stdout).toContain("Nothing is piped in.");
+  });
+
   it("ends with 1 when the database is away, and prints no password", async () => {
     writeFileSync(dump, deliveryRecords(2));
     const env = { DATABASE_URL: "postgres://me:hunter2@127.0.0.1:9/none" };

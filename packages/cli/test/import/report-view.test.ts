@@ -35,7 +35,7 @@ describe("reportView", () => {
       "",
       "esim.faulted  701  ███████████████████████████▒▒▒▒▒▒░░░░░░×",
       "esim.enabled  300  █████████████████",
-      "(none)          9  ×",
+      "(no type)       9  ×",
       "",
       "█ stored   ▒ duplicate   ░ filtered   × conflict, invalid or rejected",
       "events of 2026-11-13 10:00:00Z to 2026-11-20 09:00:00Z (6d 23h)",

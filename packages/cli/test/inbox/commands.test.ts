@@ -41,7 +41,7 @@ describe("inbox stats", () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(stdout).toMatch(/^TYPE +READY +LEASED +DONE +DEAD$/m);
     expect(stdout).toMatch(/^esim\.faulted +· +· +· +1$/m);
-    expect(stdout).toMatch(/^2 events dead: esim-webhooks inbox list --status dead$/m);
+    expect(stdout).toMatch(/^2 events are dead: esim-webhooks inbox list --status dead$/m);
   });
 
   it("gives the counts as JSON, for programs", async () => {

@@ -52,7 +52,7 @@ describe("statsView", () => {
       "all           1,200       1    30     2",
       "",
       "The event due the longest has waited 2h 05m.",
-      "2 events dead: esim-webhooks inbox list --status dead",
+      "2 events are dead: esim-webhooks inbox list --status dead",
       "1 delivery with the id of a stored event and another body",
     ]);
   });
