@@ -51,7 +51,7 @@ export function start(args: readonly string[], options: CliOptions = {}): Runnin
 
 /** The same within a pseudo terminal, whose output is all on standard output. */
 export function startInTerminal(args: readonly string[], options: CliOptions = {}): Running {
-  const command = [process.execPath, "--conditions=source", main, ...args].join(" ");
+  const command = ["exec", process.execPath, "--conditions=source", main, ...args].join(" ");
   const env = { TERM: "xterm-256color", ...options.env };
   return run("script", ["-qefc", command, "/dev/null"], { cwd: empty, ...options, env });
 }

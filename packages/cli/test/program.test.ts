@@ -1,10 +1,10 @@
 import { once } from "node:events";
-import { generateHelpTextForAllCommands } from "@stricli/core";
+import { type Application, type CommandContext, generateHelpTextForAllCommands } from "@stricli/core";
 import { describe, expect, it } from "vitest";
 import { app } from "../src/app.ts";
 import { cli, start } from "./cli.ts";
 
-const commands = generateHelpTextForAllCommands(app);
+const commands = generateHelpTextForAllCommands(app as unknown as Application<CommandContext>);
 
 /** Prints the address of each module as it is loaded. */
 const tellLoads = `data:text/javascript,${encodeURIComponent(`
@@ -77,11 +77,11 @@ describe("the program", () => {
   });
 
   it("has no colours but where they are seen or asked for", async () => {
-    const escape = "\u001b[";
+    const colour = "\u001b[";
     const call = ["doctor"];
-    expect((await cli(call)).stdout).not.toContain(escape);
-    expect((await cli(call, { env: { FORCE_COLOR: "1" } })).stdout).toContain(escape);
-    expect((await cli(call, { env: { FORCE_COLOR: "0", NO_COLOR: "1" } })).stdout).not.toContain(escape);
+    expect((await cli(call)).stdout).not.toContain(colour);
+    expect((await cli(call, { env: { FORCE_COLOR: "1" } })).stdout).toContain(colour);
+    expect((await cli(call, { env: { FORCE_COLOR: "0", NO_COLOR: "1" } })).stdout).not.toContain(colour);
   });
 
   it("proposes what may come next to a shell", async () => {

@@ -38,15 +38,18 @@ export async function send(this: CliContext, flags: SendFlags, type: string): Pr
   const isDuplicate = fault === "duplicate";
   const times = Math.max(flags.times ?? 1, isDuplicate ? 2 : 1);
   const sameId = flags.id ?? (isDuplicate ? newId() : undefined);
+  // what is sent again has the same body, and with it the same timestamp
+  const same =
+    sameId === undefined ? {} : { id: sameId, timestamp: event.timestamp ?? new Date().toISOString() };
 
   for (let index = 0; index < times; index++) {
-    const id = sameId ?? newId();
+    const whole = { ...event, id: newId(), ...same };
     // its own fault of that name has one id for ever, and what is sent here is to be new the first time
-    const request = signedRequest({ ...event, id }, { secret, ...(fault && !isDuplicate && { fault }) });
+    const request = signedRequest(whole, { secret, ...(fault && !isDuplicate && { fault }) });
     const answer = await post(url, request);
     const expectation = expected(fault, index);
     if (!expectation.met(answer)) this.process.exitCode = exitCodes.problem;
-    show(this.output, { id, type, answer, expectation }, flags);
+    show(this.output, { id: whole.id, type, answer, expectation }, flags);
   }
 }
 

@@ -1,5 +1,13 @@
 import { once } from "node:events";
-import { type Inbox, type Logger, nodeHandler } from "@esim-webhooks/core";
+import {
+  type DedupeStore,
+  type Handlers,
+  type Inbox,
+  type InboxWriter,
+  type Logger,
+  type NodeHandler,
+  nodeHandler,
+} from "@esim-webhooks/core";
 import type { CliContext } from "../context.ts";
 import { type OpenTarget, openTarget } from "../open-target.ts";
 import { outcomeLogger } from "../outcome-logger.ts";
@@ -25,6 +33,8 @@ export async function serve(this: CliContext, flags: ServeFlags): Promise<void> 
   const path = flags.path ?? config.path ?? "/webhooks";
   const logger = outcomeLogger(this.output, flags);
 
+  // a mistake is told before anything is opened
+  receiver(setUp.handlers ? { handlers: setUp.handlers } : { inbox: nowhere }, setUp, logger);
   const target = await openTarget(setUp);
   try {
     const receive = receiver(target, setUp, logger);
@@ -45,11 +55,17 @@ export async function serve(this: CliContext, flags: ServeFlags): Promise<void> 
   }
 }
 
-function receiver(target: OpenTarget, { secret, catalog, source }: SetUp, logger: Logger) {
+type Receiving =
+  | { readonly inbox: InboxWriter }
+  | { readonly handlers: Handlers<unknown>; readonly store?: DedupeStore };
+
+const nowhere: InboxWriter = { put: async () => [] };
+
+function receiver(target: Receiving, { secret, catalog, source }: SetUp, logger: Logger): NodeHandler {
   const options = { ...(secret !== undefined && { secret }), ...(catalog && { catalog }), source, logger };
   return "inbox" in target
     ? nodeHandler<unknown>(target.inbox, options)
-    : nodeHandler<unknown>(target.handlers, { ...options, store: target.store });
+    : nodeHandler<unknown>(target.handlers, { ...options, ...(target.store && { store: target.store }) });
 }
 
 type HereOnly = Extract<OpenTarget, { inbox: unknown }> & { readonly inbox: Inbox };
