@@ -9,7 +9,8 @@ import { median } from "./measure.ts";
 import { inTurns, line, ms, perSecond, times } from "./report.ts";
 
 const rounds = 5;
-const costRounds = 40;
+const costRounds = 80;
+const warmUpRounds = 20;
 
 function medianOf<Figure>(figures: readonly Figure[], of: (figure: Figure) => number): number {
   return median(figures.map(of));
@@ -88,16 +89,15 @@ async function benchSize(url: string, pool: pg.Pool): Promise<void> {
   const big = postgresInbox({ url, schema: "big" });
   await Promise.all([small.migrate(), big.migrate()]);
   await fill(pool, "big");
-  const costs = await inTurns<"small" | "big", Cost>(
-    {
-      small: async () => {
-        await pool.query("truncate small.event");
-        return measureCost(small);
-      },
-      big: () => measureCost(big),
+  const measured = {
+    small: async () => {
+      await pool.query("truncate small.event");
+      return measureCost(small);
     },
-    costRounds,
-  );
+    big: () => measureCost(big),
+  };
+  await inTurns<"small" | "big", Cost>(measured, warmUpRounds);
+  const costs = await inTurns<"small" | "big", Cost>(measured, costRounds);
   await Promise.all([small.close(), big.close()]);
   console.log("\n500 events, in a near-empty table and in one of a million rows");
   for (const [name, of] of [

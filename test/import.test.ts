@@ -27,8 +27,9 @@ import {
   postgresInbox,
   postgresStore,
 } from "@esim-webhooks/store-postgres";
+import type { Transaction } from "kysely";
 import { afterEach, describe, expect, inject, it } from "vitest";
-import { createSchema } from "../packages/store-postgres/test/schema.ts";
+import { createSchema, type Shop } from "../packages/store-postgres/test/schema.ts";
 import { listen } from "./listen.ts";
 import { type Run, runNode } from "./run.ts";
 import { startPostgres } from "./servers/index.ts";
@@ -278,9 +279,9 @@ describe("an import into Postgres", () => {
   });
 
   it("inline is complete after any number of interruptions, with each effect once where the store is transactional", async () => {
-    const { schema, db, orders } = await openInbox();
+    const { schema, orders } = await openInbox();
     const url = inject("postgresUrl");
-    const store = postgresStore<{ order: { event: string; esim: string } }>({ url, schema });
+    const store = postgresStore<Shop>({ url, schema });
     ends.push(() => store.close());
     const dump = join(folder(), "dump.ndjson");
     writeFileSync(
@@ -291,19 +292,17 @@ describe("an import into Postgres", () => {
     for (;;) {
       const stopping = new AbortController();
       let left = 40;
-      const report = await importDeliveries<EsimEvents, Awaited<ReturnType<typeof db.transaction>> & never>(
-        createReadStream(dump),
-        {
-          "esim.enabled": async ({ id, data }, { tx }) => {
-            await (tx as typeof db)
-              .withSchema(schema)
-              .insertInto("order")
-              .values({ event: id, esim: data.esimReference })
-              .execute();
-            if (--left === 0) stopping.abort();
-          },
+      const handlers: Handlers<EsimEvents, Transaction<Shop>> = {
+        "esim.enabled": async ({ id, data: { esimReference: esim } }, { tx }) => {
+          await tx.withSchema(schema).insertInto("order").values({ event: id, esim }).execute();
+          if (--left === 0) stopping.abort();
         },
-        { ...trusted, store: store as never, checkpointFile, signal: stopping.signal, concurrency: 4 },
+      };
+      const options = { ...trusted, store, checkpointFile, signal: stopping.signal, concurrency: 4 };
+      const report = await importDeliveries<EsimEvents, Transaction<Shop>>(
+        createReadStream(dump),
+        handlers,
+        options,
       );
       expect(report.ledger.stored + report.ledger.duplicate).toBe(report.ledger.read);
       if (!report.interrupted) break;

@@ -1,4 +1,6 @@
+import { isUint8Array } from "node:util/types";
 import { bodyBuffer } from "../body.ts";
+import { WebhookError } from "../errors.ts";
 import { truncated } from "./damage.ts";
 
 /** Bytes that are pulled as they are needed, and that can be looked at before they are taken. */
@@ -23,7 +25,12 @@ export interface ByteSource {
 // what is parsed at once: a caller may hand over a whole file as one chunk
 const largestChunk = 64 * 1024;
 
-/** @param count is told of every chunk before anybody sees it, and may throw */
+const noText = "Read it without an encoding: createReadStream(path).";
+
+/**
+ * Throws `invalid_input` where the input gives anything but bytes.
+ * @param count is told of every chunk before anybody sees it, and may throw
+ */
 export function byteSource(
   input: AsyncIterable<Uint8Array>,
   count: (bytes: number) => void = () => {},
@@ -41,9 +48,11 @@ export function byteSource(
         const { done, value } = await iterator.next();
         if (done) {
           ended = true;
+        } else if (!isUint8Array(value)) {
+          throw new WebhookError("invalid_input", `A dump is bytes; got a ${typeof value}.`, noText);
         } else if (value.byteLength > 0) {
           count(value.byteLength);
-          return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+          return asBuffer(value);
         }
       } catch (error) {
         ended = true;
@@ -84,7 +93,7 @@ export function byteSource(
   return {
     next,
     unread(bytes) {
-      held = held.byteLength === 0 ? bytes : Buffer.concat([bytes, held]);
+      held = joined(bytes, held);
     },
     async peek(size) {
       await hold(size);
@@ -111,6 +120,14 @@ export function byteSource(
       await iterator?.return?.();
     },
   };
+}
+
+/** One buffer of two, without a copy where they were one: short members are put back by the thousand. */
+function joined(first: Buffer, second: Buffer): Buffer {
+  if (second.byteLength === 0) return first;
+  const wereOne = first.buffer === second.buffer && first.byteOffset + first.byteLength === second.byteOffset;
+  if (!wereOne) return Buffer.concat([first, second]);
+  return Buffer.from(first.buffer, first.byteOffset, first.byteLength + second.byteLength);
 }
 
 /** Takes `size` bytes. Throws `damaged_dump` where the input, which is `what`, ends before. */

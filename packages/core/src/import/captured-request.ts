@@ -31,7 +31,7 @@ export function readCapturedRequest(fields: Fields, maxDepth: number): DumpedEve
   const request: CapturedRequest = {
     headers,
     bodies: [bytes, ...bodies.filter((body) => body !== bytes)],
-    isGuess: isObject(fields["body"]),
+    isGuess: isObject(fields["body"]) && !isBufferJson(fields["body"]),
     isSigned,
     receivedAt: new Date(receivedAtMs),
   };
@@ -59,8 +59,12 @@ function bodiesOf(body: unknown): readonly Uint8Array[] | undefined {
     return base64.test(body) ? [text, Buffer.from(body, "base64")] : [text];
   }
   if (!isObject(body)) return undefined;
-  const isBuffer = body["type"] === "Buffer" && Array.isArray(body["data"]); // what JSON makes of a Buffer
-  return [isBuffer ? Buffer.from(body["data"] as number[]) : Buffer.from(JSON.stringify(body), "utf8")];
+  return [isBufferJson(body) ? Buffer.from(body.data) : Buffer.from(JSON.stringify(body), "utf8")];
+}
+
+/** What JSON makes of a Buffer. */
+function isBufferJson(body: Fields): body is Fields & { readonly data: readonly number[] } {
+  return body["type"] === "Buffer" && Array.isArray(body["data"]);
 }
 
 /** The bytes that are an event, if any are; an authentic body that is none is for the catalog to judge. */

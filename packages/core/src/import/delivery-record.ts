@@ -32,12 +32,12 @@ const longestText = 256;
 
 /** What is kept of the delivery. Not `responseBody`, which is what the endpoint itself had answered. */
 export function provenanceOf(record: Fields): NonNullable<Replay["delivery"]> {
-  return Object.fromEntries(
-    kept.flatMap((name) => {
-      const value = storable(record[name]);
-      return value === undefined ? [] : [[name, value]];
-    }),
-  );
+  const provenance: Record<string, string | number | null> = {};
+  for (const name of kept) {
+    const value = storable(record[name]);
+    if (value !== undefined) provenance[name] = value;
+  }
+  return provenance;
 }
 
 function storable(value: unknown): string | number | null | undefined {

@@ -19,7 +19,9 @@ export async function* gunzip(packed: ByteSource): AsyncGenerator<Buffer> {
     }
     const trailer = await exactly(packed, 8, what);
     if (trailer.readUInt32LE(0) !== sum || trailer.readUInt32LE(4) !== size) {
-      throw damagedDump("The gzip file is damaged: what it holds does not match its checksum.");
+      throw damagedDump(
+        "The gzip file is damaged: what it holds does not match its checksum, and any of it may be wrong.",
+      );
     }
   } while (await anotherMember(packed));
 }

@@ -59,7 +59,7 @@ export async function importDeliveries<Data = EsimEvents, Tx = unknown>(
       destination,
       journal,
       check: watched.check,
-      onBatch: progress.tell,
+      tell: progress.tell,
     });
     await journal.complete();
   } catch (error) {

@@ -12,7 +12,8 @@ export interface RecordsImport<Item> {
   readonly journal: Journal;
   /** Throws when the input has failed, or is not to be read any more. */
   readonly check: () => void;
-  readonly onBatch: () => void;
+  /** Called often. */
+  readonly tell: () => void;
 }
 
 /**
@@ -21,10 +22,10 @@ export interface RecordsImport<Item> {
  */
 export async function importRecords<Item>(
   batches: AsyncIterable<readonly RawRecord[]>,
-  { judge, destination, journal, check, onBatch }: RecordsImport<Item>,
+  { judge, destination, journal, check, tell }: RecordsImport<Item>,
 ): Promise<void> {
   const builder = createStretchBuilder<Item>(destination.stretch);
-  const settling = createSettling(destination.atOnce, perform, journal.settle);
+  const settling = createSettling(destination.atOnce, perform, settle);
   let toSkip = journal.resumedAfter();
 
   async function perform({ items }: Stretch<Item>): Promise<readonly Verdict[]> {
@@ -33,6 +34,11 @@ export async function importRecords<Item>(
     return destination.handOver(items).catch((error: unknown) => {
       throw stopped(error);
     });
+  }
+
+  async function settle(stretch: Stretch<Item>, verdicts: readonly Verdict[]): Promise<void> {
+    await journal.settle(stretch, verdicts);
+    tell();
   }
 
   async function handOver(): Promise<void> {
@@ -46,7 +52,7 @@ export async function importRecords<Item>(
         if (toSkip > 0) toSkip -= 1;
         else if (builder.add(judge(raw))) await handOver();
       }
-      onBatch();
+      tell();
     }
     await handOver();
   } finally {

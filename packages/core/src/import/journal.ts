@@ -76,14 +76,15 @@ export function createJournal(settings: ImportSettings, target: string, input: W
     async settle({ records }, verdicts) {
       let handedOver = 0;
       let lines = "";
-      for (const { verdict: known, type, occurredMs, line, raw } of records) {
-        const verdict = known ?? (verdicts[handedOver++] as Verdict);
-        const { fate, code, reason = "", isForced = false } = verdict;
-        ledger.add(fate, type, occurredMs, isForced);
+      const settled = records.map(({ verdict, type, occurredMs, line, raw }) => {
+        const { fate, code, reason = "", isForced = false } = verdict ?? (verdicts[handedOver++] as Verdict);
         if (line !== null) lines += line;
         else if (raw !== null && code !== undefined) lines += rejectLine(raw, code, reason);
-      }
+        return { fate, type, occurredMs, isForced };
+      });
       if (lines !== "") await rejects?.append(lines);
+      for (const { fate, type, occurredMs, isForced } of settled)
+        ledger.add(fate, type, occurredMs, isForced);
       if (file && performance.now() - savedAt >= saveEveryMs) await save();
     },
     async interrupt() {

@@ -80,7 +80,7 @@ export function createJsonScanner(
   function finish(last: Buffer): void {
     const bytes = whole(last);
     within = "nothing";
-    const at = line === undefined ? { offset: valueOffset } : { offset: valueOffset, line };
+    const at = { offset: valueOffset, line };
     const reading = bytes && deepest <= maxDepth ? readJsonBytes(bytes) : undefined;
     if (!bytes) records.fault("too_large", `longer than ${maxRecordBytes} bytes`, at);
     else if (!reading)
@@ -124,8 +124,8 @@ export function createJsonScanner(
   }
 
   function nothingThere(index: number): void {
-    const at = { offset: offset + index, text: "" };
-    records.fault("not_json", "nothing where a record should be", line === undefined ? at : { ...at, line });
+    const reason = "nothing where a record should be";
+    records.fault("not_json", reason, { offset: offset + index, line, text: "" });
   }
 
   /** Follows the value that begins at `from` or before; returns the index behind it, or the end of the bytes. */

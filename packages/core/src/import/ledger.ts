@@ -45,8 +45,8 @@ export const noType = "(none)";
 export const otherTypes = "(other)";
 
 const maxTypes = 1000;
-// it comes from the dump, and goes to a terminal
-const typeName = /^[\w.-]{1,128}$/;
+// it comes from the dump, and goes to a terminal and to a key of JSON
+const typeName = /^(?!__proto__$)[\w.-]{1,128}$/;
 
 type Counts = { -readonly [Name in keyof Ledger]: number };
 

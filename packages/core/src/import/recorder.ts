@@ -7,8 +7,12 @@ export interface Tally {
 
 /** Gathers the records of one entry, each with its position. */
 export interface Recorder {
-  value(value: unknown, offset: number, line?: number): void;
-  fault(fault: FaultCode, reason: string, at: { offset: number; line?: number; text?: string }): void;
+  value(value: unknown, offset: number, line: number | undefined): void;
+  fault(
+    fault: FaultCode,
+    reason: string,
+    at: { offset: number; line?: number | undefined; text?: string },
+  ): void;
   /** What was gathered since it was last taken. */
   take(): readonly RawRecord[];
 }

@@ -30,10 +30,10 @@ export async function openRejectsFile(path: string, keptBytes: number): Promise<
     async append(lines) {
       const bytes = Buffer.from(lines, "utf8");
       for (let written = 0; written < bytes.byteLength; ) {
-        const { bytesWritten } = await handle.write(bytes, written, bytes.byteLength - written, length);
-        written += bytesWritten;
-        length += bytesWritten;
+        const left = bytes.byteLength - written;
+        written += (await handle.write(bytes, written, left, length + written)).bytesWritten;
       }
+      length += bytes.byteLength; // half of them, on a full disk, do not count
     },
     async flushed() {
       await handle.datasync().catch(() => {}); // a pipe has no disk

@@ -23,8 +23,10 @@ export function createSettling<Work, Result>(
 
   async function settleWhatIsDone(): Promise<void> {
     for (let head = queue[0]; head?.done !== undefined; head = queue[0]) {
+      const { result } = head.done;
+      delete head.done; // if settling fails, it stays as the gap that nothing comes after
+      await settle(head.work, result);
       queue.shift();
-      await settle(head.work, head.done.result);
     }
   }
 

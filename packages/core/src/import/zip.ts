@@ -108,7 +108,9 @@ async function* readEntry(
 }
 
 function wrongChecksum(): Error {
-  return damagedDump(`An entry of the ${what} is damaged: what it holds does not match its checksum.`);
+  return damagedDump(
+    `An entry of the ${what} is damaged: what it holds does not match its checksum, and any of it may be wrong.`,
+  );
 }
 
 function refuse({ encrypted, method, sizes }: ZipHeader): void {

@@ -8,6 +8,7 @@ import {
   WebhookError,
 } from "@esim-webhooks/core";
 import { describe, expect, it } from "vitest";
+import { createSettling } from "../../src/import/settling.ts";
 import { all, bytes, delivery, folder, memoryInbox, ndjson, sumOf } from "./dump.ts";
 
 const trusted = { trustUnsigned: true };
@@ -155,6 +156,26 @@ describe("an import with a checkpoint file", () => {
     const report = await importDeliveries(dump(), memoryInbox(), { ...options, dryRun: true });
     expect(report).toMatchObject({ resumedAfter: 0, ledger: { read: 3000, stored: 2700 } });
     expect(existsSync(checkpointFile)).toBe(true);
+  });
+
+  it("stops where its rejects cannot be written, and counts nothing that was not written down", async () => {
+    const full = () => importDeliveries(dump(), memoryInbox(), { ...trusted, rejectsFile: "/dev/full" });
+    if (existsSync("/dev/full")) await expect(full()).rejects.toMatchObject({ code: "ENOSPC" });
+    const settled: number[] = [];
+    const settling = createSettling(
+      2,
+      async (work: number) => work,
+      async (work) => {
+        if (work === 3) throw new Error("full");
+        settled.push(work);
+      },
+    );
+    const all = (async () => {
+      for (let work = 1; work < 9; work++) await settling.begin(work);
+    })();
+    await expect(all).rejects.toThrow("full");
+    await settling.end();
+    expect(settled).toEqual([1, 2]);
   });
 
   it("goes on after unsigned_dump with the operator's word", async () => {

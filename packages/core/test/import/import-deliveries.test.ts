@@ -395,7 +395,7 @@ describe("importDeliveries", () => {
     const polluting = `{"__proto__":{"eventId":"b","payload":{}}}`;
     const { ledger, types } = await importDeliveries(ndjson(line, polluting), inbox, trusted);
     expect(ledger).toEqual({ ...none, read: 2, stored: 1, invalid: 1 });
-    expect(Object.keys(types)).toEqual(["__proto__", "(none)"]);
+    expect(Object.keys(types)).toEqual(["(other)", "(none)"]);
     expect(({} as { evil?: unknown }).evil).toBeUndefined();
     expect(Buffer.from(inbox.puts[0]?.body ?? []).toString()).toContain('"__proto__":{"evil":1}');
   });
@@ -551,6 +551,15 @@ describe("importDeliveries", () => {
     expect(told.length).toBeLessThan(100);
     const reads = told.map(({ records }) => records);
     expect(reads).toEqual(reads.toSorted((a, b) => a - b));
+  });
+
+  it("tells how far it is while handlers take their time", async () => {
+    const told: number[] = [];
+    const handler = () => new Promise((resolve) => setTimeout(resolve, 60));
+    const onProgress = ({ records }: ImportProgress) => void told.push(records);
+    const dump = ndjson(...Array.from({ length: 6 }, (_, n) => delivery(`msg_${n}`)));
+    await importDeliveries(dump, { "*": handler }, { ...trusted, onProgress });
+    expect(new Set(told).size).toBeGreaterThan(2);
   });
 
   it("goes on when onProgress, the logger or a schema throws", async () => {

@@ -215,4 +215,12 @@ describe("reading", () => {
     await expect(reading).rejects.toThrow("connection reset");
     expect(found).toEqual([{ a: 1 }, { b: 1 }]);
   });
+
+  it("refuses text, of which the bytes are gone, instead of finding nothing in it", async () => {
+    async function* input() {
+      yield '{"a":1}' as unknown as Uint8Array;
+    }
+    const reading = readDump(input(), limits).batches.next();
+    await expect(reading).rejects.toMatchObject({ code: "invalid_input" });
+  });
 });

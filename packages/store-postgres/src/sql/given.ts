@@ -22,22 +22,26 @@ export function given(rows: readonly PutRow[]): RawBuilder<unknown> {
     offset += body.byteLength;
     return begin;
   });
-  // all bodies as one parameter, which travels as the bytes it is; an array of them would travel as text
+  // all bodies as one parameter, which travels as the bytes it is; an array would travel as text and be escaped
   const bodies = Buffer.concat(entries.map(({ body }) => body));
-  const replays = rows.some(({ replay }) => replay !== null) ? rows.map(({ replay }) => replay) : null;
+  const replays = rows.some(({ replay }) => replay !== null)
+    ? `[${rows.map(({ replay }) => replay ?? "null").join()}]`
+    : null;
   return sql`
     select source, id, type, substring(${bodies}::bytea from body_begin for body_length) as body,
-      to_timestamp(received) as received, to_timestamp(occurred) as occurred, lane, replay::jsonb as replay, place
-    from unnest(
-      ${entries.map(({ source }) => source)}::text[],
-      ${entries.map(({ id }) => id)}::text[],
-      ${entries.map(({ type }) => storable(type))}::text[],
-      ${offsets}::int[],
-      ${entries.map(({ body }) => body.byteLength)}::int[],
-      ${entries.map(({ receivedAt }) => receivedAt.getTime() / 1000)}::float8[],
-      ${entries.map(occurredAt)}::float8[],
-      ${rows.map(({ lane }) => storable(lane))}::text[],
-      ${replays}::text[]
+      to_timestamp(received) as received, to_timestamp(occurred) as occurred, lane, nullif(replay, 'null') as replay, place
+    from rows from (
+      unnest(
+        ${entries.map(({ source }) => source)}::text[],
+        ${entries.map(({ id }) => id)}::text[],
+        ${entries.map(({ type }) => storable(type))}::text[],
+        ${offsets}::int[],
+        ${entries.map(({ body }) => body.byteLength)}::int[],
+        ${entries.map(({ receivedAt }) => receivedAt.getTime() / 1000)}::float8[],
+        ${entries.map(occurredAt)}::float8[],
+        ${rows.map(({ lane }) => storable(lane))}::text[]
+      ),
+      jsonb_array_elements(${replays}::jsonb)
     ) with ordinality as entry (source, id, type, body_begin, body_length, received, occurred, lane, replay, place)`;
 }
 
