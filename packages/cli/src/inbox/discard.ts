@@ -7,7 +7,7 @@ import { withInbox } from "./with-inbox.ts";
 
 export async function discard(this: CliContext, flags: DeadFlags): Promise<void> {
   checkAskable(this, "discard", flags);
-  await withInbox(this, flags, flags.dryRun ? "look" : "act", async ({ inbox, types }) => {
+  await withInbox(this, flags, async ({ inbox, types }) => {
     const filter = filterOf(flags, types);
     await perform(this, flags, {
       name: "discard",

@@ -12,7 +12,7 @@ import { withInbox } from "./with-inbox.ts";
 export async function list(this: CliContext, flags: ListFlags): Promise<void> {
   const { all = false, cursor, json = false, limit, reveal = false, status } = flags;
   const { output, process } = this;
-  await withInbox(this, flags, "look", async ({ inbox, types }) => {
+  await withInbox(this, flags, async ({ inbox, types }) => {
     const filter = { ...filterOf(flags, types), ...(status && { state: status }) };
     let found = 0;
     let rest: string | null = null;

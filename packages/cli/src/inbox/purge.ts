@@ -6,7 +6,7 @@ import { withInbox } from "./with-inbox.ts";
 
 export async function purge(this: CliContext, flags: PurgeFlags): Promise<void> {
   checkAskable(this, "purge", flags);
-  await withInbox(this, flags, flags.dryRun ? "look" : "act", ({ inbox }) =>
+  await withInbox(this, flags, ({ inbox }) =>
     perform(this, flags, {
       name: "purge",
       noun: "done event past its retention",

@@ -12,7 +12,7 @@ import { type AtInbox, withInbox } from "./with-inbox.ts";
 export async function show(this: CliContext, flags: ShowFlags, id: string): Promise<void> {
   const { json = false, reveal = false } = flags;
   const { output, process } = this;
-  await withInbox(this, flags, "look", async (at) => {
+  await withInbox(this, flags, async (at) => {
     const row = await find(at, id, flags.source);
     if (row === undefined) {
       output.note(`There is no event ${printable(id)} in ${at.where}.`);

@@ -1,7 +1,7 @@
 import type { Inbox } from "@esim-webhooks/core";
 import { esimCatalog, WebhookError } from "@esim-webhooks/core";
 import type { CliContext } from "../context.ts";
-import { findInbox, openInbox } from "../open-target.ts";
+import { findInbox } from "../open-target.ts";
 import { readSetUp } from "../set-up.ts";
 import type { SetUpFlags } from "../set-up-flags.ts";
 
@@ -15,16 +15,14 @@ export interface AtInbox {
   readonly source: string;
 }
 
-/** Opens the inbox for a command, and closes it whatever happens. Who only looks migrates nothing. */
+/** Opens the inbox for a command, and closes it whatever happens. Migrates nothing: that is for those who store and work. */
 export async function withInbox(
   context: CliContext,
   flags: SetUpFlags,
-  purpose: "look" | "act",
   use: (at: AtInbox) => Promise<void>,
 ): Promise<void> {
   const setUp = await readSetUp(context, flags);
-  const open = purpose === "act" ? openInbox : findInbox;
-  const { inbox, where, close } = await open(setUp);
+  const { inbox, where, close } = await findInbox(setUp);
   const { types } = setUp.catalog ?? esimCatalog;
   try {
     await use({ inbox, where, types, source: setUp.source });
