@@ -75,7 +75,7 @@ async function run(
     });
   } finally {
     stop.release();
-    meter.clear();
+    meter.end();
   }
 }
 

@@ -22,6 +22,8 @@ export interface Meter {
   update(reading: Reading): void;
   /** Takes the bar away, so that something else can be said. */
   clear(): void;
+  /** Leaves the bar as it was in the end, with the rate of the whole. */
+  end(): void;
 }
 
 const redrawMs = 100;
@@ -29,19 +31,37 @@ const lineMs = 1000;
 const windowMs = 5000;
 const eraseLine = "\r\u001b[2K";
 
+interface Sample {
+  readonly at: number;
+  readonly bytes: number;
+  readonly records: number;
+}
+
 /** Tells how far an import is: a bar that moves on a terminal, else a JSON line once a second. */
 export function createMeter(options: MeterOptions): Meter {
   const { write, totalBytes, columns, paint = unpainted, now = () => performance.now() } = options;
   const everyMs = columns ? redrawMs : lineMs;
-  let samples: { at: number; bytes: number; records: number }[] = [];
+  let samples: Sample[] = [];
   let dueAt = now() + everyMs;
   let isDrawn = false;
+  let began: Sample | undefined;
+  let last: Reading | undefined;
 
   /** By the last few seconds: what an earlier run had done goes by faster. */
-  function pace({ bytesRead, ledger }: Reading): Pace {
-    const latest = { at: now(), bytes: bytesRead, records: ledger.read };
+  function recentPace(reading: Reading): Pace {
+    const latest = sampleOf(reading);
+    began ??= latest;
     samples = [...samples.filter(({ at }) => latest.at - at <= windowMs), latest];
-    const [first = latest] = samples;
+    return pace(reading, samples[0] ?? latest);
+  }
+
+  function sampleOf({ bytesRead, ledger }: Reading): Sample {
+    return { at: now(), bytes: bytesRead, records: ledger.read };
+  }
+
+  function pace(reading: Reading, first: Sample): Pace {
+    const { bytesRead, ledger } = reading;
+    const latest = sampleOf(reading);
     const seconds = (latest.at - first.at) / 1000;
     const rate = (amount: number) => (seconds > 0 ? amount / seconds : 0);
     return {
@@ -53,19 +73,30 @@ export function createMeter(options: MeterOptions): Meter {
     };
   }
 
+  function draw(current: Pace, width: number): void {
+    write(`${eraseLine}${progressBar(current, { width: width - 1, paint })}`);
+  }
+
   return {
     update(reading) {
+      last = reading;
       if (samples.length > 0 && now() < dueAt) return;
       const isFirst = samples.length === 0;
-      const current = pace(reading);
+      const current = recentPace(reading);
       if (isFirst && !columns) return; // nothing can be said of its rate
       dueAt = now() + everyMs;
-      if (columns) write(`${eraseLine}${progressBar(current, { width: columns() - 1, paint })}`);
+      if (columns) draw(current, columns());
       else write(`${JSON.stringify({ progress: { ...inJson(current), ...reading.ledger } })}\n`);
       isDrawn = columns !== undefined;
     },
     clear() {
       if (isDrawn) write(eraseLine);
+      isDrawn = false;
+    },
+    end() {
+      if (!columns || !last || !began) return;
+      draw(pace(last, began), columns());
+      write("\n");
       isDrawn = false;
     },
   };

@@ -45,6 +45,6 @@ function barOf(part: number, cells: number): { filled: string; empty: string } {
 }
 
 function timeLeft({ bytesRead, bytesPerSecond, totalBytes }: Pace): string[] {
-  if (totalBytes === undefined || bytesPerSecond <= 0) return [];
+  if (totalBytes === undefined || bytesRead >= totalBytes || bytesPerSecond <= 0) return [];
   return [`${span(((totalBytes - bytesRead) / bytesPerSecond) * 1000)} left`];
 }

@@ -35,6 +35,16 @@ describe("the meter of an import", () => {
     expect(written.slice(1)).toEqual(["\r\u001b[2K"]);
   });
 
+  it("leaves the bar as it was in the end, with the rate of the whole", () => {
+    const { meter, written, update } = meterOf(() => 80);
+    update(0, 0, 0);
+    update(9950, 900, 900);
+    update(10_000, 1000, 1000);
+    meter.end();
+    expect(written.at(-2)).toBe("\r\u001b[2K████████████████████████  100%  1,000 records  100/s");
+    expect(written.at(-1)).toBe("\n");
+  });
+
   it("writes JSON lines where there is no terminal, one a second", () => {
     const { written, update } = meterOf();
     update(0, 0, 0);
