@@ -46,7 +46,7 @@ export async function openDump(
   for (const given of [rejects, checkpoint]) if (given !== undefined) await refuseDump(given, about);
   return {
     name: path === "-" ? "standard input" : path,
-    input: path === "-" ? stdin : createReadStream(path, { highWaterMark: 256 * 1024 }),
+    input: path === "-" ? stdin : bytesOf(path),
     totalBytes: isFile ? about.size : undefined,
     rejectsFile,
     checkpointFile,
@@ -56,6 +56,11 @@ export async function openDump(
       if (left?.isFile() && left.size === 0) await rm(rejectsFile);
     },
   };
+}
+
+/** Opened when it is read, so that nothing waits with it open. */
+async function* bytesOf(path: string): AsyncGenerator<Uint8Array> {
+  yield* createReadStream(path, { highWaterMark: 256 * 1024 }) as AsyncIterable<Buffer>;
 }
 
 const reasons: Readonly<Record<string, string>> = {
