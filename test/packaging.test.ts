@@ -99,7 +99,7 @@ describe("the packed packages, installed elsewhere", () => {
     writeFileSync(
       join(project, "esim-webhooks.config.ts"),
       `import { defineConfig } from "@esim-webhooks/cli";
-export default defineConfig({ secret: "whsec_${"A".repeat(32)}", handlers: { "esim.faulted": ({ data }) => void data.iccid } });
+export default defineConfig({ secret: "whsec_${"Zm9v".repeat(8)}", handlers: { "esim.faulted": ({ data }) => void data.iccid } });
 `,
     );
     expect(run(bin, ["doctor"])).toMatch(/✔ ok {2}handlers {2}esim\.faulted/);

@@ -1,2 +1,3 @@
 #!/usr/bin/env node
-import "../dist/main.js";
+process.getBuiltinModule("node:module").enableCompileCache(); // a fifth of the start-up
+await import("../dist/main.js");

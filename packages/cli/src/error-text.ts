@@ -1,4 +1,3 @@
-import { inspect } from "node:util";
 import { type ApplicationText, FlagNotFoundError, text_en } from "@stricli/core";
 import { errorCodeOf } from "./exit-code.ts";
 
@@ -12,7 +11,8 @@ export function describeError(error: unknown): string {
     code === undefined
       ? `Error (unexpected): ${message} Set ${debugVariable}=1 to see where it comes from.`
       : `Error (${code}): ${message}${because(error)}`;
-  return process.env[debugVariable] ? `${text}\n${inspect(error)}` : text;
+  if (!process.env[debugVariable]) return text;
+  return `${text}\n${process.getBuiltinModule("node:util").inspect(error)}`;
 }
 
 /** The innermost cause says what the outer ones do not: which host refused, which permission is missing. */
