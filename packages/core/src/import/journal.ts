@@ -39,11 +39,18 @@ export function createJournal(settings: ImportSettings, target: string, input: W
   let rejectsBytes = 0;
   let savedAt = performance.now();
   let begun: Promise<void> | undefined;
+  let saving: Promise<void> = Promise.resolve();
 
-  async function save(): Promise<void> {
-    if (rejects) rejectsBytes = await rejects.flushed();
-    await file?.save({ run, tally: ledger.tally(), rejectsBytes });
-    savedAt = performance.now();
+  /** All of it of one moment, and one after the other: what is handed over goes on meanwhile. */
+  function save(): Promise<void> {
+    const saved = saving.then(async () => {
+      savedAt = performance.now();
+      const checkpoint = { run, tally: ledger.tally(), rejectsBytes: rejects?.bytes() ?? rejectsBytes };
+      await rejects?.flush();
+      await file?.save(checkpoint);
+    });
+    saving = saved.catch(() => {});
+    return saved;
   }
 
   return {

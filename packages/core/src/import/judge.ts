@@ -1,5 +1,5 @@
 import type { Destination, ProvenEvent, Verdict } from "./destination.ts";
-import type { DumpedEvent } from "./dumped-event.ts";
+import type { DumpedEvent, RecordFault } from "./dumped-event.ts";
 import type { Prover } from "./proof.ts";
 import type { RawRecord } from "./record.ts";
 import type { RecordReader } from "./record-reader.ts";
@@ -30,7 +30,7 @@ export interface JudgeOptions<Item> extends Questions {
   readonly hasRejectsFile: boolean;
 }
 
-const filtered: Verdict = { fate: "filtered" };
+const leftOut = { verdict: { fate: "filtered" }, item: null, bytes: 0, line: null, raw: null } as const;
 
 /** Recognise, filter, verify, and prepare what is left. Throws what ends the import (`unsigned_dump`, a mistake in the set-up). */
 export function createJudge<Item>(options: JudgeOptions<Item>): (raw: RawRecord) => Judged<Item> {
@@ -45,13 +45,11 @@ export function createJudge<Item>(options: JudgeOptions<Item>): (raw: RawRecord)
   }
 
   return (raw) => {
-    if ("fault" in raw) return refused(raw, null, { fate: "invalid", code: raw.fault, reason: raw.reason });
+    if ("fault" in raw) return refused(raw, null, invalid(raw));
     const event = readRecord(raw.value);
-    if ("fault" in event)
-      return refused(raw, null, { fate: "invalid", code: event.fault, reason: event.reason });
+    if ("fault" in event) return refused(raw, null, invalid(event));
     const { type, occurredMs } = event;
-    if (!passes(event))
-      return { type, occurredMs, verdict: filtered, item: null, bytes: 0, line: null, raw: null };
+    if (!passes(event)) return { ...leftOut, type, occurredMs };
     const proof = prove(event);
     if (proof !== null && "code" in proof) {
       return refused(raw, event, { fate: "rejected", code: proof.code, reason: proof.reason });
@@ -61,6 +59,10 @@ export function createJudge<Item>(options: JudgeOptions<Item>): (raw: RawRecord)
     const { item, bytes } = prepared;
     return { type, occurredMs, verdict: null, item, bytes, line: null, raw: keepsRaw ? raw : null };
   };
+}
+
+function invalid({ fault: code, reason }: RecordFault): Verdict {
+  return { fate: "invalid", code, reason };
 }
 
 function proven(event: DumpedEvent, body: Uint8Array | null): ProvenEvent {

@@ -14,8 +14,10 @@ export interface RejectedRecord {
 
 export interface RejectsFile {
   append(lines: string): Promise<void>;
-  /** How long it is, once that is on disk. */
-  flushed(): Promise<number>;
+  /** How long it is, as far as it was written whole. */
+  bytes(): number;
+  /** Resolves when that is on disk. */
+  flush(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -35,10 +37,8 @@ export async function openRejectsFile(path: string, keptBytes: number): Promise<
       }
       length += bytes.byteLength; // half of them, on a full disk, do not count
     },
-    async flushed() {
-      await handle.datasync().catch(() => {}); // a pipe has no disk
-      return length;
-    },
+    bytes: () => length,
+    flush: () => handle.datasync().catch(() => {}), // what is no file has no disk
     close: () => handle.close(),
   };
 }

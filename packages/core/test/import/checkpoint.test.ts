@@ -204,7 +204,7 @@ describe("an import with a checkpoint file", () => {
     expect([...inbox.entries.keys()]).toEqual(Array.from({ length: 2000 }, (_, n) => `msg_${1999 - n}`));
   });
 
-  it("forces each event once, also those that the run before had forced after its checkpoint", async () => {
+  it("forces each event once, also what the run before had forced, or worked for the first time, after its checkpoint", async () => {
     const checkpointFile = join(folder(), "checkpoint");
     const store = memoryStore();
     const runs = new Map<string, number>();
@@ -216,10 +216,12 @@ describe("an import with a checkpoint file", () => {
       },
     };
     const few = () => ndjson(...Array.from({ length: 80 }, (_, n) => delivery(`msg_${n}`)));
-    await importDeliveries(few(), handlers, { ...trusted, store });
+    const fresh = Array.from({ length: 20 }, (_, n) => `msg_${n}`);
+    const old = Array.from({ length: 60 }, (_, n) => `msg_${n + 20}`);
+    await importDeliveries(few(), handlers, { ...trusted, store, ids: old });
     const options = { ...trusted, store, checkpointFile, force: true };
     const first = await importDeliveries(few(), handlers, { ...options, signal: stopping.signal });
-    expect(first).toMatchObject({ interrupted: true, forced: 41 });
+    expect(first).toMatchObject({ interrupted: true, forced: 21, ledger: { stored: 41 } });
     // as if the process had been killed before it could write the last checkpoint
     const checkpoint = JSON.parse(readFileSync(checkpointFile, "utf8"));
     const ledger = { ...first.ledger, read: 0, stored: 0 };
@@ -233,6 +235,7 @@ describe("an import with a checkpoint file", () => {
       forced: 39,
       ledger: { read: 80, stored: 39, duplicate: 41 },
     });
-    expect(new Set(runs.values())).toEqual(new Set([2]));
+    expect([...runs].filter(([, times]) => times === 1).map(([id]) => id)).toEqual(fresh);
+    expect([...runs].filter(([, times]) => times === 2).map(([id]) => id)).toEqual(old);
   });
 });
