@@ -19,6 +19,7 @@ export async function fill(pool: pg.Pool, schema: string): Promise<void> {
     from generate_series(1, 1000000) as n,
       lateral (select case when n % 100 = 0 then 'dead' when n % 100 = 1 then 'ready' else 'done' end as state) as mixed`);
   await pool.query(`vacuum analyze ${schema}.event`);
+  await pool.query("checkpoint"); // or what the fill left to be written would be written during the rounds
 }
 
 /** Puts, takes and settles a batch of new events. */

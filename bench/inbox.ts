@@ -6,35 +6,15 @@ import { measurePut, startServer } from "./inbox-accept.ts";
 import { drain, drainPeer, jobs, lanes } from "./inbox-drain.ts";
 import { type Cost, fill, measureCost } from "./inbox-size.ts";
 import { median } from "./measure.ts";
+import { inTurns, line, ms, perSecond, times } from "./report.ts";
 
 const rounds = 5;
-const costRounds = 40;
-
-/** Runs each in turn, so that what else the machine does meets all of them alike. The first time warms up. */
-async function inTurns<Name extends string, Figure>(
-  measured: Readonly<Record<Name, () => Promise<Figure>>>,
-  times: number,
-): Promise<Record<Name, Figure[]>> {
-  const names = Object.keys(measured) as Name[];
-  const figures = Object.fromEntries(names.map((name) => [name, []])) as unknown as Record<Name, Figure[]>;
-  for (const name of names) await measured[name]();
-  for (let round = 0; round < times; round++) {
-    for (const name of names) figures[name].push(await measured[name]());
-  }
-  return figures;
-}
+const costRounds = 80;
+const warmUpRounds = 20;
 
 function medianOf<Figure>(figures: readonly Figure[], of: (figure: Figure) => number): number {
   return median(figures.map(of));
 }
-
-function line(what: string, figure: string, wanted = ""): void {
-  console.log(`  ${what.padEnd(46)} ${figure.padStart(12)}${wanted && `   wanted: ${wanted}`}`);
-}
-
-const perSecond = (figure: number) => `${Math.round(figure).toLocaleString("en")}/s`;
-const ms = (figure: number) => `${figure.toFixed(1)} ms`;
-const times = (figure: number) => `${figure.toFixed(2)} ×`;
 
 export async function benchInbox(): Promise<void> {
   const server = await privatePostgres({ fsync: "on" }); // as in production;
@@ -109,16 +89,15 @@ async function benchSize(url: string, pool: pg.Pool): Promise<void> {
   const big = postgresInbox({ url, schema: "big" });
   await Promise.all([small.migrate(), big.migrate()]);
   await fill(pool, "big");
-  const costs = await inTurns<"small" | "big", Cost>(
-    {
-      small: async () => {
-        await pool.query("truncate small.event");
-        return measureCost(small);
-      },
-      big: () => measureCost(big),
+  const measured = {
+    small: async () => {
+      await pool.query("truncate small.event");
+      return measureCost(small);
     },
-    costRounds,
-  );
+    big: () => measureCost(big),
+  };
+  await inTurns<"small" | "big", Cost>(measured, warmUpRounds);
+  const costs = await inTurns<"small" | "big", Cost>(measured, costRounds);
   await Promise.all([small.close(), big.close()]);
   console.log("\n500 events, in a near-empty table and in one of a million rows");
   for (const [name, of] of [

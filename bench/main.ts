@@ -1,6 +1,7 @@
-// npm run bench [-- verify | http | inbox | cli]: figures side by side with peers in the same run. Not a test: nothing is asserted.
+// npm run bench [-- verify | http | inbox | import | cli]: figures side by side with peers in the same run. Not a test: nothing is asserted.
 import { benchCli } from "./cli.ts";
 import { benchHttp } from "./http.ts";
+import { benchImport } from "./import.ts";
 import { benchInbox } from "./inbox.ts";
 import { benchVerify } from "./verify.ts";
 
@@ -8,6 +9,7 @@ const benches: Readonly<Record<string, () => Promise<void>>> = {
   verify: benchVerify,
   http: benchHttp,
   inbox: benchInbox,
+  import: benchImport,
   cli: benchCli,
 };
 const names = process.argv.slice(2);

@@ -29,6 +29,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "explainVerification",
       "fileKeySource",
       "fullJitter",
+      "importDeliveries",
       "memoryStore",
       "nodeDelivery",
       "nodeHandler",

@@ -1,6 +1,8 @@
 import { type Application, buildApplication, buildRouteMap } from "@stricli/core";
 import { completion } from "./commands/completion.ts";
 import { doctor } from "./commands/doctor.ts";
+import { importCommand } from "./commands/import.ts";
+import { inbox } from "./commands/inbox.ts";
 import { send } from "./commands/send.ts";
 import { serve } from "./commands/serve.ts";
 import { verify } from "./commands/verify.ts";
@@ -14,7 +16,7 @@ export const programName = "esim-webhooks";
 /** Commands by name. What they do is loaded when they are called. */
 export const app: Application<CliContext> = buildApplication(
   buildRouteMap<string, CliContext>({
-    routes: { serve, work, send, verify, doctor, completion },
+    routes: { serve, work, send, verify, import: importCommand, inbox, doctor, completion },
     docs: {
       brief: "Webhooks of the eSIM partner API",
       fullDescription: [

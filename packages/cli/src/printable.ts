@@ -1,5 +1,9 @@
-/** Text that came over the network, or out of a file: it must not steer the terminal. */
+// C0 and C1, half characters, and what turns the direction of text
+const steering = /[\p{Cc}\p{Cs}\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
+
+/** Text that came over the network, or out of a file, on one line: it must not steer the terminal. */
 export function printable(value: unknown): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is to be replaced
-  return String(value).replace(/[\u0000-\u001f\u007f-\u009f]/g, "�");
+  return String(value)
+    .replace(/[\n\t]/g, " ")
+    .replace(steering, "\ufffd");
 }

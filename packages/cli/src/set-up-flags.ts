@@ -13,7 +13,7 @@ export const configFlag: StringFlag = {
   parse: String,
   optional: true,
   placeholder: "file",
-  brief: "The config file. Default: esim-webhooks.config.ts, .mts, .js or .mjs, if there is one",
+  brief: "The config file. Default: esim-webhooks.config.ts or .js",
 };
 
 export const setUpFlags: { readonly config: StringFlag; readonly dataDir: StringFlag } = {
@@ -23,8 +23,7 @@ export const setUpFlags: { readonly config: StringFlag; readonly dataDir: String
     parse: String,
     optional: true,
     placeholder: "folder",
-    brief:
-      "Where the embedded inbox is, unless DATABASE_URL is set. Default: ESIM_WEBHOOKS_DATA_DIR, or .esim-webhooks",
+    brief: "The embedded inbox. Default: .esim-webhooks",
   },
 };
 

@@ -23,7 +23,7 @@ export interface CliOptions {
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
   /** What it finds on standard input. */
-  readonly input?: string;
+  readonly input?: string | Uint8Array;
   /** For Node.js itself. */
   readonly node?: readonly string[];
 }
@@ -60,7 +60,12 @@ export function cli(args: readonly string[], options: CliOptions = {}): Promise<
   return start(args, options).ended;
 }
 
-function run(command: string, args: readonly string[], options: CliOptions, input?: string): Running {
+function run(
+  command: string,
+  args: readonly string[],
+  options: CliOptions,
+  input?: string | Uint8Array,
+): Running {
   const { PATH = "", HOME = "" } = process.env;
   const child = spawn(command, args, {
     cwd: options.cwd,

@@ -35,7 +35,7 @@ export interface InboxWriter {
   /**
    * Stores entries durably and answers one to one, in order: `stored`, `duplicate` (the same id and body were
    * stored before, or the id was done elsewhere) or `conflict` (the same id with another body: the stored one stands).
-   * An engine that cannot tell answers `stored`. Resolves only once nothing can be lost any more; rejects when it
+   * Other bytes are another body only if both are as signed, or both `rebuilt`; else they are a duplicate. An engine that cannot tell answers `stored`. Resolves only once nothing can be lost any more; rejects when it
    * cannot store.
    */
   put(entries: readonly InboxEntry[]): Promise<readonly PutResult[]>;
@@ -73,6 +73,8 @@ export interface TakenEvent extends InboxLease {
   readonly receivedAt: Date;
   /** Which try this is, from 1: counted here, so that a worker which dies of it has counted too. */
   readonly attempt: number;
+  /** Whether an import brought it: its entry had a `replay`. Handlers get it as `context.replayed`. */
+  readonly replayed: boolean;
 }
 
 /** How a lease ends. */
@@ -114,6 +116,8 @@ export interface InboxRow extends EventKey {
   readonly conflicts: number;
   /** Null once it is done, unless bodies are kept. */
   readonly body: Uint8Array | null;
+  /** Of the import that brought it, or that made it run again. Null: it was delivered. */
+  readonly replay: Replay | null;
 }
 
 export interface InboxPage {
@@ -139,7 +143,8 @@ export interface InboxStats {
 /**
  * A durable store of events waiting for a worker. One row is the dedupe record and the queue entry.
  *
- * An event is ready → leased → done, or ready again at a later time, or dead; an operator makes a dead one ready.
+ * An event is ready → leased → done, or ready again at a later time, or dead; an operator makes a dead one ready, and
+ * an import that is told to a done one.
  * A lease ends by itself, and its fence makes a late owner harmless. Each operation is atomic, time is the store's own,
  * and every operation rejects with a `WebhookError` of code `store_unavailable` when the store cannot answer.
  * `Tx` is the transaction that handlers get as `context.tx`, where the inbox is transactional.
@@ -174,6 +179,13 @@ export interface Inbox<Tx = unknown> extends InboxWriter {
   get(key: EventKey): Promise<InboxRow | undefined>;
   /** Dead → ready, with its attempts counted anew: `limit` at most, default 1,000. Resolves to how many. */
   redrive(filter?: Omit<InboxFilter, "state">, limit?: number): Promise<number>;
+  /**
+   * Done → ready with the body, lane and `replay` of the entry: due at once, its attempts counted anew, also where the id
+   * was done inline. One to one: true for an event that was done and that no `put` or `rerun` of the same `replay.run` had
+   * made ready before. False for any other, absent, ready, leased or dead, and nothing has changed. So an import runs an
+   * event again once, however often it is asked. Rejects with `invalid_input` for an entry without `replay`.
+   */
+  rerun(entries: readonly InboxEntry[]): Promise<readonly boolean[]>;
   /** Deletes done events whose retention is over, `limit` at most, default 1,000. Resolves to how many. */
   purge(limit?: number): Promise<number>;
   /** Deletes dead events: `limit` at most, default 1,000. Resolves to how many. */

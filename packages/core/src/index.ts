@@ -30,6 +30,13 @@ export { webhookHandler } from "./fetch.ts";
 export type { Discard, Handler, HandlerContext, Handlers, RetryLater } from "./handler.ts";
 export { discard, retryLater } from "./handler.ts";
 export type { Hmac } from "./hmac.ts";
+export { importDeliveries } from "./import/import-deliveries.ts";
+export type { ImportOptions } from "./import/import-options.ts";
+export type { ImportProgress, ImportReport } from "./import/import-report.ts";
+export type { ImportTarget } from "./import/import-target.ts";
+export type { Ledger } from "./import/ledger.ts";
+export type { FaultCode, Position } from "./import/record.ts";
+export type { RejectedRecord } from "./import/rejects-file.ts";
 export type {
   Inbox,
   InboxCapabilities,

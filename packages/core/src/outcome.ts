@@ -3,11 +3,12 @@ import type { Refusal } from "./signature.ts";
 
 /** What became of an event that was worked where it arrived. */
 export type EventOutcome =
-  | { readonly code: "processed" }
+  /** `again`: it was done before, and ran again since it was told to (`Provenance.rerun`). */
+  | { readonly code: "processed"; readonly again?: true }
   /** The id was done before: nothing ran. */
   | { readonly code: "duplicate" }
   /** The handler looked at it and chose to do nothing, for `reason`. */
-  | { readonly code: "discarded"; readonly reason: string }
+  | { readonly code: "discarded"; readonly reason: string; readonly again?: true }
   /** The catalog does not have this event type. */
   | { readonly code: "unknown_type" }
   /** The catalog has it, and no handler takes it. */

@@ -4,7 +4,7 @@ import { type Clock, systemClock } from "./clock.ts";
 import type { DedupeStore } from "./dedupe-store.ts";
 import { createDispatcher } from "./dispatcher.ts";
 import { type EsimEvents, esimCatalog } from "./esim-catalog.ts";
-import type { WebhookEvent } from "./event.ts";
+import type { EventKey, WebhookEvent } from "./event.ts";
 import type { Handlers } from "./handler.ts";
 import { handlerContext } from "./handler-context.ts";
 import { type HeldClaim, keepLease } from "./lease.ts";
@@ -36,6 +36,11 @@ export interface Provenance {
   attempt?: number;
   /** Default false. */
   replayed?: boolean;
+  /**
+   * Runs an id that is done again, once for each such name: that of an import, for one. An id that is not done is worked
+   * as always, and not again by the same name. The mark of the name is kept in the store, as of another source.
+   */
+  rerun?: string;
   /** Passed on to the handler: aborts when it should stop. Once aborted, no handler is started. */
   signal?: AbortSignal;
 }
@@ -105,7 +110,30 @@ export function createProcessor<Data = EsimEvents, Tx = unknown>(
   }
 
   async function claimAndWork(event: WebhookEvent, provenance: Provenance): Promise<EventOutcome> {
-    const key = { source: provenance.source ?? "default", id: event.id };
+    const { source = "default", rerun } = provenance;
+    const key = { source, id: event.id };
+    const outcome = await claimKeyAndWork(key, event, provenance);
+    if (rerun === undefined) return outcome;
+    const again = { ...key, source: rerunSource(source, rerun) };
+    if (wasWorked(outcome)) await markAsRun(again);
+    if (outcome.code !== "duplicate") return outcome;
+    const second = await claimKeyAndWork(again, event, provenance);
+    return wasWorked(second) ? { ...second, again: true } : second;
+  }
+
+  /** Who ran it for the first time by this name does not run it again by it. */
+  async function markAsRun(key: EventKey): Promise<void> {
+    const claim = await asked(() => store.claim(key, leaseMs));
+    if ("error" in claim || claim.answer.status !== "claimed") return; // it may run once more
+    const { token } = claim.answer;
+    await asked(() => store.complete(key, token));
+  }
+
+  async function claimKeyAndWork(
+    key: EventKey,
+    event: WebhookEvent,
+    provenance: Provenance,
+  ): Promise<EventOutcome> {
     const askedAt = performance.now();
     const claim = await asked(() => store.claim(key, leaseMs));
     if ("error" in claim) return claim;
@@ -123,8 +151,13 @@ export function createProcessor<Data = EsimEvents, Tx = unknown>(
 
   async function work(event: WebhookEvent, provenance: Provenance, held: HeldClaim): Promise<EventOutcome> {
     const lease = keepLease(store, held, provenance.signal);
-    const { attempt = 1, receivedAt = new Date(clock.now()), replayed = false } = provenance;
-    const facts = { source: held.key.source, attempt, receivedAt, replayed, lease };
+    const {
+      source = "default",
+      attempt = 1,
+      receivedAt = new Date(clock.now()),
+      replayed = false,
+    } = provenance;
+    const facts = { source, attempt, receivedAt, replayed, lease };
     const run = (tx: unknown) => dispatcher.dispatch(event, handlerContext(event, { ...facts, tx }, logger));
     const { key, token } = held;
     const { transact } = store;
@@ -142,4 +175,13 @@ export function createProcessor<Data = EsimEvents, Tx = unknown>(
     accept,
     process: async (event, provenance) => accept(catalog.check(event), provenance),
   };
+}
+
+function wasWorked(outcome: EventOutcome): outcome is Extract<EventOutcome, { readonly again?: true }> {
+  return outcome.code === "processed" || outcome.code === "discarded";
+}
+
+/** No endpoint is named like that: its claim is neither that of the event itself nor that of another such name. */
+function rerunSource(source: string, rerun: string): string {
+  return `${source} (run again: ${rerun})`;
 }

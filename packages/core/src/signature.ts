@@ -41,8 +41,8 @@ export const defaultToleranceSeconds = 300;
 
 const maxSignatures = 64;
 const maxSignatureHeader = 4096;
-// visible ASCII without the comma, which would be a repeated header
-const idPattern = /^[!-+\--~]{1,512}$/;
+/** A webhook-id: visible ASCII without the comma, which would be a repeated header. */
+export const idPattern: RegExp = /^[!-+\--~]{1,512}$/;
 const timestampPattern = /^\d{1,16}$/;
 const v1Signature = /^v1,[A-Za-z0-9+/]{43}=$/;
 

@@ -44,8 +44,8 @@ export function createTakenWork(options: TakenWorkOptions): (lease: WorkerLease)
     }
 
     const { transact } = inbox;
-    const { attempt, receivedAt } = taken;
-    const facts = { source, attempt, receivedAt, replayed: false, lease };
+    const { attempt, receivedAt, replayed } = taken;
+    const facts = { source, attempt, receivedAt, replayed, lease };
     const { outcome, transaction } = await transacted(
       transact && ((work) => transact.call(inbox, taken, work)),
       (tx) => dispatcher.dispatch(event, handlerContext(event, { ...facts, tx }, logger)),

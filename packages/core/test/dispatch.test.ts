@@ -184,6 +184,50 @@ describe("dedupe around the handler", () => {
     expect((await processor.process(faulted, { source: "other" })).code).toBe("processed");
   });
 
+  it("runs a done event again once for each name it is asked by, as the event of its own source", async () => {
+    const sources: string[] = [];
+    const processor = createProcessor({ "*": (_, { source }) => void sources.push(source) });
+    const process = async (rerun?: string, source = "eu") =>
+      (await processor.process(faulted, { source, ...(rerun !== undefined && { rerun }) })).code;
+    expect(await process()).toBe("processed");
+    const many = await Promise.all(Array.from({ length: 50 }, () => process("first")));
+    expect(many.filter((code) => code === "processed")).toHaveLength(1);
+    expect(await process("first")).toBe("duplicate");
+    expect(await process("second")).toBe("processed");
+    expect(await process("second")).toBe("duplicate");
+    expect(await process()).toBe("duplicate");
+    expect(sources).toEqual(["eu", "eu", "eu"]);
+  });
+
+  it("does not run an event again by the name that ran it for the first time", async () => {
+    let runs = 0;
+    const processor = createProcessor({
+      "*": () => {
+        runs += 1;
+        if (runs === 1) throw new Error("not yet");
+      },
+    });
+    const codes = [];
+    for (const rerun of ["first", "first", "first", "second", "second"])
+      codes.push((await processor.process(faulted, { rerun })).code);
+    expect(codes).toEqual(["failed", "processed", "duplicate", "processed", "duplicate"]);
+    expect((await processor.process(faulted)).code).toBe("duplicate");
+  });
+
+  it("runs an event again by the same name when that failed", async () => {
+    let runs = 0;
+    const processor = createProcessor({
+      "*": () => {
+        runs += 1;
+        if (runs === 2) throw new Error("not yet");
+      },
+    });
+    const codes = [];
+    for (const rerun of [undefined, "first", "first", "first"])
+      codes.push((await processor.process(faulted, rerun === undefined ? {} : { rerun })).code);
+    expect(codes).toEqual(["processed", "failed", "processed", "duplicate"]);
+  });
+
   it("renews the lease while the handler runs, so that a long one keeps its claim", async () => {
     const extended = Promise.withResolvers<void>();
     let extensions = 0;

@@ -19,7 +19,15 @@ function endlessInbox(changes: Partial<Inbox>): Inbox {
       return Array.from({ length: limit }, () => {
         taken += 1;
         const token = String(taken);
-        return { source: "default", id: `msg_${token}`, token, body, receivedAt: new Date(), attempt: 1 };
+        return {
+          source: "default",
+          id: `msg_${token}`,
+          token,
+          body,
+          receivedAt: new Date(),
+          attempt: 1,
+          replayed: false,
+        };
       });
     },
     extend: async (leases) => leases.map(() => true),

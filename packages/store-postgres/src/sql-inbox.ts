@@ -7,8 +7,10 @@ import type { InboxSettings, LaneOf } from "./inbox-options.ts";
 import type { OpenTables } from "./postgres-database.ts";
 import { runOn } from "./run-on.ts";
 import { forget } from "./sql/forget.ts";
+import { nameOf, type PutRow, storableJson } from "./sql/given.ts";
 import { get, list, purgeDead, redrive, stats } from "./sql/operate.ts";
-import { nameOf, type PutRow, put } from "./sql/put.ts";
+import { put } from "./sql/put.ts";
+import { rerun } from "./sql/rerun.ts";
 import { renew, type SettleRules, settle } from "./sql/settle.ts";
 import { reap, take } from "./sql/take.ts";
 import type { Tables } from "./tables.ts";
@@ -20,7 +22,7 @@ const gathered = {
   maxItems: 500,
   maxFlushes: 2,
   maxSize: 8 * 1024 * 1024,
-  sizeOf: ({ entry }: PutRow) => entry.body.byteLength,
+  sizeOf: ({ entry, replay }: PutRow) => entry.body.byteLength + (replay?.length ?? 0),
 };
 const reapEveryMs = 1000;
 const operatorLimit = 1000;
@@ -39,31 +41,38 @@ export function createSqlInbox<Database>(
   const channel = channelOf(tables.schema);
   let reapAt = 0;
 
-  const putOne = coalesce(async (rows: readonly PutRow[]): Promise<readonly (PutResult | WebhookError)[]> => {
-    const results = await putTogether(rows).catch((error: unknown) => putApart(rows, error));
-    if (results.includes("stored")) {
-      hints.give();
-      if (notifyBy)
-        run((connection) => sql`select pg_notify(${channel}, '')`.execute(connection)).catch(() => {});
-    }
-    return results;
-  }, gathered);
-
-  function putTogether(rows: readonly PutRow[]): Promise<PutResult[]> {
-    return run((connection) => putInTurns(connection, tables, rows));
+  /** Tells workers, here and elsewhere, that there is something to take. */
+  function announce(): void {
+    hints.give();
+    if (notifyBy)
+      run((connection) => sql`select pg_notify(${channel}, '')`.execute(connection)).catch(() => {});
   }
 
-  /** Where the database refused one of the rows, the others do not go with it. */
-  async function putApart(rows: readonly PutRow[], error: unknown): Promise<(PutResult | WebhookError)[]> {
-    if (!WebhookError.is(error) || !isOfTheData(error.cause)) throw error;
-    const results = rows.map((row) =>
-      putTogether([row]).then(
-        ([result = "stored"]) => result,
-        (reason: WebhookError) => reason,
-      ),
-    );
-    return Promise.all(results);
+  /** Calls of the same time go together. Where the database refuses one of the rows, the others do not go with it. */
+  function together<Result>(
+    work: (db: Kysely<unknown>, tables: Tables, rows: readonly PutRow[]) => Promise<Result[]>,
+    made: Result,
+  ): (row: PutRow) => Promise<Result | WebhookError> {
+    const all = (rows: readonly PutRow[]) =>
+      run((connection) => inTurns(rows, (turn) => work(connection, tables, turn)));
+    const one = (row: PutRow) =>
+      all([row]).then(
+        ([result = made]) => result,
+        (error: WebhookError) => error,
+      );
+    const apart = (rows: readonly PutRow[], error: unknown) => {
+      if (!WebhookError.is(error) || !isOfTheData(error.cause)) throw error;
+      return Promise.all(rows.map(one));
+    };
+    return coalesce(async (rows: readonly PutRow[]) => {
+      const results: readonly unknown[] = await all(rows).catch((error: unknown) => apart(rows, error));
+      if (results.includes(made)) announce();
+      return results as readonly (Result | WebhookError)[];
+    }, gathered);
   }
+
+  const putOne = together<PutResult>(put, "stored");
+  const rerunOne = together<boolean>(rerun, true);
 
   return {
     ready: guard.ready,
@@ -73,11 +82,8 @@ export function createSqlInbox<Database>(
         for (const end of ends) end();
       };
     },
-    put: async (entries) => {
-      const results = await Promise.all(entries.map(rowOf).map(putOne));
-      for (const result of results) if (typeof result !== "string") throw result;
-      return results as PutResult[];
-    },
+    put: async (entries) => answered(await Promise.all(entries.map(rowOf).map(putOne))),
+    rerun: async (entries) => answered(await Promise.all(entries.map(rowOf).map(ofAnImport).map(rerunOne))),
     take: (options) =>
       run(async (connection) => {
         if (performance.now() >= reapAt) {
@@ -108,18 +114,21 @@ export function createSqlInbox<Database>(
   };
 }
 
-/** Entries of one key in one batch: the first one goes in, and is there for the next one to be compared with. */
-async function putInTurns(
-  db: Kysely<unknown>,
-  tables: Tables,
+function answered<Result>(results: readonly (Result | WebhookError)[]): readonly Result[] {
+  for (const result of results) if (WebhookError.is(result)) throw result;
+  return results as readonly Result[];
+}
+
+/** Rows of one key in one batch: the first one goes in, and is there for the next one to be compared with. */
+async function inTurns<Result>(
   rows: readonly PutRow[],
-): Promise<PutResult[]> {
-  const results: PutResult[] = [];
+  work: (turn: readonly PutRow[]) => Promise<Result[]>,
+): Promise<Result[]> {
+  const results: Result[] = [];
   for (let left = [...rows.entries()]; left.length > 0; ) {
     const names = new Set<string>();
     const turn = left.filter(([, { entry }]) => names.size < names.add(nameOf(entry)).size);
-    const turnRows = turn.map(([, row]) => row);
-    for (const [at, result] of (await put(db, tables, turnRows)).entries()) {
+    for (const [at, result] of (await work(turn.map(([, row]) => row))).entries()) {
       const [index = 0] = turn[at] ?? [];
       results[index] = result;
     }
@@ -127,6 +136,16 @@ async function putInTurns(
     left = left.filter(([index]) => !taken.has(index));
   }
   return results;
+}
+
+/** Without its run, nobody could tell whether an event was made ready for it before. */
+function ofAnImport(row: PutRow): PutRow {
+  if (row.replay !== null) return row;
+  throw new WebhookError(
+    "invalid_input",
+    "An entry that is to run again has no replay.",
+    "Give it one, with the name of the run; put() is for what was delivered.",
+  );
 }
 
 /** SQLSTATE: what was asked cannot be kept as it is, or is too large. */
@@ -172,7 +191,8 @@ function rowReader({ lane, logger }: SqlInboxSettings): (entry: InboxEntry) => P
       key.isWellFormed() &&
       Buffer.byteLength(key) <= longestKeyBytes &&
       Number.isFinite(entry.receivedAt.getTime());
-    if (isStorable) return { entry, lane: laneOf(entry) };
+    const replay = entry.replay === undefined ? null : storableJson(JSON.stringify(entry.replay));
+    if (isStorable) return { entry, lane: laneOf(entry), replay };
     throw new WebhookError(
       "invalid_input",
       "An entry has an id or source with NUL, with half a character or of more than 2,000 bytes, or no valid receivedAt.",

@@ -125,6 +125,14 @@ describe("with a million rows in the table", () => {
     expectIndexed(plans, "event_pkey");
   });
 
+  it.each([1, 500])("rerun of %i goes by the primary key", async (count) => {
+    const inbox = open();
+    const replay = { run: `of ${count}`, rebuilt: true };
+    const entries = Array.from({ length: count }, (_, n) => ({ ...entry(`old_${n * 1999 + 2}`), replay }));
+    const plans = await plansOf(() => inbox.rerun(entries));
+    expectIndexed(plans, "event_pkey");
+  });
+
   it.each([1, 500])("settle and extend of %i go by the primary key", async (limit) => {
     const inbox = open();
     const taken = await inbox.take({ ...take, limit });

@@ -50,6 +50,32 @@ describe("migrations", () => {
     expect((await store.claim(key("msg_1"), 1000)).status).toBe("claimed");
   });
 
+  it("leave those who are at work at work: what was open before takes and settles on", async () => {
+    const files = (await readdir(migrations)).sort();
+    const pool = shop.pool(1);
+    const run = async (file: string) => {
+      const text = await readFile(new URL(file, migrations), "utf8");
+      await pool.query(text.replaceAll("esim_webhooks", shop.schema));
+    };
+    for (const file of files.slice(0, 2)) await run(file);
+    const put = (id: string) =>
+      pool.query(
+        `insert into ${shop.schema}.event (source, id, state, ends_at, body) values ('default', $1, 'ready', now(), 'x')`,
+        [id],
+      );
+    const taken = async () => {
+      const { rows } = await pool.query(
+        `select id, fence from ${shop.schema}.take(10, '1 minute', statement_timestamp(), null, null, false)`,
+      );
+      return rows.map(({ id }) => id);
+    };
+    await put("before");
+    expect(await taken()).toEqual(["before"]);
+    await put("across");
+    for (const file of files.slice(2)) await run(file);
+    expect(await taken()).toEqual(["across"]);
+  });
+
   it("that are missing are named by every operation, and missed no more once they were run", async () => {
     const store = postgresStore({ pool: shop.pool(2), schema: shop.schema });
     const processor = createProcessor({ "*": () => {} }, { store });

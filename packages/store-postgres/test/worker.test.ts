@@ -632,6 +632,35 @@ describe("an id that a store and an inbox share", () => {
     expect((await inbox.get(key("msg_1")))?.state).toBe("dead");
   });
 
+  it("is run again by a worker when it was done inline and an import says so, once for its run", async () => {
+    const store = postgresStore({ pool: shop.pool(2), schema: shop.schema });
+    const claim = await store.claim(key("msg_1"), 60_000);
+    if (claim.status !== "claimed") throw new Error("not claimed");
+    const replay = { run: "import 1", rebuilt: true };
+    expect(await inbox.rerun([{ ...entry("msg_1"), replay }])).toEqual([false]);
+    await store.complete(key("msg_1"), claim.token);
+    expect(await inbox.put([{ ...entry("msg_1"), replay }])).toEqual(["duplicate"]);
+    expect(await inbox.rerun([{ ...entry("msg_1"), replay }])).toEqual([true]);
+    const replayed: boolean[] = [];
+    work({ "*": (_, context) => void replayed.push(context.replayed) });
+    await untilState("msg_1", "done");
+    expect(replayed).toEqual([true]);
+    expect(await inbox.rerun([{ ...entry("msg_1"), replay }])).toEqual([false]);
+  });
+
+  it("keeps what an import says of it when its body is left with an inline claim, until another claim takes it over", async () => {
+    const store = postgresStore({ pool: shop.pool(2), schema: shop.schema, retentionMs: 50 });
+    const claim = await store.claim(key("msg_1"), 60_000);
+    if (claim.status !== "claimed") throw new Error("not claimed");
+    const replay = { run: "import 1", rebuilt: true };
+    await put({ ...entry("msg_1"), replay });
+    expect((await inbox.get(key("msg_1")))?.replay).toEqual(replay);
+    expect(await store.complete(key("msg_1"), claim.token)).toBe(true);
+    expect((await inbox.get(key("msg_1")))?.replay).toEqual(replay);
+    while ((await store.claim(key("msg_1"), 60_000)).status !== "claimed") await pause(10);
+    expect((await inbox.get(key("msg_1")))?.replay).toBe(null);
+  });
+
   it("is worked by a worker when an inline claim that its body was left with is released", async () => {
     const store = postgresStore({ pool: shop.pool(2), schema: shop.schema });
     const worked: string[] = [];

@@ -106,6 +106,26 @@ export const inboxLanes: readonly InboxScenario[] = [
     },
   ],
   [
+    "works what is to run again in its lane, in its turn",
+    (open) =>
+      withInbox(open, { lane }, async (inbox) => {
+        const events = newEvents();
+        const replay = { run: events.source, rebuilt: true };
+        for (const second of [1, 2]) {
+          await stored(inbox, at(events, "a", second));
+          for (const taken of await events.take(inbox)) await settle(inbox, taken, "done");
+        }
+        await stored(inbox, at(events, "a", 3));
+        const again = [2, 1].map((second) => ({ ...at(events, "a", second), replay }));
+        assert.deepEqual(await inbox.rerun(again), [true, true]);
+        for (const second of [1, 2, 3]) {
+          const taken = await events.take(inbox);
+          assert.deepEqual(idsOf(taken), [`a_${second}`]);
+          await settle(inbox, taken[0] as TakenEvent, "done");
+        }
+      }),
+  ],
+  [
     "is not stuck by a lease that has ended behind an earlier event",
     (open) =>
       withInbox(open, { lane }, async (inbox) => {

@@ -5,6 +5,7 @@ import { inboxFaults } from "./inbox-faults.ts";
 import { inboxLanes } from "./inbox-lanes.ts";
 import { inboxOperations } from "./inbox-operations.ts";
 import { inboxPuts } from "./inbox-puts.ts";
+import { inboxReplays } from "./inbox-replays.ts";
 import { inboxTakes } from "./inbox-takes.ts";
 import { type Runner, runnerOrGlobal } from "./runner.ts";
 import type { StoreServer } from "./store-faults.ts";
@@ -29,7 +30,7 @@ export function inboxSuite(name: string, options: InboxSuiteOptions, runner?: Ru
       withInbox(open, { lane: () => "a" }, async (inbox) =>
         assert.deepEqual(inbox.capabilities, capabilities),
       ));
-    for (const [sentence, run] of [...inboxPuts, ...inboxTakes, ...inboxOperations])
+    for (const [sentence, run] of [...inboxPuts, ...inboxTakes, ...inboxReplays, ...inboxOperations])
       it(sentence, () => run(open));
     if (capabilities.ordered) for (const [sentence, run] of inboxLanes) it(sentence, () => run(open));
     if (server === undefined) return;

@@ -81,7 +81,7 @@ async function takeOver(
     )
     update ${tables.event} as taken
     set state = 'leased', fence = nextval(${qualified(tables, "fence")}::regclass), ends_at = ${inMs(tables, leaseMs)},
-      body = null, body_hash = null, lane = null
+      body = null, body_hash = null, lane = null, replay = null, runs = null
     from over where taken.source = over.source and taken.id = over.id
     returning taken.fence::text as token`.execute(db);
   const row = rows[0];

@@ -1,4 +1,12 @@
-import type { EventKey, InboxFilter, InboxPage, InboxRow, InboxState, InboxStats } from "@esim-webhooks/core";
+import type {
+  EventKey,
+  InboxFilter,
+  InboxPage,
+  InboxRow,
+  InboxState,
+  InboxStats,
+  Replay,
+} from "@esim-webhooks/core";
 import { type Kysely, type RawBuilder, sql } from "kysely";
 import type { Tables } from "../tables.ts";
 
@@ -14,13 +22,14 @@ interface Row {
   readonly error: string | null;
   readonly conflicts: number;
   readonly body: Buffer | null;
+  readonly replay: string | null;
 }
 
 const columns = sql`source, id, state, type, lane, received_at, attempts,
-  case when state = 'dead' then null else ends_at end as ends_at, error, conflicts, body`;
+  case when state = 'dead' then null else ends_at end as ends_at, error, conflicts, body, replay::text as replay`; // as text: a user's parsers may leave jsonb as that, or not
 
-function rowOf({ received_at: receivedAt, ends_at: endsAt, ...row }: Row): InboxRow {
-  return { ...row, receivedAt, endsAt };
+function rowOf({ received_at: receivedAt, ends_at: endsAt, replay, ...row }: Row): InboxRow {
+  return { ...row, receivedAt, endsAt, replay: replay === null ? null : (JSON.parse(replay) as Replay) };
 }
 
 function matching({ state, types, source, ids, since, until }: InboxFilter): RawBuilder<boolean> {

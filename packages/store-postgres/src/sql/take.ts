@@ -9,6 +9,7 @@ interface Row {
   readonly body: Buffer;
   readonly received_at: Date;
   readonly attempts: number;
+  readonly replayed: boolean;
 }
 
 /** Ready and due → leased. How, and why it is a function of the database, is said in `migrations/0002-inbox.sql`. */
@@ -19,18 +20,19 @@ export async function take(
   laneHeldByDead: boolean,
 ): Promise<TakenEvent[]> {
   const { rows } = await sql<Row>`
-    select source, id, fence::text as token, body, received_at, attempts
+    select source, id, fence::text as token, body, received_at, attempts, replay is not null as replayed
     from ${tables.take}(
       ${limit}::int, ${leaseMs}::float8 * interval '1 millisecond', ${tables.now()},
       ${only ? [...only] : null}::text[], ${except?.length ? [...except] : null}::text[], ${laneHeldByDead}
     )`.execute(db);
-  return rows.map(({ source, id, token, body, received_at, attempts }) => ({
+  return rows.map(({ source, id, token, body, received_at, attempts, replayed }) => ({
     source,
     id,
     token,
     body,
     receivedAt: received_at,
     attempt: attempts,
+    replayed,
   }));
 }
 

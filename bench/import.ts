@@ -1,0 +1,116 @@
+// npm run bench -- import: reading dumps and importing them into Postgres, beside what anybody would have to do.
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { gzipSync } from "node:zlib";
+import { postgresInbox } from "@esim-webhooks/store-postgres";
+import pg from "pg";
+import { privatePostgres } from "../test/servers/index.ts";
+import { deliveriesOf } from "./import-dump.ts";
+import { measureDryRun, measureParse } from "./import-read.ts";
+import { batchesFrom, measureBare, measureImport } from "./import-store.ts";
+import { median } from "./measure.ts";
+import { inTurns, line, perSecond, times } from "./report.ts";
+
+const rounds = 9;
+const recordsRead = 200_000;
+const recordsStored = 40_000;
+const batchSize = 500;
+const dumpBytes = 2_000_000_000;
+const memoryRounds = 3;
+
+const mebibytes = (figure: number) => `${figure.toFixed(0)} MiB`;
+
+export async function benchImport(): Promise<void> {
+  await benchRead();
+  await benchMemory();
+  await benchStore();
+}
+
+async function benchRead(): Promise<void> {
+  const records = deliveriesOf(recordsRead);
+  const lines = Buffer.from(records.join("\n").concat("\n"));
+  const array = Buffer.from(`[${records.join(",\n")}]`);
+  const packed = gzipSync(lines);
+  const rates = await inTurns(
+    {
+      parse: () => measureParse(lines),
+      ndjson: () => measureDryRun(lines),
+      gzip: () => measureDryRun(packed),
+      array: () => measureDryRun(array),
+    },
+    rounds,
+  );
+  const recordBytes = Math.round(lines.byteLength / recordsRead);
+  console.log(`\ndry run of ${recordsRead.toLocaleString("en")} delivery records of ${recordBytes} bytes`);
+  const [ndjson, parse] = [median(rates.ndjson), median(rates.parse)];
+  line("NDJSON", perSecond(ndjson), "≥ 250,000/s, or the ratio");
+  line("lines and JSON.parse alone", perSecond(parse));
+  line("ratio", times(ndjson / parse), "≥ 0.5");
+  line("NDJSON in gzip", perSecond(median(rates.gzip)));
+  line("JSON array", perSecond(median(rates.array)));
+}
+
+async function benchMemory(): Promise<void> {
+  const runs = [];
+  for (let round = 0; round < memoryRounds; round++) runs.push(await dryRunApart());
+  const { records = 0, bytesRead = 0 } = runs[0] ?? {};
+  const gigabytes = (bytesRead / 1e9).toFixed(1);
+  console.log(
+    `\ndry run of ${gigabytes} GB, ${records.toLocaleString("en")} records, in a process of its own`,
+  );
+  const peaks = runs.map(({ peakMebibytes }) => peakMebibytes);
+  line("memory before it begins", mebibytes(median(runs.map(({ beforeMebibytes }) => beforeMebibytes))));
+  line("peak memory", mebibytes(median(peaks)), "< 150 MB");
+  line("the highest of the peaks", mebibytes(Math.max(...peaks)));
+}
+
+interface Memory {
+  readonly records: number;
+  readonly bytesRead: number;
+  readonly beforeMebibytes: number;
+  readonly peakMebibytes: number;
+}
+
+async function dryRunApart(): Promise<Memory> {
+  const file = join(import.meta.dirname, "import-memory.ts");
+  const args = ["--conditions=source", file, String(dumpBytes)];
+  const { stdout } = await promisify(execFile)(process.execPath, args);
+  return JSON.parse(stdout);
+}
+
+async function benchStore(): Promise<void> {
+  const server = await privatePostgres({ fsync: "on" }); // as in production
+  const pool = new pg.Pool({ connectionString: server.url });
+  pool.on("error", () => {});
+  try {
+    const dump = Buffer.from(deliveriesOf(recordsStored).join("\n"));
+    const inbox = postgresInbox({ url: server.url });
+    await inbox.migrate();
+    await measureImport(inbox, dump);
+    const batches = await batchesFrom(pool, "esim_webhooks", batchSize);
+    await pool.query("create schema bare; create table bare.event (like esim_webhooks.event including all)");
+    const rates = await inTurns(
+      {
+        imported: async () => {
+          await pool.query("truncate esim_webhooks.event");
+          return measureImport(inbox, dump);
+        },
+        bare: async () => {
+          await pool.query("truncate bare.event");
+          return measureBare(pool, "bare", batches);
+        },
+      },
+      rounds,
+    );
+    await inbox.close();
+    const [imported, bare] = [median(rates.imported), median(rates.bare)];
+    console.log(`\nimport of ${recordsStored.toLocaleString("en")} delivery records into Postgres, fsync on`);
+    line("esim-webhooks", perSecond(imported), "≥ 40,000/s");
+    line("the same rows by a bare unnest insert", perSecond(bare));
+    line("ratio", times(imported / bare), "≥ 0.6");
+  } finally {
+    await pool.end();
+    await server.close();
+  }
+}

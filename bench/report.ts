@@ -1,0 +1,21 @@
+/** Runs each in turn, so that what else the machine does meets all of them alike. The first time warms up. */
+export async function inTurns<Name extends string, Figure>(
+  measured: Readonly<Record<Name, () => Promise<Figure>>>,
+  times: number,
+): Promise<Record<Name, Figure[]>> {
+  const names = Object.keys(measured) as Name[];
+  const figures = Object.fromEntries(names.map((name) => [name, []])) as unknown as Record<Name, Figure[]>;
+  for (const name of names) await measured[name]();
+  for (let round = 0; round < times; round++) {
+    for (const name of names) figures[name].push(await measured[name]());
+  }
+  return figures;
+}
+
+export function line(what: string, figure: string, wanted = ""): void {
+  console.log(`  ${what.padEnd(46)} ${figure.padStart(12)}${wanted && `   wanted: ${wanted}`}`);
+}
+
+export const perSecond = (figure: number) => `${Math.round(figure).toLocaleString("en")}/s`;
+export const ms = (figure: number) => `${figure.toFixed(1)} ms`;
+export const times = (figure: number) => `${figure.toFixed(2)} ×`;

@@ -1,0 +1,47 @@
+import type { DumpedEvent } from "./dumped-event.ts";
+
+/** Which events to import. What is left out does not restrict. */
+export interface ImportFilter {
+  /** That occurred at this time or later, by their timestamp. */
+  readonly since?: Date | undefined;
+  /** That occurred before this time. */
+  readonly until?: Date | undefined;
+  /** Types, and families of them such as `"esim.lifecycle.*"`. */
+  readonly types?: readonly string[] | undefined;
+  readonly ids?: readonly string[] | undefined;
+  readonly esimReferences?: readonly string[] | undefined;
+  /** Of these delivery statuses (spec 3.3), which captured requests do not have. */
+  readonly statuses?: readonly string[] | undefined;
+}
+
+type Test = (event: DumpedEvent) => boolean;
+
+export function createFilter(filter: ImportFilter): Test {
+  const { since, until, types, ids, esimReferences, statuses } = filter;
+  const tests: Test[] = [];
+  const sinceMs = since?.getTime();
+  const untilMs = until?.getTime();
+  if (sinceMs !== undefined) tests.push(({ occurredMs }) => occurredMs >= sinceMs);
+  if (untilMs !== undefined) tests.push(({ occurredMs }) => occurredMs < untilMs);
+  if (types !== undefined) tests.push(typeTest(types));
+  if (ids !== undefined) tests.push(oneOf(ids, ({ id }) => id));
+  if (esimReferences !== undefined) tests.push(oneOf(esimReferences, esimReferenceOf));
+  if (statuses !== undefined) tests.push(oneOf(statuses, ({ delivery }) => delivery?.["status"]));
+  return (event) => tests.every((test) => test(event));
+}
+
+function oneOf(values: readonly string[], field: (event: DumpedEvent) => unknown): Test {
+  const wanted = new Set<unknown>(values);
+  return (event) => wanted.has(field(event));
+}
+
+function typeTest(types: readonly string[]): Test {
+  const exact = new Set(types);
+  const families = types.filter((type) => type.endsWith("*")).map((type) => type.slice(0, -1));
+  return ({ type }) =>
+    type !== null && (exact.has(type) || families.some((family) => type.startsWith(family)));
+}
+
+function esimReferenceOf({ payload: { data } }: DumpedEvent): unknown {
+  return (data as { readonly esimReference?: unknown } | null | undefined)?.esimReference;
+}

@@ -1,0 +1,107 @@
+import { randomUUID } from "node:crypto";
+import { type CheckpointFile, checkpointFile, mismatch, optionsFingerprint } from "./checkpoint.ts";
+import type { Verdict } from "./destination.ts";
+import type { ImportSettings } from "./import-options.ts";
+import { type OpenLedger, openLedger } from "./ledger.ts";
+import { openRejectsFile, type RejectsFile, rejectLine } from "./rejects-file.ts";
+import type { Stretch } from "./stretch.ts";
+import type { WatchedInput } from "./watched-input.ts";
+
+/** What an import writes down: its ledger, the rejects, and how far it is. */
+export interface Journal {
+  /** The import's name: that of the run before, where it goes on from one. */
+  run(): string;
+  /** How many records the run before had settled. */
+  resumedAfter(): number;
+  ledger(): Pick<OpenLedger, "tally" | "total">;
+  /** Finds where to go on. Rejects with `checkpoint_mismatch` where that was another import. */
+  open(): Promise<void>;
+  /** Before anything is handed over: from now on, another run goes on by the same name. */
+  begin(): Promise<void>;
+  /** Writes down what became of the next records of the dump. */
+  settle(stretch: Stretch<unknown>, verdicts: readonly Verdict[]): Promise<void>;
+  /** Notes how far it is, for another run to go on there. */
+  interrupt(): Promise<void>;
+  /** There is nothing to go on with. */
+  complete(): Promise<void>;
+  close(): Promise<void>;
+}
+
+const saveEveryMs = 1000;
+
+/** @param target the kind of it, which decides what becomes of a record */
+export function createJournal(settings: ImportSettings, target: string, input: WatchedInput): Journal {
+  let run: string = randomUUID();
+  let resumedAfter = 0;
+  let ledger = openLedger();
+  let file: CheckpointFile | undefined;
+  let rejects: RejectsFile | undefined;
+  let rejectsBytes = 0;
+  let savedAt = performance.now();
+  let begun: Promise<void> | undefined;
+  let saving: Promise<void> = Promise.resolve();
+
+  /** All of it of one moment, and one after the other: what is handed over goes on meanwhile. */
+  function save(): Promise<void> {
+    const saved = saving.then(async () => {
+      savedAt = performance.now();
+      const checkpoint = { run, tally: ledger.tally(), rejectsBytes: rejects?.bytes() ?? rejectsBytes };
+      await rejects?.flush();
+      await file?.save(checkpoint);
+    });
+    saving = saved.catch(() => {});
+    return saved;
+  }
+
+  return {
+    run: () => run,
+    resumedAfter: () => resumedAfter,
+    ledger: () => ledger,
+    async open() {
+      const { checkpointFile: path, rejectsFile, dryRun } = settings;
+      // a dry run neither goes on from one nor leaves one
+      const opened =
+        path === undefined || dryRun
+          ? undefined
+          : checkpointFile(path, await input.fingerprint(), optionsFingerprint(settings, target));
+      const found = await opened?.load();
+      if (rejectsFile !== undefined) {
+        rejects = await openRejectsFile(rejectsFile, found?.rejectsBytes ?? 0);
+        if (rejects === undefined) throw mismatch("goes with another rejects file");
+      }
+      file = opened;
+      if (found === undefined) return;
+      ({ run, rejectsBytes } = found);
+      resumedAfter = found.tally.ledger.read;
+      ledger = openLedger(found.tally);
+      begun = Promise.resolve();
+    },
+    begin() {
+      begun ??= file ? save() : Promise.resolve();
+      return begun;
+    },
+    async settle({ records }, verdicts) {
+      let handedOver = 0;
+      let lines = "";
+      const settled = records.map(({ verdict, type, occurredMs, line, raw }) => {
+        const { fate, code, reason = "", isForced = false } = verdict ?? (verdicts[handedOver++] as Verdict);
+        if (line !== null) lines += line;
+        else if (raw !== null && code !== undefined) lines += rejectLine(raw, code, reason);
+        return { fate, type, occurredMs, isForced };
+      });
+      if (lines !== "") await rejects?.append(lines);
+      for (const { fate, type, occurredMs, isForced } of settled)
+        ledger.add(fate, type, occurredMs, isForced);
+      if (file && performance.now() - savedAt >= saveEveryMs) await save();
+    },
+    async interrupt() {
+      if (begun) await save();
+    },
+    async complete() {
+      await file?.remove();
+    },
+    async close() {
+      await rejects?.close();
+    },
+  };
+}

@@ -1,0 +1,38 @@
+import { isUtf8 } from "node:buffer";
+import type { FaultCode } from "./record.ts";
+
+/** A record's JSON, or why it has none. */
+export type JsonReading =
+  | { readonly value: object }
+  | { readonly fault: FaultCode; readonly reason: string; readonly text: string };
+
+/** A top-level object with an array `data` is a page of the deliveries listing (spec 4.5), and not a record. */
+export function isPage(value: unknown): boolean {
+  return typeof value === "object" && value !== null && Array.isArray((value as { data?: unknown }).data);
+}
+
+/** Reads the JSON of one record. */
+export function readJsonText(text: string): JsonReading {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    return { fault: "not_json", reason: whyNotJson(error), text };
+  }
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return { value };
+  const got = value === null ? "null" : Array.isArray(value) ? "an array" : `a ${typeof value}`;
+  return { fault: "not_a_record", reason: `${got} where a record should be`, text };
+}
+
+export function readJsonBytes(bytes: Buffer): JsonReading {
+  const text = bytes.toString("utf8");
+  return isUtf8(bytes) ? readJsonText(text) : { fault: "not_json", reason: "not UTF-8", text };
+}
+
+/** V8 says where, and also quotes the text, which may be anybody's. */
+function whyNotJson(error: unknown): string {
+  const message = error instanceof Error ? error.message : "";
+  const position = /at position (\d+)/.exec(message)?.[1];
+  if (position !== undefined) return `not JSON from character ${Number(position) + 1} on`;
+  return /end of JSON input/.test(message) ? "not JSON: it ends too early" : "not JSON";
+}

@@ -1,0 +1,118 @@
+import type { ByteSource } from "./byte-source.ts";
+import { type CsvHeader, csvHeader } from "./csv-header.ts";
+import { isGzip } from "./gzip.ts";
+import { type JsonLayout, jsonLayout } from "./json-layout.ts";
+import { isZip } from "./zip.ts";
+import { isZstd } from "./zstd.ts";
+
+/** What bytes are, by their content. */
+export type Recognised = Packing | TextForm | Unknown | { readonly form: "empty" };
+
+export interface Packing {
+  readonly form: "gzip" | "zstd" | "zip";
+}
+
+export function isPacking(recognised: Packing | TextForm): recognised is Packing {
+  return recognised.form === "gzip" || recognised.form === "zstd" || recognised.form === "zip";
+}
+
+/** Text that holds records. `start` is its offset, behind its byte order mark. */
+export type TextForm =
+  | { readonly form: JsonLayout; readonly start: number }
+  | { readonly form: "csv"; readonly start: number; readonly header: CsvHeader };
+
+/** What bytes seem to be instead, and what to do. */
+export interface Unknown {
+  readonly form: "unknown";
+  readonly seems: string;
+  readonly remedy: string;
+}
+
+// holds some dozens of records, and the first line of most dumps
+const headBytes = 64 * 1024;
+// where a line is as long as this, its records are found without it
+const longestHead = 1024 * 1024;
+
+/** Looks at the first bytes, and takes none of them but a byte order mark. */
+export async function recognise(source: ByteSource): Promise<Recognised> {
+  const magic = await source.peek(4);
+  if (isGzip(magic)) return { form: "gzip" };
+  if (isZstd(magic)) return { form: "zstd" };
+  if (isZip(magic)) return { form: "zip" };
+  const start = isByteOrderMark(magic) ? 3 : 0;
+  await source.take(start);
+  const { head, isWhole } = await firstLines(source);
+  if (isUtf16(head)) {
+    return unknown("text in UTF-16", "Convert it before: `iconv -f UTF-16 -t UTF-8`.");
+  }
+  const kind = binaryKind(head);
+  if (kind) return unknown(kind, packings);
+  return recogniseText(head.toString("utf8"), isWhole, start);
+}
+
+async function firstLines(source: ByteSource): Promise<{ head: Buffer; isWhole: boolean }> {
+  for (let size = headBytes; ; size *= 2) {
+    const head = await source.peek(size);
+    const isWhole = head.byteLength < size;
+    if (isWhole || size >= longestHead || head.includes("\n")) return { head, isWhole };
+  }
+}
+
+function recogniseText(text: string, isWhole: boolean, start: number): Recognised {
+  const first = text.trimStart()[0];
+  if (first === undefined && isWhole) return { form: "empty" };
+  const layout = jsonLayout(text, isWhole);
+  if (layout === "ndjson" || first === undefined || first === "{" || first === "[")
+    return { form: layout, start };
+  const header = csvHeader(text);
+  if (header) return { form: "csv", start, header };
+  return unknown(first === "<" ? "HTML or XML" : "text that is neither JSON nor CSV with a header", forms);
+}
+
+const forms = "There are NDJSON, a JSON array, pages of the deliveries listing, and CSV with a header.";
+const packings = "A dump is text, plain or packed with gzip, zstd or ZIP: unpack or convert it before.";
+
+function unknown(seems: string, remedy: string): Unknown {
+  return { form: "unknown", seems, remedy };
+}
+
+function isByteOrderMark(head: Buffer): boolean {
+  return head[0] === 0xef && head[1] === 0xbb && head[2] === 0xbf;
+}
+
+/** By its mark, or by the zeros of characters that are ASCII. */
+function isUtf16([a, b, c, d]: Buffer): boolean {
+  const isMarked = (a === 0xff && b === 0xfe) || (a === 0xfe && b === 0xff);
+  return isMarked || ((a === 0) !== (b === 0) && (a === 0) === (c === 0) && (b === 0) === (d === 0));
+}
+
+/** A damaged text may have some control characters in it; a program's data is full of them. */
+function isBinary(head: Buffer): boolean {
+  const start = head.subarray(0, 4096);
+  let controls = 0;
+  for (const byte of start) {
+    if (byte < 0x20 && byte !== 0x09 && byte !== 0x0a && byte !== 0x0d) controls++;
+  }
+  return controls > 1 + start.byteLength / 32;
+}
+
+const kinds: readonly (readonly [magic: string, at: number, kind: string])[] = [
+  ["ustar", 257, "a tar archive"],
+  ["\xfd7zXZ", 0, "packed with xz"],
+  ["BZh", 0, "packed with bzip2"],
+  ["7z\xbc\xaf", 0, "a 7z archive"],
+  ["Rar!", 0, "a RAR archive"],
+  ["\x04\x22\x4d\x18", 0, "packed with lz4"],
+  ["PGDMP", 0, "a dump of a Postgres database"],
+  ["SQLite", 0, "an SQLite database"],
+  ["PAR1", 0, "a Parquet file"],
+  ["%PDF", 0, "a PDF"],
+];
+
+function binaryKind(head: Buffer): string | undefined {
+  const text = head.toString("latin1", 0, 512);
+  return (
+    kinds.find(([magic, at]) => text.startsWith(magic, at))?.[2] ??
+    (isBinary(head) ? "binary data" : undefined)
+  );
+}

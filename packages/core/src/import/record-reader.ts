@@ -1,0 +1,27 @@
+import { readCapturedRequest } from "./captured-request.ts";
+import { readDeliveryRecord } from "./delivery-record.ts";
+import { type DumpedEvent, isObject, type RecordFault } from "./dumped-event.ts";
+import { createMapper, type Mapping } from "./mapping.ts";
+
+/** Says which event a record of a dump holds. */
+export type RecordReader = (value: unknown) => DumpedEvent | RecordFault;
+
+const neither: RecordFault = {
+  fault: "not_a_record",
+  reason: "it is neither a delivery (eventId, payload) nor a captured request (headers, body, receivedAt)",
+};
+
+export function createRecordReader(mapping: Mapping | undefined, maxDepth: number): RecordReader {
+  const fieldsOf = mapping && createMapper(mapping);
+  return (value) => {
+    if (!isObject(value)) return neither;
+    const fields = fieldsOf === undefined ? value : fieldsOf(value);
+    if (fields["eventId"] !== undefined && fields["payload"] !== undefined) {
+      return readDeliveryRecord(fields, maxDepth);
+    }
+    if (fields["headers"] !== undefined && fields["body"] !== undefined) {
+      return readCapturedRequest(fields, maxDepth);
+    }
+    return neither;
+  };
+}

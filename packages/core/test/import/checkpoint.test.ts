@@ -1,0 +1,241 @@
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import {
+  type ImportOptions,
+  type InboxEntry,
+  importDeliveries,
+  memoryStore,
+  WebhookError,
+} from "@esim-webhooks/core";
+import { describe, expect, it } from "vitest";
+import { createSettling } from "../../src/import/settling.ts";
+import { all, bytes, delivery, folder, memoryInbox, ndjson, sumOf } from "./dump.ts";
+
+const trusted = { trustUnsigned: true };
+const records = Array.from({ length: 3000 }, (_, n) =>
+  n % 10 === 7 ? `bad line ${n}` : delivery(`msg_${n}`),
+);
+const dump = () => ndjson(...records);
+const away = new WebhookError("store_unavailable", "Away.", "Start it.");
+const linesOf = (path: string) =>
+  readFileSync(path, "utf8")
+    .split("\n")
+    .slice(0, -1)
+    .map((line) => JSON.parse(line));
+
+/** An inbox that is away from the n-th put on. */
+function awayFrom(n: number, inbox = memoryInbox()) {
+  let puts = 0;
+  return {
+    put: async (entries: readonly InboxEntry[]) => (++puts < n ? inbox.put(entries) : Promise.reject(away)),
+  };
+}
+
+describe("an import with a checkpoint file", () => {
+  it("goes on where it was when the inbox went away, with one ledger, one rejects file and one name", async () => {
+    const at = folder();
+    const options = { ...trusted, checkpointFile: join(at, "checkpoint"), rejectsFile: join(at, "rejects") };
+    const inbox = memoryInbox();
+    await expect(importDeliveries(dump(), awayFrom(4, inbox), options)).rejects.toMatchObject({
+      code: "store_unavailable",
+    });
+    expect(statSync(options.checkpointFile).mode & 0o777).toBe(0o600);
+    const { run, tally } = JSON.parse(readFileSync(options.checkpointFile, "utf8"));
+    expect(tally.ledger.stored).toBe(1500);
+    writeFileSync(options.rejectsFile, "written after the checkpoint", { flag: "a" });
+
+    const before = inbox.puts.length;
+    const report = await importDeliveries(dump(), inbox, options);
+    expect(inbox.puts.length - before).toBe(1200); // what was settled is not put again
+    expect(report).toMatchObject({ run, interrupted: false, resumedAfter: tally.ledger.read });
+    expect(report.ledger).toMatchObject({ read: 3000, stored: 2700, invalid: 300 });
+    expect(report.types).toMatchObject({ "esim.enabled": { stored: 2700 }, "(none)": { invalid: 300 } });
+    const rejected = linesOf(options.rejectsFile).map(({ position }) => position.record);
+    expect(rejected).toEqual(records.flatMap((one, n) => (typeof one === "string" ? [n + 1] : [])));
+    expect(existsSync(options.checkpointFile)).toBe(false);
+  });
+
+  it("is stopped by its signal: what is under way ends, and the next run goes on there", async () => {
+    const checkpointFile = join(folder(), "checkpoint");
+    const inbox = memoryInbox();
+    const stopping = new AbortController();
+    let puts = 0;
+    const put = async (entries: readonly InboxEntry[]) => {
+      if (++puts === 3) stopping.abort();
+      await new Promise(setImmediate);
+      return inbox.put(entries);
+    };
+    const options = { ...trusted, checkpointFile };
+    const first = await importDeliveries(dump(), { put }, { ...options, signal: stopping.signal });
+    expect(first).toMatchObject({ interrupted: true, damage: null });
+    expect(first.ledger.stored).toBe(inbox.entries.size);
+    expect(first.ledger.stored).toBeLessThan(2700);
+    expect(sumOf({ ...first.ledger })).toBe(first.ledger.read);
+    const second = await importDeliveries(dump(), inbox, options);
+    expect(second).toMatchObject({ run: first.run, interrupted: false, resumedAfter: first.ledger.read });
+    expect(second.ledger).toMatchObject({ read: 3000, stored: 2700, invalid: 300, duplicate: 0 });
+  });
+
+  it("is stopped while its input gives nothing, and before it begins", async () => {
+    const stopping = new AbortController();
+    let isClosed = false;
+    async function* stalled() {
+      try {
+        yield* dump();
+        stopping.abort();
+        yield* bytes('{"half a ');
+        await new Promise(() => {});
+      } finally {
+        isClosed = true;
+      }
+    }
+    const inbox = memoryInbox();
+    const report = await importDeliveries(stalled(), inbox, { ...trusted, signal: stopping.signal });
+    expect(report.interrupted).toBe(true);
+    expect(report.ledger.stored).toBe(inbox.entries.size);
+    expect(isClosed).toBe(true);
+    const before = await importDeliveries(dump(), inbox, { ...trusted, signal: AbortSignal.abort() });
+    expect(before).toMatchObject({ interrupted: true, ledger: { read: 0 } });
+  });
+
+  it("does not take half a record for a bad one, where its input failed", async () => {
+    const checkpointFile = join(folder(), "checkpoint");
+    const whole = Buffer.concat(await all(dump()));
+    async function* failing() {
+      yield* bytes(whole.subarray(0, 1_000_005));
+      throw new Error("EIO");
+    }
+    const inbox = memoryInbox();
+    const options = { ...trusted, checkpointFile };
+    await expect(importDeliveries(failing(), inbox, options)).rejects.toThrow("EIO");
+    const report = await importDeliveries(bytes(whole), inbox, options);
+    expect(report.resumedAfter).toBeGreaterThan(0);
+    expect(report.ledger).toMatchObject({ read: 3000, invalid: 300, stored: 2700 });
+  });
+
+  it.each<[string, ImportOptions, () => AsyncIterable<Uint8Array>]>([
+    ["another dump", {}, () => ndjson(...records.slice(1))],
+    ["another filter", { types: ["esim.enabled"] }, dump],
+    ["another source", { source: "shop" }, dump],
+    ["another order", { oldestFirst: true }, dump],
+  ])("refuses to go on with %s, and says how to mend it", async (_, other, input) => {
+    const checkpointFile = join(folder(), "checkpoint");
+    const options = { ...trusted, checkpointFile };
+    await importDeliveries(dump(), awayFrom(3), options).catch(() => {});
+    const importing = importDeliveries(input(), memoryInbox(), { ...options, ...other });
+    await expect(importing).rejects.toMatchObject({ code: "checkpoint_mismatch" });
+    await expect(importing).rejects.toThrow(/remove it/);
+    expect(existsSync(checkpointFile)).toBe(true);
+  });
+
+  it("refuses a checkpoint file that is none, and one whose rejects file is gone", async () => {
+    const at = folder();
+    const checkpointFile = join(at, "checkpoint");
+    for (const text of ["", "{", "{}", '{"version":2}']) {
+      writeFileSync(checkpointFile, text);
+      const importing = importDeliveries(dump(), memoryInbox(), { ...trusted, checkpointFile });
+      await expect(importing).rejects.toMatchObject({ code: "checkpoint_mismatch" });
+    }
+    const options = { ...trusted, checkpointFile: join(at, "other"), rejectsFile: join(at, "rejects") };
+    await importDeliveries(dump(), awayFrom(3), options).catch(() => {});
+    for (const rejectsFile of [
+      join(at, "elsewhere"),
+      options.checkpointFile.replace("other", "checkpoint"),
+    ]) {
+      const importing = importDeliveries(dump(), memoryInbox(), { ...options, rejectsFile });
+      await expect(importing).rejects.toMatchObject({ code: "checkpoint_mismatch" });
+    }
+  });
+
+  it("leaves none, and reads none, in a dry run", async () => {
+    const checkpointFile = join(folder(), "checkpoint");
+    const options = { ...trusted, checkpointFile };
+    await importDeliveries(dump(), memoryInbox(), { ...options, dryRun: true });
+    expect(existsSync(checkpointFile)).toBe(false);
+    await importDeliveries(dump(), awayFrom(3), options).catch(() => {});
+    const report = await importDeliveries(dump(), memoryInbox(), { ...options, dryRun: true });
+    expect(report).toMatchObject({ resumedAfter: 0, ledger: { read: 3000, stored: 2700 } });
+    expect(existsSync(checkpointFile)).toBe(true);
+  });
+
+  it("stops where its rejects cannot be written, and counts nothing that was not written down", async () => {
+    const full = () => importDeliveries(dump(), memoryInbox(), { ...trusted, rejectsFile: "/dev/full" });
+    if (existsSync("/dev/full")) await expect(full()).rejects.toMatchObject({ code: "ENOSPC" });
+    const settled: number[] = [];
+    const settling = createSettling(
+      2,
+      async (work: number) => work,
+      async (work) => {
+        if (work === 3) throw new Error("full");
+        settled.push(work);
+      },
+    );
+    const all = (async () => {
+      for (let work = 1; work < 9; work++) await settling.begin(work);
+    })();
+    await expect(all).rejects.toThrow("full");
+    await settling.end();
+    expect(settled).toEqual([1, 2]);
+  });
+
+  it("goes on after unsigned_dump with the operator's word", async () => {
+    const checkpointFile = join(folder(), "checkpoint");
+    const inbox = memoryInbox();
+    const importing = importDeliveries(dump(), inbox, { checkpointFile });
+    await expect(importing).rejects.toMatchObject({ code: "unsigned_dump" });
+    const report = await importDeliveries(dump(), inbox, { ...trusted, checkpointFile });
+    expect(report.ledger).toMatchObject({ stored: 2700 });
+  });
+
+  it("goes on in the same place when it is sorted", async () => {
+    const checkpointFile = join(folder(), "checkpoint");
+    const inbox = memoryInbox();
+    const options = { ...trusted, checkpointFile, oldestFirst: true };
+    const newestFirst = () =>
+      ndjson(
+        ...Array.from({ length: 2000 }, (_, n) =>
+          delivery(`msg_${n}`, { timestamp: new Date(1.79e12 - n * 1000).toISOString() }),
+        ),
+      );
+    await importDeliveries(newestFirst(), awayFrom(3, inbox), options).catch(() => {});
+    expect([...inbox.entries.keys()]).toEqual(Array.from({ length: 1000 }, (_, n) => `msg_${1999 - n}`));
+    const report = await importDeliveries(newestFirst(), inbox, options);
+    expect(report).toMatchObject({ resumedAfter: 1000, ledger: { stored: 2000, duplicate: 0 } });
+    expect([...inbox.entries.keys()]).toEqual(Array.from({ length: 2000 }, (_, n) => `msg_${1999 - n}`));
+  });
+
+  it("forces each event once, also what the run before had forced, or worked for the first time, after its checkpoint", async () => {
+    const checkpointFile = join(folder(), "checkpoint");
+    const store = memoryStore();
+    const runs = new Map<string, number>();
+    const stopping = new AbortController();
+    const handlers = {
+      "*": ({ id }: { id: string }) => {
+        runs.set(id, (runs.get(id) ?? 0) + 1);
+        if (runs.get("msg_40") === 2) stopping.abort();
+      },
+    };
+    const few = () => ndjson(...Array.from({ length: 80 }, (_, n) => delivery(`msg_${n}`)));
+    const fresh = Array.from({ length: 20 }, (_, n) => `msg_${n}`);
+    const old = Array.from({ length: 60 }, (_, n) => `msg_${n + 20}`);
+    await importDeliveries(few(), handlers, { ...trusted, store, ids: old });
+    const options = { ...trusted, store, checkpointFile, force: true };
+    const first = await importDeliveries(few(), handlers, { ...options, signal: stopping.signal });
+    expect(first).toMatchObject({ interrupted: true, forced: 21, ledger: { stored: 41 } });
+    // as if the process had been killed before it could write the last checkpoint
+    const checkpoint = JSON.parse(readFileSync(checkpointFile, "utf8"));
+    const ledger = { ...first.ledger, read: 0, stored: 0 };
+    writeFileSync(
+      checkpointFile,
+      JSON.stringify({ ...checkpoint, tally: { ledger, forced: 0, types: {}, span: null } }),
+    );
+    const second = await importDeliveries(few(), handlers, options);
+    expect(second).toMatchObject({
+      run: first.run,
+      forced: 39,
+      ledger: { read: 80, stored: 39, duplicate: 41 },
+    });
+    expect([...runs].filter(([, times]) => times === 1).map(([id]) => id)).toEqual(fresh);
+    expect([...runs].filter(([, times]) => times === 2).map(([id]) => id)).toEqual(old);
+  });
+});

@@ -1,0 +1,226 @@
+import { Readable } from "node:stream";
+import { createGzip, createZstdCompress, gzipSync } from "node:zlib";
+import { describe, expect, it } from "vitest";
+import { readDump } from "../../src/import/read-dump.ts";
+import { zipSync } from "./packing.ts";
+import { contents, limits, readAll, readBytes } from "./reading.ts";
+
+const mebibyte = 1024 * 1024;
+
+async function* repeated(bytes: Buffer, times: number): AsyncGenerator<Buffer> {
+  for (let i = 0; i < times; i++) yield bytes;
+}
+
+/** A JSON array that goes on and on: text, so that nothing but its size is wrong. */
+const filler = Buffer.alloc(mebibyte, "\n");
+
+function bombOf(compressor: NodeJS.ReadWriteStream, mebibytes: number): AsyncIterable<Uint8Array> {
+  const input = Readable.from(repeated(filler, mebibytes));
+  return input.pipe(compressor) as unknown as AsyncIterable<Uint8Array>;
+}
+
+async function packed(compressor: NodeJS.ReadWriteStream, mebibytes: number): Promise<Buffer> {
+  const parts: Uint8Array[] = [];
+  for await (const part of bombOf(compressor, mebibytes)) parts.push(part);
+  return Buffer.concat(parts);
+}
+
+/** How far the memory outside of the heap went beyond where it was. */
+async function growthDuring(work: () => Promise<unknown>): Promise<number> {
+  const before = process.memoryUsage().arrayBuffers;
+  let most = before;
+  const timer = setInterval(() => {
+    most = Math.max(most, process.memoryUsage().arrayBuffers);
+  }, 1);
+  await work().finally(() => clearInterval(timer));
+  return most - before;
+}
+
+describe("a bomb of 1 GiB is dump_too_large, and costs next to no memory", () => {
+  it.each([
+    ["gzip", () => bombOf(createGzip(), 1024)],
+    ["zstd", () => bombOf(createZstdCompress(), 1024)],
+  ])("%s", async (_, bomb) => {
+    const growth = await growthDuring(async () => {
+      const { records, damage } = await readAll(bomb());
+      expect(records).toEqual([]);
+      expect(damage?.code).toBe("dump_too_large");
+      expect(damage?.message).toMatch(/more than 250 times its size.*maxRatio/);
+    });
+    expect(growth).toBeLessThan(100 * mebibyte);
+  });
+
+  it("gzip in a ZIP in a ZIP, of which the next entry is not read", async () => {
+    const gzip = await packed(createGzip(), 1024);
+    const bomb = zipSync([
+      { name: "outer.zip", bytes: zipSync([{ name: "inner.gz", bytes: gzip }]) },
+      { name: "b", bytes: '{"b":1}' },
+    ]);
+    const { records, damage } = await readBytes(bomb);
+    expect(records).toEqual([]);
+    expect(damage?.code).toBe("dump_too_large");
+  });
+
+  it("zeros in an entry that is no dump, which are not unpacked to their end either", async () => {
+    const { damage } = await readBytes(zipSync([{ name: "zeros", bytes: Buffer.alloc(64 * mebibyte) }]));
+    expect(damage?.code).toBe("dump_too_large");
+  });
+});
+
+describe("maxUnpackedBytes", () => {
+  it("is a bound over all entries, and what comes before it is read", async () => {
+    const lines = Buffer.from('{"a":1}\n'.repeat(100_000));
+    const entries = ["a", "b", "c"].map((name) => ({ name, bytes: lines }));
+    const { records, damage } = await readBytes(zipSync(entries), undefined, {
+      maxUnpackedBytes: 2 * lines.byteLength,
+    });
+    expect(damage?.message).toMatch(/more than 1600000 bytes.*raise maxUnpackedBytes/);
+    expect(records).toHaveLength(200_000);
+  });
+
+  it("does not count what came unpacked", async () => {
+    expect(
+      (await readBytes('{"a":1}\n'.repeat(1000), undefined, { maxUnpackedBytes: 10 })).damage,
+    ).toBeUndefined();
+  });
+});
+
+describe("a record over maxRecordBytes is skipped without being kept", () => {
+  const long = Buffer.alloc(10_000_000, "x");
+  const shapes: [string, (text: Buffer) => Buffer, unknown[]][] = [
+    [
+      "a line",
+      (t) => Buffer.concat([Buffer.from('{"a":1}\n'), t, Buffer.from('\n{"b":1}')]),
+      [{ a: 1 }, "too_large", { b: 1 }],
+    ],
+    [
+      "a line with a string",
+      (t) => Buffer.concat([Buffer.from('{"a":1}\n{"t":"'), t, Buffer.from('"}\n{"b":1}')]),
+      [{ a: 1 }, "too_large", { b: 1 }],
+    ],
+    [
+      "a line with a string that does not end",
+      (t) => Buffer.concat([Buffer.from('{"a":1}\n{"t":"'), t, Buffer.from('\n{"b":1}')]),
+      [{ a: 1 }, "too_large", { b: 1 }],
+    ],
+    [
+      "an element",
+      (t) => Buffer.concat([Buffer.from('[\n{"a":1},{"t":"'), t, Buffer.from('"},{"b":1}]')]),
+      [{ a: 1 }, "too_large", { b: 1 }],
+    ],
+    [
+      "an element of a long line",
+      (t) => Buffer.concat([Buffer.from('{"a":1}\n[{"t":"'), t, Buffer.from('"},{"b":1}]\n{"c":1}')]),
+      [{ a: 1 }, "too_large", { b: 1 }, { c: 1 }],
+    ],
+    [
+      "a row",
+      (t) => Buffer.concat([Buffer.from('id,payload\na,"'), t, Buffer.from('"\nb,c')]),
+      ["too_large", { id: "b", payload: "c" }],
+    ],
+  ];
+  it.each(shapes)("%s of 10 million characters", async (_, shape, expected) => {
+    const bytes = shape(long);
+    const growth = await growthDuring(async () => {
+      const { records, damage } = await readBytes(bytes);
+      expect(damage).toBeUndefined();
+      expect(contents(records)).toEqual(expected);
+      const fault = records.find((record) => "fault" in record);
+      expect(fault).not.toHaveProperty("text");
+    });
+    expect(growth).toBeLessThan(30 * mebibyte);
+  });
+
+  it("counts its bytes to the last one", async () => {
+    const exactly = `{"t":"${"x".repeat(92)}"}`; // 100 bytes
+    for (const text of [exactly, `${exactly}\n${exactly}`, `[${exactly},\n${exactly}]`]) {
+      for (const size of [1, 7, 99, 100, 101, 65536]) {
+        const fits = await readBytes(text, size, { maxRecordBytes: 100 });
+        expect(fits.records.every((record) => "value" in record)).toBe(true);
+        const over = await readBytes(text, size, { maxRecordBytes: 99 });
+        expect(over.records.every((record) => "fault" in record && record.fault === "too_large")).toBe(true);
+      }
+    }
+  });
+
+  it("is no limit for a line that is a page", async () => {
+    const data = Array.from({ length: 100 }, (_, i) => ({ i }));
+    const { records, damage } = await readBytes(
+      `{"a":1}\n${JSON.stringify({ data, pagination: {} })}\n{"b":1}`,
+      undefined,
+      { maxRecordBytes: 200 },
+    );
+    expect(damage).toBeUndefined();
+    expect(contents(records)).toEqual([{ a: 1 }, ...data, { b: 1 }]);
+    expect(records.at(-1)?.position.line).toBe(3);
+  });
+});
+
+describe("a record deeper than maxDepth", () => {
+  const deep = (depth: number) => `{"a":${"[".repeat(depth - 1)}${"]".repeat(depth - 1)}}`;
+  it.each([
+    ["a line", (record: string) => `${record}\n{"b":1}`],
+    ["an element", (record: string) => `[\n${record},{"b":1}]`],
+    ["an element of a line", (record: string) => `[${record}]\n{"b":1}`],
+    ["an element of a page in a line", (record: string) => `{"data":[${record}],"pagination":{}}\n{"b":1}`],
+  ])("is too_deep as %s", async (_, shape) => {
+    expect(contents((await readBytes(shape(deep(64)))).records)).toEqual([JSON.parse(deep(64)), { b: 1 }]);
+    expect(contents((await readBytes(shape(deep(65)))).records)).toEqual(["too_deep", { b: 1 }]);
+  });
+
+  it("is no deeper for the brackets in its texts, and no matter how many it has side by side", async () => {
+    const record = { text: "[".repeat(500), list: Array.from({ length: 500 }, () => [{}]) };
+    expect(contents((await readBytes(`${JSON.stringify(record)}\n{}`)).records)).toEqual([record, {}]);
+  });
+
+  it("may be of 10 million brackets", async () => {
+    const { records } = await readBytes(`{"a":1}\n${"[".repeat(1e7)}\n{"b":1}`);
+    expect(contents(records)).toEqual([{ a: 1 }, "too_large", { b: 1 }]);
+    const within = await readBytes(`{"a":1}\n${'{"a":'.repeat(1e5)}\n{"b":1}`);
+    expect(contents(within.records)).toEqual([{ a: 1 }, "not_json", { b: 1 }]);
+  });
+});
+
+describe("reading", () => {
+  it("goes no further than it is asked to, and lets go of the input when it is left", async () => {
+    let given = 0;
+    let isClosed = false;
+    async function* input() {
+      try {
+        for (;;) {
+          given++;
+          yield gzipSync('{"a":1}\n'.repeat(1000));
+        }
+      } finally {
+        isClosed = true;
+      }
+    }
+    const { batches } = readDump(input(), limits);
+    expect(given).toBe(0);
+    expect((await batches.next()).done).toBe(false);
+    expect(given).toBeLessThan(100);
+    await batches.return(undefined);
+    expect(isClosed).toBe(true);
+  });
+
+  it("throws what the input throws, once everything before it was read", async () => {
+    async function* input() {
+      yield Buffer.from('{"a":1}\n{"b":1}');
+      throw new Error("connection reset");
+    }
+    const found: unknown[] = [];
+    const reading = (async () => {
+      for await (const batch of readDump(input(), limits).batches) found.push(...contents(batch));
+    })();
+    await expect(reading).rejects.toThrow("connection reset");
+    expect(found).toEqual([{ a: 1 }, { b: 1 }]);
+  });
+
+  it("refuses text, of which the bytes are gone, instead of finding nothing in it", async () => {
+    async function* input() {
+      yield '{"a":1}' as unknown as Uint8Array;
+    }
+    const reading = readDump(input(), limits).batches.next();
+    await expect(reading).rejects.toMatchObject({ code: "invalid_input" });
+  });
+});

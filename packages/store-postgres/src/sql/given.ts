@@ -1,0 +1,85 @@
+import type { EventKey, InboxEntry } from "@esim-webhooks/core";
+import { type RawBuilder, sql } from "kysely";
+
+/** An entry, and what is written down beside it. */
+export interface PutRow {
+  readonly entry: InboxEntry;
+  /** The lane it is to be worked in. */
+  readonly lane: string | null;
+  /** Its replay as JSON that Postgres can keep. */
+  readonly replay: string | null;
+}
+
+/**
+ * Rows as a relation, to be inserted or joined: with `source`, `id`, `type`, `body`, `received`, `occurred`, `lane` and
+ * `replay`, and `place` from 1.
+ */
+export function given(rows: readonly PutRow[]): RawBuilder<unknown> {
+  const entries = rows.map(({ entry }) => entry);
+  let offset = 1;
+  const offsets = entries.map(({ body }) => {
+    const begin = offset;
+    offset += body.byteLength;
+    return begin;
+  });
+  // all bodies as one parameter, which travels as the bytes it is; an array would travel as text and be escaped
+  const bodies = Buffer.concat(entries.map(({ body }) => body));
+  const replays = rows.some(({ replay }) => replay !== null)
+    ? `[${rows.map(({ replay }) => replay ?? "null").join()}]`
+    : null;
+  return sql`
+    select source, id, type, substring(${bodies}::bytea from body_begin for body_length) as body,
+      to_timestamp(received) as received, to_timestamp(occurred) as occurred, lane, nullif(replay, 'null') as replay, place
+    from rows from (
+      unnest(
+        ${entries.map(({ source }) => source)}::text[],
+        ${entries.map(({ id }) => id)}::text[],
+        ${entries.map(({ type }) => storable(type))}::text[],
+        ${offsets}::int[],
+        ${entries.map(({ body }) => body.byteLength)}::int[],
+        ${entries.map(({ receivedAt }) => receivedAt.getTime() / 1000)}::float8[],
+        ${entries.map(occurredAt)}::float8[],
+        ${rows.map(({ lane }) => storable(lane))}::text[]
+      ),
+      jsonb_array_elements(${replays}::jsonb)
+    ) with ordinality as entry (source, id, type, body_begin, body_length, received, occurred, lane, replay, place)`;
+}
+
+/** By their keys: everybody writes rows in this order, so that two with the same keys wait for each other one way only. */
+export function inKeyOrder(rows: readonly PutRow[]): PutRow[] {
+  return [...rows].sort((a, b) => (nameOf(a.entry) < nameOf(b.entry) ? -1 : 1));
+}
+
+/** A name for a key, unique: the length keeps ("a", "bc") and ("ab", "c") apart. */
+export function nameOf({ source, id }: EventKey): string {
+  return `${source.length}:${source}${id}`;
+}
+
+/** As far as both Postgres and JavaScript can tell the time. */
+const firstSecond = Date.parse("0001-01-01T00:00:00Z") / 1000 - 86_400;
+const lastSecond = Date.parse("9999-12-31T00:00:00Z") / 1000 + 2 * 86_400;
+
+/**
+ * When the event occurred, in seconds since the epoch, to the microsecond that `Date.parse` leaves out. When it came in,
+ * where the timestamp is none that can be told, such as a leap second.
+ */
+function occurredAt({ event, receivedAt }: InboxEntry): number | null {
+  if (event === null) return null;
+  const seconds = Date.parse(event.timestamp) / 1000;
+  if (!(seconds > firstSecond && seconds < lastSecond)) return receivedAt.getTime() / 1000;
+  const [, micros = ""] = /\.\d{3}(\d{1,3})/.exec(event.timestamp) ?? [];
+  return seconds + Number(micros.padEnd(3, "0")) / 1_000_000;
+}
+
+/** Text as Postgres can keep it, which refuses NUL. Only for what is read from the body again. */
+export function storable(text: string | null): string | null {
+  return text?.replaceAll("\0", "\uFFFD") ?? null;
+}
+
+/** What `JSON.stringify` made, as `jsonb` can keep it, which refuses NUL and half a character: both are escaped there. */
+export function storableJson(json: string): string {
+  if (!json.includes("\\u")) return json;
+  return json.replace(/\\\\|\\u0000|\\ud[89a-f][0-9a-f]{2}/g, (found) =>
+    found === "\\\\" ? found : "\uFFFD",
+  );
+}

@@ -1,0 +1,25 @@
+// A process for tests: imports the file of DUMP into the inbox of DATABASE_URL and SCHEMA. Says "put" after each put, with
+// PAUSE_MS before it, and at the end how many events it has put, and the report.
+import { createReadStream } from "node:fs";
+import { setTimeout as pause } from "node:timers/promises";
+import { type ImportOptions, type InboxEntry, importDeliveries } from "@esim-webhooks/core";
+import { postgresInbox } from "@esim-webhooks/store-postgres";
+
+const environment = process.env;
+const pauseMs = Number(environment["PAUSE_MS"] ?? 0);
+const inbox = postgresInbox({ url: environment["DATABASE_URL"] ?? "", schema: environment["SCHEMA"] ?? "" });
+let putEvents = 0;
+const target = {
+  ...inbox,
+  async put(entries: readonly InboxEntry[]) {
+    await pause(pauseMs);
+    const results = await inbox.put(entries);
+    putEvents += entries.length;
+    console.log("put");
+    return results;
+  },
+};
+const options = JSON.parse(environment["OPTIONS"] ?? "{}") as ImportOptions;
+const report = await importDeliveries(createReadStream(environment["DUMP"] ?? ""), target, options);
+console.log(`report ${JSON.stringify({ ...report, putEvents })}`);
+await inbox.close();

@@ -1,0 +1,343 @@
+import {
+  createReadStream,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { gzipSync } from "node:zlib";
+import {
+  createWorker,
+  type EsimEvents,
+  type Handlers,
+  type ImportReport,
+  type InboxEntry,
+  importDeliveries,
+  nodeHandler,
+  sign,
+} from "@esim-webhooks/core";
+import { newSecret, sampleData } from "@esim-webhooks/core/testing";
+import {
+  embeddedInbox,
+  type PostgresInbox,
+  postgresInbox,
+  postgresStore,
+} from "@esim-webhooks/store-postgres";
+import type { Transaction } from "kysely";
+import { afterEach, describe, expect, inject, it } from "vitest";
+import { createSchema, type Shop } from "../packages/store-postgres/test/schema.ts";
+import { listen } from "./listen.ts";
+import { type Run, runNode } from "./run.ts";
+import { startPostgres } from "./servers/index.ts";
+
+let ends: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const end of ends.reverse()) await end();
+  ends = [];
+});
+
+const none = { read: 0, stored: 0, duplicate: 0, conflict: 0, invalid: 0, filtered: 0, rejected: 0 };
+const trusted = { trustUnsigned: true };
+const soon = { interval: 50, timeout: 50_000 };
+
+function delivery(id: string, timestamp = "2026-11-20T09:30:00.000Z"): object {
+  const payload = { type: "esim.enabled", timestamp, data: sampleData("esim.enabled") };
+  return {
+    eventType: payload.type,
+    eventId: id,
+    payload,
+    status: "exhausted",
+    attemptNumber: 10,
+    sentAt: timestamp,
+  };
+}
+
+function folder(): string {
+  const path = mkdtempSync(join(tmpdir(), "import-test-"));
+  ends.push(() => rmSync(path, { recursive: true }));
+  return path;
+}
+
+/** A dump of 10,000 events, 100 of them twice, and 100 bad lines. */
+function writeDump(): string {
+  const lines = Array.from({ length: 10_000 }, (_, n) => {
+    const line = JSON.stringify(delivery(`msg_${n}`));
+    return n % 100 === 50 ? [line, `bad ${n}`] : n % 50 === 0 ? [line, line] : [line];
+  });
+  const path = join(folder(), "dump.gz");
+  writeFileSync(path, gzipSync(`${lines.flat().join("\n")}\n`));
+  return path;
+}
+const inDump = { read: 10_200, invalid: 100 };
+
+async function openInbox(url: string = inject("postgresUrl")) {
+  const schema = await createSchema(url);
+  ends.push(() => schema.drop());
+  const inbox = postgresInbox({ url, schema: schema.schema, timeoutMs: 2000 });
+  ends.push(() => inbox.close());
+  await inbox.migrate();
+  return { inbox, ...schema };
+}
+
+function startImport(dump: string, environment: Record<string, string>, options: object): Run {
+  const all = { ...trusted, ...options };
+  const run = runNode(["test/import-process.ts"], {
+    DUMP: dump,
+    OPTIONS: JSON.stringify(all),
+    ...environment,
+  });
+  ends.push(() => run.child.kill("SIGKILL"));
+  return run;
+}
+
+async function reportOf(run: Run): Promise<ImportReport & { readonly putEvents: number }> {
+  return JSON.parse((await run.line(/^report (.*)/))[1] ?? "");
+}
+
+async function statesOf(inbox: Pick<PostgresInbox, "stats">) {
+  return (await inbox.stats()).states;
+}
+
+/** Works until all is done, and says how often each event ran. */
+async function workOff(inbox: PostgresInbox): Promise<{ runs: Map<string, number>; replayed: Set<boolean> }> {
+  const runs = new Map<string, number>();
+  const replayed = new Set<boolean>();
+  const handlers: Handlers<EsimEvents> = {
+    "*": ({ id }, context) => {
+      runs.set(id, (runs.get(id) ?? 0) + 1);
+      replayed.add(context.replayed);
+    },
+  };
+  const stopping = new AbortController();
+  const running = createWorker(inbox, handlers, { pollMs: 20 }).run({ signal: stopping.signal });
+  await expect.poll(async () => (await statesOf(inbox)).ready + (await statesOf(inbox)).leased, soon).toBe(0);
+  stopping.abort();
+  await running;
+  return { runs, replayed };
+}
+
+const inboxes = [
+  ["Postgres", async () => (await openInbox()).inbox],
+  [
+    "an embedded inbox",
+    async () => {
+      const inbox = embeddedInbox();
+      ends.push(() => inbox.close());
+      return inbox;
+    },
+  ],
+] as const;
+
+describe.each(inboxes)("an import into %s", (_, open) => {
+  it("stores each event once, with what the dump says of it, and a worker tells its handler that it is replayed", async () => {
+    const inbox = (await open()) as PostgresInbox;
+    const dump = writeDump();
+    const first = await importDeliveries(createReadStream(dump), inbox, trusted);
+    expect(first.ledger).toEqual({ ...none, ...inDump, stored: 10_000, duplicate: 100 });
+    expect(first.forms).toEqual(["gzip", "ndjson"]);
+    const row = await inbox.get({ source: "default", id: "msg_7" });
+    const said = { status: "exhausted", attemptNumber: 10, sentAt: "2026-11-20T09:30:00.000Z" };
+    expect(row?.replay).toEqual({ run: first.run, rebuilt: true, delivery: said });
+    const second = await importDeliveries(createReadStream(dump), inbox, trusted);
+    expect(second.ledger).toEqual({ ...none, ...inDump, duplicate: 10_100 });
+    const { runs, replayed } = await workOff(inbox);
+    expect(runs.size).toBe(10_000);
+    expect(new Set(runs.values())).toEqual(new Set([1]));
+    expect(replayed).toEqual(new Set([true]));
+  });
+
+  it("runs nothing that is done, and all of it once more with force, also when that goes on after an interruption", async () => {
+    const inbox = (await open()) as PostgresInbox;
+    const dump = join(folder(), "dump.ndjson");
+    writeFileSync(
+      dump,
+      Array.from({ length: 2200 }, (_, n) => `${JSON.stringify(delivery(`msg_${n % 2000}`))}\n`).join(""),
+    );
+    await importDeliveries(createReadStream(dump), inbox, trusted);
+    await workOff(inbox);
+    const again = await importDeliveries(createReadStream(dump), inbox, trusted);
+    expect(again.ledger).toEqual({ ...none, read: 2200, duplicate: 2200 });
+    expect((await workOff(inbox)).runs.size).toBe(0);
+
+    const checkpointFile = join(folder(), "checkpoint");
+    const logged: unknown[] = [];
+    const logger = { debug() {}, info: (fields: object) => void logged.push(fields), warn() {}, error() {} };
+    const options = { ...trusted, checkpointFile, force: true, logger };
+    let puts = 0;
+    const put = async (entries: readonly InboxEntry[]) => {
+      if (++puts === 3) throw new Error("gone");
+      return inbox.put(entries);
+    };
+    await expect(importDeliveries(createReadStream(dump), { ...inbox, put }, options)).rejects.toThrow(
+      /Run it again/,
+    );
+    const { runs: before } = await workOff(inbox);
+    const forced = await importDeliveries(createReadStream(dump), inbox, options);
+    const { runs: after } = await workOff(inbox);
+    expect(new Set([...before.keys(), ...after.keys()]).size).toBe(2000);
+    expect(before.size + after.size).toBe(2000); // none in both
+    expect(new Set([...before.values(), ...after.values()])).toEqual(new Set([1]));
+    expect(forced).toMatchObject({ interrupted: false, ledger: { read: 2200, conflict: 0 } });
+    expect(forced.ledger.stored).toBe(forced.forced);
+    expect(logged).toHaveLength(2000);
+    expect(logged).toContainEqual({ id: "msg_0", type: "esim.enabled", source: "default", run: forced.run });
+  });
+
+  it("takes what was delivered before as a duplicate, though the bytes of a dump are others", async () => {
+    const inbox = (await open()) as PostgresInbox;
+    const secret = newSecret();
+    const handler = nodeHandler(inbox, { secret });
+    const receiver = await listen(handler, "/", handler.close);
+    ends.push(() => receiver.close());
+    const record = delivery("msg_1") as { readonly payload: object };
+    const body = JSON.stringify(record.payload, null, 1); // other blanks than the dump's
+    const headers = { ...sign({ id: "msg_1", body }, secret) };
+    expect((await fetch(receiver.url, { method: "POST", headers, body })).status).toBe(202);
+    const captured = { headers, body, receivedAt: new Date().toISOString() };
+    const dump = [record, captured].map((one) => `${JSON.stringify(one)}\n`);
+    const path = join(folder(), "dump");
+    writeFileSync(path, dump.join(""));
+    const report = await importDeliveries(createReadStream(path), inbox, { ...trusted, secret });
+    expect(report.ledger).toEqual({ ...none, read: 2, duplicate: 2 });
+  });
+});
+
+describe("an import into Postgres", () => {
+  it("is complete after any number of SIGKILLs: each event once, a ledger that balances, and no record put after it was settled", async () => {
+    const { inbox, schema } = await openInbox();
+    const dump = writeDump();
+    const at = folder();
+    const options = { checkpointFile: join(at, "checkpoint"), rejectsFile: join(at, "rejects") };
+    const environment = { DATABASE_URL: inject("postgresUrl"), SCHEMA: schema, PAUSE_MS: "400" };
+    for (const leastMs of [0, 0, 0, 0, 1200]) {
+      const run = startImport(dump, environment, options);
+      await run.line(/^put/);
+      await pause(leastMs + Math.random() * 600);
+      run.child.kill("SIGKILL");
+      await run.ended;
+    }
+    const noted = JSON.parse(readFileSync(options.checkpointFile, "utf8")).tally.ledger;
+    expect(noted.read).toBeGreaterThan(0);
+    const report = await reportOf(startImport(dump, { ...environment, PAUSE_MS: "0" }, options));
+    expect(report).toMatchObject({
+      interrupted: false,
+      damage: null,
+      resumedAfter: noted.read,
+      ledger: inDump,
+    });
+    const { stored, duplicate } = report.ledger;
+    expect(stored + duplicate).toBe(10_100);
+    expect(report.putEvents).toBe(10_100 - noted.stored - noted.duplicate);
+    expect(await statesOf(inbox)).toMatchObject({ ready: 10_000, done: 0, dead: 0 });
+    const rejects = readFileSync(options.rejectsFile, "utf8").trim().split("\n");
+    expect(new Set(rejects.map((line) => JSON.parse(line).position.record)).size).toBe(100);
+    expect(rejects).toHaveLength(100);
+    expect(existsSync(options.checkpointFile)).toBe(false);
+  });
+
+  it("is complete after the database was killed in the middle, and away for a while", async () => {
+    const server = await startPostgres();
+    ends.push(() => server.close());
+    const inbox = postgresInbox({ url: server.url, timeoutMs: 2000 });
+    ends.push(() => inbox.close());
+    await inbox.migrate();
+    const dump = writeDump();
+    const checkpointFile = join(folder(), "checkpoint");
+    let puts = 0;
+    const put = async (entries: readonly InboxEntry[]) => {
+      if (++puts === 8) await server.kill();
+      return inbox.put(entries);
+    };
+    const importing = importDeliveries(createReadStream(dump), { put }, { ...trusted, checkpointFile });
+    await expect(importing).rejects.toMatchObject({ code: "store_unavailable" });
+    const stillAway = importDeliveries(createReadStream(dump), inbox, { ...trusted, checkpointFile });
+    await expect(stillAway).rejects.toMatchObject({ code: "store_unavailable" });
+    await server.start();
+    await expect
+      .poll(
+        () =>
+          inbox.ready().then(
+            () => "ready",
+            () => "away",
+          ),
+        soon,
+      )
+      .toBe("ready");
+    const report = await importDeliveries(createReadStream(dump), inbox, { ...trusted, checkpointFile });
+    expect(report).toMatchObject({ ledger: inDump, interrupted: false });
+    expect(report.resumedAfter).toBeGreaterThan(0);
+    expect(await statesOf(inbox)).toMatchObject({ ready: 10_000 });
+  });
+
+  it("inline is complete after any number of interruptions, with each effect once where the store is transactional", async () => {
+    const { schema, orders } = await openInbox();
+    const url = inject("postgresUrl");
+    const store = postgresStore<Shop>({ url, schema });
+    ends.push(() => store.close());
+    const dump = join(folder(), "dump.ndjson");
+    writeFileSync(
+      dump,
+      Array.from({ length: 300 }, (_, n) => `${JSON.stringify(delivery(`msg_${n}`))}\n`).join(""),
+    );
+    const checkpointFile = join(folder(), "checkpoint");
+    for (;;) {
+      const stopping = new AbortController();
+      let left = 40;
+      const handlers: Handlers<EsimEvents, Transaction<Shop>> = {
+        "esim.enabled": async ({ id, data: { esimReference: esim } }, { tx }) => {
+          await tx.withSchema(schema).insertInto("order").values({ event: id, esim }).execute();
+          if (--left === 0) stopping.abort();
+        },
+      };
+      const options = { ...trusted, store, checkpointFile, signal: stopping.signal, concurrency: 4 };
+      const report = await importDeliveries<EsimEvents, Transaction<Shop>>(
+        createReadStream(dump),
+        handlers,
+        options,
+      );
+      expect(report.ledger.stored + report.ledger.duplicate).toBe(report.ledger.read);
+      if (!report.interrupted) break;
+    }
+    expect((await orders()).length).toBe(300);
+    expect(new Set(await orders()).size).toBe(300);
+  });
+});
+
+describe.each(["nothing", "inbox"])("a million records into %s", (into) => {
+  it("take less memory than 150 MB, 70 of which are those of Node.js with the library", async () => {
+    // V8 lets the young generation grow to some 100 MB else, however little of it is kept
+    const run = runNode(["--max-semi-space-size=16", "test/import-memory.ts"], { INTO: into });
+    const [, printed = ""] = await run.line(/^imported (.*)/);
+    const { ledger, megabytes } = JSON.parse(printed);
+    expect(ledger).toEqual({ ...none, read: 1_000_000, stored: 1_000_000 });
+    expect(megabytes).toBeLessThan(80);
+  });
+});
+
+describe("oldestFirst", () => {
+  it("leaves no file behind, after SIGKILL neither", async () => {
+    const { schema } = await openInbox();
+    const path = join(folder(), "dump.ndjson");
+    const filler = "x".repeat(20_000);
+    const lines = Array.from({ length: 4000 }, (_, n) => JSON.stringify({ ...delivery(`msg_${n}`), filler }));
+    writeFileSync(path, `${lines.join("\n")}\n`); // some 80 MB: more than is sorted in memory at a time
+    const temporary = folder();
+    const environment = {
+      DATABASE_URL: inject("postgresUrl"),
+      SCHEMA: schema,
+      PAUSE_MS: "200",
+      TMPDIR: temporary,
+    };
+    const run = startImport(path, environment, { oldestFirst: true });
+    await run.line(/^put/);
+    expect(readdirSync(temporary)).toEqual([]);
+    run.child.kill("SIGKILL");
+    await run.ended;
+    expect(readdirSync(temporary)).toEqual([]);
+  });
+});
