@@ -10,13 +10,18 @@ const main = join(root, "packages/cli/src/main.ts");
 
 export const secret: string = newSecret();
 
+const made: string[] = [];
+afterAll(() => {
+  for (const path of made) rmSync(path, { recursive: true, force: true });
+});
+
 /** An empty folder, in which a config file finds the workspace's packages. */
 export function folder(files: Readonly<Record<string, string>> = {}): string {
-  const made = mkdtempSync(join(tmpdir(), "esim-webhooks-cli-"));
-  symlinkSync(join(root, "node_modules"), join(made, "node_modules"));
-  for (const [name, text] of Object.entries(files)) writeFileSync(join(made, name), text);
-  afterAll(() => rmSync(made, { recursive: true, force: true }));
-  return made;
+  const path = mkdtempSync(join(tmpdir(), "esim-webhooks-cli-"));
+  made.push(path);
+  symlinkSync(join(root, "node_modules"), join(path, "node_modules"));
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(path, name), text);
+  return path;
 }
 
 export interface CliOptions {
