@@ -273,6 +273,7 @@ const packages: Readonly<Record<string, Package>> = {
       "commands/verify.ts",
       "commands/doctor.ts",
       "commands/completion.ts",
+      "commands.ts",
       "app.ts",
       "completion.ts",
       "main.ts",

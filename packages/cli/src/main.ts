@@ -1,5 +1,5 @@
 import { run } from "@stricli/core";
-import { app } from "./app.ts";
+import { calledIn, createApp } from "./app.ts";
 import { createContext } from "./context.ts";
 import { exitCodeOfParser } from "./exit-code.ts";
 import { hearWarnings } from "./warnings.ts";
@@ -15,11 +15,11 @@ const context = createContext(process);
 
 hearWarnings(({ code, message }) => context.output.note(`Warning (${code}): ${message}`));
 
-const [first, ...rest] = process.argv.slice(2);
-if (first === "__complete") {
+const args = process.argv.slice(2);
+if (args[0] === "__complete") {
   const { complete } = await import("./completion.ts");
-  await complete(context, rest);
+  await complete(context, args.slice(1));
 } else {
-  await run(app, process.argv.slice(2), context);
+  await run(await createApp(calledIn(args)), args, context);
 }
 process.exitCode = exitCodeOfParser(process.exitCode);

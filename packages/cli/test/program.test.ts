@@ -1,12 +1,14 @@
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Application, type CommandContext, generateHelpTextForAllCommands } from "@stricli/core";
+import { type Application, type CommandContext, generateHelpTextForAllCommands, run } from "@stricli/core";
 import { describe, expect, it } from "vitest";
-import { app } from "../src/app.ts";
+import { createApp } from "../src/app.ts";
+import { commands as listed } from "../src/commands.ts";
 import { cli, folder, start } from "./cli.ts";
 
-const commands = generateHelpTextForAllCommands(app as unknown as Application<CommandContext>);
+const whole = await createApp();
+const commands = generateHelpTextForAllCommands(whole as unknown as Application<CommandContext>);
 
 /** Prints the address of each module as it is loaded. */
 const tellLoads = `data:text/javascript,${encodeURIComponent(`
@@ -41,6 +43,15 @@ describe("the program", () => {
     const { stdout } = await cli(["--help"]);
     for (const name of ["serve", "work", "send", "verify", "doctor", "completion"])
       expect(stdout).toContain(`  ${name}`);
+  });
+
+  it("lists commands that it has not loaded as it lists those that it has", async () => {
+    const written: string[] = [];
+    const stdout = { write: (text: string) => void written.push(text) };
+    const context = { process: { stdout, stderr: stdout, env: {} } };
+    await run(whole as unknown as Application<CommandContext>, ["--help"], context);
+    expect((await cli(["--help"])).stdout).toBe(written.join(""));
+    for (const { brief, load } of Object.values(listed)) expect((await load()).brief).toBe(brief);
   });
 
   it.each(commands.map(([route]) => [route]))("shows how %s is called, with examples", async (route) => {
