@@ -15,9 +15,14 @@ import { createMeter } from "./meter.ts";
 import { reportView } from "./report-view.ts";
 import { verdictOn } from "./verdict.ts";
 
+/** Or V8 lets 100 to 200 MB of garbage gather before it cleans up; it takes no longer so (bench/README.md). */
+function keepHeapSmall(): void {
+  for (const flag of ["--semi-space-growth-factor=1", "--heap-growing-percent=20"]) setFlagsFromString(flag);
+}
+
 /** Opens the dump and the target, imports, and reports. */
 export async function importDump(this: CliContext, flags: ImportFlags, path: string): Promise<void> {
-  setFlagsFromString("--semi-space-growth-factor=1"); // or V8 keeps 100 MB of garbage at hand, to clean it up less often
+  keepHeapSmall();
   const { output, process } = this;
   const setUp = await readSetUp(this, flags);
   const dump = await openDump(path, flags, process.stdin);
