@@ -249,6 +249,7 @@ const packages: Readonly<Record<string, Package>> = {
       "import/import-target.ts",
       "import/verdict.ts",
       "import/explained.ts",
+      "import/small-heap.ts",
       "import/import-dump.ts",
       "commands/import.ts",
       "work/told-inbox.ts",

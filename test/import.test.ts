@@ -308,17 +308,6 @@ describe("an import into Postgres", () => {
   });
 });
 
-describe.each(["nothing", "inbox"])("a million records into %s", (into) => {
-  it("take less memory than 150 MB, 70 of which are those of Node.js with the library", async () => {
-    // V8 lets the young generation grow to some 100 MB else, however little of it is kept
-    const run = runNode(["--max-semi-space-size=16", "test/import-memory.ts"], { INTO: into });
-    const [, printed = ""] = await run.line(/^imported (.*)/);
-    const { ledger, megabytes } = JSON.parse(printed);
-    expect(ledger).toEqual({ ...none, read: 1_000_000, stored: 1_000_000 });
-    expect(megabytes).toBeLessThan(80);
-  });
-});
-
 describe("oldestFirst", () => {
   it("leaves no file behind, after SIGKILL neither", async () => {
     const { schema } = await openInbox();

@@ -4,7 +4,10 @@ import { help } from "../help.ts";
 import { type ImportFlags, importFlags } from "../import/flags.ts";
 
 export const importCommand: Command<CliContext> = buildCommand<ImportFlags, [string], CliContext>({
-  loader: async () => (await import("../import/import-dump.ts")).importDump,
+  loader: async () => {
+    (await import("../import/small-heap.ts")).keepHeapSmall(); // before what is loaded has made it large
+    return (await import("../import/import-dump.ts")).importDump;
+  },
   parameters: {
     flags: importFlags,
     positional: {

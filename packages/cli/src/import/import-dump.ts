@@ -1,4 +1,3 @@
-import { setFlagsFromString } from "node:v8";
 import { type ImportReport, importDeliveries } from "@esim-webhooks/core";
 import type { CliContext } from "../context.ts";
 import { knownSecrets } from "../known-secrets.ts";
@@ -15,14 +14,8 @@ import { createMeter } from "./meter.ts";
 import { reportView } from "./report-view.ts";
 import { verdictOn } from "./verdict.ts";
 
-/** Or V8 lets 100 to 200 MB of garbage gather before it cleans up; it takes no longer so (bench/README.md). */
-function keepHeapSmall(): void {
-  for (const flag of ["--semi-space-growth-factor=1", "--heap-growing-percent=20"]) setFlagsFromString(flag);
-}
-
 /** Opens the dump and the target, imports, and reports. */
 export async function importDump(this: CliContext, flags: ImportFlags, path: string): Promise<void> {
-  keepHeapSmall();
   const { output, process } = this;
   const setUp = await readSetUp(this, flags);
   const dump = await openDump(path, flags, process.stdin);

@@ -56,7 +56,7 @@ export function intoInbox(inbox: InboxWriter, options: IntoInbox): Destination<I
   }
 
   return {
-    stretch: 500,
+    stretch: 350, // more would be faster, and take memory in proportion
     atOnce: 2,
     mayReject: false,
     prepare(event) {
