@@ -1,6 +1,7 @@
 import type { FlagParametersForType, TypedFlagParameter } from "@stricli/core";
 import type { CliContext } from "../context.ts";
 import { parseMoment } from "../moment.ts";
+import { wholeNumber } from "../number-flag.ts";
 import { ProgramError } from "../program-error.ts";
 import { jsonFlag, type SetUpFlags, setUpFlags } from "../set-up-flags.ts";
 
@@ -22,6 +23,9 @@ export interface ImportFlags extends SetUpFlags {
   readonly rejects?: string;
   readonly checkpoint?: string;
   readonly noCheckpoint?: boolean;
+  readonly maxRecordBytes?: number;
+  readonly maxUnpackedBytes?: number;
+  readonly maxRatio?: number;
   readonly json?: boolean;
 }
 
@@ -59,6 +63,14 @@ const moment = (brief: string): Flag<Date> => ({
   brief,
 });
 
+const most = (brief: string): Flag<number> => ({
+  kind: "parsed",
+  parse: wholeNumber(1),
+  optional: true,
+  placeholder: "number",
+  brief,
+});
+
 export const importFlags: FlagParametersForType<ImportFlags, CliContext> = {
   dryRun: flag("Read, filter and verify, and touch nothing"),
   trustUnsigned: flag("Your word for records without a signature"),
@@ -88,6 +100,9 @@ export const importFlags: FlagParametersForType<ImportFlags, CliContext> = {
   rejects: text("file", "Where bad records go. Default: <dump>.rejects.ndjson"),
   checkpoint: text("file", "Where to note how far it is. Default: beside the dump"),
   noCheckpoint: flag("Note nothing: begin anew each time"),
+  maxRecordBytes: most("The longest record. Default: 1048576"),
+  maxUnpackedBytes: most("To what it may unpack. Default: 64 GiB"),
+  maxRatio: most("To how many times its size it may. Default: 250"),
   ...setUpFlags,
   json: jsonFlag,
 };

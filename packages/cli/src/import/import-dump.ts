@@ -81,6 +81,7 @@ async function run(
 
 function importOptions(flags: ImportFlags, setUp: SetUp) {
   const { dryRun, only, since, until, types, ids, esim, oldestFirst, force, trustUnsigned, map } = flags;
+  const { maxRecordBytes, maxUnpackedBytes, maxRatio } = flags;
   return {
     source: flags.source ?? setUp.source,
     ...(setUp.catalog && { catalog: setUp.catalog }),
@@ -95,6 +96,9 @@ function importOptions(flags: ImportFlags, setUp: SetUp) {
     force,
     trustUnsigned,
     mapping: map && Object.fromEntries(map),
+    ...(maxRecordBytes && { maxRecordBytes }),
+    ...(maxUnpackedBytes && { maxUnpackedBytes }),
+    ...(maxRatio && { maxRatio }),
   };
 }
 

@@ -11,7 +11,7 @@ export function verdictOn(
   const bad = ledger.conflict + ledger.invalid + ledger.rejected;
   const notes = [
     ...(resumedAfter > 0 ? [`Went on after the ${counted(resumedAfter, "record")} of an earlier run.`] : []),
-    ...(damage ? [`Error (${damage.code}): ${damage.message}`] : []),
+    ...(damage ? [`Error (${damage.code}): ${withFlags(damage.message)}`] : []),
     ...(damage && ledger.read > 0 ? ["The dump was read up to there."] : []),
     ...(interrupted
       ? [`Interrupted after ${counted(ledger.read, "record")}. ${howToGoOn(checkpointFile)}`]
@@ -27,4 +27,11 @@ export function verdictOn(
 function howToGoOn(checkpointFile: string | undefined): string {
   const again = "Run the same command again";
   return checkpointFile === undefined ? `${again}: nothing comes twice.` : `${again} to go on there.`;
+}
+
+/** A limit of the import's options, as the flag that it is here. */
+function withFlags(message: string): string {
+  return message.replace(/\bmax(Ratio|UnpackedBytes|RecordBytes)\b/g, (option) =>
+    option.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`).replace(/^/, "--"),
+  );
 }

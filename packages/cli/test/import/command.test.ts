@@ -51,6 +51,17 @@ describe("import", () => {
     expect(readdirSync(folder)).toEqual(["dump.ndjson"]);
   });
 
+  it("reads what unpacks to more than it should as far as that, ends with 3, and names the flag that allows it", async () => {
+    writeFileSync(dump, gzipSync(deliveryRecords(60_000)));
+    const bounded = await run(dump, "--trust-unsigned", "--dry-run", "--json", "--max-ratio", "2");
+    expect(bounded.code).toBe(3);
+    expect(bounded.stderr).toContain("raise --max-ratio");
+    expect(report(bounded).damage).toMatchObject({ code: "dump_too_large" });
+    const allowed = await run(dump, "--trust-unsigned", "--dry-run", "--json", "--max-ratio", "1000");
+    expect(allowed.code).toBe(0);
+    expect(report(allowed).ledger.read).toBe(60_000);
+  });
+
   it("stores nothing a second time", async () => {
     writeFileSync(dump, deliveryRecords(3));
     await trusted();
