@@ -66,7 +66,10 @@ function invalid({ fault: code, reason }: RecordFault): Verdict {
 }
 
 function proven(event: DumpedEvent, body: Uint8Array | null): ProvenEvent {
-  const { id, type, occurredMs, payload, delivery, request } = event;
+  const { id, occurredMs, delivery, request } = event;
+  // the payload was read from the likeliest bytes: where others are those that were signed, they are no envelope
+  const isOfBody = body === null || body === request?.bodies[0];
+  const { type, payload } = isOfBody ? event : { type: null, payload: {} };
   return { id, type, occurredMs, payload, delivery, request, body };
 }
 
