@@ -61,7 +61,8 @@ export async function importDeliveries<Data = EsimEvents, Tx = unknown>(
       check: watched.check,
       tell: progress.tell,
     });
-    await journal.complete();
+    if (readable.damage() === null) await journal.complete();
+    else await journal.completeDamaged();
   } catch (error) {
     interrupted = signal?.aborted === true && error === signal.reason;
     await journal.interrupt().catch((err: unknown) => {
