@@ -1,4 +1,5 @@
 // Dry run of a dump of so many bytes, made as it is read, in a process of its own: prints its peak memory.
+import { readFileSync } from "node:fs";
 import { importDeliveries } from "@esim-webhooks/core";
 import { chunksOf, deliveriesOf } from "./import-dump.ts";
 
@@ -12,13 +13,15 @@ async function* dump(): AsyncGenerator<Uint8Array> {
   }
 }
 
-function peakMebibytes(): number {
-  return process.resourceUsage().maxRSS / 1024;
+/** Linux's own count. That of `process.resourceUsage()` begins with the memory of the process that started this one. */
+function peakMegabytes(): number {
+  const [, kibibytes] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync("/proc/self/status", "utf8")) ?? [];
+  return (Number(kibibytes) * 1024) / 1e6;
 }
 
-const beforeMebibytes = peakMebibytes();
+const beforeMegabytes = peakMegabytes();
 const inbox = { put: () => Promise.reject(new Error("a dry run stores nothing")) };
 const { ledger, bytesRead } = await importDeliveries(dump(), inbox, { dryRun: true, trustUnsigned: true });
 console.log(
-  JSON.stringify({ records: ledger.read, bytesRead, beforeMebibytes, peakMebibytes: peakMebibytes() }),
+  JSON.stringify({ records: ledger.read, bytesRead, beforeMegabytes, peakMegabytes: peakMegabytes() }),
 );

@@ -1,4 +1,5 @@
-// npm run bench [-- verify | http | inbox | import]: figures side by side with peers in the same run. Not a test: nothing is asserted.
+// npm run bench [-- verify | http | inbox | import | cli]: figures side by side with peers in the same run. Not a test: nothing is asserted.
+import { benchCli } from "./cli.ts";
 import { benchHttp } from "./http.ts";
 import { benchImport } from "./import.ts";
 import { benchInbox } from "./inbox.ts";
@@ -9,6 +10,7 @@ const benches: Readonly<Record<string, () => Promise<void>>> = {
   http: benchHttp,
   inbox: benchInbox,
   import: benchImport,
+  cli: benchCli,
 };
 const names = process.argv.slice(2);
 const unknown = names.filter((name) => !(name in benches));

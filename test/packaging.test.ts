@@ -57,12 +57,13 @@ describe("the packed packages, installed elsewhere", () => {
     "%s has a licence, types and nothing but what it needs",
     (name) => {
       const folder = join(project, "node_modules/@esim-webhooks", name);
-      const migrations = name === "store-postgres" ? ["migrations"] : [];
+      const more = name === "store-postgres" ? ["migrations"] : [];
       expect(readdirSync(folder).sort()).toEqual([
         "LICENSE",
         "README.md",
+        ...(name === "cli" ? ["bin"] : []),
         "dist",
-        ...migrations,
+        ...more,
         "package.json",
         "src",
       ]);
@@ -89,10 +90,26 @@ describe("the packed packages, installed elsewhere", () => {
     expect(run(process.execPath, ["imports.mjs"])).toBe("imported\n");
   });
 
+  it("run as a command, as npx does, from their own files alone", () => {
+    const bin = join(project, "node_modules/.bin/esim-webhooks");
+    mkdirSync(dirname(bin), { recursive: true });
+    symlinkSync("../@esim-webhooks/cli/bin/esim-webhooks.js", bin);
+    expect(run(bin, ["--version"])).toMatch(/^\d+\.\d+\.\d+\n$/);
+    expect(run(bin, ["send", "--help"])).toContain("esim-webhooks send esim.faulted");
+    writeFileSync(
+      join(project, "esim-webhooks.config.ts"),
+      `import { defineConfig } from "@esim-webhooks/cli";
+export default defineConfig({ secret: "whsec_${"Zm9v".repeat(8)}", handlers: { "esim.faulted": ({ data }) => void data.iccid } });
+`,
+    );
+    expect(run(bin, ["doctor"])).toMatch(/✔ ok {2}handlers {2}esim\.faulted/);
+  });
+
   it("type-check a user's strict TypeScript against the declarations alone", () => {
     writeFileSync(
       join(project, "user.ts"),
-      `import { defineCatalog, type EventOf, type EsimEvents } from "@esim-webhooks/core";
+      `import { defineConfig } from "@esim-webhooks/cli";
+import { defineCatalog, type EventOf, type EsimEvents } from "@esim-webhooks/core";
 import { signedRequest } from "@esim-webhooks/core/testing";
 import { webhookRouter } from "@esim-webhooks/express";
 import { postgresStore } from "@esim-webhooks/store-postgres";
@@ -103,6 +120,7 @@ export const request = signedRequest({ type: "esim.faulted", data: {} }, { secre
 export type All = EventOf<EsimEvents>;
 const store = postgresStore<{ orders: { reference: string } }>({ url: "postgres://localhost/shop" });
 webhookRouter({ "esim.faulted": ({ data }, { tx }) => tx.insertInto("orders").values({ reference: data.esimReference }).execute() }, { store, secret: "" });
+export const config = defineConfig({ catalog, handlers: { "package.created": ({ data }) => data.price.toFixed(2) } });
 // @ts-expect-error misspelt
 webhookRouter({ "esim.fautled": () => {} });
 `,

@@ -1,3 +1,4 @@
+import * as cli from "@esim-webhooks/cli";
 import * as core from "@esim-webhooks/core";
 import * as store from "@esim-webhooks/core/store";
 import * as testing from "@esim-webhooks/core/testing";
@@ -9,7 +10,7 @@ import { expect, it } from "vitest";
 
 it("exports what is meant to be public, and nothing by accident", () => {
   const surface = Object.fromEntries(
-    Object.entries({ core, store, testing, express, fastify, storePostgres, storeRedis }).map(
+    Object.entries({ core, store, testing, express, fastify, storePostgres, storeRedis, cli }).map(
       ([name, module]) => [name, Object.keys(module).sort()],
     ),
   );
@@ -55,5 +56,6 @@ it("exports what is meant to be public, and nothing by accident", () => {
     fastify: ["webhookPlugin"],
     storePostgres: ["embeddedInbox", "embeddedStore", "latestOnly", "postgresInbox", "postgresStore"],
     storeRedis: ["redisStore"],
+    cli: ["defineConfig"],
   });
 });

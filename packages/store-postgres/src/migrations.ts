@@ -4,7 +4,7 @@ import { type Kysely, sql } from "kysely";
 import { qualified, type Tables } from "./tables.ts";
 
 /** The number of the newest file in `migrations/`. */
-export const newestMigration = 4;
+export const newestMigration = 5;
 
 const folder = new URL("../migrations/", import.meta.url);
 

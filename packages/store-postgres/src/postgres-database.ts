@@ -7,7 +7,7 @@ import {
   storeShape,
   warnOfShortRetention,
 } from "@esim-webhooks/core/store";
-import type { Kysely } from "kysely";
+import { type Kysely, sql } from "kysely";
 import { z } from "zod";
 import { type DatabaseOptions, type OpenPool, openPool, type Pool } from "./database.ts";
 import { checkMigrations, migrate } from "./migrations.ts";
@@ -49,12 +49,18 @@ export interface OpenTables<Database> {
   close(): Promise<void>;
 }
 
+/** The server's clock, which leases, retention and backoff go by. */
+export interface ServerTime {
+  /** What time it is there. Asks even while migrations are missing. */
+  now(): Promise<Date>;
+}
+
 /** Opens the tables in a Postgres, for `name`. Operations wait until its migrations were run. */
 export function openPostgres<Database>(
   name: string,
   options: DatabaseOptions<Database>,
   settings: PostgresSettings,
-): OpenTables<Database> & Pick<OpenPool<Database>, "pool"> & { migrate(): Promise<void> } {
+): OpenTables<Database> & Pick<OpenPool<Database>, "pool"> & ServerTime & { migrate(): Promise<void> } {
   warnOfShortRetention(name, settings);
   const { logger, schema, timeoutMs } = settings;
   const { db, close, ...pool } = openPool(name, options, timeoutMs, logger);
@@ -67,6 +73,14 @@ export function openPostgres<Database>(
     tables,
     guard,
     migrate: () => guard.runUnchecked(() => migrate(ours, tables)),
+    now: () => guard.runUnchecked(() => serverTime(ours)),
     close: () => guard.close(close),
   };
+}
+
+async function serverTime(db: Kysely<unknown>): Promise<Date> {
+  const { rows } = await sql<{
+    ms: number;
+  }>`select extract(epoch from clock_timestamp())::float8 * 1000 as ms`.execute(db);
+  return new Date(rows[0]?.ms ?? Number.NaN);
 }

@@ -8,6 +8,7 @@ import {
   type PostgresOptions,
   type PostgresSettings,
   postgresShape,
+  type ServerTime,
 } from "./postgres-database.ts";
 import { createSqlInbox } from "./sql-inbox.ts";
 
@@ -19,7 +20,7 @@ export interface PostgresInboxOptions<Database = unknown> extends PostgresOption
   notify?: boolean;
 }
 
-export interface PostgresInbox<Database = unknown> extends Inbox<Transaction<Database>> {
+export interface PostgresInbox<Database = unknown> extends Inbox<Transaction<Database>>, ServerTime {
   /** Creates or updates the tables. Safe when many processes do it at the same time. */
   migrate(): Promise<void>;
 }
@@ -40,7 +41,7 @@ export function postgresInbox<Database = unknown>(
   options: PostgresInboxOptions<Database>,
 ): PostgresInbox<Database> {
   const settings = parseOptions("postgresInbox", shape, options);
-  const { migrate, close, pool, ...open } = openPostgres("postgresInbox", options, settings);
+  const { migrate, now, close, pool, ...open } = openPostgres("postgresInbox", options, settings);
   if (settings.notify && pool === undefined) {
     throw new WebhookError(
       "invalid_option",
@@ -64,6 +65,7 @@ export function postgresInbox<Database = unknown>(
       ordered: settings.lane !== undefined,
     },
     migrate,
+    now,
     close,
   };
 }

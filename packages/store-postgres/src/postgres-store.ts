@@ -1,8 +1,8 @@
 import { parseOptions } from "@esim-webhooks/core/store";
-import { openPostgres, type PostgresOptions, postgresShape } from "./postgres-database.ts";
+import { openPostgres, type PostgresOptions, postgresShape, type ServerTime } from "./postgres-database.ts";
 import { createSqlStore, type TransactionalStore } from "./sql-store.ts";
 
-export interface PostgresStore<Database = unknown> extends TransactionalStore<Database> {
+export interface PostgresStore<Database = unknown> extends TransactionalStore<Database>, ServerTime {
   /** Creates or updates the tables. Safe when many processes do it at the same time. */
   migrate(): Promise<void>;
 }
@@ -18,11 +18,12 @@ export function postgresStore<Database = unknown>(
   options: PostgresOptions<Database>,
 ): PostgresStore<Database> {
   const settings = parseOptions("postgresStore", postgresShape, options);
-  const { migrate, close, ...open } = openPostgres("postgresStore", options, settings);
+  const { migrate, now, close, ...open } = openPostgres("postgresStore", options, settings);
   return {
     ...createSqlStore(open, settings.retentionMs),
     capabilities: { durable: true, multiProcess: true, transactional: true },
     migrate,
+    now,
     close,
   };
 }

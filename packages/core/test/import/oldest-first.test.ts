@@ -7,7 +7,8 @@ import { oldestFirst } from "../../src/import/oldest-first.ts";
 import type { RawRecord } from "../../src/import/record.ts";
 import { all, delivery, memoryInbox, ndjson } from "./dump.ts";
 
-const temporary = () => readdirSync(tmpdir()).filter((name) => name.startsWith("esim-webhooks-"));
+// by a random name alone: other tests have folders there too
+const temporary = () => readdirSync(tmpdir()).filter((name) => /^esim-webhooks-[0-9a-f]{8}-/.test(name));
 const occurredMs = (raw: RawRecord) =>
   "value" in raw ? (raw.value as { at: number }).at : Number.NEGATIVE_INFINITY;
 

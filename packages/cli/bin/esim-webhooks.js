@@ -1,0 +1,3 @@
+#!/usr/bin/env node
+process.getBuiltinModule("node:module").enableCompileCache(); // a fifth of the start-up
+await import("../dist/main.js");

@@ -1,0 +1,41 @@
+import {
+  buildCommand,
+  buildRouteMap,
+  type Command,
+  type CommandFunction,
+  type RouteMap,
+} from "@stricli/core";
+import type { CliContext } from "../context.ts";
+import { help } from "../help.ts";
+
+type NoFlags = Readonly<Record<never, never>>;
+type Action = CommandFunction<NoFlags, [], CliContext>;
+
+const install: Command<CliContext> = buildCommand<NoFlags, [], CliContext>({
+  loader: async () => {
+    const { buildInstallCommand } = await import("@stricli/auto-complete");
+    const command = buildInstallCommand<CliContext>("esim-webhooks", { bash: "esim-webhooks __complete" });
+    return (await command.loader()) as Action;
+  },
+  parameters: {},
+  docs: help("Complete commands in bash", "Adds a few lines to ~/.bashrc.", [
+    "esim-webhooks completion install",
+  ]),
+});
+
+const uninstall: Command<CliContext> = buildCommand<NoFlags, [], CliContext>({
+  loader: async () => {
+    const { buildUninstallCommand } = await import("@stricli/auto-complete");
+    const command = buildUninstallCommand<CliContext>("esim-webhooks", { bash: true });
+    return (await command.loader()) as Action;
+  },
+  parameters: {},
+  docs: help("Stop doing so", "Removes those lines from ~/.bashrc.", ["esim-webhooks completion uninstall"]),
+});
+
+export const completion: RouteMap<CliContext> = buildRouteMap<"install" | "uninstall", CliContext>({
+  routes: { install, uninstall },
+  docs: help("Complete commands in the shell", "Completion of commands and flags in bash.", [
+    "esim-webhooks completion install",
+  ]),
+});

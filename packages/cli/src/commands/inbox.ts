@@ -1,0 +1,98 @@
+import { buildCommand, buildRouteMap, type Command, type RouteMap } from "@stricli/core";
+import type { CliContext } from "../context.ts";
+import { help } from "../help.ts";
+import {
+  type DeadFlags,
+  deadFlags,
+  type InboxFlags,
+  inboxFlags,
+  type ListFlags,
+  listFlags,
+  type PurgeFlags,
+  purgeFlags,
+  type ShowFlags,
+  showFlags,
+} from "../inbox/flags.ts";
+
+const stats: Command<CliContext> = buildCommand<InboxFlags, [], CliContext>({
+  loader: async () => (await import("../inbox/stats.ts")).stats,
+  parameters: { flags: inboxFlags },
+  docs: help(
+    "Count events by state and type",
+    "Counts the inbox's events, and says how long the next one has waited.",
+    ["esim-webhooks inbox stats", "esim-webhooks inbox stats --json | jq .states.dead"],
+  ),
+});
+
+const list: Command<CliContext> = buildCommand<ListFlags, [], CliContext>({
+  loader: async () => (await import("../inbox/list.ts")).list,
+  parameters: { flags: listFlags },
+  docs: help("List events", "Lists events, the newest received first. With --json: one a line, no bodies.", [
+    "esim-webhooks inbox list --status dead --since 2d",
+    "esim-webhooks inbox list --types 'esim.lifecycle.*' --limit 10",
+    "esim-webhooks inbox list --status dead --all --json | jq -r .id",
+  ]),
+});
+
+const show: Command<CliContext> = buildCommand<ShowFlags, [string], CliContext>({
+  loader: async () => (await import("../inbox/show.ts")).show,
+  parameters: {
+    flags: showFlags,
+    positional: {
+      kind: "tuple",
+      parameters: [{ parse: String, placeholder: "id", brief: "The event's id, which is its webhook-id" }],
+    },
+  },
+  docs: help(
+    "Show an event",
+    "Shows all that is known of an event, and its body. Personal data is masked.\nEnds with 3 when there is no such event.",
+    [
+      "esim-webhooks inbox show evt_7b1f",
+      "esim-webhooks inbox show evt_7b1f --reveal",
+      "esim-webhooks inbox show evt_7b1f --reveal --json | jq -r .bodyText",
+    ],
+  ),
+});
+
+const retry: Command<CliContext> = buildCommand<DeadFlags, [], CliContext>({
+  loader: async () => (await import("../inbox/retry.ts")).retry,
+  parameters: { flags: deadFlags },
+  docs: help(
+    "Have dead events worked again",
+    "Makes dead events ready again, the longest received first, with their tries\ncounted anew. Asks first at a terminal; elsewhere it needs --yes.",
+    [
+      "esim-webhooks inbox retry --status dead --since 2026-11-20 --dry-run",
+      "esim-webhooks inbox retry --types esim.faulted --limit 100",
+      "esim-webhooks inbox retry --id evt_7b1f --yes",
+    ],
+  ),
+});
+
+const discard: Command<CliContext> = buildCommand<DeadFlags, [], CliContext>({
+  loader: async () => (await import("../inbox/discard.ts")).discard,
+  parameters: { flags: deadFlags },
+  docs: help(
+    "Delete dead events",
+    "Deletes dead events for good: a redelivery of one would be a new event.\nAsks first at a terminal; elsewhere it needs --yes.",
+    ["esim-webhooks inbox discard --until 30d --dry-run", "esim-webhooks inbox discard --id evt_7b1f"],
+  ),
+});
+
+const purge: Command<CliContext> = buildCommand<PurgeFlags, [], CliContext>({
+  loader: async () => (await import("../inbox/purge.ts")).purge,
+  parameters: { flags: purgeFlags },
+  docs: help(
+    "Delete done events past their retention",
+    "Deletes done events that need not be remembered any more. Workers do so by\nthemselves. Asks first at a terminal; elsewhere it needs --yes.",
+    ["esim-webhooks inbox purge --dry-run", "esim-webhooks inbox purge --limit 100000 --yes"],
+  ),
+});
+
+export const inbox: RouteMap<CliContext> = buildRouteMap<string, CliContext>({
+  routes: { stats, list, show, retry, discard, purge },
+  docs: help("Look at the inbox, and put right what is in it", "For operators of an inbox.", [
+    "esim-webhooks inbox stats",
+    "esim-webhooks inbox list --status dead",
+    "esim-webhooks inbox retry --status dead --since 2h --dry-run",
+  ]),
+});

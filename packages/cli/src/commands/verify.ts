@@ -1,0 +1,54 @@
+import { buildCommand, type Command } from "@stricli/core";
+import type { CliContext } from "../context.ts";
+import { help } from "../help.ts";
+import { parseMoment } from "../moment.ts";
+import { wholeNumber } from "../number-flag.ts";
+import { configFlag, jsonFlag } from "../set-up-flags.ts";
+import type { VerifyFlags } from "../verify/verify.ts";
+
+export const verify: Command<CliContext> = buildCommand<VerifyFlags, [string?], CliContext>({
+  loader: async () => (await import("../verify/verify.ts")).verify,
+  parameters: {
+    positional: {
+      kind: "tuple",
+      parameters: [
+        {
+          parse: String,
+          placeholder: "file",
+          optional: true,
+          brief: "The captured request. Default, or -: standard input",
+        },
+      ],
+    },
+    flags: {
+      at: {
+        kind: "parsed",
+        parse: (text: string) => parseMoment(text),
+        optional: true,
+        placeholder: "time",
+        brief: "When it was received: a date-time, or how long ago. Default: its receivedAt, or now",
+      },
+      tolerance: {
+        kind: "parsed",
+        parse: wholeNumber(1),
+        optional: true,
+        placeholder: "seconds",
+        brief: "How far its timestamp may be from then. Default 300",
+      },
+      config: configFlag,
+      json: jsonFlag,
+    },
+  },
+  docs: help(
+    "Say whether a captured request is authentic, and why not",
+    [
+      'Takes JSON of the form { "headers": {…}, "body": "…", "receivedAt": "…" }, with the body as text, as base64 or as',
+      "JSON, or the text of an HTTP request as a proxy writes it down. Ends with 0 when it is authentic, else with 3.",
+    ].join("\n"),
+    [
+      "esim-webhooks verify captured.json",
+      "pbpaste | esim-webhooks verify",
+      "esim-webhooks verify request.http --at 2026-11-20T09:30:00Z",
+    ],
+  ),
+});

@@ -1,0 +1,11 @@
+import { proposeCompletions } from "@stricli/core";
+import { createApp } from "./app.ts";
+import type { CliContext } from "./context.ts";
+
+/** Prints what may come next on a command line, for a shell. It runs the program with the words so far. */
+export async function complete(context: CliContext, words: readonly string[]): Promise<void> {
+  const [, ...inputs] = words; // the program's own name
+  if (context.process.env["COMP_LINE"]?.endsWith(" ")) inputs.push("");
+  for (const { completion } of await proposeCompletions(await createApp(), inputs, context))
+    context.output.data(completion);
+}

@@ -1,0 +1,126 @@
+import { setFlagsFromString } from "node:v8";
+import { type ImportReport, importDeliveries } from "@esim-webhooks/core";
+import type { CliContext } from "../context.ts";
+import { knownSecrets } from "../known-secrets.ts";
+import { openTarget } from "../open-target.ts";
+import { readSetUp, type SetUp } from "../set-up.ts";
+import { stopSignal } from "../stopping.ts";
+import { layoutFor } from "../terminal/layout.ts";
+import { type DumpFile, openDump } from "./dump-file.ts";
+import { explained } from "./explained.ts";
+import type { ImportFlags } from "./flags.ts";
+import { importLogger } from "./import-logger.ts";
+import { type ImportTarget, importTarget, untouchedTarget } from "./import-target.ts";
+import { createMeter } from "./meter.ts";
+import { reportView } from "./report-view.ts";
+import { verdictOn } from "./verdict.ts";
+
+/** Or V8 lets 100 to 200 MB of garbage gather before it cleans up; it takes no longer so (bench/README.md). */
+function keepHeapSmall(): void {
+  for (const flag of ["--semi-space-growth-factor=1", "--heap-growing-percent=20"]) setFlagsFromString(flag);
+}
+
+/** Opens the dump and the target, imports, and reports. */
+export async function importDump(this: CliContext, flags: ImportFlags, path: string): Promise<void> {
+  keepHeapSmall();
+  const { output, process } = this;
+  const setUp = await readSetUp(this, flags);
+  const dump = await openDump(path, flags, process.stdin);
+  const tellPerson = (line: string) => (process.stderr.isTTY ? output.note(line) : undefined);
+  tellPerson(`Importing ${dump.name}${flags.dryRun ? ": a dry run, which touches nothing" : ""}`);
+  const opened = flags.dryRun ? undefined : await openTarget(setUp);
+  if (opened) tellPerson(`into ${opened.where}`);
+  try {
+    const startedAt = performance.now();
+    const report = await run(
+      this,
+      flags,
+      setUp,
+      dump,
+      opened ? importTarget(opened) : untouchedTarget(setUp),
+    );
+    tell(this, report, dump, { json: flags.json, tookMs: performance.now() - startedAt });
+  } catch (error) {
+    throw explained(error, dump);
+  } finally {
+    await dump.tidy();
+    await opened?.close();
+  }
+}
+
+async function run(
+  { output, process }: CliContext,
+  flags: ImportFlags,
+  setUp: SetUp,
+  { input, totalBytes, rejectsFile, checkpointFile }: DumpFile,
+  { target, options }: ImportTarget,
+): Promise<ImportReport> {
+  const { stderr } = process;
+  const isTerminal = stderr.isTTY === true;
+  const { paint } = layoutFor(stderr);
+  const meter = createMeter({
+    write: (text) => void stderr.write(text),
+    totalBytes,
+    columns: isTerminal ? () => stderr.columns || 80 : undefined,
+    ...(paint && { paint }),
+  });
+  const note = (line: string) => {
+    meter.clear();
+    output.note(line);
+  };
+  const stop = stopSignal({ ...output, note });
+  try {
+    return await importDeliveries<unknown, unknown>(input, target as never, {
+      ...options,
+      ...importOptions(flags, setUp),
+      secret: await knownSecrets(setUp.secret),
+      rejectsFile,
+      checkpointFile,
+      signal: stop.signal,
+      logger: importLogger(note, isTerminal),
+      onProgress: (progress) => meter.update(progress),
+    });
+  } finally {
+    stop.release();
+    meter.end();
+  }
+}
+
+function importOptions(flags: ImportFlags, setUp: SetUp) {
+  const { dryRun, only, since, until, types, ids, esim, oldestFirst, force, trustUnsigned, map } = flags;
+  return {
+    source: flags.source ?? setUp.source,
+    ...(setUp.catalog && { catalog: setUp.catalog }),
+    dryRun,
+    statuses: only,
+    since,
+    until,
+    types,
+    ids,
+    esimReferences: esim,
+    oldestFirst,
+    force,
+    trustUnsigned,
+    mapping: map && Object.fromEntries(map),
+  };
+}
+
+interface Told {
+  readonly json: boolean | undefined;
+  readonly tookMs: number;
+}
+
+function tell(
+  { output, process }: CliContext,
+  report: ImportReport,
+  dump: DumpFile,
+  { json, tookMs }: Told,
+): void {
+  const { rejectsFile } = dump;
+  const view = { rejectsFile, tookMs, ...layoutFor(process.stdout) };
+  if (json) output.json({ ...report, rejectsFile: rejectsFile ?? null });
+  else for (const line of reportView(report, view)) output.data(line);
+  const { exitCode, notes } = verdictOn(report, dump);
+  for (const line of notes) output.note(line);
+  process.exitCode = exitCode;
+}

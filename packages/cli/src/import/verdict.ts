@@ -1,0 +1,30 @@
+import type { ImportReport } from "@esim-webhooks/core";
+import { type ExitCode, exitCodes } from "../exit-code.ts";
+import { count, counted } from "../terminal/quantities.ts";
+import type { DumpFile } from "./dump-file.ts";
+
+/** What the program ends with after an import, and what is to be said besides the report. */
+export function verdictOn(
+  { ledger, damage, interrupted, resumedAfter }: ImportReport,
+  { checkpointFile }: Pick<DumpFile, "checkpointFile">,
+): { readonly exitCode: ExitCode; readonly notes: readonly string[] } {
+  const bad = ledger.conflict + ledger.invalid + ledger.rejected;
+  const notes = [
+    ...(resumedAfter > 0 ? [`Went on after the ${counted(resumedAfter, "record")} of an earlier run.`] : []),
+    ...(damage ? [`Error (${damage.code}): ${damage.message}`] : []),
+    ...(damage && ledger.read > 0 ? ["The dump was read up to there."] : []),
+    ...(interrupted
+      ? [`Interrupted after ${counted(ledger.read, "record")}. ${howToGoOn(checkpointFile)}`]
+      : []),
+    ...(!interrupted && bad > 0
+      ? [`${count(bad)} of ${counted(ledger.read, "record")} did not get through.`]
+      : []),
+  ];
+  if (interrupted) return { exitCode: exitCodes.interrupted, notes };
+  return { exitCode: bad > 0 || damage ? exitCodes.problem : exitCodes.ok, notes };
+}
+
+function howToGoOn(checkpointFile: string | undefined): string {
+  const again = "Run the same command again";
+  return checkpointFile === undefined ? `${again}: nothing comes twice.` : `${again} to go on there.`;
+}

@@ -1,0 +1,131 @@
+import type { InboxState } from "@esim-webhooks/core";
+import type { FlagParametersForType, TypedFlagParameter } from "@stricli/core";
+import type { CliContext } from "../context.ts";
+import { parseMoment } from "../moment.ts";
+import { wholeNumber } from "../number-flag.ts";
+import { jsonFlag, type SetUpFlags, setUpFlags } from "../set-up-flags.ts";
+import type { ActionFlags } from "./action.ts";
+import type { FilterFlags } from "./filter.ts";
+
+/** The flags of every inbox command. */
+export interface InboxFlags extends SetUpFlags {
+  readonly json?: boolean;
+}
+
+export interface ListFlags extends InboxFlags, FilterFlags {
+  readonly status?: InboxState;
+  readonly limit: number;
+  readonly all?: boolean;
+  readonly cursor?: string;
+  readonly reveal?: boolean;
+}
+
+export interface ShowFlags extends InboxFlags {
+  readonly source?: string;
+  readonly reveal?: boolean;
+}
+
+export interface PurgeFlags extends InboxFlags, ActionFlags {}
+
+export interface DeadFlags extends PurgeFlags, FilterFlags {
+  /** Only dead events are retried or discarded; to say so is allowed. */
+  readonly status?: "dead";
+}
+
+type FlagsOf<Flags> = FlagParametersForType<Flags, CliContext>;
+type YesOrNo = TypedFlagParameter<boolean | undefined, CliContext>;
+
+const flag = (brief: string): YesOrNo => ({ kind: "boolean", optional: true, withNegated: false, brief });
+const reveal = flag("Show personal data, which is masked otherwise");
+
+const source: TypedFlagParameter<string | undefined, CliContext> = {
+  kind: "parsed",
+  parse: String,
+  optional: true,
+  placeholder: "name",
+  brief: "Of this source alone",
+};
+
+const limit = (what: string, preset: string): TypedFlagParameter<number, CliContext> => ({
+  kind: "parsed",
+  parse: wholeNumber(1, 1_000_000),
+  default: preset,
+  placeholder: "number",
+  brief: what,
+});
+
+const filterFlags: FlagsOf<FilterFlags> = {
+  source,
+  types: {
+    kind: "parsed",
+    parse: String,
+    optional: true,
+    variadic: ",",
+    placeholder: "type,…",
+    brief: "Of these types, or families such as esim.lifecycle.*",
+  },
+  since: {
+    kind: "parsed",
+    parse: (text) => parseMoment(text),
+    optional: true,
+    placeholder: "when",
+    brief: "Received then or later: 2h, 7d, 2026-11-20",
+  },
+  until: {
+    kind: "parsed",
+    parse: (text) => parseMoment(text),
+    optional: true,
+    placeholder: "when",
+    brief: "Received before then",
+  },
+  id: {
+    kind: "parsed",
+    parse: String,
+    optional: true,
+    variadic: ",",
+    placeholder: "id,…",
+    brief: "With these ids",
+  },
+};
+
+export const inboxFlags: FlagsOf<InboxFlags> = { ...setUpFlags, json: jsonFlag };
+
+export const listFlags: FlagsOf<ListFlags> = {
+  status: {
+    kind: "enum",
+    values: ["ready", "leased", "done", "dead"],
+    optional: true,
+    brief: "In this state",
+  },
+  ...filterFlags,
+  limit: limit("At most so many", "50"),
+  all: flag("Without a limit"),
+  cursor: {
+    kind: "parsed",
+    parse: String,
+    optional: true,
+    brief: "From where an earlier list ended",
+  },
+  reveal,
+  ...inboxFlags,
+};
+
+export const showFlags: FlagsOf<ShowFlags> = { source, reveal, ...inboxFlags };
+
+export const purgeFlags: FlagsOf<PurgeFlags> = {
+  limit: limit("At most so many", "1000"),
+  dryRun: flag("Say what would be done, and do nothing"),
+  yes: flag("Do not ask: needed where there is no terminal"),
+  ...inboxFlags,
+};
+
+export const deadFlags: FlagsOf<DeadFlags> = {
+  status: {
+    kind: "enum",
+    values: ["dead"],
+    optional: true,
+    brief: "Dead events are meant anyway",
+  },
+  ...filterFlags,
+  ...purgeFlags,
+};

@@ -1,0 +1,21 @@
+import type { CliContext } from "../context.ts";
+import { checkAskable, perform } from "./action.ts";
+import { countDead } from "./count-events.ts";
+import { filterOf } from "./filter.ts";
+import type { DeadFlags } from "./flags.ts";
+import { withInbox } from "./with-inbox.ts";
+
+export async function retry(this: CliContext, flags: DeadFlags): Promise<void> {
+  checkAskable(this, "retry", flags);
+  await withInbox(this, flags, async ({ inbox, types }) => {
+    const filter = filterOf(flags, types);
+    await perform(this, flags, {
+      name: "retry",
+      noun: "dead event",
+      verb: "retry",
+      report: (events) => `Ready to be worked again: ${events}.`,
+      count: (limit) => countDead(inbox, filter, limit),
+      act: (limit) => inbox.redrive(filter, limit),
+    });
+  });
+}

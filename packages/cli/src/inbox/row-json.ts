@@ -1,0 +1,75 @@
+import { isUtf8 } from "node:buffer";
+import type { InboxRow, Replay } from "@esim-webhooks/core";
+import { maskEvent } from "../masking/mask-event.ts";
+import { maskText } from "../masking/mask-text.ts";
+
+/** An event as `list --json` prints it: without its body. */
+export function listedJson(row: InboxRow, reveal: boolean): Record<string, unknown> {
+  const text = reveal ? (shown: string) => shown : maskText;
+  const { source, id, state, type, receivedAt, attempts, endsAt, error, conflicts } = row;
+  return {
+    source,
+    id,
+    state,
+    type,
+    lane: reveal ? row.lane : maskLane(row),
+    receivedAt,
+    attempts,
+    endsAt,
+    error: error && text(error),
+    conflicts,
+  };
+}
+
+/** A lane is a reference of the event, or whatever else the option `lane` makes of it. */
+export function maskLane({ lane, body }: InboxRow): string | null {
+  const { data } = ((body && readBody(body).json) ?? {}) as { data?: Record<string, unknown> | null };
+  const isReference = lane === data?.["esimReference"] || lane === data?.["profileReference"];
+  return lane === null || isReference ? lane : maskText(lane);
+}
+
+/** An event as `show --json` prints it: with its body as JSON and, once revealed, as the text that was signed. */
+export function shownJson(row: InboxRow, reveal: boolean): Record<string, unknown> {
+  const body = row.body && readBody(row.body);
+  return {
+    ...listedJson(row, reveal),
+    replay: reveal ? row.replay : maskReplay(row),
+    bodyBytes: row.body?.byteLength ?? null,
+    body: body && (reveal ? (body.json ?? null) : maskEvent(body.json ?? null)),
+    ...(reveal && { bodyText: body?.text ?? null }),
+  };
+}
+
+/** What a dump said of a delivery: fields of the spec, or what a mapping made of others. */
+export function maskReplay({ replay }: InboxRow): Replay | null {
+  if (replay?.delivery === undefined) return replay;
+  return { ...replay, delivery: maskEvent(replay.delivery) as NonNullable<Replay["delivery"]> };
+}
+
+/** What a body is: JSON, text, or bytes of something else, which have no text. */
+export interface ReadBody {
+  readonly json?: unknown;
+  readonly text: string | null;
+}
+
+export function readBody(body: Uint8Array): ReadBody {
+  if (!isUtf8(body)) return { text: null };
+  const text = Buffer.from(body).toString();
+  try {
+    const json: unknown = JSON.parse(text);
+    JSON.stringify(json); // nested too deeply, it could be read but not written
+    return { json, text };
+  } catch {
+    return { text };
+  }
+}
+
+/** JSON text on indented lines, its numbers as they stand there, however long. */
+export function indented(text: string): string {
+  const exact = JSON as unknown as { rawJSON(text: string): unknown };
+  const keepDigits = (_key: string, value: unknown, context?: { source: string }) =>
+    typeof value === "number" && context !== undefined && String(value) !== context.source
+      ? exact.rawJSON(context.source)
+      : value;
+  return JSON.stringify(JSON.parse(text, keepDigits), null, 2);
+}

@@ -1,0 +1,85 @@
+import type { InboxRow, InboxState, Replay } from "@esim-webhooks/core";
+import { maskEvent } from "../masking/mask-event.ts";
+import { maskText } from "../masking/mask-text.ts";
+import { printable } from "../printable.ts";
+import { type Paint, unpainted } from "../terminal/paint.ts";
+import { ago, bytes, count, counted, instant } from "../terminal/quantities.ts";
+import { indented, maskLane, maskReplay, type ReadBody, readBody } from "./row-json.ts";
+import { stateTones } from "./stats-view.ts";
+
+export interface ShowView {
+  readonly now: number;
+  readonly reveal: boolean;
+  readonly paint?: Paint;
+}
+
+const endings: Readonly<Record<InboxState, string>> = {
+  ready: "due",
+  leased: "lease ends",
+  done: "kept until",
+  dead: "",
+};
+
+/** All that is known of an event, a fact a line, then its body. */
+export function showView(row: InboxRow, { now, reveal, paint = unpainted }: ShowView): string[] {
+  const text = (given: string) => printable(reveal ? given : maskText(given));
+  const when = (date: Date) => `${instant(date)}  ${paint("faint", ago(date, now))}`;
+  const lane = reveal ? row.lane : maskLane(row);
+  const { state, type, receivedAt, endsAt, attempts, error, conflicts } = row;
+  const replay = reveal ? row.replay : maskReplay(row);
+  const facts: [name: string, value: string][] = [
+    ["id", paint("strong", printable(row.id))],
+    ["source", printable(row.source)],
+    ["type", type === null ? paint("faint", "none: the body is no event") : printable(type)],
+    ["state", paint(stateTones[state], state)],
+    ...optional("lane", lane && printable(lane)),
+    ...optional("received", receivedAt && when(receivedAt)),
+    ["tries", count(attempts)],
+    ...optional(endings[state], state === "dead" ? null : endsAt && when(endsAt)),
+    ...optional("error", error && paint("bad", text(error))),
+    ...optional(
+      "conflicts",
+      conflicts > 0 &&
+        paint("warn", `${counted(conflicts, "delivery", "deliveries")} of this id had another body`),
+    ),
+    ...(replay ? replayFacts(replay) : []),
+  ];
+  const room = Math.max(...facts.map(([name]) => name.length));
+  return [
+    ...facts.map(([name, value]) => `${paint("faint", name.padEnd(room))}  ${value}`),
+    "",
+    ...bodyLines(row, reveal, paint),
+  ];
+}
+
+function replayFacts({ run, rebuilt, delivery = {} }: Replay): [name: string, value: string][] {
+  return [
+    ["replayed", `by import ${printable(run)}`],
+    ...optional("  body", rebuilt && "made from the dump's JSON, as unsigned as that"),
+    ...Object.entries(delivery).map(([name, value]): [string, string] => [
+      `  ${printable(name)}`,
+      printable(String(value ?? "none")),
+    ]),
+  ];
+}
+
+function optional(name: string, value: string | false | null | undefined): [string, string][] {
+  return value ? [[name, value]] : [];
+}
+
+function bodyLines({ state, body }: InboxRow, reveal: boolean, paint: Paint): string[] {
+  if (body === null)
+    return [paint("faint", state === "done" ? "Its body was dropped when it was done." : "It has no body.")];
+  const title = paint("faint", `body, ${bytes(body.byteLength)}`);
+  const read = readBody(body);
+  if ("json" in read && read.text !== null) {
+    const json = reveal ? indented(read.text) : JSON.stringify(maskEvent(read.json), null, 2);
+    return [title, ...json.split("\n").map(printable)];
+  }
+  return [title, ...notJson(read, body, reveal)];
+}
+
+function notJson({ text }: ReadBody, body: Uint8Array, reveal: boolean): string[] {
+  if (!reveal) return ["It is not JSON, and not shown without --reveal."];
+  return text === null ? [Buffer.from(body).toString("base64")] : text.split("\n").map(printable);
+}

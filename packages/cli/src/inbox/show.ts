@@ -1,0 +1,44 @@
+import type { InboxRow } from "@esim-webhooks/core";
+import type { CliContext } from "../context.ts";
+import { exitCodes } from "../exit-code.ts";
+import { printable } from "../printable.ts";
+import { ProgramError } from "../program-error.ts";
+import { layoutFor } from "../terminal/layout.ts";
+import type { ShowFlags } from "./flags.ts";
+import { shownJson } from "./row-json.ts";
+import { showView } from "./show-view.ts";
+import { type AtInbox, withInbox } from "./with-inbox.ts";
+
+export async function show(this: CliContext, flags: ShowFlags, id: string): Promise<void> {
+  const { json = false, reveal = false } = flags;
+  const { output, process } = this;
+  await withInbox(this, flags, async (at) => {
+    const row = await find(at, id, flags.source);
+    if (row === undefined) {
+      output.note(`There is no event ${printable(id)} in ${at.where}.`);
+      process.exitCode = exitCodes.problem;
+      return;
+    }
+    if (json) return output.json(shownJson(row, reveal));
+    const { paint } = layoutFor(process.stdout);
+    for (const line of showView(row, { now: Date.now(), reveal, ...(paint && { paint }) })) output.data(line);
+    if (!reveal) output.note("\nPersonal data is masked (•••); --reveal shows it.");
+  });
+}
+
+/** In the source that is named, else in the config's, else in any other. */
+async function find(
+  { inbox, source }: AtInbox,
+  id: string,
+  named: string | undefined,
+): Promise<InboxRow | undefined> {
+  const row = await inbox.get({ source: named ?? source, id });
+  if (row !== undefined || named !== undefined) return row;
+  const { rows } = await inbox.list({ ids: [id] }, { limit: 10 });
+  if (rows.length < 2) return rows[0];
+  throw new ProgramError(
+    "invalid_usage",
+    `There are ${rows.length} events of this id, of the sources ${rows.map((each) => printable(each.source)).join(", ")}.`,
+    "Name one of them by --source.",
+  );
+}

@@ -1,0 +1,65 @@
+import type { InboxState, InboxStats } from "@esim-webhooks/core";
+import { printable } from "../printable.ts";
+import type { Layout } from "../terminal/layout.ts";
+import { type Paint, type Tone, unpainted } from "../terminal/paint.ts";
+import { count, counted, span } from "../terminal/quantities.ts";
+import { table } from "../terminal/table.ts";
+
+export const stateTones: Readonly<Record<InboxState, Tone>> = {
+  ready: "accent",
+  leased: "warn",
+  done: "good",
+  dead: "bad",
+};
+
+const states = ["ready", "leased", "done", "dead"] as const;
+
+/** Types down, states across, and below it what an operator looks at first. */
+export function statsView(stats: InboxStats, layout: Layout = {}): string[] {
+  const total = states.reduce((sum, state) => sum + stats.states[state], 0);
+  if (total === 0) return ["The inbox is empty."];
+  const rows = rowsByType(stats).map(([type, counts]) => [
+    type === null ? { text: "(no type)", tone: "faint" as const } : printable(type),
+    ...countCells(counts),
+  ]);
+  const columns = [
+    { title: "TYPE", cuts: true as const },
+    ...states.map((state) => ({ title: state.toUpperCase(), align: "right" as const })),
+  ];
+  const sums = [{ text: "all", tone: "strong" as const }, ...countCells(stats.states)];
+  return [...table(columns, [...rows, sums], layout), "", ...remarks(stats, layout.paint ?? unpainted)];
+}
+
+type Counts = Readonly<Record<InboxState, number>>;
+
+/** The types with the most events first. */
+function rowsByType({ types }: InboxStats): [type: string | null, counts: Counts][] {
+  const rows = new Map<string | null, Record<InboxState, number>>();
+  for (const { state, type, count } of types) {
+    const counts = rows.get(type) ?? { ready: 0, leased: 0, done: 0, dead: 0 };
+    counts[state] += count;
+    rows.set(type, counts);
+  }
+  const sum = (counts: Counts) => states.reduce((total, state) => total + counts[state], 0);
+  return [...rows].sort(([, a], [, b]) => sum(b) - sum(a));
+}
+
+function countCells(counts: Counts) {
+  return states.map((state) =>
+    counts[state] === 0
+      ? { text: "·", tone: "faint" as const }
+      : { text: count(counts[state]), tone: stateTones[state] },
+  );
+}
+
+function remarks({ states, oldestReadyMs, conflicts }: InboxStats, paint: Paint): string[] {
+  const dead = `${counted(states.dead, "event is", "events are")} dead: esim-webhooks inbox list --status dead`;
+  const differing = `${counted(conflicts, "delivery", "deliveries")} with the id of a stored event and another body`;
+  return [
+    oldestReadyMs === null
+      ? "Nothing is due."
+      : `The event due the longest has waited ${span(oldestReadyMs)}.`,
+    ...(states.dead > 0 ? [paint("bad", dead)] : []),
+    ...(conflicts > 0 ? [paint("warn", differing)] : []),
+  ];
+}

@@ -1,0 +1,45 @@
+import type { Inbox } from "@esim-webhooks/core";
+import { esimCatalog, WebhookError } from "@esim-webhooks/core";
+import type { CliContext } from "../context.ts";
+import { findInbox } from "../open-target.ts";
+import { readSetUp } from "../set-up.ts";
+import type { SetUpFlags } from "../set-up-flags.ts";
+
+export interface AtInbox {
+  readonly inbox: Inbox;
+  /** For people: which inbox it is. */
+  readonly where: string;
+  /** The types that the catalog knows. */
+  readonly types: readonly string[];
+  /** The source of the config. */
+  readonly source: string;
+}
+
+/** Opens the inbox for a command, and closes it whatever happens. Migrates nothing: that is for those who store and work. */
+export async function withInbox(
+  context: CliContext,
+  flags: SetUpFlags,
+  use: (at: AtInbox) => Promise<void>,
+): Promise<void> {
+  const setUp = await readSetUp(context, flags);
+  const { inbox, where, close } = await findInbox(setUp);
+  const { types } = setUp.catalog ?? esimCatalog;
+  try {
+    await use({ inbox, where, types, source: setUp.source });
+  } catch (error) {
+    throw explained(error, where);
+  } finally {
+    await close();
+  }
+}
+
+/** Nothing is there yet, or it is older than this program: another command sets it up. */
+function explained(error: unknown, where: string): unknown {
+  if (!WebhookError.is(error) || error.code !== "migration_missing") return error;
+  return new WebhookError(
+    "migration_missing",
+    `${where.charAt(0).toUpperCase()}${where.slice(1)} is not set up for this version.`,
+    "esim-webhooks serve, work and import do so, as does migrate() at deployment.",
+    { cause: error },
+  );
+}

@@ -1,0 +1,20 @@
+/** Codes of what goes wrong in the command line itself. Everything else has a `WebhookErrorCode`. */
+export type ProgramErrorCode =
+  | "invalid_usage"
+  | "invalid_config"
+  | "unreadable_file"
+  | "not_an_inbox"
+  | "no_handlers"
+  | "cannot_listen"
+  | "no_answer";
+
+/** A mistake in how the program was called, or in what it found around it: what is wrong, and how to mend it. */
+export class ProgramError extends Error {
+  override readonly name = "ProgramError";
+  readonly code: ProgramErrorCode;
+
+  constructor(code: ProgramErrorCode, problem: string, remedy: string, options?: { cause: unknown }) {
+    super(`${problem} ${remedy}`, options);
+    this.code = code;
+  }
+}

@@ -1,0 +1,33 @@
+import type { SignedRequest } from "@esim-webhooks/core/testing";
+import { ProgramError } from "../program-error.ts";
+
+export interface Answer {
+  readonly status: number;
+  readonly body: string;
+  readonly ms: number;
+}
+
+/** When the sender gives up (spec 6.5). */
+const timeoutMs = 30_000;
+const shownCharacters = 4096;
+
+/** Sends as the sender does, which follows no redirect. Throws `no_answer`. */
+export async function post(url: string, request: SignedRequest): Promise<Answer> {
+  const startedAt = performance.now();
+  try {
+    const signal = AbortSignal.timeout(timeoutMs);
+    const response = await fetch(url, { ...request, redirect: "manual", signal });
+    const body = (await response.text()).slice(0, shownCharacters);
+    return { status: response.status, body, ms: Math.round(performance.now() - startedAt) };
+  } catch (cause) {
+    const isLate = (cause as Error).name === "TimeoutError";
+    throw new ProgramError(
+      "no_answer",
+      isLate ? `${url} did not answer within 30 s, when the sender gives up.` : `Nothing answers at ${url}.`,
+      isLate
+        ? "Answer sooner, and work later."
+        : "Start a receiver there (esim-webhooks serve), or name another --url.",
+      { cause },
+    );
+  }
+}

@@ -1,0 +1,91 @@
+import { randomUUID } from "node:crypto";
+import { type Catalog, esimCatalog } from "@esim-webhooks/core";
+import { type Fault, signedRequest } from "@esim-webhooks/core/testing";
+import type { CliContext } from "../context.ts";
+import { exitCodes } from "../exit-code.ts";
+import { knownSecrets, signingSecret } from "../known-secrets.ts";
+import type { Output } from "../output.ts";
+import { printable } from "../printable.ts";
+import { ProgramError } from "../program-error.ts";
+import { readInput } from "../read-input.ts";
+import { portOf, readSetUp } from "../set-up.ts";
+import { eventToSend } from "./event-data.ts";
+import { type Expectation, expected } from "./expectation.ts";
+import { type Answer, post } from "./post.ts";
+
+export interface SendFlags {
+  readonly config?: string;
+  readonly url?: string;
+  readonly data?: readonly string[];
+  readonly body?: string;
+  readonly id?: string;
+  readonly times?: number;
+  readonly fault?: Fault;
+  readonly json?: boolean;
+}
+
+/** Sends signed deliveries one after the other, and shows the answers. */
+export async function send(this: CliContext, flags: SendFlags, type: string): Promise<void> {
+  const setUp = await readSetUp(this, flags);
+  const url = checkedUrl(flags.url ?? defaultUrl(setUp.config, this.process.env["PORT"]));
+  const secret = signingSecret(await knownSecrets(setUp.secret));
+  const given = {
+    body: flags.body === undefined ? undefined : await readInput(this, flags.body),
+    fields: flags.data ?? [],
+  };
+  const event = eventToSend(type, given, setUp.catalog ?? (esimCatalog as Catalog<unknown>));
+  const { fault } = flags;
+  const isDuplicate = fault === "duplicate";
+  const times = Math.max(flags.times ?? 1, isDuplicate ? 2 : 1);
+  const sameId = flags.id ?? (isDuplicate ? newId() : undefined);
+  // what is sent again has the same body, and with it the same timestamp
+  const same =
+    sameId === undefined ? {} : { id: sameId, timestamp: event.timestamp ?? new Date().toISOString() };
+
+  for (let index = 0; index < times; index++) {
+    const whole = { ...event, id: newId(), ...same };
+    // its own fault of that name has one id for ever, and what is sent here is to be new the first time
+    const request = signedRequest(whole, { secret, ...(fault && !isDuplicate && { fault }) });
+    const answer = await post(url, request);
+    const expectation = expected(fault, index);
+    if (!expectation.met(answer)) this.process.exitCode = exitCodes.problem;
+    show(this.output, { id: whole.id, type, answer, expectation }, flags);
+  }
+}
+
+interface Shown {
+  readonly id: string;
+  readonly type: string;
+  readonly answer: Answer;
+  readonly expectation: Expectation;
+}
+
+function show(output: Output, { id, type, answer, expectation }: Shown, { fault, json }: SendFlags): void {
+  const asExpected = expectation.met(answer);
+  const expected = expectation.text;
+  if (json) {
+    output.json({ id, type, ...(fault && { fault }), ...answer, expected, asExpected });
+    return;
+  }
+  const mark = `${asExpected ? "✔" : "✘"} ${answer.status}`;
+  const about = output.style("dim", `${id}  ${answer.ms} ms`);
+  const wanted = asExpected ? "" : output.style("yellow", `  expected ${expected}`);
+  const body = printable(answer.body.trim());
+  output.data(`${output.style(asExpected ? "green" : "red", mark)}  ${body}  ${about}${wanted}`);
+}
+
+function newId(): string {
+  return `msg_${randomUUID()}`;
+}
+
+function checkedUrl(url: string): string {
+  const protocol = URL.parse(url)?.protocol;
+  if (protocol === "http:" || protocol === "https:") return url;
+  throw new ProgramError("invalid_usage", `"${url}" is no URL to send to.`, "Write http://host:port/path.");
+}
+
+/** Where `serve` listens with the same config and environment. */
+function defaultUrl(config: { port?: number; path?: string }, portVariable: string | undefined): string {
+  const port = portOf(portVariable) ?? config.port ?? 3000;
+  return `http://127.0.0.1:${port}${config.path ?? "/webhooks"}`;
+}

@@ -1,0 +1,86 @@
+import { once } from "node:events";
+import {
+  type DedupeStore,
+  type Handlers,
+  type Inbox,
+  type InboxWriter,
+  type Logger,
+  type NodeHandler,
+  nodeHandler,
+} from "@esim-webhooks/core";
+import type { CliContext } from "../context.ts";
+import { isFullInbox, type OpenTarget, openTarget } from "../open-target.ts";
+import { outcomeLogger } from "../outcome-logger.ts";
+import { portOf, readSetUp, type SetUp } from "../set-up.ts";
+import type { SetUpFlags } from "../set-up-flags.ts";
+import { stopSignal } from "../stopping.ts";
+import { startWorker, withHandlers } from "../work/start-worker.ts";
+import { listen } from "./listener.ts";
+
+export interface ServeFlags extends SetUpFlags {
+  readonly port?: number;
+  readonly host?: string;
+  readonly path?: string;
+  readonly json?: boolean;
+}
+
+/** Receives until it is told to stop. */
+export async function serve(this: CliContext, flags: ServeFlags): Promise<void> {
+  const setUp = await readSetUp(this, flags);
+  const { config } = setUp;
+  const port = flags.port ?? portOf(this.process.env["PORT"]) ?? config.port ?? 3000;
+  const host = flags.host ?? config.host ?? "127.0.0.1";
+  const path = flags.path ?? config.path ?? "/webhooks";
+  const logger = outcomeLogger(this.output, flags);
+
+  // a mistake is told before anything is opened
+  receiver(setUp.handlers ? { handlers: setUp.handlers } : { inbox: nowhere }, setUp, logger);
+  const target = await openTarget(setUp);
+  try {
+    const receive = receiver(target, setUp, logger);
+    const worker = workedHere(target, setUp) && startWorker(target.inbox, withHandlers(setUp), logger);
+    const listening = await listen(receive, { host, port, path, logger });
+    const stop = stopSignal(this.output);
+    this.output.note(`Listening at ${this.output.styleNote("bold", listening.url)}`);
+    this.output.note(`Events go to ${target.where}${nextStep(target, setUp)}`);
+
+    const worked = worker ? worker.run(stop.signal) : undefined;
+    await once(stop.signal, "abort");
+    const closed = listening.close();
+    await Promise.all([receive.close(), worked]);
+    await closed;
+    stop.release();
+  } finally {
+    await target.close();
+  }
+}
+
+type Receiving =
+  | { readonly inbox: InboxWriter }
+  | { readonly handlers: Handlers<unknown>; readonly store?: DedupeStore };
+
+const nowhere: InboxWriter = { put: async () => [] };
+
+function receiver(target: Receiving, { secret, catalog, source }: SetUp, logger: Logger): NodeHandler {
+  const options = { ...(secret !== undefined && { secret }), ...(catalog && { catalog }), source, logger };
+  return "inbox" in target
+    ? nodeHandler<unknown>(target.inbox, options)
+    : nodeHandler<unknown>(target.handlers, { ...options, ...(target.store && { store: target.store }) });
+}
+
+type HereOnly = Extract<OpenTarget, { inbox: unknown }> & { readonly inbox: Inbox };
+
+/** Whether no other process could work what is stored. */
+function workedHere(target: OpenTarget, { handlers }: SetUp): target is HereOnly {
+  if (!("inbox" in target) || handlers === undefined) return false;
+  return (target.inbox as Partial<Inbox>).capabilities?.multiProcess === false;
+}
+
+function nextStep(target: OpenTarget, setUp: SetUp): string {
+  if (!("inbox" in target)) return ", worked as they come.";
+  if (workedHere(target, setUp)) return ", which is for one process: its handlers are run in this one.";
+  if (!isFullInbox(target.inbox)) return ", to be worked by what reads it.";
+  return setUp.handlers === undefined
+    ? ", to be worked once there are handlers in a config file."
+    : ". Work them by: esim-webhooks work";
+}

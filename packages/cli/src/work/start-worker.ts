@@ -1,0 +1,42 @@
+import {
+  type Catalog,
+  createWorker,
+  esimCatalog,
+  type Handlers,
+  type Inbox,
+  type Logger,
+} from "@esim-webhooks/core";
+import { ProgramError } from "../program-error.ts";
+import type { SetUp } from "../set-up.ts";
+import { toldInbox } from "./told-inbox.ts";
+
+/** A set-up with which events can be worked. */
+export type WorkingSetUp = SetUp & { readonly handlers: Handlers<unknown> };
+
+/** Throws `no_handlers` when the config has none. */
+export function withHandlers(setUp: SetUp): WorkingSetUp {
+  const { file, handlers } = setUp;
+  if (handlers !== undefined) return { ...setUp, handlers };
+  throw new ProgramError(
+    "no_handlers",
+    file === undefined ? "There is no config file, so there are no handlers." : `${file} has no handlers.`,
+    'Write them into esim-webhooks.config.ts: export default defineConfig({ handlers: { "esim.faulted": async ({ data }) => … } }).',
+  );
+}
+
+/** A worker for the config's handlers, which prints what becomes of each event. Throws as `createWorker` does. */
+export function startWorker(
+  inbox: Inbox,
+  { config, handlers, ...setUp }: WorkingSetUp,
+  logger: Logger,
+  concurrency?: number,
+): { run(signal: AbortSignal): Promise<void> } {
+  const catalog = setUp.catalog ?? (esimCatalog as Catalog<unknown>);
+  const worker = createWorker<unknown>(toldInbox(inbox, catalog, logger), handlers, {
+    ...config.worker,
+    ...(concurrency !== undefined && { concurrency }),
+    catalog,
+    logger,
+  });
+  return { run: (signal) => worker.run({ signal }) };
+}

@@ -1,0 +1,130 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { newSecret } from "@esim-webhooks/core/testing";
+import { afterAll } from "vitest";
+import { root } from "../../../test/run.ts";
+
+const main = join(root, "packages/cli/src/main.ts");
+
+export const secret: string = newSecret();
+
+const made: string[] = [];
+afterAll(() => {
+  for (const path of made) rmSync(path, { recursive: true, force: true });
+});
+
+/** An empty folder, in which a config file finds the workspace's packages. */
+export function folder(files: Readonly<Record<string, string>> = {}): string {
+  const path = mkdtempSync(join(tmpdir(), "esim-webhooks-cli-"));
+  made.push(path);
+  symlinkSync(join(root, "node_modules"), join(path, "node_modules"));
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(path, name), text);
+  return path;
+}
+
+export interface CliOptions {
+  readonly cwd?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  /** What it finds on standard input. */
+  readonly input?: string | Uint8Array;
+  /** For Node.js itself. */
+  readonly node?: readonly string[];
+}
+
+export interface Ended {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface Running {
+  readonly child: ChildProcess;
+  readonly ended: Promise<Ended>;
+  /** Resolves with the first match in what it has written to either stream. Rejects if it ends before. */
+  written(pattern: RegExp): Promise<RegExpExecArray>;
+}
+
+const empty = folder();
+
+/** Runs the command line on its sources, with the secret and nothing else of ours in its environment. */
+export function start(args: readonly string[], options: CliOptions = {}): Running {
+  const { node = [], input, cwd = empty } = options;
+  return run(process.execPath, ["--conditions=source", ...node, main, ...args], { ...options, cwd }, input);
+}
+
+/** The same within a pseudo terminal, whose output is all on standard output. */
+export function startInTerminal(args: readonly string[], options: CliOptions = {}): Running {
+  const command = ["exec", process.execPath, "--conditions=source", main, ...args].join(" ");
+  const env = { TERM: "xterm-256color", ...options.env };
+  return run("script", ["-qefc", command, "/dev/null"], { cwd: empty, ...options, env });
+}
+
+export function cli(args: readonly string[], options: CliOptions = {}): Promise<Ended> {
+  return start(args, options).ended;
+}
+
+function run(
+  command: string,
+  args: readonly string[],
+  options: CliOptions,
+  input?: string | Uint8Array,
+): Running {
+  const { PATH = "", HOME = "" } = process.env;
+  const child = spawn(command, args, {
+    cwd: options.cwd,
+    env: { PATH, HOME, ESIM_WEBHOOK_SECRET: secret, ...options.env },
+    stdio: ["pipe", "pipe", "pipe"],
+  });
+  child.stdin.on("error", () => {}); // it has ended, and did not read
+  if (input !== undefined || command !== "script") child.stdin.end(input ?? "");
+  let stdout = "";
+  let stderr = "";
+  const looks = new Set<() => void>();
+  const onData = (add: (chunk: string) => void) => (chunk: Buffer) => {
+    add(String(chunk));
+    for (const look of looks) look();
+  };
+  child.stdout.on(
+    "data",
+    onData((chunk) => {
+      stdout += chunk;
+    }),
+  );
+  child.stderr.on(
+    "data",
+    onData((chunk) => {
+      stderr += chunk;
+    }),
+  );
+  const ended = new Promise<Ended>((resolve) => {
+    child.on("close", (code) => resolve({ code, stdout, stderr }));
+  });
+  return {
+    child,
+    ended,
+    written: (pattern) =>
+      new Promise((resolve, reject) => {
+        const look = () => {
+          const match = pattern.exec(`${stdout}\n${stderr}`);
+          if (match === null) return;
+          looks.delete(look);
+          resolve(match);
+        };
+        looks.add(look);
+        look();
+        void ended.then(() =>
+          reject(new Error(`It ended before it wrote ${pattern}:\n${stdout}\n${stderr}`)),
+        );
+      }),
+  };
+}
+
+/** Each line of standard output, as JSON. */
+export function jsonLines({ stdout }: Pick<Ended, "stdout">): Record<string, unknown>[] {
+  return stdout
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+}

@@ -1,0 +1,70 @@
+import { defineConfig } from "@esim-webhooks/cli";
+import { type DedupeStore, defineCatalog } from "@esim-webhooks/core";
+import { postgresInbox, postgresStore } from "@esim-webhooks/store-postgres";
+import type { Transaction } from "kysely";
+import { expectTypeOf, it } from "vitest";
+import { z } from "zod";
+
+interface Database {
+  orders: { esim: string };
+}
+
+const catalog = defineCatalog({ "package.created": z.object({ price: z.number() }) });
+
+it("types handlers by the eSIM events when there is no catalog", () => {
+  defineConfig({
+    handlers: {
+      "esim.faulted": ({ data }) => {
+        expectTypeOf(data.esimReference).toEqualTypeOf<string>();
+      },
+      "esim.lifecycle.*": ({ type }) => {
+        expectTypeOf(type).toExtend<`esim.lifecycle.${string}`>();
+      },
+    },
+  });
+});
+
+it("types handlers by the catalog that it is given", () => {
+  defineConfig({
+    catalog,
+    handlers: {
+      "package.created": ({ data }) => {
+        expectTypeOf(data.price).toEqualTypeOf<number>();
+      },
+    },
+    worker: { typeLimits: { "package.created": 1 } },
+  });
+});
+
+it("types context.tx by the target, and by the store", () => {
+  defineConfig({
+    target: postgresInbox<Database>({ url: "postgres://localhost/shop" }),
+    handlers: {
+      "esim.faulted": (_event, { tx }) => {
+        expectTypeOf(tx).toEqualTypeOf<Transaction<Database>>();
+      },
+    },
+  });
+  defineConfig({
+    store: postgresStore<Database>({ url: "postgres://localhost/shop" }),
+    handlers: {
+      "esim.faulted": (_event, { tx }) => {
+        expectTypeOf(tx).toEqualTypeOf<Transaction<Database>>();
+      },
+    },
+  });
+});
+
+it("takes a target that can only be stored into", () => {
+  defineConfig({ target: { put: async (entries) => entries.map(() => "stored" as const) } });
+});
+
+it("refuses a misspelt event type, a misspelt option and a store that is a URL", () => {
+  // @ts-expect-error misspelt
+  defineConfig({ handlers: { "esim.fautled": () => {} } });
+  // @ts-expect-error misspelt
+  defineConfig({ handlrs: {} });
+  // @ts-expect-error a URL is no store
+  defineConfig({ store: "redis://localhost" });
+  expectTypeOf<{ store?: DedupeStore }>().toExtend<Parameters<typeof defineConfig>[0]>();
+});

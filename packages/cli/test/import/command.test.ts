@@ -1,0 +1,249 @@
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import type { ImportReport } from "@esim-webhooks/core";
+import { signedRequest } from "@esim-webhooks/core/testing";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { cli, type Ended, secret, startInTerminal } from "../cli.ts";
+import { configOf, type OperatedInbox, openOperatedInbox } from "../operated-inbox.ts";
+import { deliveryRecord, deliveryRecords } from "./dump.ts";
+
+let operated: OperatedInbox;
+let folder: string;
+let dump: string;
+
+beforeEach(async () => {
+  operated = await openOperatedInbox();
+  folder = operated.at.cwd;
+  dump = join(folder, "dump.ndjson");
+});
+afterEach(() => operated.remove());
+
+const run = (...args: string[]): Promise<Ended> =>
+  cli(["import", ...args, "--config", configOf("postgres")], operated.at);
+const trusted = (...args: string[]): Promise<Ended> => run(dump, "--trust-unsigned", ...args);
+const report = ({ stdout }: Ended) => JSON.parse(stdout) as ImportReport;
+const stored = async () => (await operated.inbox.stats()).states.ready;
+
+describe("import", () => {
+  it("stores the events of a dump, and reports on standard output alone", async () => {
+    writeFileSync(dump, deliveryRecord("evt_1") + deliveryRecord("evt_2", { type: "esim.faulted" }));
+    const { code, stdout, stderr } = await trusted();
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout.split("\n").map((line) => line.trimEnd())).toEqual([
+      "LEDGER     RECORDS",
+      "stored           2  new",
+      "duplicate        0",
+      "conflict         0",
+      "invalid          0",
+      "filtered         0",
+      "rejected         0",
+      expect.stringMatching(/^read {13}2 {2}in \d+s, [\d,]+ records a second$/),
+      "",
+      `esim.enabled  1  ${"█".repeat(40)}`,
+      `esim.faulted  1  ${"█".repeat(40)}`,
+      "",
+      "█ stored",
+      "events of 2026-11-18 10:00:00Z to 2026-11-18 10:00:00Z (0s)",
+      "",
+    ]);
+    expect(await stored()).toBe(2);
+    expect(readdirSync(folder)).toEqual(["dump.ndjson"]);
+  });
+
+  it("stores nothing a second time", async () => {
+    writeFileSync(dump, deliveryRecords(3));
+    await trusted();
+    const again = await trusted("--json");
+    expect(again.code).toBe(0);
+    expect(report(again).ledger).toMatchObject({ read: 3, stored: 0, duplicate: 3 });
+  });
+
+  it("wants the caller's word for records without a signature, and stores nothing before", async () => {
+    writeFileSync(dump, deliveryRecords(3));
+    const { code, stdout, stderr } = await run(dump);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toContain("If you know where it comes from, say so by --trust-unsigned.");
+    expect(await stored()).toBe(0);
+    expect(readdirSync(folder)).toEqual(["dump.ndjson"]);
+  });
+
+  it("ends with 3 when records did not get through, and writes them to a file for its owner alone", async () => {
+    writeFileSync(dump, `${deliveryRecord("evt_1")}{"eventId": broken\n${deliveryRecord("evt_2")}`);
+    const { code, stdout, stderr } = await trusted();
+    expect(code).toBe(3);
+    expect(stdout).toContain(`no event: see ${dump}.rejects.ndjson`);
+    expect(stderr).toBe("1 of 3 records did not get through.\n");
+    const [line = ""] = readFileSync(`${dump}.rejects.ndjson`, "utf8").split("\n");
+    expect(JSON.parse(line)).toMatchObject({ position: { record: 2, line: 2 }, text: '{"eventId": broken' });
+    expect(statSync(`${dump}.rejects.ndjson`).mode & 0o777).toBe(0o600);
+    expect(await stored()).toBe(2);
+  });
+
+  it("imports what can be read of a damaged archive, says so, and ends with 3", async () => {
+    const whole = gzipSync(deliveryRecords(5000));
+    writeFileSync(dump, whole.subarray(0, whole.length - 200));
+    const ran = await trusted("--json");
+    expect(ran.code).toBe(3);
+    expect(ran.stderr).toContain("Error (damaged_dump)");
+    expect(ran.stderr).toContain("The dump was read up to there.");
+    expect(report(ran).ledger.stored).toBe(await stored());
+    expect(await stored()).toBeGreaterThan(0);
+  });
+
+  it("touches nothing in a dry run, and needs no target", async () => {
+    writeFileSync(dump, `${deliveryRecords(2)}broken\n`);
+    const env = { DATABASE_URL: "postgres://127.0.0.1:9/none" };
+    const { code, stdout } = await cli(["import", dump, "--dry-run", "--trust-unsigned"], {
+      cwd: folder,
+      env,
+    });
+    expect(code).toBe(3);
+    expect(stdout).toMatch(/^stored +2 +events that would be handed in: this was a dry run$/m);
+    expect(readdirSync(folder)).toEqual(["dump.ndjson"]);
+  });
+
+  it("filters by delivery status, type, time, id and eSIM", async () => {
+    const lines = [
+      deliveryRecord("evt_1", { status: "delivered" }),
+      deliveryRecord("evt_2", { type: "esim.lifecycle.suspended" }),
+      deliveryRecord("evt_3", { at: new Date("2026-11-01T00:00:00Z") }),
+      deliveryRecord("evt_4"),
+    ];
+    writeFileSync(dump, lines.join(""));
+    const ledgers = await Promise.all(
+      [
+        ["--only", "failed,exhausted"],
+        ["--types", "esim.lifecycle.*"],
+        ["--since", "2026-11-10", "--until", "2026-11-18T12:00:00Z"],
+        ["--ids", "evt_1,evt_4"],
+        ["--esim", "none"],
+      ].map(async (flags) => report(await trusted("--dry-run", "--json", ...flags)).ledger),
+    );
+    expect(ledgers.map(({ stored, filtered }) => [stored, filtered])).toEqual([
+      [3, 1],
+      [1, 3],
+      [3, 1],
+      [2, 2],
+      [0, 4],
+    ]);
+  });
+
+  it("takes a dump from standard input, and leaves no file behind", async () => {
+    const { code, stdout } = await cli(
+      ["import", "-", "--trust-unsigned", "--json", "--config", configOf("postgres")],
+      { ...operated.at, input: gzipSync(deliveryRecords(3)) },
+    );
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({
+      forms: ["gzip", "ndjson"],
+      ledger: { stored: 3 },
+      rejectsFile: null,
+    });
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  it("reads records of another shape by --map", async () => {
+    const { payload } = JSON.parse(deliveryRecord("evt_1")) as { payload: unknown };
+    writeFileSync(dump, `${JSON.stringify({ message: { id: "evt_1", body: JSON.stringify(payload) } })}\n`);
+    const map = ["--map", "eventId=message.id", "--map", "payload=message.body"];
+    expect(report(await trusted("--json", ...map)).ledger).toMatchObject({ read: 1, stored: 1 });
+  });
+
+  it("verifies captured requests with the secret of the environment, and rejects what is forged", async () => {
+    const event = (id: string) => ({
+      id,
+      ...(JSON.parse(deliveryRecord(id)) as { payload: object }).payload,
+    });
+    const captured = (signedBy: string) => {
+      const at = new Date("2026-11-18T10:00:00Z");
+      const { headers, body } = signedRequest(event("evt_1") as never, { secret: signedBy, at });
+      return `${JSON.stringify({ headers, body: Buffer.from(body).toString(), receivedAt: at })}\n`;
+    };
+    writeFileSync(dump, captured(secret) + captured(`whsec_${Buffer.alloc(32).toString("base64")}`));
+    const env = { ...operated.at.env, ESIM_WEBHOOK_SECRET: secret };
+    const ran = await cli(["import", dump, "--json", "--config", configOf("postgres")], {
+      cwd: folder,
+      env,
+    });
+    expect(ran.code).toBe(3);
+    expect(report(ran).ledger).toMatchObject({ read: 2, stored: 1, rejected: 1 });
+    expect(await stored()).toBe(1);
+  });
+
+  it("works events by handlers where the config has no target, and runs them again only by --force", async () => {
+    writeFileSync(dump, deliveryRecords(2) + deliveryRecord("evt_bad", { type: "esim.faulted" }));
+    const work = (...flags: string[]) =>
+      cli(["import", dump, "--trust-unsigned", "--json", "--config", configOf("handlers"), ...flags], {
+        cwd: folder,
+      });
+    const first = await work();
+    expect(first.code).toBe(3);
+    expect(report(first).ledger).toMatchObject({ stored: 2, rejected: 1 });
+    expect(first.stderr).toContain("no SIM •••");
+    expect(first.stderr).not.toContain("8932042000001234567");
+    expect(report(await work()).ledger).toMatchObject({ stored: 0, duplicate: 2, rejected: 1 });
+    const forced = await work("--force", "--types", "esim.enabled");
+    expect(report(forced)).toMatchObject({ forced: 2, ledger: { stored: 2, filtered: 1 } });
+    expect(forced.stderr).toMatch(/"id":"evt_0".*run again/);
+    const seen = readFileSync(join(folder, "seen.txt"), "utf8").trimEnd().split("\n");
+    expect(seen).toEqual(["evt_0", "evt_1", "evt_0", "evt_1"].map((id) => `${id} esim.enabled true`));
+  });
+
+  it("shows how far it is on a terminal", async () => {
+    writeFileSync(dump, deliveryRecords(2000));
+    const args = ["import", dump, "--trust-unsigned", "--config", configOf("postgres")];
+    const { code, stdout } = await startInTerminal(args, operated.at).ended;
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/100% {2}[\d,]+ records {2}[\d,]+\/s/);
+    expect(stdout).toContain(`Importing ${dump}`);
+  });
+
+  it("waits for no dump to be typed at a terminal", async () => {
+    const { code, stdout } = await startInTerminal(["import", "-"], operated.at).ended;
+    expect(code).toBe(2);
+    expect(stdout).toContain("Nothing is piped in.");
+  });
+
+  it("ends with 1 when the database is away, and prints no password", async () => {
+    writeFileSync(dump, deliveryRecords(2));
+    const env = { DATABASE_URL: "postgres://me:hunter2@127.0.0.1:9/none" };
+    const { code, stdout, stderr } = await cli(["import", dump, "--trust-unsigned"], { cwd: folder, env });
+    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+    expect(stderr).toContain("Error (store_unavailable)");
+    expect(stderr).not.toContain("hunter2");
+  });
+
+  it.each([
+    ["there is none", "missing.ndjson", [], "There is no such file."],
+    ["it is a directory", ".", [], "It is a directory."],
+    ["its rejects would overwrite it", "dump.ndjson", ["--rejects", "./dump.ndjson"], "is the dump itself"],
+    [
+      "its checkpoint would overwrite it",
+      "dump.ndjson",
+      ["--checkpoint", "./dump.ndjson"],
+      "is the dump itself",
+    ],
+    ["a mapping is half of one", "dump.ndjson", ["--map", "eventId"], "is not of the form field=path"],
+    [
+      "the flags contradict each other",
+      "dump.ndjson",
+      ["--checkpoint", "c", "--no-checkpoint"],
+      "contradict",
+    ],
+  ])("refuses a dump and ends with 2 when %s", async (_name, name, flags, says) => {
+    writeFileSync(dump, deliveryRecords(1));
+    const { code, stdout, stderr } = await run(name, ...flags);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toContain(says);
+    expect(readFileSync(dump, "utf8")).toBe(deliveryRecords(1));
+  });
+
+  it("ends with 3 when the dump is of no known form", async () => {
+    writeFileSync(dump, "Dear customer,\nplease find attached nothing.\n");
+    const { code, stderr } = await trusted();
+    expect(code).toBe(3);
+    expect(stderr).toContain("Error (unknown_dump)");
+    expect(existsSync(`${dump}.checkpoint.json`)).toBe(false);
+  });
+});

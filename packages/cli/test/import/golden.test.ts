@@ -1,0 +1,24 @@
+import { readFileSync } from "node:fs";
+import type { ImportReport } from "@esim-webhooks/core";
+import { describe, expect, it } from "vitest";
+import { goldenDumps, goldenSecret } from "../../../core/test/import/golden.ts";
+import { cli } from "../cli.ts";
+
+const folder = new URL("../../../core/test/import/golden/", import.meta.url);
+
+describe("a golden dump", () => {
+  it.each(goldenDumps())("$name comes through a pipe as it is", async ({ name, ledger }) => {
+    const { code, stdout } = await cli(["import", "-", "--dry-run", "--trust-unsigned", "--json"], {
+      input: readFileSync(new URL(name, folder)),
+      env: { ESIM_WEBHOOK_SECRET: goldenSecret },
+    });
+    const { read = 0, invalid = 0, rejected = 0 } = ledger;
+    expect((JSON.parse(stdout) as ImportReport).ledger).toMatchObject({
+      read,
+      invalid,
+      rejected,
+      stored: read - invalid - rejected, // a dry run knows no duplicates
+    });
+    expect(code).toBe(invalid + rejected > 0 ? 3 : 0);
+  });
+});

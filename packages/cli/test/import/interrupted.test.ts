@@ -1,0 +1,109 @@
+import { existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { ImportReport } from "@esim-webhooks/core";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type Running, start as startCli } from "../cli.ts";
+import { configOf, type OperatedInbox, openOperatedInbox } from "../operated-inbox.ts";
+import { deliveryRecords } from "./dump.ts";
+
+const records = 10_000;
+let operated: OperatedInbox;
+let dump: string;
+
+beforeEach(async () => {
+  operated = await openOperatedInbox();
+  dump = join(operated.at.cwd, "dump.ndjson");
+  writeFileSync(dump, `${deliveryRecords(records)}broken\n`);
+});
+afterEach(() => operated.remove());
+
+const start = (config: "slow" | "failing" | "postgres", ...flags: string[]): Running =>
+  startCli(
+    ["import", dump, "--trust-unsigned", "--json", "--config", configOf(config), ...flags],
+    operated.at,
+  );
+const stored = async () => (await operated.inbox.stats()).states.ready;
+
+/** Runs it again, to its end. */
+async function goOn(...flags: string[]): Promise<ImportReport & { readonly code: number | null }> {
+  const { code, stdout } = await start("postgres", ...flags).ended;
+  return { code, ...(JSON.parse(stdout) as ImportReport) };
+}
+
+describe("an import that is interrupted", () => {
+  it("stops cleanly at Ctrl-C, says how to go on, and goes on there", async () => {
+    const first = start("slow");
+    await first.written(/four puts/);
+    first.child.kill("SIGINT");
+    const { code, stdout, stderr } = await first.ended;
+    expect(code).toBe(130);
+    expect(stderr).toMatch(
+      /Interrupted after [\d,]+ records\. Run the same command again to go on there\.\n$/,
+    );
+    const before = JSON.parse(stdout) as ImportReport;
+    expect(before).toMatchObject({ interrupted: true });
+    expect(before.ledger.stored).toBe(await stored());
+    expect(before.ledger.stored).toBeLessThan(records);
+
+    const after = await goOn();
+    expect(after).toMatchObject({
+      code: 3, // for the one that is broken
+      resumedAfter: before.ledger.read,
+      ledger: { read: records + 1, stored: records, duplicate: 0, invalid: 1 },
+    });
+    expect(await stored()).toBe(records);
+    expect(existsSync(`${dump}.checkpoint.json`)).toBe(false);
+  });
+
+  it("is complete after SIGKILL and a second run, with nothing twice", async () => {
+    const first = start("slow");
+    await first.written(/four puts/);
+    first.child.kill("SIGKILL");
+    await first.ended;
+    expect(existsSync(`${dump}.checkpoint.json`)).toBe(true);
+    expect(await stored()).toBeLessThan(records);
+
+    const { ledger } = await goOn();
+    expect(ledger).toMatchObject({ read: records + 1, invalid: 1, conflict: 0, rejected: 0 });
+    expect(ledger.stored + ledger.duplicate).toBe(records);
+    expect(await stored()).toBe(records);
+  });
+
+  it("ends with 1 when the database goes away, says to run it again, and goes on there", async () => {
+    const { code, stdout, stderr } = await start("failing").ended;
+    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+    expect(stderr).toContain("Error (store_unavailable): The import stopped");
+    expect(stderr).toContain("Run it again once it can");
+    const before = await stored();
+    expect(before).toBeGreaterThan(0);
+
+    const { ledger, resumedAfter } = await goOn();
+    expect(resumedAfter).toBeGreaterThan(0);
+    expect(ledger).toMatchObject({ read: records + 1, invalid: 1, conflict: 0 });
+    expect(await stored()).toBe(records);
+  });
+
+  it("begins anew without a checkpoint, and what was stored is a duplicate", async () => {
+    const first = start("slow", "--no-checkpoint");
+    await first.written(/four puts/);
+    first.child.kill("SIGINT");
+    const { code, stderr } = await first.ended;
+    expect(code).toBe(130);
+    expect(stderr).toContain("Run the same command again: nothing comes twice.");
+    expect(existsSync(`${dump}.checkpoint.json`)).toBe(false);
+
+    const before = await stored();
+    const { ledger } = await goOn("--no-checkpoint");
+    expect(ledger).toMatchObject({ stored: records - before, duplicate: before });
+  });
+
+  it("refuses to go on with other flags, and names the file that remembers", async () => {
+    const first = start("slow");
+    await first.written(/four puts/);
+    first.child.kill("SIGINT");
+    await first.ended;
+    const { code, stderr } = await start("postgres", "--only", "failed").ended;
+    expect(code).toBe(2);
+    expect(stderr).toContain(`${dump}.checkpoint.json is of an import that was interrupted`);
+  });
+});

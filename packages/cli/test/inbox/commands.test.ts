@@ -1,0 +1,243 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { cli, type Ended, start, startInTerminal } from "../cli.ts";
+import { configOf, entry, type OperatedInbox, openOperatedInbox } from "../operated-inbox.ts";
+
+const hourMs = 3_600_000;
+const iccid = "8932042000010012344";
+let operated: OperatedInbox;
+
+/** Two dead events, one of them a day old, one that is done, one that is ready. */
+beforeEach(async () => {
+  operated = await openOperatedInbox();
+  const { inbox } = operated;
+  const now = Date.now();
+  await inbox.put([
+    entry("evt_old", "esim.faulted", new Date(now - 25 * hourMs)),
+    entry("evt_dead", "esim.enabled", new Date(now - hourMs)),
+    entry("evt_done", "esim.enabled", new Date(now - hourMs)),
+  ]);
+  const taken = await inbox.take({ limit: 10, leaseMs: 60_000 });
+  await inbox.settle(
+    taken.map((lease) =>
+      lease.id === "evt_done"
+        ? { ...lease, state: "done" as const }
+        : { ...lease, state: "dead" as const, error: `Error: no SIM ${iccid}` },
+    ),
+  );
+  await inbox.put([entry("evt_ready", "esim.lifecycle.suspended", new Date(now))]);
+});
+
+afterEach(() => operated.remove());
+
+const inbox = (...args: string[]): Promise<Ended> =>
+  cli(["inbox", ...args, "--config", configOf("postgres")], operated.at);
+const lines = (ran: Ended) => ran.stdout.trimEnd().split("\n");
+const ids = (ran: Ended) =>
+  ran.stdout ? lines(ran).map((line) => (JSON.parse(line) as { id: string }).id) : [];
+
+describe("inbox stats", () => {
+  it("counts events by state and type", async () => {
+    const { code, stdout, stderr } = await inbox("stats");
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout).toMatch(/^TYPE +READY +LEASED +DONE +DEAD$/m);
+    expect(stdout).toMatch(/^esim\.faulted +· +· +· +1$/m);
+    expect(stdout).toMatch(/^2 events are dead: esim-webhooks inbox list --status dead$/m);
+  });
+
+  it("gives the counts as JSON, for programs", async () => {
+    const { stdout } = await inbox("stats", "--json");
+    expect(JSON.parse(stdout)).toMatchObject({ states: { leased: 0, dead: 2 }, conflicts: 0 });
+  });
+});
+
+describe("inbox list", () => {
+  it("lists the newest received first, a line an event", async () => {
+    const ran = await inbox("list", "--status", "dead");
+    expect(lines(ran)).toEqual([
+      "ID        TYPE          STATE  RECEIVED  TRIES  ERROR",
+      "evt_dead  esim.enabled  dead     1h ago      1  Error: no SIM •••",
+      "evt_old   esim.faulted  dead     1d ago      1  Error: no SIM •••",
+    ]);
+  });
+
+  it.each([
+    ["state", ["--status", "dead"], ["evt_dead", "evt_old"]],
+    ["type", ["--types", "esim.faulted,esim.assigned"], ["evt_old"]],
+    ["family of types", ["--types", "esim.lifecycle.*"], ["evt_ready"]],
+    ["time, from then on", ["--status", "dead", "--since", "2h"], ["evt_dead"]],
+    ["time, before then", ["--until", "1d"], ["evt_old"]],
+    ["id", ["--id", "evt_old", "--id", "evt_done"], ["evt_done", "evt_old"]],
+    ["source", ["--source", "backup"], []],
+  ])("filters by %s", async (_name, filter, found) => {
+    expect(ids(await inbox("list", "--json", ...filter))).toEqual(found);
+  });
+
+  it("gives a page, where the next one begins, and all of them", async () => {
+    const first = await inbox("list", "--status", "dead", "--limit", "1", "--json");
+    expect(ids(first)).toEqual(["evt_dead"]);
+    const { nextCursor } = JSON.parse(first.stderr) as { nextCursor: string };
+    const second = await inbox("list", "--status", "dead", "--limit", "1", "--json", "--cursor", nextCursor);
+    expect([ids(second), second.stderr]).toEqual([["evt_old"], ""]);
+    expect(ids(await inbox("list", "--status", "dead", "--all", "--limit", "1", "--json"))).toHaveLength(2);
+  });
+
+  it("refuses a cursor that no list has given", async () => {
+    const { code, stderr } = await inbox("list", "--cursor", "x");
+    expect(code).toBe(2);
+    expect(stderr).toContain("--cursor is none that a list has given.");
+  });
+
+  it("says that no event matches, and that is no problem", async () => {
+    expect(await inbox("list", "--id", "evt_none")).toMatchObject({
+      code: 0,
+      stdout: "",
+      stderr: "No event matches.\n",
+    });
+  });
+
+  it("says what a point in time is, and ends with 2", async () => {
+    const { code, stderr } = await inbox("list", "--since", "yesterday");
+    expect(code).toBe(2);
+    expect(stderr).toContain('"yesterday" is no point in time.');
+  });
+});
+
+describe("inbox show", () => {
+  it("shows an event with its personal data masked", async () => {
+    const { code, stdout, stderr } = await inbox("show", "evt_dead");
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^error +Error: no SIM •••$/m);
+    expect(stdout).toContain('"iccid": "•••"');
+    expect(stdout).not.toContain(iccid);
+    expect(stderr).toContain("--reveal shows it");
+  });
+
+  it("shows personal data when told to", async () => {
+    expect((await inbox("show", "evt_dead", "--reveal")).stdout).toContain(`"iccid": "${iccid}"`);
+  });
+
+  it("masks its JSON too, which holds the text that was signed once revealed", async () => {
+    expect((await inbox("show", "evt_dead", "--json")).stdout).not.toContain(iccid);
+    const { stdout } = await inbox("show", "evt_dead", "--json", "--reveal");
+    const { bodyText } = JSON.parse(stdout) as { bodyText: string };
+    expect(JSON.parse(bodyText)).toMatchObject({ type: "esim.enabled", data: { iccid } });
+  });
+
+  it("ends with 3 when there is no such event", async () => {
+    const { code, stdout, stderr } = await inbox("show", "evt_none");
+    expect({ code, stdout }).toEqual({ code: 3, stdout: "" });
+    expect(stderr).toContain("There is no event evt_none in");
+  });
+
+  it("finds an event of another source, and asks which one where there are several", async () => {
+    await operated.inbox.put([{ ...entry("evt_dead", "esim.enabled"), source: "backup" }]);
+    expect((await inbox("show", "evt_dead", "--source", "backup", "--json")).stdout).toContain(
+      '"source":"backup"',
+    );
+    await operated.inbox.put([{ ...entry("evt_far", "esim.enabled"), source: "backup" }]);
+    expect((await inbox("show", "evt_far")).stdout).toMatch(/^source +backup$/m);
+    await operated.inbox.put([{ ...entry("evt_far", "esim.enabled"), source: "third" }]);
+    const { code, stderr } = await inbox("show", "evt_far");
+    expect(code).toBe(2);
+    expect(stderr).toContain("of the sources third, backup. Name one of them by --source.");
+  });
+});
+
+describe("inbox retry", () => {
+  it("makes the dead events that are meant ready again", async () => {
+    const { code, stdout } = await inbox("retry", "--status", "dead", "--since", "2h", "--yes");
+    expect({ code, stdout }).toEqual({ code: 0, stdout: "Ready to be worked again: 1 dead event.\n" });
+    expect(ids(await inbox("list", "--status", "dead", "--json"))).toEqual(["evt_old"]);
+  });
+
+  it("only says what it would do in a dry run", async () => {
+    const { code, stdout } = await inbox("retry", "--limit", "100", "--dry-run");
+    expect({ code, stdout }).toEqual({ code: 0, stdout: "Would retry 2 dead events.\n" });
+    expect(ids(await inbox("list", "--status", "dead", "--json"))).toHaveLength(2);
+  });
+
+  it("keeps to its limit, the longest received first", async () => {
+    const { stdout } = await inbox("retry", "--limit", "1", "--yes", "--json");
+    expect(JSON.parse(stdout)).toEqual({ action: "retry", dryRun: false, events: 1 });
+    expect(ids(await inbox("list", "--status", "dead", "--json"))).toEqual(["evt_dead"]);
+  });
+
+  it("needs --yes where nobody can be asked, and ends with 2 without", async () => {
+    const { code, stdout, stderr } = await inbox("retry");
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toContain("Add --yes, or --dry-run");
+    expect(ids(await inbox("list", "--status", "dead", "--json"))).toHaveLength(2);
+  });
+
+  it("is for dead events alone", async () => {
+    expect((await inbox("retry", "--status", "done", "--yes")).code).toBe(2);
+  });
+
+  it("has nothing to do where no dead event matches", async () => {
+    const { code, stdout } = await inbox("retry", "--id", "evt_done", "--yes");
+    expect({ code, stdout }).toEqual({ code: 0, stdout: "Nothing to do: 0 dead events.\n" });
+  });
+
+  it.each([
+    ["does nothing at a terminal unless the answer is yes", "\n", 0, "Nothing was changed.", 2],
+    ["does it once the answer is yes", "y\n", 0, "Ready to be worked again: 2 dead events.", 0],
+    ["ends with 130 when it is interrupted instead", "\u0003", 130, "Nothing was changed.", 2],
+  ])("%s", async (_name, typed, code, says, left) => {
+    const args = ["inbox", "retry", "--config", configOf("postgres")];
+    const { child, ended, written } = startInTerminal(args, operated.at);
+    await written(/\[y\/N\]/);
+    child.stdin?.write(typed);
+    const ran = await ended;
+    expect(ran.stdout).toContain("Retry 2 dead events? [y/N]");
+    expect(ran.stdout).toContain(says);
+    expect(ran.code).toBe(code);
+    expect(ids(await inbox("list", "--status", "dead", "--json"))).toHaveLength(left);
+  });
+});
+
+describe("inbox discard", () => {
+  it("deletes the dead events that are meant, and no other", async () => {
+    const { stdout } = await inbox("discard", "--types", "esim.faulted,esim.lifecycle.*", "--yes");
+    expect(stdout).toBe("Deleted: 1 dead event.\n");
+    expect(ids(await inbox("list", "--id", "evt_old,evt_dead,evt_ready", "--json"))).toEqual([
+      "evt_ready",
+      "evt_dead",
+    ]);
+  });
+});
+
+describe("inbox purge", () => {
+  it("deletes done events past their retention", async () => {
+    expect((await inbox("purge", "--dry-run")).stdout).toBe(
+      "Would delete 1 done event past its retention.\n",
+    );
+    expect((await inbox("purge", "--yes")).stdout).toBe("Deleted: 1 done event past its retention.\n");
+    expect((await inbox("show", "evt_done")).code).toBe(3);
+  });
+});
+
+describe("the inbox commands", () => {
+  it("end quietly when who reads them has read enough", async () => {
+    const entries = Array.from({ length: 3000 }, (_, n) => entry(`evt_many_${n}`, "esim.enabled"));
+    await operated.inbox.put(entries);
+    const { child, ended } = start(
+      ["inbox", "list", "--all", "--json", "--config", configOf("postgres")],
+      operated.at,
+    );
+    child.stdout?.once("data", () => child.stdout?.destroy());
+    expect(await ended).toMatchObject({ code: 0, stderr: "" });
+  });
+
+  it("work on the embedded inbox where nothing is configured", async () => {
+    const ran = await cli(["inbox", "stats"], { cwd: operated.at.cwd });
+    expect(ran).toMatchObject({ code: 0, stdout: "The inbox is empty.\n", stderr: "" });
+  });
+
+  it("end with 1 when the database is away, and print no password", async () => {
+    const env = { DATABASE_URL: "postgres://me:hunter2@127.0.0.1:9/db" };
+    const { code, stdout, stderr } = await cli(["inbox", "stats"], { cwd: operated.at.cwd, env });
+    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+    expect(stderr).toContain("Error (store_unavailable)");
+    expect(stderr).not.toContain("hunter2");
+  });
+});

@@ -1,0 +1,197 @@
+import type { InboxRow } from "@esim-webhooks/core";
+import { describe, expect, it } from "vitest";
+import { listView } from "../../src/inbox/list-view.ts";
+import { listedJson, shownJson } from "../../src/inbox/row-json.ts";
+import { showView } from "../../src/inbox/show-view.ts";
+import { statsView } from "../../src/inbox/stats-view.ts";
+
+const now = Date.parse("2026-11-20T12:00:00Z");
+const iccid = "8932042000001234567";
+
+function row(fields: Partial<InboxRow> = {}): InboxRow {
+  const body = {
+    type: "esim.enabled",
+    timestamp: "2026-11-20T10:00:00Z",
+    data: { esimReference: "730155", iccid },
+  };
+  return {
+    source: "default",
+    id: "evt_1",
+    state: "dead",
+    type: "esim.enabled",
+    lane: null,
+    receivedAt: new Date("2026-11-20T10:00:00Z"),
+    attempts: 8,
+    endsAt: null,
+    error: `no SIM ${iccid}`,
+    conflicts: 0,
+    body: Buffer.from(JSON.stringify(body)),
+    replay: null,
+    ...fields,
+  };
+}
+
+describe("statsView", () => {
+  it("has a line a type, the most frequent first, and what an operator looks at first", () => {
+    const stats = {
+      states: { ready: 1200, leased: 1, done: 30, dead: 2 },
+      types: [
+        { state: "dead", type: null, count: 2 },
+        { state: "done", type: "esim.faulted", count: 30 },
+        { state: "leased", type: "esim.enabled", count: 1 },
+        { state: "ready", type: "esim.enabled", count: 1200 },
+      ],
+      oldestReadyMs: 7_500_000,
+      conflicts: 1,
+    } as const;
+    expect(statsView(stats)).toEqual([
+      "TYPE          READY  LEASED  DONE  DEAD",
+      "esim.enabled  1,200       1     ·     ·",
+      "esim.faulted      ·       ·    30     ·",
+      "(no type)         ·       ·     ·     2",
+      "all           1,200       1    30     2",
+      "",
+      "The event due the longest has waited 2h 05m.",
+      "2 events are dead: esim-webhooks inbox list --status dead",
+      "1 delivery with the id of a stored event and another body",
+    ]);
+  });
+
+  it("says that there is nothing", () => {
+    const states = { ready: 0, leased: 0, done: 0, dead: 0 };
+    expect(statsView({ states, types: [], oldestReadyMs: null, conflicts: 0 })).toEqual([
+      "The inbox is empty.",
+    ]);
+  });
+});
+
+describe("listView", () => {
+  it("has a line an event, personal data in errors masked", () => {
+    expect(listView([row()], { now, reveal: false })).toEqual([
+      "ID     TYPE          STATE  RECEIVED  TRIES  ERROR",
+      "evt_1  esim.enabled  dead     2h ago      8  no SIM •••",
+    ]);
+  });
+
+  it("reveals what an error says when told to", () => {
+    expect(listView([row()], { now, reveal: true })[1]).toContain(`no SIM ${iccid}`);
+  });
+
+  it("fits into 80 columns, and has sources where there is more than one", () => {
+    const long = row({
+      source: "backup",
+      id: `evt_${"1".repeat(40)}`,
+      error: "Error: the shop did not answer in time",
+    });
+    const lines = listView([row(), long], { now, reveal: false, width: 80 });
+    expect(lines.map((line) => line.length).filter((length) => length > 80)).toEqual([]);
+    expect(lines[0]).toMatch(/^SOURCE /);
+  });
+
+  it("lets no id and no error drive the terminal", () => {
+    const lines = listView([row({ id: "\u001b[2J", error: "\u001b]0;title\u0007" })], { now, reveal: true });
+    expect(lines.join("")).not.toMatch(/\p{Cc}/u);
+  });
+});
+
+describe("showView", () => {
+  it("tells all that is known, and the body with its personal data masked", () => {
+    expect(showView(row({ lane: "730155", conflicts: 1 }), { now, reveal: false })).toEqual([
+      "id         evt_1",
+      "source     default",
+      "type       esim.enabled",
+      "state      dead",
+      "lane       730155",
+      "received   2026-11-20 10:00:00Z  2h ago",
+      "tries      8",
+      "error      no SIM •••",
+      "conflicts  1 delivery of this id had another body",
+      "",
+      "body, 122 bytes",
+      "{",
+      '  "type": "esim.enabled",',
+      '  "timestamp": "2026-11-20T10:00:00Z",',
+      '  "data": {',
+      '    "esimReference": "730155",',
+      '    "iccid": "•••"',
+      "  }",
+      "}",
+    ]);
+  });
+
+  it("shows a lane that is a reference of the event, and masks the numbers of any other", () => {
+    const body = Buffer.from('{"data":{"esimReference":"730155284096617302"}}');
+    const lane = (name: string) => showView(row({ body, lane: name }), { now, reveal: false })[4];
+    expect(lane("730155284096617302")).toBe("lane      730155284096617302");
+    expect(lane(iccid)).toBe("lane      •••");
+  });
+
+  it("tells what an import's dump said of the delivery", () => {
+    const replay = {
+      run: "3f2a",
+      rebuilt: true,
+      delivery: { status: "exhausted", attemptNumber: 10, deliveredAt: null },
+    };
+    expect(showView(row({ replay }), { now, reveal: false })).toEqual(
+      expect.arrayContaining([
+        "replayed         by import 3f2a",
+        "  body           made from the dump's JSON, as unsigned as that",
+        "  status         exhausted",
+        "  attemptNumber  10",
+        "  deliveredAt    none",
+      ]),
+    );
+  });
+
+  it("says why a done event has no body", () => {
+    const done = row({ state: "done", error: null, body: null, endsAt: new Date("2026-12-20T10:00:00Z") });
+    const lines = showView(done, { now, reveal: false });
+    expect(lines).toContain("kept until  2026-12-20 10:00:00Z  in 29d");
+    expect(lines.at(-1)).toBe("Its body was dropped when it was done.");
+  });
+
+  it("does not show a body that is not JSON, unless told to", () => {
+    const broken = row({ type: null, body: Buffer.from(`{"iccid": "${iccid}"`) });
+    expect(showView(broken, { now, reveal: false }).at(-1)).toBe(
+      "It is not JSON, and not shown without --reveal.",
+    );
+    expect(showView(broken, { now, reveal: true }).at(-1)).toBe(`{"iccid": "${iccid}"`);
+  });
+
+  it("shows bytes that are no text as base64", () => {
+    const broken = row({ body: Buffer.from([0xff, 0x00]) });
+    expect(showView(broken, { now, reveal: true }).at(-1)).toBe("/wA=");
+  });
+
+  it("rounds no number of a body that it reveals", () => {
+    const body = Buffer.from('{"esimReference":730155284096617302}');
+    expect(showView(row({ body }), { now, reveal: true })).toContain('  "esimReference": 730155284096617302');
+  });
+
+  it("survives a body that is nested without end", () => {
+    const body = Buffer.from("[".repeat(200_000) + "]".repeat(200_000));
+    expect(showView(row({ body }), { now, reveal: false }).at(-1)).toMatch(/not shown without --reveal/);
+  });
+});
+
+describe("an event as JSON", () => {
+  it("lists everything but the body, masked", () => {
+    expect(listedJson(row(), false)).toEqual({
+      source: "default",
+      id: "evt_1",
+      state: "dead",
+      type: "esim.enabled",
+      lane: null,
+      receivedAt: new Date("2026-11-20T10:00:00Z"),
+      attempts: 8,
+      endsAt: null,
+      error: "no SIM •••",
+      conflicts: 0,
+    });
+  });
+
+  it("shows the body masked, and once revealed also the text that was signed", () => {
+    expect(JSON.stringify(shownJson(row(), false))).not.toContain(iccid);
+    expect(shownJson(row(), true)["bodyText"]).toBe(row().body?.toString());
+  });
+});

@@ -1,0 +1,71 @@
+import { esimCatalog } from "@esim-webhooks/core";
+import { sampleData } from "@esim-webhooks/core/testing";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { maskEvent } from "../../src/masking/mask-event.ts";
+
+describe("maskEvent", () => {
+  it("masks ICCID and EID of an event, and shows what an operator needs", () => {
+    const data = {
+      profileReference: "1234567890123456",
+      esimReference: "123456789012345678",
+      iccid: "8932042000001234567",
+      eid: "89049032123451234512345678901235",
+      reason: "download_failed",
+      detail: "the device of +32470123456 hung up",
+    };
+    expect(maskEvent({ type: "esim.faulted", timestamp: "2026-11-20T14:03:05Z", data })).toEqual({
+      type: "esim.faulted",
+      timestamp: "2026-11-20T14:03:05Z",
+      data: { ...data, iccid: "•••", eid: "•••", detail: "the device of ••• hung up" },
+    });
+  });
+
+  it("shows nothing but names of fields that the spec does not show", () => {
+    const event = {
+      type: "portin.completed",
+      data: { msisdn: 32470123456, note: "Jan", donor: { sims: ["a", 1] } },
+    };
+    expect(maskEvent(event)).toEqual({
+      type: "portin.completed",
+      data: { msisdn: "•••", note: "•••", donor: { sims: ["•••", "•••"] } },
+    });
+  });
+
+  it("masks what has the name of a harmless field and is a number of someone", () => {
+    expect(maskEvent({ source: "32470123456", code: 32470123456, reason: { message: "Jan" } })).toEqual({
+      source: "•••",
+      code: "•••",
+      reason: { message: "•••" },
+    });
+  });
+
+  it("masks names that are numbers of someone", () => {
+    expect(maskEvent({ "8932042000001234567": true })).toEqual({ "•••": true });
+  });
+
+  it("keeps what says nothing of anyone: null, true, false and the shape", () => {
+    expect(maskEvent({ a: null, b: true, c: [], d: {} })).toEqual({ a: null, b: true, c: [], d: {} });
+  });
+
+  it("ends somewhere in what is nested without end", () => {
+    const deep = JSON.parse(`${"[".repeat(5000)}"8932042000001234567"${"]".repeat(5000)}`) as unknown;
+    expect(JSON.stringify(maskEvent(deep))).not.toContain("8932042000001234567");
+  });
+
+  it.each([...esimCatalog.types])("leaves no ICCID and no EID in a sample of %s", (type) => {
+    const { iccid, eid, ...shown } = { ...sampleData(type) } as Record<string, unknown>;
+    const text = JSON.stringify(maskEvent({ type, data: { ...shown, iccid, eid } }));
+    for (const personal of [iccid, eid])
+      if (typeof personal === "string") expect(text).not.toContain(personal);
+  });
+
+  it("never shows a string under a name that it does not know", () => {
+    fc.assert(
+      fc.property(fc.string({ minLength: 4 }), (secret) => {
+        const text = JSON.stringify(maskEvent({ data: { [`x_${secret.length}`]: `§${secret}§` } }));
+        return !text.includes("§");
+      }),
+    );
+  });
+});

@@ -1,0 +1,35 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { maskText } from "../../src/masking/mask-text.ts";
+
+describe("maskText", () => {
+  it.each([
+    ["an ICCID", "no SIM 8932042000001234567 here", "no SIM ••• here"],
+    ["an ICCID in groups", "no SIM 8932 0420 0000 1234 567 here", "no SIM ••• here"],
+    ["an EID", "eid=89049032123451234512345678901235", "eid=•••"],
+    ["a number in international format", "call +32 470 12 34 56.", "call •••."],
+    ["a number with brackets", "call +32 (0)470/12.34.56 now", "call ••• now"],
+    ["an activation code", "LPA:1$smdp.example.com$ABC-123 failed", "••• failed"],
+    ["an activation code without its scheme", "code 1$smdp.example.com$ABC-123", "code •••"],
+    ["a number behind a date", "2026-11-20 8932042000001234567", "2026-11-20 •••"],
+    ["a number that looks like a date at first", "3247-01-02 345678", "•••"],
+  ])("masks %s", (_name, text, shown) => {
+    expect(maskText(text)).toBe(shown);
+  });
+
+  it.each([
+    "Error: connect ECONNREFUSED 127.0.0.1:5432",
+    "2026-11-20T14:03:05.123Z and 2026-11-20 14:03",
+    "not what its schema says: data.esimReference",
+    "tried 10 times, 123456789 bytes",
+  ])("leaves %j", (text) => {
+    expect(maskText(text)).toBe(text);
+  });
+
+  it("leaves no run of ten digits in any text", () => {
+    const text = fc
+      .array(fc.oneof(fc.string(), fc.stringMatching(/^[0-9 .+-]{5,25}$/)))
+      .map((parts) => parts.join(""));
+    fc.assert(fc.property(text, (given) => !/\d{10}/.test(maskText(given))));
+  });
+});

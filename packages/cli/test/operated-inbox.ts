@@ -1,0 +1,53 @@
+import { randomUUID } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { EsimEvents, InboxEntry } from "@esim-webhooks/core";
+import { sampleData } from "@esim-webhooks/core/testing";
+import { type PostgresInbox, postgresInbox } from "@esim-webhooks/store-postgres";
+import pg from "pg";
+import { inject } from "vitest";
+
+export interface OperatedInbox {
+  readonly inbox: PostgresInbox;
+  /** The folder and the environment in which the program finds this inbox by a config of `fixtures`. */
+  readonly at: { readonly cwd: string; readonly env: Readonly<Record<string, string>> };
+  remove(): Promise<void>;
+}
+
+/** An inbox in a schema of its own. */
+export async function openOperatedInbox(): Promise<OperatedInbox> {
+  const url = inject("postgresUrl");
+  const schema = `test_${randomUUID().replaceAll("-", "")}`;
+  const cwd = mkdtempSync(join(tmpdir(), "esim-webhooks-cli-"));
+  // done ids are past their retention at once
+  const inbox = postgresInbox({ url, schema, retentionMs: 1, logger: silent });
+  await inbox.migrate();
+  return {
+    inbox,
+    at: { cwd, env: { STORE_URL: url, STORE_SCHEMA: schema } },
+    async remove() {
+      await inbox.close();
+      const client = new pg.Client({ connectionString: url });
+      await client.connect();
+      await client.query(`drop schema ${schema} cascade`);
+      await client.end();
+      rmSync(cwd, { recursive: true, force: true });
+    },
+  };
+}
+
+const nothing = () => {};
+const silent = { debug: nothing, info: nothing, warn: nothing, error: nothing };
+
+export function configOf(name: "postgres" | "slow" | "failing" | "handlers"): string {
+  return fileURLToPath(new URL(`fixtures/${name}.config.ts`, import.meta.url));
+}
+
+/** An event as a receiver hands it to an inbox. */
+export function entry(id: string, type: keyof EsimEvents, receivedAt: Date = new Date()): InboxEntry {
+  const event = { id, type, timestamp: receivedAt.toISOString(), data: { ...sampleData(type) } };
+  const { id: _, ...envelope } = event;
+  return { source: "default", id, type, event, body: Buffer.from(JSON.stringify(envelope)), receivedAt };
+}

@@ -1,0 +1,20 @@
+import { describe, expect, it } from "vitest";
+import { printable } from "../src/printable.ts";
+
+describe("printable", () => {
+  it("lets nothing through that would steer the terminal", () => {
+    expect(printable("\u001b[31mred\u0007\u009b2J")).toBe("�[31mred��2J");
+  });
+
+  it("lets nothing through that would turn the direction of the line", () => {
+    expect(printable("a\u202eb\u2066c")).toBe("a�b�c");
+  });
+
+  it("keeps a text of several lines on one", () => {
+    expect(printable("a\nb\tc\r")).toBe("a b c�");
+  });
+
+  it("leaves every other text as it is", () => {
+    expect(printable("Zürich 東京 🎉 …")).toBe("Zürich 東京 🎉 …");
+  });
+});

@@ -1,0 +1,130 @@
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { type Application, type CommandContext, generateHelpTextForAllCommands, run } from "@stricli/core";
+import { describe, expect, it } from "vitest";
+import { createApp } from "../src/app.ts";
+import { commands as listed } from "../src/commands.ts";
+import { cli, folder, start } from "./cli.ts";
+
+const whole = await createApp();
+const commands = generateHelpTextForAllCommands(whole as unknown as Application<CommandContext>);
+
+/** Prints the address of each module as it is loaded. */
+const tellLoads = `data:text/javascript,${encodeURIComponent(`
+  import { registerHooks } from "node:module";
+  registerHooks({ load(url, context, next) { process.stderr.write("loaded " + url + "\\n"); return next(url, context); } });
+`)}`;
+
+describe("the program", () => {
+  it("prints its version and nothing else", async () => {
+    const { code, stdout, stderr } = await cli(["--version"]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+  });
+
+  it.each([["--version"], ["--help"], ["serve", "--help"]])(
+    "loads none of zod, core, pg, pglite for %s %s",
+    async (...args) => {
+      const { stderr } = await cli(args, { node: ["--import", tellLoads] });
+      const loaded = stderr.match(/loaded \S+/g) ?? [];
+      expect(loaded.length).toBeGreaterThan(5);
+      expect(
+        loaded.filter((url) =>
+          /\/(?:zod|pg|pglite|kysely|ioredis|core\/src|packages\/store-\w+)\//.test(
+            url.replace("@stricli/core", ""),
+          ),
+        ),
+      ).toEqual([]);
+    },
+  );
+
+  it("has a command for everything that it is for", async () => {
+    const { stdout } = await cli(["--help"]);
+    for (const name of ["serve", "work", "send", "verify", "doctor", "completion"])
+      expect(stdout).toContain(`  ${name}`);
+  });
+
+  it("lists commands that it has not loaded as it lists those that it has", async () => {
+    const written: string[] = [];
+    const stdout = { write: (text: string) => void written.push(text) };
+    const context = { process: { stdout, stderr: stdout, env: {} } };
+    await run(whole as unknown as Application<CommandContext>, ["--help"], context);
+    expect((await cli(["--help"])).stdout).toBe(written.join(""));
+    for (const { brief, load } of Object.values(listed)) expect((await load()).brief).toBe(brief);
+  });
+
+  it.each(commands.map(([route]) => [route]))("shows how %s is called, with examples", async (route) => {
+    const { code, stdout, stderr } = await cli([...route.split(" ").slice(1), "--help"]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout).toMatch(/EXAMPLES\n {2}\S/);
+  });
+
+  it.each([
+    [["srve"], 'There is no command "srve". Did you mean `serve`?'],
+    [["serve", "--prot", "3"], "There is no flag --prot. Did you mean --port?"],
+    [["serve", "--port", "many"], '"many" is not a whole number of 0 to 65535'],
+    [["send", "esim.enabled", "--fault", "tamperd"], 'did you mean "tampered"?'],
+    [["send"], "Expected argument for type."],
+  ])("ends with 2 for a call that cannot be right: %j", async (args, message) => {
+    const { code, stdout, stderr } = await cli(args);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toContain("Error (invalid_usage): ");
+    expect(stderr).toContain(message);
+  });
+
+  it("tells an error by its code, without a stack unless it is asked for one", async () => {
+    const quiet = await cli(["serve"], { env: { ESIM_WEBHOOK_SECRET: "whsec_short" } });
+    expect(quiet).toMatchObject({ code: 2, stdout: "" });
+    expect(quiet.stderr).toMatch(/^Error \(invalid_secret\): .+\n$/);
+    const told = await cli(["serve"], {
+      env: { ESIM_WEBHOOK_SECRET: "whsec_short", ESIM_WEBHOOKS_DEBUG: "1" },
+    });
+    expect(told.stderr).toMatch(/\n {4}at /);
+  });
+
+  it("ends quietly when who reads it has read enough", async () => {
+    const { child, ended } = start(["--help"]);
+    child.stdout?.destroy();
+    expect(await ended).toMatchObject({ code: 0, stderr: "" });
+  });
+
+  it("has no colours but where they are seen or asked for", async () => {
+    const colour = "\u001b[";
+    const call = ["doctor"];
+    expect((await cli(call)).stdout).not.toContain(colour);
+    expect((await cli(call, { env: { FORCE_COLOR: "1" } })).stdout).toContain(colour);
+    expect((await cli(call, { env: { FORCE_COLOR: "0", NO_COLOR: "1" } })).stdout).not.toContain(colour);
+  });
+
+  it("proposes what may come next to a shell", async () => {
+    const next = async (words: readonly string[], line: string) =>
+      (await cli(["__complete", ...words], { env: { COMP_LINE: line } })).stdout.trim().split("\n");
+    expect(await next(["esim-webhooks", "ser"], "esim-webhooks ser")).toEqual(["serve"]);
+    expect(await next(["esim-webhooks", "send", "x", "--fa"], "esim-webhooks send x --fa")).toEqual([
+      "--fault",
+    ]);
+    expect(await next(["esim-webhooks", "send", "x", "--fault"], "esim-webhooks send x --fault ")).toContain(
+      "tampered",
+    );
+  });
+
+  it("installs its completion into ~/.bashrc, and takes it out again", async () => {
+    const home = folder({ ".bashrc": "# mine" });
+    const env = { HOME: home, SHELL: "/bin/bash" };
+    expect((await cli(["completion", "install"], { env })).code).toBe(0);
+    expect(readFileSync(join(home, ".bashrc"), "utf8")).toContain("esim-webhooks __complete $COMP_LINE");
+    expect((await cli(["completion", "uninstall"], { env })).code).toBe(0);
+    expect(readFileSync(join(home, ".bashrc"), "utf8").trim()).toBe("# mine");
+  });
+
+  it("is ended by SIGINT before it has read what it waits for", async () => {
+    const { child, ended } = start(["verify"], {
+      node: ["--import", "data:text/javascript,process.stdin.unref?.()"],
+    });
+    await once(child, "spawn");
+    child.kill("SIGINT");
+    await ended;
+    expect(child.signalCode).toBe("SIGINT"); // a shell makes 130 of it
+  });
+});

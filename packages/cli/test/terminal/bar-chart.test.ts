@@ -1,0 +1,44 @@
+import { describe, expect, it } from "vitest";
+import { barChart } from "../../src/terminal/bar-chart.ts";
+
+describe("barChart", () => {
+  it("draws the longest bar as long as the room allows, and the others in proportion", () => {
+    const bars = [
+      { label: "esim.enabled", parts: [{ value: 2000, tone: "good" as const }] },
+      { label: "esim.faulted", parts: [{ value: 1000, tone: "good" as const }] },
+    ];
+    expect(barChart(bars, { width: 41 })).toEqual([
+      `esim.enabled  2,000  ${"█".repeat(20)}`,
+      `esim.faulted  1,000  ${"█".repeat(10)}`,
+    ]);
+  });
+
+  it("shows what is there, however small, and nothing for nothing", () => {
+    const bars = [
+      { label: "a", parts: [{ value: 1_000_000, tone: "good" as const }] },
+      { label: "b", parts: [{ value: 1, tone: "good" as const }] },
+      { label: "c", parts: [{ value: 0, tone: "good" as const }] },
+    ];
+    expect(barChart(bars, { width: 30 }).map((line) => line.replace(/[^█]/g, "").length)).toEqual([16, 1, 0]);
+  });
+
+  it("shares a bar out among its parts, and sees to it that none of them vanishes", () => {
+    const parts = [
+      { value: 997, tone: "good" as const, mark: "█" },
+      { value: 2, tone: "faint" as const, mark: "░" },
+      { value: 1, tone: "bad" as const, mark: "▒" },
+    ];
+    expect(barChart([{ label: "t", parts }], { width: 20 })).toEqual([`t  1,000  ${"█".repeat(8)}░▒`]);
+  });
+
+  it("cuts a label that would leave no room for the bars", () => {
+    const [line = ""] = barChart([{ label: "x".repeat(99), parts: [{ value: 5, tone: "good" }] }], {
+      width: 60,
+    });
+    expect(line.startsWith(`${"x".repeat(29)}…  5  █`)).toBe(true);
+  });
+
+  it("is nothing for no bars", () => {
+    expect(barChart([])).toEqual([]);
+  });
+});

@@ -1,0 +1,16 @@
+import { describe, expect, it } from "vitest";
+import { cut } from "../../src/terminal/text.ts";
+
+describe("cut", () => {
+  it("leaves a text that fits", () => {
+    expect(cut("12345", 5)).toBe("12345");
+  });
+
+  it("says with … that something was cut", () => {
+    expect(cut("123456", 5)).toBe("1234…");
+  });
+
+  it("cuts no character in two", () => {
+    expect(cut("🎉🎉🎉🎉", 3)).toBe("🎉🎉…");
+  });
+});
