@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import { open, readFile, rename, rm } from "node:fs/promises";
 import { z } from "zod";
+import type { Position } from "../dump/record.ts";
 import { WebhookError } from "../errors.ts";
 import type { ImportSettings } from "./import-options.ts";
 import type { Tally } from "./ledger.ts";
-import type { Position } from "./record.ts";
 
 type Place = Pick<Position, "record" | "offset">;
 

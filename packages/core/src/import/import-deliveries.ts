@@ -1,3 +1,5 @@
+import { readDump } from "../dump/read-dump.ts";
+import type { RawRecord } from "../dump/record.ts";
 import { WebhookError } from "../errors.ts";
 import type { EsimEvents } from "../esim-catalog.ts";
 import { createFilter } from "./filter.ts";
@@ -10,8 +12,6 @@ import { createJudge, createTimeReader } from "./judge.ts";
 import { oldestFirst as sortOldestFirst } from "./oldest-first.ts";
 import { createProgress } from "./progress.ts";
 import { createProver } from "./proof.ts";
-import { readDump } from "./read-dump.ts";
-import type { RawRecord } from "./record.ts";
 import { createRecordReader } from "./record-reader.ts";
 import { watchInput } from "./watched-input.ts";
 

@@ -3,6 +3,7 @@ import { z } from "zod";
 import type { Catalog } from "../catalog.ts";
 import { type Clock, systemClock } from "../clock.ts";
 import type { DedupeStore } from "../dedupe-store.ts";
+import type { DumpLimits } from "../dump/record.ts";
 import { WebhookError } from "../errors.ts";
 import { type EsimEvents, esimCatalog } from "../esim-catalog.ts";
 import type { Secrets } from "../keyring.ts";
@@ -13,7 +14,6 @@ import { defaultToleranceSeconds } from "../signature.ts";
 import type { ImportFilter } from "./filter.ts";
 import type { ImportProgress } from "./import-report.ts";
 import { type Mapping, mappable } from "./mapping.ts";
-import type { DumpLimits } from "./record.ts";
 
 export interface ImportOptions<Data = EsimEvents, Tx = unknown> extends ImportFilter, Partial<DumpLimits> {
   /** What captured requests are verified with: keys with their windows count at `receivedAt`. Default: `ESIM_WEBHOOK_SECRET`. */

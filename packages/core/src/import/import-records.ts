@@ -1,8 +1,8 @@
+import type { RawRecord } from "../dump/record.ts";
 import { WebhookError } from "../errors.ts";
 import type { Destination, Verdict } from "./destination.ts";
 import type { Journal } from "./journal.ts";
 import type { Judged } from "./judge.ts";
-import type { RawRecord } from "./record.ts";
 import { createSettling } from "./settling.ts";
 import { createStretchBuilder, type Stretch } from "./stretch.ts";
 

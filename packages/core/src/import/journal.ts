@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import type { Position } from "../dump/record.ts";
 import { WebhookError } from "../errors.ts";
 import {
   type Checkpoint,
@@ -10,7 +11,6 @@ import {
 import type { Verdict } from "./destination.ts";
 import type { ImportSettings } from "./import-options.ts";
 import { type OpenLedger, openLedger } from "./ledger.ts";
-import type { Position } from "./record.ts";
 import { openRejectsFile, type RejectsFile, rejectLine } from "./rejects-file.ts";
 import type { Stretch } from "./stretch.ts";
 import type { WatchedInput } from "./watched-input.ts";

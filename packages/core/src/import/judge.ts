@@ -1,7 +1,7 @@
+import type { Position, RawRecord } from "../dump/record.ts";
 import type { Destination, ProvenEvent, Verdict } from "./destination.ts";
 import type { DumpedEvent, RecordFault } from "./dumped-event.ts";
 import type { Prover } from "./proof.ts";
-import type { Position, RawRecord } from "./record.ts";
 import type { RecordReader } from "./record-reader.ts";
 import { rejectLine } from "./rejects-file.ts";
 

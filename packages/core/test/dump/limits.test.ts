@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import { createGzip, createZstdCompress, gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
-import { readDump } from "../../src/import/read-dump.ts";
+import { readDump } from "../../src/dump/read-dump.ts";
 import { zipSync } from "./packing.ts";
 import { contents, limits, readAll, readBytes } from "./reading.ts";
 
