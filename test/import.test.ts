@@ -84,9 +84,14 @@ async function openInbox(url: string = inject("postgresUrl")) {
   return { inbox, ...schema };
 }
 
-function startImport(dump: string, environment: Record<string, string>, options: object): Run {
+function startImport(
+  dump: string,
+  environment: Record<string, string>,
+  options: object,
+  script = "test/import-process.ts",
+): Run {
   const all = { ...trusted, ...options };
-  const run = runNode(["test/import-process.ts"], {
+  const run = runNode([script], {
     DUMP: dump,
     OPTIONS: JSON.stringify(all),
     ...environment,
@@ -273,6 +278,32 @@ describe("an import into Postgres", () => {
     expect(report.resumedAfter).toBeGreaterThan(0);
     expect(await statesOf(inbox)).toMatchObject({ ready: 10_000 });
   });
+
+  it.each([false, true])(
+    "inline is complete after SIGKILLs, with each effect once, with force: %s",
+    async (force) => {
+      const { schema, orders } = await openInbox();
+      const dump = join(folder(), "dump.ndjson");
+      writeFileSync(
+        dump,
+        Array.from({ length: 100 }, (_, n) => `${JSON.stringify(delivery(`msg_${n}`))}\n`).join(""),
+      );
+      const options = { checkpointFile: join(folder(), "checkpoint"), concurrency: 4, force };
+      const environment = { DATABASE_URL: inject("postgresUrl"), SCHEMA: schema };
+      const start = () => startImport(dump, environment, options, "test/import-inline-process.ts");
+      for (let kills = 0; kills < 3; kills++) {
+        const run = start();
+        await run.line(/^worked/);
+        await pause(Math.random() * 100);
+        run.child.kill("SIGKILL");
+        await run.ended;
+      }
+      const report = await reportOf(start());
+      expect(report).toMatchObject({ interrupted: false, forced: 0, ledger: { read: 100, rejected: 0 } });
+      expect((await orders()).length).toBe(100);
+      expect(new Set(await orders()).size).toBe(100);
+    },
+  );
 
   it("inline is complete after any number of interruptions, with each effect once where the store is transactional", async () => {
     const { schema, orders } = await openInbox();

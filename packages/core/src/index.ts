@@ -5,6 +5,7 @@ export { createCatalog } from "./catalog.ts";
 export type { Clock } from "./clock.ts";
 export type { Claim, DedupeStore, StoreCapabilities, Transacted } from "./dedupe-store.ts";
 export type { HeaderSource } from "./delivery.ts";
+export type { FaultCode, Position } from "./dump/record.ts";
 export type { WebhookErrorCode } from "./errors.ts";
 export { WebhookError } from "./errors.ts";
 export type {
@@ -35,7 +36,6 @@ export type { ImportOptions } from "./import/import-options.ts";
 export type { ImportProgress, ImportReport } from "./import/import-report.ts";
 export type { ImportTarget } from "./import/import-target.ts";
 export type { Ledger } from "./import/ledger.ts";
-export type { FaultCode, Position } from "./import/record.ts";
 export type { RejectedRecord } from "./import/rejects-file.ts";
 export type {
   Inbox,

@@ -112,37 +112,45 @@ export function createProcessor<Data = EsimEvents, Tx = unknown>(
   async function claimAndWork(event: WebhookEvent, provenance: Provenance): Promise<EventOutcome> {
     const { source = "default", rerun } = provenance;
     const key = { source, id: event.id };
-    const outcome = await claimKeyAndWork(key, event, provenance);
-    if (rerun === undefined) return outcome;
+    if (rerun === undefined) return claimKeyAndWork(key, event, provenance);
     const again = { ...key, source: rerunSource(source, rerun) };
-    if (wasWorked(outcome)) await markAsRun(again);
+    // marked before it is worked: a process that ends behind the first run would leave the second one to the next
+    const outcome = await claimKeyAndWork(key, event, provenance, () => markAsRun(again));
     if (outcome.code !== "duplicate") return outcome;
     const second = await claimKeyAndWork(again, event, provenance);
     return wasWorked(second) ? { ...second, again: true } : second;
   }
 
-  /** Who ran it for the first time by this name does not run it again by it. */
-  async function markAsRun(key: EventKey): Promise<void> {
+  /** Who runs it for the first time by this name does not run it again by it. Undefined: that is written down. */
+  async function markAsRun(key: EventKey): Promise<EventOutcome | undefined> {
+    const claim = await claimed(key);
+    if ("code" in claim) return claim.code === "duplicate" ? undefined : claim;
+    const completed = await asked(() => store.complete(key, claim.token));
+    if ("error" in completed) return completed;
+    return completed.answer ? undefined : { code: "busy", retryAfterMs: 0 };
+  }
+
+  async function claimed(key: EventKey): Promise<{ readonly token: string } | EventOutcome> {
     const claim = await asked(() => store.claim(key, leaseMs));
-    if ("error" in claim || claim.answer.status !== "claimed") return; // it may run once more
-    const { token } = claim.answer;
-    await asked(() => store.complete(key, token));
+    if ("error" in claim) return claim;
+    if (claim.answer?.status === "done") return { code: "duplicate" };
+    if (claim.answer?.status === "busy") return { code: "busy", retryAfterMs: claim.answer.retryAfterMs };
+    if (claim.answer?.status === "claimed") return claim.answer;
+    return { code: "store_unavailable", error: new TypeError("claim() gave no answer that there is.") };
   }
 
   async function claimKeyAndWork(
     key: EventKey,
     event: WebhookEvent,
     provenance: Provenance,
+    before?: () => Promise<EventOutcome | undefined>,
   ): Promise<EventOutcome> {
     const askedAt = performance.now();
-    const claim = await asked(() => store.claim(key, leaseMs));
-    if ("error" in claim) return claim;
-    if (claim.answer?.status === "done") return { code: "duplicate" };
-    if (claim.answer?.status === "busy") return { code: "busy", retryAfterMs: claim.answer.retryAfterMs };
-    if (claim.answer?.status !== "claimed") {
-      return { code: "store_unavailable", error: new TypeError("claim() gave no answer that there is.") };
-    }
-    const held = { key, token: claim.answer.token, leaseMs, askedAt };
+    const claim = await claimed(key);
+    if ("code" in claim) return claim;
+    const held = { key, token: claim.token, leaseMs, askedAt };
+    const obstacle = await before?.();
+    if (obstacle !== undefined) return release(held, obstacle);
     // once aborted, the sender was told to come again
     return provenance.signal?.aborted
       ? release(held, { code: "deadline_reached" })

@@ -214,6 +214,43 @@ describe("dedupe around the handler", () => {
     expect((await processor.process(faulted)).code).toBe("duplicate");
   });
 
+  it("does not work an event whose mark of that name cannot be kept, and so not twice either", async () => {
+    let runs = 0;
+    let isAway = true;
+    const store = memoryStore();
+    const claim: DedupeStore["claim"] = async (key, leaseMs) => {
+      if (isAway && key.source !== "default") throw new Error("away");
+      return store.claim(key, leaseMs);
+    };
+    const processor = createProcessor({ "*": () => void runs++ }, { store: { ...store, claim } });
+    const codes = [(await processor.process(faulted, { rerun: "first" })).code];
+    isAway = false;
+    for (const rerun of ["first", "first"]) codes.push((await processor.process(faulted, { rerun })).code);
+    expect(codes).toEqual(["store_unavailable", "processed", "duplicate"]);
+    expect(runs).toBe(1);
+  });
+
+  it("does not run an event again by the name of a process that was killed right behind its first run", async () => {
+    let runs = 0;
+    let isKilled = false;
+    const store = memoryStore();
+    const dead = new Promise<never>(() => {});
+    const complete: DedupeStore["complete"] = async (key, token) => {
+      if (isKilled) return dead;
+      const completed = await store.complete(key, token);
+      isKilled = key.source === "default";
+      return completed;
+    };
+    const claim: DedupeStore["claim"] = (key, leaseMs) => (isKilled ? dead : store.claim(key, leaseMs));
+    const handlers = { "*": () => void runs++ };
+    const killed = createProcessor(handlers, { store: { ...store, claim, complete } });
+    void killed.process(faulted, { rerun: "first" });
+    await vi.waitFor(() => expect(isKilled).toBe(true));
+    const next = createProcessor(handlers, { store });
+    expect((await next.process(faulted, { rerun: "first" })).code).toBe("duplicate");
+    expect(runs).toBe(1);
+  });
+
   it("runs an event again by the same name when that failed", async () => {
     let runs = 0;
     const processor = createProcessor({

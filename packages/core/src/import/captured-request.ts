@@ -51,12 +51,13 @@ function headersOf(given: unknown, maxDepth: number): CapturedRequest["headers"]
   return Object.fromEntries(entries) as CapturedRequest["headers"];
 }
 
-const base64 = /^[A-Za-z0-9+/_\s-]+={0,2}\s*$/;
+// no blanks at its end: with two parts that may take them, a regular expression tries all ways to share them
+const base64 = /^[A-Za-z0-9+/_\s-]+={0,2}$/;
 
 function bodiesOf(body: unknown): readonly Uint8Array[] | undefined {
   if (typeof body === "string") {
     const text = Buffer.from(body, "utf8");
-    return base64.test(body) ? [text, Buffer.from(body, "base64")] : [text];
+    return base64.test(body.trimEnd()) ? [text, Buffer.from(body, "base64")] : [text];
   }
   if (!isObject(body)) return undefined;
   return [isBufferJson(body) ? Buffer.from(body.data) : Buffer.from(JSON.stringify(body), "utf8")];

@@ -1,14 +1,19 @@
 import { createHash } from "node:crypto";
 import { open, readFile, rename, rm } from "node:fs/promises";
 import { z } from "zod";
+import type { Position } from "../dump/record.ts";
 import { WebhookError } from "../errors.ts";
 import type { ImportSettings } from "./import-options.ts";
 import type { Tally } from "./ledger.ts";
+
+type Place = Pick<Position, "record" | "offset">;
 
 /** How far an import is: all records up to a point are settled, and counted. */
 export interface Checkpoint {
   readonly run: string;
   readonly tally: Tally;
+  /** Where the last record stands of those that are settled, by which the same dump is told from a longer one; null: there are none. */
+  readonly last: Place | null;
   /** How long the rejects file was. */
   readonly rejectsBytes: number;
 }
@@ -22,6 +27,8 @@ export interface CheckpointFile {
 
 const version = 1;
 const count = z.int().min(0);
+// of whatever year a dump says, which z.iso.datetime() has four digits for
+const time = z.string().refine((text) => !Number.isNaN(Date.parse(text)));
 const ledger = z.strictObject({
   read: count,
   stored: count,
@@ -37,11 +44,12 @@ const fileShape = z.strictObject({
   dump: z.string(),
   options: z.string(),
   rejectsBytes: count,
+  last: z.strictObject({ record: count, offset: count }).nullable(),
   tally: z.strictObject({
     ledger,
     forced: count,
     types: z.record(z.string(), ledger),
-    span: z.strictObject({ from: z.iso.datetime(), to: z.iso.datetime() }).nullable(),
+    span: z.strictObject({ from: time, to: time }).nullable(),
   }),
 });
 
@@ -58,8 +66,8 @@ export function checkpointFile(path: string, dump: string, options: string): Che
       if (!read.success) throw mismatch("is not one of this version");
       if (read.data.dump !== dump) throw mismatch("is of another dump");
       if (read.data.options !== options) throw mismatch("is of an import with other options");
-      const { run, tally, rejectsBytes } = read.data;
-      return { run, tally, rejectsBytes };
+      const { run, tally, last, rejectsBytes } = read.data;
+      return { run, tally, last, rejectsBytes };
     },
     async save(checkpoint) {
       const next = `${path}.next`;

@@ -1,5 +1,5 @@
+import type { FaultCode } from "../dump/record.ts";
 import type { WebhookEvent } from "../event.ts";
-import type { FaultCode } from "./record.ts";
 
 /** The fields of a record, of which nothing is known yet. */
 export type Fields = Readonly<Record<string, unknown>>;

@@ -1,3 +1,5 @@
+import { readDump } from "../dump/read-dump.ts";
+import type { RawRecord } from "../dump/record.ts";
 import { WebhookError } from "../errors.ts";
 import type { EsimEvents } from "../esim-catalog.ts";
 import { createFilter } from "./filter.ts";
@@ -10,8 +12,6 @@ import { createJudge, createTimeReader } from "./judge.ts";
 import { oldestFirst as sortOldestFirst } from "./oldest-first.ts";
 import { createProgress } from "./progress.ts";
 import { createProver } from "./proof.ts";
-import { readDump } from "./read-dump.ts";
-import type { RawRecord } from "./record.ts";
 import { createRecordReader } from "./record-reader.ts";
 import { watchInput } from "./watched-input.ts";
 
@@ -61,7 +61,8 @@ export async function importDeliveries<Data = EsimEvents, Tx = unknown>(
       check: watched.check,
       tell: progress.tell,
     });
-    await journal.complete();
+    if (readable.damage() === null) await journal.complete();
+    else await journal.completeDamaged();
   } catch (error) {
     interrupted = signal?.aborted === true && error === signal.reason;
     await journal.interrupt().catch((err: unknown) => {

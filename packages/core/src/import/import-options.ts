@@ -1,7 +1,10 @@
+import { resolve } from "node:path";
 import { z } from "zod";
 import type { Catalog } from "../catalog.ts";
 import { type Clock, systemClock } from "../clock.ts";
 import type { DedupeStore } from "../dedupe-store.ts";
+import type { DumpLimits } from "../dump/record.ts";
+import { WebhookError } from "../errors.ts";
 import { type EsimEvents, esimCatalog } from "../esim-catalog.ts";
 import type { Secrets } from "../keyring.ts";
 import { type Logger, silentLogger, steadfastLogger } from "../logger.ts";
@@ -11,7 +14,6 @@ import { defaultToleranceSeconds } from "../signature.ts";
 import type { ImportFilter } from "./filter.ts";
 import type { ImportProgress } from "./import-report.ts";
 import { type Mapping, mappable } from "./mapping.ts";
-import type { DumpLimits } from "./record.ts";
 
 export interface ImportOptions<Data = EsimEvents, Tx = unknown> extends ImportFilter, Partial<DumpLimits> {
   /** What captured requests are verified with: keys with their windows count at `receivedAt`. Default: `ESIM_WEBHOOK_SECRET`. */
@@ -38,7 +40,7 @@ export interface ImportOptions<Data = EsimEvents, Tx = unknown> extends ImportFi
   readonly dryRun?: boolean | undefined;
   /** Where records go that are invalid or rejected, as NDJSON of `RejectedRecord`. Holds personal data: mode 0600. */
   readonly rejectsFile?: string | undefined;
-  /** Where to note what is done, so that an import which was interrupted goes on there. Removed at the end. */
+  /** Where to note what is done, so that an import which was interrupted goes on there. Removed when the dump is read. */
   readonly checkpointFile?: string | undefined;
   /** Called some 10 times a second at most. */
   readonly onProgress?: ((progress: ImportProgress) => void) | undefined;
@@ -132,5 +134,17 @@ const shape: OptionsShape<ImportSettings> = {
 
 export function parseImportOptions(options: unknown): ImportSettings {
   const settings = parseOptions("importDeliveries", shape, options);
+  const { rejectsFile, checkpointFile } = settings;
+  if (
+    rejectsFile !== undefined &&
+    checkpointFile !== undefined &&
+    resolve(rejectsFile) === resolve(checkpointFile)
+  ) {
+    throw new WebhookError(
+      "invalid_option",
+      "importDeliveries: rejectsFile and checkpointFile are one file, in which each would overwrite the other.",
+      "Give each a name of its own.",
+    );
+  }
   return { ...settings, logger: steadfastLogger(settings.logger) };
 }

@@ -1,8 +1,8 @@
+import type { RawRecord } from "../dump/record.ts";
 import { WebhookError } from "../errors.ts";
 import type { Destination, Verdict } from "./destination.ts";
 import type { Journal } from "./journal.ts";
 import type { Judged } from "./judge.ts";
-import type { RawRecord } from "./record.ts";
 import { createSettling } from "./settling.ts";
 import { createStretchBuilder, type Stretch } from "./stretch.ts";
 
@@ -26,12 +26,12 @@ export async function importRecords<Item>(
 ): Promise<void> {
   const builder = createStretchBuilder<Item>(destination.stretch);
   const settling = createSettling(destination.atOnce, perform, settle);
-  let toSkip = journal.resumedAfter();
 
   async function perform({ items }: Stretch<Item>): Promise<readonly Verdict[]> {
     if (items.length === 0) return [];
     await journal.begin();
     return destination.handOver(items).catch((error: unknown) => {
+      check(); // an import that was told to stop waits for nothing
       throw stopped(error);
     });
   }
@@ -49,8 +49,7 @@ export async function importRecords<Item>(
   try {
     for await (const batch of batches) {
       for (const raw of batch) {
-        if (toSkip > 0) toSkip -= 1;
-        else if (builder.add(judge(raw))) await handOver();
+        if (!journal.wasSettled(raw.position) && builder.add(judge(raw))) await handOver();
       }
       tell();
     }

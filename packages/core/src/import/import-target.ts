@@ -21,7 +21,7 @@ export function createDestination(
   settings: ImportSettings,
   run: () => string,
 ): Destination<unknown> {
-  const { source, force, dryRun, concurrency, logger, clock, store } = settings;
+  const { source, force, dryRun, concurrency, logger, clock, store, signal } = settings;
   const readEvent = createEventReader(settings.catalog, logger);
   const now = () => clock.now();
   if (isInbox(target)) {
@@ -31,7 +31,7 @@ export function createDestination(
   }
   const processor = isProcessor(target) ? target : processorOf(target, settings);
   if (isProcessor(target)) refuseStore(store, "a processor");
-  const into = intoProcessor(processor, { run, source, force, concurrency, now, logger });
+  const into = intoProcessor(processor, { run, source, force, concurrency, now, logger, signal });
   return dryRun ? intoNothing(readEvent, true) : into;
 }
 

@@ -66,8 +66,10 @@ export function intoInbox(inbox: InboxWriter, options: IntoInbox): Destination<I
     async handOver(entries) {
       const results = await inbox.put(entries);
       if (!isAnswer(results, entries.length)) {
-        throw new TypeError(
-          'put() did not answer "stored", "duplicate" or "conflict" for each entry, in a list.',
+        throw new WebhookError(
+          "invalid_option",
+          'importDeliveries: the target\'s put() did not answer "stored", "duplicate" or "conflict" for each entry.',
+          "Let it answer with a list, one to one and in order, and run the import again.",
         );
       }
       const again = await runAgain(entries, results);

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from "node:timers/promises";
 import { WebhookError } from "../errors.ts";
 import type { Logger } from "../logger.ts";
 import type { EventOutcome } from "../outcome.ts";
@@ -13,14 +14,18 @@ export interface IntoProcessor {
   readonly concurrency: number;
   readonly now: () => number;
   readonly logger: Logger;
+  readonly signal: AbortSignal | undefined;
 }
+
+// a timer may go off before the store's clock has come as far
+const marginMs = 100;
 
 /** Works events where they are, as a receiver with handlers does. */
 export function intoProcessor(
   processor: Pick<Processor, "process">,
   options: IntoProcessor,
 ): Destination<ProvenEvent> {
-  const { run, source, force, concurrency, now, logger } = options;
+  const { run, source, force, concurrency, now, logger, signal } = options;
   const working = new Map<string, Promise<unknown>>();
 
   async function work(event: ProvenEvent): Promise<EventOutcome> {
@@ -34,10 +39,24 @@ export function intoProcessor(
     }
   }
 
+  /** An owner that ended with its process keeps its claim until the lease ends: that of the run before, for one. */
+  async function workOnceFree(event: ProvenEvent): Promise<EventOutcome> {
+    const outcome = await work(event);
+    if (outcome.code !== "busy") return outcome;
+    const { id, type } = event;
+    const { retryAfterMs } = outcome;
+    logger.info(
+      { id, type, source, run: run(), retryAfterMs },
+      "An id is claimed: the import waits for that.",
+    );
+    await pause(retryAfterMs + marginMs, undefined, { signal });
+    return work(event);
+  }
+
   /** The same id twice in a dump: the second time it is its own duplicate, and not busy. */
   async function workInTurn(event: ProvenEvent): Promise<EventOutcome> {
     while (working.has(event.id)) await working.get(event.id);
-    const worked = work(event);
+    const worked = workOnceFree(event);
     working.set(
       event.id,
       worked.catch(() => {}),

@@ -1,5 +1,13 @@
 import { randomUUID } from "node:crypto";
-import { type CheckpointFile, checkpointFile, mismatch, optionsFingerprint } from "./checkpoint.ts";
+import type { Position } from "../dump/record.ts";
+import { WebhookError } from "../errors.ts";
+import {
+  type Checkpoint,
+  type CheckpointFile,
+  checkpointFile,
+  mismatch,
+  optionsFingerprint,
+} from "./checkpoint.ts";
 import type { Verdict } from "./destination.ts";
 import type { ImportSettings } from "./import-options.ts";
 import { type OpenLedger, openLedger } from "./ledger.ts";
@@ -16,23 +24,36 @@ export interface Journal {
   ledger(): Pick<OpenLedger, "tally" | "total">;
   /** Finds where to go on. Rejects with `checkpoint_mismatch` where that was another import. */
   open(): Promise<void>;
+  /**
+   * Whether the run before has settled it: asked of each record, in order. Throws `checkpoint_mismatch` where they are not
+   * those that it had.
+   */
+  wasSettled(position: Position): boolean;
   /** Before anything is handed over: from now on, another run goes on by the same name. */
   begin(): Promise<void>;
   /** Writes down what became of the next records of the dump. */
   settle(stretch: Stretch<unknown>, verdicts: readonly Verdict[]): Promise<void>;
   /** Notes how far it is, for another run to go on there. */
   interrupt(): Promise<void>;
-  /** There is nothing to go on with. */
+  /** There is nothing to go on with. Rejects with `checkpoint_mismatch` where the run before had come further. */
   complete(): Promise<void>;
+  /**
+   * The dump has to be got again, and read from its start. By force it is so under the same name, so that what this run has
+   * forced is not forced once more.
+   */
+  completeDamaged(): Promise<void>;
   close(): Promise<void>;
 }
 
 const saveEveryMs = 1000;
+const isOfAnother = "is of another dump";
 
 /** @param target the kind of it, which decides what becomes of a record */
 export function createJournal(settings: ImportSettings, target: string, input: WatchedInput): Journal {
   let run: string = randomUUID();
   let resumedAfter = 0;
+  let toSkip = 0;
+  let last: Checkpoint["last"] = null;
   let ledger = openLedger();
   let file: CheckpointFile | undefined;
   let rejects: RejectsFile | undefined;
@@ -45,7 +66,7 @@ export function createJournal(settings: ImportSettings, target: string, input: W
   function save(): Promise<void> {
     const saved = saving.then(async () => {
       savedAt = performance.now();
-      const checkpoint = { run, tally: ledger.tally(), rejectsBytes: rejects?.bytes() ?? rejectsBytes };
+      const checkpoint = { run, tally: ledger.tally(), last, rejectsBytes: rejects?.bytes() ?? rejectsBytes };
       await rejects?.flush();
       await file?.save(checkpoint);
     });
@@ -59,6 +80,7 @@ export function createJournal(settings: ImportSettings, target: string, input: W
     ledger: () => ledger,
     async open() {
       const { checkpointFile: path, rejectsFile, dryRun } = settings;
+      await refuseInput(input, { checkpointFile: path, rejectsFile });
       // a dry run neither goes on from one nor leaves one
       const opened =
         path === undefined || dryRun
@@ -71,10 +93,18 @@ export function createJournal(settings: ImportSettings, target: string, input: W
       }
       file = opened;
       if (found === undefined) return;
-      ({ run, rejectsBytes } = found);
+      ({ run, rejectsBytes, last } = found);
       resumedAfter = found.tally.ledger.read;
+      toSkip = resumedAfter;
       ledger = openLedger(found.tally);
       begun = Promise.resolve();
+    },
+    wasSettled({ record, offset }) {
+      if (toSkip === 0) return false;
+      toSkip -= 1;
+      // sorted, one record more may have come in between; in the order of the dump, one may be whole that was damaged
+      if (toSkip === 0 && (record !== last?.record || offset !== last.offset)) throw mismatch(isOfAnother);
+      return true;
     },
     begin() {
       begun ??= file ? save() : Promise.resolve();
@@ -92,16 +122,40 @@ export function createJournal(settings: ImportSettings, target: string, input: W
       if (lines !== "") await rejects?.append(lines);
       for (const { fate, type, occurredMs, isForced } of settled)
         ledger.add(fate, type, occurredMs, isForced);
+      const end = records.at(-1)?.position;
+      if (end !== undefined) last = { record: end.record, offset: end.offset };
       if (file && performance.now() - savedAt >= saveEveryMs) await save();
     },
     async interrupt() {
       if (begun) await save();
     },
     async complete() {
+      if (toSkip > 0) throw mismatch(isOfAnother);
       await file?.remove();
+    },
+    async completeDamaged() {
+      if (begun && settings.force) {
+        await file?.save({ run, tally: openLedger().tally(), last: null, rejectsBytes: 0 });
+      } else {
+        await file?.remove();
+      }
     },
     async close() {
       await rejects?.close();
     },
   };
+}
+
+async function refuseInput(
+  input: WatchedInput,
+  files: Readonly<Record<string, string | undefined>>,
+): Promise<void> {
+  for (const [option, path] of Object.entries(files)) {
+    if (path === undefined || !(await input.isRead(path))) continue;
+    throw new WebhookError(
+      "invalid_option",
+      `importDeliveries: ${option} is the dump itself, which would be overwritten.`,
+      "Give it a name of its own.",
+    );
+  }
 }

@@ -1,12 +1,13 @@
+import type { Position, RawRecord } from "../dump/record.ts";
 import type { Destination, ProvenEvent, Verdict } from "./destination.ts";
 import type { DumpedEvent, RecordFault } from "./dumped-event.ts";
 import type { Prover } from "./proof.ts";
-import type { RawRecord } from "./record.ts";
 import type { RecordReader } from "./record-reader.ts";
 import { rejectLine } from "./rejects-file.ts";
 
 /** A record, and what is to become of it: either the verdict is there, or an item to hand over. */
 export interface Judged<Item> {
+  readonly position: Position;
   readonly type: string | null;
   readonly occurredMs: number;
   readonly verdict: Verdict | null;
@@ -41,15 +42,17 @@ export function createJudge<Item>(options: JudgeOptions<Item>): (raw: RawRecord)
     const { type = null, occurredMs = Number.NaN } = event ?? {};
     const { code = verdict.fate, reason = "" } = verdict;
     const line = hasRejectsFile ? rejectLine(raw, code, reason) : null;
-    return { type, occurredMs, verdict, item: null, bytes: line?.length ?? 0, line, raw: null };
+    const { position } = raw;
+    return { position, type, occurredMs, verdict, item: null, bytes: line?.length ?? 0, line, raw: null };
   }
 
   return (raw) => {
+    const { position } = raw;
     if ("fault" in raw) return refused(raw, null, invalid(raw));
     const event = readRecord(raw.value);
     if ("fault" in event) return refused(raw, null, invalid(event));
     const { type, occurredMs } = event;
-    if (!passes(event)) return { ...leftOut, type, occurredMs };
+    if (!passes(event)) return { ...leftOut, position, type, occurredMs };
     const proof = prove(event);
     if (proof !== null && "code" in proof) {
       return refused(raw, event, { fate: "rejected", code: proof.code, reason: proof.reason });
@@ -57,7 +60,7 @@ export function createJudge<Item>(options: JudgeOptions<Item>): (raw: RawRecord)
     const prepared = destination.prepare(proven(event, proof?.body ?? null));
     if ("fate" in prepared) return refused(raw, event, prepared);
     const { item, bytes } = prepared;
-    return { type, occurredMs, verdict: null, item, bytes, line: null, raw: keepsRaw ? raw : null };
+    return { position, type, occurredMs, verdict: null, item, bytes, line: null, raw: keepsRaw ? raw : null };
   };
 }
 
@@ -66,7 +69,10 @@ function invalid({ fault: code, reason }: RecordFault): Verdict {
 }
 
 function proven(event: DumpedEvent, body: Uint8Array | null): ProvenEvent {
-  const { id, type, occurredMs, payload, delivery, request } = event;
+  const { id, occurredMs, delivery, request } = event;
+  // the payload was read from the likeliest bytes: where others are those that were signed, they are no envelope
+  const isOfBody = body === null || body === request?.bodies[0];
+  const { type, payload } = isOfBody ? event : { type: null, payload: {} };
   return { id, type, occurredMs, payload, delivery, request, body };
 }
 

@@ -1,4 +1,4 @@
-import type { RawRecord } from "./record.ts";
+import type { RawRecord } from "../dump/record.ts";
 import { createEntries, type Entries, entryReader, type Keyed } from "./sorted-entries.ts";
 import { openSortedRuns, type RunReader, type SortedRuns } from "./sorted-runs.ts";
 

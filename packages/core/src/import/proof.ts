@@ -23,7 +23,7 @@ export function createProver({ secret, toleranceSeconds, trustUnsigned }: ProofS
       return proveRequest(request, keyring, toleranceSeconds);
     }
     if (!trustUnsigned) throw unsigned();
-    return request?.bodies[0] ? { body: request.bodies[0] } : null;
+    return request?.bodies[0] && !request.isGuess ? { body: request.bodies[0] } : null;
   };
 }
 

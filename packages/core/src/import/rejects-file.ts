@@ -1,5 +1,5 @@
 import { type FileHandle, open } from "node:fs/promises";
-import type { Position, RawRecord } from "./record.ts";
+import type { Position, RawRecord } from "../dump/record.ts";
 
 /** A line of the rejects file. */
 export interface RejectedRecord {

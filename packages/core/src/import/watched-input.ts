@@ -1,4 +1,7 @@
 import { createHash } from "node:crypto";
+import { fstat, type Stats } from "node:fs";
+import { stat } from "node:fs/promises";
+import { promisify } from "node:util";
 import { isUint8Array } from "node:util/types";
 import { WebhookError } from "../errors.ts";
 
@@ -8,6 +11,8 @@ export interface WatchedInput {
   bytesRead(): number;
   /** A hash of its first 64 KiB, which are kept for `bytes`. Call it before. */
   fingerprint(): Promise<string>;
+  /** Whether it is read from this file, as far as a stream of Node.js tells. */
+  isRead(path: string): Promise<boolean>;
   /** Throws what the input rejected with, which is not the dump's fault, or the signal's reason. */
   check(): void;
   /** Lets go of the input, read to its end or not. */
@@ -50,6 +55,10 @@ export function watchInput(input: AsyncIterable<Uint8Array>, signal?: AbortSigna
   return {
     bytes: bytes(),
     bytesRead: () => bytesRead,
+    async isRead(path) {
+      const [there, here] = await Promise.all([fileAt(path), fileOf(input)]);
+      return there !== undefined && here !== undefined && there.ino === here.ino && there.dev === here.dev;
+    },
     check() {
       signal?.throwIfAborted();
       if (failure) throw failure.error;
@@ -67,6 +76,22 @@ export function watchInput(input: AsyncIterable<Uint8Array>, signal?: AbortSigna
       return createHash("sha256").update(Buffer.concat(head).subarray(0, headBytes)).digest("hex");
     },
   };
+}
+
+/** What a stream reads; undefined where it is no file. */
+async function fileOf(input: object): Promise<Stats | undefined> {
+  const { path, fd } = input as { readonly path?: unknown; readonly fd?: unknown };
+  if (typeof fd === "number") return regular(promisify(fstat)(fd)); // of standard input, there is nothing else
+  return typeof path === "string" ? fileAt(path) : undefined;
+}
+
+function fileAt(path: string): Promise<Stats | undefined> {
+  return regular(stat(path));
+}
+
+async function regular(looking: Promise<Stats>): Promise<Stats | undefined> {
+  const stats = await looking.catch(() => undefined);
+  return stats?.isFile() ? stats : undefined;
 }
 
 // not by a race with one promise for all, which would keep every one of them

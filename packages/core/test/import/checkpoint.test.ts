@@ -1,5 +1,15 @@
-import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import {
+  createReadStream,
+  existsSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
+import { finished } from "node:stream/promises";
 import {
   type ImportOptions,
   type InboxEntry,
@@ -128,6 +138,64 @@ describe("an import with a checkpoint file", () => {
     expect(existsSync(checkpointFile)).toBe(true);
   });
 
+  it("refuses to go on with a dump that begins the same and has more, where sorting puts that first", async () => {
+    const options = { ...trusted, checkpointFile: join(folder(), "checkpoint"), oldestFirst: true };
+    const newestFirst = Array.from({ length: 3000 }, (_, n) =>
+      delivery(`msg_${n}`, { timestamp: new Date(1.79e12 - n * 1000).toISOString() }),
+    );
+    const inbox = memoryInbox();
+    const cut = ndjson(...newestFirst.slice(0, 2000));
+    await importDeliveries(cut, awayFrom(3, inbox), options).catch(() => {});
+    expect(inbox.entries.size).toBe(1000);
+    const goingOn = importDeliveries(ndjson(...newestFirst), inbox, options);
+    await expect(goingOn).rejects.toMatchObject({ code: "checkpoint_mismatch" });
+    expect(existsSync(options.checkpointFile)).toBe(true);
+    rmSync(options.checkpointFile);
+    await importDeliveries(ndjson(...newestFirst), inbox, options);
+    expect(inbox.entries.size).toBe(3000);
+  });
+
+  it("refuses to go on with a dump that begins the same and ends before", async () => {
+    const options = { ...trusted, checkpointFile: join(folder(), "checkpoint") };
+    await importDeliveries(dump(), awayFrom(4), options).catch(() => {});
+    const goingOn = importDeliveries(ndjson(...records.slice(0, 1000)), memoryInbox(), options);
+    await expect(goingOn).rejects.toMatchObject({ code: "checkpoint_mismatch" });
+    const report = await importDeliveries(dump(), memoryInbox(), options);
+    expect(report.ledger).toMatchObject({ read: 3000, stored: 2700 });
+  });
+
+  it("goes on after an event of the year 12026", async () => {
+    const options = { ...trusted, checkpointFile: join(folder(), "checkpoint") };
+    const timestamp = "+012026-01-01T00:00:00.000Z";
+    const late = () => ndjson(delivery("late", { timestamp }), ...records);
+    await importDeliveries(late(), awayFrom(3), options).catch(() => {});
+    const report = await importDeliveries(late(), memoryInbox(), options);
+    expect(report.resumedAfter).toBeGreaterThan(0);
+    expect(report.span?.to).toBe(timestamp);
+  });
+
+  it("refuses to write over the dump, and one of its files over the other", async () => {
+    const at = folder();
+    const path = join(at, "dump");
+    const text = `${JSON.stringify(delivery("a"))}\n`;
+    writeFileSync(path, text);
+    symlinkSync(path, join(at, "link"));
+    for (const other of [
+      { rejectsFile: path },
+      { checkpointFile: path },
+      { rejectsFile: join(at, "link") },
+      { rejectsFile: join(at, "new"), checkpointFile: join(at, ".", "new") },
+    ]) {
+      for (const input of [createReadStream(path), createReadStream("", { fd: openSync(path, "r") })]) {
+        const importing = importDeliveries(input, memoryInbox(), { ...trusted, ...other });
+        await expect(importing).rejects.toMatchObject({ code: "invalid_option" });
+        input.destroy();
+        await finished(input).catch(() => {});
+      }
+    }
+    expect(readFileSync(path, "utf8")).toBe(text);
+  });
+
   it("refuses a checkpoint file that is none, and one whose rejects file is gone", async () => {
     const at = folder();
     const checkpointFile = join(at, "checkpoint");
@@ -237,5 +305,27 @@ describe("an import with a checkpoint file", () => {
     });
     expect([...runs].filter(([, times]) => times === 1).map(([id]) => id)).toEqual(fresh);
     expect([...runs].filter(([, times]) => times === 2).map(([id]) => id)).toEqual(old);
+  });
+
+  it("forces each event once, also where the dump was damaged and had to be got again", async () => {
+    const checkpointFile = join(folder(), "checkpoint");
+    const store = memoryStore();
+    const runs = new Map<string, number>();
+    const handlers = { "*": ({ id }: { id: string }) => void runs.set(id, (runs.get(id) ?? 0) + 1) };
+    const whole = JSON.stringify(Array.from({ length: 200 }, (_, n) => delivery(`msg_${n}`)));
+    await importDeliveries(bytes(whole), handlers, { ...trusted, store });
+    const options = { ...trusted, store, checkpointFile, force: true };
+    const first = await importDeliveries(bytes(whole.slice(0, -5000)), handlers, options);
+    expect(first).toMatchObject({ damage: { code: "damaged_dump" } });
+    expect(first.forced).toBeGreaterThan(180);
+    const second = await importDeliveries(bytes(whole), handlers, options);
+    expect(second).toMatchObject({
+      run: first.run,
+      resumedAfter: 0,
+      forced: 200 - first.forced,
+      ledger: { read: 200, duplicate: first.forced },
+    });
+    expect(new Set(runs.values())).toEqual(new Set([2]));
+    expect(existsSync(checkpointFile)).toBe(false);
   });
 });

@@ -1,8 +1,8 @@
 import { createReadStream, readdirSync, readFileSync } from "node:fs";
 import { verify } from "@esim-webhooks/core";
 import { describe, expect, it } from "vitest";
+import { readAll, readBytes } from "../dump/reading.ts";
 import { goldenDumps, goldenSecret } from "./golden.ts";
-import { readAll, readBytes } from "./reading.ts";
 
 const folder = new URL("golden/", import.meta.url);
 const dumps = goldenDumps();

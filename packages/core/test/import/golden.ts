@@ -1,7 +1,7 @@
 import { gzipSync, zstdCompressSync } from "node:zlib";
 import { type EsimEvents, sign } from "@esim-webhooks/core";
 import { sampleData } from "@esim-webhooks/core/testing";
-import { gzipTwo, skippableFrame, zipSync } from "./packing.ts";
+import { gzipTwo, skippableFrame, zipSync } from "../dump/packing.ts";
 
 /** A test secret: it signs the captured requests of the golden dumps, and nothing else. */
 export const goldenSecret: string = `whsec_${Buffer.from("golden dumps of esim-webhooks, test").toString("base64")}`;

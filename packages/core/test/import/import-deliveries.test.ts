@@ -155,7 +155,8 @@ describe("importDeliveries into an inbox", () => {
       { put: async () => ["stored"] },
       trusted,
     );
-    await expect(importing).rejects.toMatchObject({ code: "store_unavailable" });
+    await expect(importing).rejects.toMatchObject({ code: "invalid_option" }); // it is not away
+    await expect(importing).rejects.toThrow(/one to one/);
   });
 
   it("cannot run events again in a target without rerun()", async () => {
@@ -247,9 +248,37 @@ describe("importDeliveries into handlers", () => {
 
   it("rejects an event whose id is being worked elsewhere", async () => {
     const store = memoryStore();
-    await store.claim({ source: "default", id: "a" }, 30_000);
-    const report = await importDeliveries(ndjson(delivery("a")), { "*": () => {} }, { ...trusted, store });
+    const claim = async () => ({ status: "busy", retryAfterMs: 5 }) as const; // its owner renews it
+    const handlers = { "*": () => {} };
+    const report = await importDeliveries(ndjson(delivery("a")), handlers, {
+      ...trusted,
+      store: { ...store, claim },
+    });
     expect(report.ledger).toEqual({ ...none, read: 1, rejected: 1 });
+  });
+
+  it("waits for the claim of a run that was killed, and works its event, in its place", async () => {
+    const store = memoryStore();
+    await store.claim({ source: "default", id: "b" }, 300);
+    const worked: string[] = [];
+    const handlers = { "*": ({ id }: { id: string }) => void worked.push(id) };
+    const dump = ndjson(delivery("a"), delivery("b"), delivery("c"));
+    const report = await importDeliveries(dump, handlers, { ...trusted, store });
+    expect(report.ledger).toEqual({ ...none, read: 3, stored: 3 });
+    expect(worked).toEqual(["a", "b", "c"]);
+  });
+
+  it("is interrupted while it waits for a claim, whose event is left for the next run", async () => {
+    const store = memoryStore();
+    await store.claim({ source: "default", id: "b" }, 30_000);
+    const stopping = new AbortController();
+    const handlers = { "*": () => void setTimeout(() => stopping.abort(), 50) };
+    const report = await importDeliveries(ndjson(delivery("a"), delivery("b")), handlers, {
+      ...trusted,
+      store,
+      signal: stopping.signal,
+    });
+    expect(report).toMatchObject({ interrupted: true, ledger: { ...none, read: 1, stored: 1 } });
   });
 
   it("counts as invalid what is not as its schema says, and runs nothing for it", async () => {

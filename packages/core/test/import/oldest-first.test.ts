@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { importDeliveries } from "@esim-webhooks/core";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import type { RawRecord } from "../../src/dump/record.ts";
 import { oldestFirst } from "../../src/import/oldest-first.ts";
-import type { RawRecord } from "../../src/import/record.ts";
 import { all, delivery, memoryInbox, ndjson } from "./dump.ts";
 
 // by a random name alone: other tests have folders there too

@@ -2,7 +2,7 @@ import { type ByteSource, exactly } from "./byte-source.ts";
 
 /** What the header in front of an entry says of it (APPNOTE 4.3.7). */
 export interface ZipHeader {
-  /** Without control characters. */
+  /** Without control characters; its first 255 characters. */
   readonly name: string;
   readonly method: number;
   readonly encrypted: boolean;
@@ -105,6 +105,9 @@ export async function takeUnknownDescriptor(packed: ByteSource): Promise<boolean
   return size !== undefined;
 }
 
+// a name may have 64 KiB, and goes with the position of each record of its entry
+const longestName = 255;
+
 function printable(name: string): string {
-  return name.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, "\ufffd");
+  return name.slice(0, longestName).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, "\ufffd");
 }

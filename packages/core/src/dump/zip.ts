@@ -12,7 +12,7 @@ import {
 
 /** One entry of a ZIP archive. Its bytes have to be read, to their end or to their error, before the next one is. */
 export interface ZipEntry {
-  /** Without control characters. */
+  /** Without control characters; its first 255 characters. */
   readonly name: string;
   /** Throws `damaged_dump`, also at their end when the checksum is wrong, and `unknown_dump` where they cannot be unpacked. */
   readonly bytes: AsyncGenerator<Buffer>;

@@ -1,6 +1,6 @@
 import { WebhookError } from "@esim-webhooks/core";
-import { readDump } from "../../src/import/read-dump.ts";
-import type { DumpLimits, RawRecord } from "../../src/import/record.ts";
+import { readDump } from "../../src/dump/read-dump.ts";
+import type { DumpLimits, RawRecord } from "../../src/dump/record.ts";
 
 export const limits: DumpLimits = {
   maxRecordBytes: 1024 * 1024,

@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import { createGzip, createZstdCompress, gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
-import { readDump } from "../../src/import/read-dump.ts";
+import { readDump } from "../../src/dump/read-dump.ts";
 import { zipSync } from "./packing.ts";
 import { contents, limits, readAll, readBytes } from "./reading.ts";
 
@@ -222,5 +222,20 @@ describe("reading", () => {
     }
     const reading = readDump(input(), limits).batches.next();
     await expect(reading).rejects.toMatchObject({ code: "invalid_input" });
+  });
+});
+
+describe("a dump that is made to cost time or disk", () => {
+  it("by closing brackets, line after line, is told to be no list in no time", async () => {
+    const beganAt = performance.now();
+    const { damage } = await readBytes(`x\n${"]\n".repeat(32_000)}`);
+    expect(damage?.code).toBe("unknown_dump");
+    expect(performance.now() - beganAt).toBeLessThan(1500); // it took four seconds, for each entry of an archive
+  });
+
+  it("by the long name of an entry has it cut off in the positions of its records", async () => {
+    const entry = { name: "n".repeat(60_000), bytes: '{"a":1}\n{"a":2}\n' };
+    const { records } = await readBytes(zipSync([entry]));
+    expect(records.map(({ position }) => position.entry)).toEqual(Array(2).fill("n".repeat(255)));
   });
 });

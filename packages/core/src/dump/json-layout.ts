@@ -28,11 +28,28 @@ function holdsRecord(line = "[]"): boolean {
   return !Array.isArray(value) && !isPage(value);
 }
 
-/** Whether the lines begin with a value that more than one of them make up, the last of which closes it. */
+/** Whether the lines begin with a value that more than one of them make up, the last of which closes it and is no more. */
 function goesOn(lines: readonly string[]): boolean {
-  return lines.some(
-    (line, index) => index > 0 && /^\s*[\]}]\s*$/.test(line) && isJson(lines.slice(0, index + 1).join("\n")),
-  );
+  const text = lines.join("\n");
+  const end = endOfValue(text);
+  const beginOfLine = text.lastIndexOf("\n", end) + 1;
+  const [lastLine = ""] = text.slice(beginOfLine).split("\n", 1);
+  return beginOfLine > 0 && /^\s*[\]}]\s*$/.test(lastLine) && isJson(text.slice(0, end + 1));
+}
+
+/** Where the bracket is that closes the first one, or -1. */
+function endOfValue(text: string): number {
+  let depth = 0;
+  let inString = false;
+  for (let i = 0; i < text.length; i++) {
+    const character = text[i];
+    if (inString && character === "\\") i++;
+    else if (character === '"') inString = !inString;
+    else if (inString) continue;
+    else if (character === "[" || character === "{") depth++;
+    else if ((character === "]" || character === "}") && --depth <= 0) return i;
+  }
+  return -1;
 }
 
 function isJson(text: string): boolean {
