@@ -6,9 +6,10 @@ export type JsonReading =
   | { readonly value: object }
   | { readonly fault: FaultCode; readonly reason: string; readonly text: string };
 
-/** A top-level object with an array `data` is a page of the deliveries listing (spec 4.5), and not a record. */
+/** A top-level object with an array `data` is a page of the deliveries listing (spec 4.5), unless it says that it is a record. */
 export function isPage(value: unknown): boolean {
-  return typeof value === "object" && value !== null && Array.isArray((value as { data?: unknown }).data);
+  if (typeof value !== "object" || value === null || "eventId" in value || "headers" in value) return false;
+  return Array.isArray((value as { data?: unknown }).data);
 }
 
 /** Reads the JSON of one record. */

@@ -34,6 +34,11 @@ const layouts: Record<string, { text: string; form: string; expected: unknown[] 
     form: "ndjson",
     expected: [...records, ...records],
   },
+  "lines of records that have a list called data as well": {
+    text: `${JSON.stringify({ ...records[0], data: [] })}\n${lines[0]}`,
+    form: "ndjson",
+    expected: [{ ...records[0], data: [] }, records[0]],
+  },
   "an array": { text: JSON.stringify(records), form: "json", expected: records },
   "a pretty array": { text: `\n ${JSON.stringify(records, null, 2)}\n`, form: "json", expected: records },
   "an array with a record a line": { text: `[\n${lines.join(",\n")}\n]\n`, form: "json", expected: records },
