@@ -92,7 +92,7 @@ describe("importDeliveries into an inbox", () => {
     expect(inbox.entries.get("no_envelope")).toMatchObject({ type: null, event: null });
   });
 
-  it("puts 500 at a time, two of them at the same time, in the order of the dump", async () => {
+  it("puts 350 at a time, two of them at the same time, in the order of the dump", async () => {
     const sizes: number[] = [];
     let atOnce = 0;
     let most = 0;
@@ -108,7 +108,7 @@ describe("importDeliveries into an inbox", () => {
     const records = Array.from({ length: 2250 }, (_, n) => delivery(`msg_${n}`));
     const report = await importDeliveries(ndjson(...records), { put }, trusted);
     expect(report.ledger).toEqual({ ...none, read: 2250, stored: 2250 });
-    expect(sizes).toEqual([500, 500, 500, 500, 250]);
+    expect(sizes).toEqual([...Array.from({ length: 6 }, () => 350), 150]);
     expect(most).toBe(2);
     expect(ids).toEqual(records.map((record) => record["eventId"]));
   });
