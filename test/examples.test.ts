@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { mkdtemp, rm } from "node:fs/promises";
+import { copyFile, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
@@ -455,4 +455,32 @@ describe("examples/embedded", () => {
   function esimsIn(output: string): Set<string> {
     return new Set(Array.from(output.matchAll(worked), ([, esim = ""]) => esim));
   }
+});
+
+describe("the replay example", () => {
+  const dump = join(root, "packages/core/test/import/golden/two-members.ndjson.gz");
+
+  it("works each event of a dump that never got through, and none of them at the second run", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "esim-webhooks-example-"));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const copy = join(folder, "dump.gz");
+    await copyFile(dump, copy);
+    const start = () => run(["examples/replay/replay.ts", copy], { DATA_DIR: join(folder, "data") });
+    const ledgerOf = async (replay: Run) => JSON.parse((await replay.line(/^\{"read".*/))[0]);
+
+    const first = start();
+    let worked = "";
+    first.child.stdout?.on("data", (chunk) => {
+      worked += chunk;
+    });
+    const { stored } = await ledgerOf(first);
+    expect(stored).toBeGreaterThan(1);
+    await vi.waitFor(() => expect(worked.match(/^worked \S+ of the dump$/gm)?.length).toBe(stored), 20_000);
+    await endsBySigterm(first);
+
+    const second = start();
+    expect(await ledgerOf(second)).toMatchObject({ stored: 0 });
+    await endsBySigterm(second);
+    expect((await second.ended).output).not.toMatch(/^worked/m);
+  });
 });
