@@ -7,6 +7,9 @@ const handlers: Handlers<EsimEvents> = {
   "*": ({ type }, { replayed }) => console.log("worked", type, replayed ? "of the dump" : "as it came"),
 };
 
+const stopping = new AbortController();
+process.once("SIGINT", () => stopping.abort()).once("SIGTERM", () => stopping.abort());
+
 const [dump = "support-dump.ndjson.gz"] = process.argv.slice(2);
 const inbox = embeddedInbox({ dataDir: process.env["DATA_DIR"] ?? "events" });
 
@@ -15,11 +18,10 @@ const report = await importDeliveries(createReadStream(dump), inbox, {
   trustUnsigned: true, // a dump of support carries no signatures: this is your word for it
   rejectsFile: `${dump}.rejects.ndjson`,
   checkpointFile: `${dump}.checkpoint.json`, // interrupted, the next run goes on there
+  signal: stopping.signal,
 });
 console.log(JSON.stringify(report.ledger));
 if (report.damage) console.error(report.damage.message);
 
-const stopping = new AbortController();
-process.once("SIGINT", () => stopping.abort()).once("SIGTERM", () => stopping.abort());
 await createWorker(inbox, handlers).run({ signal: stopping.signal });
 await inbox.close();
