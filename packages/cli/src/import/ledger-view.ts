@@ -66,7 +66,7 @@ function meaning(entry: Entry, { dryRun, rejectsFile, forced }: LedgerView): str
     case "invalid":
       return `no event${where}`;
     case "filtered":
-      return "left out, as you asked";
+      return "left out by filters, or of no handler";
     case "rejected":
       return `not verified, or not worked${where}`;
   }

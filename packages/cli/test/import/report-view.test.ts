@@ -29,7 +29,7 @@ describe("reportView", () => {
       "duplicate      100  here before; nothing ran again",
       "conflict         1  the id of another event: the stored one stands",
       "invalid          9  no event: see dump.rejects.ndjson",
-      "filtered       100  left out, as you asked",
+      "filtered       100  left out by filters, or of no handler",
       "rejected         0",
       "read         1,010",
       "",

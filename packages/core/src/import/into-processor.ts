@@ -91,9 +91,10 @@ function verdictOn(outcome: EventOutcome): Verdict {
   switch (code) {
     case "processed":
     case "discarded":
+      return { fate: "stored", isForced: "again" in outcome };
     case "unknown_type":
     case "unhandled_type":
-      return { fate: "stored", isForced: "again" in outcome };
+      return { fate: "filtered" }; // nothing ran, and nothing will at the next import
     case "duplicate":
       return { fate: "duplicate" };
     case "invalid":

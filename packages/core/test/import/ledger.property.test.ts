@@ -87,7 +87,8 @@ describe("the ledger", () => {
           { ...base, ...options, store: memoryStore() },
         );
         expectBalance(inline);
-        expect(inline.ledger).toMatchObject({ read: lines.length, filtered: report.ledger.filtered });
+        expect(inline.ledger.read).toBe(lines.length);
+        expect(inline.ledger.filtered).toBeGreaterThanOrEqual(report.ledger.filtered); // and what no handler takes
       }),
       { numRuns: 200 },
     );
