@@ -1,6 +1,7 @@
 import type { Logger } from "@esim-webhooks/core";
+import { maskText } from "./masking/mask-text.ts";
 import type { Output } from "./output.ts";
-import { printable } from "./printable.ts";
+import { printable, printableJson } from "./printable.ts";
 
 type Level = "debug" | "info" | "warn" | "error";
 type Fields = Readonly<Record<string, unknown>>;
@@ -30,7 +31,7 @@ export function outcomeLogger(output: Output, { json = false }: { json?: boolean
 
 function jsonLine(_output: Output, level: Level, { err, ...fields }: Fields, msg: string): string {
   const error = err === undefined ? {} : { err: { ...codeOf(err), message: messageOf(err) } };
-  return JSON.stringify({ time: new Date().toISOString(), level, ...fields, ...error, msg }, bigintAsText);
+  return printableJson({ time: new Date().toISOString(), level, ...fields, ...error, msg }, bigintAsText);
 }
 
 const marks = {
@@ -67,8 +68,9 @@ function codeOf(err: unknown): { code?: string } {
   return typeof code === "string" ? { code } : {};
 }
 
+/** A handler's message may name a person. */
 function messageOf(err: unknown): string {
-  return err instanceof Error ? err.message : String(err);
+  return maskText(err instanceof Error ? err.message : String(err));
 }
 
 function bigintAsText(_name: string, value: unknown): unknown {

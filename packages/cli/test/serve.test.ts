@@ -67,6 +67,26 @@ describe("serve", () => {
     ]);
   });
 
+  it.each(["handlers", "inbox"])(
+    "masks personal data in what a handler throws, on the way of %s",
+    async (way) => {
+      const target =
+        way === "inbox" ? "target: embeddedInbox({ dataDir: 'data' })," : "store: memoryStore(),";
+      const config = `import { memoryStore } from "@esim-webhooks/core";
+      import { embeddedInbox } from "@esim-webhooks/store-postgres";
+      export default { port: 0, ${target} handlers: { "*": () => {
+        throw new Error("no SIM 8932042000001234567, LPA:1$smdp.example.com$CODE");
+      } } };`;
+      const running = start(["serve"], { cwd: folder({ "esim-webhooks.config.ts": config }) });
+      await fetch(await urlOf(running), event("msg_1"));
+      await running.written(/no SIM/);
+      running.child.kill("SIGTERM");
+      const { stdout, stderr } = await running.ended;
+      expect(stdout).toContain("no SIM •••, •••");
+      expect(stdout + stderr).not.toMatch(/8932042|CODE/);
+    },
+  );
+
   it("remembers what its handlers did in the Postgres of DATABASE_URL, over a restart", async () => {
     const cwd = folder({
       "esim-webhooks.config.mjs": `export default { source: "restarted", handlers: { ${handlers} } };`,
