@@ -89,6 +89,28 @@ describe("the program", () => {
     expect(await ended).toMatchObject({ code: 0, stderr: "" });
   });
 
+  it("ends once it has done what it was asked, whatever its config has left open", async () => {
+    const cwd = folder({ "esim-webhooks.config.mjs": "setInterval(() => {}, 1000); export default {};" });
+    expect(await cli(["doctor", "--json"], { cwd })).toMatchObject({ code: 0, stderr: "" });
+  });
+
+  it("ends with 1, and says so, where it waits for what never comes", async () => {
+    const cwd = folder({ "esim-webhooks.config.mjs": "await new Promise(() => {});" });
+    const { code, stderr } = await cli(["doctor"], { cwd });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^Error \(unexpected\): It waits for what never comes\..+\n$/);
+  });
+
+  it("prints no personal data and no control characters of an error that nobody foresaw", async () => {
+    const error = String.raw`new Error("no SIM 8932042000001234567 \u001b[31m at LPA:1$smdp.example.com$SECRET")`;
+    const cwd = folder({
+      "esim-webhooks.config.mjs": `export default { secret: { load: () => { throw ${error}; } } };`,
+    });
+    const { code, stderr } = await cli(["send", "esim.enabled"], { cwd, env: { ESIM_WEBHOOK_SECRET: "" } });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^Error \(unexpected\): no SIM ••• \ufffd\[31m at •••\. Set/);
+  });
+
   it("has no colours but where they are seen or asked for", async () => {
     const colour = "\u001b[";
     const call = ["doctor"];
