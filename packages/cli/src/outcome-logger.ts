@@ -49,7 +49,7 @@ function prettyLine(output: Output, level: Level, fields: Fields, msg: string): 
   const notes = [
     ...(source === undefined || source === "default" ? [] : [source]),
     ...Object.entries(rest).map(([name, value]) =>
-      name === "key" || name === "reason" ? value : `${name} ${value}`,
+      name === "key" || name === "reason" ? value : `${name} ${inWords(value)}`,
     ),
     ...(Array.isArray(issues) ? [`wrong: ${issues.join(", ")}`] : []),
     ...(err === undefined ? [] : [[...Object.values(codeOf(err)), messageOf(err)].join(": ")]),
@@ -61,6 +61,10 @@ function prettyLine(output: Output, level: Level, fields: Fields, msg: string): 
     output.style("dim", notes.map(printable).join("  ")),
   ];
   return columns.join("  ").trimEnd();
+}
+
+function inWords(value: unknown): string {
+  return typeof value === "object" ? printableJson(value, bigintAsText) : String(value);
 }
 
 function codeOf(err: unknown): { code?: string } {
