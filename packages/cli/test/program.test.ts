@@ -41,7 +41,7 @@ describe("the program", () => {
 
   it("has a command for everything that it is for", async () => {
     const { stdout } = await cli(["--help"]);
-    for (const name of ["serve", "work", "send", "verify", "doctor", "completion"])
+    for (const name of ["serve", "work", "send", "verify", "import", "inbox", "doctor", "completion"])
       expect(stdout).toContain(`  ${name}`);
   });
 
@@ -52,6 +52,12 @@ describe("the program", () => {
     await run(whole as unknown as Application<CommandContext>, ["--help"], context);
     expect((await cli(["--help"])).stdout).toBe(written.join(""));
     for (const { brief, load } of Object.values(listed)) expect((await load()).brief).toBe(brief);
+  });
+
+  it("takes no secret as a flag, which other processes could read", () => {
+    const flags = commands.flatMap(([, text]) => text.match(/--[\w-]+/g) ?? []);
+    expect(flags).toContain("--checkpoint");
+    expect(flags.filter((name) => /secret|key|password|token|database/.test(name))).toEqual([]);
   });
 
   it.each(commands.map(([route]) => [route]))("shows how %s is called, with examples", async (route) => {
