@@ -1,7 +1,8 @@
 import { run } from "@stricli/core";
 import { calledIn, createApp } from "./app.ts";
 import { createContext } from "./context.ts";
-import { exitCodeOfParser, exitCodes } from "./exit-code.ts";
+import { describeError } from "./error-text.ts";
+import { exitCodeOfError, exitCodeOfParser, exitCodes } from "./exit-code.ts";
 import { stopCleanly } from "./stopping.ts";
 import { hearWarnings } from "./warnings.ts";
 
@@ -16,6 +17,12 @@ process.stderr.on("error", (error: NodeJS.ErrnoException) => {
 const context = createContext(process);
 
 hearWarnings(({ code, message }) => context.output.note(`Warning (${code}): ${message}`));
+
+// of a promise that a handler did not wait for: it ends the process, and is told like every error
+process.on("uncaughtException", (error) => {
+  context.output.note(describeError(error));
+  process.exit(exitCodeOfError(error));
+});
 
 // what has ended, exits: nothing else is left to wait for, and something is waited for
 process.once("beforeExit", () => {

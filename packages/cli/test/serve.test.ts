@@ -87,6 +87,17 @@ describe("serve", () => {
     },
   );
 
+  it("masks personal data in what a handler throws when nobody waits for it, and ends with 1", async () => {
+    const error = 'new Error("no SIM 8932042000001234567")';
+    const config = `export default { port: 0, handlers: { "*": () => void Promise.reject(${error}) } };`;
+    const running = start(["serve"], { cwd: folder({ "esim-webhooks.config.mjs": config }) });
+    await fetch(await urlOf(running), event("msg_1")).catch(() => {});
+    const { code, stderr } = await running.ended;
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^Error \(unexpected\): no SIM •••\. Set ESIM_WEBHOOKS_DEBUG=1 .+\n$/m);
+    expect(stderr).not.toContain("8932042");
+  });
+
   it("remembers what its handlers did in the Postgres of DATABASE_URL, over a restart", async () => {
     const cwd = folder({
       "esim-webhooks.config.mjs": `export default { source: "restarted", handlers: { ${handlers} } };`,
