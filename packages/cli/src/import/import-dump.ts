@@ -38,7 +38,6 @@ export async function importDump(this: CliContext, flags: ImportFlags, path: str
   } catch (error) {
     throw explained(error, dump);
   } finally {
-    await dump.tidy();
     await opened?.close();
   }
 }
@@ -47,7 +46,7 @@ async function run(
   { output, process }: CliContext,
   flags: ImportFlags,
   setUp: SetUp,
-  { input, totalBytes, rejectsFile, checkpointFile }: DumpFile,
+  { input, totalBytes, rejectsFile, checkpointFile, tidy }: DumpFile,
   { target, options }: ImportTarget,
 ): Promise<ImportReport> {
   const { stderr } = process;
@@ -78,6 +77,7 @@ async function run(
   } finally {
     stop.release();
     meter.end();
+    await tidy();
   }
 }
 

@@ -89,6 +89,17 @@ describe("import", () => {
     expect(report(ran).ledger).toMatchObject({ read: 40_000, stored: 40_000 });
   });
 
+  it("leaves no empty rejects file behind when nobody reads its report", async () => {
+    writeFileSync(dump, deliveryRecords(1));
+    const { child, ended } = start(
+      ["import", dump, "--trust-unsigned", "--config", configOf("postgres")],
+      operated.at,
+    );
+    child.stdout?.destroy();
+    expect((await ended).code).toBe(0);
+    expect(readdirSync(folder)).toEqual(["dump.ndjson"]);
+  });
+
   it("warns of types that no event can have, and names what is near", async () => {
     writeFileSync(dump, deliveryRecords(1));
     const types = "esim.enabeld,esim.lifecyle.*,esim.enabled,esim.lifecycle.*";
