@@ -46,6 +46,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "parseOptions",
       "steadyClock",
       "storeShape",
+      "suggest",
       "throttledLog",
       "warnOfSetup",
       "warnOfShortRetention",

@@ -1,5 +1,7 @@
 import { type ApplicationText, FlagNotFoundError, text_en } from "@stricli/core";
 import { errorCodeOf } from "./exit-code.ts";
+import { maskText } from "./masking/mask-text.ts";
+import { printable } from "./printable.ts";
 
 const debugVariable = "ESIM_WEBHOOKS_DEBUG";
 
@@ -7,10 +9,11 @@ const debugVariable = "ESIM_WEBHOOKS_DEBUG";
 export function describeError(error: unknown): string {
   const code = errorCodeOf(error);
   const message = error instanceof Error ? error.message : String(error);
-  const text =
+  const text = printable(
     code === undefined
-      ? `Error (unexpected): ${message.replace(/[^.!?]$/, "$&.")} Set ${debugVariable}=1 to see where it comes from.`
-      : `Error (${code}): ${message}${because(error)}`;
+      ? `Error (unexpected): ${maskText(message).replace(/[^.!?]$/, "$&.")} Set ${debugVariable}=1 to see where it comes from.`
+      : `Error (${code}): ${message}${because(error)}`,
+  );
   if (!process.env[debugVariable]) return text;
   return `${text}\n${process.getBuiltinModule("node:util").inspect(error)}`;
 }

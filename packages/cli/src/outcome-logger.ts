@@ -1,6 +1,7 @@
 import type { Logger } from "@esim-webhooks/core";
+import { maskText } from "./masking/mask-text.ts";
 import type { Output } from "./output.ts";
-import { printable } from "./printable.ts";
+import { printable, printableJson } from "./printable.ts";
 
 type Level = "debug" | "info" | "warn" | "error";
 type Fields = Readonly<Record<string, unknown>>;
@@ -30,7 +31,7 @@ export function outcomeLogger(output: Output, { json = false }: { json?: boolean
 
 function jsonLine(_output: Output, level: Level, { err, ...fields }: Fields, msg: string): string {
   const error = err === undefined ? {} : { err: { ...codeOf(err), message: messageOf(err) } };
-  return JSON.stringify({ time: new Date().toISOString(), level, ...fields, ...error, msg }, bigintAsText);
+  return printableJson({ time: new Date().toISOString(), level, ...fields, ...error, msg }, bigintAsText);
 }
 
 const marks = {
@@ -48,7 +49,7 @@ function prettyLine(output: Output, level: Level, fields: Fields, msg: string): 
   const notes = [
     ...(source === undefined || source === "default" ? [] : [source]),
     ...Object.entries(rest).map(([name, value]) =>
-      name === "key" || name === "reason" ? value : `${name} ${value}`,
+      name === "key" || name === "reason" ? value : `${name} ${inWords(value)}`,
     ),
     ...(Array.isArray(issues) ? [`wrong: ${issues.join(", ")}`] : []),
     ...(err === undefined ? [] : [[...Object.values(codeOf(err)), messageOf(err)].join(": ")]),
@@ -62,13 +63,18 @@ function prettyLine(output: Output, level: Level, fields: Fields, msg: string): 
   return columns.join("  ").trimEnd();
 }
 
+function inWords(value: unknown): string {
+  return typeof value === "object" ? printableJson(value, bigintAsText) : String(value);
+}
+
 function codeOf(err: unknown): { code?: string } {
   const code = typeof err === "object" && err !== null && "code" in err ? err.code : undefined;
   return typeof code === "string" ? { code } : {};
 }
 
+/** A handler's message may name a person. */
 function messageOf(err: unknown): string {
-  return err instanceof Error ? err.message : String(err);
+  return maskText(err instanceof Error ? err.message : String(err));
 }
 
 function bigintAsText(_name: string, value: unknown): unknown {

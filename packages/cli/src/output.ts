@@ -1,4 +1,5 @@
 import type * as util from "node:util";
+import { printableJson } from "./printable.ts";
 
 type Style = Parameters<typeof util.styleText>[0];
 
@@ -22,7 +23,7 @@ export function createOutput({ stdout, stderr }: Pick<NodeJS.Process, "stdout" |
   return {
     isTerminal: stdout.isTTY === true,
     data: (line) => void stdout.write(`${line}\n`),
-    json: (value) => void stdout.write(`${JSON.stringify(value)}\n`),
+    json: (value) => void stdout.write(`${printableJson(value)}\n`),
     note: (line) => void stderr.write(`${line}\n`),
     style: (style, text) => styled(style, text, stdout),
     styleNote: (style, text) => styled(style, text, stderr),

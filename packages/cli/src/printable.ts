@@ -7,3 +7,9 @@ export function printable(value: unknown): string {
     .replace(/[\n\t]/g, " ")
     .replace(steering, "\ufffd");
 }
+
+/** A value as one line of JSON that does not steer the terminal either: JSON itself escapes no more than C0. */
+export function printableJson(value: unknown, replacer?: (name: string, value: unknown) => unknown): string {
+  const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  return JSON.stringify(value, replacer).replace(steering, escaped);
+}

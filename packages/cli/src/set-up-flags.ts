@@ -1,4 +1,4 @@
-import type { TypedFlagParameter } from "@stricli/core";
+import { type OptionalFlag, textFlag, yesFlag } from "./flag-kinds.ts";
 
 /** The flags of every command that has to do with a set-up. */
 export interface SetUpFlags {
@@ -6,36 +6,15 @@ export interface SetUpFlags {
   readonly dataDir?: string;
 }
 
-type StringFlag = TypedFlagParameter<string | undefined>;
+export const configFlag: OptionalFlag<string> = textFlag(
+  "file",
+  "The config file. Default: esim-webhooks.config.ts or .js",
+);
 
-export const configFlag: StringFlag = {
-  kind: "parsed",
-  parse: String,
-  optional: true,
-  placeholder: "file",
-  brief: "The config file. Default: esim-webhooks.config.ts or .js",
-};
-
-export const setUpFlags: { readonly config: StringFlag; readonly dataDir: StringFlag } = {
+export const setUpFlags: { readonly config: OptionalFlag<string>; readonly dataDir: OptionalFlag<string> } = {
   config: configFlag,
-  dataDir: {
-    kind: "parsed",
-    parse: String,
-    optional: true,
-    placeholder: "folder",
-    brief: "The embedded inbox. Default: .esim-webhooks",
-  },
+  dataDir: textFlag("folder", "The embedded inbox. Default: .esim-webhooks"),
 };
 
 /** A flag that makes a command print JSON. */
-export const jsonFlag: {
-  readonly kind: "boolean";
-  readonly optional: true;
-  readonly withNegated: false;
-  readonly brief: string;
-} = {
-  kind: "boolean",
-  optional: true,
-  withNegated: false,
-  brief: "Print JSON, for programs",
-};
+export const jsonFlag: OptionalFlag<boolean> = yesFlag("Print JSON, for programs");

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { printable } from "../src/printable.ts";
+import { printable, printableJson } from "../src/printable.ts";
 
 describe("printable", () => {
   it("lets nothing through that would steer the terminal", () => {
@@ -16,5 +16,13 @@ describe("printable", () => {
 
   it("leaves every other text as it is", () => {
     expect(printable("Zürich 東京 🎉 …")).toBe("Zürich 東京 🎉 …");
+  });
+});
+
+describe("printableJson", () => {
+  it("lets nothing through that would steer the terminal, and loses nothing", () => {
+    const value = { "a\u009b2J": "\u001b[31m \u202e \u007f 東京" };
+    expect(printableJson(value)).toBe('{"a\\u009b2J":"\\u001b[31m \\u202e \\u007f 東京"}');
+    expect(JSON.parse(printableJson(value))).toEqual(value);
   });
 });

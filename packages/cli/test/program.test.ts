@@ -41,7 +41,7 @@ describe("the program", () => {
 
   it("has a command for everything that it is for", async () => {
     const { stdout } = await cli(["--help"]);
-    for (const name of ["serve", "work", "send", "verify", "doctor", "completion"])
+    for (const name of ["serve", "work", "send", "verify", "import", "inbox", "doctor", "completion"])
       expect(stdout).toContain(`  ${name}`);
   });
 
@@ -52,6 +52,12 @@ describe("the program", () => {
     await run(whole as unknown as Application<CommandContext>, ["--help"], context);
     expect((await cli(["--help"])).stdout).toBe(written.join(""));
     for (const { brief, load } of Object.values(listed)) expect((await load()).brief).toBe(brief);
+  });
+
+  it("takes no secret as a flag, which other processes could read", () => {
+    const flags = commands.flatMap(([, text]) => text.match(/--[\w-]+/g) ?? []);
+    expect(flags).toContain("--checkpoint");
+    expect(flags.filter((name) => /secret|key|password|token|database/.test(name))).toEqual([]);
   });
 
   it.each(commands.map(([route]) => [route]))("shows how %s is called, with examples", async (route) => {
@@ -87,6 +93,28 @@ describe("the program", () => {
     const { child, ended } = start(["--help"]);
     child.stdout?.destroy();
     expect(await ended).toMatchObject({ code: 0, stderr: "" });
+  });
+
+  it("ends once it has done what it was asked, whatever its config has left open", async () => {
+    const cwd = folder({ "esim-webhooks.config.mjs": "setInterval(() => {}, 1000); export default {};" });
+    expect(await cli(["doctor", "--json"], { cwd })).toMatchObject({ code: 0, stderr: "" });
+  });
+
+  it("ends with 1, and says so, where it waits for what never comes", async () => {
+    const cwd = folder({ "esim-webhooks.config.mjs": "await new Promise(() => {});" });
+    const { code, stderr } = await cli(["doctor"], { cwd });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^Error \(unexpected\): It waits for what never comes\..+\n$/);
+  });
+
+  it("prints no personal data and no control characters of an error that nobody foresaw", async () => {
+    const error = String.raw`new Error("no SIM 8932042000001234567 \u001b[31m at LPA:1$smdp.example.com$SECRET")`;
+    const cwd = folder({
+      "esim-webhooks.config.mjs": `export default { secret: { load: () => { throw ${error}; } } };`,
+    });
+    const { code, stderr } = await cli(["send", "esim.enabled"], { cwd, env: { ESIM_WEBHOOK_SECRET: "" } });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^Error \(unexpected\): no SIM ••• \ufffd\[31m at •••\. Set/);
   });
 
   it("has no colours but where they are seen or asked for", async () => {

@@ -139,6 +139,13 @@ describe("send", () => {
     expect(stderr).toContain(message);
   });
 
+  it("takes no URL with a password, and does not repeat it", async () => {
+    const { code, stderr } = await cli(["send", "esim.enabled", "--url", "http://me:hunter2@127.0.0.1:9/"]);
+    expect(code).toBe(2);
+    expect(stderr).toContain("has a name or a password in it");
+    expect(stderr).not.toContain("hunter2");
+  });
+
   it("ends with 2 for a URL that is none, and without a secret", async () => {
     expect((await cli(["send", "esim.enabled", "--url", "localhost:3000"])).code).toBe(2);
     const none = await cli(["send", "esim.enabled"], { env: { ESIM_WEBHOOK_SECRET: "" } });

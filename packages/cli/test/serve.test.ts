@@ -15,7 +15,7 @@ function event(id: string) {
   return signedRequest({ id, type: "esim.faulted", data: sampleData("esim.faulted") }, { secret });
 }
 
-const handlers = `"esim.faulted": (event, { logger }) => logger.info({ reason: event.data.reason }, "handled")`;
+const handlers = `"esim.faulted": (event, { logger }) => logger.info({ reason: event.data.reason, order: { number: 7n } }, "handled")`;
 const quick = `store: memoryStore()`;
 const withMemory = `import { memoryStore } from "@esim-webhooks/core";
 import { defineConfig } from "@esim-webhooks/cli";
@@ -67,6 +67,37 @@ describe("serve", () => {
     ]);
   });
 
+  it.each(["handlers", "inbox"])(
+    "masks personal data in what a handler throws, on the way of %s",
+    async (way) => {
+      const target =
+        way === "inbox" ? "target: embeddedInbox({ dataDir: 'data' })," : "store: memoryStore(),";
+      const config = `import { memoryStore } from "@esim-webhooks/core";
+      import { embeddedInbox } from "@esim-webhooks/store-postgres";
+      export default { port: 0, ${target} handlers: { "*": () => {
+        throw new Error("no SIM 8932042000001234567, LPA:1$smdp.example.com$CODE");
+      } } };`;
+      const running = start(["serve"], { cwd: folder({ "esim-webhooks.config.ts": config }) });
+      await fetch(await urlOf(running), event("msg_1"));
+      await running.written(/no SIM/);
+      running.child.kill("SIGTERM");
+      const { stdout, stderr } = await running.ended;
+      expect(stdout).toContain("no SIM •••, •••");
+      expect(stdout + stderr).not.toMatch(/8932042|CODE/);
+    },
+  );
+
+  it("masks personal data in what a handler throws when nobody waits for it, and ends with 1", async () => {
+    const error = 'new Error("no SIM 8932042000001234567")';
+    const config = `export default { port: 0, handlers: { "*": () => void Promise.reject(${error}) } };`;
+    const running = start(["serve"], { cwd: folder({ "esim-webhooks.config.mjs": config }) });
+    await fetch(await urlOf(running), event("msg_1")).catch(() => {});
+    const { code, stderr } = await running.ended;
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^Error \(unexpected\): no SIM •••\. Set ESIM_WEBHOOKS_DEBUG=1 .+\n$/m);
+    expect(stderr).not.toContain("8932042");
+  });
+
   it("remembers what its handlers did in the Postgres of DATABASE_URL, over a restart", async () => {
     const cwd = folder({
       "esim-webhooks.config.mjs": `export default { source: "restarted", handlers: { ${handlers} } };`,
@@ -104,6 +135,7 @@ describe("serve", () => {
     const cwd = folder({ "esim-webhooks.config.ts": withMemory });
     const pretty = startInTerminal(["serve"], { cwd });
     await fetch(await urlOf(pretty), event("msg_1"));
+    await pretty.written(/handled .*order \{"number":"7"\}/);
     const [line] = await pretty.written(/.*processed.*/);
     expect(line).toMatch(/\d\d:\d\d:\d\d.*✔ processed .*esim\.faulted {2}msg_1/);
     expect(line).toContain("\u001b[32m");
@@ -114,6 +146,20 @@ describe("serve", () => {
     await json.written(/^\{"time".*"outcome":"processed"/m);
     json.child.stdin?.write("\u0003");
     await json.ended;
+  });
+
+  it("answers what takes longer than a second after SIGTERM", async () => {
+    const config = `import { memoryStore } from "@esim-webhooks/core";
+      export default { port: 0, store: memoryStore(), handlers: { "esim.faulted": async (event, { logger }) => {
+        logger.info({}, "begun");
+        await new Promise((resolve) => process.once("SIGTERM", () => setTimeout(resolve, 1500)));
+      } } };`;
+    const running = start(["serve"], { cwd: folder({ "esim-webhooks.config.mjs": config }) });
+    const answer = fetch(await urlOf(running), event("msg_1")).then(({ status }) => status, String);
+    await running.written(/begun/);
+    running.child.kill("SIGTERM");
+    expect(await answer).toBe(200);
+    expect((await running.ended).code).toBe(0);
   });
 
   it("finishes what it has accepted after SIGTERM, and ends at once after a second signal", async () => {

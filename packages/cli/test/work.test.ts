@@ -1,4 +1,6 @@
 import { randomUUID } from "node:crypto";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { type InboxEntry, sign } from "@esim-webhooks/core";
 import { sampleData } from "@esim-webhooks/core/testing";
 import { postgresInbox } from "@esim-webhooks/store-postgres";
@@ -60,6 +62,26 @@ describe("work", () => {
       msg_invalid: "dead",
     });
     expect(outcomes[0]).toMatchObject({ type: "esim.faulted", attempt: 1, source: "default" });
+  });
+
+  it("finishes what it has begun when nobody reads what it prints any more", async () => {
+    const open = await withInbox([entry("msg_quick"), entry("msg_slow")]);
+    const config = `${open}
+      import { writeFileSync } from "node:fs";
+      export default { target, handlers: { "esim.faulted": async ({ id }) => {
+        if (id === "msg_quick") return new Promise((resolve) => setTimeout(resolve, 300));
+        process.stderr.write("begun\\n");
+        await new Promise((resolve) => setTimeout(resolve, 1500));
+        writeFileSync("finished.txt", id);
+      } } };`;
+    const cwd = folder({ "esim-webhooks.config.ts": config });
+    const running = start(["work", "--concurrency", "2"], { cwd });
+    await running.written(/begun/);
+    running.child.stdout?.destroy();
+    const { code, stderr } = await running.ended;
+    expect(stderr).toContain("Stopping: ");
+    expect(code).toBe(0);
+    expect(existsSync(join(cwd, "finished.txt"))).toBe(true);
   });
 
   it("prints an event that is done in the handler's own transaction, and one that is to be tried again", async () => {

@@ -3,7 +3,7 @@ export type { CoalesceOptions } from "./coalesce.ts";
 export { coalesce } from "./coalesce.ts";
 export { throttledLog, warnOfSetup } from "./logger.ts";
 export type { OptionsShape } from "./options.ts";
-export { durationMs, parseOptions, withMethods } from "./options.ts";
+export { durationMs, parseOptions, suggest, withMethods } from "./options.ts";
 export type { StoreGuard, StoreGuardOptions } from "./store-guard.ts";
 export { createStoreGuard } from "./store-guard.ts";
 export type { StoreOptions } from "./store-options.ts";

@@ -1,7 +1,7 @@
 import { buildCommand, type Command } from "@stricli/core";
 import type { CliContext } from "../context.ts";
+import { momentFlag } from "../flag-kinds.ts";
 import { help } from "../help.ts";
-import { parseMoment } from "../moment.ts";
 import { wholeNumber } from "../number-flag.ts";
 import { configFlag, jsonFlag } from "../set-up-flags.ts";
 import type { VerifyFlags } from "../verify/verify.ts";
@@ -21,13 +21,10 @@ export const verify: Command<CliContext> = buildCommand<VerifyFlags, [string?], 
       ],
     },
     flags: {
-      at: {
-        kind: "parsed",
-        parse: (text: string) => parseMoment(text),
-        optional: true,
-        placeholder: "time",
-        brief: "When it was received: a date-time, or how long ago. Default: its receivedAt, or now",
-      },
+      at: momentFlag(
+        "When it was received: a date-time, or how long ago. Default: its receivedAt, or now",
+        "time",
+      ),
       tolerance: {
         kind: "parsed",
         parse: wholeNumber(1),

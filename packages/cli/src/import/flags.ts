@@ -1,6 +1,6 @@
-import type { FlagParametersForType, TypedFlagParameter } from "@stricli/core";
+import type { FlagParametersForType } from "@stricli/core";
 import type { CliContext } from "../context.ts";
-import { parseMoment } from "../moment.ts";
+import { momentFlag, type OptionalFlag, textFlag, textsFlag, yesFlag } from "../flag-kinds.ts";
 import { wholeNumber } from "../number-flag.ts";
 import { ProgramError } from "../program-error.ts";
 import { jsonFlag, type SetUpFlags, setUpFlags } from "../set-up-flags.ts";
@@ -29,41 +29,7 @@ export interface ImportFlags extends SetUpFlags {
   readonly json?: boolean;
 }
 
-type Flag<Value> = TypedFlagParameter<Value | undefined, CliContext>;
-
-const flag = (brief: string): Flag<boolean> => ({
-  kind: "boolean",
-  optional: true,
-  withNegated: false,
-  brief,
-});
-
-const text = (placeholder: string, brief: string): Flag<string> => ({
-  kind: "parsed",
-  parse: String,
-  optional: true,
-  placeholder,
-  brief,
-});
-
-const texts = (placeholder: string, brief: string): Flag<readonly string[]> => ({
-  kind: "parsed",
-  parse: String,
-  optional: true,
-  variadic: ",",
-  placeholder,
-  brief,
-});
-
-const moment = (brief: string): Flag<Date> => ({
-  kind: "parsed",
-  parse: (given) => parseMoment(given),
-  optional: true,
-  placeholder: "when",
-  brief,
-});
-
-const most = (brief: string): Flag<number> => ({
+const most = (brief: string): OptionalFlag<number> => ({
   kind: "parsed",
   parse: wholeNumber(1),
   optional: true,
@@ -72,8 +38,8 @@ const most = (brief: string): Flag<number> => ({
 });
 
 export const importFlags: FlagParametersForType<ImportFlags, CliContext> = {
-  dryRun: flag("Read, filter and verify, and touch nothing"),
-  trustUnsigned: flag("Your word for records without a signature"),
+  dryRun: yesFlag("Read, filter and verify, and touch nothing"),
+  trustUnsigned: yesFlag("Your word for records without a signature"),
   only: {
     kind: "enum",
     values: statuses,
@@ -81,13 +47,13 @@ export const importFlags: FlagParametersForType<ImportFlags, CliContext> = {
     variadic: ",",
     brief: "Of these delivery statuses",
   },
-  since: moment("Of that time or later: 2h, 7d, 2026-11-20"),
-  until: moment("Of before that time"),
-  types: texts("type,…", "Of these types, or families: esim.lifecycle.*"),
-  ids: texts("id,…", "With these ids"),
-  esim: texts("reference,…", "Of these eSIMs, by esimReference"),
-  oldestFirst: flag("Order by timestamp; takes disk for the dump"),
-  force: flag("Run events again that are done"),
+  since: momentFlag("Of that time or later: 2h, 7d, 2026-11-20"),
+  until: momentFlag("Of before that time"),
+  types: textsFlag("type,…", "Of these types, or families: esim.lifecycle.*"),
+  ids: textsFlag("id,…", "With these ids"),
+  esim: textsFlag("reference,…", "Of these eSIMs, by esimReference"),
+  oldestFirst: yesFlag("Order by timestamp; takes disk for the dump"),
+  force: yesFlag("Run events again that are done"),
   map: {
     kind: "parsed",
     parse: parseMapping,
@@ -96,10 +62,10 @@ export const importFlags: FlagParametersForType<ImportFlags, CliContext> = {
     placeholder: "field=path,…",
     brief: "For records of another shape: where our fields are",
   },
-  source: text("name", "The endpoint they were for. Default: the config's"),
-  rejects: text("file", "Where bad records go. Default: <dump>.rejects.ndjson"),
-  checkpoint: text("file", "Where to note how far it is. Default: beside the dump"),
-  noCheckpoint: flag("Note nothing: begin anew each time"),
+  source: textFlag("name", "The endpoint they were for. Default: the config's"),
+  rejects: textFlag("file", "Where bad records go. Default: <dump>.rejects.ndjson"),
+  checkpoint: textFlag("file", "Where to note how far it is. Default: beside the dump"),
+  noCheckpoint: yesFlag("Note nothing: begin anew each time"),
   maxRecordBytes: most("The longest record. Default: 1048576"),
   maxUnpackedBytes: most("To what it may unpack. Default: 64 GiB"),
   maxRatio: most("To how many times its size it may. Default: 250"),

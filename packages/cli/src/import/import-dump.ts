@@ -1,10 +1,11 @@
-import { type ImportReport, importDeliveries } from "@esim-webhooks/core";
+import { esimCatalog, type ImportReport, importDeliveries } from "@esim-webhooks/core";
 import type { CliContext } from "../context.ts";
 import { knownSecrets } from "../known-secrets.ts";
 import { openTarget } from "../open-target.ts";
 import { readSetUp, type SetUp } from "../set-up.ts";
 import { stopSignal } from "../stopping.ts";
 import { layoutFor } from "../terminal/layout.ts";
+import { warnOfUnknown } from "../types-flag.ts";
 import { type DumpFile, openDump } from "./dump-file.ts";
 import { explained } from "./explained.ts";
 import type { ImportFlags } from "./flags.ts";
@@ -18,6 +19,7 @@ import { verdictOn } from "./verdict.ts";
 export async function importDump(this: CliContext, flags: ImportFlags, path: string): Promise<void> {
   const { output, process } = this;
   const setUp = await readSetUp(this, flags);
+  warnOfUnknown(flags.types ?? [], (setUp.catalog ?? esimCatalog).types, output);
   const dump = await openDump(path, flags, process.stdin);
   const tellPerson = (line: string) => (process.stderr.isTTY ? output.note(line) : undefined);
   tellPerson(`Importing ${dump.name}${flags.dryRun ? ": a dry run, which touches nothing" : ""}`);
@@ -36,7 +38,6 @@ export async function importDump(this: CliContext, flags: ImportFlags, path: str
   } catch (error) {
     throw explained(error, dump);
   } finally {
-    await dump.tidy();
     await opened?.close();
   }
 }
@@ -45,7 +46,7 @@ async function run(
   { output, process }: CliContext,
   flags: ImportFlags,
   setUp: SetUp,
-  { input, totalBytes, rejectsFile, checkpointFile }: DumpFile,
+  { input, totalBytes, rejectsFile, checkpointFile, tidy }: DumpFile,
   { target, options }: ImportTarget,
 ): Promise<ImportReport> {
   const { stderr } = process;
@@ -76,6 +77,7 @@ async function run(
   } finally {
     stop.release();
     meter.end();
+    await tidy();
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Logger } from "@esim-webhooks/core";
 import { maskText } from "../masking/mask-text.ts";
-import { printable } from "../printable.ts";
+import { printable, printableJson } from "../printable.ts";
 
 const nothing = () => {};
 
@@ -10,7 +10,7 @@ export function importLogger(note: (line: string) => void, isTerminal: boolean):
     const { err, ...rest } = fields;
     const error =
       err === undefined ? {} : { error: maskText(err instanceof Error ? err.message : String(err)) };
-    if (!isTerminal) return note(JSON.stringify({ level, ...rest, ...error, message }));
+    if (!isTerminal) return note(printableJson({ level, ...rest, ...error, message }));
     const about = Object.entries({ ...rest, ...error }).map(
       ([name, value]) => `${name} ${printable(String(value))}`,
     );

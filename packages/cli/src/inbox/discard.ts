@@ -7,8 +7,9 @@ import { withInbox } from "./with-inbox.ts";
 
 export async function discard(this: CliContext, flags: DeadFlags): Promise<void> {
   checkAskable(this, "discard", flags);
-  await withInbox(this, flags, async ({ inbox, types }) => {
-    const filter = filterOf(flags, types);
+  await withInbox(this, flags, async (at) => {
+    const { inbox } = at;
+    const filter = await filterOf(flags, at, this.output);
     await perform(this, flags, {
       name: "discard",
       noun: "dead event",

@@ -1,4 +1,7 @@
 import type { InboxFilter } from "@esim-webhooks/core";
+import type { Output } from "../output.ts";
+import { meantBy, warnOfUnknown } from "../types-flag.ts";
+import type { AtInbox } from "./with-inbox.ts";
 
 /** Which events a command is about. */
 export interface FilterFlags {
@@ -9,21 +12,30 @@ export interface FilterFlags {
   readonly id?: readonly string[];
 }
 
-/** The events that the flags mean. Families are the catalog's: an inbox knows names alone. */
-export function filterOf(
+/** The events that the flags mean. Warns of types that neither the catalog nor the inbox has. */
+export async function filterOf(
   { source, types, since, until, id }: FilterFlags,
-  known: readonly string[],
-): Omit<InboxFilter, "state"> {
+  at: AtInbox,
+  output: Output,
+): Promise<Omit<InboxFilter, "state">> {
   return {
     ...(source !== undefined && { source }),
-    ...(types && { types: types.flatMap((type) => membersOf(type, known)) }),
+    ...(types && { types: await typesOf(types, at, output) }),
     ...(since && { since }),
     ...(until && { until }),
     ...(id && { ids: id }),
   };
 }
 
-function membersOf(type: string, known: readonly string[]): readonly string[] {
-  if (!type.endsWith("*")) return [type];
-  return known.filter((name) => name.startsWith(type.slice(0, -1)));
+/** An inbox filters by names alone, and has events of types that no catalog knows: a family has those too. */
+async function typesOf(
+  given: readonly string[],
+  { inbox, types }: AtInbox,
+  output: Output,
+): Promise<readonly string[]> {
+  if (given.every((type) => types.includes(type))) return given;
+  const stored = (await inbox.stats()).types.flatMap(({ type }) => type ?? []);
+  const known = [...new Set([...types, ...stored])];
+  warnOfUnknown(given, known, output);
+  return given.flatMap((type) => meantBy(type, known));
 }

@@ -1,7 +1,7 @@
 import type { InboxState } from "@esim-webhooks/core";
 import type { FlagParametersForType, TypedFlagParameter } from "@stricli/core";
 import type { CliContext } from "../context.ts";
-import { parseMoment } from "../moment.ts";
+import { momentFlag, textFlag, textsFlag, yesFlag } from "../flag-kinds.ts";
 import { wholeNumber } from "../number-flag.ts";
 import { jsonFlag, type SetUpFlags, setUpFlags } from "../set-up-flags.ts";
 import type { ActionFlags } from "./action.ts";
@@ -33,18 +33,8 @@ export interface DeadFlags extends PurgeFlags, FilterFlags {
 }
 
 type FlagsOf<Flags> = FlagParametersForType<Flags, CliContext>;
-type YesOrNo = TypedFlagParameter<boolean | undefined, CliContext>;
-
-const flag = (brief: string): YesOrNo => ({ kind: "boolean", optional: true, withNegated: false, brief });
-const reveal = flag("Show personal data, which is masked otherwise");
-
-const source: TypedFlagParameter<string | undefined, CliContext> = {
-  kind: "parsed",
-  parse: String,
-  optional: true,
-  placeholder: "name",
-  brief: "Of this source alone",
-};
+const reveal = yesFlag("Show personal data, which is masked otherwise");
+const source = textFlag("name", "Of this source alone");
 
 const limit = (what: string, preset: string): TypedFlagParameter<number, CliContext> => ({
   kind: "parsed",
@@ -56,36 +46,10 @@ const limit = (what: string, preset: string): TypedFlagParameter<number, CliCont
 
 const filterFlags: FlagsOf<FilterFlags> = {
   source,
-  types: {
-    kind: "parsed",
-    parse: String,
-    optional: true,
-    variadic: ",",
-    placeholder: "type,…",
-    brief: "Of these types, or families such as esim.lifecycle.*",
-  },
-  since: {
-    kind: "parsed",
-    parse: (text) => parseMoment(text),
-    optional: true,
-    placeholder: "when",
-    brief: "Received then or later: 2h, 7d, 2026-11-20",
-  },
-  until: {
-    kind: "parsed",
-    parse: (text) => parseMoment(text),
-    optional: true,
-    placeholder: "when",
-    brief: "Received before then",
-  },
-  id: {
-    kind: "parsed",
-    parse: String,
-    optional: true,
-    variadic: ",",
-    placeholder: "id,…",
-    brief: "With these ids",
-  },
+  types: textsFlag("type,…", "Of these types, or families such as esim.lifecycle.*"),
+  since: momentFlag("Received then or later: 2h, 7d, 2026-11-20"),
+  until: momentFlag("Received before then"),
+  id: textsFlag("id,…", "With these ids"),
 };
 
 export const inboxFlags: FlagsOf<InboxFlags> = { ...setUpFlags, json: jsonFlag };
@@ -99,7 +63,7 @@ export const listFlags: FlagsOf<ListFlags> = {
   },
   ...filterFlags,
   limit: limit("At most so many", "50"),
-  all: flag("Without a limit"),
+  all: yesFlag("Without a limit"),
   cursor: {
     kind: "parsed",
     parse: String,
@@ -114,8 +78,8 @@ export const showFlags: FlagsOf<ShowFlags> = { source, reveal, ...inboxFlags };
 
 export const purgeFlags: FlagsOf<PurgeFlags> = {
   limit: limit("At most so many", "1000"),
-  dryRun: flag("Say what would be done, and do nothing"),
-  yes: flag("Do not ask: needed where there is no terminal"),
+  dryRun: yesFlag("Say what would be done, and do nothing"),
+  yes: yesFlag("Do not ask: needed where there is no terminal"),
   ...inboxFlags,
 };
 

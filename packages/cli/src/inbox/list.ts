@@ -12,8 +12,9 @@ import { withInbox } from "./with-inbox.ts";
 export async function list(this: CliContext, flags: ListFlags): Promise<void> {
   const { all = false, cursor, json = false, limit, reveal = false, status } = flags;
   const { output, process } = this;
-  await withInbox(this, flags, async ({ inbox, types }) => {
-    const filter = { ...filterOf(flags, types), ...(status && { state: status }) };
+  await withInbox(this, flags, async (at) => {
+    const { inbox } = at;
+    const filter = { ...(await filterOf(flags, at, output)), ...(status && { state: status }) };
     let found = 0;
     let rest: string | null = null;
     const pages = matching(inbox, filter, all ? undefined : limit, cursor);

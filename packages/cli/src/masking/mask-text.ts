@@ -14,8 +14,11 @@ export function maskText(text: string): string {
   return text.replace(activationCode, masked).replace(longNumber, maskNumber);
 }
 
-/** A date is no number, though one may follow it. */
+const address = /^(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)(?:\.(?!$)|$)){4}$/;
+
+/** An address is no number, nor is a date, though one may follow it. */
 function maskNumber(found: string): string {
+  if (address.test(found)) return found;
   const date = dateAhead.exec(found)?.[0];
   return date === undefined ? masked : date + maskText(found.slice(date.length));
 }

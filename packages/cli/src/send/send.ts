@@ -79,7 +79,14 @@ function newId(): string {
 }
 
 function checkedUrl(url: string): string {
-  const protocol = URL.parse(url)?.protocol;
+  const { protocol, username, password } = URL.parse(url) ?? {};
+  if (username || password) {
+    throw new ProgramError(
+      "invalid_usage",
+      "The --url has a name or a password in it, which other processes can read.",
+      "Leave them out: a delivery is proved by its signature.",
+    );
+  }
   if (protocol === "http:" || protocol === "https:") return url;
   throw new ProgramError("invalid_usage", `"${url}" is no URL to send to.`, "Write http://host:port/path.");
 }

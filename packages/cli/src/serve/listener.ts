@@ -7,8 +7,8 @@ import { ProgramError } from "../program-error.ts";
 export interface Listening {
   /** Where deliveries are to be sent. */
   readonly url: string;
-  /** Takes no more connections, and resolves when those that are open have ended, or after a second. */
-  close(): Promise<void>;
+  /** Takes no more connections. Resolves when those that are open have ended, or a second after `answered` has. */
+  close(answered: Promise<unknown>): Promise<void>;
 }
 
 export interface ListenerOptions {
@@ -41,9 +41,10 @@ export async function listen(receive: NodeHandler, options: ListenerOptions): Pr
   const { address, family, port: bound } = server.address() as AddressInfo;
   return {
     url: `http://${family === "IPv6" ? `[${address}]` : address}:${bound}${path}`,
-    async close() {
+    async close(answered) {
       const closed = once(server, "close");
       server.close();
+      await answered;
       const cut = setTimeout(() => server.closeAllConnections(), 1000);
       await closed;
       clearTimeout(cut);

@@ -46,9 +46,7 @@ export async function serve(this: CliContext, flags: ServeFlags): Promise<void> 
 
     const worked = worker ? worker.run(stop.signal) : undefined;
     await once(stop.signal, "abort");
-    const closed = listening.close();
-    await Promise.all([receive.close(), worked]);
-    await closed;
+    await Promise.all([listening.close(receive.close()), worked]);
     stop.release();
   } finally {
     await target.close();

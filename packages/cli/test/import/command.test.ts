@@ -4,7 +4,7 @@ import { gzipSync } from "node:zlib";
 import type { ImportReport } from "@esim-webhooks/core";
 import { signedRequest } from "@esim-webhooks/core/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { cli, type Ended, secret, startInTerminal } from "../cli.ts";
+import { cli, type Ended, secret, start, startInTerminal } from "../cli.ts";
 import { configOf, type OperatedInbox, openOperatedInbox } from "../operated-inbox.ts";
 import { deliveryRecord, deliveryRecords } from "./dump.ts";
 
@@ -68,6 +68,50 @@ describe("import", () => {
     const again = await trusted("--json");
     expect(again.code).toBe(0);
     expect(report(again).ledger).toMatchObject({ read: 3, stored: 0, duplicate: 3 });
+  });
+
+  it("leaves the rejects of the import before where it fails at once", async () => {
+    writeFileSync(dump, `${deliveryRecord("evt_1")}broken\n`);
+    await trusted();
+    const rejects = readFileSync(`${dump}.rejects.ndjson`, "utf8");
+    expect(rejects).toContain("broken");
+    expect((await run(dump)).code).toBe(2);
+    expect(readFileSync(`${dump}.rejects.ndjson`, "utf8")).toBe(rejects);
+  });
+
+  it("imports to the end when nobody reads how far it is any more", async () => {
+    writeFileSync(dump, deliveryRecords(40_000));
+    const args = ["import", dump, "--trust-unsigned", "--json", "--config", configOf("postgres")];
+    const { child, ended } = start(args, operated.at);
+    child.stderr?.once("data", () => child.stderr?.destroy());
+    const ran = await ended;
+    expect(ran.code).toBe(0);
+    expect(report(ran).ledger).toMatchObject({ read: 40_000, stored: 40_000 });
+  });
+
+  it("leaves no empty rejects file behind when nobody reads its report", async () => {
+    writeFileSync(dump, deliveryRecords(1));
+    const { child, ended } = start(
+      ["import", dump, "--trust-unsigned", "--config", configOf("postgres")],
+      operated.at,
+    );
+    child.stdout?.destroy();
+    expect((await ended).code).toBe(0);
+    expect(readdirSync(folder)).toEqual(["dump.ndjson"]);
+  });
+
+  it("warns of types that no event can have, and names what is near", async () => {
+    writeFileSync(dump, deliveryRecords(1));
+    const types = "esim.enabeld,esim.lifecyle.*,esim.enabled,esim.lifecycle.*";
+    const { code, stderr } = await trusted("--dry-run", "--types", types);
+    expect({ code, stderr: stderr.split("\n") }).toEqual({
+      code: 0,
+      stderr: [
+        'Warning (unknown_event_type): --types esim.enabeld is of no known event type. Did you mean "esim.enabled"?',
+        'Warning (unknown_event_type): --types esim.lifecyle.* is of no known event type. Did you mean "esim.lifecycle.*"?',
+        "",
+      ],
+    });
   });
 
   it("wants the caller's word for records without a signature, and stores nothing before", async () => {

@@ -87,6 +87,19 @@ describe("inbox list", () => {
     expect(stderr).toContain("--cursor is none that a list has given.");
   });
 
+  it("finds stored types that the catalog does not have by their family, and warns of types that nothing has", async () => {
+    const stored = { ...entry("evt_new", "esim.enabled"), type: "roaming.started" };
+    await operated.inbox.put([stored]);
+    const found = await inbox("list", "--types", "roaming.*", "--json");
+    expect(ids(found)).toEqual(["evt_new"]);
+    expect(found.stderr).toBe("");
+    const none = await inbox("list", "--types", "esim.faultd");
+    expect(none).toMatchObject({ code: 0, stdout: "" });
+    expect(none.stderr).toBe(
+      'Warning (unknown_event_type): --types esim.faultd is of no known event type. Did you mean "esim.faulted"?\nNo event matches.\n',
+    );
+  });
+
   it("says that no event matches, and that is no problem", async () => {
     expect(await inbox("list", "--id", "evt_none")).toMatchObject({
       code: 0,

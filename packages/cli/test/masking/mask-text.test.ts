@@ -11,6 +11,7 @@ describe("maskText", () => {
     ["a number with brackets", "call +32 (0)470/12.34.56 now", "call ••• now"],
     ["an activation code", "LPA:1$smdp.example.com$ABC-123 failed", "••• failed"],
     ["an activation code without its scheme", "code 1$smdp.example.com$ABC-123", "code •••"],
+    ["a number in groups of three", "call 555.123.456.789", "call •••"],
     ["a number behind a date", "2026-11-20 8932042000001234567", "2026-11-20 •••"],
     ["a number that looks like a date at first", "3247-01-02 345678", "•••"],
   ])("masks %s", (_name, text, shown) => {
@@ -19,6 +20,7 @@ describe("maskText", () => {
 
   it.each([
     "Error: connect ECONNREFUSED 127.0.0.1:5432",
+    "Error: connect ETIMEDOUT 192.168.100.200:5432",
     "2026-11-20T14:03:05.123Z and 2026-11-20 14:03",
     "not what its schema says: data.esimReference",
     "tried 10 times, 123456789 bytes",

@@ -131,9 +131,11 @@ export function createJournal(settings: ImportSettings, target: string, input: W
     },
     async complete() {
       if (toSkip > 0) throw mismatch(isOfAnother);
+      await rejects?.cutOff();
       await file?.remove();
     },
     async completeDamaged() {
+      await rejects?.cutOff();
       if (begun && settings.force) {
         await file?.save({ run, tally: openLedger().tally(), last: null, rejectsBytes: 0 });
       } else {

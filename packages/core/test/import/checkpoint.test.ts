@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import {
   createReadStream,
   existsSync,
@@ -9,6 +10,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { finished } from "node:stream/promises";
 import {
   type ImportOptions,
@@ -226,6 +228,22 @@ describe("an import with a checkpoint file", () => {
     expect(existsSync(checkpointFile)).toBe(true);
   });
 
+  it.skipIf(process.platform === "win32")("writes its rejects into a pipe", async () => {
+    const rejectsFile = join(folder(), "pipe");
+    execFileSync("mkfifo", [rejectsFile]);
+    const read = text(createReadStream(rejectsFile));
+    await importDeliveries(ndjson(delivery("msg_0"), "bad", "worse"), memoryInbox(), {
+      ...trusted,
+      rejectsFile,
+    });
+    expect(
+      (await read)
+        .split("\n")
+        .slice(0, -1)
+        .map((line) => JSON.parse(line).text),
+    ).toEqual(["bad", "worse"]);
+  });
+
   it("stops where its rejects cannot be written, and counts nothing that was not written down", async () => {
     const full = () => importDeliveries(dump(), memoryInbox(), { ...trusted, rejectsFile: "/dev/full" });
     if (existsSync("/dev/full")) await expect(full()).rejects.toMatchObject({ code: "ENOSPC" });
@@ -244,6 +262,33 @@ describe("an import with a checkpoint file", () => {
     await expect(all).rejects.toThrow("full");
     await settling.end();
     expect(settled).toEqual([1, 2]);
+  });
+
+  it("leaves the rejects of the run before where it comes to nothing, and replaces them where it is complete", async () => {
+    const rejectsFile = join(folder(), "rejects");
+    const options = { ...trusted, rejectsFile };
+    await importDeliveries(dump(), memoryInbox(), options);
+    const rejects = readFileSync(rejectsFile, "utf8");
+    await expect(importDeliveries(dump(), memoryInbox(), { rejectsFile })).rejects.toMatchObject({
+      code: "unsigned_dump",
+    });
+    await expect(importDeliveries(dump(), awayFrom(1), options)).rejects.toThrow(/Run it again/);
+    expect(readFileSync(rejectsFile, "utf8")).toBe(rejects);
+    await importDeliveries(ndjson(delivery("msg_0"), "bad"), memoryInbox(), options);
+    expect(linesOf(rejectsFile)).toHaveLength(1);
+    await importDeliveries(ndjson(delivery("msg_0")), memoryInbox(), options);
+    expect(readFileSync(rejectsFile, "utf8")).toBe("");
+  });
+
+  it("keeps nothing of the rejects of another import where it goes on before its own first one", async () => {
+    const at = folder();
+    const options = { ...trusted, checkpointFile: join(at, "checkpoint"), rejectsFile: join(at, "rejects") };
+    const good = Array.from({ length: 1000 }, (_, n) => delivery(`msg_${n}`));
+    const late = () => ndjson(...good, "bad");
+    writeFileSync(options.rejectsFile, `${"of another import\n".repeat(100)}`);
+    await expect(importDeliveries(late(), awayFrom(2), options)).rejects.toThrow(/Run it again/);
+    expect(await importDeliveries(late(), memoryInbox(), options)).toMatchObject({ resumedAfter: 350 });
+    expect(linesOf(options.rejectsFile)).toMatchObject([{ position: { record: 1001 } }]);
   });
 
   it("goes on after unsigned_dump with the operator's word", async () => {

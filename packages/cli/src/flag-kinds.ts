@@ -1,0 +1,22 @@
+import type { TypedFlagParameter } from "@stricli/core";
+import { parseMoment } from "./moment.ts";
+
+/** A flag that may be left out. */
+export type OptionalFlag<Value> = TypedFlagParameter<Value | undefined>;
+
+export function yesFlag(brief: string): OptionalFlag<boolean> {
+  return { kind: "boolean", optional: true, withNegated: false, brief };
+}
+
+export function textFlag(placeholder: string, brief: string): OptionalFlag<string> {
+  return { kind: "parsed", parse: String, optional: true, placeholder, brief };
+}
+
+/** Several, by commas or by the flag several times. */
+export function textsFlag(placeholder: string, brief: string): OptionalFlag<readonly string[]> {
+  return { kind: "parsed", parse: String, optional: true, variadic: ",", placeholder, brief };
+}
+
+export function momentFlag(brief: string, placeholder = "when"): OptionalFlag<Date> {
+  return { kind: "parsed", parse: (text) => parseMoment(text), optional: true, placeholder, brief };
+}
