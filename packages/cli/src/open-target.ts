@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { DedupeStore, Handlers, Inbox, InboxWriter } from "@esim-webhooks/core";
@@ -96,9 +97,25 @@ async function defaultStore(place: Place): Promise<DedupeStore> {
 
 /** It holds personal data: for its owner's eyes, and not to be committed. Resolves to where the database is in it. */
 async function ownFolder(folder: string): Promise<string> {
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await mkdir(folder, { recursive: true, mode: 0o700 }).catch((cause: NodeJS.ErrnoException) => {
+    throw new ProgramError(
+      "invalid_usage",
+      `The folder ${folder} cannot be made (${cause.code}).`,
+      "Name another by --data-dir or ESIM_WEBHOOKS_DATA_DIR, or a Postgres by DATABASE_URL.",
+      { cause },
+    );
+  });
   await writeFile(join(folder, ".gitignore"), "*\n", { flag: "wx" }).catch(() => {}); // there already
+  return databaseIn(folder);
+}
+
+function databaseIn(folder: string): string {
   return join(folder, "postgres");
+}
+
+/** Whether there is anything to look at: an embedded database is made when it is opened. */
+export function hasInbox({ config, place }: SetUp): boolean {
+  return config.target !== undefined || "url" in place || existsSync(databaseIn(place.dataDir));
 }
 
 function nameOf(place: Place): string {

@@ -17,6 +17,7 @@ export async function* matching(
       ...(cursor !== undefined && { cursor }),
     });
     yield page;
+    await new Promise(setImmediate); // an embedded database would never let signals and closed pipes be heard
     left -= page.rows.length;
     cursor = page.nextCursor;
   }

@@ -1,8 +1,8 @@
 import type { Inbox } from "@esim-webhooks/core";
 import { esimCatalog, WebhookError } from "@esim-webhooks/core";
 import type { CliContext } from "../context.ts";
-import { findInbox } from "../open-target.ts";
-import { readSetUp } from "../set-up.ts";
+import { findInbox, hasInbox } from "../open-target.ts";
+import { readSetUp, type SetUp } from "../set-up.ts";
 import type { SetUpFlags } from "../set-up-flags.ts";
 
 export interface AtInbox {
@@ -22,6 +22,7 @@ export async function withInbox(
   use: (at: AtInbox) => Promise<void>,
 ): Promise<void> {
   const setUp = await readSetUp(context, flags);
+  if (!hasInbox(setUp)) throw noInbox(setUp);
   const { inbox, where, close } = await findInbox(setUp);
   const { types } = setUp.catalog ?? esimCatalog;
   try {
@@ -31,6 +32,15 @@ export async function withInbox(
   } finally {
     await close();
   }
+}
+
+/** Looking makes no inbox where there is none: a folder may be misspelt. */
+function noInbox({ place }: SetUp): WebhookError {
+  return new WebhookError(
+    "migration_missing",
+    `There is no inbox${"dataDir" in place ? ` in ${place.dataDir}` : ""}.`,
+    "Name its folder by --data-dir, or its Postgres by DATABASE_URL; esim-webhooks serve and import make one.",
+  );
 }
 
 /** Nothing is there yet, or it is older than this program: another command sets it up. */

@@ -1,3 +1,5 @@
+import { existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { cli, type Ended, start, startInTerminal } from "../cli.ts";
 import { configOf, entry, type OperatedInbox, openOperatedInbox } from "../operated-inbox.ts";
@@ -241,9 +243,29 @@ describe("the inbox commands", () => {
     expect(await ended).toMatchObject({ code: 0, stderr: "" });
   });
 
-  it("work on the embedded inbox where nothing is configured", async () => {
-    const ran = await cli(["inbox", "stats"], { cwd: operated.at.cwd });
-    expect(ran).toMatchObject({ code: 0, stdout: "The inbox is empty.\n", stderr: "" });
+  it("work on the embedded inbox where nothing is configured, once there is one", async () => {
+    const at = { cwd: operated.at.cwd };
+    const missing = await cli(["inbox", "stats"], at);
+    expect(missing).toMatchObject({ code: 1, stdout: "" });
+    expect(missing.stderr).toContain(
+      "Error (migration_missing): There is no inbox in .esim-webhooks. Name its folder by",
+    );
+    expect(existsSync(join(at.cwd, ".esim-webhooks"))).toBe(false);
+    const dump = join(at.cwd, "empty.ndjson");
+    writeFileSync(dump, "");
+    await cli(["import", dump], at);
+    expect(await cli(["inbox", "stats"], at)).toMatchObject({
+      code: 0,
+      stdout: "The inbox is empty.\n",
+      stderr: "",
+    });
+  });
+
+  it("say how to name another folder where theirs cannot be made", async () => {
+    writeFileSync(join(operated.at.cwd, "file"), "");
+    const { code, stderr } = await cli(["serve", "--data-dir", "file"], { cwd: operated.at.cwd });
+    expect(code).toBe(2);
+    expect(stderr).toContain("The folder file cannot be made (EEXIST). Name another by --data-dir");
   });
 
   it("end with 1 when the database is away, and print no password", async () => {
