@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { defineConfig } from "vitest/config";
 
 export default defineConfig({
@@ -5,6 +6,8 @@ export default defineConfig({
   ssr: { resolve: { conditions: ["source"], externalConditions: ["source"] } },
   test: {
     maxWorkers: 2, // most of the time is waiting: for servers that restart, and for leases to end
+    // the tests start some hundred processes: compiling the sources would be half of what those do
+    env: { NODE_COMPILE_CACHE: join(import.meta.dirname, "node_modules/.cache/compiled") },
     testTimeout: 60_000, // for a noisy machine: nothing here waits without an end of its own
     hookTimeout: 180_000,
     globalSetup: "test/servers/global-setup.ts",

@@ -71,10 +71,10 @@ function run(
   options: CliOptions,
   input?: string | Uint8Array,
 ): Running {
-  const { PATH = "", HOME = "" } = process.env;
+  const { PATH = "", HOME = "", NODE_COMPILE_CACHE = "" } = process.env;
   const child = spawn(command, args, {
     cwd: options.cwd,
-    env: { PATH, HOME, ESIM_WEBHOOK_SECRET: secret, ...options.env },
+    env: { PATH, HOME, NODE_COMPILE_CACHE, ESIM_WEBHOOK_SECRET: secret, ...options.env },
     stdio: ["pipe", "pipe", "pipe"],
   });
   child.stdin.on("error", () => {}); // it has ended, and did not read
