@@ -1,4 +1,4 @@
-import { importDeliveries } from "@esim-webhooks/core";
+import { importDeliveries } from "@esim-webhooks/import";
 import { chunksOf } from "./import-dump.ts";
 
 /** Records per second of a dry run: read, recognised, checked by the catalog, counted. */

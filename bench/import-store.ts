@@ -1,4 +1,4 @@
-import { importDeliveries } from "@esim-webhooks/core";
+import { importDeliveries } from "@esim-webhooks/import";
 import type { PostgresInbox } from "@esim-webhooks/store-postgres";
 import type pg from "pg";
 import { chunksOf } from "./import-dump.ts";

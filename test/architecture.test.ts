@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { forbiddenImports, unnamedFiles } from "./architecture.ts";
+import { cycles, forbiddenImports, homelessFiles } from "./architecture.ts";
 
 const root = join(import.meta.dirname, "..");
 const sources = new Map(
@@ -16,50 +16,70 @@ function withLine(file: string, line: string): Map<string, string> {
 }
 
 describe("the architecture", () => {
-  it("has imports that go only upwards, and packages only as allowed", () => {
+  it("has imports that go to rooms above or within one room, and to packages only as allowed", () => {
     expect(sources.size).toBeGreaterThan(30);
-    expect(unnamedFiles(sources)).toEqual([]);
+    expect(homelessFiles(sources)).toEqual([]);
     expect(forbiddenImports(sources)).toEqual([]);
   });
 
+  it("has no cycle of imports", () => {
+    expect(cycles(sources)).toEqual([]);
+  });
+
   it("finds a file that is in no room, even one that imports nothing", () => {
-    expect(unnamedFiles(withLine("packages/core/src/utils.ts", ""))).toEqual(["packages/core/src/utils.ts"]);
-    expect(unnamedFiles(withLine("packages/new/src/index.ts", ""))).toEqual(["packages/new/src/index.ts"]);
+    for (const file of ["packages/core/src/utils/text.ts", "packages/new/src/index.ts"]) {
+      expect(homelessFiles(withLine(file, ""))).toEqual([file]);
+    }
   });
 
   it.each([
-    ["a framework from core", "packages/core/src/node.ts", 'import express from "express";'],
-    ["a database client from core", "packages/core/src/processor.ts", 'import { Redis } from "ioredis";'],
+    ["a framework from core", "packages/core/src/receive/node.ts", 'import express from "express";'],
+    [
+      "a database client from core",
+      "packages/core/src/process/processor.ts",
+      'import { Redis } from "ioredis";',
+    ],
     ["a neighbour's framework", "packages/express/src/index.ts", 'import fastify from "fastify";'],
-    ["downwards in single quotes", "packages/core/src/event.ts", "import { sign } from './signature.ts';"],
-    ["downwards in core", "packages/core/src/event.ts", 'import { createReceiver } from "./receiver.ts";'],
-    ["a type downwards in core", "packages/core/src/clock.ts", 'import type { Reply } from "./reply.ts";'],
+    [
+      "downwards in single quotes",
+      "packages/core/src/event/event.ts",
+      "import { sign } from '../verify/signature.ts';",
+    ],
+    [
+      "downwards in core",
+      "packages/core/src/event/event.ts",
+      'import { createReceiver } from "../receive/receiver.ts";',
+    ],
+    [
+      "a type downwards in core",
+      "packages/core/src/base/clock.ts",
+      'import type { Reply } from "../receive/reply.ts";',
+    ],
     [
       "a re-export downwards in core",
-      "packages/core/src/errors.ts",
-      'export { sign } from "./signature.ts";',
+      "packages/core/src/base/errors.ts",
+      'export { sign } from "../verify/signature.ts";',
     ],
     [
-      "a dynamic import downwards in core",
-      "packages/core/src/errors.ts",
-      'const late = import("./index.ts");',
+      "a dynamic import of the package's own entry",
+      "packages/core/src/base/errors.ts",
+      'const late = import("../index.ts");',
     ],
-    ["itself, the smallest cycle", "packages/core/src/event.ts", 'import "./event.ts";'],
     [
-      "testing from the pipeline",
-      "packages/core/src/receiver.ts",
-      'import { newSecret } from "./testing/index.ts";',
+      "what sends from what receives",
+      "packages/core/src/receive/receiver.ts",
+      'import { newSecret } from "../send/signed-request.ts";',
     ],
     [
       "a workspace package from core",
-      "packages/core/src/node.ts",
+      "packages/core/src/receive/node.ts",
       'import { x } from "@esim-webhooks/express";',
     ],
     ["itself by name", "packages/express/src/index.ts", 'import { x } from "@esim-webhooks/express";'],
     [
       "another package by its path",
       "packages/express/src/index.ts",
-      'import { x } from "../../core/src/event.ts";',
+      'import { x } from "../../core/src/event/event.ts";',
     ],
     [
       "core's testing entry from an adapter",
@@ -68,10 +88,21 @@ describe("the architecture", () => {
     ],
     [
       "from a file that is in no room",
-      "packages/core/src/utils.ts",
-      'import { WebhookError } from "./errors.ts";',
+      "packages/core/src/utils/text.ts",
+      'import { WebhookError } from "../base/errors.ts";',
     ],
   ])("finds a forbidden import: %s", (_, file, line) => {
     expect(forbiddenImports(withLine(file, line))).toHaveLength(1);
+  });
+
+  it.each([
+    ["itself, the smallest cycle", "packages/core/src/event/event.ts", 'import "./event.ts";'],
+    [
+      "two files of one room",
+      "packages/core/src/verify/secret.ts",
+      'import type { Keyring } from "./keyring.ts";',
+    ],
+  ])("finds a cycle: %s", (_, file, line) => {
+    expect(cycles(withLine(file, line)).length).toBeGreaterThan(0);
   });
 });

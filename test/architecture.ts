@@ -4,190 +4,41 @@ export type Sources = ReadonlyMap<string, string>;
 interface Package {
   /** What it may import by name, besides Node.js: workspace packages and its dependencies. */
   readonly imports: readonly string[];
-  /** Its files in the order in which they build on one another: a file imports only from above it. */
+  /** Its folders: a file imports from its own folder and from those above it. Files beside the folders come last. */
   readonly rooms: readonly string[];
 }
 
 const packages: Readonly<Record<string, Package>> = {
   core: {
-    imports: ["@standard-schema/spec", "csv-parse/sync", "leven", "zod"],
-    rooms: [
-      "errors.ts",
-      "clock.ts",
-      "backoff.ts",
-      "bell.ts",
-      "logger.ts",
-      "options.ts",
-      "deadline.ts",
-      "coalesce.ts",
-      "delivery.ts",
-      "event.ts",
-      "secret.ts",
-      "hmac.ts",
-      "signing-key.ts",
-      "keyring.ts",
-      "key-source.ts",
-      "loaded-keyring.ts",
-      "signature.ts",
-      "explain.ts",
-      "catalog.ts",
-      "esim-catalog.ts",
-      "outcome.ts",
-      "body.ts",
-      "dedupe-store.ts",
-      "store-options.ts",
-      "store-guard.ts",
-      "store.ts",
-      "inbox.ts",
-      "memory-store.ts",
-      "handler.ts",
-      "dispatcher.ts",
-      "reply.ts",
-      "lease.ts",
-      "settler.ts",
-      "transacted.ts",
-      "handler-context.ts",
-      "processor.ts",
-      "worker-leases.ts",
-      "taken-work.ts",
-      "worker-hands.ts",
-      "worker.ts",
-      "target.ts",
-      "verifier.ts",
-      "receiver.ts",
-      "dump/record.ts",
-      "dump/damage.ts",
-      "dump/bounds.ts",
-      "dump/byte-source.ts",
-      "dump/engine.ts",
-      "dump/inflate.ts",
-      "dump/gzip.ts",
-      "dump/zstd.ts",
-      "dump/zip-header.ts",
-      "dump/zip.ts",
-      "dump/each-entry.ts",
-      "dump/json-text.ts",
-      "dump/json-layout.ts",
-      "dump/csv-header.ts",
-      "dump/recognise.ts",
-      "dump/recorder.ts",
-      "dump/splitter.ts",
-      "dump/json-scanner.ts",
-      "dump/json-lines.ts",
-      "dump/csv-rows.ts",
-      "dump/csv.ts",
-      "dump/split.ts",
-      "dump/read-dump.ts",
-      "import/dumped-event.ts",
-      "import/delivery-record.ts",
-      "import/captured-request.ts",
-      "import/mapping.ts",
-      "import/record-reader.ts",
-      "import/filter.ts",
-      "import/proof.ts",
-      "import/ledger.ts",
-      "import/import-report.ts",
-      "import/import-options.ts",
-      "import/read-event.ts",
-      "import/destination.ts",
-      "import/into-nothing.ts",
-      "import/into-inbox.ts",
-      "import/into-processor.ts",
-      "import/import-target.ts",
-      "import/rejects-file.ts",
-      "import/judge.ts",
-      "import/sorted-entries.ts",
-      "import/sorted-runs.ts",
-      "import/oldest-first.ts",
-      "import/stretch.ts",
-      "import/settling.ts",
-      "import/checkpoint.ts",
-      "import/watched-input.ts",
-      "import/journal.ts",
-      "import/import-records.ts",
-      "import/progress.ts",
-      "import/import-deliveries.ts",
-      "fetch.ts",
-      "node.ts",
-      "index.ts",
-      "testing/samples.ts",
-      "testing/signed-request.ts",
-      "testing/wire.ts",
-      "testing/runner.ts",
-      "testing/server.ts",
-      "testing/scenario.ts",
-      "testing/status-contract.ts",
-      "testing/bad-input.ts",
-      "testing/receiver-suite.ts",
-      "testing/store-context.ts",
-      "testing/store-process.ts",
-      "testing/store-states.ts",
-      "testing/store-processes.ts",
-      "testing/store-faults.ts",
-      "testing/store-suite.ts",
-      "testing/inbox-context.ts",
-      "testing/inbox-puts.ts",
-      "testing/inbox-takes.ts",
-      "testing/inbox-replays.ts",
-      "testing/inbox-operations.ts",
-      "testing/inbox-lanes.ts",
-      "testing/inbox-faults.ts",
-      "testing/inbox-suite.ts",
-      "testing/index.ts",
-    ],
+    imports: ["@standard-schema/spec", "leven", "zod"],
+    rooms: ["base", "event", "verify", "store", "handle", "process", "work", "receive", "send"],
   },
-  "store-redis": {
-    imports: ["@esim-webhooks/core", "@esim-webhooks/core/store", "ioredis", "zod"],
-    rooms: ["client.ts", "eviction.ts", "scripts.ts", "replicas.ts", "redis-store.ts", "index.ts"],
+  conformance: {
+    imports: ["@esim-webhooks/core", "@esim-webhooks/core/testing"],
+    rooms: ["base", "receiver", "store", "inbox"],
   },
+  import: {
+    imports: ["@esim-webhooks/core", "@esim-webhooks/core/kit", "csv-parse/sync", "zod"],
+    rooms: ["dump", "record", "sort", "replay"],
+  },
+  "store-redis": { imports: ["@esim-webhooks/core", "@esim-webhooks/core/kit", "ioredis", "zod"], rooms: [] },
   "store-postgres": {
     imports: [
       "@electric-sql/pglite",
       "@esim-webhooks/core",
-      "@esim-webhooks/core/store",
+      "@esim-webhooks/core/kit",
       "kysely",
       "pg",
       "zod",
     ],
-    rooms: [
-      "plain.ts",
-      "connection-handle.ts",
-      "database.ts",
-      "tables.ts",
-      "migrations.ts",
-      "lazy-transaction.ts",
-      "sql/claim.ts",
-      "sql/mark.ts",
-      "sql/forget.ts",
-      "sql/given.ts",
-      "sql/put.ts",
-      "sql/rerun.ts",
-      "sql/take.ts",
-      "sql/settle.ts",
-      "sql/operate.ts",
-      "sql/recover.ts",
-      "folder-lock.ts",
-      "postgres-database.ts",
-      "embedded-database.ts",
-      "run-on.ts",
-      "transact.ts",
-      "sql-store.ts",
-      "postgres-store.ts",
-      "embedded-store.ts",
-      "hints.ts",
-      "inbox-options.ts",
-      "sql-inbox.ts",
-      "postgres-inbox.ts",
-      "embedded-inbox.ts",
-      "latest-only.ts",
-      "index.ts",
-    ],
+    rooms: ["database", "sql"],
   },
   cli: {
     imports: [
       "@esim-webhooks/core",
-      "@esim-webhooks/core/store",
+      "@esim-webhooks/core/kit",
       "@esim-webhooks/core/testing",
+      "@esim-webhooks/import",
       "@esim-webhooks/store-postgres",
       "@esim-webhooks/store-redis",
       "@stricli/auto-complete",
@@ -195,138 +46,100 @@ const packages: Readonly<Record<string, Package>> = {
       "zod",
     ],
     rooms: [
-      "program-error.ts",
-      "exit-code.ts",
-      "warnings.ts",
-      "printable.ts",
-      "masking/mask-text.ts",
-      "error-text.ts",
-      "output.ts",
-      "context.ts",
-      "help.ts",
-      "number-flag.ts",
-      "moment.ts",
-      "flag-kinds.ts",
-      "types-flag.ts",
-      "set-up-flags.ts",
-      "config.ts",
-      "config-file.ts",
-      "set-up.ts",
-      "known-secrets.ts",
-      "open-target.ts",
-      "outcome-logger.ts",
-      "stopping.ts",
-      "terminal/paint.ts",
-      "terminal/layout.ts",
-      "terminal/text.ts",
-      "terminal/quantities.ts",
-      "terminal/table.ts",
-      "terminal/bar-chart.ts",
-      "terminal/progress-bar.ts",
-      "terminal/confirm.ts",
-      "masking/mask-event.ts",
-      "inbox/action.ts",
-      "inbox/with-inbox.ts",
-      "inbox/filter.ts",
-      "inbox/flags.ts",
-      "inbox/matching.ts",
-      "inbox/count-events.ts",
-      "inbox/row-json.ts",
-      "inbox/stats-view.ts",
-      "inbox/list-view.ts",
-      "inbox/show-view.ts",
-      "inbox/stats.ts",
-      "inbox/list.ts",
-      "inbox/show.ts",
-      "inbox/retry.ts",
-      "inbox/discard.ts",
-      "inbox/purge.ts",
-      "commands/inbox.ts",
-      "import/flags.ts",
-      "import/ledger-view.ts",
-      "import/report-view.ts",
-      "import/meter.ts",
-      "import/dump-file.ts",
-      "import/import-logger.ts",
-      "import/import-target.ts",
-      "import/verdict.ts",
-      "import/explained.ts",
-      "import/small-heap.ts",
-      "import/import-dump.ts",
-      "commands/import.ts",
-      "work/told-inbox.ts",
-      "work/start-worker.ts",
-      "work/work.ts",
-      "serve/listener.ts",
-      "serve/serve.ts",
-      "read-input.ts",
-      "send/event-data.ts",
-      "send/post.ts",
-      "send/expectation.ts",
-      "send/send.ts",
-      "verify/captured.ts",
-      "verify/verify.ts",
-      "doctor/check.ts",
-      "doctor/set-up-checks.ts",
-      "doctor/store-checks.ts",
-      "doctor/doctor.ts",
-      "commands/serve.ts",
-      "commands/work.ts",
-      "commands/send.ts",
-      "commands/verify.ts",
-      "commands/doctor.ts",
-      "commands/completion.ts",
-      "commands.ts",
-      "app.ts",
-      "completion.ts",
-      "main.ts",
-      "index.ts",
+      "masking",
+      "program",
+      "flags",
+      "set-up",
+      "log",
+      "terminal",
+      "inbox",
+      "import",
+      "work",
+      "serve",
+      "send",
+      "verify",
+      "doctor",
+      "commands",
     ],
   },
-  express: { imports: ["@esim-webhooks/core"], rooms: ["webhook-router.ts", "index.ts"] },
-  fastify: {
-    imports: ["@esim-webhooks/core", "fastify", "fastify-plugin"],
-    rooms: ["webhook-plugin.ts", "index.ts"],
-  },
+  express: { imports: ["@esim-webhooks/core"], rooms: [] },
+  fastify: { imports: ["@esim-webhooks/core", "fastify", "fastify-plugin"], rooms: [] },
 };
 
 const importPattern =
   /^(?:import|export)\b[^;]*?\bfrom ["']([^"']+)["'];|\bimport\(["']([^"']+)["']\)|^import ["']([^"']+)["'];/gm;
 
-/** Files that have no room yet: name them above. */
-export function unnamedFiles(sources: Sources): string[] {
-  return [...sources.keys()].filter((file) => !roomsOf(file).includes(pathOf(file)));
+/** Files in a package or folder that is not named above. */
+export function homelessFiles(sources: Sources): string[] {
+  return [...sources.keys()].filter((file) => roomNumber(file) === -1);
 }
 
-/** Every import that goes where it must not, as `file → import`. Empty: no cycle either, since all go upwards. */
+/** Every import that goes where it must not, as `file → import`. */
 export function forbiddenImports(sources: Sources): string[] {
+  return importsOf(sources)
+    .filter(({ file, specifier }) => !isAllowed(file, specifier))
+    .map(({ file, specifier }) => `${file} → ${specifier}`);
+}
+
+/** Every circle of imports, types included, as `a → b → a`: found once each, from its first file. */
+export function cycles(sources: Sources): string[] {
+  const targets = new Map<string, string[]>();
+  for (const { file, specifier } of importsOf(sources)) {
+    if (!specifier.startsWith(".")) continue;
+    targets.set(file, [...(targets.get(file) ?? []), targetOf(file, specifier)]);
+  }
+  const found: string[] = [];
+  const finished = new Set<string>();
+  const path: string[] = [];
+  function visit(file: string): void {
+    if (path.includes(file)) {
+      found.push([...path.slice(path.indexOf(file)), file].join(" → "));
+      return;
+    }
+    if (finished.has(file)) return;
+    path.push(file);
+    for (const target of targets.get(file) ?? []) visit(target);
+    path.pop();
+    finished.add(file);
+  }
+  for (const file of targets.keys()) visit(file);
+  return found;
+}
+
+function importsOf(sources: Sources): { readonly file: string; readonly specifier: string }[] {
   return [...sources].flatMap(([file, source]) =>
-    [...source.matchAll(importPattern)]
-      .map((match) => match[1] ?? match[2] ?? match[3] ?? "")
-      .filter((specifier) => !isAllowed(file, specifier))
-      .map((specifier) => `${file} → ${specifier}`),
+    [...source.matchAll(importPattern)].map((match) => ({
+      file,
+      specifier: match[1] ?? match[2] ?? match[3] ?? "",
+    })),
   );
 }
 
 function isAllowed(file: string, specifier: string): boolean {
   if (specifier.startsWith("node:")) return true;
   if (!specifier.startsWith(".")) return packageOf(file).imports.includes(specifier);
-  const rooms = roomsOf(file);
-  // a path out of the package is in no room, and neither is a file that nobody has named above
-  const target = new URL(specifier, `file:///src/${pathOf(file)}`).pathname.replace("/src/", "");
-  const room = rooms.indexOf(target);
-  return room !== -1 && room < rooms.indexOf(pathOf(file));
+  const target = targetOf(file, specifier);
+  if (packageNameOf(target) !== packageNameOf(file)) return false;
+  const room = roomNumber(target);
+  return room !== -1 && room <= roomNumber(file);
+}
+
+function targetOf(file: string, specifier: string): string {
+  return new URL(specifier, `file:///${file}`).pathname.slice(1);
+}
+
+/** Its place in the order of rooms; -1 when it is in none. */
+function roomNumber(file: string): number {
+  if (!Object.hasOwn(packages, packageNameOf(file))) return -1;
+  const { rooms } = packageOf(file);
+  const [, , , ...path] = file.split("/"); // packages/<name>/src/…
+  return path.length === 1 ? rooms.length : rooms.indexOf(path.slice(0, -1).join("/"));
 }
 
 function packageOf(file: string): Package {
-  return packages[file.split("/")[1] ?? ""] ?? { imports: [], rooms: [] };
+  return packages[packageNameOf(file)] ?? { imports: [], rooms: [] };
 }
 
-function roomsOf(file: string): readonly string[] {
-  return packageOf(file).rooms;
-}
-
-/** `packages/core/src/testing/wire.ts` → `testing/wire.ts` */
-function pathOf(file: string): string {
-  return file.split("/").slice(3).join("/");
+function packageNameOf(file: string): string {
+  return file.split("/")[1] ?? "";
 }

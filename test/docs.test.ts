@@ -2,7 +2,7 @@ import { existsSync, globSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Outcome, OutcomeCode } from "@esim-webhooks/core";
 import { describe, expect, it } from "vitest";
-import { replyTo } from "../packages/core/src/reply.ts";
+import { replyTo } from "../packages/core/src/receive/reply.ts";
 import { root } from "./run.ts";
 
 const read = (file: string) => readFileSync(join(root, file), "utf8");

@@ -458,7 +458,7 @@ describe("examples/embedded", () => {
 });
 
 describe("the replay example", () => {
-  const dump = join(root, "packages/core/test/import/golden/two-members.ndjson.gz");
+  const dump = join(root, "packages/import/test/golden/two-members.ndjson.gz");
 
   it("works each event of a dump that never got through, and none of them at the second run", async () => {
     const folder = await mkdtemp(join(tmpdir(), "esim-webhooks-example-"));

@@ -2,7 +2,8 @@
 // transaction of their event. Says "worked" after each one, and at the end the report.
 import { createReadStream } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
-import { createProcessor, type EsimEvents, type ImportOptions, importDeliveries } from "@esim-webhooks/core";
+import { createProcessor, type EsimEvents } from "@esim-webhooks/core";
+import { type ImportOptions, importDeliveries } from "@esim-webhooks/import";
 import { postgresStore } from "@esim-webhooks/store-postgres";
 import type { Transaction } from "kysely";
 import type { Shop } from "../packages/store-postgres/test/schema.ts";

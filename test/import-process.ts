@@ -2,7 +2,8 @@
 // PAUSE_MS before it, and at the end how many events it has put, and the report.
 import { createReadStream } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
-import { type ImportOptions, type InboxEntry, importDeliveries } from "@esim-webhooks/core";
+import type { InboxEntry } from "@esim-webhooks/core";
+import { type ImportOptions, importDeliveries } from "@esim-webhooks/import";
 import { postgresInbox } from "@esim-webhooks/store-postgres";
 
 const environment = process.env;

@@ -15,13 +15,12 @@ import {
   createWorker,
   type EsimEvents,
   type Handlers,
-  type ImportReport,
   type InboxEntry,
-  importDeliveries,
   nodeHandler,
   sign,
 } from "@esim-webhooks/core";
 import { newSecret, sampleData } from "@esim-webhooks/core/testing";
+import { type ImportReport, importDeliveries } from "@esim-webhooks/import";
 import {
   embeddedInbox,
   type PostgresInbox,

@@ -1,6 +1,6 @@
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { RunningServer } from "@esim-webhooks/core/testing";
+import type { RunningServer } from "@esim-webhooks/conformance";
 
 /** Serves `listener` on a free port of the loopback interface; `path` is where the endpoint is. */
 export async function listen(

@@ -1,18 +1,29 @@
 import * as cli from "@esim-webhooks/cli";
+import * as conformance from "@esim-webhooks/conformance";
 import * as core from "@esim-webhooks/core";
-import * as store from "@esim-webhooks/core/store";
+import * as kit from "@esim-webhooks/core/kit";
 import * as testing from "@esim-webhooks/core/testing";
 import * as express from "@esim-webhooks/express";
 import * as fastify from "@esim-webhooks/fastify";
+import * as importing from "@esim-webhooks/import";
 import * as storePostgres from "@esim-webhooks/store-postgres";
 import * as storeRedis from "@esim-webhooks/store-redis";
 import { expect, it } from "vitest";
 
 it("exports what is meant to be public, and nothing by accident", () => {
   const surface = Object.fromEntries(
-    Object.entries({ core, store, testing, express, fastify, storePostgres, storeRedis, cli }).map(
-      ([name, module]) => [name, Object.keys(module).sort()],
-    ),
+    Object.entries({
+      core,
+      kit,
+      testing,
+      conformance,
+      importing,
+      express,
+      fastify,
+      storePostgres,
+      storeRedis,
+      cli,
+    }).map(([name, module]) => [name, Object.keys(module).sort()]),
   );
   expect(surface).toEqual({
     core: [
@@ -29,7 +40,6 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "explainVerification",
       "fileKeySource",
       "fullJitter",
-      "importDeliveries",
       "memoryStore",
       "nodeDelivery",
       "nodeHandler",
@@ -39,20 +49,33 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "webhookHandler",
       "writeReply",
     ],
-    store: [
+    kit: [
+      "byteBuffer",
       "coalesce",
       "createStoreGuard",
+      "dateTimeMs",
+      "defaultToleranceSeconds",
       "durationMs",
+      "headerReader",
+      "idPattern",
+      "isInbox",
+      "loggerOption",
       "parseOptions",
+      "processorShape",
+      "silentLogger",
+      "steadfastLogger",
       "steadyClock",
       "storeShape",
       "suggest",
+      "systemClock",
       "throttledLog",
       "warnOfSetup",
       "warnOfShortRetention",
       "withMethods",
     ],
-    testing: ["inboxSuite", "newSecret", "receiverSuite", "sampleData", "signedRequest", "storeSuite"],
+    testing: ["newSecret", "sampleData", "signedRequest"],
+    conformance: ["inboxSuite", "receiverSuite", "storeSuite"],
+    importing: ["importDeliveries"],
     express: ["webhookRouter"],
     fastify: ["webhookPlugin"],
     storePostgres: ["embeddedInbox", "embeddedStore", "latestOnly", "postgresInbox", "postgresStore"],

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
+import type { RunningServer } from "@esim-webhooks/conformance";
 import { type DedupeStore, type EsimEvents, type Handlers, nodeHandler } from "@esim-webhooks/core";
-import { newSecret, type RunningServer } from "@esim-webhooks/core/testing";
+import { newSecret } from "@esim-webhooks/core/testing";
 import { postgresStore } from "@esim-webhooks/store-postgres";
 import { redisStore } from "@esim-webhooks/store-redis";
 import { Kysely, PostgresDialect, type Transaction } from "kysely";

@@ -1,4 +1,5 @@
 import { Readable } from "node:stream";
+import { receiverSuite, type StartServer } from "@esim-webhooks/conformance";
 import {
   type EsimEvents,
   type Handlers,
@@ -8,7 +9,6 @@ import {
   type Target,
   webhookHandler,
 } from "@esim-webhooks/core";
-import { receiverSuite, type StartServer } from "@esim-webhooks/core/testing";
 import { webhookRouter } from "@esim-webhooks/express";
 import { type WebhookPluginOptions, webhookPlugin } from "@esim-webhooks/fastify";
 import { getRequestListener } from "@hono/node-server";

@@ -1,6 +1,7 @@
 // Brings the events back that never got through: `replay.ts <dump>`, as often as you like.
 import { createReadStream } from "node:fs";
-import { createWorker, type EsimEvents, type Handlers, importDeliveries } from "@esim-webhooks/core";
+import { createWorker, type EsimEvents, type Handlers } from "@esim-webhooks/core";
+import { importDeliveries } from "@esim-webhooks/import";
 import { embeddedInbox } from "@esim-webhooks/store-postgres";
 
 const handlers: Handlers<EsimEvents> = {

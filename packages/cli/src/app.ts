@@ -1,8 +1,8 @@
 import { type Application, buildApplication, buildCommand, buildRouteMap, type Command } from "@stricli/core";
 import { commands, type Listed } from "./commands.ts";
-import type { CliContext } from "./context.ts";
-import { text } from "./error-text.ts";
-import { exitCodeOfError } from "./exit-code.ts";
+import type { CliContext } from "./program/context.ts";
+import { text } from "./program/error-text.ts";
+import { exitCodeOfError } from "./program/exit-code.ts";
 
 export const programName = "esim-webhooks";
 

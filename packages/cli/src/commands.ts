@@ -1,5 +1,5 @@
 import type { Command, RouteMap } from "@stricli/core";
-import type { CliContext } from "./context.ts";
+import type { CliContext } from "./program/context.ts";
 
 /** A command, as far as the list of all of them shows it. */
 export interface Listed {

@@ -1,6 +1,6 @@
 import { proposeCompletions } from "@stricli/core";
 import { createApp } from "./app.ts";
-import type { CliContext } from "./context.ts";
+import type { CliContext } from "./program/context.ts";
 
 /** Prints what may come next on a command line, for a shell. It runs the program with the words so far. */
 export async function complete(context: CliContext, words: readonly string[]): Promise<void> {

@@ -1,2 +1,2 @@
-export type { Config } from "./config.ts";
-export { defineConfig } from "./config.ts";
+export type { Config } from "./set-up/config.ts";
+export { defineConfig } from "./set-up/config.ts";

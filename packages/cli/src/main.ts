@@ -1,10 +1,10 @@
 import { run } from "@stricli/core";
 import { calledIn, createApp } from "./app.ts";
-import { createContext } from "./context.ts";
-import { describeError } from "./error-text.ts";
-import { exitCodeOfError, exitCodeOfParser, exitCodes } from "./exit-code.ts";
-import { stopCleanly } from "./stopping.ts";
-import { hearWarnings } from "./warnings.ts";
+import { createContext } from "./program/context.ts";
+import { describeError } from "./program/error-text.ts";
+import { exitCodeOfError, exitCodeOfParser, exitCodes } from "./program/exit-code.ts";
+import { stopCleanly } from "./program/stopping.ts";
+import { hearWarnings } from "./program/warnings.ts";
 
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code !== "EPIPE") throw error;

@@ -1,13 +1,11 @@
-export type { Backoff, FullJitterOptions } from "./backoff.ts";
-export { fullJitter } from "./backoff.ts";
-export type { Catalog, DataOf, Issue, Parsed, Schemas } from "./catalog.ts";
-export { createCatalog } from "./catalog.ts";
-export type { Clock } from "./clock.ts";
-export type { Claim, DedupeStore, StoreCapabilities, Transacted } from "./dedupe-store.ts";
-export type { HeaderSource } from "./delivery.ts";
-export type { FaultCode, Position } from "./dump/record.ts";
-export type { WebhookErrorCode } from "./errors.ts";
-export { WebhookError } from "./errors.ts";
+export type { Backoff, FullJitterOptions } from "./base/backoff.ts";
+export { fullJitter } from "./base/backoff.ts";
+export type { Clock } from "./base/clock.ts";
+export type { WebhookErrorCode } from "./base/errors.ts";
+export { WebhookError } from "./base/errors.ts";
+export type { Logger } from "./base/logger.ts";
+export type { Catalog, DataOf, Issue, Parsed, Schemas } from "./event/catalog.ts";
+export { createCatalog } from "./event/catalog.ts";
 export type {
   EsimAssignedData,
   EsimBalanceUpdatedData,
@@ -21,22 +19,25 @@ export type {
   LifecycleStatus,
   Open,
   PackageEndedData,
-} from "./esim-catalog.ts";
-export { defineCatalog, esimCatalog } from "./esim-catalog.ts";
-export type { EventKey, EventOf, FamilyOf, WebhookEvent } from "./event.ts";
-export type { Explanation, Finding } from "./explain.ts";
-export { explainVerification } from "./explain.ts";
-export type { WebhookHandler } from "./fetch.ts";
-export { webhookHandler } from "./fetch.ts";
-export type { Discard, Handler, HandlerContext, Handlers, RetryLater } from "./handler.ts";
-export { discard, retryLater } from "./handler.ts";
-export type { Hmac } from "./hmac.ts";
-export { importDeliveries } from "./import/import-deliveries.ts";
-export type { ImportOptions } from "./import/import-options.ts";
-export type { ImportProgress, ImportReport } from "./import/import-report.ts";
-export type { ImportTarget } from "./import/import-target.ts";
-export type { Ledger } from "./import/ledger.ts";
-export type { RejectedRecord } from "./import/rejects-file.ts";
+} from "./event/esim-catalog.ts";
+export { defineCatalog, esimCatalog } from "./event/esim-catalog.ts";
+export type { EventKey, EventOf, FamilyOf, WebhookEvent } from "./event/event.ts";
+export type { EventOutcome } from "./handle/event-outcome.ts";
+export type { Discard, Handler, HandlerContext, Handlers, RetryLater } from "./handle/handler.ts";
+export { discard, retryLater } from "./handle/handler.ts";
+export type { Processor, ProcessorOptions, Provenance } from "./process/processor.ts";
+export { createProcessor } from "./process/processor.ts";
+export type { WebhookHandler } from "./receive/fetch.ts";
+export { webhookHandler } from "./receive/fetch.ts";
+export type { NodeHandler, NodeRequest } from "./receive/node.ts";
+export { discardRest, nodeDelivery, nodeHandler, writeReply } from "./receive/node.ts";
+export type { Outcome, OutcomeCode, StoredOutcome } from "./receive/outcome.ts";
+export type { Delivery, Receiver, ReceiverOptions } from "./receive/receiver.ts";
+export { createReceiver } from "./receive/receiver.ts";
+export type { Reply } from "./receive/reply.ts";
+export type { Target } from "./receive/target.ts";
+export type { Secret } from "./receive/verifier.ts";
+export type { Claim, DedupeStore, StoreCapabilities, Transacted } from "./store/dedupe-store.ts";
 export type {
   Inbox,
   InboxCapabilities,
@@ -53,26 +54,19 @@ export type {
   Settlement,
   TakenEvent,
   TakeOptions,
-} from "./inbox.ts";
-export type { KeySource, LoadedKeys } from "./key-source.ts";
-export { fileKeySource } from "./key-source.ts";
-export type { Keyring, Secrets } from "./keyring.ts";
-export { createKeyring } from "./keyring.ts";
-export type { Logger } from "./logger.ts";
-export type { MemoryStoreOptions } from "./memory-store.ts";
-export { memoryStore } from "./memory-store.ts";
-export type { NodeHandler, NodeRequest } from "./node.ts";
-export { discardRest, nodeDelivery, nodeHandler, writeReply } from "./node.ts";
-export type { EventOutcome, Outcome, OutcomeCode, StoredOutcome } from "./outcome.ts";
-export type { Processor, ProcessorOptions, Provenance } from "./processor.ts";
-export { createProcessor } from "./processor.ts";
-export type { Delivery, Receiver, ReceiverOptions } from "./receiver.ts";
-export { createReceiver } from "./receiver.ts";
-export type { Reply } from "./reply.ts";
-export type { Proof, Refusal, SignatureHeaders } from "./signature.ts";
-export { sign, verify } from "./signature.ts";
-export type { Key, SigningKey } from "./signing-key.ts";
-export type { Target } from "./target.ts";
-export type { Secret } from "./verifier.ts";
-export type { Worker, WorkerOptions } from "./worker.ts";
-export { createWorker } from "./worker.ts";
+} from "./store/inbox.ts";
+export type { MemoryStoreOptions } from "./store/memory-store.ts";
+export { memoryStore } from "./store/memory-store.ts";
+export type { Explanation, Finding } from "./verify/explain.ts";
+export { explainVerification } from "./verify/explain.ts";
+export type { HeaderSource } from "./verify/headers.ts";
+export type { Hmac } from "./verify/hmac.ts";
+export type { KeySource, LoadedKeys } from "./verify/key-source.ts";
+export { fileKeySource } from "./verify/key-source.ts";
+export type { Keyring, Secrets } from "./verify/keyring.ts";
+export { createKeyring } from "./verify/keyring.ts";
+export type { Proof, Refusal, SignatureHeaders } from "./verify/signature.ts";
+export { sign, verify } from "./verify/signature.ts";
+export type { Key, SigningKey } from "./verify/signing-key.ts";
+export type { Worker, WorkerOptions } from "./work/worker.ts";
+export { createWorker } from "./work/worker.ts";

@@ -1,12 +1,12 @@
 import type { Inbox } from "@esim-webhooks/core";
-import { type OptionsShape, parseOptions } from "@esim-webhooks/core/store";
+import { type OptionsShape, parseOptions } from "@esim-webhooks/core/kit";
 import type { Transaction } from "kysely";
 import {
   type EmbeddedOptions,
   type EmbeddedSettings,
   embeddedShape,
   openEmbedded,
-} from "./embedded-database.ts";
+} from "./database/embedded-database.ts";
 import { type InboxOptions, type InboxSettings, inboxShape } from "./inbox-options.ts";
 import { createSqlInbox } from "./sql-inbox.ts";
 

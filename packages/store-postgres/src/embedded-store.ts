@@ -1,5 +1,5 @@
-import { parseOptions } from "@esim-webhooks/core/store";
-import { type EmbeddedOptions, embeddedShape, openEmbedded } from "./embedded-database.ts";
+import { parseOptions } from "@esim-webhooks/core/kit";
+import { type EmbeddedOptions, embeddedShape, openEmbedded } from "./database/embedded-database.ts";
 import { createSqlStore, type TransactionalStore } from "./sql-store.ts";
 
 /**

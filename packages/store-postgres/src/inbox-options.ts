@@ -1,5 +1,5 @@
 import type { EsimData, WebhookEvent } from "@esim-webhooks/core";
-import type { OptionsShape } from "@esim-webhooks/core/store";
+import type { OptionsShape } from "@esim-webhooks/core/kit";
 import { z } from "zod";
 
 /** The lane an event is worked in. Null or undefined: this one needs no order. */

@@ -1,11 +1,11 @@
-export type { DatabaseOptions, Pool } from "./database.ts";
-export type { EmbeddedOptions } from "./embedded-database.ts";
+export type { DatabaseOptions, Pool } from "./database/database.ts";
+export type { EmbeddedOptions } from "./database/embedded-database.ts";
+export type { PostgresOptions } from "./database/postgres-database.ts";
 export type { EmbeddedInboxOptions } from "./embedded-inbox.ts";
 export { embeddedInbox } from "./embedded-inbox.ts";
 export { embeddedStore } from "./embedded-store.ts";
 export type { InboxOptions, LaneOf } from "./inbox-options.ts";
 export { latestOnly } from "./latest-only.ts";
-export type { PostgresOptions } from "./postgres-database.ts";
 export type { PostgresInbox, PostgresInboxOptions } from "./postgres-inbox.ts";
 export { postgresInbox } from "./postgres-inbox.ts";
 export type { PostgresStore } from "./postgres-store.ts";

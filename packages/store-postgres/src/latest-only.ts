@@ -1,6 +1,6 @@
 import { discard, type Handler, type WebhookEvent } from "@esim-webhooks/core";
 import { sql, type Transaction } from "kysely";
-import { tablesIn } from "./tables.ts";
+import { tablesIn } from "./database/tables.ts";
 
 export interface LatestOnlyOptions<Event> {
   /** What the state is kept of. Default: the event's `esimReference`. */

@@ -1,15 +1,15 @@
 import { type Inbox, WebhookError } from "@esim-webhooks/core";
-import { type OptionsShape, parseOptions } from "@esim-webhooks/core/store";
+import { type OptionsShape, parseOptions } from "@esim-webhooks/core/kit";
 import type { Transaction } from "kysely";
 import { z } from "zod";
-import { type InboxOptions, type InboxSettings, inboxShape } from "./inbox-options.ts";
 import {
   openPostgres,
   type PostgresOptions,
   type PostgresSettings,
   postgresShape,
   type ServerTime,
-} from "./postgres-database.ts";
+} from "./database/postgres-database.ts";
+import { type InboxOptions, type InboxSettings, inboxShape } from "./inbox-options.ts";
 import { createSqlInbox } from "./sql-inbox.ts";
 
 export interface PostgresInboxOptions<Database = unknown> extends PostgresOptions<Database>, InboxOptions {

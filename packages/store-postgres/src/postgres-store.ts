@@ -1,5 +1,10 @@
-import { parseOptions } from "@esim-webhooks/core/store";
-import { openPostgres, type PostgresOptions, postgresShape, type ServerTime } from "./postgres-database.ts";
+import { parseOptions } from "@esim-webhooks/core/kit";
+import {
+  openPostgres,
+  type PostgresOptions,
+  postgresShape,
+  type ServerTime,
+} from "./database/postgres-database.ts";
 import { createSqlStore, type TransactionalStore } from "./sql-store.ts";
 
 export interface PostgresStore<Database = unknown> extends TransactionalStore<Database>, ServerTime {

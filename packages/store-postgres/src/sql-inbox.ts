@@ -1,11 +1,13 @@
 import { createHash } from "node:crypto";
 import { type Inbox, type InboxEntry, type Logger, type PutResult, WebhookError } from "@esim-webhooks/core";
-import { coalesce, steadyClock, throttledLog } from "@esim-webhooks/core/store";
+import { coalesce, steadyClock, throttledLog } from "@esim-webhooks/core/kit";
 import { type Kysely, type PostgresPool, sql, type Transaction } from "kysely";
-import { createHints, hearHints } from "./hints.ts";
+import { createHints, hearHints } from "./database/hints.ts";
+import type { OpenTables } from "./database/postgres-database.ts";
+import { runOn } from "./database/run-on.ts";
+import type { Tables } from "./database/tables.ts";
+import { transact } from "./database/transact.ts";
 import type { InboxSettings, LaneOf } from "./inbox-options.ts";
-import type { OpenTables } from "./postgres-database.ts";
-import { runOn } from "./run-on.ts";
 import { forget } from "./sql/forget.ts";
 import { nameOf, type PutRow, storableJson } from "./sql/given.ts";
 import { get, list, purgeDead, redrive, stats } from "./sql/operate.ts";
@@ -13,8 +15,6 @@ import { put } from "./sql/put.ts";
 import { rerun } from "./sql/rerun.ts";
 import { renew, type SettleRules, settle } from "./sql/settle.ts";
 import { reap, take } from "./sql/take.ts";
-import type { Tables } from "./tables.ts";
-import { transact } from "./transact.ts";
 
 export type SqlInboxSettings = InboxSettings & SettleRules & { readonly logger: Logger };
 

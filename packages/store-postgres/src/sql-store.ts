@@ -1,11 +1,11 @@
 import type { DedupeStore, EventKey, Transacted } from "@esim-webhooks/core";
 import type { Kysely, Transaction } from "kysely";
-import type { OpenTables } from "./postgres-database.ts";
-import { runOn } from "./run-on.ts";
+import type { OpenTables } from "./database/postgres-database.ts";
+import { runOn } from "./database/run-on.ts";
+import { transact } from "./database/transact.ts";
 import { claim } from "./sql/claim.ts";
 import { forget } from "./sql/forget.ts";
 import { complete, completeInTransaction, extend, release } from "./sql/mark.ts";
-import { transact } from "./transact.ts";
 
 /** A dedupe store whose handlers get a transaction of the same database as `context.tx`. */
 export interface TransactionalStore<Database = unknown> extends DedupeStore<Transaction<Database>> {

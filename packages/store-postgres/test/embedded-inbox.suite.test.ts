@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { inboxSuite } from "@esim-webhooks/core/testing";
+import { inboxSuite } from "@esim-webhooks/conformance";
 import { embeddedInbox } from "@esim-webhooks/store-postgres";
 import { afterAll, beforeAll, describe, it } from "vitest";
 

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { storeSuite } from "@esim-webhooks/core/testing";
+import { storeSuite } from "@esim-webhooks/conformance";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import open from "./open-embedded-store.ts";
 

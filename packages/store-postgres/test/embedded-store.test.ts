@@ -87,7 +87,7 @@ describe("embeddedStore", () => {
 
   it("takes over the lock of a dead process, by one of eight processes that try at the same time, time and again", async () => {
     const script = `
-      import { lockFolder } from ${JSON.stringify(import.meta.resolve("../src/folder-lock.ts"))};
+      import { lockFolder } from ${JSON.stringify(import.meta.resolve("../src/database/folder-lock.ts"))};
       import { createInterface } from "node:readline";
       for await (const round of createInterface(process.stdin)) {
         const folder = process.env.DATA_DIR + round;

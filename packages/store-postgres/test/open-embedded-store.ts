@@ -1,4 +1,4 @@
-import type { OpenStore } from "@esim-webhooks/core/testing";
+import type { OpenStore } from "@esim-webhooks/conformance";
 import { embeddedStore } from "@esim-webhooks/store-postgres";
 
 const open: OpenStore = ({ retentionMs }) =>

@@ -1,4 +1,4 @@
-import type { OpenStore } from "@esim-webhooks/core/testing";
+import type { OpenStore } from "@esim-webhooks/conformance";
 import { postgresStore } from "@esim-webhooks/store-postgres";
 
 const open: OpenStore = (options) => postgresStore({ url: process.env["STORE_URL"] ?? "", ...options });

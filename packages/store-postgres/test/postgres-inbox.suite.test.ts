@@ -1,4 +1,4 @@
-import { inboxSuite } from "@esim-webhooks/core/testing";
+import { inboxSuite } from "@esim-webhooks/conformance";
 import { postgresInbox } from "@esim-webhooks/store-postgres";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { startPostgres, type TestServer } from "../../../test/servers/index.ts";

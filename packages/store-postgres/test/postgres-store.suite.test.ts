@@ -1,4 +1,4 @@
-import { storeSuite } from "@esim-webhooks/core/testing";
+import { storeSuite } from "@esim-webhooks/conformance";
 import { postgresStore } from "@esim-webhooks/store-postgres";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { startPostgres, type TestServer } from "../../../test/servers/index.ts";

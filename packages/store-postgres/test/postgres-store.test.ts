@@ -6,7 +6,7 @@ import { sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, inject, it } from "vitest";
 import { runNode } from "../../../test/run.ts";
 import { privatePgBouncer, silentProxy } from "../../../test/servers/index.ts";
-import { newestMigration } from "../src/migrations.ts";
+import { newestMigration } from "../src/database/migrations.ts";
 import { createSchema, faulted, type TestSchema } from "./schema.ts";
 
 let shop: TestSchema;

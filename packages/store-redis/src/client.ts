@@ -1,5 +1,5 @@
 import { type Logger, WebhookError } from "@esim-webhooks/core";
-import { steadyClock, throttledLog } from "@esim-webhooks/core/store";
+import { steadyClock, throttledLog } from "@esim-webhooks/core/kit";
 import { Redis } from "ioredis";
 
 type Argument = string | number;

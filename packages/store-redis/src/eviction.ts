@@ -1,5 +1,5 @@
 import { type Logger, WebhookError } from "@esim-webhooks/core";
-import { warnOfSetup } from "@esim-webhooks/core/store";
+import { warnOfSetup } from "@esim-webhooks/core/kit";
 import type { RedisClient } from "./client.ts";
 
 /**

@@ -9,7 +9,7 @@ import {
   storeShape,
   warnOfShortRetention,
   withMethods,
-} from "@esim-webhooks/core/store";
+} from "@esim-webhooks/core/kit";
 import { z } from "zod";
 import { openClient, type RedisClient } from "./client.ts";
 import { checkEviction } from "./eviction.ts";

@@ -1,5 +1,5 @@
 import { WebhookError } from "@esim-webhooks/core";
-import { coalesce } from "@esim-webhooks/core/store";
+import { coalesce } from "@esim-webhooks/core/kit";
 import type { RedisClient } from "./client.ts";
 import type { Operation } from "./scripts.ts";
 

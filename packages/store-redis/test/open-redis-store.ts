@@ -1,4 +1,4 @@
-import type { OpenStore } from "@esim-webhooks/core/testing";
+import type { OpenStore } from "@esim-webhooks/conformance";
 import { redisStore } from "@esim-webhooks/store-redis";
 
 const open: OpenStore = (options) => redisStore(process.env["STORE_URL"] ?? "", options);

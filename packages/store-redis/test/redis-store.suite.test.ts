@@ -1,4 +1,4 @@
-import { storeSuite } from "@esim-webhooks/core/testing";
+import { storeSuite } from "@esim-webhooks/conformance";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { startRedis, type TestServer } from "../../../test/servers/index.ts";
 import open from "./open-redis-store.ts";

@@ -5,8 +5,8 @@ import {
   type CommandFunction,
   type RouteMap,
 } from "@stricli/core";
-import type { CliContext } from "../context.ts";
-import { help } from "../help.ts";
+import type { CliContext } from "../program/context.ts";
+import { help } from "../program/help.ts";
 
 type NoFlags = Readonly<Record<never, never>>;
 type Action = CommandFunction<NoFlags, [], CliContext>;

@@ -1,8 +1,8 @@
 import { buildCommand, type Command } from "@stricli/core";
-import type { CliContext } from "../context.ts";
 import type { DoctorFlags } from "../doctor/doctor.ts";
-import { help } from "../help.ts";
-import { jsonFlag, setUpFlags } from "../set-up-flags.ts";
+import { jsonFlag, setUpFlags } from "../flags/set-up-flags.ts";
+import type { CliContext } from "../program/context.ts";
+import { help } from "../program/help.ts";
 
 export const doctor: Command<CliContext> = buildCommand<DoctorFlags, [], CliContext>({
   loader: async () => (await import("../doctor/doctor.ts")).doctor,

@@ -1,7 +1,7 @@
 import { buildCommand, type Command } from "@stricli/core";
-import type { CliContext } from "../context.ts";
-import { help } from "../help.ts";
 import { type ImportFlags, importFlags } from "../import/flags.ts";
+import type { CliContext } from "../program/context.ts";
+import { help } from "../program/help.ts";
 
 export const importCommand: Command<CliContext> = buildCommand<ImportFlags, [string], CliContext>({
   loader: async () => {

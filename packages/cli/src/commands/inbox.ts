@@ -1,6 +1,4 @@
 import { buildCommand, buildRouteMap, type Command, type RouteMap } from "@stricli/core";
-import type { CliContext } from "../context.ts";
-import { help } from "../help.ts";
 import {
   type DeadFlags,
   deadFlags,
@@ -13,6 +11,8 @@ import {
   type ShowFlags,
   showFlags,
 } from "../inbox/flags.ts";
+import type { CliContext } from "../program/context.ts";
+import { help } from "../program/help.ts";
 
 const stats: Command<CliContext> = buildCommand<InboxFlags, [], CliContext>({
   loader: async () => (await import("../inbox/stats.ts")).stats,

@@ -1,9 +1,9 @@
 import { buildCommand, type Command } from "@stricli/core";
-import type { CliContext } from "../context.ts";
-import { help } from "../help.ts";
-import { wholeNumber } from "../number-flag.ts";
+import { wholeNumber } from "../flags/number-flag.ts";
+import { configFlag, jsonFlag } from "../flags/set-up-flags.ts";
+import type { CliContext } from "../program/context.ts";
+import { help } from "../program/help.ts";
 import type { SendFlags } from "../send/send.ts";
-import { configFlag, jsonFlag } from "../set-up-flags.ts";
 
 export const send: Command<CliContext> = buildCommand<SendFlags, [string], CliContext>({
   loader: async () => (await import("../send/send.ts")).send,

@@ -1,9 +1,9 @@
 import { buildCommand, type Command } from "@stricli/core";
-import type { CliContext } from "../context.ts";
-import { help } from "../help.ts";
-import { wholeNumber } from "../number-flag.ts";
+import { wholeNumber } from "../flags/number-flag.ts";
+import { jsonFlag, setUpFlags } from "../flags/set-up-flags.ts";
+import type { CliContext } from "../program/context.ts";
+import { help } from "../program/help.ts";
 import type { ServeFlags } from "../serve/serve.ts";
-import { jsonFlag, setUpFlags } from "../set-up-flags.ts";
 
 export const serve: Command<CliContext> = buildCommand<ServeFlags, [], CliContext>({
   loader: async () => (await import("../serve/serve.ts")).serve,

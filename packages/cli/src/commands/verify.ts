@@ -1,9 +1,9 @@
 import { buildCommand, type Command } from "@stricli/core";
-import type { CliContext } from "../context.ts";
-import { momentFlag } from "../flag-kinds.ts";
-import { help } from "../help.ts";
-import { wholeNumber } from "../number-flag.ts";
-import { configFlag, jsonFlag } from "../set-up-flags.ts";
+import { momentFlag } from "../flags/flag-kinds.ts";
+import { wholeNumber } from "../flags/number-flag.ts";
+import { configFlag, jsonFlag } from "../flags/set-up-flags.ts";
+import type { CliContext } from "../program/context.ts";
+import { help } from "../program/help.ts";
 import type { VerifyFlags } from "../verify/verify.ts";
 
 export const verify: Command<CliContext> = buildCommand<VerifyFlags, [string?], CliContext>({

@@ -1,8 +1,8 @@
 import { buildCommand, type Command } from "@stricli/core";
-import type { CliContext } from "../context.ts";
-import { help } from "../help.ts";
-import { wholeNumber } from "../number-flag.ts";
-import { jsonFlag, setUpFlags } from "../set-up-flags.ts";
+import { wholeNumber } from "../flags/number-flag.ts";
+import { jsonFlag, setUpFlags } from "../flags/set-up-flags.ts";
+import type { CliContext } from "../program/context.ts";
+import { help } from "../program/help.ts";
 import type { WorkFlags } from "../work/work.ts";
 
 export const work: Command<CliContext> = buildCommand<WorkFlags, [], CliContext>({

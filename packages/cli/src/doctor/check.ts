@@ -1,5 +1,5 @@
-import { because } from "../error-text.ts";
-import { errorCodeOf } from "../exit-code.ts";
+import { because } from "../program/error-text.ts";
+import { errorCodeOf } from "../program/exit-code.ts";
 
 /** What the doctor found out about one thing. */
 export interface Check {

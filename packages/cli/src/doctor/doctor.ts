@@ -1,10 +1,10 @@
-import type { CliContext } from "../context.ts";
-import { exitCodes } from "../exit-code.ts";
-import type { Output } from "../output.ts";
-import { printable } from "../printable.ts";
-import { readSetUp, type SetUp } from "../set-up.ts";
-import type { SetUpFlags } from "../set-up-flags.ts";
-import { hearWarnings } from "../warnings.ts";
+import type { SetUpFlags } from "../flags/set-up-flags.ts";
+import type { CliContext } from "../program/context.ts";
+import { exitCodes } from "../program/exit-code.ts";
+import type { Output } from "../program/output.ts";
+import { printable } from "../program/printable.ts";
+import { hearWarnings } from "../program/warnings.ts";
+import { readSetUp, type SetUp } from "../set-up/set-up.ts";
 import { type Check, check, wrong } from "./check.ts";
 import { checkConfig, checkHandlers, checkNode, checkSecret } from "./set-up-checks.ts";
 import { checkStores } from "./store-checks.ts";

@@ -1,6 +1,6 @@
 import { type Catalog, createKeyring, createProcessor, esimCatalog } from "@esim-webhooks/core";
-import { knownSecrets } from "../known-secrets.ts";
-import type { SetUp } from "../set-up.ts";
+import { knownSecrets } from "../set-up/known-secrets.ts";
+import type { SetUp } from "../set-up/set-up.ts";
 import { type Check, fine, wrong } from "./check.ts";
 
 const oldestNode: readonly [number, number] = [22, 18];

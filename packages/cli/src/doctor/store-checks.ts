@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
-import { findTarget, type OpenTarget } from "../open-target.ts";
-import type { SetUp } from "../set-up.ts";
+import { findTarget, type OpenTarget } from "../set-up/open-target.ts";
+import type { SetUp } from "../set-up/set-up.ts";
 import { type Check, check, fine, wrong } from "./check.ts";
 
 /** More than this, and leases or timestamps go wrong. */

@@ -1,6 +1,6 @@
 import { constants, createReadStream } from "node:fs";
 import { access, rm, stat } from "node:fs/promises";
-import { ProgramError } from "../program-error.ts";
+import { ProgramError } from "../program/program-error.ts";
 import type { ImportFlags } from "./flags.ts";
 
 /** The dump, and the files that go with it. */

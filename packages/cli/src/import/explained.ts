@@ -1,5 +1,5 @@
 import { WebhookError } from "@esim-webhooks/core";
-import { ProgramError } from "../program-error.ts";
+import { ProgramError } from "../program/program-error.ts";
 import type { DumpFile } from "./dump-file.ts";
 
 /** An error of the import, with the remedy as it is called on the command line. */

@@ -1,9 +1,9 @@
 import type { FlagParametersForType } from "@stricli/core";
-import type { CliContext } from "../context.ts";
-import { momentFlag, type OptionalFlag, textFlag, textsFlag, yesFlag } from "../flag-kinds.ts";
-import { wholeNumber } from "../number-flag.ts";
-import { ProgramError } from "../program-error.ts";
-import { jsonFlag, type SetUpFlags, setUpFlags } from "../set-up-flags.ts";
+import { momentFlag, type OptionalFlag, textFlag, textsFlag, yesFlag } from "../flags/flag-kinds.ts";
+import { wholeNumber } from "../flags/number-flag.ts";
+import { jsonFlag, type SetUpFlags, setUpFlags } from "../flags/set-up-flags.ts";
+import type { CliContext } from "../program/context.ts";
+import { ProgramError } from "../program/program-error.ts";
 
 const statuses = ["pending", "sending", "delivered", "failed", "exhausted"] as const;
 

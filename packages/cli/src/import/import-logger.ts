@@ -1,6 +1,6 @@
 import type { Logger } from "@esim-webhooks/core";
 import { maskText } from "../masking/mask-text.ts";
-import { printable, printableJson } from "../printable.ts";
+import { printable, printableJson } from "../program/printable.ts";
 
 const nothing = () => {};
 

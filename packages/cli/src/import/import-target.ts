@@ -1,6 +1,6 @@
 import type { Handlers, Inbox, InboxWriter } from "@esim-webhooks/core";
-import type { OpenTarget } from "../open-target.ts";
-import type { SetUp } from "../set-up.ts";
+import type { OpenTarget } from "../set-up/open-target.ts";
+import type { SetUp } from "../set-up/set-up.ts";
 
 /** Where a dump goes, as `importDeliveries` takes it. */
 export interface ImportTarget {

@@ -1,4 +1,4 @@
-import type { Ledger } from "@esim-webhooks/core";
+import type { Ledger } from "@esim-webhooks/import";
 import type { Layout } from "../terminal/layout.ts";
 import type { Tone } from "../terminal/paint.ts";
 import { count, span } from "../terminal/quantities.ts";

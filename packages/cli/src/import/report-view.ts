@@ -1,5 +1,5 @@
-import type { ImportReport, Ledger } from "@esim-webhooks/core";
-import { printable } from "../printable.ts";
+import type { ImportReport, Ledger } from "@esim-webhooks/import";
+import { printable } from "../program/printable.ts";
 import { type Bar, barChart } from "../terminal/bar-chart.ts";
 import type { Layout } from "../terminal/layout.ts";
 import { type Paint, type Tone, unpainted } from "../terminal/paint.ts";

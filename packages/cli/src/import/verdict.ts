@@ -1,5 +1,5 @@
-import type { ImportReport } from "@esim-webhooks/core";
-import { type ExitCode, exitCodes } from "../exit-code.ts";
+import type { ImportReport } from "@esim-webhooks/import";
+import { type ExitCode, exitCodes } from "../program/exit-code.ts";
 import { count, counted } from "../terminal/quantities.ts";
 import type { DumpFile } from "./dump-file.ts";
 

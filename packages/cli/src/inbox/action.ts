@@ -1,6 +1,6 @@
-import type { CliContext } from "../context.ts";
-import { exitCodes } from "../exit-code.ts";
-import { ProgramError } from "../program-error.ts";
+import type { CliContext } from "../program/context.ts";
+import { exitCodes } from "../program/exit-code.ts";
+import { ProgramError } from "../program/program-error.ts";
 import { confirm } from "../terminal/confirm.ts";
 import { counted } from "../terminal/quantities.ts";
 

@@ -1,6 +1,6 @@
 import type { InboxFilter } from "@esim-webhooks/core";
-import type { Output } from "../output.ts";
-import { meantBy, warnOfUnknown } from "../types-flag.ts";
+import { meantBy, warnOfUnknown } from "../flags/types-flag.ts";
+import type { Output } from "../program/output.ts";
 import type { AtInbox } from "./with-inbox.ts";
 
 /** Which events a command is about. */

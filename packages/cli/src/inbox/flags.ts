@@ -1,9 +1,9 @@
 import type { InboxState } from "@esim-webhooks/core";
 import type { FlagParametersForType, TypedFlagParameter } from "@stricli/core";
-import type { CliContext } from "../context.ts";
-import { momentFlag, textFlag, textsFlag, yesFlag } from "../flag-kinds.ts";
-import { wholeNumber } from "../number-flag.ts";
-import { jsonFlag, type SetUpFlags, setUpFlags } from "../set-up-flags.ts";
+import { momentFlag, textFlag, textsFlag, yesFlag } from "../flags/flag-kinds.ts";
+import { wholeNumber } from "../flags/number-flag.ts";
+import { jsonFlag, type SetUpFlags, setUpFlags } from "../flags/set-up-flags.ts";
+import type { CliContext } from "../program/context.ts";
 import type { ActionFlags } from "./action.ts";
 import type { FilterFlags } from "./filter.ts";
 

@@ -1,6 +1,6 @@
 import type { InboxRow } from "@esim-webhooks/core";
 import { maskText } from "../masking/mask-text.ts";
-import { printable } from "../printable.ts";
+import { printable } from "../program/printable.ts";
 import type { Layout } from "../terminal/layout.ts";
 import { ago, count } from "../terminal/quantities.ts";
 import { type Column, table } from "../terminal/table.ts";

@@ -1,6 +1,6 @@
 import type { InboxPage } from "@esim-webhooks/core";
-import type { CliContext } from "../context.ts";
-import { ProgramError } from "../program-error.ts";
+import type { CliContext } from "../program/context.ts";
+import { ProgramError } from "../program/program-error.ts";
 import { layoutFor } from "../terminal/layout.ts";
 import { filterOf } from "./filter.ts";
 import type { ListFlags } from "./flags.ts";

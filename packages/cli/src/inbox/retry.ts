@@ -1,4 +1,4 @@
-import type { CliContext } from "../context.ts";
+import type { CliContext } from "../program/context.ts";
 import { checkAskable, perform } from "./action.ts";
 import { countDead } from "./count-events.ts";
 import { filterOf } from "./filter.ts";

@@ -1,7 +1,7 @@
 import type { InboxRow, InboxState, Replay } from "@esim-webhooks/core";
 import { maskEvent } from "../masking/mask-event.ts";
 import { maskText } from "../masking/mask-text.ts";
-import { printable } from "../printable.ts";
+import { printable } from "../program/printable.ts";
 import { type Paint, unpainted } from "../terminal/paint.ts";
 import { ago, bytes, count, counted, instant } from "../terminal/quantities.ts";
 import { indented, maskLane, maskReplay, type ReadBody, readBody } from "./row-json.ts";

@@ -1,8 +1,8 @@
 import type { InboxRow } from "@esim-webhooks/core";
-import type { CliContext } from "../context.ts";
-import { exitCodes } from "../exit-code.ts";
-import { printable } from "../printable.ts";
-import { ProgramError } from "../program-error.ts";
+import type { CliContext } from "../program/context.ts";
+import { exitCodes } from "../program/exit-code.ts";
+import { printable } from "../program/printable.ts";
+import { ProgramError } from "../program/program-error.ts";
 import { layoutFor } from "../terminal/layout.ts";
 import type { ShowFlags } from "./flags.ts";
 import { shownJson } from "./row-json.ts";

@@ -1,5 +1,5 @@
 import type { InboxState, InboxStats } from "@esim-webhooks/core";
-import { printable } from "../printable.ts";
+import { printable } from "../program/printable.ts";
 import type { Layout } from "../terminal/layout.ts";
 import { type Paint, type Tone, unpainted } from "../terminal/paint.ts";
 import { count, counted, span } from "../terminal/quantities.ts";

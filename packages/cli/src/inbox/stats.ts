@@ -1,4 +1,4 @@
-import type { CliContext } from "../context.ts";
+import type { CliContext } from "../program/context.ts";
 import { layoutFor } from "../terminal/layout.ts";
 import type { InboxFlags } from "./flags.ts";
 import { statsView } from "./stats-view.ts";

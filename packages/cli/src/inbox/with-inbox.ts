@@ -1,9 +1,8 @@
-import type { Inbox } from "@esim-webhooks/core";
-import { esimCatalog, WebhookError } from "@esim-webhooks/core";
-import type { CliContext } from "../context.ts";
-import { findInbox, hasInbox } from "../open-target.ts";
-import { readSetUp, type SetUp } from "../set-up.ts";
-import type { SetUpFlags } from "../set-up-flags.ts";
+import { esimCatalog, type Inbox, WebhookError } from "@esim-webhooks/core";
+import type { SetUpFlags } from "../flags/set-up-flags.ts";
+import type { CliContext } from "../program/context.ts";
+import { findInbox, hasInbox } from "../set-up/open-target.ts";
+import { readSetUp, type SetUp } from "../set-up/set-up.ts";
 
 export interface AtInbox {
   readonly inbox: Inbox;

@@ -1,6 +1,6 @@
 import { type Catalog, type EsimEvents, esimCatalog } from "@esim-webhooks/core";
 import { type EventToSend, sampleData } from "@esim-webhooks/core/testing";
-import { ProgramError } from "../program-error.ts";
+import { ProgramError } from "../program/program-error.ts";
 
 /** What is to be sent, as far as the command line says. */
 export interface Given {

@@ -1,5 +1,5 @@
 import type { SignedRequest } from "@esim-webhooks/core/testing";
-import { ProgramError } from "../program-error.ts";
+import { ProgramError } from "../program/program-error.ts";
 
 export interface Answer {
   readonly status: number;

@@ -1,17 +1,17 @@
 import { randomUUID } from "node:crypto";
 import { type Catalog, esimCatalog } from "@esim-webhooks/core";
 import { type Fault, signedRequest } from "@esim-webhooks/core/testing";
-import type { CliContext } from "../context.ts";
-import { exitCodes } from "../exit-code.ts";
-import { knownSecrets, signingSecret } from "../known-secrets.ts";
-import type { Output } from "../output.ts";
-import { printable } from "../printable.ts";
-import { ProgramError } from "../program-error.ts";
-import { readInput } from "../read-input.ts";
-import { portOf, readSetUp } from "../set-up.ts";
+import type { CliContext } from "../program/context.ts";
+import { exitCodes } from "../program/exit-code.ts";
+import type { Output } from "../program/output.ts";
+import { printable } from "../program/printable.ts";
+import { ProgramError } from "../program/program-error.ts";
+import { knownSecrets, signingSecret } from "../set-up/known-secrets.ts";
+import { portOf, readSetUp } from "../set-up/set-up.ts";
 import { eventToSend } from "./event-data.ts";
 import { type Expectation, expected } from "./expectation.ts";
 import { type Answer, post } from "./post.ts";
+import { readInput } from "./read-input.ts";
 
 export interface SendFlags {
   readonly config?: string;

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Logger, NodeHandler } from "@esim-webhooks/core";
-import { ProgramError } from "../program-error.ts";
+import { ProgramError } from "../program/program-error.ts";
 
 export interface Listening {
   /** Where deliveries are to be sent. */

@@ -8,12 +8,12 @@ import {
   type NodeHandler,
   nodeHandler,
 } from "@esim-webhooks/core";
-import type { CliContext } from "../context.ts";
-import { isFullInbox, type OpenTarget, openTarget } from "../open-target.ts";
-import { outcomeLogger } from "../outcome-logger.ts";
-import { portOf, readSetUp, type SetUp } from "../set-up.ts";
-import type { SetUpFlags } from "../set-up-flags.ts";
-import { stopSignal } from "../stopping.ts";
+import type { SetUpFlags } from "../flags/set-up-flags.ts";
+import { outcomeLogger } from "../log/outcome-logger.ts";
+import type { CliContext } from "../program/context.ts";
+import { stopSignal } from "../program/stopping.ts";
+import { isFullInbox, type OpenTarget, openTarget } from "../set-up/open-target.ts";
+import { portOf, readSetUp, type SetUp } from "../set-up/set-up.ts";
 import { startWorker, withHandlers } from "../work/start-worker.ts";
 import { listen } from "./listener.ts";
 

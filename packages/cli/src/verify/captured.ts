@@ -1,5 +1,5 @@
 import type { HeaderSource } from "@esim-webhooks/core";
-import { ProgramError } from "../program-error.ts";
+import { ProgramError } from "../program/program-error.ts";
 
 /** A request as something on its way has written it down. */
 export interface Captured {

@@ -6,13 +6,13 @@ import {
   explainVerification,
   type Secrets,
 } from "@esim-webhooks/core";
-import type { CliContext } from "../context.ts";
-import { exitCodes } from "../exit-code.ts";
-import { knownSecrets } from "../known-secrets.ts";
-import type { Output } from "../output.ts";
-import { printable } from "../printable.ts";
-import { readInput } from "../read-input.ts";
-import { readSetUp } from "../set-up.ts";
+import type { CliContext } from "../program/context.ts";
+import { exitCodes } from "../program/exit-code.ts";
+import type { Output } from "../program/output.ts";
+import { printable } from "../program/printable.ts";
+import { readInput } from "../send/read-input.ts";
+import { knownSecrets } from "../set-up/known-secrets.ts";
+import { readSetUp } from "../set-up/set-up.ts";
 import { type Captured, readCaptured } from "./captured.ts";
 
 export interface VerifyFlags {

@@ -6,8 +6,8 @@ import {
   type Inbox,
   type Logger,
 } from "@esim-webhooks/core";
-import { ProgramError } from "../program-error.ts";
-import type { SetUp } from "../set-up.ts";
+import { ProgramError } from "../program/program-error.ts";
+import type { SetUp } from "../set-up/set-up.ts";
 import { toldInbox } from "./told-inbox.ts";
 
 /** A set-up with which events can be worked. */

@@ -1,9 +1,9 @@
-import type { CliContext } from "../context.ts";
-import { openInbox } from "../open-target.ts";
-import { outcomeLogger } from "../outcome-logger.ts";
-import { readSetUp } from "../set-up.ts";
-import type { SetUpFlags } from "../set-up-flags.ts";
-import { stopSignal } from "../stopping.ts";
+import type { SetUpFlags } from "../flags/set-up-flags.ts";
+import { outcomeLogger } from "../log/outcome-logger.ts";
+import type { CliContext } from "../program/context.ts";
+import { stopSignal } from "../program/stopping.ts";
+import { openInbox } from "../set-up/open-target.ts";
+import { readSetUp } from "../set-up/set-up.ts";
 import { startWorker, withHandlers } from "./start-worker.ts";
 
 export interface WorkFlags extends SetUpFlags {

@@ -1,8 +1,8 @@
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import type { ImportReport } from "@esim-webhooks/core";
 import { signedRequest } from "@esim-webhooks/core/testing";
+import type { ImportReport } from "@esim-webhooks/import";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { cli, type Ended, secret, start, startInTerminal } from "../cli.ts";
 import { configOf, type OperatedInbox, openOperatedInbox } from "../operated-inbox.ts";

@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
-import type { ImportReport } from "@esim-webhooks/core";
+import type { ImportReport } from "@esim-webhooks/import";
 import { describe, expect, it } from "vitest";
-import { goldenDumps, goldenSecret } from "../../../core/test/import/golden.ts";
+import { goldenDumps, goldenSecret } from "../../../import/test/golden.ts";
 import { cli } from "../cli.ts";
 
-const folder = new URL("../../../core/test/import/golden/", import.meta.url);
+const folder = new URL("../../../import/test/golden/", import.meta.url);
 
 describe("a golden dump", () => {
   it.each(goldenDumps())("$name comes through a pipe as it is", async ({ name, ledger }) => {

@@ -1,6 +1,6 @@
 import type { Claim, EventKey } from "@esim-webhooks/core";
 import { type Kysely, sql } from "kysely";
-import { inMs, qualified, type Tables } from "../tables.ts";
+import { inMs, qualified, type Tables } from "../database/tables.ts";
 
 const retryHeldRowMs = 1000;
 

@@ -1,5 +1,5 @@
 import { type Kysely, sql } from "kysely";
-import type { Tables } from "../tables.ts";
+import type { Tables } from "../database/tables.ts";
 
 /** Deletes some ids whose retention is over, and says how many. Small batches, and none that another process is just deleting. */
 export async function forget(db: Kysely<unknown>, tables: Tables, limit: number): Promise<number> {

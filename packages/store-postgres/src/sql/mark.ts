@@ -1,6 +1,6 @@
 import type { EventKey } from "@esim-webhooks/core";
 import { type Kysely, type RawBuilder, sql } from "kysely";
-import { inMs, type Tables } from "../tables.ts";
+import { inMs, type Tables } from "../database/tables.ts";
 
 /** A live lease of this token; the row is nobody else's. Compared as text, so that any token can be asked about. */
 function owned(tables: Tables, { source, id }: EventKey, token: string): RawBuilder<boolean> {

@@ -8,7 +8,7 @@ import type {
   Replay,
 } from "@esim-webhooks/core";
 import { type Kysely, type RawBuilder, sql } from "kysely";
-import type { Tables } from "../tables.ts";
+import type { Tables } from "../database/tables.ts";
 
 interface Row {
   readonly source: string;

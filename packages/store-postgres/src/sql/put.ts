@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { EventKey, InboxEntry, PutResult } from "@esim-webhooks/core";
 import { type Kysely, sql } from "kysely";
-import type { Tables } from "../tables.ts";
+import type { Tables } from "../database/tables.ts";
 import { given, inKeyOrder, nameOf, type PutRow, storable } from "./given.ts";
 
 /**

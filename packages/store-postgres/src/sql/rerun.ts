@@ -1,6 +1,6 @@
 import type { EventKey } from "@esim-webhooks/core";
 import { type Kysely, sql } from "kysely";
-import type { Tables } from "../tables.ts";
+import type { Tables } from "../database/tables.ts";
 import { given, inKeyOrder, nameOf, type PutRow } from "./given.ts";
 
 /**

@@ -1,6 +1,6 @@
 import type { EventKey, InboxLease, Settlement } from "@esim-webhooks/core";
 import { type Kysely, sql } from "kysely";
-import { inMs, type Tables } from "../tables.ts";
+import { inMs, type Tables } from "../database/tables.ts";
 import { nameOf } from "./given.ts";
 
 export interface SettleRules {

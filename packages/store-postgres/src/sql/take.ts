@@ -1,6 +1,6 @@
 import type { TakenEvent, TakeOptions } from "@esim-webhooks/core";
 import { type Kysely, sql } from "kysely";
-import type { Tables } from "../tables.ts";
+import type { Tables } from "../database/tables.ts";
 
 interface Row {
   readonly source: string;

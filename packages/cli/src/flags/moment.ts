@@ -1,0 +1,23 @@
+import { ProgramError } from "../program/program-error.ts";
+
+const day = /^\d{4}-\d\d-\d\d$/;
+// with its offset, without which it would mean another time on another machine
+const dateTime = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:[Zz]|[+-]\d\d:\d\d)$/;
+const longAgo = /^(\d{1,6})(s|m|h|d|w)(?: ago)?$/;
+const unitMs = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const;
+
+/**
+ * A point in time as people give one: how long ago (`90s`, `30m`, `2h`, `7d`, `1w`), a date-time with its offset
+ * (`2026-11-20T14:00:00Z`), or a day, which begins at midnight UTC. Throws `invalid_usage` for all else.
+ */
+export function parseMoment(text: string, now: number = Date.now()): Date {
+  const [, amount, unit] = longAgo.exec(text) ?? [];
+  if (amount !== undefined) return new Date(now - Number(amount) * unitMs[unit as keyof typeof unitMs]);
+  const ms = day.test(text) || dateTime.test(text) ? Date.parse(text) : Number.NaN;
+  if (!Number.isNaN(ms)) return new Date(ms);
+  throw new ProgramError(
+    "invalid_usage",
+    `"${text}" is no point in time.`,
+    "Give how long ago it was (30m, 2h, 7d), a day (2026-11-20, from midnight UTC) or a date-time with its offset (2026-11-20T14:00:00Z)",
+  );
+}

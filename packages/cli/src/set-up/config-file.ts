@@ -1,0 +1,114 @@
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import type { Catalog, DedupeStore, Handlers, InboxWriter, Secret } from "@esim-webhooks/core";
+import { type OptionsShape, parseOptions, withMethods } from "@esim-webhooks/core/kit";
+import { z } from "zod";
+import { ProgramError } from "../program/program-error.ts";
+import type { Config } from "./config.ts";
+
+/** The config of a program that does not know its events' types. */
+export type AnyConfig = Config<unknown, unknown>;
+
+export interface LoadedConfig {
+  /** Undefined when there is none. */
+  readonly file: string | undefined;
+  readonly config: AnyConfig;
+}
+
+const names = ["ts", "mts", "js", "mjs"].map((extension) => `esim-webhooks.config.${extension}`);
+
+type Shape = { [Name in keyof AnyConfig]-?: AnyConfig[Name] | undefined };
+
+const shape: OptionsShape<Shape> = {
+  secret: z.custom<Secret>().optional(), // the receiver's to check
+  catalog: withMethods<Catalog<unknown>>("parse", "check").optional(),
+  target: withMethods<InboxWriter>("put").optional(),
+  handlers: z.custom<Handlers<unknown>>(isObject, "expected an object of functions by event type").optional(),
+  store: withMethods<DedupeStore>("claim", "extend", "complete", "release").optional(),
+  source: z.string().min(1).optional(),
+  path: z.string().startsWith("/", "expected a path that begins with /").optional(),
+  port: z.int().min(0).max(65_535).optional(),
+  host: z.string().min(1).optional(),
+  worker: z.custom<NonNullable<AnyConfig["worker"]>>(isObject, "expected an object").optional(), // the worker's to check
+};
+
+/**
+ * The config file that is named, or the one in the working directory, or none.
+ * Throws `invalid_config` when it cannot be loaded or says what there is not.
+ */
+export async function loadConfig(named: string | undefined): Promise<LoadedConfig> {
+  const file = named === undefined ? found() : resolve(named);
+  if (file === undefined) return { file, config: {} };
+  if (!existsSync(file)) {
+    throw new ProgramError("invalid_config", `There is no config file ${file}.`, "Correct --config.");
+  }
+  const exported = await importConfig(file);
+  try {
+    const config = parseOptions(file, shape, exported) as AnyConfig;
+    if (config.target === undefined || config.store === undefined) return { file, config };
+  } catch (error) {
+    throw new ProgramError("invalid_config", (error as Error).message, "Change it there.");
+  }
+  throw new ProgramError(
+    "invalid_config",
+    `${file} has a store together with a target, which deduplicates by itself.`,
+    "Leave the store out, or the target, to work handlers inline.",
+  );
+}
+
+function found(): string | undefined {
+  const [first, second] = names.map((name) => resolve(name)).filter(existsSync);
+  if (second === undefined) return first;
+  throw new ProgramError(
+    "invalid_config",
+    `There are two config files, ${first} and ${second}.`,
+    "Remove one of them, or name one by --config.",
+  );
+}
+
+async function importConfig(file: string): Promise<unknown> {
+  let loaded: { default?: unknown };
+  try {
+    loaded = (await import(pathToFileURL(file).href)) as { default?: unknown };
+  } catch (cause) {
+    throw new ProgramError(
+      "invalid_config",
+      `${file} cannot be loaded: ${reasonOf(cause)}`,
+      remedyOf(cause),
+      {
+        cause,
+      },
+    );
+  }
+  if (loaded.default !== undefined) return loaded.default;
+  throw new ProgramError(
+    "invalid_config",
+    `${file} has no default export.`,
+    "Write: export default defineConfig({ … }).",
+  );
+}
+
+function reasonOf(cause: unknown): string {
+  const message = (cause instanceof Error ? cause.message : String(cause)).trim().replace(/\.?$/, ".");
+  const [, at] = /(file:\/\/\S+?:\d+)/.exec(cause instanceof Error ? (cause.stack ?? "") : "") ?? [];
+  return at === undefined ? message : `${message} (${at.replace(/^file:\/\/.*(?=:\d+$)/, placeOf)})`;
+}
+
+function placeOf(url: string): string {
+  return fileURLToPath(url);
+}
+
+function remedyOf(cause: unknown): string {
+  const message = cause instanceof Error ? cause.message : "";
+  if (/Unexpected token 'export'|import statement outside|Unknown file extension/.test(message)) {
+    return 'Name it .mts or .mjs, or set "type": "module" in package.json.';
+  }
+  return /Cannot find (?:package|module)/.test(message)
+    ? "Install what it imports, or correct the import."
+    : "Correct it there.";
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

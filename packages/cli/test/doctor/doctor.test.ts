@@ -1,0 +1,144 @@
+import { randomUUID } from "node:crypto";
+import { Redis } from "ioredis";
+import { describe, expect, inject, it } from "vitest";
+import { privateRedis } from "../../../../test/servers/index.ts";
+import { checkNode } from "../../src/doctor/set-up-checks.ts";
+import { cli, folder, jsonLines, secret, start } from "../cli.ts";
+
+interface Check {
+  readonly name: string;
+  readonly ok: boolean;
+  readonly message: string;
+  readonly code?: string;
+}
+
+async function examine(options: Parameters<typeof cli>[1]) {
+  const ended = await cli(["doctor", "--json"], options);
+  const [report] = jsonLines(ended) as [{ ok: boolean; checks: Check[] }];
+  return { ...ended, ...report, of: Object.fromEntries(report.checks.map((check) => [check.name, check])) };
+}
+
+describe("doctor", () => {
+  it("finds everything well on a fresh machine, shows the secret by its fingerprint, and makes nothing", async () => {
+    const { code, stdout, stderr } = await cli(["doctor"]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout.split("\n").filter((line) => line !== "" && !line.startsWith("✔ ok  "))).toEqual([]);
+    expect(stdout).toMatch(/secret {4}key:[0-9a-f]{8}\n/);
+    expect(stdout).toContain("an embedded inbox, to be made in .esim-webhooks at its first use");
+    expect(stdout).not.toContain(secret);
+    expect((await examine({})).of["store"]?.message).toContain("to be made");
+  });
+
+  it("finds no secret, and one that cannot be right", async () => {
+    const none = await examine({ env: { ESIM_WEBHOOK_SECRET: "" } });
+    expect(none.code).toBe(3);
+    expect(none.of["secret"]).toMatchObject({ ok: false, code: "missing_secret" });
+    const wrong = await cli(["doctor"], { env: { ESIM_WEBHOOK_SECRET: "whsec_short" } });
+    expect(wrong.code).toBe(3);
+    expect(wrong.stdout).toMatch(/^✘ {5}secret {4}A signing secret /m);
+  });
+
+  it("finds migrations that are missing, and a clock that is right, without changing anything", async () => {
+    const schema = `cli_${randomUUID().replaceAll("-", "").slice(0, 12)}`;
+    const url = inject("postgresUrl");
+    const config = (more: string) => `import { postgresInbox } from "@esim-webhooks/store-postgres";
+      const target = postgresInbox({ url: ${JSON.stringify(url)}, schema: "${schema}" });
+      ${more}
+      export default { target };`;
+    const before = folder({ "esim-webhooks.config.ts": config("") });
+    for (const _ of ["once", "and again"]) {
+      const missing = await examine({ cwd: before });
+      expect(missing.code).toBe(3);
+      expect(missing.of["store"]).toMatchObject({ ok: false, code: "migration_missing" });
+      expect(missing.of["clock"]).toMatchObject({
+        ok: true,
+        message: expect.stringMatching(/^\d+ ms from the database's$/),
+      });
+      expect(missing.stderr).toBe("");
+    }
+    const after = folder({ "esim-webhooks.config.ts": config("await target.migrate();") });
+    const well = await examine({ cwd: after });
+    expect({ code: well.code, ok: well.ok }).toEqual({ code: 0, ok: true });
+    expect(Object.keys(well.of)).toEqual(["node", "config", "secret", "handlers", "store", "clock"]);
+  });
+
+  it("finds a clock that is off by more than five seconds", async () => {
+    const config = `export default { target: { put() {}, async ready() {}, async now() { return new Date(Date.now() - 6000); } } };`;
+    const { code, of } = await examine({ cwd: folder({ "esim-webhooks.config.ts": config }) });
+    expect(code).toBe(3);
+    expect(of["clock"]).toMatchObject({
+      ok: false,
+      message: expect.stringMatching(/^6\.0 s from the database's\. Set the clocks/),
+    });
+  });
+
+  it("finds a database that is away, and keeps its password to itself", async () => {
+    const { code, of, stdout } = await examine({
+      env: { DATABASE_URL: "postgres://user:hidden@127.0.0.1:1/shop" },
+    });
+    expect(code).toBe(3);
+    expect(of["store"]).toMatchObject({
+      ok: false,
+      code: "store_unavailable",
+      message: expect.stringContaining("ECONNREFUSED"),
+    });
+    expect(stdout).not.toContain("hidden");
+  });
+
+  it("finds a Redis that may evict keys", async () => {
+    const server = await privateRedis();
+    const admin = new Redis(server.url);
+    await admin.config("SET", "maxmemory-policy", "allkeys-lru");
+    const config = `import { redisStore } from "@esim-webhooks/store-redis";
+      export default { handlers: { "*": () => {} }, store: redisStore(${JSON.stringify(server.url)}) };`;
+    const { code, of, stderr } = await examine({ cwd: folder({ "esim-webhooks.config.ts": config }) });
+    admin.disconnect();
+    await server.close();
+    expect({ code, stderr }).toEqual({ code: 3, stderr: "" });
+    expect(of["store"]).toMatchObject({
+      ok: false,
+      code: "evicting_store",
+      message: expect.stringContaining("Set maxmemory-policy to noeviction"),
+    });
+  });
+
+  it("finds retention that is short", async () => {
+    const url = inject("redisUrl");
+    const config = `import { redisStore } from "@esim-webhooks/store-redis";
+      export default { handlers: { "*": () => {} }, store: redisStore(${JSON.stringify(url)}, { retentionMs: 86_400_000 }) };`;
+    const cwd = folder({ "esim-webhooks.config.ts": config });
+    const short = await examine({ cwd });
+    expect(short.code).toBe(3);
+    expect(short.of["store"]).toMatchObject({ ok: true });
+    expect(short.of["short_retention"]).toMatchObject({
+      ok: false,
+      message: expect.stringContaining("Raise retentionMs"),
+    });
+  });
+
+  it("finds a config that cannot be loaded, and handlers of no event type", async () => {
+    const broken = await examine({ cwd: folder({ "esim-webhooks.config.ts": "export default {" }) });
+    expect(broken.code).toBe(3);
+    expect(broken.of["config"]).toMatchObject({ ok: false, code: "invalid_config" });
+    const config = 'export default { handlers: { "esim.fautled": () => {} } };';
+    const misspelt = await examine({ cwd: folder({ "esim-webhooks.config.ts": config }) });
+    expect(misspelt.of["handlers"]).toMatchObject({ ok: false, code: "unknown_event_type" });
+  });
+
+  it("leaves an embedded inbox alone that another process has open", async () => {
+    const cwd = folder();
+    const serving = start(["serve", "--port", "0"], { cwd });
+    await serving.written(/Listening/);
+    const { code, of } = await examine({ cwd });
+    expect(code).toBe(0);
+    expect(of["store"]?.message).toContain("open in another process");
+    serving.child.kill("SIGTERM");
+    await serving.ended;
+  });
+
+  it("finds a Node.js that is too old for config files in TypeScript", () => {
+    expect(checkNode("v22.17.1").ok).toBe(false);
+    expect(checkNode("v22.18.0").ok).toBe(true);
+    expect(checkNode("v24.0.0").ok).toBe(true);
+  });
+});

@@ -1,0 +1,35 @@
+import { describe, expect, it } from "vitest";
+import { parseMoment } from "../../src/flags/moment.ts";
+
+const now = Date.parse("2026-11-20T12:00:00Z");
+const at = (text: string) => parseMoment(text, now).toISOString();
+
+describe("parseMoment", () => {
+  it("takes how long ago it was", () => {
+    expect(["90s", "30m", "2h", "7d", "1w", "2h ago"].map(at)).toEqual([
+      "2026-11-20T11:58:30.000Z",
+      "2026-11-20T11:30:00.000Z",
+      "2026-11-20T10:00:00.000Z",
+      "2026-11-13T12:00:00.000Z",
+      "2026-11-13T12:00:00.000Z",
+      "2026-11-20T10:00:00.000Z",
+    ]);
+  });
+
+  it("takes a date-time with its offset, and a day from midnight UTC", () => {
+    expect(["2026-11-20T14:00:00Z", "2026-11-20T14:00+02:00", "2026-11-20"].map(at)).toEqual([
+      "2026-11-20T14:00:00.000Z",
+      "2026-11-20T12:00:00.000Z",
+      "2026-11-20T00:00:00.000Z",
+    ]);
+  });
+
+  it.each(["", "yesterday", "2026-11-20T14:00:00", "2026-13-01", "-2h", "2 h", "1700000000", "99999999d"])(
+    "refuses %j, and says what it takes",
+    (text) => {
+      expect(() => parseMoment(text, now)).toThrow(
+        /no point in time\. Give how long ago it was \(30m, 2h, 7d\)/,
+      );
+    },
+  );
+});

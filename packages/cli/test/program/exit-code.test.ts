@@ -1,0 +1,69 @@
+import { WebhookError, type WebhookErrorCode } from "@esim-webhooks/core";
+import { ExitCode } from "@stricli/core";
+import { describe, expect, it } from "vitest";
+import { exitCodeOfError, exitCodeOfParser, exitCodes } from "../../src/program/exit-code.ts";
+import { ProgramError, type ProgramErrorCode } from "../../src/program/program-error.ts";
+
+describe("exit codes", () => {
+  it("are 0, 1, 2, 3 and 130", () => {
+    expect(exitCodes).toEqual({ ok: 0, unexpected: 1, usage: 2, problem: 3, interrupted: 130 });
+  });
+
+  const codes: Readonly<Record<WebhookErrorCode, number>> = {
+    missing_secret: 2,
+    invalid_secret: 2,
+    invalid_option: 2,
+    invalid_input: 2,
+    unknown_event_type: 2,
+    async_schema: 2,
+    unsigned_dump: 2,
+    checkpoint_mismatch: 2,
+    damaged_dump: 3,
+    unknown_dump: 3,
+    dump_too_large: 3,
+    evicting_store: 1,
+    folder_in_use: 1,
+    migration_missing: 1,
+    store_full: 1,
+    store_unavailable: 1,
+  };
+  it.each(Object.entries(codes))("of a WebhookError %s is %i", (code, exitCode) => {
+    expect(exitCodeOfError(new WebhookError(code as WebhookErrorCode, "Wrong.", "Mend it."))).toBe(exitCode);
+  });
+
+  const own: Readonly<Record<ProgramErrorCode, number>> = {
+    invalid_usage: 2,
+    invalid_config: 2,
+    unreadable_file: 2,
+    not_an_inbox: 2,
+    no_handlers: 2,
+    cannot_listen: 1,
+    no_answer: 1,
+  };
+  it.each(Object.entries(own))("of the program's own %s is %i", (code, exitCode) => {
+    expect(exitCodeOfError(new ProgramError(code as ProgramErrorCode, "Wrong.", "Mend it."))).toBe(exitCode);
+  });
+
+  it("is 1 for what nobody foresaw, even if it has a code that looks like ours", () => {
+    expect(exitCodeOfError(new TypeError("x"))).toBe(1);
+    expect(exitCodeOfError("x")).toBe(1);
+    expect(exitCodeOfError(Object.assign(new Error("x"), { code: "invalid_option" }))).toBe(1);
+  });
+
+  it("is never negative, whatever the parser ends with", () => {
+    expect(
+      Object.fromEntries(Object.entries(ExitCode).map(([name, code]) => [name, exitCodeOfParser(code)])),
+    ).toEqual({
+      Success: 0,
+      CommandRunError: 1,
+      InvalidArgument: 2,
+      UnknownCommand: 2,
+      IntegrationError: 1,
+      ContextLoadError: 1,
+      CommandLoadError: 1,
+      InternalError: 1,
+    });
+    expect(exitCodeOfParser(3)).toBe(3);
+    expect(exitCodeOfParser(undefined)).toBe(0);
+  });
+});

@@ -1,0 +1,154 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { esimCatalog, memoryStore, nodeHandler } from "@esim-webhooks/core";
+import { newSecret } from "@esim-webhooks/core/testing";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { send } from "../../src/commands/send.ts";
+import { faults } from "../../src/send/expectation.ts";
+import { cli, folder, jsonLines, secret } from "../cli.ts";
+
+const received: { id: string; type: string; data: unknown }[] = [];
+let fails = false;
+const server = createServer(
+  nodeHandler(
+    {
+      "*": ({ id, type, data }) => {
+        if (fails) throw new Error("told to");
+        received.push({ id, type, data });
+      },
+    },
+    { secret, store: memoryStore() },
+  ),
+);
+let url = "";
+
+beforeAll(async () => {
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+});
+afterAll(() => void server.close());
+
+const sent = (...args: string[]) => cli(["send", ...args, "--url", url]);
+
+describe("send", () => {
+  it("has a sample of every event type of the catalog that a receiver takes as known", async () => {
+    for (const type of esimCatalog.types) {
+      const { code, stdout } = await sent(type);
+      expect({ type, code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining("processed") });
+    }
+    expect(received.map(({ type }) => type)).toEqual([...esimCatalog.types]);
+  }, 120_000);
+
+  it("sets fields: JSON where it parses, text elsewhere, and the digits of a reference as they are", async () => {
+    const fields = [
+      "amount=250",
+      "reason=top_up",
+      "a.b=null",
+      "a.c=true",
+      "esimReference=730155284096617399",
+      "x=1=2",
+    ];
+    const { code } = await sent("esim.balance.updated", ...fields.flatMap((field) => ["--data", field]));
+    expect(code).toBe(0);
+    expect(received.at(-1)?.data).toMatchObject({
+      amount: 250,
+      reason: "top_up",
+      a: { b: null, c: true },
+      esimReference: "730155284096617399",
+      x: "1=2",
+      currency: "EUR",
+    });
+  });
+
+  it("takes data, or a whole body, from a file or from standard input", async () => {
+    const data = { reason: "removed", packageReference: "P1" };
+    const cwd = folder({ "data.json": JSON.stringify(data) });
+    expect((await cli(["send", "package.ended", "--body", "data.json", "--url", url], { cwd })).code).toBe(0);
+    expect(received.at(-1)?.data).toEqual(data);
+    const input = JSON.stringify({
+      type: "package.ended",
+      timestamp: "2026-11-20T09:30:00Z",
+      data: { ...data, packageReference: "P2" },
+    });
+    expect((await cli(["send", "package.ended", "--body", "-", "--url", url], { input })).code).toBe(0);
+    expect(received.at(-1)?.data).toMatchObject({ packageReference: "P2" });
+    const other = await cli(["send", "esim.enabled", "--body", "-", "--url", url], { input });
+    expect(other).toMatchObject({ code: 2, stderr: expect.stringContaining("of an event of another type") });
+  });
+
+  it.each(faults.map((fault) => [fault]))(
+    "with the fault %s ends with 0 when the receiver does as it should",
+    async (fault) => {
+      const ended = await sent("esim.enabled", "--fault", fault, "--json");
+      const lines = jsonLines(ended);
+      expect({ code: ended.code, wrong: lines.filter(({ asExpected }) => asExpected !== true) }).toEqual({
+        code: 0,
+        wrong: [],
+      });
+      expect(lines).toHaveLength(fault === "duplicate" ? 2 : 1);
+    },
+  );
+
+  it("knows every fault that there is", () => {
+    expect(send.parameters.flags?.["fault"]).toMatchObject({ values: faults });
+  });
+
+  it("sends as many as told, one after the other, each with an id of its own", async () => {
+    const before = received.length;
+    const lines = jsonLines(await sent("esim.enabled", "--times", "3", "--json"));
+    expect(new Set(lines.map(({ id }) => id)).size).toBe(3);
+    expect(received.slice(before).map(({ id }) => id)).toEqual(lines.map(({ id }) => id));
+    expect(lines[0]).toMatchObject({
+      type: "esim.enabled",
+      status: 200,
+      body: '{"outcome":"processed"}',
+      ms: expect.any(Number),
+      expected: "2xx",
+    });
+  });
+
+  it("ends with 3 when the answer is not as it should be, and shows it", async () => {
+    fails = true;
+    const { code, stdout } = await sent("esim.enabled");
+    fails = false;
+    expect(code).toBe(3);
+    expect(stdout).toMatch(/^✘ 500 {2}\{.*"code":"failed"\} {2}msg_\S+ {2}\d+ ms {2}expected 2xx\n$/);
+  });
+
+  it("signs with the first of several secrets", async () => {
+    const env = { ESIM_WEBHOOK_SECRET: `${secret} ${newSecret()}` };
+    expect((await cli(["send", "esim.enabled", "--url", url], { env })).code).toBe(0);
+  });
+
+  it("ends with 1 when nothing answers, and says what to start", async () => {
+    const { code, stdout, stderr } = await cli(["send", "esim.enabled"], { env: { PORT: "1" } });
+    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+    expect(stderr).toMatch(
+      /^Error \(no_answer\): Nothing answers at http:\/\/127\.0\.0\.1:1\/webhooks\. Start a receiver there \(esim-webhooks serve\)/,
+    );
+  });
+
+  it.each([
+    [["esim.enabeld"], 'Did you mean "esim.enabled"?'],
+    [["esim.enabled", "--data", "amount"], "Write --data name=value."],
+    [["esim.enabled", "--body", "nowhere.json"], "Error (unreadable_file): nowhere.json cannot be read."],
+    [["esim.enabled", "--times", "0"], "of 1 or more"],
+  ])("ends with 2 for %j", async (args, message) => {
+    const { code, stderr } = await sent(...args);
+    expect(code).toBe(2);
+    expect(stderr).toContain(message);
+  });
+
+  it("takes no URL with a password, and does not repeat it", async () => {
+    const { code, stderr } = await cli(["send", "esim.enabled", "--url", "http://me:hunter2@127.0.0.1:9/"]);
+    expect(code).toBe(2);
+    expect(stderr).toContain("has a name or a password in it");
+    expect(stderr).not.toContain("hunter2");
+  });
+
+  it("ends with 2 for a URL that is none, and without a secret", async () => {
+    expect((await cli(["send", "esim.enabled", "--url", "localhost:3000"])).code).toBe(2);
+    const none = await cli(["send", "esim.enabled"], { env: { ESIM_WEBHOOK_SECRET: "" } });
+    expect(none).toMatchObject({ code: 2, stderr: expect.stringContaining("Error (missing_secret)") });
+  });
+});

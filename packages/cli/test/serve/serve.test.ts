@@ -1,0 +1,295 @@
+import { chmodSync, existsSync, readFileSync, statSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { describe, expect, inject, it } from "vitest";
+import { cli, folder, jsonLines, type Running, secret, start, startInTerminal } from "../cli.ts";
+
+async function urlOf(running: Running): Promise<string> {
+  const [, url = ""] = await running.written(/Listening at \S*?(http:\S+\/[\w/]+)/);
+  return url;
+}
+
+function event(id: string) {
+  return signedRequest({ id, type: "esim.faulted", data: sampleData("esim.faulted") }, { secret });
+}
+
+const handlers = `"esim.faulted": (event, { logger }) => logger.info({ reason: event.data.reason, order: { number: 7n } }, "handled")`;
+const quick = `store: memoryStore()`;
+const withMemory = `import { memoryStore } from "@esim-webhooks/core";
+import { defineConfig } from "@esim-webhooks/cli";
+export default defineConfig({ ${quick}, handlers: { ${handlers} }, path: "/in", port: 0 });`;
+
+describe("serve", () => {
+  it("stores into an embedded inbox with nothing but a secret, at any free port, and keeps it for its owner", async () => {
+    const cwd = folder();
+    const running = start(["serve", "--port", "0"], { cwd });
+    const url = await urlOf(running);
+    expect(url).toMatch(/^http:\/\/127\.0\.0\.1:[1-9]\d*\/webhooks$/);
+    expect(statSync(join(cwd, ".esim-webhooks")).mode & 0o077).toBe(0);
+    expect(readFileSync(join(cwd, ".esim-webhooks/.gitignore"), "utf8")).toBe("*\n");
+    const delivery = event("msg_1");
+    expect((await fetch(url, delivery)).status).toBe(202);
+    expect((await fetch(url, delivery)).status).toBe(202);
+    const other = await cli(["work"], {
+      cwd: folder({ "esim-webhooks.config.ts": "export default { handlers: {} }" }),
+      env: { ESIM_WEBHOOKS_DATA_DIR: `${cwd}/.esim-webhooks` },
+    });
+    expect(other).toMatchObject({ code: 1, stdout: "" });
+    expect(other.stderr).toMatch(/^Error \(folder_in_use\): .* one process at a time/);
+    running.child.kill("SIGTERM");
+    const ended = await running.ended;
+    expect(ended.code).toBe(0);
+    expect(ended.stderr).toContain("Events go to the embedded inbox in .esim-webhooks");
+    expect(jsonLines(ended)).toMatchObject([
+      { level: "info", id: "msg_1", type: "esim.faulted", outcome: "stored" },
+      { level: "info", id: "msg_1", type: "esim.faulted", outcome: "already_stored" },
+    ]);
+    expect(ended.stdout).not.toContain(sampleData("esim.faulted").iccid);
+  });
+
+  it("works the handlers of a TypeScript config as events come, and prints what they log", async () => {
+    const running = start(["serve"], { cwd: folder({ "esim-webhooks.config.ts": withMemory }) });
+    const url = await urlOf(running);
+    expect(url).toMatch(/\/in$/);
+    expect((await fetch(url, event("msg_1"))).status).toBe(200);
+    expect((await fetch(url.replace("/in", "/webhooks"), event("msg_2"))).status).toBe(404);
+    expect((await fetch(`${url}/?a=b`, event("msg_1"))).status).toBe(200);
+    running.child.kill("SIGINT");
+    const ended = await running.ended;
+    expect(ended.code).toBe(0);
+    expect(jsonLines(ended)).toMatchObject([
+      { msg: "handled", id: "msg_1", reason: "download_order_expired" },
+      { outcome: "processed", id: "msg_1" },
+      { outcome: "no_such_path", level: "warn" },
+      { outcome: "duplicate", id: "msg_1" },
+    ]);
+  });
+
+  it.each(["handlers", "inbox"])(
+    "masks personal data in what a handler throws, on the way of %s",
+    async (way) => {
+      const target =
+        way === "inbox" ? "target: embeddedInbox({ dataDir: 'data' })," : "store: memoryStore(),";
+      const config = `import { memoryStore } from "@esim-webhooks/core";
+      import { embeddedInbox } from "@esim-webhooks/store-postgres";
+      export default { port: 0, ${target} handlers: { "*": () => {
+        throw new Error("no SIM 8932042000001234567, LPA:1$smdp.example.com$CODE");
+      } } };`;
+      const running = start(["serve"], { cwd: folder({ "esim-webhooks.config.ts": config }) });
+      await fetch(await urlOf(running), event("msg_1"));
+      await running.written(/no SIM/);
+      running.child.kill("SIGTERM");
+      const { stdout, stderr } = await running.ended;
+      expect(stdout).toContain("no SIM •••, •••");
+      expect(stdout + stderr).not.toMatch(/8932042|CODE/);
+    },
+  );
+
+  it("masks personal data in what a handler throws when nobody waits for it, and ends with 1", async () => {
+    const error = 'new Error("no SIM 8932042000001234567")';
+    const config = `export default { port: 0, handlers: { "*": () => void Promise.reject(${error}) } };`;
+    const running = start(["serve"], { cwd: folder({ "esim-webhooks.config.mjs": config }) });
+    await fetch(await urlOf(running), event("msg_1")).catch(() => {});
+    const { code, stderr } = await running.ended;
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^Error \(unexpected\): no SIM •••\. Set ESIM_WEBHOOKS_DEBUG=1 .+\n$/m);
+    expect(stderr).not.toContain("8932042");
+  });
+
+  it("remembers what its handlers did in the Postgres of DATABASE_URL, over a restart", async () => {
+    const cwd = folder({
+      "esim-webhooks.config.mjs": `export default { source: "restarted", handlers: { ${handlers} } };`,
+    });
+    const id = `msg_${Date.now()}`;
+    const outcomes: string[] = [];
+    for (const _ of [1, 2]) {
+      const running = start(["serve", "--port", "0"], { cwd, env: { DATABASE_URL: inject("postgresUrl") } });
+      const answer = await fetch(await urlOf(running), event(id));
+      outcomes.push(((await answer.json()) as { outcome: string }).outcome);
+      running.child.kill("SIGTERM");
+      await running.ended;
+    }
+    expect(outcomes).toEqual(["processed", "duplicate"]);
+  });
+
+  it("works the events of an embedded target in the same process, and says so", async () => {
+    const config = `import { embeddedInbox } from "@esim-webhooks/store-postgres";
+      export default { target: embeddedInbox(), handlers: { ${handlers} } };`;
+    const running = start(["serve", "--port", "0"], {
+      cwd: folder({ "esim-webhooks.config.js": config, "package.json": '{"type":"module"}' }),
+    });
+    expect((await fetch(await urlOf(running), event("msg_1"))).status).toBe(202);
+    await running.written(/"outcome":"done"/);
+    running.child.kill("SIGTERM");
+    const ended = await running.ended;
+    expect(ended.code).toBe(0);
+    expect(ended.stderr).toContain("its handlers are run in this one");
+    expect(jsonLines(ended)).toContainEqual(
+      expect.objectContaining({ id: "msg_1", type: "esim.faulted", outcome: "done", attempt: 1 }),
+    );
+  });
+
+  it("prints a line for people on a terminal, and JSON there too when told", async () => {
+    const cwd = folder({ "esim-webhooks.config.ts": withMemory });
+    const pretty = startInTerminal(["serve"], { cwd });
+    await fetch(await urlOf(pretty), event("msg_1"));
+    await pretty.written(/handled .*order \{"number":"7"\}/);
+    const [line] = await pretty.written(/.*processed.*/);
+    expect(line).toMatch(/\d\d:\d\d:\d\d.*✔ processed .*esim\.faulted {2}msg_1/);
+    expect(line).toContain("\u001b[32m");
+    pretty.child.stdin?.write("\u0003"); // Ctrl-C
+    expect((await pretty.ended).code).toBe(0);
+    const json = startInTerminal(["serve", "--json"], { cwd });
+    await fetch(await urlOf(json), event("msg_1"));
+    await json.written(/^\{"time".*"outcome":"processed"/m);
+    json.child.stdin?.write("\u0003");
+    await json.ended;
+  });
+
+  it("answers what takes longer than a second after SIGTERM", async () => {
+    const config = `import { memoryStore } from "@esim-webhooks/core";
+      export default { port: 0, store: memoryStore(), handlers: { "esim.faulted": async (event, { logger }) => {
+        logger.info({}, "begun");
+        await new Promise((resolve) => process.once("SIGTERM", () => setTimeout(resolve, 1500)));
+      } } };`;
+    const running = start(["serve"], { cwd: folder({ "esim-webhooks.config.mjs": config }) });
+    const answer = fetch(await urlOf(running), event("msg_1")).then(({ status }) => status, String);
+    await running.written(/begun/);
+    running.child.kill("SIGTERM");
+    expect(await answer).toBe(200);
+    expect((await running.ended).code).toBe(0);
+  });
+
+  it("finishes what it has accepted after SIGTERM, and ends at once after a second signal", async () => {
+    const config = (handler: string) => `import { memoryStore } from "@esim-webhooks/core";
+      export default { port: 0, store: memoryStore(), handlers: { "esim.faulted": ${handler} } };`;
+    const slow = `async (event, { logger }) => {
+      logger.info({}, "begun");
+      await new Promise((resolve) => process.once("SIGTERM", () => setTimeout(resolve, 100)));
+    }`;
+    const running = start(["serve"], { cwd: folder({ "esim-webhooks.config.mjs": config(slow) }) });
+    const answer = fetch(await urlOf(running), event("msg_1"));
+    await running.written(/begun/);
+    running.child.kill("SIGTERM");
+    expect((await answer).status).toBe(200);
+    expect((await running.ended).code).toBe(0);
+
+    const stuck = start(["serve"], {
+      cwd: folder({
+        "esim-webhooks.config.mjs": config(
+          `(event, { logger }) => { logger.info({}, "begun"); return new Promise(() => {}); }`,
+        ),
+      }),
+    });
+    fetch(await urlOf(stuck), event("msg_1")).catch(() => {});
+    await stuck.written(/begun/);
+    stuck.child.kill("SIGTERM");
+    await stuck.written(/Stopping/);
+    const again = setInterval(() => stuck.child.kill("SIGTERM"), 100); // those at once after the first one count as it
+    expect((await stuck.ended).code).toBe(130);
+    clearInterval(again);
+  });
+
+  it("counts flags before the environment, and the environment before the config", async () => {
+    const cwd = folder({
+      "esim-webhooks.config.ts": withMemory.replace("port: 0", 'port: 1, secret: "whsec_wrong"'),
+    });
+    const taken = createServer().listen(0, "127.0.0.1");
+    await new Promise((resolve) => taken.once("listening", resolve));
+    const { port } = taken.address() as AddressInfo;
+    const busy = await cli(["serve"], { cwd, env: { PORT: String(port) } });
+    expect(busy.code).toBe(1);
+    expect(busy.stderr).toContain(
+      `Error (cannot_listen): Nothing can listen at 127.0.0.1, port ${port}. Name a free port by --port`,
+    );
+    taken.close();
+    const running = start(["serve", "--port", "0", "--path", "/flagged"], {
+      cwd,
+      env: { PORT: String(port) },
+    });
+    expect(await urlOf(running)).toMatch(/\/flagged$/);
+    running.child.kill("SIGTERM");
+    await running.ended;
+  });
+
+  it.each([
+    [
+      "is misspelt",
+      "export default { handlrs: {} };",
+      'there is no option "handlrs". Did you mean "handlers"?',
+    ],
+    ["throws", '\nthrow new Error("oh no");', "oh no. (FOLDER/esim-webhooks.config.ts:2)"],
+    ["does not parse", "export default { handlers: { , } };", "cannot be loaded: "],
+    ["imports what there is not", 'import "nowhere"; export default {};', "Install what it imports"],
+    [
+      "exports nothing",
+      "export const config = {};",
+      "has no default export. Write: export default defineConfig",
+    ],
+    [
+      "has a store with a target",
+      "export default { target: { put() {} }, store: { claim() {}, extend() {}, complete() {}, release() {} } };",
+      "has a store together with a target",
+    ],
+  ])("says which file it is and what to do when the config %s", async (_, text, message) => {
+    const cwd = folder({ "esim-webhooks.config.ts": text });
+    const { code, stdout, stderr } = await cli(["serve"], { cwd });
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toContain(`Error (invalid_config): ${cwd}/esim-webhooks.config.ts`);
+    expect(stderr).toContain(message.replace("FOLDER", cwd));
+  });
+
+  it.each([
+    [
+      "a handler of no event type",
+      'export default { handlers: { "esim.fautled": () => {} } };',
+      "unknown_event_type",
+    ],
+    ["a --data-dir beside a target", "export default { target: { put() {} } };", "invalid_usage"],
+  ])("ends with 2 for %s", async (_, text, error) => {
+    const cwd = folder({ "esim-webhooks.config.ts": text });
+    const { code, stderr } = await cli(["serve", "--data-dir", "data"], { cwd });
+    expect(code).toBe(2);
+    expect(stderr).toContain(`Error (${error}): `);
+  });
+
+  it("stores into a target that is no more than a put, and takes its keys from a key source", async () => {
+    const config = `import { fileKeySource } from "@esim-webhooks/core";
+      export default { secret: fileKeySource("keys"), target: { put: async (entries) => entries.map(() => "stored") } };`;
+    const cwd = folder({ "esim-webhooks.config.ts": config, keys: secret });
+    chmodSync(join(cwd, "keys"), 0o600);
+    const env = { ESIM_WEBHOOK_SECRET: "" };
+    const running = start(["serve", "--port", "0"], { cwd, env });
+    const url = await urlOf(running);
+    await running.written(/to be worked by what reads it/);
+    expect((await cli(["send", "esim.enabled", "--url", url], { cwd, env })).code).toBe(0);
+    running.child.kill("SIGTERM");
+    expect(await running.ended).toMatchObject({ code: 0, stderr: expect.not.stringContaining("Warning") });
+  });
+
+  it("ends when nobody reads what it prints any more", async () => {
+    const running = start(["serve"], { cwd: folder({ "esim-webhooks.config.ts": withMemory }) });
+    const url = await urlOf(running);
+    running.child.stdout?.destroy();
+    await fetch(url, event("msg_1")).catch(() => {});
+    expect(await running.ended).toMatchObject({ code: 0, stderr: expect.not.stringContaining("EPIPE") });
+  });
+
+  it("ends with 2 without a secret, before it opens anything, and with 1 when the database is away", async () => {
+    const cwd = folder();
+    const none = await cli(["serve"], { cwd, env: { ESIM_WEBHOOK_SECRET: "" } });
+    expect(none).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/^Error \(missing_secret\): .* Set ESIM_WEBHOOK_SECRET/),
+    });
+    expect(existsSync(join(cwd, ".esim-webhooks"))).toBe(false);
+    const away = await cli(["serve"], { env: { DATABASE_URL: "postgres://user:hidden@127.0.0.1:1/shop" } });
+    expect(away).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^Error \(store_unavailable\): .*ECONNREFUSED/),
+    });
+    expect(away.stderr).not.toContain("hidden");
+  });
+});

@@ -1,0 +1,25 @@
+import { newSecret } from "@esim-webhooks/core/testing";
+import { expect, it } from "vitest";
+import { knownSecrets, signingSecret } from "../../src/set-up/known-secrets.ts";
+
+const [old, current] = [newSecret(), newSecret()];
+
+it("asks a key source for its keys, in either of its forms", async () => {
+  expect(await knownSecrets({ load: async () => [current] })).toEqual([current]);
+  expect(await knownSecrets({ load: async () => ({ keys: current }) })).toBe(current);
+  expect(await knownSecrets(`${old} ${current}`)).toBe(`${old} ${current}`);
+  expect(await knownSecrets(undefined)).toBeUndefined();
+});
+
+it("signs with the first key that counts now", () => {
+  expect(signingSecret(` ${old} ${current} `)).toBe(old);
+  expect(signingSecret([{ secret: old, notAfter: "2020-01-01T00:00:00Z" }, { secret: current }])).toBe(
+    current,
+  );
+  expect(signingSecret([current])).toBe(current);
+});
+
+it("refuses what is no secret", () => {
+  expect(() => signingSecret("whsec_short")).toThrow(expect.objectContaining({ code: "invalid_secret" }));
+  expect(() => signingSecret([])).toThrow(expect.objectContaining({ code: "missing_secret" }));
+});

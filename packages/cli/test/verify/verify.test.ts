@@ -1,0 +1,129 @@
+import { newSecret, type SignedRequest, sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { describe, expect, it } from "vitest";
+import { cli, folder, jsonLines, secret } from "../cli.ts";
+
+const at = new Date("2026-11-20T09:30:00.000Z");
+const data = sampleData("esim.enabled");
+const request = signedRequest({ id: "msg_1", type: "esim.enabled", data }, { secret, at });
+const receivedAt = "2026-11-20T09:30:01Z";
+
+function captured(changes: object = {}, { headers, body }: SignedRequest = request): string {
+  return JSON.stringify({ headers, body, receivedAt, ...changes });
+}
+
+const verified = (input: string, ...args: string[]) => cli(["verify", ...args], { input });
+
+describe("verify", () => {
+  it.each([
+    ["as text", captured()],
+    ["in base64", captured({ body: Buffer.from(request.body).toString("base64") })],
+    [
+      "in base64 that says so",
+      captured({ body: Buffer.from(request.body).toString("base64"), isBase64Encoded: true }),
+    ],
+    ["as JSON", captured({ body: JSON.parse(request.body) })],
+    [
+      "with headers in capitals and in lists",
+      captured({
+        headers: Object.fromEntries(
+          Object.entries(request.headers).map(([name, value]) => [name.toUpperCase(), [value]]),
+        ),
+      }),
+    ],
+  ])("finds a request authentic at the time it was received, with its body %s", async (_, input) => {
+    const { code, stdout } = await verified(input);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^✔ authentic {2}msg_1 {2}signed with key:[0-9a-f]{8}/);
+    expect(stdout).toContain("esim.enabled: as its schema says");
+  });
+
+  it("reads the text of an HTTP request, from a file too", async () => {
+    const lines = [
+      "POST /webhooks HTTP/1.1",
+      ...Object.entries(request.headers).map(([name, value]) => `${name}: ${value}`),
+    ];
+    const http = `${lines.join("\r\n")}\r\n\r\n${request.body}`;
+    const cwd = folder({ "request.http": http });
+    expect((await cli(["verify", "request.http", "--at", receivedAt], { cwd })).code).toBe(0);
+    const late = await verified(http);
+    expect(late.code).toBe(3);
+    expect(late.stdout).toContain("clock_skew");
+  });
+
+  it.each([
+    [
+      "wrong_secret_or_body",
+      captured({}, signedRequest({ type: "esim.enabled", data }, { secret, at, fault: "tampered" })),
+    ],
+    [
+      "wrong_secret_or_body",
+      captured({}, signedRequest({ type: "esim.enabled", data }, { secret: newSecret(), at })),
+    ],
+    ["missing_header", captured({ headers: {} })],
+    ["clock_skew", captured({ receivedAt: "2026-11-20T10:30:00Z" })],
+    ["body_reserialised", captured({ body: JSON.stringify(JSON.parse(request.body), null, 4) })],
+  ])("says %s for a request that is not, and ends with 3", async (finding, input) => {
+    const { code, stdout, stderr } = await verified(input);
+    expect({ code, stderr }).toEqual({ code: 3, stderr: "" });
+    expect(stdout).toMatch(/^✘ refused /);
+    expect(stdout).toContain(`  ${finding}: `);
+    expect(stdout).not.toContain(data.iccid);
+  });
+
+  it("says that a body of parsed JSON is a guess", async () => {
+    const other = signedRequest({ type: "esim.enabled", data }, { secret, at, fault: "tampered" });
+    const { stdout } = await verified(captured({ body: JSON.parse(other.body) }, other));
+    expect(stdout).toContain("its bytes are a guess");
+  });
+
+  it("prints JSON, with the tolerance and the time that were asked for", async () => {
+    const input = captured({ receivedAt: undefined });
+    const [near] = jsonLines(
+      await verified(input, "--json", "--at", "2026-11-20T09:40:00Z", "--tolerance", "601"),
+    );
+    expect(near).toMatchObject({
+      authentic: true,
+      id: "msg_1",
+      type: "esim.enabled",
+      event: "known",
+      at: "2026-11-20T09:40:00.000Z",
+      findings: [],
+    });
+    const [far] = jsonLines(await verified(input, "--json", "--at", "2026-11-20T09:40:00Z"));
+    expect(far).toMatchObject({
+      authentic: false,
+      code: "timestamp_out_of_tolerance",
+      findings: [{ code: "clock_skew" }],
+    });
+  });
+
+  it("tells an authentic event that is not what its schema says, by paths alone", async () => {
+    const wrong = signedRequest(
+      { type: "esim.enabled", data: { ...data, iccid: 8932042000010012 } },
+      { secret, at },
+    );
+    const { code, stdout } = await verified(captured({}, wrong));
+    expect(code).toBe(0);
+    expect(stdout).toContain("not what its schema says: data.iccid");
+    expect(stdout).not.toContain("8932042000010012");
+  });
+
+  it.each([
+    ["JSON of something else", "{}"],
+    ["broken JSON", '{"headers": '],
+    ["neither JSON nor HTTP", "hello"],
+    ["nothing", ""],
+  ])("ends with 2 for %s", async (_, input) => {
+    const { code, stderr } = await verified(input);
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/^Error \(invalid_usage\): This is no captured request\. .* Give \{ "headers"/);
+  });
+
+  it("ends with 2 without a secret", async () => {
+    const { code, stderr } = await cli(["verify"], { input: captured(), env: { ESIM_WEBHOOK_SECRET: "" } });
+    expect({ code, stderr }).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("Error (missing_secret)"),
+    });
+  });
+});

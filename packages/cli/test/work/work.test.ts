@@ -1,0 +1,135 @@
+import { randomUUID } from "node:crypto";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { type InboxEntry, sign } from "@esim-webhooks/core";
+import { sampleData } from "@esim-webhooks/core/testing";
+import { postgresInbox } from "@esim-webhooks/store-postgres";
+import { describe, expect, inject, it } from "vitest";
+import { cli, folder, jsonLines, secret, start } from "../cli.ts";
+
+function entry(id: string, data: unknown = sampleData("esim.faulted")): InboxEntry {
+  const event = { id, type: "esim.faulted", timestamp: new Date().toISOString(), data };
+  const { id: _, ...envelope } = event;
+  return {
+    source: "default",
+    id,
+    type: event.type,
+    event,
+    body: Buffer.from(JSON.stringify(envelope)),
+    receivedAt: new Date(),
+  };
+}
+
+async function withInbox(entries: readonly InboxEntry[]) {
+  const schema = `cli_${randomUUID().replaceAll("-", "").slice(0, 12)}`;
+  const url = inject("postgresUrl");
+  const inbox = postgresInbox({ url, schema });
+  await inbox.migrate();
+  await inbox.put(entries);
+  await inbox.close();
+  return `import { postgresInbox } from "@esim-webhooks/store-postgres";
+    const target = postgresInbox({ url: ${JSON.stringify(url)}, schema: "${schema}" });`;
+}
+
+describe("work", () => {
+  it("works what is stored and prints what becomes of each event, until SIGTERM", async () => {
+    const open = await withInbox([
+      entry("msg_done"),
+      entry("msg_fails"),
+      entry("msg_later"),
+      entry("msg_invalid", { esimReference: 1 }),
+    ]);
+    const config = `${open}
+      import { retryLater } from "@esim-webhooks/core";
+      export default { target, worker: { maxAttempts: 1 }, handlers: { "esim.faulted": ({ id }, { tx }) => {
+        if (id === "msg_fails") throw new Error("oh");
+        if (id === "msg_later") return retryLater(5000);
+      } } };`;
+    const running = start(["work", "--concurrency", "3"], {
+      cwd: folder({ "esim-webhooks.config.ts": config }),
+    });
+    for (const id of ["done", "fails", "later", "invalid"])
+      await running.written(new RegExp(`"id":"msg_${id}".*"msg":"event"`));
+    running.child.kill("SIGTERM");
+    const ended = await running.ended;
+    expect(ended.code).toBe(0);
+    expect(ended.stderr).toMatch(/^Working the target of \S+esim-webhooks\.config\.ts/);
+    const outcomes = jsonLines(ended).filter(({ msg }) => msg === "event");
+    expect(Object.fromEntries(outcomes.map(({ id, outcome }) => [id, outcome]))).toEqual({
+      msg_done: "done",
+      msg_fails: "dead",
+      msg_later: "dead",
+      msg_invalid: "dead",
+    });
+    expect(outcomes[0]).toMatchObject({ type: "esim.faulted", attempt: 1, source: "default" });
+  });
+
+  it("finishes what it has begun when nobody reads what it prints any more", async () => {
+    const open = await withInbox([entry("msg_quick"), entry("msg_slow")]);
+    const config = `${open}
+      import { writeFileSync } from "node:fs";
+      export default { target, handlers: { "esim.faulted": async ({ id }) => {
+        if (id === "msg_quick") return new Promise((resolve) => setTimeout(resolve, 300));
+        process.stderr.write("begun\\n");
+        await new Promise((resolve) => setTimeout(resolve, 1500));
+        writeFileSync("finished.txt", id);
+      } } };`;
+    const cwd = folder({ "esim-webhooks.config.ts": config });
+    const running = start(["work", "--concurrency", "2"], { cwd });
+    await running.written(/begun/);
+    running.child.stdout?.destroy();
+    const { code, stderr } = await running.ended;
+    expect(stderr).toContain("Stopping: ");
+    expect(code).toBe(0);
+    expect(existsSync(join(cwd, "finished.txt"))).toBe(true);
+  });
+
+  it("prints an event that is done in the handler's own transaction, and one that is to be tried again", async () => {
+    const open = await withInbox([entry("msg_tx"), entry("msg_later")]);
+    const config = `${open}
+      import { retryLater } from "@esim-webhooks/core";
+      import { sql } from "kysely";
+      export default { target, handlers: { "esim.faulted": ({ id }, { tx }) =>
+        id === "msg_later" ? retryLater(5000) : sql\`select 1\`.execute(tx) } };`;
+    const running = start(["work"], { cwd: folder({ "esim-webhooks.config.ts": config }) });
+    await running.written(/"id":"msg_tx".*"outcome":"done"/);
+    await running.written(/"id":"msg_later".*"outcome":"retry","afterMs":5000/);
+    running.child.kill("SIGINT");
+    expect((await running.ended).code).toBe(0);
+  });
+
+  it("ends with 2 without handlers, and with a target that is no inbox", async () => {
+    const none = await cli(["work"]);
+    expect(none).toMatchObject({ code: 2, stdout: "" });
+    expect(none.stderr).toMatch(
+      /^Error \(no_handlers\): There is no config file.*Write them into esim-webhooks\.config\.ts/,
+    );
+    const queue = folder({
+      "esim-webhooks.config.ts": "export default { target: { put() {} }, handlers: {} };",
+    });
+    const half = await cli(["work"], { cwd: queue });
+    expect(half).toMatchObject({ code: 2, stderr: expect.stringMatching(/^Error \(not_an_inbox\): /) });
+  });
+
+  it("is what serve leaves the events of an inbox on Postgres to", async () => {
+    const open = await withInbox([]);
+    const config = `${open} export default { target, port: 0, handlers: { "esim.faulted": () => {} } };`;
+    const cwd = folder({ "esim-webhooks.config.ts": config });
+    const serving = start(["serve"], { cwd });
+    const [, url = ""] = await serving.written(/Listening at (\S+)/);
+    await serving.written(/Work them by: esim-webhooks work/);
+    const body = JSON.stringify({
+      type: "esim.faulted",
+      timestamp: new Date().toISOString(),
+      data: sampleData("esim.faulted"),
+    });
+    const headers = sign({ id: "msg_1", body }, secret);
+    expect((await fetch(url, { method: "POST", headers: { ...headers }, body })).status).toBe(202);
+    const working = start(["work"], { cwd });
+    await working.written(/"id":"msg_1".*"outcome":"done"/);
+    serving.child.kill("SIGTERM");
+    working.child.kill("SIGTERM");
+    expect((await serving.ended).code).toBe(0);
+    expect((await working.ended).code).toBe(0);
+  });
+});

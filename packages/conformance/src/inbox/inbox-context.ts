@@ -1,0 +1,84 @@
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import { setTimeout as pause } from "node:timers/promises";
+import type { Inbox, InboxEntry, TakenEvent, WebhookEvent } from "@esim-webhooks/core";
+import { longLeaseMs } from "../store/store-context.ts";
+
+/** How an inbox under test is to be opened. */
+export interface OpenInboxOptions {
+  readonly retentionMs?: number;
+  /** How long an operation may take, where a server can be away. */
+  readonly timeoutMs?: number;
+  /** The lane of each event, where the inbox keeps an order. */
+  readonly lane?: (event: WebhookEvent) => string;
+  readonly laneHeldByDead?: boolean;
+}
+
+/** Opens the inbox under test, on the same data each time. The suite closes it. */
+export type OpenInbox = (options: OpenInboxOptions) => Inbox | Promise<Inbox>;
+
+/** One sentence about an inbox, and how to see that it is so. */
+export type InboxScenario = readonly [sentence: string, run: (open: OpenInbox) => Promise<void>];
+
+/** Opens an inbox for `use`, and closes it. */
+export async function withInbox(
+  open: OpenInbox,
+  options: OpenInboxOptions,
+  use: (inbox: Inbox) => Promise<void>,
+): Promise<void> {
+  const inbox = await open(options);
+  try {
+    await use(inbox);
+  } finally {
+    await inbox.close();
+  }
+}
+
+/** The events of one test: of a type of its own, so that tests can share their data. */
+export interface TestEvents {
+  readonly type: string;
+  readonly source: string;
+  entry(id: string, changes?: Partial<InboxEntry> & { data?: unknown; timestamp?: string }): InboxEntry;
+  /** Takes what is due of them. */
+  take(inbox: Inbox, limit?: number, leaseMs?: number): Promise<readonly TakenEvent[]>;
+  /** Takes one as soon as it is due: nobody tells when a lease has ended. */
+  takeInTime(inbox: Inbox, leaseMs?: number): Promise<TakenEvent>;
+}
+
+export function newEvents(): TestEvents {
+  const type = `test.${randomUUID()}`;
+  const source = randomUUID();
+  const take = (inbox: Inbox, limit = 100, leaseMs = longLeaseMs) =>
+    inbox.take({ limit, leaseMs, only: [type] });
+  return {
+    type,
+    source,
+    entry(id, { data = {}, timestamp = new Date().toISOString(), ...changes } = {}) {
+      const event = { id, type, timestamp, data };
+      const body = Buffer.from(JSON.stringify({ type, timestamp, data }));
+      return { source, id, type, event, body, receivedAt: new Date(), ...changes };
+    },
+    take,
+    async takeInTime(inbox, leaseMs) {
+      for (;;) {
+        const [taken] = await take(inbox, 1, leaseMs);
+        if (taken !== undefined) return taken;
+        await pause(20);
+      }
+    },
+  };
+}
+
+export async function stored(inbox: Inbox, ...entries: readonly InboxEntry[]): Promise<void> {
+  assert.deepEqual(await inbox.put(entries), Array(entries.length).fill("stored"));
+}
+
+export async function takenOne(events: TestEvents, inbox: Inbox, leaseMs?: number): Promise<TakenEvent> {
+  const taken = await events.take(inbox, 1, leaseMs);
+  assert.equal(taken.length, 1);
+  return taken[0] as TakenEvent;
+}
+
+export function idsOf(events: readonly { readonly id: string }[]): string[] {
+  return events.map(({ id }) => id);
+}

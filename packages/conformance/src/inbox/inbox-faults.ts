@@ -1,0 +1,68 @@
+import assert from "node:assert/strict";
+import { setTimeout as pause } from "node:timers/promises";
+import type { StoreServer } from "../store/store-faults.ts";
+import { newEvents, type OpenInbox, stored, withInbox } from "./inbox-context.ts";
+
+/** One sentence about an inbox whose server goes away. */
+export type InboxFaultScenario = readonly [
+  sentence: string,
+  run: (open: OpenInbox, server: StoreServer) => Promise<void>,
+];
+
+export const inboxFaults: readonly InboxFaultScenario[] = [
+  [
+    "rejects what it could not store when its server is killed, and has everything that it said was stored",
+    (open, server) =>
+      withInbox(open, { timeoutMs: 2000 }, async (inbox) => {
+        const events = newEvents();
+        await stored(inbox, events.entry("first"));
+        const told: string[] = [];
+        const puts = Array.from({ length: 400 }, async (_, n) => {
+          await pause(n / 2);
+          const results = await inbox.put([events.entry(`msg_${n}`)]);
+          if (results[0] === "stored") told.push(`msg_${n}`);
+        });
+        const settled = Promise.allSettled(puts);
+        await pause(80);
+        await server.kill();
+        await pause(40);
+        await server.start();
+        for (const result of await settled) {
+          if (result.status === "rejected") assert.equal(result.reason.code, "store_unavailable");
+        }
+        assert.ok(told.length > 0);
+        for (const id of told) assert.equal((await inbox.get({ source: events.source, id }))?.state, "ready");
+      }),
+  ],
+  [
+    "rejects in a bounded time while its server is frozen, and goes on when it is back",
+    (open, server) =>
+      withInbox(open, { timeoutMs: 300 }, async (inbox) => {
+        const events = newEvents();
+        await stored(inbox, events.entry("a"));
+        await server.pause();
+        try {
+          const operations = [
+            inbox.put([events.entry("b")]),
+            events.take(inbox),
+            inbox.stats(),
+            inbox.purge(),
+          ];
+          for (const result of await Promise.allSettled(operations)) {
+            assert.equal(result.status === "rejected" && result.reason.code, "store_unavailable");
+          }
+        } finally {
+          await server.resume();
+        }
+        for (;;) {
+          try {
+            await inbox.put([events.entry("c")]);
+            break;
+          } catch (error) {
+            assert.equal((error as { code?: string }).code, "store_unavailable");
+            await pause(50);
+          }
+        }
+      }),
+  ],
+];

@@ -1,0 +1,177 @@
+import assert from "node:assert/strict";
+import type { Inbox, TakenEvent } from "@esim-webhooks/core";
+import { longLeaseMs } from "../store/store-context.ts";
+import { type InboxScenario, idsOf, newEvents, stored, type TestEvents, withInbox } from "./inbox-context.ts";
+
+const lane = ({ data }: { data: unknown }) => (data as { lane: string }).lane;
+
+/** An entry of a lane, `second` seconds after the first. */
+function at(events: TestEvents, name: string, second: number) {
+  const timestamp = new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString();
+  return events.entry(`${name}_${second}`, { timestamp, data: { lane: `${events.source} ${name}` } });
+}
+
+async function settle(
+  inbox: Inbox,
+  { source, id, token }: TakenEvent,
+  state: "done" | "dead",
+): Promise<void> {
+  assert.deepEqual(await inbox.settle([{ source, id, token, state, error: "" }]), [true]);
+}
+
+/** What holds for an inbox that keeps the order of lanes. */
+export const inboxLanes: readonly InboxScenario[] = [
+  [
+    "gives the events of a lane one at a time, by the time they occurred, however they came in",
+    (open) =>
+      withInbox(open, { lane }, async (inbox) => {
+        const events = newEvents();
+        for (const second of [3, 1, 4, 2]) await stored(inbox, at(events, "a", second));
+        for (const second of [1, 2, 3, 4]) {
+          const taken = await events.take(inbox);
+          assert.deepEqual(idsOf(taken), [`a_${second}`]);
+          await settle(inbox, taken[0] as TakenEvent, "done");
+        }
+      }),
+  ],
+  [
+    "tells the order within a millisecond, and keeps lanes with long names",
+    (open) =>
+      withInbox(open, { lane: (event) => `${lane(event)} ${"漢".repeat(600)}` }, async (inbox) => {
+        const events = newEvents();
+        const entry = (id: string, micros: string) =>
+          events.entry(id, { timestamp: `2026-01-01T00:00:00.123${micros}Z`, data: { lane: events.source } });
+        await stored(inbox, entry("a_second", "900"), entry("z_first", "1"), entry("x".repeat(512), "901"));
+        assert.deepEqual(idsOf(await events.take(inbox)), ["z_first"]);
+      }),
+  ],
+  [
+    "gives nothing of a lane that is being worked, an earlier event that comes in meanwhile included",
+    (open) =>
+      withInbox(open, { lane }, async (inbox) => {
+        const events = newEvents();
+        await stored(inbox, at(events, "a", 5));
+        const [working] = await events.take(inbox);
+        await stored(inbox, at(events, "a", 1));
+        assert.deepEqual(await events.take(inbox), []);
+        await settle(inbox, working as TakenEvent, "done");
+        assert.deepEqual(idsOf(await events.take(inbox)), ["a_1"]);
+      }),
+  ],
+  [
+    "holds a lane while its first event waits for its next try, and no other lane",
+    (open) =>
+      withInbox(open, { lane }, async (inbox) => {
+        const events = newEvents();
+        await stored(inbox, at(events, "a", 1), at(events, "a", 2), at(events, "b", 3), at(events, "b", 4));
+        const taken = await events.take(inbox);
+        assert.deepEqual(idsOf(taken).sort(), ["a_1", "b_3"]);
+        for (const one of taken) {
+          const { source, id, token } = one;
+          if (id === "a_1")
+            await inbox.settle([{ source, id, token, state: "ready", afterMs: longLeaseMs, error: "" }]);
+          else await settle(inbox, one, "done");
+        }
+        assert.deepEqual(idsOf(await events.take(inbox)), ["b_4"]);
+      }),
+  ],
+  [
+    "frees a lane when its first event is dead, unless the dead are to hold it",
+    async (open) => {
+      for (const laneHeldByDead of [false, true]) {
+        await withInbox(open, { lane, laneHeldByDead }, async (inbox) => {
+          const events = newEvents();
+          await stored(inbox, at(events, "a", 1), at(events, "a", 2));
+          const [first] = await events.take(inbox);
+          await settle(inbox, first as TakenEvent, "dead");
+          assert.deepEqual(idsOf(await events.take(inbox)), laneHeldByDead ? [] : ["a_2"]);
+          if (!laneHeldByDead) return;
+          await inbox.purgeDead({ types: [events.type] });
+          assert.deepEqual(idsOf(await events.take(inbox)), ["a_2"]);
+        });
+      }
+    },
+  ],
+  [
+    "keeps lanes that were written down, for a worker that was not told of them as well",
+    async (open) => {
+      const events = newEvents();
+      await withInbox(open, { lane }, async (inbox) => {
+        await stored(inbox, at(events, "a", 1), at(events, "a", 2), at(events, "b", 3));
+      });
+      await withInbox(open, {}, async (inbox) => {
+        assert.deepEqual(idsOf(await events.take(inbox)).sort(), ["a_1", "b_3"]);
+        assert.deepEqual(await events.take(inbox), []);
+      });
+    },
+  ],
+  [
+    "works what is to run again in its lane, in its turn",
+    (open) =>
+      withInbox(open, { lane }, async (inbox) => {
+        const events = newEvents();
+        const replay = { run: events.source, rebuilt: true };
+        for (const second of [1, 2]) {
+          await stored(inbox, at(events, "a", second));
+          for (const taken of await events.take(inbox)) await settle(inbox, taken, "done");
+        }
+        await stored(inbox, at(events, "a", 3));
+        const again = [2, 1].map((second) => ({ ...at(events, "a", second), replay }));
+        assert.deepEqual(await inbox.rerun(again), [true, true]);
+        for (const second of [1, 2, 3]) {
+          const taken = await events.take(inbox);
+          assert.deepEqual(idsOf(taken), [`a_${second}`]);
+          await settle(inbox, taken[0] as TakenEvent, "done");
+        }
+      }),
+  ],
+  [
+    "is not stuck by a lease that has ended behind an earlier event",
+    (open) =>
+      withInbox(open, { lane }, async (inbox) => {
+        const events = newEvents();
+        await stored(inbox, at(events, "a", 5));
+        await events.take(inbox, 1, 30); // and its worker is gone
+        await stored(inbox, at(events, "a", 1));
+        assert.equal((await events.takeInTime(inbox)).id, "a_1");
+      }),
+  ],
+  [
+    "gives no lane to two of many who take at the same time",
+    (open) =>
+      withInbox(open, { lane }, async (inbox) => {
+        const events = newEvents();
+        const lanes = Array.from({ length: 8 }, (_, n) => `lane${n}`);
+        const entries = lanes.flatMap((name) =>
+          Array.from({ length: 12 }, (_, second) => at(events, name, second)),
+        );
+        await Promise.all(entries.map((entry) => inbox.put([entry])));
+        const working = new Set<string>();
+        const worked: string[] = [];
+        const worker = async () => {
+          while (worked.length < entries.length) {
+            await new Promise((resolve) => setImmediate(resolve)); // or a database in this process would let nobody else run
+            for (const taken of await events.take(inbox, 3)) {
+              const name = taken.id.split("_")[0] ?? "";
+              assert.ok(!working.has(name), `two events of ${name} at the same time`);
+              working.add(name);
+              await new Promise((resolve) => setImmediate(resolve));
+              working.delete(name);
+              await settle(inbox, taken, "done");
+              worked.push(taken.id);
+            }
+          }
+        };
+        await Promise.all(Array.from({ length: 6 }, worker));
+        for (const name of lanes) {
+          const order = worked
+            .filter((id) => id.startsWith(`${name}_`))
+            .map((id) => Number(id.split("_")[1]));
+          assert.deepEqual(
+            order,
+            Array.from({ length: 12 }, (_, second) => second),
+          );
+        }
+      }),
+  ],
+];

@@ -1,0 +1,139 @@
+import assert from "node:assert/strict";
+import type { PutResult } from "@esim-webhooks/core";
+import { type InboxScenario, newEvents, stored, takenOne, withInbox } from "./inbox-context.ts";
+
+/** What an inbox makes of what is put into it. */
+export const inboxPuts: readonly InboxScenario[] = [
+  [
+    "keeps bodies byte for byte, whatever their bytes are",
+    (open) =>
+      withInbox(open, {}, async (inbox) => {
+        const events = newEvents();
+        const bodies = [
+          Uint8Array.from({ length: 256 }, (_, n) => n),
+          new Uint8Array([0, 0, 0]),
+          new Uint8Array(),
+          Buffer.from('{"a":"\\u0000\\\\"}'),
+          new Uint8Array(200_000).fill(255),
+        ];
+        await stored(inbox, ...bodies.map((body, n) => events.entry(`msg_${n}`, { body })));
+        const taken = await events.take(inbox);
+        assert.equal(taken.length, bodies.length);
+        for (const { id, body } of taken) {
+          assert.deepEqual(Buffer.from(body), Buffer.from(bodies[Number(id.slice(4))] ?? []));
+        }
+      }),
+  ],
+  [
+    "answers one to one, in order: stored, duplicate, and conflict for the same id with another body, which changes nothing",
+    (open) =>
+      withInbox(open, {}, async (inbox) => {
+        const events = newEvents();
+        const [a, b] = [events.entry("a"), events.entry("b")];
+        const other = events.entry("a", { body: Buffer.from("other") });
+        assert.deepEqual(await inbox.put([a, b, a]), ["stored", "stored", "duplicate"]);
+        assert.deepEqual(await inbox.put([b, other, events.entry("c"), a]), [
+          "duplicate",
+          "conflict",
+          "stored",
+          "duplicate",
+        ]);
+        const row = await inbox.get(a);
+        assert.deepEqual(Buffer.from(row?.body ?? []), Buffer.from(a.body));
+        assert.equal(row?.conflicts, 1);
+        const twice = [events.entry("d"), events.entry("d", { body: Buffer.from("other") })];
+        assert.deepEqual(await inbox.put(twice), ["stored", "conflict"]);
+        assert.deepEqual(await inbox.put([]), []);
+      }),
+  ],
+  [
+    "knows a duplicate and a conflict by the body, when it is done as well",
+    (open) =>
+      withInbox(open, {}, async (inbox) => {
+        const events = newEvents();
+        const entry = events.entry("a");
+        await stored(inbox, entry);
+        const { source, id, token } = await takenOne(events, inbox);
+        assert.deepEqual(await inbox.settle([{ source, id, token, state: "done" }]), [true]);
+        assert.deepEqual(await inbox.put([entry]), ["duplicate"]);
+        assert.deepEqual(await inbox.put([{ ...entry, body: Buffer.from("other") }]), ["conflict"]);
+        assert.deepEqual(await events.take(inbox), []);
+      }),
+  ],
+  [
+    "stores each of many ids once when they are put by many at the same time, in any order",
+    (open) =>
+      withInbox(open, {}, async (inbox) => {
+        const events = newEvents();
+        const entries = Array.from({ length: 60 }, (_, n) => events.entry(`msg_${n}`));
+        const calls = Array.from({ length: 20 }, async (_, n) => {
+          const shuffled = n % 2 === 0 ? entries : [...entries].reverse();
+          const results: PutResult[] = [];
+          for (let i = 0; i < shuffled.length; i += 10) {
+            results.push(...(await inbox.put(shuffled.slice(i, i + 10))));
+          }
+          return results;
+        });
+        const results = (await Promise.all(calls)).flat();
+        assert.equal(results.filter((result) => result === "stored").length, entries.length);
+        assert.equal(results.filter((result) => result === "duplicate").length, 19 * entries.length);
+      }),
+  ],
+  [
+    "keeps the same id of another source apart, and takes odd ids, types and times as they are",
+    (open) =>
+      withInbox(open, {}, async (inbox) => {
+        const events = newEvents();
+        const { source } = events;
+        await stored(
+          inbox,
+          events.entry("b:c", { source: `${source}a` }),
+          events.entry("c", { source: `${source}a:b` }),
+          ...[" ", "7", "'\";--", "🦓", "x".repeat(512)].map((id) => events.entry(id)),
+          events.entry("null", { type: null, event: null }),
+          events.entry("nul", { type: "a\0b" }),
+          events.entry("old", { timestamp: "0001-01-01T00:00:00Z" }),
+          events.entry("far", { timestamp: "9999-12-31T23:59:59.999+14:00" }),
+        );
+        assert.equal((await events.take(inbox)).length, 9);
+        for (const state of ["ready"] as const) {
+          const { rows } = await inbox.list({ state, source, ids: ["null", "nul"] });
+          assert.equal(rows.length, 2);
+        }
+      }),
+  ],
+  [
+    "stores events whose time cannot be told, and large ones, with all that are put at the same time",
+    (open) =>
+      withInbox(open, {}, async (inbox) => {
+        const events = newEvents();
+        const times = [
+          "2026-12-31T23:59:60Z",
+          "2026-13-45T99:99:99Z",
+          "+275760-09-13T00:00:00Z",
+          "-271821-04-20T00:00:00Z",
+        ];
+        const odd = times.map((timestamp, n) => events.entry(`odd_${n}`, { timestamp }));
+        const large = Array.from({ length: 30 }, (_, n) =>
+          events.entry(`large_${n}`, { body: new Uint8Array(1024 * 1024).fill(n) }),
+        );
+        const plain = Array.from({ length: 50 }, (_, n) => events.entry(`plain_${n}`));
+        const results = await Promise.all([...odd, ...large, ...plain].map((entry) => inbox.put([entry])));
+        assert.ok(results.every(([result]) => result === "stored"));
+      }),
+  ],
+  [
+    "refuses an entry that it cannot keep, and stores those put at the same time",
+    (open) =>
+      withInbox(open, {}, async (inbox) => {
+        const events = newEvents();
+        const refused = { name: "WebhookError", code: "invalid_input" };
+        const good = inbox.put([events.entry("good")]);
+        await assert.rejects(inbox.put([events.entry("a\0b")]), refused);
+        await assert.rejects(inbox.put([events.entry("x".repeat(3000))]), refused);
+        await assert.rejects(inbox.put([events.entry("a\ud800")]), refused);
+        await assert.rejects(inbox.put([events.entry("a", { receivedAt: new Date(Number.NaN) })]), refused);
+        assert.deepEqual(await good, ["stored"]);
+      }),
+  ],
+];

@@ -1,0 +1,152 @@
+import assert from "node:assert/strict";
+import { setTimeout as pause } from "node:timers/promises";
+import { longLeaseMs } from "../store/store-context.ts";
+import { type InboxScenario, idsOf, newEvents, stored, takenOne, withInbox } from "./inbox-context.ts";
+
+/** What becomes of an event that was taken. */
+export const inboxTakes: readonly InboxScenario[] = [
+  [
+    "gives each event to one of many who take at the same time, and counts the attempt",
+    (open) =>
+      withInbox(open, {}, async (inbox) => {
+        const events = newEvents();
+        await stored(inbox, ...Array.from({ length: 100 }, (_, n) => events.entry(`msg_${n}`)));
+        const takers = Array.from({ length: 10 }, async () => {
+          const mine: string[] = [];
+          for (;;) {
+            const taken = await events.take(inbox, 7);
+            if (taken.length === 0) return mine;
+            assert.ok(taken.length <= 7 && taken.every(({ attempt }) => attempt === 1));
+            mine.push(...idsOf(taken));
+          }
+        });
+        const ids = (await Promise.all(takers)).flat();
+        while (ids.length < 100) ids.push(...idsOf(await events.take(inbox))); // skipped while others held them
+        assert.equal(ids.length, 100);
+        assert.equal(new Set(ids).size, 100);
+      }),
+  ],
+  [
+    "takes an event again once its lease has ended, with a new token and one more attempt, and lets the late owner change nothing",
+    (open) =>
+      withInbox(open, {}, async (inbox) => {
+        const events = newEvents();
+        await stored(inbox, events.entry("a"));
+        const late = await takenOne(events, inbox, 50);
+        assert.deepEqual(await events.take(inbox), []);
+        const owner = await events.takeInTime(inbox);
+        assert.equal(owner.attempt, 2);
+        assert.notEqual(owner.token, late.token);
+        assert.deepEqual(await inbox.extend([late], longLeaseMs), [false]);
+        const { source, id } = late;
+        for (const state of ["done", "dead", "untouched"] as const) {
+          assert.deepEqual(await inbox.settle([{ source, id, token: late.token, state, error: "late" }]), [
+            false,
+          ]);
+        }
+        assert.equal((await inbox.get(late))?.state, "leased");
+        assert.deepEqual(await inbox.settle([{ source, id, token: owner.token, state: "done" }]), [true]);
+        assert.deepEqual(await inbox.settle([{ source, id, token: owner.token, state: "dead", error: "" }]), [
+          false,
+        ]);
+        assert.equal((await inbox.get(late))?.state, "done");
+      }),
+  ],
+  [
+    "keeps an event from others for as long as its lease is extended",
+    (open) =>
+      withInbox(open, {}, async (inbox) => {
+        const events = newEvents();
+        await stored(inbox, events.entry("a"));
+        const taken = await takenOne(events, inbox, 300);
+        assert.deepEqual(await inbox.extend([taken, { ...taken, token: "0" }], longLeaseMs), [true, false]);
+        await pause(500);
+        assert.deepEqual(await events.take(inbox), []);
+        assert.deepEqual(await inbox.extend([taken], 20), [true]);
+        await events.takeInTime(inbox);
+      }),
+  ],
+  [
+    "gives an event that is to be tried again when it is due, not before, and keeps the reason",
+    (open) =>
+      withInbox(open, {}, async (inbox) => {
+        const events = newEvents();
+        await stored(inbox, events.entry("soon"), events.entry("later"));
+        const taken = await events.take(inbox);
+        const settled = await inbox.settle(
+          taken.map(({ source, id, token }) => ({
+            ...{ source, id, token, state: "ready", error: "no stock" },
+            afterMs: id === "soon" ? 200 : longLeaseMs,
+          })),
+        );
+        assert.deepEqual(settled, [true, true]);
+        assert.deepEqual(await events.take(inbox), []);
+        const again = await events.takeInTime(inbox);
+        assert.deepEqual([again.id, again.attempt], ["soon", 2]);
+        const later = await inbox.get({ source: events.source, id: "later" });
+        assert.deepEqual([later?.state, later?.error, later?.attempts], ["ready", "no stock", 1]);
+      }),
+  ],
+  [
+    "gives an event that was given back untouched at once, as if it had not been taken",
+    (open) =>
+      withInbox(open, {}, async (inbox) => {
+        const events = newEvents();
+        await stored(inbox, events.entry("a"));
+        const { source, id, token } = await takenOne(events, inbox);
+        assert.deepEqual(await inbox.settle([{ source, id, token, state: "untouched" }]), [true]);
+        assert.equal((await takenOne(events, inbox)).attempt, 1);
+      }),
+  ],
+  [
+    "gives a dead event to nobody until an operator redrives it, which counts its attempts anew",
+    (open) =>
+      withInbox(open, {}, async (inbox) => {
+        const events = newEvents();
+        await stored(inbox, events.entry("a"), events.entry("b"));
+        for (const { source, id, token } of await events.take(inbox)) {
+          await inbox.settle([{ source, id, token, state: "dead", error: "Error: broken" }]);
+        }
+        assert.deepEqual(await events.take(inbox), []);
+        const { source, type } = events;
+        assert.equal((await inbox.get({ source, id: "a" }))?.error, "Error: broken");
+        assert.equal(await inbox.redrive({ types: [type], ids: ["a"] }), 1);
+        const again = await takenOne(events, inbox);
+        assert.deepEqual([again.id, again.attempt], ["a", 1]);
+        assert.equal(await inbox.purgeDead({ types: [type] }), 1);
+        assert.equal(await inbox.get({ source, id: "b" }), undefined);
+        assert.equal(await inbox.redrive({ types: [type] }, 10), 0);
+      }),
+  ],
+  [
+    "takes what has been due for longest first, and types as asked for",
+    (open) =>
+      withInbox(open, {}, async (inbox) => {
+        const events = newEvents();
+        const others = newEvents();
+        for (const id of ["1", "2", "3"]) await stored(inbox, events.entry(id));
+        await stored(inbox, others.entry("other"));
+        assert.deepEqual(idsOf(await events.take(inbox, 2)).sort(), ["1", "2"]);
+        const rest = await inbox.take({ limit: 1000, leaseMs: longLeaseMs, except: [others.type] });
+        assert.ok(idsOf(rest).includes("3") && !idsOf(rest).includes("other"));
+        assert.deepEqual(idsOf(await others.take(inbox)), ["other"]);
+      }),
+  ],
+  [
+    "commits what transact wrote with the mark that the event is done, or leaves it leased",
+    (open) =>
+      withInbox(open, {}, async (inbox) => {
+        assert.equal(inbox.transact !== undefined, inbox.capabilities.transactional);
+        if (inbox.transact === undefined) return;
+        const events = newEvents();
+        await stored(inbox, events.entry("a"));
+        const taken = await takenOne(events, inbox);
+        assert.equal(await inbox.transact(taken, async () => true), "unused");
+        await assert.rejects(
+          inbox.transact(taken, () => Promise.reject(new Error("work"))),
+          /work/,
+        );
+        assert.equal((await inbox.get(taken))?.state, "leased");
+      }),
+  ],
+];

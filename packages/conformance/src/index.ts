@@ -1,0 +1,10 @@
+export type { Runner } from "./base/runner.ts";
+export type { OpenInbox, OpenInboxOptions } from "./inbox/inbox-context.ts";
+export type { InboxSuiteOptions } from "./inbox/inbox-suite.ts";
+export { inboxSuite } from "./inbox/inbox-suite.ts";
+export { receiverSuite } from "./receiver/receiver-suite.ts";
+export type { RunningServer, StartServer } from "./receiver/server.ts";
+export type { OpenOptions, OpenStore } from "./store/store-context.ts";
+export type { StoreServer } from "./store/store-faults.ts";
+export type { StoreSuiteOptions } from "./store/store-suite.ts";
+export { storeSuite } from "./store/store-suite.ts";

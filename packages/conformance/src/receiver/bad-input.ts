@@ -1,0 +1,269 @@
+import assert from "node:assert/strict";
+import { type EsimEvents, type EventOf, sign } from "@esim-webhooks/core";
+import { assertAnswer, faulted, recording, type Scenario, secret } from "./scenario.ts";
+import { type Answer, send, sendHalf, type WireRequest } from "./wire.ts";
+
+type Headers = Record<string, string | readonly string[]>;
+
+/** Sends one request to a new receiver; says what was answered and what the handler saw. */
+type Exchange = (request: WireRequest) => Promise<{ answer: Answer; events: readonly EventOf<EsimEvents>[] }>;
+
+const now = new Date("2026-11-20T12:00:00.400Z");
+const nowSeconds = Math.floor(now.getTime() / 1000);
+const good = faulted({ at: now });
+const goodSignature = good.headers["webhook-signature"] as string;
+const wrongSignature = `v1,${Buffer.alloc(32, 7).toString("base64")}`;
+
+/** One exchange, at a clock that stands still. */
+function exchange(sentence: string, run: (exchange: Exchange) => Promise<void>): Scenario {
+  return [
+    sentence,
+    (withServer) => {
+      const { handlers, events } = recording();
+      const options = { secret, clock: { now: () => now.getTime() } };
+      return withServer(handlers, options, ({ url }) =>
+        run(async (request) => ({ answer: await send(url, request), events })),
+      );
+    },
+  ];
+}
+
+/** Refused with `code` for each of these headers in place of the good ones; no handler runs. */
+function refusedHeaders(sentence: string, status: number, code: string, cases: readonly Headers[]): Scenario {
+  return exchange(sentence, async (exchangeOne) => {
+    for (const headers of cases) {
+      const { answer, events } = await exchangeOne({
+        headers: { ...good.headers, ...headers },
+        body: good.body,
+      });
+      assertAnswer(answer, status, code);
+      assert.equal(events.length, 0);
+    }
+  });
+}
+
+/** An authentic request with just these bytes as its body. */
+function authentic(body: string | Uint8Array, id = "msg_bytes", timestamp = now): WireRequest {
+  return { headers: { ...sign({ id, body, timestamp }, secret) }, body };
+}
+
+function envelope(data: string): string {
+  return `{"type":"esim.faulted","timestamp":"2026-11-20T12:00:00Z","data":${data}}`;
+}
+
+/** Authentic, and handled: the handler's view of `data` is checked. */
+function handled(
+  sentence: string,
+  body: string | Uint8Array,
+  check: (data: Record<string, unknown>) => void,
+): Scenario {
+  return exchange(sentence, async (exchangeOne) => {
+    const { answer, events } = await exchangeOne(authentic(body));
+    assertAnswer(answer, 200, "processed");
+    assert.equal(events.length, 1);
+    check(events[0]?.data as Record<string, unknown>);
+  });
+}
+
+const base = '"profileReference":"1","esimReference":"2","reason":"unknown"';
+
+const headerCases: readonly Scenario[] = [
+  exchange("answers 400 when one of the three headers is missing or empty", async (exchangeOne) => {
+    for (const name of ["webhook-id", "webhook-timestamp", "webhook-signature"]) {
+      const { [name]: _, ...others } = good.headers;
+      assertAnswer((await exchangeOne({ headers: others, body: good.body })).answer, 400, "missing_header");
+      const empty = { ...others, [name]: "" };
+      assertAnswer((await exchangeOne({ headers: empty, body: good.body })).answer, 400, "missing_header");
+    }
+  }),
+  refusedHeaders("answers 400 when one of the three headers is repeated", 400, "malformed_header", [
+    { "webhook-id": ["msg_a", "msg_a"] },
+    { "webhook-timestamp": [String(nowSeconds), String(nowSeconds)] },
+    { "webhook-signature": [goodSignature, goodSignature] },
+  ]),
+  refusedHeaders("answers 400 to overlong headers", 400, "malformed_header", [
+    { "webhook-id": "m".repeat(513) },
+    { "webhook-timestamp": "1".repeat(17) },
+    { "webhook-signature": `v2,${"A".repeat(5000)} ${goodSignature}` },
+  ]),
+  refusedHeaders("answers 400 to timestamps that are not plain digits", 400, "malformed_header", [
+    { "webhook-timestamp": `-${nowSeconds}` },
+    { "webhook-timestamp": `+${nowSeconds}` },
+    { "webhook-timestamp": `${nowSeconds}.5` },
+    { "webhook-timestamp": `${nowSeconds}junk` },
+    { "webhook-timestamp": `0x${nowSeconds.toString(16)}` },
+    { "webhook-timestamp": "1e9" },
+    { "webhook-timestamp": now.toISOString() },
+  ]),
+  exchange("accepts timestamps 300 s off, either way, and answers 401 at 301 s", async (exchangeOne) => {
+    for (const [offset, status, code] of [
+      [-300, 200, "processed"],
+      [300, 200, "processed"],
+      [-301, 401, "timestamp_out_of_tolerance"],
+      [301, 401, "timestamp_out_of_tolerance"],
+    ] as const) {
+      const signedAt = new Date((nowSeconds + offset) * 1000);
+      const request = authentic(envelope(`{${base}}`), `msg_${offset}`, signedAt);
+      assertAnswer((await exchangeOne(request)).answer, status, code);
+    }
+  }),
+  refusedHeaders("answers 400 when there is no v1 signature to check", 400, "malformed_header", [
+    { "webhook-signature": goodSignature.replace("v1,", "v2,") },
+    { "webhook-signature": goodSignature.replace("v1,", "v1a,") },
+    { "webhook-signature": goodSignature.replace("v1,", "") },
+    { "webhook-signature": "v1," },
+    { "webhook-signature": "v1,not-base64-at-all" },
+    { "webhook-signature": goodSignature.slice(0, -5) },
+    { "webhook-signature": `${goodSignature},` },
+  ]),
+  refusedHeaders("answers 401 when no signature of the list is right", 401, "no_matching_key", [
+    { "webhook-signature": wrongSignature },
+    { "webhook-signature": `${wrongSignature} ${wrongSignature}` },
+  ]),
+  exchange("accepts one good signature among unknown versions, junk or 50 bad ones", async (exchangeOne) => {
+    for (const list of [
+      `v2,abc v1a,def ${goodSignature}`,
+      `${goodSignature} v9,whatever`,
+      `junk  v1,x ${goodSignature}`,
+      `${Array(50).fill(wrongSignature).join(" ")} ${goodSignature}`,
+    ]) {
+      const headers = { ...good.headers, "webhook-signature": list };
+      assert.equal((await exchangeOne({ headers, body: good.body })).answer.status, 200);
+    }
+  }),
+  refusedHeaders("answers 400 to more signatures than a sender can mean", 400, "malformed_header", [
+    { "webhook-signature": `${Array(64).fill(wrongSignature).join(" ")} ${goodSignature}` },
+  ]),
+];
+
+const bodyCases: readonly Scenario[] = [
+  exchange("answers 500, not 4xx, to authentic bodies that are no envelope", async (exchangeOne) => {
+    const bodies = [
+      "",
+      " ",
+      "not json",
+      "null",
+      "[]",
+      '"text"',
+      "{}",
+      '{"type":"esim.faulted"}',
+      '{"type":7,"timestamp":"2026-11-20T12:00:00Z","data":{}}',
+      '{"type":"esim.faulted","timestamp":"soon","data":{}}',
+      envelope("[]"),
+      envelope("null"),
+      `${envelope(`{${base}}`)}\0`,
+      Buffer.concat([Buffer.from(envelope(`{${base},"x":"`)), Buffer.from([0xfe]), Buffer.from('"}}')]),
+    ];
+    for (const body of bodies) {
+      const { answer, events } = await exchangeOne(authentic(body));
+      assertAnswer(answer, 500, "invalid");
+      assert.equal(events.length, 0);
+    }
+  }),
+  exchange("tells apart bodies that differ in bytes no UTF-8 text has", async (exchangeOne) => {
+    const { headers } = authentic(Buffer.from([0xfe]));
+    assertAnswer(
+      (await exchangeOne({ headers: headers ?? {}, body: Buffer.from([0xff]) })).answer,
+      401,
+      "no_matching_key",
+    );
+  }),
+  handled("handles a body with a byte order mark", `\ufeff${envelope(`{${base}}`)}`, () => {}),
+  handled("handles a NUL in a string", envelope(`{${base},"note":"a\\u0000b"}`), (data) =>
+    assert.equal(data["note"], "a\0b"),
+  ),
+  handled(
+    "handles numbers and escapes that a re-serialised body would change",
+    envelope(`{${base},"big":12345678901234567890,"float":1.0,"path":"a\\/b","e":"\\u00e9","big":1}`),
+    (data) => assert.equal(data["e"], "é"),
+  ),
+  handled(
+    "handles __proto__ keys and pollutes nothing",
+    envelope(`{${base},"__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}}}`),
+    (data) => {
+      assert.equal(data["polluted"], undefined);
+      assert.equal(({} as Record<string, unknown>)["polluted"], undefined);
+    },
+  ),
+  handled(
+    "handles 100,000 levels of nesting",
+    envelope(`{${base},"deep":${"[".repeat(100_000)}${"]".repeat(100_000)}}`),
+    (data) => assert.ok(Array.isArray(data["deep"])),
+  ),
+  handled("handles bodies with $& and $$ in them", envelope(`{${base},"note":"$& $$ $1"}`), (data) =>
+    assert.equal(data["note"], "$& $$ $1"),
+  ),
+  exchange("handles a chunked body whose characters are cut between chunks", async (exchangeOne) => {
+    const body = Buffer.from(envelope(`{${base},"note":"żółć 🛰️"}`));
+    const chunks = [...body].map((byte) => Buffer.from([byte]));
+    const { answer, events } = await exchangeOne({ ...authentic(body), body: chunks });
+    assertAnswer(answer, 200, "processed");
+    assert.equal({ note: "", ...events[0]?.data }.note, "żółć 🛰️");
+  }),
+];
+
+const connectionCases: readonly Scenario[] = [
+  [
+    "answers 503 at the deadline to a client that stops sending half-way, and goes on with others",
+    async (withServer) => {
+      const { handlers, events } = recording();
+      await withServer(handlers, { secret, deadlineMs: 100 }, async ({ url }) => {
+        const { headers, body } = faulted();
+        const socket = await sendHalf(url, headers, body.slice(0, 40), body.length);
+        const answer = new Promise<string>((resolve) =>
+          socket.once("data", (chunk) => resolve(String(chunk))),
+        );
+        assertAnswer(await send(url, faulted()), 200, "processed");
+        assert.match(await answer, /^HTTP\/1.1 503 /);
+        socket.destroy();
+        assert.equal(events.length, 1);
+      });
+    },
+  ],
+  [
+    "is done at once with a client that goes away half-way, and goes on with others",
+    async (withServer) => {
+      const { handlers, events } = recording();
+      const gone = Promise.withResolvers<void>();
+      const nothing = () => {};
+      const onWarning = ({ outcome }: { outcome?: unknown }) =>
+        outcome === "body_incomplete" && gone.resolve();
+      const logger = { debug: nothing, info: nothing, warn: onWarning, error: nothing };
+      await withServer(handlers, { secret, logger }, async ({ url, shutDown }) => {
+        const { headers, body } = faulted();
+        const socket = await sendHalf(url, headers, body.slice(0, 40), body.length);
+        socket.resetAndDestroy();
+        await gone.promise;
+        assertAnswer(await send(url, faulted()), 200, "processed");
+        assert.equal(events.length, 1);
+        await shutDown();
+      });
+    },
+  ],
+  [
+    "runs the handler once for 100 concurrent deliveries of one id, and answers the others 200 or 503",
+    async (withServer) => {
+      let runs = 0;
+      const handlers = {
+        "*": async () => {
+          runs += 1;
+          await new Promise((resolve) => setImmediate(resolve));
+        },
+      };
+      await withServer(handlers, { secret }, async ({ url }) => {
+        for (let round = 0; round < 5; round++) {
+          const id = `msg_race_${round}`;
+          const answers = await Promise.all(Array.from({ length: 100 }, () => send(url, faulted({ id }))));
+          const outcomes = answers.map(
+            ({ status, body }) => `${status} ${JSON.parse(body).outcome ?? JSON.parse(body).code}`,
+          );
+          assert.equal(runs, round + 1);
+          assert.equal(outcomes.filter((outcome) => outcome === "200 processed").length, 1);
+          for (const outcome of outcomes) assert.match(outcome, /^(200 processed|200 duplicate|503 busy)$/);
+        }
+      });
+    },
+  ],
+];
+
+export const badInput: readonly Scenario[] = [...headerCases, ...bodyCases, ...connectionCases];

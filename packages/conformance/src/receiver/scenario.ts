@@ -1,0 +1,58 @@
+import assert from "node:assert/strict";
+import type { EsimEvents, EventOf, Handlers } from "@esim-webhooks/core";
+import {
+  newSecret,
+  type SignedRequest,
+  type SignedRequestOptions,
+  sampleData,
+  signedRequest,
+} from "@esim-webhooks/core/testing";
+import type { WithServer } from "./server.ts";
+import type { Answer } from "./wire.ts";
+
+/** One sentence about a receiver, and how to see that it is so. */
+export type Scenario = readonly [sentence: string, run: (withServer: WithServer) => Promise<void>];
+
+export const secret: string = newSecret();
+
+/** A signed `esim.faulted`, with a new id unless one is given. */
+export function faulted(options: Partial<SignedRequestOptions> & { id?: string } = {}): SignedRequest {
+  const { id, ...rest } = options;
+  return signedRequest(
+    { ...(id !== undefined && { id }), type: "esim.faulted", data: sampleData("esim.faulted") },
+    { secret, ...rest },
+  );
+}
+
+/** Handlers that remember what they were given. */
+export function recording(): { handlers: Handlers<EsimEvents>; events: EventOf<EsimEvents>[] } {
+  const events: EventOf<EsimEvents>[] = [];
+  return { handlers: { "*": (event) => void events.push(event) }, events };
+}
+
+/** Handlers that say when they have `started`, and run until they are told to `finish`. */
+export function blocking(): { handlers: Handlers<EsimEvents>; started: Promise<void>; finish: () => void } {
+  const started = Promise.withResolvers<void>();
+  const finish = Promise.withResolvers<void>();
+  const handler = async () => {
+    started.resolve();
+    await finish.promise;
+  };
+  return { handlers: { "*": handler }, started: started.promise, finish: () => finish.resolve() };
+}
+
+/** Checks the status, the code, and that the body holds nothing beside what the contract says. */
+export function assertAnswer(answer: Answer, status: number, code: string): void {
+  const body = JSON.parse(answer.body) as Record<string, unknown>;
+  assert.deepEqual({ status: answer.status, code: body["outcome"] ?? body["code"] }, { status, code });
+  if (status < 300) {
+    assert.deepEqual(body, { outcome: code });
+    assert.match(String(answer.headers["content-type"]), /^application\/json/);
+  } else {
+    assert.deepEqual(Object.keys(body).sort(), ["code", "status", "title", "type"]);
+    assert.match(String(answer.headers["content-type"]), /^application\/problem\+json/);
+  }
+  const retryAfter = answer.headers["retry-after"];
+  if (status === 503) assert.match(String(retryAfter), /^[1-9]\d*$/);
+  else assert.equal(retryAfter, undefined);
+}

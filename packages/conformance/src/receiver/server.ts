@@ -1,0 +1,21 @@
+import type { ReceiverOptions, Target } from "@esim-webhooks/core";
+
+/** A server with the adapter under test mounted in it. */
+export interface RunningServer {
+  /** The full URL of the endpoint. */
+  readonly url: string;
+  /** Closes the receiver and leaves the server listening: deliveries are then answered 503. */
+  shutDown(): Promise<void>;
+  /** Stops the server. */
+  close(): Promise<void>;
+}
+
+/** Starts a server on a free port of the loopback interface. Called once for each test. */
+export type StartServer = (target: Target, options: ReceiverOptions) => Promise<RunningServer>;
+
+/** Runs `use` against a server of its own and stops it, whatever happens. */
+export type WithServer = <T>(
+  target: Target,
+  options: ReceiverOptions,
+  use: (server: RunningServer) => Promise<T>,
+) => Promise<T>;

@@ -1,0 +1,344 @@
+import assert from "node:assert/strict";
+import {
+  type DedupeStore,
+  discard,
+  esimCatalog,
+  memoryStore,
+  type OutcomeCode,
+  retryLater,
+  sign,
+} from "@esim-webhooks/core";
+import { signedRequest } from "@esim-webhooks/core/testing";
+import { assertAnswer, blocking, faulted, recording, type Scenario, secret } from "./scenario.ts";
+import { send } from "./wire.ts";
+
+/** Outcomes that a test of an adapter cannot bring about over HTTP, or not on every adapter. */
+type Elsewhere = "body_consumed" | "body_incomplete";
+
+const untouched = { "*": () => assert.fail("a handler ran") };
+
+const unreachable: DedupeStore = {
+  capabilities: { durable: false, multiProcess: false, transactional: false },
+  claim: () => Promise.reject(new Error("connection refused at 10.0.0.7 with password hunter2")),
+  extend: async () => false,
+  complete: async () => false,
+  release: async () => false,
+  close: async () => {},
+};
+
+// a new outcome code does not compile before it is shown here
+const byOutcome: Readonly<Record<Exclude<OutcomeCode, Elsewhere>, Scenario>> = {
+  processed: [
+    "answers 200 when the handler has returned",
+    async (withServer) => {
+      const { handlers, events } = recording();
+      await withServer(handlers, { secret }, async ({ url }) => {
+        const request = faulted();
+        assertAnswer(await send(url, request), 200, "processed");
+        assert.equal(events.length, 1);
+        assert.deepEqual(events[0], { id: request.headers["webhook-id"], ...JSON.parse(request.body) });
+      });
+    },
+  ],
+  duplicate: [
+    "answers 200 to a redelivery of a done event, and runs nothing",
+    async (withServer) => {
+      const { handlers, events } = recording();
+      await withServer(handlers, { secret }, async ({ url }) => {
+        assertAnswer(await send(url, faulted({ id: "msg_again" })), 200, "processed");
+        assertAnswer(await send(url, faulted({ id: "msg_again" })), 200, "duplicate");
+        assert.equal(events.length, 1);
+      });
+    },
+  ],
+  discarded: [
+    "answers 200 when the handler discards the event, and does not say why",
+    (withServer) =>
+      withServer({ "*": () => discard("internal reason") }, { secret }, async ({ url }) => {
+        assertAnswer(await send(url, faulted({ id: "msg_discarded" })), 200, "discarded");
+        assertAnswer(await send(url, faulted({ id: "msg_discarded" })), 200, "duplicate");
+      }),
+  ],
+  unknown_type: [
+    "answers 200 to an event type that the catalog does not have",
+    (withServer) =>
+      withServer(untouched, { secret }, async ({ url }) => {
+        assertAnswer(await send(url, faulted({ fault: "unknown_type" })), 200, "unknown_type");
+      }),
+  ],
+  unhandled_type: [
+    "answers 200 to an event type that no handler takes",
+    (withServer) =>
+      withServer({ "esim.assigned": untouched["*"] }, { secret }, async ({ url }) => {
+        assertAnswer(await send(url, faulted()), 200, "unhandled_type");
+      }),
+  ],
+  stored: [
+    "answers 202 when the inbox has stored the event, byte for byte",
+    async (withServer) => {
+      const bodies: string[] = [];
+      const inbox = {
+        put: async (entries: readonly { body: Uint8Array }[]) =>
+          entries.map(({ body }) => {
+            bodies.push(Buffer.from(body).toString());
+            return "stored" as const;
+          }),
+      };
+      await withServer(inbox, { secret }, async ({ url }) => {
+        const sent = [faulted(), faulted({ fault: "unknown_type" }), faulted({ fault: "invalid" })];
+        for (const request of sent) assertAnswer(await send(url, request), 202, "stored");
+        assert.deepEqual(
+          bodies,
+          sent.map(({ body }) => body),
+        );
+      });
+    },
+  ],
+  already_stored: [
+    "answers 202 when the inbox has the event already",
+    (withServer) =>
+      withServer({ put: async () => ["duplicate"] }, { secret }, async ({ url }) => {
+        assertAnswer(await send(url, faulted()), 202, "already_stored");
+      }),
+  ],
+  conflict: [
+    "answers 202 when the inbox has the id with another body",
+    (withServer) =>
+      withServer({ put: async () => ["conflict"] }, { secret }, async ({ url }) => {
+        assertAnswer(await send(url, faulted()), 202, "conflict");
+      }),
+  ],
+  busy: [
+    "answers 503 with Retry-After while the same id is being worked",
+    async (withServer) => {
+      const { handlers, started, finish } = blocking();
+      await withServer(handlers, { secret }, async ({ url }) => {
+        const first = send(url, faulted({ id: "msg_busy" }));
+        await started;
+        assertAnswer(await send(url, faulted({ id: "msg_busy" })), 503, "busy");
+        finish();
+        assertAnswer(await first, 200, "processed");
+      });
+    },
+  ],
+  failed: [
+    "answers 500 when the handler throws, shows nothing of the error, and runs it again on the next delivery",
+    async (withServer) => {
+      let runs = 0;
+      const handlers = {
+        "*": () => {
+          runs += 1;
+          if (runs === 1) throw new Error("insert into orders failed for iccid 8932042000010012344");
+        },
+      };
+      await withServer(handlers, { secret }, async ({ url }) => {
+        assertAnswer(await send(url, faulted({ id: "msg_failed" })), 500, "failed");
+        assertAnswer(await send(url, faulted({ id: "msg_failed" })), 200, "processed");
+        assert.equal(runs, 2);
+      });
+    },
+  ],
+  invalid: [
+    "answers 500 to an authentic event that does not fit its schema, so that it is sent again",
+    (withServer) =>
+      withServer(untouched, { secret }, async ({ url }) => {
+        const noReason = { type: "esim.faulted", data: { profileReference: "1", esimReference: "2" } };
+        assertAnswer(await send(url, signedRequest(noReason, { secret })), 500, "invalid");
+        assertAnswer(await send(url, faulted({ fault: "invalid" })), 500, "invalid");
+      }),
+  ],
+  retry_later: [
+    "answers 503 with the Retry-After that the handler asked for, and runs it again",
+    async (withServer) => {
+      let ready = false;
+      const handlers = { "*": () => (ready ? undefined : retryLater(90_500)) };
+      await withServer(handlers, { secret }, async ({ url }) => {
+        const answer = await send(url, faulted({ id: "msg_later" }));
+        assertAnswer(answer, 503, "retry_later");
+        assert.equal(answer.headers["retry-after"], "91");
+        ready = true;
+        assertAnswer(await send(url, faulted({ id: "msg_later" })), 200, "processed");
+      });
+    },
+  ],
+  deadline_reached: [
+    "answers 503 at the deadline, aborts the handler's signal, and a handler that finishes later completes its claim",
+    async (withServer) => {
+      const aborted = Promise.withResolvers<void>();
+      const finish = Promise.withResolvers<void>();
+      const handlers = {
+        "*": async (_event: unknown, { signal }: { signal: AbortSignal }) => {
+          signal.addEventListener("abort", () => aborted.resolve());
+          await finish.promise;
+        },
+      };
+      await withServer(handlers, { secret, deadlineMs: 50 }, async ({ url, shutDown }) => {
+        assertAnswer(await send(url, faulted({ id: "msg_slow" })), 503, "deadline_reached");
+        await aborted.promise;
+        assertAnswer(await send(url, faulted({ id: "msg_slow" })), 503, "busy");
+        finish.resolve();
+        let answer = await send(url, faulted({ id: "msg_slow" }));
+        while (answer.status === 503) answer = await send(url, faulted({ id: "msg_slow" }));
+        assertAnswer(answer, 200, "duplicate");
+        await shutDown();
+      });
+    },
+  ],
+  lease_lost: [
+    "answers 503 when the claim went to another owner while the handler ran",
+    (withServer) =>
+      withServer(
+        { "*": () => {} },
+        { secret, store: { ...memoryStore(), complete: async () => false } },
+        async ({ url }) => {
+          assertAnswer(await send(url, faulted()), 503, "lease_lost");
+        },
+      ),
+  ],
+  internal_error: [
+    "answers 500 to what nobody foresaw, and shows nothing of it",
+    (withServer) => {
+      const parse = () => {
+        throw new Error("a schema library is broken");
+      };
+      return withServer(untouched, { secret, catalog: { ...esimCatalog, parse } }, async ({ url }) => {
+        assertAnswer(await send(url, faulted()), 500, "internal_error");
+      });
+    },
+  ],
+  store_unavailable: [
+    "answers 503 when the store is unreachable, runs nothing, and shows nothing of the error",
+    (withServer) =>
+      withServer(untouched, { secret, store: unreachable }, async ({ url }) => {
+        assertAnswer(await send(url, faulted()), 503, "store_unavailable");
+      }),
+  ],
+  shutting_down: [
+    "answers 503 while shutting down, after the deliveries in flight have had their answer",
+    async (withServer) => {
+      const { handlers, started, finish } = blocking();
+      await withServer(handlers, { secret }, async ({ url, shutDown }) => {
+        const inFlight = send(url, faulted());
+        await started;
+        let drained = false;
+        const closed = shutDown().then(() => {
+          drained = true;
+        });
+        assertAnswer(await send(url, faulted()), 503, "shutting_down");
+        assert.equal(drained, false);
+        finish();
+        assertAnswer(await inFlight, 200, "processed");
+        await closed;
+      });
+    },
+  ],
+  rotating: [
+    "answers 503 when no key matches while the key source says that a rotation is under way",
+    (withServer) => {
+      const rotatingUntil = new Date(Date.now() + 60_000);
+      const source = { load: async () => ({ keys: [secret], rotatingUntil }) };
+      return withServer({ "*": () => {} }, { secret: source }, async ({ url }) => {
+        assertAnswer(await send(url, faulted({ fault: "wrong_key" })), 503, "rotating");
+        assertAnswer(await send(url, faulted()), 200, "processed");
+      });
+    },
+  ],
+  keys_unavailable: [
+    "answers 503 when no key matches and the key source cannot be loaded, and keeps accepting the keys it had",
+    (withServer) => {
+      let loads = 0;
+      const load = async () => {
+        loads += 1;
+        if (loads > 1) throw new Error("secret manager is away");
+        return [secret];
+      };
+      return withServer({ "*": () => {} }, { secret: { load } }, async ({ url }) => {
+        assertAnswer(await send(url, faulted({ fault: "wrong_key" })), 503, "keys_unavailable");
+        assertAnswer(await send(url, faulted()), 200, "processed");
+      });
+    },
+  ],
+  missing_header: [
+    "answers 400 when a signature header is missing",
+    (withServer) =>
+      withServer(untouched, { secret }, async ({ url }) => {
+        assertAnswer(await send(url, { body: "{}" }), 400, "missing_header");
+      }),
+  ],
+  malformed_header: [
+    "answers 400 when a signature header is malformed",
+    (withServer) =>
+      withServer(untouched, { secret }, async ({ url }) => {
+        const { headers, body } = faulted();
+        const malformed = { ...headers, "webhook-timestamp": "yesterday" };
+        assertAnswer(await send(url, { headers: malformed, body }), 400, "malformed_header");
+      }),
+  ],
+  timestamp_out_of_tolerance: [
+    "answers 401 to a timestamp outside the tolerance, past or future",
+    (withServer) =>
+      withServer(untouched, { secret }, async ({ url }) => {
+        assertAnswer(await send(url, faulted({ fault: "stale" })), 401, "timestamp_out_of_tolerance");
+        assertAnswer(await send(url, faulted({ fault: "future" })), 401, "timestamp_out_of_tolerance");
+      }),
+  ],
+  no_matching_key: [
+    "answers 401 when no key matches: another secret, or a body that was changed",
+    (withServer) =>
+      withServer(untouched, { secret }, async ({ url }) => {
+        assertAnswer(await send(url, faulted({ fault: "wrong_key" })), 401, "no_matching_key");
+        assertAnswer(await send(url, faulted({ fault: "tampered" })), 401, "no_matching_key");
+      }),
+  ],
+  method_not_allowed: [
+    "answers 405 with Allow to anything but POST",
+    (withServer) =>
+      withServer(untouched, { secret }, async ({ url }) => {
+        for (const method of ["GET", "PUT", "DELETE"]) {
+          const answer = await send(url, { method });
+          assertAnswer(answer, 405, "method_not_allowed");
+          assert.equal(answer.headers["allow"], "POST");
+        }
+        const head = await send(url, { method: "HEAD" });
+        assert.deepEqual([head.status, head.headers["allow"], head.body], [405, "POST", ""]);
+      }),
+  ],
+  too_large: [
+    "answers 413 to a body over the limit (1 MiB unless set), announced or not, and accepts one at the limit",
+    async (withServer) => {
+      const { handlers, events } = recording();
+      const atLimit = faulted();
+      const maxBodyBytes = Buffer.byteLength(atLimit.body);
+      await withServer(handlers, { secret, maxBodyBytes }, async ({ url }) => {
+        const body = Buffer.alloc(3 * 1024 * 1024, 0x20);
+        assertAnswer(await send(url, { headers: atLimit.headers, body }), 413, "too_large");
+        const chunks = Array.from({ length: 48 }, () => body.subarray(0, 64 * 1024));
+        assertAnswer(await send(url, { headers: atLimit.headers, body: chunks }), 413, "too_large");
+        assert.equal(events.length, 0);
+        assertAnswer(await send(url, atLimit), 200, "processed");
+      });
+      const mebibyte = 1024 * 1024;
+      const padded = (size: number) => {
+        const body = faulted().body.padEnd(size);
+        return { headers: { ...sign({ id: `msg_${size}`, body }, secret) }, body };
+      };
+      await withServer(handlers, { secret }, async ({ url }) => {
+        assertAnswer(await send(url, padded(mebibyte)), 200, "processed");
+        assertAnswer(await send(url, padded(mebibyte + 1)), 413, "too_large");
+      });
+    },
+  ],
+  unsupported_encoding: [
+    "answers 415 to a content-encoding, and inflates nothing",
+    (withServer) =>
+      withServer(untouched, { secret }, async ({ url }) => {
+        const { headers, body } = faulted();
+        for (const encoding of ["gzip", "br", "zstd", "gzip, br", "gzip,br", ["gzip", "identity"]]) {
+          const answer = await send(url, { headers: { ...headers, "content-encoding": encoding }, body });
+          assertAnswer(answer, 415, "unsupported_encoding");
+        }
+      }),
+  ],
+};
+
+export const statusContract: readonly Scenario[] = Object.values(byOutcome);

@@ -1,0 +1,131 @@
+import assert from "node:assert/strict";
+import { setTimeout as pause } from "node:timers/promises";
+import type { DedupeStore, EventKey } from "@esim-webhooks/core";
+import { claimed, longLeaseMs, newKey, type OpenStore, withStore } from "./store-context.ts";
+
+/** What the suite does to the server of the store. */
+export interface StoreServer {
+  /** Ends it at once (SIGKILL). */
+  kill(): Promise<void>;
+  /** Starts it again, with what it had. */
+  start(): Promise<void>;
+  /** Lets it answer nothing (SIGSTOP), and go on. */
+  pause(): Promise<void>;
+  resume(): Promise<void>;
+}
+
+/** One sentence about a store whose server goes away. */
+export type FaultScenario = readonly [
+  sentence: string,
+  run: (open: OpenStore, server: StoreServer) => Promise<void>,
+];
+
+function everyOperation(store: DedupeStore, key: EventKey, token: string): Promise<unknown>[] {
+  return [
+    store.claim(newKey(), longLeaseMs),
+    store.claim(key, longLeaseMs),
+    store.extend(key, token, longLeaseMs),
+    store.complete(key, token),
+    store.release(key, token),
+  ];
+}
+
+async function assertUnavailable(operations: readonly Promise<unknown>[]): Promise<void> {
+  for (const result of await Promise.allSettled(operations)) {
+    assert.ok(result.status === "rejected", "expected a rejection, got an answer");
+    assert.equal(result.reason.name, "WebhookError");
+    assert.equal(result.reason.code, "store_unavailable");
+  }
+}
+
+/** Asks until the store answers again: nobody tells a client that its server is back. */
+async function recovered<T>(ask: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await ask();
+    } catch (error) {
+      assert.equal((error as { code?: string }).code, "store_unavailable");
+      await pause(50);
+    }
+  }
+}
+
+export const storeFaults: readonly FaultScenario[] = [
+  [
+    "rejects everything once it was closed",
+    async (open) => {
+      const store = await open({});
+      const key = newKey();
+      const token = await claimed(store, key);
+      await store.close();
+      await assertUnavailable(everyOperation(store, key, token));
+    },
+  ],
+  [
+    "rejects everything with store_unavailable while its server is down, and recovers by itself",
+    (open, server) =>
+      withStore(open, { timeoutMs: 2000 }, async (store) => {
+        const done = newKey();
+        assert.equal(await store.complete(done, await claimed(store, done)), true);
+        const key = newKey();
+        const token = await claimed(store, key);
+        await server.kill();
+        try {
+          await assertUnavailable(everyOperation(store, key, token));
+        } finally {
+          await server.start();
+        }
+        await recovered(() => store.claim(newKey(), longLeaseMs));
+        assert.deepEqual(await store.claim(done, 1000), { status: "done" });
+      }),
+  ],
+  [
+    "can be opened while its server is down, and works once it is up",
+    async (open, server) => {
+      await server.kill();
+      let store: DedupeStore;
+      try {
+        store = await open({ timeoutMs: 1000 });
+        await assert.rejects(store.claim(newKey(), 1000), { code: "store_unavailable" });
+        if (store.ready) await assert.rejects(store.ready(), { code: "store_unavailable" });
+      } finally {
+        await server.start();
+      }
+      await recovered(() => claimed(store, newKey()));
+      await store.ready?.();
+      await store.close();
+    },
+  ],
+  [
+    "settles what is in flight when its server is killed, and never says what it does not know",
+    (open, server) =>
+      withStore(open, { timeoutMs: 2000 }, async (store) => {
+        await claimed(store, newKey());
+        const keys = Array.from({ length: 200 }, () => newKey());
+        const inFlight = Promise.allSettled(keys.map((key) => store.claim(key, longLeaseMs)));
+        try {
+          await server.kill();
+          for (const result of await inFlight) {
+            if (result.status === "rejected") assert.equal(result.reason.code, "store_unavailable");
+          }
+        } finally {
+          await server.start();
+        }
+      }),
+  ],
+  [
+    "settles every operation in a bounded time while its server is frozen, and never claims",
+    (open, server) =>
+      withStore(open, { timeoutMs: 300 }, async (store) => {
+        const key = newKey();
+        const token = await claimed(store, key);
+        await server.pause();
+        try {
+          await assertUnavailable(everyOperation(store, key, token));
+        } finally {
+          await server.resume();
+        }
+        await recovered(() => store.claim(newKey(), longLeaseMs));
+      }),
+  ],
+];

@@ -1,0 +1,145 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { extname } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import type { Claim, StoreCapabilities } from "@esim-webhooks/core";
+import { newKey } from "./store-context.ts";
+
+type Call = readonly [operation: string, ...args: unknown[]];
+
+/** Another process that has opened the store. */
+interface StoreProcess {
+  /** Makes the calls at the same time, and resolves to their results. */
+  call<Result>(...calls: readonly Call[]): Promise<Result[]>;
+  /** Has it close the store, and resolves to its exit code once it has ended by itself. */
+  end(): Promise<number | null>;
+  kill(): void;
+}
+
+/** One sentence about a store that several processes open. */
+export type ProcessScenario = readonly [
+  sentence: string,
+  run: (start: () => Promise<StoreProcess>) => Promise<void>,
+];
+
+/** Runs a scenario, and leaves none of its processes behind. */
+export async function withStoreProcesses(
+  module: string,
+  execArgv: readonly string[],
+  run: ProcessScenario[1],
+): Promise<void> {
+  const started: StoreProcess[] = [];
+  try {
+    await run(async () => {
+      const process = await startStoreProcess(module, execArgv);
+      started.push(process);
+      return process;
+    });
+  } finally {
+    for (const process of started) process.kill();
+  }
+}
+
+/** Starts a process with the store of `module`, whose default export opens it. */
+async function startStoreProcess(module: string, execArgv: readonly string[]): Promise<StoreProcess> {
+  const script = new URL(`./store-process${extname(import.meta.url)}`, import.meta.url);
+  const child = spawn(process.execPath, [...execArgv, fileURLToPath(script), module], {
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  const exited = once(child, "exit") as Promise<[number | null]>;
+  const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
+  const answer = async () => {
+    const line = await lines.next();
+    assert.equal(line.done, false, "The process with the store ended before it answered.");
+    return JSON.parse(line.value);
+  };
+  await answer(); // it is ready
+  return {
+    async call(...calls) {
+      child.stdin.write(`${JSON.stringify(calls)}\n`);
+      return answer();
+    },
+    async end() {
+      child.stdin.end();
+      const [code] = await exited;
+      return code;
+    },
+    kill: () => void child.kill("SIGKILL"),
+  };
+}
+
+const hourMs = 3_600_000;
+
+/** What holds between processes, or for one alone where the store is for one. */
+export function storeProcesses({ multiProcess }: StoreCapabilities): readonly ProcessScenario[] {
+  const always: readonly ProcessScenario[] = [
+    [
+      "leaves no handle open when it is closed, twice: the process ends by itself",
+      async (start) => {
+        const process = await start();
+        await process.call(["claim", newKey(), 1000]);
+        assert.equal(await process.end(), 0);
+      },
+    ],
+    [
+      "is not moved by a client's clock that is set an hour forward or back",
+      async (start) => {
+        const process = await start();
+        const key = newKey();
+        const [claim] = await process.call<Claim>(["claim", key, 60_000]);
+        assert.equal(claim?.status, "claimed");
+        for (const offset of [hourMs, -hourMs]) {
+          await process.call(["setClockBy", offset]);
+          const [duplicate] = await process.call<Claim>(["claim", key, 60_000]);
+          assert.ok(duplicate?.status === "busy" && duplicate.retryAfterMs <= 60_000);
+        }
+        const token = claim?.status === "claimed" ? claim.token : "";
+        assert.deepEqual(await process.call(["complete", key, token]), [true]);
+        await process.call(["setClockBy", 31 * 24 * hourMs]);
+        assert.deepEqual(await process.call(["claim", key, 60_000]), [{ status: "done" }]);
+        await process.end();
+      },
+    ],
+  ];
+  const between: readonly ProcessScenario[] = [
+    [
+      "gives one of 200 concurrent claims of an id from four processes",
+      async (start) => {
+        const processes = await Promise.all([start(), start(), start(), start()]);
+        for (let round = 0; round < 10; round++) {
+          const key = newKey();
+          const calls = Array.from({ length: 50 }, (): Call => ["claim", key, 60_000]);
+          const claims = (
+            await Promise.all(processes.map((process) => process.call<Claim>(...calls)))
+          ).flat();
+          assert.equal(claims.length, 200);
+          assert.equal(claims.filter(({ status }) => status === "claimed").length, 1);
+          assert.equal(claims.filter(({ status }) => status === "busy").length, 199);
+        }
+        await Promise.all(processes.map((process) => process.end()));
+      },
+    ],
+    [
+      "keeps a lease whichever process's clock is an hour off",
+      async (start) => {
+        const [right, wrong] = await Promise.all([start(), start()]);
+        for (const offset of [hourMs, -hourMs]) {
+          await wrong.call(["setClockBy", offset]);
+          for (const [owner, other] of [
+            [right, wrong],
+            [wrong, right],
+          ] as const) {
+            const key = newKey();
+            assert.equal((await owner.call<Claim>(["claim", key, 60_000]))[0]?.status, "claimed");
+            const [duplicate] = await other.call<Claim>(["claim", key, 60_000]);
+            assert.ok(duplicate?.status === "busy" && duplicate.retryAfterMs <= 60_000);
+          }
+        }
+        await Promise.all([right.end(), wrong.end()]);
+      },
+    ],
+  ];
+  return multiProcess ? [...always, ...between] : always;
+}

@@ -1,0 +1,33 @@
+/** Gathers chunks up to a limit, in memory in proportion to their bytes and not to their number. */
+export interface ByteBuffer {
+  /** False once there are more than `limitBytes`. */
+  add(chunk: Uint8Array): boolean;
+  bytes(): Uint8Array;
+}
+
+export function byteBuffer(limitBytes: number): ByteBuffer {
+  let buffer: Uint8Array = new Uint8Array();
+  let size = 0;
+  return {
+    add(chunk) {
+      const end = size + chunk.byteLength;
+      if (end > limitBytes) return false;
+      if (size === 0) {
+        buffer = chunk; // most are one chunk, and need no copy
+      } else {
+        if (end > buffer.byteLength) buffer = enlarged(buffer, end, limitBytes);
+        buffer.set(chunk, size);
+      }
+      size = end;
+      return true;
+    },
+    bytes: () => buffer.subarray(0, size),
+  };
+}
+
+/** A copy with room for `needed` bytes, and for as many again while the limit allows. */
+function enlarged(buffer: Uint8Array, needed: number, limitBytes: number): Buffer {
+  const larger = Buffer.allocUnsafe(Math.min(limitBytes, Math.max(needed, 2 * buffer.byteLength)));
+  larger.set(buffer);
+  return larger;
+}

@@ -1,0 +1,126 @@
+import { isUtf8 } from "node:buffer";
+import type { StandardSchemaV1 } from "@standard-schema/spec";
+import { WebhookError } from "../base/errors.ts";
+import type { DataByType, EventOf, WebhookEvent } from "./event.ts";
+
+/** Why an event does not fit its schema. Paths and rules, not values: safe to store, not to answer. */
+export interface Issue {
+  readonly path: string;
+  readonly message: string;
+}
+
+/** What the catalog says of an event: it fits its schema, its type has none, or it is not what it should be. */
+export type Parsed<Data = DataByType> =
+  | { readonly kind: "known"; readonly event: EventOf<Data> }
+  | { readonly kind: "unknown"; readonly event: WebhookEvent }
+  | {
+      readonly kind: "invalid";
+      readonly id: string;
+      readonly type?: string;
+      readonly issues: readonly Issue[];
+    };
+
+/** Event type → schema; decides whether an event is known, unknown or invalid. */
+export interface Catalog<Data = DataByType> {
+  readonly types: readonly (keyof Data & string)[];
+  /** Bytes → event. Never throws for what the bytes are: not JSON, or no envelope, is invalid. */
+  parse(id: string, body: Uint8Array): Parsed<Data>;
+  /** The same for an event that was parsed before, such as one that crossed a queue. */
+  check(event: WebhookEvent): Parsed<Data>;
+}
+
+/** Event type → data, of a catalog: `DataOf<typeof catalog>`. */
+export type DataOf<Given> = Given extends Catalog<infer Data> ? Data : never;
+
+/** Any Standard Schema library's schemas, by event type. They must validate synchronously. */
+export type Schemas = Readonly<Record<string, StandardSchemaV1>>;
+
+/**
+ * A catalog of these event types alone, for another sender's events. To extend the eSIM catalog, use `defineCatalog`.
+ * Throws `invalid_option` for what is not a Standard Schema.
+ */
+export function createCatalog<Data>(
+  schemas: { readonly [Type in keyof Data & string]: StandardSchemaV1 },
+): Catalog<Data> {
+  const byType = new Map<string, StandardSchemaV1>(Object.entries(schemas));
+  for (const [type, schema] of byType) {
+    if (type.includes("*")) {
+      throw new WebhookError(
+        "invalid_option",
+        `The catalog's "${type}" is a pattern.`,
+        "Name each event type; handlers may take families of them.",
+      );
+    }
+    if (typeof schema?.["~standard"]?.validate === "function") continue;
+    throw new WebhookError(
+      "invalid_option",
+      `The catalog's "${type}" is not a Standard Schema.`,
+      "Give it a schema of zod, valibot, arktype or any other Standard Schema library.",
+    );
+  }
+
+  function read(id: string, envelope: Envelope): Parsed<Data> {
+    const issues = envelopeIssues(id, envelope);
+    if (issues.length > 0) return { kind: "invalid", id, issues };
+    const { type, timestamp, data } = envelope as WebhookEvent;
+    const schema = byType.get(type);
+    if (schema === undefined) return { kind: "unknown", event: { id, type, timestamp, data } };
+    const result = schema["~standard"].validate(data);
+    if (result instanceof Promise) {
+      throw new WebhookError(
+        "async_schema",
+        `The schema of "${type}" validates asynchronously.`,
+        "Keep schemas synchronous; look things up in the handler.",
+      );
+    }
+    if (result.issues) return { kind: "invalid", id, type, issues: result.issues.map(readIssue) };
+    return { kind: "known", event: { id, type, timestamp, data: result.value } as EventOf<Data> };
+  }
+
+  function parse(id: string, body: Uint8Array): Parsed<Data> {
+    const decoded = decode(body);
+    if ("issue" in decoded) return { kind: "invalid", id, issues: [{ path: "", message: decoded.issue }] };
+    return read(id, decoded.json ?? {});
+  }
+
+  return {
+    types: [...byType.keys()] as (keyof Data & string)[],
+    parse,
+    check: (event) => read(event?.id, event ?? {}),
+  };
+}
+
+/** What a body's JSON may be: nothing is known of it yet. */
+type Envelope = { readonly [field in keyof WebhookEvent]?: unknown };
+
+function decode(body: Uint8Array): { json: Envelope | null } | { issue: string } {
+  if (!isUtf8(body)) return { issue: "the body is not UTF-8" };
+  const text = (Buffer.isBuffer(body) ? body : Buffer.from(body)).toString("utf8");
+  try {
+    return { json: JSON.parse(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text) };
+  } catch {
+    return { issue: "the body is not JSON" }; // the parser's own message quotes the body
+  }
+}
+
+// RFC 3339, leap seconds included; what follows the seconds is not ours to judge
+const dateTime = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d/;
+
+// spec 6.1
+function envelopeIssues(id: unknown, { type, timestamp, data }: Envelope): Issue[] {
+  const issues: Issue[] = [];
+  if (typeof id !== "string" || id === "") issues.push({ path: "id", message: "expected a string" });
+  if (typeof type !== "string" || type === "") issues.push({ path: "type", message: "expected a string" });
+  if (typeof timestamp !== "string" || !dateTime.test(timestamp)) {
+    issues.push({ path: "timestamp", message: "expected a date-time" });
+  }
+  if (typeof data !== "object" || data === null || Array.isArray(data)) {
+    issues.push({ path: "data", message: "expected an object" });
+  }
+  return issues;
+}
+
+function readIssue(issue: StandardSchemaV1.Issue): Issue {
+  const path = issue.path?.map((part) => String(typeof part === "object" ? part.key : part)) ?? [];
+  return { path: ["data", ...path].join("."), message: issue.message };
+}

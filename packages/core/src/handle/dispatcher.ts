@@ -1,0 +1,82 @@
+import { WebhookError } from "../base/errors.ts";
+import { suggest } from "../base/options.ts";
+import type { Catalog } from "../event/catalog.ts";
+import type { WebhookEvent } from "../event/event.ts";
+import type { EventOutcome } from "./event-outcome.ts";
+import { type Handler, type HandlerContext, type Handlers, isRetryLater, readVerdict } from "./handler.ts";
+
+export type DispatchOutcome = Extract<
+  EventOutcome,
+  { code: "processed" | "discarded" | "retry_later" | "failed" }
+>;
+
+/** Calls handlers. Does not know who called it. */
+export interface Dispatcher {
+  handles(type: string): boolean;
+  /** Runs the handler of this event's type. Never rejects: a throw is the outcome `failed`. */
+  dispatch(event: WebhookEvent, context: HandlerContext): Promise<DispatchOutcome>;
+}
+
+/** Checks the handlers against the catalog. Throws `unknown_event_type`, suggesting the nearest name. */
+export function createDispatcher<Data>(handlers: Handlers<Data, never>, catalog: Catalog<Data>): Dispatcher {
+  const given = readHandlers(handlers);
+  const patterns = new Set(catalog.types.flatMap(patternsOf));
+  for (const name of given.keys()) {
+    if (patterns.has(name)) continue;
+    throw new WebhookError(
+      "unknown_event_type",
+      `There is a handler for "${name}", which the catalog does not have.`,
+      `${suggest(name, [...patterns])} Use defineCatalog to add event types.`,
+    );
+  }
+  const byType = new Map<string, Handler<WebhookEvent>>();
+  for (const type of catalog.types) {
+    const pattern = patternsOf(type).find((candidate) => given.has(candidate));
+    const handler = pattern === undefined ? undefined : given.get(pattern);
+    if (handler !== undefined) byType.set(type, handler);
+  }
+
+  return {
+    handles: (type) => byType.has(type),
+    async dispatch(event, context) {
+      try {
+        const returned = readVerdict(await byType.get(event.type)?.(event, context));
+        if (returned === undefined) return { code: "processed" };
+        return isRetryLater(returned)
+          ? { code: "retry_later", retryAfterMs: returned.afterMs }
+          : { code: "discarded", reason: returned.reason };
+      } catch (error) {
+        return { code: "failed", error };
+      }
+    },
+  };
+}
+
+function readHandlers(handlers: unknown): Map<string, Handler<WebhookEvent>> {
+  const entries = typeof handlers === "object" && handlers !== null ? Object.entries(handlers) : [];
+  if (entries.length === 0) {
+    throw new WebhookError(
+      "invalid_option",
+      "There are no handlers, so every event would be acknowledged and dropped.",
+      'Pass a map such as { "esim.faulted": async (event) => { … } }.',
+    );
+  }
+  for (const [name, handler] of entries) {
+    if (typeof handler === "function") continue;
+    throw new WebhookError(
+      "invalid_option",
+      `The handler of "${name}" is not a function.`,
+      "Pass (event, context) => …",
+    );
+  }
+  return new Map(entries);
+}
+
+/** What a handler of this type may be named, most specific first: `a.b.c`, `a.b.*`, `a.*`, `*`. */
+function patternsOf(type: string): string[] {
+  const parts = type.split(".");
+  const families = parts
+    .slice(1)
+    .map((_, index) => [...parts.slice(0, parts.length - 1 - index), "*"].join("."));
+  return [type, ...families, "*"];
+}

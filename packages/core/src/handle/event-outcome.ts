@@ -1,0 +1,25 @@
+import type { Issue } from "../event/catalog.ts";
+
+/** What became of an event that was worked where it arrived. */
+export type EventOutcome =
+  /** `again`: it was done before, and ran again since it was told to (`Provenance.rerun`). */
+  | { readonly code: "processed"; readonly again?: true }
+  /** The id was done before: nothing ran. */
+  | { readonly code: "duplicate" }
+  /** The handler looked at it and chose to do nothing, for `reason`. */
+  | { readonly code: "discarded"; readonly reason: string; readonly again?: true }
+  /** The catalog does not have this event type. */
+  | { readonly code: "unknown_type" }
+  /** The catalog has it, and no handler takes it. */
+  | { readonly code: "unhandled_type" }
+  /** It is authentic, and not what its schema (or the envelope) says. */
+  | { readonly code: "invalid"; readonly issues: readonly Issue[] }
+  /** The same id is being worked right now. */
+  | { readonly code: "busy"; readonly retryAfterMs: number }
+  | { readonly code: "retry_later"; readonly retryAfterMs: number }
+  | { readonly code: "failed"; readonly error: unknown }
+  /** The time for an answer is up; the handler may still finish, and then completes its claim. */
+  | { readonly code: "deadline_reached" }
+  /** The handler ran, and meanwhile its claim went to another owner. */
+  | { readonly code: "lease_lost" }
+  | { readonly code: "store_unavailable"; readonly error: unknown };

@@ -1,0 +1,36 @@
+import { WebhookError } from "../base/errors.ts";
+import type { Transacted } from "../store/dedupe-store.ts";
+import type { DispatchOutcome } from "./dispatcher.ts";
+
+/** What became of the handler, and of its transaction. */
+export interface Ran {
+  readonly outcome: DispatchOutcome;
+  readonly transaction: Transacted;
+}
+
+/** Runs `work` with a transaction, and commits it with the mark if `work` says so. */
+export type Transact = (work: (tx: unknown) => Promise<boolean>) => Promise<Transacted>;
+
+/** Runs the handler, in a transaction where the store has them: committed if the event is done. */
+export async function transacted(
+  transact: Transact | undefined,
+  run: (tx: unknown) => Promise<DispatchOutcome>,
+): Promise<Ran> {
+  if (transact === undefined) return { outcome: await run(undefined), transaction: "unused" };
+  let outcome: DispatchOutcome | undefined;
+  try {
+    const transaction = await transact(async (tx) => {
+      outcome = await run(tx);
+      return isDone(outcome);
+    });
+    if (outcome === undefined) throw new TypeError("transact() did not call its work.");
+    return { outcome, transaction };
+  } catch (error) {
+    if (WebhookError.is(error)) throw error;
+    return { outcome: { code: "failed", error }, transaction: "rolled_back" }; // a constraint checked at its end, say
+  }
+}
+
+export function isDone({ code }: DispatchOutcome): boolean {
+  return code === "processed" || code === "discarded";
+}

@@ -1,0 +1,16 @@
+export type { ByteBuffer } from "./base/byte-buffer.ts";
+export { byteBuffer } from "./base/byte-buffer.ts";
+export { dateTimeMs, steadyClock, systemClock } from "./base/clock.ts";
+export type { CoalesceOptions } from "./base/coalesce.ts";
+export { coalesce } from "./base/coalesce.ts";
+export { silentLogger, steadfastLogger, throttledLog, warnOfSetup } from "./base/logger.ts";
+export type { OptionsShape } from "./base/options.ts";
+export { durationMs, loggerOption, parseOptions, suggest, withMethods } from "./base/options.ts";
+export { processorShape } from "./process/processor.ts";
+export { isInbox } from "./receive/target.ts";
+export type { StoreGuard, StoreGuardOptions } from "./store/store-guard.ts";
+export { createStoreGuard } from "./store/store-guard.ts";
+export type { StoreOptions } from "./store/store-options.ts";
+export { storeShape, warnOfShortRetention } from "./store/store-options.ts";
+export { headerReader } from "./verify/headers.ts";
+export { defaultToleranceSeconds, idPattern } from "./verify/signature.ts";

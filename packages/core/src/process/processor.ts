@@ -1,0 +1,195 @@
+import { z } from "zod";
+import { type Clock, systemClock } from "../base/clock.ts";
+import { type Logger, silentLogger } from "../base/logger.ts";
+import { durationMs, loggerOption, type OptionsShape, parseOptions, withMethods } from "../base/options.ts";
+import type { Catalog, Parsed } from "../event/catalog.ts";
+import { type EsimEvents, esimCatalog } from "../event/esim-catalog.ts";
+import type { EventKey, WebhookEvent } from "../event/event.ts";
+import { createDispatcher } from "../handle/dispatcher.ts";
+import type { EventOutcome } from "../handle/event-outcome.ts";
+import type { Handlers } from "../handle/handler.ts";
+import { handlerContext } from "../handle/handler-context.ts";
+import { isDone, type Transact, transacted } from "../handle/run-handler.ts";
+import type { DedupeStore } from "../store/dedupe-store.ts";
+import { memoryStore } from "../store/memory-store.ts";
+import { type HeldClaim, keepLease } from "./claim-lease.ts";
+import { asked, createSettler } from "./end-claim.ts";
+
+export interface ProcessorOptions<Data = EsimEvents, Tx = unknown> {
+  /** Where done ids are remembered. Default: a `memoryStore()`, which is for a single process. */
+  store?: DedupeStore<Tx>;
+  /** Default: the eSIM events. Extend it with `defineCatalog`. */
+  catalog?: Catalog<Data>;
+  /** How long a crashed process blocks an id, in ms; renewed while a handler runs. Default 30,000. */
+  leaseMs?: number;
+  logger?: Logger;
+  clock?: Clock;
+}
+
+/** How an event came here. */
+export interface Provenance {
+  /** The name of the endpoint it came in by. Default `"default"`. */
+  source?: string;
+  /** Default: now. */
+  receivedAt?: Date;
+  /** Default 1. Give what your queue counts. */
+  attempt?: number;
+  /** Default false. */
+  replayed?: boolean;
+  /**
+   * Runs an id that is done again, once for each such name: that of an import, for one. An id that is not done is worked
+   * as always, and not again by the same name. The mark of the name is kept in the store, as of another source.
+   */
+  rerun?: string;
+  /** Passed on to the handler: aborts when it should stop. Once aborted, no handler is started. */
+  signal?: AbortSignal;
+}
+
+/** Works events where they are: claim, dispatch, then complete or release. */
+export interface Processor<Data = EsimEvents> {
+  /** Works one event that a queue or your own code hands in. Never rejects for what the event is. */
+  process(event: WebhookEvent, provenance?: Provenance): Promise<EventOutcome>;
+  /** The same for an event that the catalog has read. */
+  accept(parsed: Parsed<Data>, provenance?: Provenance): Promise<EventOutcome>;
+}
+
+/** `ProcessorOptions`, read and with the defaults filled in. */
+export interface ProcessorSettings {
+  store?: DedupeStore | undefined;
+  catalog: Catalog<unknown>;
+  leaseMs: number;
+  logger: Logger;
+  clock: Clock;
+}
+
+const storeMethods = withMethods<DedupeStore>("claim", "extend", "complete", "release");
+
+/** What may have been meant by a value that is no store. */
+function slipOf(value: unknown): string {
+  if (typeof value === "string") return ", not a URL: call redisStore(url) or postgresStore({ url })";
+  if (value instanceof Promise) return ", not a promise of it: await it";
+  if (typeof value === "function") return ", not the function: call it";
+  return "";
+}
+
+export const processorShape: OptionsShape<ProcessorSettings> = {
+  store: z
+    .custom<DedupeStore>((value) => storeMethods.safeParse(value).success, {
+      error: ({ input }) =>
+        `expected an object with claim(), extend(), complete(), release(), as redisStore(…) returns${slipOf(input)}`,
+    })
+    .optional(),
+  catalog: withMethods<Catalog<unknown>>("parse", "check")
+    .refine((catalog) => Array.isArray(catalog.types), "expected a catalog: use defineCatalog")
+    .default(esimCatalog as Catalog<unknown>),
+  leaseMs: durationMs(30).default(30_000),
+  logger: loggerOption.default(silentLogger),
+  clock: withMethods<Clock>("now").default(systemClock),
+};
+
+/**
+ * Deduplicates and works events wherever they are: behind a receiver, or behind any queue (SQS, Kafka, NATS).
+ * Throws `unknown_event_type` or `invalid_option` when the set-up is wrong.
+ */
+export function createProcessor<Data = EsimEvents, Tx = unknown>(
+  handlers: NoInfer<Handlers<Data, Tx>>,
+  options: ProcessorOptions<Data, Tx> = {},
+): Processor<Data> {
+  const settings = parseOptions("createProcessor", processorShape, options);
+  const { leaseMs, logger, clock, store = memoryStore({ logger }) } = settings;
+  const catalog = settings.catalog as Catalog<Data>;
+  const dispatcher = createDispatcher<Data>(handlers, catalog);
+  store.ready?.().catch(() => {}); // a mistake in its set-up is heard now; every claim asks again
+  const { complete, release } = createSettler(store, logger);
+
+  async function accept(read: Parsed<Data>, provenance: Provenance = {}): Promise<EventOutcome> {
+    if (read.kind === "invalid") return { code: "invalid", issues: read.issues };
+    if (read.kind === "unknown") return { code: "unknown_type" };
+    if (!dispatcher.handles(read.event.type)) return { code: "unhandled_type" };
+    return claimAndWork(read.event, provenance);
+  }
+
+  async function claimAndWork(event: WebhookEvent, provenance: Provenance): Promise<EventOutcome> {
+    const { source = "default", rerun } = provenance;
+    const key = { source, id: event.id };
+    if (rerun === undefined) return claimKeyAndWork(key, event, provenance);
+    const again = { ...key, source: rerunSource(source, rerun) };
+    // marked before it is worked: a process that ends behind the first run would leave the second one to the next
+    const outcome = await claimKeyAndWork(key, event, provenance, () => markAsRun(again));
+    if (outcome.code !== "duplicate") return outcome;
+    const second = await claimKeyAndWork(again, event, provenance);
+    return wasWorked(second) ? { ...second, again: true } : second;
+  }
+
+  /** Who runs it for the first time by this name does not run it again by it. Undefined: that is written down. */
+  async function markAsRun(key: EventKey): Promise<EventOutcome | undefined> {
+    const claim = await claimed(key);
+    if ("code" in claim) return claim.code === "duplicate" ? undefined : claim;
+    const completed = await asked(() => store.complete(key, claim.token));
+    if ("error" in completed) return completed;
+    return completed.answer ? undefined : { code: "busy", retryAfterMs: 0 };
+  }
+
+  async function claimed(key: EventKey): Promise<{ readonly token: string } | EventOutcome> {
+    const claim = await asked(() => store.claim(key, leaseMs));
+    if ("error" in claim) return claim;
+    if (claim.answer?.status === "done") return { code: "duplicate" };
+    if (claim.answer?.status === "busy") return { code: "busy", retryAfterMs: claim.answer.retryAfterMs };
+    if (claim.answer?.status === "claimed") return claim.answer;
+    return { code: "store_unavailable", error: new TypeError("claim() gave no answer that there is.") };
+  }
+
+  async function claimKeyAndWork(
+    key: EventKey,
+    event: WebhookEvent,
+    provenance: Provenance,
+    before?: () => Promise<EventOutcome | undefined>,
+  ): Promise<EventOutcome> {
+    const askedAt = performance.now();
+    const claim = await claimed(key);
+    if ("code" in claim) return claim;
+    const held = { key, token: claim.token, leaseMs, askedAt };
+    const obstacle = await before?.();
+    if (obstacle !== undefined) return release(held, obstacle);
+    // once aborted, the sender was told to come again
+    return provenance.signal?.aborted
+      ? release(held, { code: "deadline_reached" })
+      : work(event, provenance, held);
+  }
+
+  async function work(event: WebhookEvent, provenance: Provenance, held: HeldClaim): Promise<EventOutcome> {
+    const lease = keepLease(store, held, provenance.signal);
+    const {
+      source = "default",
+      attempt = 1,
+      receivedAt = new Date(clock.now()),
+      replayed = false,
+    } = provenance;
+    const facts = { source, attempt, receivedAt, replayed, lease };
+    const run = (tx: unknown) => dispatcher.dispatch(event, handlerContext(event, { ...facts, tx }, logger));
+    const { key, token } = held;
+    const { transact } = store;
+    const inTransaction: Transact | undefined =
+      transact && ((work) => transact.call(store, key, token, work));
+    const ran = await asked(() => transacted(inTransaction, run)).finally(lease.stop);
+    if ("error" in ran) return release(held, ran);
+    const { outcome, transaction } = ran.answer;
+    if (transaction === "committed") return outcome;
+    if (!isDone(outcome)) return release(held, outcome);
+    return transaction === "rolled_back" ? { code: "lease_lost" } : complete(held, outcome, lease);
+  }
+
+  return {
+    accept,
+    process: async (event, provenance) => accept(catalog.check(event), provenance),
+  };
+}
+
+function wasWorked(outcome: EventOutcome): outcome is Extract<EventOutcome, { readonly again?: true }> {
+  return outcome.code === "processed" || outcome.code === "discarded";
+}
+
+/** No endpoint is named like that: its claim is neither that of the event itself nor that of another such name. */
+function rerunSource(source: string, rerun: string): string {
+  return `${source} (run again: ${rerun})`;
+}

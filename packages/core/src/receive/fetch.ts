@@ -1,0 +1,63 @@
+import { isUint8Array } from "node:util/types";
+import { byteBuffer } from "../base/byte-buffer.ts";
+import type { EsimEvents } from "../event/esim-catalog.ts";
+import type { BodyReader } from "./body.ts";
+import { createReceiver, type ReceiverOptions } from "./receiver.ts";
+import type { Target } from "./target.ts";
+
+/** A handler of fetch requests, as Next.js, Hono, Bun and Deno take them. */
+export interface WebhookHandler {
+  (request: Request): Promise<Response>;
+  /** From now on answers 503; resolves when everything accepted has ended. */
+  close(): Promise<void>;
+}
+
+/**
+ * A receiver for everything that speaks fetch: `export const POST = webhookHandler(handlers)`.
+ * Throws as `createReceiver` does when the set-up is wrong.
+ */
+export function webhookHandler<Data = EsimEvents, Tx = unknown>(
+  target: NoInfer<Target<Data, Tx>>,
+  options: ReceiverOptions<Data, Tx> = {},
+): WebhookHandler {
+  const receiver = createReceiver<Data, Tx>(target, options);
+  const handle = async (request: Request): Promise<Response> => {
+    const { status, headers, body } = await receiver.receive({
+      method: request.method,
+      headers: request.headers,
+      body: fetchBody(request),
+    });
+    return new Response(body, { status, headers });
+  };
+  return Object.assign(handle, { close: receiver.close });
+}
+
+function fetchBody(request: Request): BodyReader {
+  return async (limitBytes, signal) => {
+    if (request.bodyUsed || request.body?.locked) return { code: "body_consumed", hint: consumedHint };
+    if (request.body === null) return new Uint8Array();
+    const reader = request.body.getReader();
+    const cancel = () => void reader.cancel().catch(() => {});
+    signal.addEventListener("abort", cancel);
+    const buffer = byteBuffer(limitBytes);
+    try {
+      for (;;) {
+        const { done, value } = await reader.read();
+        if (signal.aborted) return { code: "body_incomplete" };
+        if (done) return buffer.bytes();
+        if (!isUint8Array(value)) return { code: "body_consumed", hint: consumedHint };
+        if (buffer.add(value)) continue;
+        cancel();
+        return { code: "too_large" };
+      }
+    } catch {
+      return { code: "body_incomplete" };
+    } finally {
+      signal.removeEventListener("abort", cancel);
+    }
+  };
+}
+
+const consumedHint =
+  "The request's body was read before the webhook receiver, and the signature covers the raw bytes. " +
+  "Call the receiver before request.json() or request.text(), or hand it request.clone().";

@@ -1,0 +1,105 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { isUint8Array } from "node:util/types";
+import { byteBuffer } from "../base/byte-buffer.ts";
+import type { EsimEvents } from "../event/esim-catalog.ts";
+import type { BodyFault, BodyReader } from "./body.ts";
+import { createReceiver, type Delivery, type ReceiverOptions } from "./receiver.ts";
+import type { Reply } from "./reply.ts";
+import type { Target } from "./target.ts";
+
+/** A request listener for `http.createServer`, which takes deliveries on every path it is called for. */
+export interface NodeHandler {
+  (request: IncomingMessage, response: ServerResponse): void;
+  /** From now on answers 503; resolves when everything accepted has ended. */
+  close(): Promise<void>;
+}
+
+/** What frameworks on Node.js may have put on a request. */
+export type NodeRequest = IncomingMessage & { rawBody?: unknown; body?: unknown };
+
+/**
+ * A receiver for plain Node.js: `http.createServer(nodeHandler(handlers))`.
+ * Throws as `createReceiver` does when the set-up is wrong.
+ */
+export function nodeHandler<Data = EsimEvents, Tx = unknown>(
+  target: NoInfer<Target<Data, Tx>>,
+  options: ReceiverOptions<Data, Tx> = {},
+): NodeHandler {
+  const receiver = createReceiver<Data, Tx>(target, options);
+  const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    writeReply(response, await receiver.receive(nodeDelivery(request)));
+  };
+  return Object.assign(
+    (request: IncomingMessage, response: ServerResponse) => void handle(request, response),
+    {
+      close: receiver.close,
+    },
+  );
+}
+
+/** A Node.js request as a delivery. Raw bytes that a body parser kept are taken; parsed ones never are. */
+export function nodeDelivery(request: NodeRequest): Delivery {
+  const kept = [request.rawBody, request.body].find(isUint8Array);
+  return { method: request.method ?? "", headers: request.headers, body: kept ?? nodeBody(request) };
+}
+
+/** Answers a request, unless somebody has answered it before. */
+export function writeReply(response: ServerResponse, { status, headers, body }: Reply): void {
+  if (response.headersSent || response.destroyed) return;
+  response.writeHead(status, { ...headers, "content-length": Buffer.byteLength(body) });
+  response.end(response.req.method === "HEAD" ? undefined : body);
+  discardRest(response.req);
+}
+
+const discardedBytes = 16 * 1024 * 1024;
+
+/**
+ * Lets a sender that was answered early finish sending, so that it reads the answer. One that goes on sending for
+ * more than 16 MiB is cut off.
+ */
+export function discardRest(request: IncomingMessage): void {
+  if (request.complete) return;
+  let left = discardedBytes;
+  request.on("data", (chunk: Uint8Array | string) => {
+    left -= chunk.length;
+    if (left < 0) request.destroy();
+  });
+  request.on("error", () => {});
+  request.resume();
+}
+
+function nodeBody(request: NodeRequest): BodyReader {
+  return (limitBytes, signal) => {
+    if (request.readableDidRead || request.readableEnded || request.readableEncoding || request.destroyed) {
+      return Promise.resolve({ code: "body_consumed", hint: consumedHint(request) });
+    }
+    return new Promise((resolve) => {
+      const buffer = byteBuffer(limitBytes);
+      const settle = (read: Uint8Array | BodyFault) => {
+        request.off("data", onData).off("end", onEnd).off("error", onIncomplete).off("close", onIncomplete);
+        signal.removeEventListener("abort", onIncomplete);
+        resolve(read);
+      };
+      const onData = (chunk: Uint8Array | string) => {
+        if (typeof chunk === "string") settle({ code: "body_consumed", hint: consumedHint(request) });
+        else if (!buffer.add(chunk)) settle({ code: "too_large" });
+      };
+      const onEnd = () => settle(buffer.bytes());
+      const onIncomplete = () => settle({ code: "body_incomplete" });
+      request.on("data", onData).on("error", onIncomplete).on("close", onIncomplete);
+      request.on("end", onEnd);
+      signal.addEventListener("abort", onIncomplete);
+      request.resume(); // it may have been paused on its way here
+    });
+  };
+}
+
+function consumedHint(request: NodeRequest): string {
+  const parser = request.body === undefined ? "something" : "a body parser, such as express.json(),";
+  const what = request.readableEncoding ? "made text by request.setEncoding()" : `read by ${parser}`;
+  return (
+    `The raw body was ${what} before the webhook receiver, and the signature covers the raw bytes. ` +
+    "Mount the receiver before the parser, or let the parser keep the bytes: " +
+    "express.json({ verify: (req, _res, bytes) => { req.rawBody = bytes } })."
+  );
+}

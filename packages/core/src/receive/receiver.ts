@@ -1,0 +1,212 @@
+import { isUint8Array } from "node:util/types";
+import { z } from "zod";
+import { steadyClock } from "../base/clock.ts";
+import { startDeadline } from "../base/deadline.ts";
+import { WebhookError } from "../base/errors.ts";
+import { silentLogger, steadfastLogger, throttledLog, warnOfSetup } from "../base/logger.ts";
+import { durationMs, type OptionsShape, parseOptions } from "../base/options.ts";
+import type { Catalog } from "../event/catalog.ts";
+import type { EsimEvents } from "../event/esim-catalog.ts";
+import {
+  createProcessor,
+  type ProcessorOptions,
+  type ProcessorSettings,
+  processorShape,
+} from "../process/processor.ts";
+import type { DedupeStore } from "../store/dedupe-store.ts";
+import { type HeaderSource, headerReader } from "../verify/headers.ts";
+import { secretVariable } from "../verify/keyring.ts";
+import { bodyBytes, defaultToleranceSeconds, readSignedHeaders } from "../verify/signature.ts";
+import type { BodyFault, BodyReader } from "./body.ts";
+import type { Outcome } from "./outcome.ts";
+import { logLevelOf, type Reply, replyTo } from "./reply.ts";
+import { acceptInline, acceptInto, isInbox, type Target } from "./target.ts";
+import { createVerifier, type Secret } from "./verifier.ts";
+
+export interface ReceiverOptions<Data = EsimEvents, Tx = unknown> extends ProcessorOptions<Data, Tx> {
+  /** The endpoint's signing secret, several while rotating, or a key source. Default: `ESIM_WEBHOOK_SECRET`. */
+  secret?: Secret;
+  /** The name of this endpoint; ids are unique within it. Default `"default"`. */
+  source?: string;
+  /** How far a delivery's timestamp may be from now, either way, in seconds. Default 300. */
+  toleranceSeconds?: number;
+  /** The longest body taken, in bytes. Default 1 MiB. */
+  maxBodyBytes?: number;
+  /** When the sender gets its answer at the latest, in ms, below the 30,000 at which it gives up (spec 6.5). Default 25,000. */
+  deadlineMs?: number;
+}
+
+/** A request, whichever framework it came by. */
+export interface Delivery {
+  readonly method: string;
+  readonly headers: HeaderSource;
+  /** The raw body, or how to read it; text stands for its UTF-8 bytes. */
+  readonly body: Uint8Array | string | BodyReader;
+}
+
+export interface Receiver {
+  /** Works one delivery through and says what to answer. Never rejects. */
+  receive(delivery: Delivery): Promise<Reply>;
+  /**
+   * From now on answers 503; resolves when everything accepted has ended, late handlers too. A handler that never
+   * ends keeps it from resolving: give the shutdown a time limit of its own.
+   */
+  close(): Promise<void>;
+}
+
+interface ReceiverSettings extends ProcessorSettings {
+  secret?: Secret | undefined;
+  source: string;
+  toleranceSeconds: number;
+  maxBodyBytes: number;
+  deadlineMs: number;
+}
+
+const shape: OptionsShape<ReceiverSettings> = {
+  secret: z.custom<Secret>().optional(), // the keyring's to check
+  ...processorShape,
+  source: z.string().min(1).default("default"),
+  toleranceSeconds: z.int().min(1).max(86_400).default(defaultToleranceSeconds),
+  maxBodyBytes: z
+    .int()
+    .min(1)
+    .default(1024 * 1024),
+  deadlineMs: durationMs(1).max(29_999, "the sender gives up after 30,000 ms").default(25_000),
+};
+
+/**
+ * The pipeline behind every adapter: limit, verify, parse, accept.
+ * Throws `missing_secret`, `invalid_secret`, `unknown_event_type` or `invalid_option` when the set-up is wrong.
+ */
+export function createReceiver<Data = EsimEvents, Tx = unknown>(
+  target: NoInfer<Target<Data, Tx>>,
+  options: ReceiverOptions<Data, Tx> = {},
+): Receiver {
+  const settings = parseOptions("webhook receiver", shape, options);
+  if ("secret" in options && options.secret === undefined) {
+    throw new WebhookError(
+      "missing_secret",
+      "The secret option is undefined: it may come from a variable that is not set.",
+      `Set that variable, or leave the option out to use ${secretVariable}.`,
+    );
+  }
+  const { secret, source, toleranceSeconds, maxBodyBytes, deadlineMs, store, leaseMs, clock } = settings;
+  const logger = steadfastLogger(settings.logger);
+  const verify = createVerifier(secret, clock, logger);
+  const catalog = settings.catalog as Catalog<Data>;
+  const accept = isInbox(target)
+    ? acceptInto<Data>(target)
+    : acceptInline(
+        createProcessor<Data, Tx>(target, {
+          ...(store && { store: store as DedupeStore<Tx> }),
+          catalog,
+          leaseMs,
+          logger,
+          clock,
+        }),
+      );
+  if (isInbox(target) && store !== undefined) {
+    throw new WebhookError(
+      "invalid_option",
+      "A store was given together with an inbox, which deduplicates by itself.",
+      "Leave the store out, or pass handlers in place of the inbox.",
+    );
+  }
+  const logUnavailable = throttledLog(logger.error, steadyClock); // every delivery has the same to say
+  let inFlight = 0;
+  let onIdle = () => {};
+  let closed: Promise<void> | undefined;
+
+  async function workThrough(delivery: Delivery, signal: AbortSignal, seen: Seen): Promise<Outcome> {
+    if (closed !== undefined) return { code: "shutting_down" };
+    if (delivery.method !== "POST") return { code: "method_not_allowed" };
+    const receivedAt = new Date(clock.now());
+    const header = headerReader(delivery.headers);
+    const encoding = header("content-encoding");
+    if (encoding === null || (encoding && encoding.toLowerCase() !== "identity")) {
+      return { code: "unsupported_encoding" };
+    }
+    const signed = readSignedHeaders(header, receivedAt.getTime(), toleranceSeconds);
+    if (!signed.ok) return signed;
+    seen.id = signed.id;
+
+    const body = await readBody(delivery.body, Number(header("content-length")), maxBodyBytes, signal);
+    if (!isUint8Array(body)) return body;
+    const proof = await verify(signed, body, receivedAt.getTime());
+    if (!proof.ok) return proof;
+    seen.key = proof.key;
+
+    const parsed = catalog.parse(proof.id, body);
+    seen.type = parsed.kind === "invalid" ? parsed.type : parsed.event.type;
+    return accept({ parsed, id: proof.id, body, source, receivedAt, signal });
+  }
+
+  /** The outcome of the work, whatever happens; counted, so that `close` can wait for it. */
+  async function work(delivery: Delivery, signal: AbortSignal, seen: Seen): Promise<Outcome> {
+    inFlight += 1;
+    try {
+      return await workThrough(delivery, signal, seen);
+    } catch (error) {
+      return { code: "internal_error", error };
+    } finally {
+      inFlight -= 1;
+      if (inFlight === 0) onIdle();
+    }
+  }
+
+  function log(outcome: Outcome, seen: Seen): void {
+    if (outcome.code === "body_consumed") warnOfSetup(logger, outcome.code, outcome.hint);
+    if (settings.logger === silentLogger) return;
+    const fields = { source, ...seen, outcome: outcome.code, ...loggable(outcome) };
+    const log = outcome.code === "store_unavailable" ? logUnavailable : logger[logLevelOf(outcome)];
+    log(fields, "webhook delivery");
+  }
+
+  return {
+    async receive(delivery) {
+      const seen: Seen = {};
+      const deadline = startDeadline(deadlineMs);
+      const worked = work(delivery, deadline.signal, seen);
+      const outcome = (await deadline.before(worked)) ?? ({ code: "deadline_reached" } as const);
+      log(outcome, seen);
+      if (outcome.code === "deadline_reached") void worked.then((late) => log(late, { ...seen, late: true }));
+      return replyTo(outcome);
+    },
+    close() {
+      closed ??= new Promise((resolve) => {
+        onIdle = () => setImmediate(resolve); // after late work has been logged
+        if (inFlight === 0) onIdle();
+      });
+      return closed;
+    },
+  };
+}
+
+/** What is known of a delivery so far, for its log line. */
+interface Seen {
+  id?: string;
+  key?: string;
+  type?: string | undefined;
+  /** The answer had to be given before this outcome was known. */
+  late?: boolean;
+}
+
+async function readBody(
+  body: Delivery["body"],
+  announcedBytes: number,
+  maxBodyBytes: number,
+  signal: AbortSignal,
+): Promise<Uint8Array | BodyFault> {
+  if (announcedBytes > maxBodyBytes) return { code: "too_large" };
+  const read = typeof body === "function" ? await body(maxBodyBytes, signal) : body;
+  if (typeof read === "object" && read !== null && "code" in read) return read;
+  const bytes = bodyBytes(read);
+  return bytes.byteLength > maxBodyBytes ? { code: "too_large" } : bytes;
+}
+
+/** What an outcome adds to its log line. Issues by path alone: a schema's messages may quote personal data. */
+function loggable(outcome: Outcome): Record<string, unknown> {
+  if ("error" in outcome) return { err: outcome.error };
+  if ("issues" in outcome) return { issues: outcome.issues.map((issue) => issue.path) };
+  return "reason" in outcome ? { reason: outcome.reason } : {};
+}

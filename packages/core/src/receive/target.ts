@@ -1,0 +1,56 @@
+import type { Parsed } from "../event/catalog.ts";
+import type { EsimEvents } from "../event/esim-catalog.ts";
+import type { EventOutcome } from "../handle/event-outcome.ts";
+import type { Handlers } from "../handle/handler.ts";
+import type { Processor } from "../process/processor.ts";
+import type { InboxWriter, PutResult } from "../store/inbox.ts";
+import type { StoredOutcome } from "./outcome.ts";
+
+/** Where accepted events go: handlers, worked inline, or an inbox, stored and worked later. */
+export type Target<Data = EsimEvents, Tx = unknown> = Handlers<Data, Tx> | InboxWriter;
+
+/** An authentic delivery, parsed. */
+export interface Accepted<Data> {
+  readonly parsed: Parsed<Data>;
+  readonly id: string;
+  readonly body: Uint8Array;
+  readonly source: string;
+  readonly receivedAt: Date;
+  /** Aborts when the time for an answer is up. */
+  readonly signal: AbortSignal;
+}
+
+/** The one way out of a receiver. */
+export type Accept<Data> = (accepted: Accepted<Data>) => Promise<EventOutcome | StoredOutcome>;
+
+export function isInbox(target: unknown): target is InboxWriter {
+  return typeof target === "object" && target !== null && "put" in target && typeof target.put === "function";
+}
+
+export function acceptInline<Data>(processor: Processor<Data>): Accept<Data> {
+  return ({ parsed, source, receivedAt, signal }) => processor.accept(parsed, { source, receivedAt, signal });
+}
+
+const storedAs: Readonly<Record<PutResult, StoredOutcome>> = {
+  stored: { code: "stored" },
+  duplicate: { code: "already_stored" },
+  conflict: { code: "conflict" },
+};
+
+/** Unknown, unhandled and invalid events are stored too: what to make of them is the worker's to say. */
+export function acceptInto<Data>(inbox: InboxWriter): Accept<Data> {
+  return async ({ parsed, id, body, source, receivedAt }) => {
+    const event = parsed.kind === "invalid" ? null : parsed.event;
+    const type = (parsed.kind === "invalid" ? parsed.type : parsed.event.type) ?? null;
+    try {
+      const results: unknown = await inbox.put([{ source, id, type, event, body, receivedAt }]);
+      const result = Array.isArray(results) ? (results[0] as PutResult | undefined) : undefined;
+      if (result !== undefined && Object.hasOwn(storedAs, result)) return storedAs[result];
+      throw new TypeError(
+        'put() did not answer "stored", "duplicate" or "conflict" for each entry, in a list.',
+      );
+    } catch (error) {
+      return { code: "store_unavailable", error };
+    }
+  };
+}

@@ -1,0 +1,57 @@
+import { WebhookError } from "../base/errors.ts";
+import { suggest } from "../base/options.ts";
+import type { EsimEvents } from "../event/esim-catalog.ts";
+
+type Samples = { readonly [Type in keyof EsimEvents]: EsimEvents[Type] };
+
+const esim = {
+  profileReference: "4812009377150264",
+  esimReference: "730155284096617302",
+  iccid: "8932042000010012344",
+};
+const device = { ...esim, eid: "89049032007008882600036437012345" };
+
+const samples: Samples = {
+  "esim.assigned": esim,
+  "esim.downloaded": device,
+  "esim.installed": device,
+  "esim.enabled": device,
+  "esim.disabled": device,
+  "esim.deleted": device,
+  "esim.faulted": { ...device, reason: "download_order_expired", detail: "8.1.1/3.8: order refused" },
+  "esim.mccswitch": {
+    ...esim,
+    previousCountry: "BE",
+    previousMcc: "206",
+    previousMnc: "01",
+    newCountry: "NL",
+    newMcc: "204",
+    newMnc: "08",
+  },
+  "esim.lifecycle.suspended": { ...esim, lifecycleStatus: "suspended", previousLifecycleStatus: "active" },
+  "esim.lifecycle.activated": { ...esim, lifecycleStatus: "active", previousLifecycleStatus: "suspended" },
+  "esim.lifecycle.terminated": { ...esim, lifecycleStatus: "terminated", previousLifecycleStatus: "active" },
+  "esim.balance.updated": {
+    profileReference: esim.profileReference,
+    esimReference: esim.esimReference,
+    updateType: "credit",
+    source: "client",
+    reason: "top_up",
+    amount: 1500,
+    balanceAfter: 4200,
+    currency: "EUR",
+    clientTransactionId: "order-20488",
+    occurredAt: "2026-11-20T09:30:00.000Z",
+  },
+  "package.ended": { reason: "removed", packageReference: "PKG7Q2M4ZD" },
+};
+
+/** Made-up data as the sender would give it, for every event type of the eSIM catalog. Throws `invalid_input`. */
+export function sampleData<Type extends keyof EsimEvents>(type: Type): EsimEvents[Type] {
+  if (Object.hasOwn(samples, type)) return structuredClone(samples[type]);
+  throw new WebhookError(
+    "invalid_input",
+    `There is no sample for "${type}".`,
+    suggest(type, Object.keys(samples)),
+  );
+}

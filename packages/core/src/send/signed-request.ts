@@ -1,0 +1,96 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import { WebhookError } from "../base/errors.ts";
+import { suggest } from "../base/options.ts";
+import { sign } from "../verify/signature.ts";
+
+const faults = [
+  "tampered",
+  "stale",
+  "future",
+  "wrong_key",
+  "rotated",
+  "duplicate",
+  "unknown_type",
+  "invalid",
+] as const;
+
+/**
+ * What can be wrong, or special, with a delivery:
+ * - `tampered`: a byte of the body was changed after signing: 401
+ * - `stale`: signed ten minutes ago: 401
+ * - `future`: signed ten minutes ahead: 401
+ * - `wrong_key`: signed with a secret that the receiver does not have: 401
+ * - `rotated`: signed twice, with a secret that the receiver does not have and with the one it has: accepted
+ * - `duplicate`: always has the same webhook-id: from the second one on, a duplicate
+ * - `unknown_type`: of an event type that no catalog has: acknowledged, nothing runs
+ * - `invalid`: has no data, which every event has: 500
+ */
+export type Fault = (typeof faults)[number];
+
+/** A signed delivery, in the form that `fetch(url, request)` takes. */
+export interface SignedRequest {
+  readonly method: "POST";
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+export interface SignedRequestOptions {
+  /** The receiver's secret. */
+  readonly secret: string;
+  /** When it is signed. Default now. */
+  readonly at?: Date;
+  readonly fault?: Fault;
+}
+
+/** An event to be sent; what is left out is made up. */
+export interface EventToSend {
+  /** Default: a new one. */
+  readonly id?: string;
+  readonly type: string;
+  /** Default: when it is signed. */
+  readonly timestamp?: string;
+  readonly data: unknown;
+}
+
+const tenMinutesMs = 10 * 60 * 1000;
+
+/** A new signing secret of 32 random bytes. */
+export function newSecret(): string {
+  return `whsec_${randomBytes(32).toString("base64")}`;
+}
+
+/**
+ * Signs a delivery as the sender does, for tests: `fetch(url, signedRequest({ type, data }, { secret }))`.
+ * Throws `invalid_secret`, or `invalid_input` for a fault that there is not.
+ */
+export function signedRequest(event: EventToSend, options: SignedRequestOptions): SignedRequest {
+  const { secret, fault, at = new Date() } = options;
+  if (fault !== undefined && !faults.includes(fault)) {
+    throw new WebhookError(
+      "invalid_input",
+      `There is no fault "${String(fault)}".`,
+      suggest(String(fault), faults),
+    );
+  }
+  const id = fault === "duplicate" ? "msg_duplicate" : (event.id ?? `msg_${randomUUID()}`);
+  const timestamp = new Date(
+    at.getTime() + (fault === "stale" ? -tenMinutesMs : fault === "future" ? tenMinutesMs : 0),
+  );
+  const body = JSON.stringify({
+    type: fault === "unknown_type" ? "esim.unheard_of" : event.type,
+    timestamp: event.timestamp ?? at.toISOString(),
+    ...(fault === "invalid" ? {} : { data: event.data }),
+  });
+  const signed = sign({ id, body, timestamp }, fault === "wrong_key" ? newSecret() : secret);
+  const other =
+    fault === "rotated" ? `${sign({ id, body, timestamp }, newSecret())["webhook-signature"]} ` : "";
+  return {
+    method: "POST",
+    headers: {
+      "content-type": "application/json",
+      ...signed,
+      "webhook-signature": other + signed["webhook-signature"],
+    },
+    body: fault === "tampered" ? body.replace('"type"', '"typo"') : body,
+  };
+}

@@ -1,0 +1,121 @@
+import { z } from "zod";
+import { type Clock, steadyClock } from "../base/clock.ts";
+import { WebhookError } from "../base/errors.ts";
+import { warnOfSetup } from "../base/logger.ts";
+import { type OptionsShape, parseOptions, withMethods } from "../base/options.ts";
+import type { EventKey } from "../event/event.ts";
+import type { Claim, DedupeStore } from "./dedupe-store.ts";
+import { type StoreOptions, storeShape, warnOfShortRetention } from "./store-options.ts";
+
+export interface MemoryStoreOptions extends StoreOptions {
+  /** How many ids are kept at most; past it the oldest done ids are forgotten. Default 100,000. */
+  maxEntries?: number;
+  /** Default: one that does not jump when the machine's time is set. */
+  clock?: Clock;
+}
+
+const shape: OptionsShape<Required<MemoryStoreOptions>> = {
+  ...storeShape,
+  maxEntries: z.int().min(1).default(100_000),
+  clock: withMethods<Clock>("now").default(steadyClock),
+};
+
+/** A live claim, or the mark that it left. */
+interface Held {
+  readonly token: string;
+  readonly endsAt: number;
+}
+
+/**
+ * A dedupe store in this process's memory: for one process, and gone with it. Use a shared store where
+ * several processes receive, or where a restart must not let a redelivery run again.
+ * Throws `invalid_option`; operations reject with `store_full` when `maxEntries` ids are claimed at the same moment.
+ */
+export function memoryStore(options: MemoryStoreOptions = {}): DedupeStore {
+  const { retentionMs, maxEntries, clock, logger } = parseOptions("memoryStore", shape, options);
+  warnOfShortRetention("memoryStore", { retentionMs, logger });
+  const leases = new Map<string, Held>();
+  const marks = new Map<string, Held>(); // done ids, oldest first, since all are kept equally long
+  let lastToken = 0;
+  let overflowed = false;
+
+  /** Makes room for one more id: forgets what is over, then the oldest done ids, and never a live claim. */
+  function makeRoom(now: number): void {
+    for (const [id, done] of marks) {
+      if (done.endsAt > now) break;
+      marks.delete(id);
+    }
+    if (marks.size + leases.size < maxEntries) return;
+    for (const [id, lease] of leases) if (lease.endsAt <= now) leases.delete(id);
+    for (const [id] of marks) {
+      if (marks.size + leases.size < maxEntries) return;
+      marks.delete(id);
+      warnOnce();
+    }
+    if (leases.size < maxEntries) return;
+    throw new WebhookError(
+      "store_full",
+      `memoryStore holds ${maxEntries} claimed ids, its maxEntries.`,
+      "Raise maxEntries, or use a shared store.",
+    );
+  }
+
+  function warnOnce(): void {
+    if (overflowed) return;
+    overflowed = true;
+    warnOfSetup(
+      logger,
+      "memory_store_overflow",
+      `memoryStore reached its maxEntries of ${maxEntries} and forgets done ids before their retention ends, ` +
+        "so a redelivery could run again. Raise maxEntries, or use a shared store.",
+    );
+  }
+
+  /** Runs `change` if the token still owns the id. */
+  function asOwner(key: EventKey, token: string, change: (id: string, now: number) => void): boolean {
+    const id = mapKey(key);
+    const lease = leases.get(id);
+    const now = clock.now();
+    if (lease === undefined || lease.token !== token || lease.endsAt <= now) return false;
+    change(id, now);
+    return true;
+  }
+
+  return {
+    capabilities: { durable: false, multiProcess: false, transactional: false },
+    async claim(key, leaseMs): Promise<Claim> {
+      const id = mapKey(key);
+      const now = clock.now();
+      if ((marks.get(id)?.endsAt ?? 0) > now) return { status: "done" };
+      const lease = leases.get(id);
+      if (lease !== undefined && lease.endsAt > now) {
+        return { status: "busy", retryAfterMs: lease.endsAt - now };
+      }
+      leases.delete(id);
+      makeRoom(now);
+      const token = String(++lastToken);
+      leases.set(id, { token, endsAt: now + leaseMs });
+      return { status: "claimed", token };
+    },
+    async extend(key, token, leaseMs) {
+      return asOwner(key, token, (id, now) => leases.set(id, { token, endsAt: now + leaseMs }));
+    },
+    async complete(key, token) {
+      const mark = marks.get(mapKey(key));
+      if (mark?.token === token && mark.endsAt > clock.now()) return true;
+      return asOwner(key, token, (id, now) => {
+        leases.delete(id);
+        marks.delete(id);
+        marks.set(id, { token, endsAt: now + retentionMs });
+      });
+    },
+    async release(key, token) {
+      return asOwner(key, token, (id) => leases.delete(id));
+    },
+    async close() {},
+  };
+}
+
+function mapKey({ source, id }: EventKey): string {
+  return `${source.length}:${source}${id}`; // the length keeps ("a", "bc") and ("ab", "c") apart
+}

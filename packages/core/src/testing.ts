@@ -1,0 +1,3 @@
+export { sampleData } from "./send/samples.ts";
+export type { EventToSend, Fault, SignedRequest, SignedRequestOptions } from "./send/signed-request.ts";
+export { newSecret, signedRequest } from "./send/signed-request.ts";

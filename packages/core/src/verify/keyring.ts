@@ -1,0 +1,53 @@
+import { WebhookError } from "../base/errors.ts";
+import { createSigningKey, type Key, type SigningKey } from "./signing-key.ts";
+
+/** Signing secrets that are known at start-up: one, several separated by blanks, or a list of secrets and keys. */
+export type Secrets = string | readonly (string | Key)[];
+
+/** The signing keys that count. */
+export interface Keyring {
+  /** The keys whose window holds `atMs`, in ms since the Unix epoch. */
+  keysAt(atMs: number): readonly SigningKey[];
+}
+
+/** The environment variable that holds the secret when none is given. */
+export const secretVariable = "ESIM_WEBHOOK_SECRET";
+
+/**
+ * Prepares the keys of `secrets`, which defaults to the environment variable `ESIM_WEBHOOK_SECRET`.
+ * Throws `missing_secret` when there is none and `invalid_secret` when one cannot be right.
+ */
+export function createKeyring(secrets: Secrets | undefined = process.env[secretVariable]): Keyring {
+  const keys = prepareKeys(secrets);
+  return { keysAt: (atMs) => keys.filter((key) => key.validAt(atMs)) };
+}
+
+/** Prepares each key. Throws as `createKeyring` does. */
+export function prepareKeys(secrets: Secrets | undefined): readonly SigningKey[] {
+  const list = listSecrets(secrets);
+  if (list.length > 0) return list.map(createSigningKey);
+  throw new WebhookError(
+    "missing_secret",
+    "There is no signing secret, so no delivery could be verified.",
+    `Set ${secretVariable} to the endpoint's signingSecret (whsec_…), or pass { secret }.`,
+  );
+}
+
+/** Secrets in any of their forms, one by one and unchecked. Throws `invalid_secret` for what is in none of them. */
+export function listSecrets(secrets: Secrets | undefined): readonly (string | Key)[] {
+  if (secrets === undefined) return [];
+  if (typeof secrets === "string") return secrets.split(/\s+/).filter((part) => part !== "");
+  if (Array.isArray(secrets)) return secrets;
+  if (typeof secrets === "object" && secrets !== null && "load" in secrets) {
+    throw new WebhookError(
+      "invalid_secret",
+      "A key source is for receivers, which load it when they have to.",
+      "Pass the keys that it has now: (await source.load()).keys.",
+    );
+  }
+  throw new WebhookError(
+    "invalid_secret",
+    `A secret must be a string, a list or a key source; this one is ${secrets === null ? "null" : `of type ${typeof secrets}`}.`,
+    "Pass the endpoint's signingSecret, several of them as a list, or an object with load().",
+  );
+}

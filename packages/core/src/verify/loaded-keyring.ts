@@ -1,0 +1,111 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { type Clock, dateTimeMs } from "../base/clock.ts";
+import { startDeadline } from "../base/deadline.ts";
+import { WebhookError } from "../base/errors.ts";
+import type { Logger } from "../base/logger.ts";
+import type { KeySource } from "./key-source.ts";
+import { type Keyring, prepareKeys } from "./keyring.ts";
+import type { SigningKey } from "./signing-key.ts";
+
+/** A keyring whose keys come from a key source. */
+export interface LoadedKeyring extends Keyring {
+  /** Waits for the first load. */
+  ready(): Promise<Loading>;
+  /**
+   * Waits for a load that begins after this call, so that it sees what the source has by now. Many calls share one
+   * load.
+   */
+  refresh(): Promise<Loading>;
+  /** Begins a load, for which nobody waits, when the last one is over a minute old: keys may have been withdrawn. */
+  refreshIfOld(): void;
+  /** Whether the source says that a rotation is under way. */
+  rotatingAt(atMs: number): boolean;
+}
+
+/** How waiting for a load ended: nobody knows the newest keys unless it was `loaded`. */
+export type Loading = "loaded" | "failed" | "too_many_waiting";
+
+const reloadIntervalMs = 1000;
+const loadTimeoutMs = 5000;
+const maxWaiting = 100;
+const oldMs = 60_000;
+const longestRotationMs = 24 * 60 * 60 * 1000;
+
+/** Loads the keys at once, and again for `refresh`, at most once a second. */
+export function createLoadedKeyring(source: KeySource, clock: Clock, logger: Logger): LoadedKeyring {
+  let keys: readonly SigningKey[] = [];
+  let rotatingUntilMs = 0;
+  let waiting = 0;
+  let pace = pause(reloadIntervalMs, undefined, { ref: false });
+  let begunAt = performance.now();
+  let current = load();
+  let upcoming: Promise<Loading> | undefined;
+
+  async function load(): Promise<Loading> {
+    try {
+      const loaded = await startDeadline(loadTimeoutMs).before(source.load());
+      if (loaded === undefined) throw new Error(`load() did not answer within ${loadTimeoutMs} ms.`);
+      const { keys: secrets, rotatingUntil } = isList(loaded) ? { keys: loaded } : loaded;
+      const end = rotationEndMs(rotatingUntil, clock.now());
+      keys = prepareKeys(secrets);
+      rotatingUntilMs = end;
+      return "loaded";
+    } catch (err) {
+      logger.error(
+        { err, code: "key_source_failed" },
+        `The key source could not be loaded; ${keys.length > 0 ? "the keys of before stay" : "there are no keys yet"}.`,
+      );
+      return "failed";
+    }
+  }
+
+  // a load that is under way may have read the source before it changed: only one that begins later will do
+  async function loadNext(): Promise<Loading> {
+    await Promise.all([current, pace]);
+    upcoming = undefined;
+    pace = pause(reloadIntervalMs, undefined, { ref: false });
+    begunAt = performance.now();
+    current = load();
+    return current;
+  }
+
+  async function counted(loading: () => Promise<Loading>): Promise<Loading> {
+    if (waiting >= maxWaiting) return "too_many_waiting";
+    waiting += 1;
+    try {
+      return await loading();
+    } finally {
+      waiting -= 1;
+    }
+  }
+
+  function next(): Promise<Loading> {
+    upcoming ??= loadNext();
+    return upcoming;
+  }
+
+  return {
+    keysAt: (atMs) => keys.filter((key) => key.validAt(atMs)),
+    rotatingAt: (atMs) => atMs < rotatingUntilMs,
+    ready: async () => (keys.length > 0 ? "loaded" : counted(() => current)),
+    refresh: () => counted(next),
+    refreshIfOld() {
+      if (performance.now() - begunAt > oldMs) void next();
+    },
+  };
+}
+
+function isList<T, U>(loaded: readonly T[] | U): loaded is readonly T[] {
+  return Array.isArray(loaded);
+}
+
+function rotationEndMs(rotatingUntil: Date | string | null | undefined, nowMs: number): number {
+  if (rotatingUntil === undefined || rotatingUntil === null) return 0;
+  const ms = dateTimeMs(rotatingUntil);
+  if (ms - nowMs <= longestRotationMs) return ms;
+  throw new WebhookError(
+    "invalid_option",
+    "The key source's rotatingUntil is no date-time, or more than 24 hours ahead.",
+    "A rotation takes minutes: give the time by which the new key will be there.",
+  );
+}

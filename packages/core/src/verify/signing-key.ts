@@ -1,0 +1,73 @@
+import { createHash } from "node:crypto";
+import { inspect } from "node:util";
+import { dateTimeMs } from "../base/clock.ts";
+import { WebhookError } from "../base/errors.ts";
+import { type Hmac, hmacSha256 } from "./hmac.ts";
+import { decodeSecret } from "./secret.ts";
+
+/** One secret and the window in which it is valid; without a bound it is valid on that side for ever. */
+export interface Key {
+  readonly secret: string;
+  /** From when it counts; a `Date`, or a date-time. */
+  readonly notBefore?: Date | string | null | undefined;
+  /** Until when it counts; a `Date`, or a date-time. */
+  readonly notAfter?: Date | string | null | undefined;
+}
+
+/** A key, ready for use. Prints as its fingerprint in every form; the secret cannot be read back. */
+export interface SigningKey {
+  /** `key:` and the first 8 hex digits of SHA-256 over the key bytes. Safe to log. */
+  readonly fingerprint: string;
+  /** Whether it counts at this time, in ms since the Unix epoch. */
+  validAt(atMs: number): boolean;
+  /** The base64 HMAC-SHA256 of a prefix, in ASCII, followed by a body. */
+  readonly mac: Hmac;
+}
+
+/** Throws `invalid_secret` for a secret or a window that cannot be right. */
+export function createSigningKey(given: string | Key): SigningKey {
+  const { secret, notBefore, notAfter } = isKey(given) ? given : ({ secret: given } as Key);
+  const from = boundMs("notBefore", notBefore, Number.NEGATIVE_INFINITY);
+  const until = boundMs("notAfter", notAfter, Number.POSITIVE_INFINITY);
+  if (from >= until) {
+    throw new WebhookError(
+      "invalid_secret",
+      "A key's window ends before it begins.",
+      "Put notBefore before notAfter.",
+    );
+  }
+  return keyOfBytes(decodeSecret(secret), from, until);
+}
+
+/** A key of bytes of any length. */
+export function keyOfBytes(
+  bytes: Uint8Array,
+  fromMs: number = Number.NEGATIVE_INFINITY,
+  untilMs: number = Number.POSITIVE_INFINITY,
+): SigningKey {
+  const fingerprint = `key:${createHash("sha256").update(bytes).digest("hex").slice(0, 8)}`;
+  const print = () => fingerprint;
+  return Object.freeze({
+    fingerprint,
+    validAt: (atMs: number) => fromMs <= atMs && atMs < untilMs,
+    mac: hmacSha256(bytes),
+    toString: print,
+    toJSON: print,
+    [inspect.custom]: print,
+  });
+}
+
+function isKey(given: unknown): given is Key {
+  return typeof given === "object" && given !== null && "secret" in given;
+}
+
+function boundMs(name: string, given: Date | string | null | undefined, none: number): number {
+  if (given === undefined || given === null) return none;
+  const ms = dateTimeMs(given);
+  if (!Number.isNaN(ms)) return ms;
+  throw new WebhookError(
+    "invalid_secret",
+    `A key's ${name} is no date-time.`,
+    "Give a Date, or a text such as 2026-11-20T12:00:00Z, with its offset.",
+  );
+}

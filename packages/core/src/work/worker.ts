@@ -1,0 +1,174 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { z } from "zod";
+import { type Backoff, fullJitter, steadfastBackoff } from "../base/backoff.ts";
+import { createBell } from "../base/bell.ts";
+import { steadyClock } from "../base/clock.ts";
+import { WebhookError } from "../base/errors.ts";
+import { type Logger, silentLogger, steadfastLogger, throttledLog } from "../base/logger.ts";
+import {
+  durationMs,
+  loggerOption,
+  type OptionsShape,
+  parseOptions,
+  suggest,
+  withMethods,
+} from "../base/options.ts";
+import type { Catalog } from "../event/catalog.ts";
+import { type EsimEvents, esimCatalog } from "../event/esim-catalog.ts";
+import { createDispatcher } from "../handle/dispatcher.ts";
+import type { Handlers } from "../handle/handler.ts";
+import type { Inbox, TakeOptions } from "../store/inbox.ts";
+import { createHands, type WorkerHands } from "./in-flight.ts";
+import { createTakenWork } from "./run-event.ts";
+
+export interface WorkerOptions<Data = EsimEvents> {
+  /** How many events are worked at the same time. Default 20. */
+  concurrency?: number;
+  /** At most so many at the same time of a type: `{ "esim.balance.updated": 2 }`. Default: no limit of its own. */
+  typeLimits?: { readonly [Type in keyof Data & string]?: number };
+  /** How long a crashed worker keeps an event from the others, in ms; renewed while a handler runs. Default 30,000. */
+  leaseMs?: number;
+  /** How often an event is tried before it is dead, those included that ended with their worker. Default 20. */
+  maxAttempts?: number;
+  /** How long to wait after a failure. Default: full jitter up to 1 s after the first, doubling, up to 15 minutes. */
+  backoff?: Backoff;
+  /** How long to wait before looking again when there was nothing, in ms, give or take a half. Default 1,000. */
+  pollMs?: number;
+  /** How long handlers may go on after the signal to stop, in ms. Default 20,000. */
+  shutdownMs?: number;
+  /** Default: the eSIM events. Extend it with `defineCatalog`. */
+  catalog?: Catalog<Data>;
+  logger?: Logger;
+}
+
+export interface Worker {
+  /**
+   * Takes and works events until `signal` aborts. Then takes no more, lets handlers finish for `shutdownMs`, tells those
+   * that are left to stop by their own signal, gives their events back as if never tried, and resolves. Call it once.
+   */
+  run(options: { readonly signal: AbortSignal }): Promise<void>;
+}
+
+interface WorkerSettings {
+  concurrency: number;
+  typeLimits: Record<string, number>;
+  leaseMs: number;
+  maxAttempts: number;
+  backoff: Backoff;
+  pollMs: number;
+  shutdownMs: number;
+  catalog: Catalog<unknown>;
+  logger: Logger;
+}
+
+const defaultBackoff = fullJitter({ baseMs: 1000, capMs: 15 * 60_000 });
+
+const shape: OptionsShape<WorkerSettings> = {
+  concurrency: z.int().min(1).default(20),
+  typeLimits: z.record(z.string(), z.int().min(1)).default({}),
+  leaseMs: durationMs(30).default(30_000),
+  maxAttempts: z.int().min(1).default(20),
+  backoff: z
+    .custom<Backoff>((given) => typeof given === "function", "expected a function, such as fullJitter(…)")
+    .default(() => defaultBackoff),
+  pollMs: durationMs(1).default(1000),
+  shutdownMs: durationMs(0).default(20_000),
+  catalog: withMethods<Catalog<unknown>>("parse", "check").default(esimCatalog as Catalog<unknown>),
+  logger: loggerOption.default(silentLogger),
+};
+
+const purgeEveryMs = 60_000;
+const purgeBatch = 1000;
+const awayBackoff = fullJitter({ baseMs: 200, capMs: 10_000 });
+
+/**
+ * Works events off an inbox: take, dispatch, settle. Any number of workers may share one.
+ * Throws `unknown_event_type` or `invalid_option` when the set-up is wrong.
+ */
+export function createWorker<Data = EsimEvents, Tx = unknown>(
+  inbox: Inbox<Tx>,
+  handlers: NoInfer<Handlers<Data, Tx>>,
+  options: WorkerOptions<Data> = {},
+): Worker {
+  const settings = parseOptions("createWorker", shape, options);
+  const { concurrency, typeLimits, leaseMs, maxAttempts, pollMs, shutdownMs, catalog } = settings;
+  const logger = steadfastLogger(settings.logger);
+  const logAway = throttledLog(logger.error, steadyClock);
+  const backoff = steadfastBackoff(settings.backoff, defaultBackoff);
+  const dispatcher = createDispatcher<Data>(handlers, catalog as Catalog<Data>);
+  for (const type of Object.keys(typeLimits)) checkType(type, catalog);
+  const work = createTakenWork({ inbox, dispatcher, catalog, maxAttempts, backoff, logger });
+
+  /** Takes what there is room for, types with a limit by themselves. Resolves to whether there may be more. */
+  async function takeSome(hands: WorkerHands, signal: AbortSignal): Promise<boolean> {
+    let more = false;
+    const take = async (room: number, which: Pick<TakeOptions, "only" | "except">, group: string | null) => {
+      const limit = Math.min(room, concurrency - hands.working());
+      if (limit <= 0 || signal.aborted) return;
+      const askedAt = performance.now();
+      const taken = await inbox.take({ limit, leaseMs, ...which });
+      for (const event of taken) hands.start(event, askedAt, group);
+      more ||= taken.length === limit;
+    };
+    for (const [type, limit] of Object.entries(typeLimits)) {
+      await take(limit - hands.working(type), { only: [type] }, type);
+    }
+    await take(concurrency, { except: Object.keys(typeLimits) }, null);
+    return more;
+  }
+
+  return {
+    async run({ signal }) {
+      const bell = createBell(signal);
+      let isFull = false;
+      const onFree = (group: string | null) => {
+        if (isFull || group !== null) bell.ring(); // a type may have been at its limit, and the worker not full
+      };
+      const onEnded = () => {
+        if (isFull || inbox.capabilities.ordered) bell.ring(); // the next one of its lane may be due
+      };
+      const hands = createHands({ inbox, leaseMs, backoff, logger, work, onFree, onEnded });
+      const endHints = inbox.onHint?.(bell.ring);
+      const purge = createPurge(inbox);
+      for (let failures = 0; !signal.aborted; ) {
+        isFull = hands.working() >= concurrency || hands.unsettled() >= 2 * concurrency;
+        if (isFull) {
+          await bell.rung(pollMs);
+          continue;
+        }
+        try {
+          const more = await takeSome(hands, signal);
+          await purge();
+          failures = 0;
+          if (!more) await bell.rung(pollMs * (0.5 + Math.random()));
+        } catch (err) {
+          failures += 1;
+          logAway({ err }, "The inbox did not answer.");
+          await pause(awayBackoff(failures), undefined, { signal }).catch(() => {});
+        }
+      }
+      endHints?.();
+      await hands.stop(shutdownMs);
+    },
+  };
+}
+
+/** Deletes what may be forgotten now and then, and on until there is no more. */
+function createPurge(inbox: Pick<Inbox, "purge">): () => Promise<void> {
+  let nextAt = 0;
+  return async () => {
+    if (performance.now() < nextAt) return;
+    nextAt = performance.now() + purgeEveryMs;
+    if ((await inbox.purge(purgeBatch)) === purgeBatch) nextAt = 0;
+  };
+}
+
+function checkType(type: string, catalog: Catalog<unknown>): void {
+  const types: readonly string[] = catalog.types;
+  if (types.includes(type)) return;
+  throw new WebhookError(
+    "unknown_event_type",
+    `There is a limit for "${type}", which the catalog does not have.`,
+    `${suggest(type, types)} Limits are by exact type.`,
+  );
+}

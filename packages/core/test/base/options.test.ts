@@ -1,0 +1,40 @@
+import { createProcessor, createReceiver, type DedupeStore, memoryStore } from "@esim-webhooks/core";
+import { parseOptions } from "@esim-webhooks/core/kit";
+import { newSecret } from "@esim-webhooks/core/testing";
+import { describe, expect, it } from "vitest";
+import { z } from "zod";
+
+describe("options that are no object", () => {
+  const any = z.unknown();
+
+  it.each<[string, Record<string, z.ZodType>, unknown, string]>([
+    ["the only ones", { keyPrefix: any }, "redis://localhost", "Pass them by name: { keyPrefix }."],
+    ["the first ones", { a: any, b: any, c: any, d: any }, undefined, "Pass them by name: { a, b, c, … }."],
+    ["url, for a URL", { a: any, url: any }, "postgres://localhost", "Pass them by name: { url }."],
+  ])("are refused, naming those that there are: %s", (_, shape, given, remedy) => {
+    expect(() => parseOptions("myStore", shape, given)).toThrow(
+      `myStore: the options are not an object. ${remedy}`,
+    );
+  });
+
+  it("are refused by the receiver, which names the secret first", () => {
+    expect(() => createReceiver({}, newSecret() as never)).toThrow("Pass them by name: { secret, store, ");
+  });
+});
+
+describe("a store option that is no store", () => {
+  it.each<[string, unknown, RegExp]>([
+    ["a promise of one", Promise.resolve(memoryStore()), /"store": .*not a promise of it: await it/],
+    ["a URL", "redis://localhost:6379", /"store": .*not a URL: call redisStore\(url\)/],
+    ["the function that makes one", memoryStore, /"store": .*not the function: call it/],
+    [
+      "an object of something else",
+      { get() {} },
+      /"store": expected an object with claim\(\), .* returns\. /,
+    ],
+  ])("is refused, with what to do about it: %s", (_, given, message) => {
+    const options = { store: given as DedupeStore };
+    expect(() => createProcessor({}, options)).toThrow(message);
+    expect(() => createReceiver({}, { secret: newSecret(), ...options })).toThrow(message);
+  });
+});

@@ -1,0 +1,14 @@
+import { storeSuite } from "@esim-webhooks/conformance";
+import { describe, it } from "vitest";
+import open from "./open-memory-store.ts";
+
+storeSuite(
+  "memoryStore",
+  {
+    capabilities: { durable: false, multiProcess: false, transactional: false },
+    open,
+    module: import.meta.resolve("./open-memory-store.ts"),
+    execArgv: ["--conditions=source"],
+  },
+  { describe, it },
+);

@@ -1,0 +1,74 @@
+import { WebhookError } from "@esim-webhooks/core";
+import { createStoreGuard } from "@esim-webhooks/core/kit";
+import { describe, expect, it } from "vitest";
+import { silentLogger, throttledLog } from "../../src/base/logger.ts";
+
+function guardWith(check: () => Promise<void>, timeoutMs = 1000) {
+  return createStoreGuard({ name: "myStore", timeoutMs, logger: silentLogger, check });
+}
+
+describe("createStoreGuard", () => {
+  it("checks once for operations that come at the same time, and not again once it went well", async () => {
+    let checks = 0;
+    const guard = guardWith(async () => {
+      checks += 1;
+    });
+    expect(await Promise.all([1, 2, 3].map((n) => guard.run(async () => n)))).toEqual([1, 2, 3]);
+    await guard.run(async () => 4);
+    expect(checks).toBe(1);
+  });
+
+  it("runs nothing while the check fails, rejects with its error, and checks again each time", async () => {
+    let wrong = true;
+    const guard = guardWith(async () => {
+      if (wrong) throw new WebhookError("evicting_store", "It evicts.", "Do not let it.");
+    });
+    await expect(guard.run(() => expect.unreachable())).rejects.toMatchObject({ code: "evicting_store" });
+    wrong = false;
+    expect(await guard.run(async () => "ran")).toBe("ran");
+  });
+
+  it("turns every error into a WebhookError, with the error as its cause", async () => {
+    const cause = new Error("connect ECONNREFUSED");
+    const guard = guardWith(async () => {});
+    const error = await guard.run(() => Promise.reject(cause)).catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ code: "store_unavailable", cause });
+    expect(String(error)).toMatch(/myStore could not be asked.*cannot be reached, or refuses this client\.$/);
+  });
+
+  it("rejects an operation that never ends, and tells it by its signal", async () => {
+    const guard = guardWith(async () => {}, 20);
+    const told = Promise.withResolvers<void>();
+    const never = (signal: AbortSignal) =>
+      new Promise<never>(() => signal.addEventListener("abort", () => told.resolve()));
+    await expect(guard.run(never)).rejects.toThrow(
+      /did not answer within 20 ms\. Check that it is up and not overloaded\.$/,
+    );
+    await told.promise;
+  });
+
+  it("rejects once it was closed, and frees what it holds once", async () => {
+    const guard = guardWith(async () => {});
+    await guard.ready();
+    let freed = 0;
+    const free = async () => {
+      freed += 1;
+    };
+    await Promise.all([guard.close(free), guard.close(free)]);
+    await expect(guard.run(async () => {})).rejects.toMatchObject({ code: "store_unavailable" });
+    expect(freed).toBe(1);
+  });
+});
+
+describe("throttledLog", () => {
+  it("lets one line a second through, and says how many alike it left out", () => {
+    const lines: unknown[] = [];
+    const clock = { time: 0, now: () => clock.time };
+    const log = throttledLog((fields) => lines.push(fields), clock);
+    for (const time of [0, 1, 999, 1000, 1500, 5000]) {
+      clock.time = time;
+      log({ time }, "away");
+    }
+    expect(lines).toEqual([{ time: 0 }, { time: 1000, alike: 2 }, { time: 5000, alike: 1 }]);
+  });
+});

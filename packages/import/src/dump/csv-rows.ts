@@ -1,0 +1,77 @@
+import { byteBuffer } from "@esim-webhooks/core/kit";
+
+/** One row as it stands there, without the end of its line. */
+export interface CsvRow {
+  readonly offset: number;
+  readonly line: number;
+  /** Undefined where it is larger than a record may be. */
+  readonly bytes: Buffer | undefined;
+}
+
+/** Splits CSV into rows: at line ends outside of quotes (RFC 4180). Holds one row at a time. */
+export interface CsvRows {
+  write(bytes: Buffer): CsvRow[];
+  /** The last row, where no line end follows it; "open" where it ends within quotes. */
+  end(): CsvRow | "open" | undefined;
+}
+
+const newline = 0x0a;
+const quote = 0x22;
+
+/** @param start the offset of the first byte */
+export function createCsvRows(delimiter: string, maxRecordBytes: number, start: number): CsvRows {
+  const separator = delimiter.charCodeAt(0);
+  let offset = start; // of the row
+  let line = 1; // of the row
+  let lines = 0; // within the row
+  let kept = byteBuffer(maxRecordBytes);
+  let length = 0;
+  let isQuoted = false;
+  // a quote counts at the beginning of a field, and where it ends one; anywhere else it is text
+  let mayOpen = true;
+
+  function keep(bytes: Buffer): void {
+    if (length <= maxRecordBytes) kept.add(Buffer.from(bytes));
+    length += bytes.byteLength;
+  }
+
+  function finish(last: Buffer): CsvRow {
+    const isOne = length === 0;
+    if (!isOne) keep(last);
+    const size = isOne ? last.byteLength : length;
+    const bytes = size > maxRecordBytes ? undefined : isOne ? last : Buffer.from(kept.bytes());
+    const row = { offset, line, bytes };
+    offset += size + 1;
+    line += lines + 1;
+    lines = 0;
+    if (!isOne) kept = byteBuffer(maxRecordBytes);
+    length = 0;
+    mayOpen = true;
+    return row;
+  }
+
+  return {
+    write(bytes) {
+      const rows: CsvRow[] = [];
+      let from = 0;
+      for (let i = 0; i < bytes.byteLength; i++) {
+        const byte = bytes[i] as number;
+        if (byte === quote) {
+          // a doubled quote closes and opens again
+          isQuoted = !isQuoted && mayOpen;
+          mayOpen = !isQuoted;
+        } else if (isQuoted) {
+          if (byte === newline) lines++;
+        } else if (byte === newline) {
+          rows.push(finish(bytes.subarray(from, i)));
+          from = i + 1;
+        } else {
+          mayOpen = byte === separator;
+        }
+      }
+      if (from < bytes.byteLength) keep(bytes.subarray(from));
+      return rows;
+    },
+    end: () => (isQuoted ? "open" : length > 0 ? finish(Buffer.alloc(0)) : undefined),
+  };
+}

@@ -1,0 +1,42 @@
+import { WebhookError } from "@esim-webhooks/core";
+import type { ByteSource } from "./byte-source.ts";
+import type { ZipEntry } from "./zip.ts";
+
+/**
+ * Reads every entry that can be read. What is wrong with one does not stop the others: the first `damaged_dump` or
+ * `unknown_dump` is thrown at the end, anything else at once.
+ */
+export async function* eachEntry<T>(
+  entries: AsyncIterable<ZipEntry>,
+  open: (entry: ZipEntry) => ByteSource,
+  read: (source: ByteSource, name: string) => AsyncIterable<T>,
+): AsyncGenerator<T> {
+  let first: WebhookError | undefined;
+  const note = (error: unknown) => {
+    if (!isDamage(error)) throw error;
+    first ??= error;
+  };
+  try {
+    for await (const entry of entries) {
+      const source = open(entry);
+      try {
+        try {
+          yield* read(source, entry.name);
+        } catch (error) {
+          note(error);
+        }
+        // what is left of it tells where the next one begins, and whether its checksum is right
+        await source.skip(Number.POSITIVE_INFINITY).catch(note);
+      } finally {
+        await source.close();
+      }
+    }
+  } catch (error) {
+    note(error);
+  }
+  if (first) throw first;
+}
+
+function isDamage(error: unknown): error is WebhookError {
+  return WebhookError.is(error) && (error.code === "damaged_dump" || error.code === "unknown_dump");
+}

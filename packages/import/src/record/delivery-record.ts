@@ -1,0 +1,48 @@
+import type { Replay } from "@esim-webhooks/core";
+import { idPattern } from "@esim-webhooks/core/kit";
+import {
+  type DumpedEvent,
+  dumpedEvent,
+  type Fields,
+  isObject,
+  parseNested,
+  type RecordFault,
+} from "./dumped-event.ts";
+
+const badId: RecordFault = {
+  fault: "not_a_record",
+  reason: "its eventId is not 1 to 512 visible ASCII characters without a comma",
+};
+const badPayload: RecordFault = { fault: "not_a_record", reason: "its payload is not an object" };
+
+/** A delivery record (spec 2.5): `eventId` is the webhook-id, `payload` the event, as an object or as JSON text. */
+export function readDeliveryRecord(fields: Fields, maxDepth: number): DumpedEvent | RecordFault {
+  const { eventId, payload } = fields as { readonly eventId?: unknown; readonly payload?: unknown };
+  if (typeof eventId !== "string" || !idPattern.test(eventId)) return badId;
+  if (typeof payload === "string") {
+    const parsed = parseNested(payload, maxDepth);
+    if ("fault" in parsed) return parsed;
+    return isObject(parsed.json) ? dumpedEvent(eventId, parsed.json, fields, null) : badPayload;
+  }
+  return isObject(payload) ? dumpedEvent(eventId, payload, fields, null) : badPayload;
+}
+
+const kept = ["status", "attemptNumber", "httpStatus", "nextRetryAt", "sentAt", "deliveredAt"] as const;
+const longestText = 256;
+
+/** What is kept of the delivery. Not `responseBody`, which is what the endpoint itself had answered. */
+export function provenanceOf(record: Fields): NonNullable<Replay["delivery"]> {
+  const provenance: Record<string, string | number | null> = {};
+  for (const name of kept) {
+    const value = storable(record[name]);
+    if (value !== undefined) provenance[name] = value;
+  }
+  return provenance;
+}
+
+function storable(value: unknown): string | number | null | undefined {
+  if (value === null || value === "") return null; // CSV has no null
+  if (typeof value === "number") return value;
+  if (typeof value !== "string") return undefined;
+  return value.slice(0, longestText).toWellFormed().replaceAll("\0", "\uFFFD"); // jsonb takes neither
+}

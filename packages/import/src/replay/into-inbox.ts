@@ -1,0 +1,103 @@
+import {
+  type Inbox,
+  type InboxEntry,
+  type InboxWriter,
+  type Logger,
+  type Parsed,
+  type PutResult,
+  WebhookError,
+} from "@esim-webhooks/core";
+import { provenanceOf } from "../record/delivery-record.ts";
+import type { DumpedEvent } from "../record/dumped-event.ts";
+import type { Destination, ProvenEvent, Verdict } from "./sink.ts";
+
+export interface IntoInbox {
+  readonly run: () => string;
+  readonly source: string;
+  readonly force: boolean;
+  readonly now: () => number;
+  readonly logger: Logger;
+  readonly readEvent: (event: DumpedEvent) => Parsed<Record<string, unknown>>;
+}
+
+const verdicts: Readonly<Record<PutResult, Verdict>> = {
+  stored: { fate: "stored" },
+  duplicate: { fate: "duplicate" },
+  conflict: { fate: "conflict" },
+};
+const forced: Verdict = { fate: "stored", isForced: true };
+
+/** Stores events, as a receiver does: unknown, unhandled and invalid ones too. Throws `invalid_option`. */
+export function intoInbox(inbox: InboxWriter, options: IntoInbox): Destination<InboxEntry> {
+  const { run, source, force, now, logger, readEvent } = options;
+  const rerun = force ? rerunOf(inbox) : undefined;
+
+  function entryOf(dumped: ProvenEvent): InboxEntry {
+    const { id, payload, body, delivery, request } = dumped;
+    const parsed = readEvent(dumped);
+    return {
+      source,
+      id,
+      type: (parsed.kind === "invalid" ? parsed.type : parsed.event.type) ?? null,
+      event: parsed.kind === "invalid" ? null : parsed.event,
+      body: body ?? Buffer.from(JSON.stringify(payload), "utf8"),
+      receivedAt: request?.receivedAt ?? new Date(now()),
+      replay: { run: run(), rebuilt: body === null, ...(delivery && { delivery: provenanceOf(delivery) }) },
+    };
+  }
+
+  /** What is done already, run again. */
+  async function runAgain(
+    entries: readonly InboxEntry[],
+    results: readonly PutResult[],
+  ): Promise<ReadonlySet<InboxEntry>> {
+    const known = entries.filter((_, index) => results[index] === "duplicate");
+    if (rerun === undefined || known.length === 0) return new Set();
+    const answers = await rerun(known);
+    const again = known.filter((_, index) => answers[index]);
+    for (const { id, type } of again)
+      logger.info({ id, type, source, run: run() }, "An event that was done is run again.");
+    return new Set(again);
+  }
+
+  return {
+    stretch: 350, // more would be faster, and take memory in proportion
+    atOnce: 2,
+    mayReject: false,
+    prepare(event) {
+      const item = entryOf(event);
+      return { item, bytes: item.body.byteLength };
+    },
+    async handOver(entries) {
+      const results = await inbox.put(entries);
+      if (!isAnswer(results, entries.length)) {
+        throw new WebhookError(
+          "invalid_option",
+          'importDeliveries: the target\'s put() did not answer "stored", "duplicate" or "conflict" for each entry.',
+          "Let it answer with a list, one to one and in order, and run the import again.",
+        );
+      }
+      const again = await runAgain(entries, results);
+      return entries.map((entry, index) =>
+        again.has(entry) ? forced : verdicts[results[index] ?? "stored"],
+      );
+    },
+  };
+}
+
+function isAnswer(results: unknown, length: number): results is readonly PutResult[] {
+  return (
+    Array.isArray(results) &&
+    results.length === length &&
+    results.every((result) => Object.hasOwn(verdicts, result))
+  );
+}
+
+function rerunOf(inbox: InboxWriter): Inbox["rerun"] {
+  if ("rerun" in inbox && typeof inbox.rerun === "function") return inbox.rerun.bind(inbox) as Inbox["rerun"];
+  throw new WebhookError(
+    "invalid_option",
+    "importDeliveries: this target cannot run events again, so there is no force with it.",
+    "Leave force out, or pass an inbox with rerun(), such as postgresInbox(…).",
+  );
+}

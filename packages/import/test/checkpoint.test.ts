@@ -1,0 +1,371 @@
+import { execFileSync } from "node:child_process";
+import {
+  createReadStream,
+  existsSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { finished } from "node:stream/promises";
+import { type InboxEntry, memoryStore, WebhookError } from "@esim-webhooks/core";
+import { type ImportOptions, importDeliveries } from "@esim-webhooks/import";
+import { describe, expect, it } from "vitest";
+import { createSettling } from "../src/replay/settling.ts";
+import { all, bytes, delivery, folder, memoryInbox, ndjson, sumOf } from "./dump.ts";
+
+const trusted = { trustUnsigned: true };
+const records = Array.from({ length: 3000 }, (_, n) =>
+  n % 10 === 7 ? `bad line ${n}` : delivery(`msg_${n}`),
+);
+const dump = () => ndjson(...records);
+const away = new WebhookError("store_unavailable", "Away.", "Start it.");
+const linesOf = (path: string) =>
+  readFileSync(path, "utf8")
+    .split("\n")
+    .slice(0, -1)
+    .map((line) => JSON.parse(line));
+
+/** An inbox that is away from the n-th put on. */
+function awayFrom(n: number, inbox = memoryInbox()) {
+  let puts = 0;
+  return {
+    put: async (entries: readonly InboxEntry[]) => (++puts < n ? inbox.put(entries) : Promise.reject(away)),
+  };
+}
+
+describe("an import with a checkpoint file", () => {
+  it("goes on where it was when the inbox went away, with one ledger, one rejects file and one name", async () => {
+    const at = folder();
+    const options = { ...trusted, checkpointFile: join(at, "checkpoint"), rejectsFile: join(at, "rejects") };
+    const inbox = memoryInbox();
+    await expect(importDeliveries(dump(), awayFrom(4, inbox), options)).rejects.toMatchObject({
+      code: "store_unavailable",
+    });
+    expect(statSync(options.checkpointFile).mode & 0o777).toBe(0o600);
+    const { run, tally } = JSON.parse(readFileSync(options.checkpointFile, "utf8"));
+    expect(tally.ledger.stored).toBe(1050);
+    writeFileSync(options.rejectsFile, "written after the checkpoint", { flag: "a" });
+
+    const before = inbox.puts.length;
+    const report = await importDeliveries(dump(), inbox, options);
+    expect(inbox.puts.length - before).toBe(1650); // what was settled is not put again
+    expect(report).toMatchObject({ run, interrupted: false, resumedAfter: tally.ledger.read });
+    expect(report.ledger).toMatchObject({ read: 3000, stored: 2700, invalid: 300 });
+    expect(report.types).toMatchObject({ "esim.enabled": { stored: 2700 }, "(none)": { invalid: 300 } });
+    const rejected = linesOf(options.rejectsFile).map(({ position }) => position.record);
+    expect(rejected).toEqual(records.flatMap((one, n) => (typeof one === "string" ? [n + 1] : [])));
+    expect(existsSync(options.checkpointFile)).toBe(false);
+  });
+
+  it("is stopped by its signal: what is under way ends, and the next run goes on there", async () => {
+    const checkpointFile = join(folder(), "checkpoint");
+    const inbox = memoryInbox();
+    const stopping = new AbortController();
+    let puts = 0;
+    const put = async (entries: readonly InboxEntry[]) => {
+      if (++puts === 3) stopping.abort();
+      await new Promise(setImmediate);
+      return inbox.put(entries);
+    };
+    const options = { ...trusted, checkpointFile };
+    const first = await importDeliveries(dump(), { put }, { ...options, signal: stopping.signal });
+    expect(first).toMatchObject({ interrupted: true, damage: null });
+    expect(first.ledger.stored).toBe(inbox.entries.size);
+    expect(first.ledger.stored).toBeLessThan(2700);
+    expect(sumOf({ ...first.ledger })).toBe(first.ledger.read);
+    const second = await importDeliveries(dump(), inbox, options);
+    expect(second).toMatchObject({ run: first.run, interrupted: false, resumedAfter: first.ledger.read });
+    expect(second.ledger).toMatchObject({ read: 3000, stored: 2700, invalid: 300, duplicate: 0 });
+  });
+
+  it("is stopped while its input gives nothing, and before it begins", async () => {
+    const stopping = new AbortController();
+    let isClosed = false;
+    async function* stalled() {
+      try {
+        yield* dump();
+        stopping.abort();
+        yield* bytes('{"half a ');
+        await new Promise(() => {});
+      } finally {
+        isClosed = true;
+      }
+    }
+    const inbox = memoryInbox();
+    const report = await importDeliveries(stalled(), inbox, { ...trusted, signal: stopping.signal });
+    expect(report.interrupted).toBe(true);
+    expect(report.ledger.stored).toBe(inbox.entries.size);
+    expect(isClosed).toBe(true);
+    const before = await importDeliveries(dump(), inbox, { ...trusted, signal: AbortSignal.abort() });
+    expect(before).toMatchObject({ interrupted: true, ledger: { read: 0 } });
+  });
+
+  it("does not take half a record for a bad one, where its input failed", async () => {
+    const checkpointFile = join(folder(), "checkpoint");
+    const whole = Buffer.concat(await all(dump()));
+    async function* failing() {
+      yield* bytes(whole.subarray(0, 1_000_005));
+      throw new Error("EIO");
+    }
+    const inbox = memoryInbox();
+    const options = { ...trusted, checkpointFile };
+    await expect(importDeliveries(failing(), inbox, options)).rejects.toThrow("EIO");
+    const report = await importDeliveries(bytes(whole), inbox, options);
+    expect(report.resumedAfter).toBeGreaterThan(0);
+    expect(report.ledger).toMatchObject({ read: 3000, invalid: 300, stored: 2700 });
+  });
+
+  it.each<[string, ImportOptions, () => AsyncIterable<Uint8Array>]>([
+    ["another dump", {}, () => ndjson(...records.slice(1))],
+    ["another filter", { types: ["esim.enabled"] }, dump],
+    ["another source", { source: "shop" }, dump],
+    ["another order", { oldestFirst: true }, dump],
+  ])("refuses to go on with %s, and says how to mend it", async (_, other, input) => {
+    const checkpointFile = join(folder(), "checkpoint");
+    const options = { ...trusted, checkpointFile };
+    await importDeliveries(dump(), awayFrom(3), options).catch(() => {});
+    const importing = importDeliveries(input(), memoryInbox(), { ...options, ...other });
+    await expect(importing).rejects.toMatchObject({ code: "checkpoint_mismatch" });
+    await expect(importing).rejects.toThrow(/remove it/);
+    expect(existsSync(checkpointFile)).toBe(true);
+  });
+
+  it("refuses to go on with a dump that begins the same and has more, where sorting puts that first", async () => {
+    const options = { ...trusted, checkpointFile: join(folder(), "checkpoint"), oldestFirst: true };
+    const newestFirst = Array.from({ length: 3000 }, (_, n) =>
+      delivery(`msg_${n}`, { timestamp: new Date(1.79e12 - n * 1000).toISOString() }),
+    );
+    const inbox = memoryInbox();
+    const cut = ndjson(...newestFirst.slice(0, 2000));
+    await importDeliveries(cut, awayFrom(3, inbox), options).catch(() => {});
+    expect(inbox.entries.size).toBe(700);
+    const goingOn = importDeliveries(ndjson(...newestFirst), inbox, options);
+    await expect(goingOn).rejects.toMatchObject({ code: "checkpoint_mismatch" });
+    expect(existsSync(options.checkpointFile)).toBe(true);
+    rmSync(options.checkpointFile);
+    await importDeliveries(ndjson(...newestFirst), inbox, options);
+    expect(inbox.entries.size).toBe(3000);
+  });
+
+  it("refuses to go on with a dump that begins the same and ends before", async () => {
+    const options = { ...trusted, checkpointFile: join(folder(), "checkpoint") };
+    await importDeliveries(dump(), awayFrom(4), options).catch(() => {});
+    const goingOn = importDeliveries(ndjson(...records.slice(0, 1000)), memoryInbox(), options);
+    await expect(goingOn).rejects.toMatchObject({ code: "checkpoint_mismatch" });
+    const report = await importDeliveries(dump(), memoryInbox(), options);
+    expect(report.ledger).toMatchObject({ read: 3000, stored: 2700 });
+  });
+
+  it("goes on after an event of the year 12026", async () => {
+    const options = { ...trusted, checkpointFile: join(folder(), "checkpoint") };
+    const timestamp = "+012026-01-01T00:00:00.000Z";
+    const late = () => ndjson(delivery("late", { timestamp }), ...records);
+    await importDeliveries(late(), awayFrom(3), options).catch(() => {});
+    const report = await importDeliveries(late(), memoryInbox(), options);
+    expect(report.resumedAfter).toBeGreaterThan(0);
+    expect(report.span?.to).toBe(timestamp);
+  });
+
+  it("refuses to write over the dump, and one of its files over the other", async () => {
+    const at = folder();
+    const path = join(at, "dump");
+    const text = `${JSON.stringify(delivery("a"))}\n`;
+    writeFileSync(path, text);
+    symlinkSync(path, join(at, "link"));
+    for (const other of [
+      { rejectsFile: path },
+      { checkpointFile: path },
+      { rejectsFile: join(at, "link") },
+      { rejectsFile: join(at, "new"), checkpointFile: join(at, ".", "new") },
+    ]) {
+      for (const input of [createReadStream(path), createReadStream("", { fd: openSync(path, "r") })]) {
+        const importing = importDeliveries(input, memoryInbox(), { ...trusted, ...other });
+        await expect(importing).rejects.toMatchObject({ code: "invalid_option" });
+        input.destroy();
+        await finished(input).catch(() => {});
+      }
+    }
+    expect(readFileSync(path, "utf8")).toBe(text);
+  });
+
+  it("refuses a checkpoint file that is none, and one whose rejects file is gone", async () => {
+    const at = folder();
+    const checkpointFile = join(at, "checkpoint");
+    for (const text of ["", "{", "{}", '{"version":2}']) {
+      writeFileSync(checkpointFile, text);
+      const importing = importDeliveries(dump(), memoryInbox(), { ...trusted, checkpointFile });
+      await expect(importing).rejects.toMatchObject({ code: "checkpoint_mismatch" });
+    }
+    const options = { ...trusted, checkpointFile: join(at, "other"), rejectsFile: join(at, "rejects") };
+    await importDeliveries(dump(), awayFrom(3), options).catch(() => {});
+    for (const rejectsFile of [
+      join(at, "elsewhere"),
+      options.checkpointFile.replace("other", "checkpoint"),
+    ]) {
+      const importing = importDeliveries(dump(), memoryInbox(), { ...options, rejectsFile });
+      await expect(importing).rejects.toMatchObject({ code: "checkpoint_mismatch" });
+    }
+  });
+
+  it("leaves none, and reads none, in a dry run", async () => {
+    const checkpointFile = join(folder(), "checkpoint");
+    const options = { ...trusted, checkpointFile };
+    await importDeliveries(dump(), memoryInbox(), { ...options, dryRun: true });
+    expect(existsSync(checkpointFile)).toBe(false);
+    await importDeliveries(dump(), awayFrom(3), options).catch(() => {});
+    const report = await importDeliveries(dump(), memoryInbox(), { ...options, dryRun: true });
+    expect(report).toMatchObject({ resumedAfter: 0, ledger: { read: 3000, stored: 2700 } });
+    expect(existsSync(checkpointFile)).toBe(true);
+  });
+
+  it.skipIf(process.platform === "win32")("writes its rejects into a pipe", async () => {
+    const rejectsFile = join(folder(), "pipe");
+    execFileSync("mkfifo", [rejectsFile]);
+    const read = text(createReadStream(rejectsFile));
+    await importDeliveries(ndjson(delivery("msg_0"), "bad", "worse"), memoryInbox(), {
+      ...trusted,
+      rejectsFile,
+    });
+    expect(
+      (await read)
+        .split("\n")
+        .slice(0, -1)
+        .map((line) => JSON.parse(line).text),
+    ).toEqual(["bad", "worse"]);
+  });
+
+  it("stops where its rejects cannot be written, and counts nothing that was not written down", async () => {
+    const full = () => importDeliveries(dump(), memoryInbox(), { ...trusted, rejectsFile: "/dev/full" });
+    if (existsSync("/dev/full")) await expect(full()).rejects.toMatchObject({ code: "ENOSPC" });
+    const settled: number[] = [];
+    const settling = createSettling(
+      2,
+      async (work: number) => work,
+      async (work) => {
+        if (work === 3) throw new Error("full");
+        settled.push(work);
+      },
+    );
+    const all = (async () => {
+      for (let work = 1; work < 9; work++) await settling.begin(work);
+    })();
+    await expect(all).rejects.toThrow("full");
+    await settling.end();
+    expect(settled).toEqual([1, 2]);
+  });
+
+  it("leaves the rejects of the run before where it comes to nothing, and replaces them where it is complete", async () => {
+    const rejectsFile = join(folder(), "rejects");
+    const options = { ...trusted, rejectsFile };
+    await importDeliveries(dump(), memoryInbox(), options);
+    const rejects = readFileSync(rejectsFile, "utf8");
+    await expect(importDeliveries(dump(), memoryInbox(), { rejectsFile })).rejects.toMatchObject({
+      code: "unsigned_dump",
+    });
+    await expect(importDeliveries(dump(), awayFrom(1), options)).rejects.toThrow(/Run it again/);
+    expect(readFileSync(rejectsFile, "utf8")).toBe(rejects);
+    await importDeliveries(ndjson(delivery("msg_0"), "bad"), memoryInbox(), options);
+    expect(linesOf(rejectsFile)).toHaveLength(1);
+    await importDeliveries(ndjson(delivery("msg_0")), memoryInbox(), options);
+    expect(readFileSync(rejectsFile, "utf8")).toBe("");
+  });
+
+  it("keeps nothing of the rejects of another import where it goes on before its own first one", async () => {
+    const at = folder();
+    const options = { ...trusted, checkpointFile: join(at, "checkpoint"), rejectsFile: join(at, "rejects") };
+    const good = Array.from({ length: 1000 }, (_, n) => delivery(`msg_${n}`));
+    const late = () => ndjson(...good, "bad");
+    writeFileSync(options.rejectsFile, `${"of another import\n".repeat(100)}`);
+    await expect(importDeliveries(late(), awayFrom(2), options)).rejects.toThrow(/Run it again/);
+    expect(await importDeliveries(late(), memoryInbox(), options)).toMatchObject({ resumedAfter: 350 });
+    expect(linesOf(options.rejectsFile)).toMatchObject([{ position: { record: 1001 } }]);
+  });
+
+  it("goes on after unsigned_dump with the operator's word", async () => {
+    const checkpointFile = join(folder(), "checkpoint");
+    const inbox = memoryInbox();
+    const importing = importDeliveries(dump(), inbox, { checkpointFile });
+    await expect(importing).rejects.toMatchObject({ code: "unsigned_dump" });
+    const report = await importDeliveries(dump(), inbox, { ...trusted, checkpointFile });
+    expect(report.ledger).toMatchObject({ stored: 2700 });
+  });
+
+  it("goes on in the same place when it is sorted", async () => {
+    const checkpointFile = join(folder(), "checkpoint");
+    const inbox = memoryInbox();
+    const options = { ...trusted, checkpointFile, oldestFirst: true };
+    const newestFirst = () =>
+      ndjson(
+        ...Array.from({ length: 2000 }, (_, n) =>
+          delivery(`msg_${n}`, { timestamp: new Date(1.79e12 - n * 1000).toISOString() }),
+        ),
+      );
+    await importDeliveries(newestFirst(), awayFrom(3, inbox), options).catch(() => {});
+    expect([...inbox.entries.keys()]).toEqual(Array.from({ length: 700 }, (_, n) => `msg_${1999 - n}`));
+    const report = await importDeliveries(newestFirst(), inbox, options);
+    expect(report).toMatchObject({ resumedAfter: 700, ledger: { stored: 2000, duplicate: 0 } });
+    expect([...inbox.entries.keys()]).toEqual(Array.from({ length: 2000 }, (_, n) => `msg_${1999 - n}`));
+  });
+
+  it("forces each event once, also what the run before had forced, or worked for the first time, after its checkpoint", async () => {
+    const checkpointFile = join(folder(), "checkpoint");
+    const store = memoryStore();
+    const runs = new Map<string, number>();
+    const stopping = new AbortController();
+    const handlers = {
+      "*": ({ id }: { id: string }) => {
+        runs.set(id, (runs.get(id) ?? 0) + 1);
+        if (runs.get("msg_40") === 2) stopping.abort();
+      },
+    };
+    const few = () => ndjson(...Array.from({ length: 80 }, (_, n) => delivery(`msg_${n}`)));
+    const fresh = Array.from({ length: 20 }, (_, n) => `msg_${n}`);
+    const old = Array.from({ length: 60 }, (_, n) => `msg_${n + 20}`);
+    await importDeliveries(few(), handlers, { ...trusted, store, ids: old });
+    const options = { ...trusted, store, checkpointFile, force: true };
+    const first = await importDeliveries(few(), handlers, { ...options, signal: stopping.signal });
+    expect(first).toMatchObject({ interrupted: true, forced: 21, ledger: { stored: 41 } });
+    // as if the process had been killed before it could write the last checkpoint
+    const checkpoint = JSON.parse(readFileSync(checkpointFile, "utf8"));
+    const ledger = { ...first.ledger, read: 0, stored: 0 };
+    writeFileSync(
+      checkpointFile,
+      JSON.stringify({ ...checkpoint, tally: { ledger, forced: 0, types: {}, span: null } }),
+    );
+    const second = await importDeliveries(few(), handlers, options);
+    expect(second).toMatchObject({
+      run: first.run,
+      forced: 39,
+      ledger: { read: 80, stored: 39, duplicate: 41 },
+    });
+    expect([...runs].filter(([, times]) => times === 1).map(([id]) => id)).toEqual(fresh);
+    expect([...runs].filter(([, times]) => times === 2).map(([id]) => id)).toEqual(old);
+  });
+
+  it("forces each event once, also where the dump was damaged and had to be got again", async () => {
+    const checkpointFile = join(folder(), "checkpoint");
+    const store = memoryStore();
+    const runs = new Map<string, number>();
+    const handlers = { "*": ({ id }: { id: string }) => void runs.set(id, (runs.get(id) ?? 0) + 1) };
+    const whole = JSON.stringify(Array.from({ length: 200 }, (_, n) => delivery(`msg_${n}`)));
+    await importDeliveries(bytes(whole), handlers, { ...trusted, store });
+    const options = { ...trusted, store, checkpointFile, force: true };
+    const first = await importDeliveries(bytes(whole.slice(0, -5000)), handlers, options);
+    expect(first).toMatchObject({ damage: { code: "damaged_dump" } });
+    expect(first.forced).toBeGreaterThan(180);
+    const second = await importDeliveries(bytes(whole), handlers, options);
+    expect(second).toMatchObject({
+      run: first.run,
+      resumedAfter: 0,
+      forced: 200 - first.forced,
+      ledger: { read: 200, duplicate: first.forced },
+    });
+    expect(new Set(runs.values())).toEqual(new Set([2]));
+    expect(existsSync(checkpointFile)).toBe(false);
+  });
+});

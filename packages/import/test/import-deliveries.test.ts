@@ -1,0 +1,629 @@
+import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import {
+  createProcessor,
+  discard,
+  type InboxEntry,
+  memoryStore,
+  retryLater,
+  WebhookError,
+} from "@esim-webhooks/core";
+import { type ImportOptions, type ImportProgress, importDeliveries } from "@esim-webhooks/import";
+import { describe, expect, it, vi } from "vitest";
+import { bytes, delivery, folder, memoryInbox, ndjson } from "./dump.ts";
+
+const trusted = { trustUnsigned: true };
+const none = { read: 0, stored: 0, duplicate: 0, conflict: 0, invalid: 0, filtered: 0, rejected: 0 };
+const lines = (path: string) =>
+  readFileSync(path, "utf8")
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line));
+
+describe("importDeliveries into an inbox", () => {
+  it("stores each event with its id, its payload as body, and the rest as provenance", async () => {
+    const inbox = memoryInbox();
+    const clock = { now: () => Date.parse("2026-11-21T00:00:00Z") };
+    const record: Record<string, unknown> = { ...delivery("msg_1"), responseBody: "secret" };
+    const report = await importDeliveries(ndjson(record), inbox, { ...trusted, source: "shop", clock });
+    expect(report.ledger).toEqual({ ...none, read: 1, stored: 1 });
+    expect(report).toMatchObject({
+      dryRun: false,
+      interrupted: false,
+      forced: 0,
+      damage: null,
+      resumedAfter: 0,
+    });
+    expect(report.types).toEqual({ "esim.enabled": report.ledger });
+    expect(report.span).toEqual({ from: "2026-11-20T09:30:00.000Z", to: "2026-11-20T09:30:00.000Z" });
+    expect(report.bytesRead).toBe(Buffer.byteLength(`${JSON.stringify(record)}\n`));
+    expect(report.forms).toContain("ndjson");
+    const [entry] = inbox.puts as [InboxEntry];
+    expect(entry).toMatchObject({
+      source: "shop",
+      id: "msg_1",
+      type: "esim.enabled",
+      receivedAt: new Date(clock.now()),
+    });
+    expect(entry.event).toMatchObject({ id: "msg_1", type: "esim.enabled" });
+    expect(JSON.parse(Buffer.from(entry.body).toString())).toEqual(record["payload"]);
+    expect(entry.replay).toEqual({
+      run: report.run,
+      rebuilt: true,
+      delivery: {
+        status: "exhausted",
+        attemptNumber: 10,
+        httpStatus: 503,
+        nextRetryAt: null,
+        sentAt: "2026-11-20T10:00:00.000Z",
+        deliveredAt: null,
+      },
+    });
+  });
+
+  it("counts duplicates and conflicts as the inbox does, and the same dump twice as all duplicates", async () => {
+    const inbox = memoryInbox();
+    const dump = () => ndjson(delivery("a"), delivery("a"), delivery("a", { esim: "other" }), delivery("b"));
+    const first = await importDeliveries(dump(), inbox, trusted);
+    expect(first.ledger).toEqual({ ...none, read: 4, stored: 2, duplicate: 1, conflict: 1 });
+    const second = await importDeliveries(dump(), inbox, trusted);
+    expect(second.ledger).toEqual({ ...none, read: 4, duplicate: 3, conflict: 1 });
+    expect(second.run).not.toBe(first.run);
+  });
+
+  it("stores what the catalog does not know or what is not as its schema says, for a worker to judge", async () => {
+    const inbox = memoryInbox();
+    const noData = {
+      ...delivery("bad"),
+      payload: { type: "esim.enabled", timestamp: "2026-11-20T09:30:00Z" },
+    };
+    const noEnvelope = { ...delivery("no_envelope"), payload: { hello: "world" } };
+    const report = await importDeliveries(
+      ndjson(delivery("new", { type: "esim.unheard_of" }), noData, noEnvelope),
+      inbox,
+      trusted,
+    );
+    expect(report.ledger).toEqual({ ...none, read: 3, stored: 3 });
+    expect(report.types).toMatchObject({ "esim.unheard_of": { stored: 1 }, "(none)": { stored: 1 } });
+    expect(inbox.entries.get("new")).toMatchObject({ type: "esim.unheard_of", event: { id: "new" } });
+    expect(inbox.entries.get("bad")).toMatchObject({ event: null });
+    expect(inbox.entries.get("no_envelope")).toMatchObject({ type: null, event: null });
+  });
+
+  it("puts 350 at a time, two of them at the same time, in the order of the dump", async () => {
+    const sizes: number[] = [];
+    let atOnce = 0;
+    let most = 0;
+    const ids: string[] = [];
+    const put = async (entries: readonly InboxEntry[]) => {
+      most = Math.max(most, ++atOnce);
+      sizes.push(entries.length);
+      ids.push(...entries.map(({ id }) => id));
+      await new Promise(setImmediate);
+      atOnce -= 1;
+      return entries.map(() => "stored" as const);
+    };
+    const records = Array.from({ length: 2250 }, (_, n) => delivery(`msg_${n}`));
+    const report = await importDeliveries(ndjson(...records), { put }, trusted);
+    expect(report.ledger).toEqual({ ...none, read: 2250, stored: 2250 });
+    expect(sizes).toEqual([...Array.from({ length: 6 }, () => 350), 150]);
+    expect(most).toBe(2);
+    expect(ids).toEqual(records.map((record) => record["eventId"]));
+  });
+
+  it("puts fewer at a time where bodies are large", async () => {
+    const large = (id: string) => {
+      const { payload, ...record } = delivery(id) as { payload: { data: object } };
+      return { ...record, payload: { ...payload, data: { ...payload.data, detail: "x".repeat(1_000_000) } } };
+    };
+    const sizes: number[] = [];
+    const put = async (entries: readonly InboxEntry[]) => {
+      sizes.push(entries.length);
+      return entries.map(() => "stored" as const);
+    };
+    await importDeliveries(
+      ndjson(...Array.from({ length: 11 }, (_, n) => large(`msg_${n}`))),
+      { put },
+      trusted,
+    );
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(5);
+  });
+
+  it.each([
+    ["what is no WebhookError", new Error("gone"), "store_unavailable"],
+    ["store_unavailable", new WebhookError("store_unavailable", "Away.", "Start it."), "store_unavailable"],
+    [
+      "a mistake in the set-up",
+      new WebhookError("migration_missing", "Old.", "Migrate."),
+      "migration_missing",
+    ],
+  ] as const)("rejects when put rejects with %s", async (_, error, code) => {
+    const put = vi.fn().mockRejectedValue(error);
+    const importing = importDeliveries(ndjson(delivery("a")), { put }, trusted);
+    await expect(importing).rejects.toMatchObject({ code });
+    if (code === "store_unavailable") {
+      await expect(importing).rejects.toThrow(/Run it again/);
+      await expect(importing).rejects.toMatchObject({ cause: error });
+    }
+  });
+
+  it("rejects when put does not answer for each entry", async () => {
+    const importing = importDeliveries(
+      ndjson(delivery("a"), delivery("b")),
+      { put: async () => ["stored"] },
+      trusted,
+    );
+    await expect(importing).rejects.toMatchObject({ code: "invalid_option" }); // it is not away
+    await expect(importing).rejects.toThrow(/one to one/);
+  });
+
+  it("cannot run events again in a target without rerun()", async () => {
+    const importing = importDeliveries(ndjson(delivery("a")), memoryInbox(), { ...trusted, force: true });
+    await expect(importing).rejects.toMatchObject({ code: "invalid_option" });
+  });
+});
+
+describe("importDeliveries into handlers", () => {
+  it("works each event in the order of the dump, one at a time, and tells the handler that it is replayed", async () => {
+    const seen: string[] = [];
+    let atOnce = 0;
+    const report = await importDeliveries(
+      ndjson(
+        delivery("a"),
+        delivery("b"),
+        delivery("a"),
+        delivery("c", { type: "esim.deleted" }),
+        delivery("d", { type: "x" }),
+      ),
+      {
+        "esim.enabled": async ({ id }, { replayed, source, receivedAt }) => {
+          expect({ replayed, source, receivedAt }).toEqual({
+            replayed: true,
+            source: "shop",
+            receivedAt: expect.any(Date),
+          });
+          expect(++atOnce).toBe(1);
+          await new Promise(setImmediate);
+          atOnce -= 1;
+          seen.push(id);
+        },
+      },
+      { ...trusted, source: "shop" },
+    );
+    expect(seen).toEqual(["a", "b"]);
+    expect(report.ledger).toEqual({ ...none, read: 5, stored: 2, duplicate: 1, filtered: 2 }); // two that no handler takes
+  });
+
+  it("runs nothing that the store has as done, and all of it once more with force, each one logged", async () => {
+    const store = memoryStore();
+    const ran = vi.fn();
+    const info = vi.fn();
+    const logger = { debug: () => {}, info, warn: () => {}, error: () => {} };
+    const dump = () => ndjson(delivery("a"), delivery("b"), delivery("a"));
+    const handlers = { "esim.*": ({ id }: { id: string }) => void ran(id) };
+    const all: ImportOptions = { ...trusted, store, logger };
+    await importDeliveries(dump(), handlers, all);
+    expect((await importDeliveries(dump(), handlers, all)).ledger).toEqual({
+      ...none,
+      read: 3,
+      duplicate: 3,
+    });
+    expect(ran.mock.calls).toEqual([["a"], ["b"]]);
+    const forced = await importDeliveries(dump(), handlers, { ...all, force: true });
+    expect(forced.ledger).toEqual({ ...none, read: 3, stored: 2, duplicate: 1 });
+    expect(forced.forced).toBe(2);
+    expect(ran.mock.calls).toEqual([["a"], ["b"], ["a"], ["b"]]);
+    const line = (id: string) => [
+      { id, type: "esim.enabled", source: "default", run: forced.run },
+      "An event that was done is run again.",
+    ];
+    expect(info.mock.calls).toEqual([line("a"), line("b")]);
+  });
+
+  it("rejects what its handler did not do, goes on, and does it in the next import", async () => {
+    const rejectsFile = join(folder(), "rejects.ndjson");
+    const store = memoryStore();
+    let isUp = false;
+    const handlers = {
+      "esim.enabled": ({ id }: { id: string }) => {
+        if (id === "done" || isUp) return undefined;
+        if (id === "later") return retryLater(1000);
+        if (id === "discarded") return discard("not ours");
+        throw new Error("+31 6 1234 5678 has no plan");
+      },
+    };
+    const dump = () => ndjson(...["done", "later", "fails", "discarded"].map((id) => delivery(id)));
+    const report = await importDeliveries(dump(), handlers, { ...trusted, store, rejectsFile });
+    expect(report.ledger).toEqual({ ...none, read: 4, stored: 2, rejected: 2 });
+    expect(lines(rejectsFile)).toMatchObject([
+      { position: { record: 2 }, code: "retry_later", record: { eventId: "later" } },
+      { position: { record: 3 }, code: "failed", reason: "its handler failed", record: { eventId: "fails" } },
+    ]);
+    isUp = true;
+    const next = await importDeliveries(dump(), handlers, { ...trusted, store });
+    expect(next.ledger).toEqual({ ...none, read: 4, stored: 2, duplicate: 2 });
+  });
+
+  it("rejects an event whose id is being worked elsewhere", async () => {
+    const store = memoryStore();
+    const claim = async () => ({ status: "busy", retryAfterMs: 5 }) as const; // its owner renews it
+    const handlers = { "*": () => {} };
+    const report = await importDeliveries(ndjson(delivery("a")), handlers, {
+      ...trusted,
+      store: { ...store, claim },
+    });
+    expect(report.ledger).toEqual({ ...none, read: 1, rejected: 1 });
+  });
+
+  it("waits for the claim of a run that was killed, and works its event, in its place", async () => {
+    const store = memoryStore();
+    await store.claim({ source: "default", id: "b" }, 300);
+    const worked: string[] = [];
+    const handlers = { "*": ({ id }: { id: string }) => void worked.push(id) };
+    const dump = ndjson(delivery("a"), delivery("b"), delivery("c"));
+    const report = await importDeliveries(dump, handlers, { ...trusted, store });
+    expect(report.ledger).toEqual({ ...none, read: 3, stored: 3 });
+    expect(worked).toEqual(["a", "b", "c"]);
+  });
+
+  it("is interrupted while it waits for a claim, whose event is left for the next run", async () => {
+    const store = memoryStore();
+    await store.claim({ source: "default", id: "b" }, 30_000);
+    const stopping = new AbortController();
+    const handlers = { "*": () => void setTimeout(() => stopping.abort(), 50) };
+    const report = await importDeliveries(ndjson(delivery("a"), delivery("b")), handlers, {
+      ...trusted,
+      store,
+      signal: stopping.signal,
+    });
+    expect(report).toMatchObject({ interrupted: true, ledger: { ...none, read: 1, stored: 1 } });
+  });
+
+  it("counts as invalid what is not as its schema says, and runs nothing for it", async () => {
+    const rejectsFile = join(folder(), "rejects.ndjson");
+    const bad = {
+      ...delivery("bad"),
+      payload: { type: "esim.enabled", timestamp: "2026-11-20T09:30:00Z", data: {} },
+    };
+    const ran = vi.fn();
+    const report = await importDeliveries(ndjson(bad), { "*": ran }, { ...trusted, rejectsFile });
+    expect(report.ledger).toEqual({ ...none, read: 1, invalid: 1 });
+    expect(report.types).toEqual({ "esim.enabled": { ...none, read: 1, invalid: 1 } });
+    expect(lines(rejectsFile)[0]).toMatchObject({
+      code: "invalid",
+      reason: expect.stringContaining("data.esimReference"),
+    });
+    expect(ran).not.toHaveBeenCalled();
+  });
+
+  it("works several at the same time if told to, and an id that comes twice once", async () => {
+    let atOnce = 0;
+    let most = 0;
+    const ran: string[] = [];
+    const handler = async ({ id }: { id: string }) => {
+      most = Math.max(most, ++atOnce);
+      await new Promise(setImmediate);
+      atOnce -= 1;
+      ran.push(id);
+    };
+    const records = Array.from({ length: 40 }, (_, n) => delivery(`msg_${Math.floor(n / 2)}`));
+    const report = await importDeliveries(
+      ndjson(...records),
+      { "*": handler },
+      { ...trusted, concurrency: 8 },
+    );
+    expect(report.ledger).toEqual({ ...none, read: 40, stored: 20, duplicate: 20 });
+    expect(most).toBeGreaterThan(1);
+    expect(most).toBeLessThanOrEqual(8);
+    expect(new Set(ran).size).toBe(20);
+  });
+
+  it("rejects when the store cannot be asked", async () => {
+    const store = { ...memoryStore(), claim: () => Promise.reject(new Error("gone")) };
+    const importing = importDeliveries(ndjson(delivery("a")), { "*": () => {} }, { ...trusted, store });
+    await expect(importing).rejects.toMatchObject({ code: "store_unavailable" });
+  });
+
+  it("takes a processor too, with its own catalog and store", async () => {
+    const ran = vi.fn();
+    const processor = createProcessor({ "*": ({ id }) => void ran(id) });
+    const report = await importDeliveries(ndjson(delivery("a"), delivery("a")), processor, trusted);
+    expect(report.ledger).toEqual({ ...none, read: 2, stored: 1, duplicate: 1 });
+    expect(ran.mock.calls).toEqual([["a"]]);
+  });
+});
+
+describe("importDeliveries", () => {
+  it("counts what is no record, tells where and why without quoting it, and goes on", async () => {
+    const rejectsFile = join(folder(), "rejects.ndjson");
+    const report = await importDeliveries(
+      ndjson(
+        delivery("a"),
+        "{ nonsense 8932042000010012344",
+        { payload: delivery("x")["payload"] },
+        { ...delivery("x"), eventId: "with, comma" },
+        { ...delivery("x"), eventId: 5 },
+        { ...delivery("x"), payload: "8932042000010012344 is no JSON" },
+        { ...delivery("x"), payload: ["list"] },
+        { ...delivery("x"), payload: `${"[".repeat(100)}${"]".repeat(100)}` },
+        "[".repeat(200) + "]".repeat(200),
+        `"${"x".repeat(5000)}"`,
+        delivery("b"),
+      ),
+      memoryInbox(),
+      { ...trusted, rejectsFile, maxRecordBytes: 4000 },
+    );
+    expect(report.ledger).toMatchObject({ stored: 2, invalid: report.ledger.read - 2 });
+    const rejects = lines(rejectsFile);
+    expect(rejects).toHaveLength(report.ledger.invalid);
+    for (const { position, code, reason } of rejects) {
+      expect(position).toEqual({
+        record: expect.any(Number),
+        line: expect.any(Number),
+        offset: expect.any(Number),
+      });
+      expect(code).toMatch(/^(not_json|not_a_record|too_large|too_deep)$/);
+      expect(reason).not.toMatch(/8932042000010012344|nonsense|comma"/);
+    }
+    const codes = new Set(rejects.map(({ code }) => code));
+    expect(codes).toEqual(new Set(["not_json", "not_a_record", "too_large", "too_deep"]));
+    expect(rejects[0].text).toContain("nonsense");
+    expect(statSync(rejectsFile).mode & 0o777).toBe(0o600);
+  });
+
+  it("overwrites a rejects file of before, and takes its rights away from others", async () => {
+    const rejectsFile = join(folder(), "rejects.ndjson");
+    writeFileSync(rejectsFile, "old", { mode: 0o644 });
+    await importDeliveries(ndjson(delivery("a")), memoryInbox(), { ...trusted, rejectsFile });
+    expect(readFileSync(rejectsFile, "utf8")).toBe("");
+    expect(statSync(rejectsFile).mode & 0o777).toBe(0o600);
+  });
+
+  it("imports a rejects file, by a mapping", async () => {
+    const rejectsFile = join(folder(), "rejects.ndjson");
+    const failing = { "*": () => Promise.reject(new Error("down")) };
+    await importDeliveries(ndjson(delivery("a"), delivery("b")), failing, { ...trusted, rejectsFile });
+    const inbox = memoryInbox();
+    const mapping = { eventId: "record.eventId", payload: "record.payload", status: "record.status" };
+    await importDeliveries(bytes(readFileSync(rejectsFile)), inbox, { ...trusted, mapping });
+    expect([...inbox.entries.keys()]).toEqual(["a", "b"]);
+    expect(inbox.puts[0]?.replay?.delivery).toEqual({ status: "exhausted" });
+  });
+
+  it("maps records of another shape, and payloads that are JSON text", async () => {
+    const inbox = memoryInbox();
+    const { payload } = delivery("x");
+    const record = (id: string, body: unknown) => ({
+      message: { id, body },
+      "sent.at": "2026-11-20T10:00:00Z",
+    });
+    const report = await importDeliveries(
+      ndjson(record("a", payload), record("b", JSON.stringify(payload)), { message: {} }, { message: null }),
+      inbox,
+      { ...trusted, mapping: { eventId: "message.id", payload: "message.body", sentAt: "sent.at" } },
+    );
+    expect(report.ledger).toEqual({ ...none, read: 4, stored: 2, invalid: 2 });
+    expect(inbox.puts.map(({ body }) => JSON.parse(Buffer.from(body).toString()))).toEqual([
+      payload,
+      payload,
+    ]);
+    expect(inbox.puts[0]?.replay?.delivery).toEqual({ sentAt: "2026-11-20T10:00:00Z" });
+  });
+
+  it("finds nothing on a prototype, by a mapping or without one, and passes no prototype on", async () => {
+    const inbox = memoryInbox();
+    const mapping = { eventId: "constructor.name", payload: "__proto__" };
+    const report = await importDeliveries(ndjson({ a: 1 }), inbox, { ...trusted, mapping });
+    expect(report.ledger).toMatchObject({ invalid: 1 });
+    const line = JSON.stringify(delivery("a", { type: "__proto__" })).replace(
+      '"data":{',
+      '"data":{"__proto__":{"evil":1},',
+    );
+    const polluting = `{"__proto__":{"eventId":"b","payload":{}}}`;
+    const { ledger, types } = await importDeliveries(ndjson(line, polluting), inbox, trusted);
+    expect(ledger).toEqual({ ...none, read: 2, stored: 1, invalid: 1 });
+    expect(Object.keys(types)).toEqual(["(other)", "(none)"]);
+    expect(({} as { evil?: unknown }).evil).toBeUndefined();
+    expect(Buffer.from(inbox.puts[0]?.body ?? []).toString()).toContain('"__proto__":{"evil":1}');
+  });
+
+  it.each<[string, ImportOptions, string[]]>([
+    [
+      "since, which counts, by the event's timestamp",
+      { since: new Date("2026-11-20T02:00:00Z") },
+      ["c", "d"],
+    ],
+    ["until, which does not count", { until: new Date("2026-11-20T02:00:00Z") }, ["a", "b"]],
+    ["types", { types: ["esim.deleted"] }, ["b"]],
+    ["families of types", { types: ["esim.lifecycle.*", "esim.deleted"] }, ["b", "c"]],
+    ["ids", { ids: ["a", "d"] }, ["a", "d"]],
+    ["esimReferences", { esimReferences: ["e2"] }, ["d"]],
+    ["delivery statuses", { statuses: ["failed", "exhausted"] }, ["a", "b", "d"]],
+    ["several, all of which hold", { types: ["esim.*"], statuses: ["failed"] }, ["b"]],
+  ])("filters by %s", async (_, filter, ids) => {
+    const inbox = memoryInbox();
+    const at = (hour: number) => `2026-11-20T0${hour}:00:00.000Z`;
+    const dump = ndjson(
+      delivery("a", { timestamp: at(0), esim: "e1" }),
+      delivery("b", { timestamp: at(1), esim: "e1", type: "esim.deleted", status: "failed" }),
+      delivery("c", { timestamp: at(2), esim: "e1", type: "esim.lifecycle.suspended", status: "delivered" }),
+      delivery("d", { timestamp: at(3), esim: "e2" }),
+    );
+    const report = await importDeliveries(dump, inbox, { ...trusted, ...filter });
+    expect([...inbox.entries.keys()]).toEqual(ids);
+    expect(report.ledger).toEqual({ ...none, read: 4, stored: ids.length, filtered: 4 - ids.length });
+  });
+
+  it("stops at the first record that nothing proves, before anything is stored, unless it is trusted", async () => {
+    const inbox = memoryInbox();
+    const importing = importDeliveries(ndjson(delivery("a")), inbox);
+    await expect(importing).rejects.toMatchObject({ code: "unsigned_dump" });
+    await expect(importing).rejects.toThrow(/trustUnsigned/);
+    expect(inbox.puts).toEqual([]);
+    for (const oldestFirst of [false, true]) {
+      const filtered = await importDeliveries(ndjson(delivery("a")), inbox, { ids: ["b"], oldestFirst });
+      expect(filtered.ledger).toEqual({ ...none, read: 1, filtered: 1 });
+      const unsigned = importDeliveries(ndjson(delivery("a")), inbox, { oldestFirst });
+      await expect(unsigned).rejects.toMatchObject({ code: "unsigned_dump" });
+    }
+  });
+
+  it("touches no target and no store in a dry run, and counts what would be handed over", async () => {
+    const put = vi.fn();
+    const bad = {
+      ...delivery("bad"),
+      payload: { type: "esim.enabled", timestamp: "2026-11-20T09:30:00Z", data: {} },
+    };
+    const dump = () =>
+      ndjson(delivery("a"), delivery("a"), "nonsense", bad, delivery("b", { type: "esim.deleted" }));
+    const options = { ...trusted, dryRun: true, types: ["esim.enabled"] };
+    const report = await importDeliveries(dump(), { put }, options);
+    expect(report).toMatchObject({
+      dryRun: true,
+      ledger: { ...none, read: 5, stored: 3, invalid: 1, filtered: 1 },
+    });
+    expect(put).not.toHaveBeenCalled();
+    const store = Object.fromEntries(
+      ["claim", "extend", "complete", "release", "ready", "close"].map((name) => [name, vi.fn()]),
+    );
+    const handler = vi.fn();
+    const inline = await importDeliveries(dump(), { "*": handler }, { ...options, store: store as never });
+    expect(inline.ledger).toEqual({ ...none, read: 5, stored: 2, invalid: 2, filtered: 1 });
+    expect(handler).not.toHaveBeenCalled();
+    for (const operation of Object.values(store)) expect(operation).not.toHaveBeenCalled();
+  });
+
+  it("imports all that is before the damage of a dump, and then says so", async () => {
+    const records = Array.from({ length: 1200 }, (_, n) => delivery(`msg_${n}`));
+    const text = JSON.stringify(records);
+    const inbox = memoryInbox();
+    const report = await importDeliveries(bytes(text.slice(0, -10)), inbox, trusted);
+    expect(report.ledger).toEqual({ ...none, read: 1199, stored: 1199 });
+    expect(inbox.entries.size).toBe(1199);
+    expect(report.damage).toEqual({ code: "damaged_dump", message: expect.any(String) });
+    const sorted = await importDeliveries(bytes(text.slice(0, -10)), inbox, {
+      ...trusted,
+      oldestFirst: true,
+    });
+    expect(sorted).toMatchObject({ ledger: { duplicate: 1199 }, damage: { code: "damaged_dump" } });
+  });
+
+  it("says of what is no dump that it is none", async () => {
+    const report = await importDeliveries(bytes(Buffer.from([1, 2, 3, 250, 4, 0])), memoryInbox(), trusted);
+    expect(report).toMatchObject({ ledger: none, damage: { code: "unknown_dump" } });
+  });
+
+  it("rejects with what its input rejects with, which is no damage", async () => {
+    const inbox = memoryInbox();
+    async function* input() {
+      yield* ndjson(delivery("a"));
+      throw new Error("EIO");
+    }
+    await expect(importDeliveries(input(), inbox, trusted)).rejects.toThrow("EIO");
+  });
+
+  it.each([
+    ["nothing", undefined],
+    ["a path", "dump.ndjson"],
+    ["bytes", new Uint8Array(5)],
+  ])("says what it takes when the input is %s", async (_, input) => {
+    const importing = importDeliveries(input as never, memoryInbox(), trusted);
+    await expect(importing).rejects.toMatchObject({ code: "invalid_input" });
+    await expect(importing).rejects.toThrow(/createReadStream/);
+  });
+
+  it("says so when its input is a stream of text", async () => {
+    async function* text() {
+      yield "{}";
+    }
+    const importing = importDeliveries(text() as never, memoryInbox(), trusted);
+    await expect(importing).rejects.toMatchObject({ code: "invalid_input" });
+  });
+
+  it.each<[string, object, object]>([
+    ["an option that there is not", memoryInbox(), { dryrun: true }],
+    ["a filter that nothing can pass", memoryInbox(), { ids: [] }],
+    ["a status that there is not", memoryInbox(), { statuses: ["lost"] }],
+    ["a mapping without a payload", memoryInbox(), { mapping: { eventId: "id" } }],
+    [
+      "a mapping of a field that there is not",
+      memoryInbox(),
+      { mapping: { eventId: "id", payload: "p", id: "x" } },
+    ],
+    ["a date that is none", memoryInbox(), { since: new Date("x") }],
+    ["a store together with an inbox", memoryInbox(), { store: memoryStore() }],
+    ["a store together with a processor", createProcessor({ "*": () => {} }), { store: memoryStore() }],
+    ["no handlers", {}, {}],
+  ])("refuses %s", async (_, target, options) => {
+    const importing = importDeliveries(ndjson(delivery("a")), target as never, { ...trusted, ...options });
+    await expect(importing).rejects.toMatchObject({ code: "invalid_option" });
+  });
+
+  it("refuses a handler for a type that there is not, in a dry run too", async () => {
+    for (const dryRun of [false, true]) {
+      const importing = importDeliveries(ndjson(), { "esim.enabeld": () => {} } as never, {
+        ...trusted,
+        dryRun,
+      });
+      await expect(importing).rejects.toMatchObject({ code: "unknown_event_type" });
+    }
+  });
+
+  it("tells how far it is, at the end too", async () => {
+    const told: ImportProgress[] = [];
+    const records = Array.from({ length: 3000 }, (_, n) => delivery(`msg_${n}`));
+    const onProgress = (progress: ImportProgress) => void told.push(progress);
+    const report = await importDeliveries(ndjson(...records), memoryInbox(), { ...trusted, onProgress });
+    expect(told.at(-1)).toEqual({ bytesRead: report.bytesRead, records: 3000, ledger: report.ledger });
+    expect(told.length).toBeLessThan(100);
+    const reads = told.map(({ records }) => records);
+    expect(reads).toEqual(reads.toSorted((a, b) => a - b));
+  });
+
+  it("tells how far it is while handlers take their time", async () => {
+    const told: number[] = [];
+    const handler = () => new Promise((resolve) => setTimeout(resolve, 60));
+    const onProgress = ({ records }: ImportProgress) => void told.push(records);
+    const dump = ndjson(...Array.from({ length: 6 }, (_, n) => delivery(`msg_${n}`)));
+    await importDeliveries(dump, { "*": handler }, { ...trusted, onProgress });
+    expect(new Set(told).size).toBeGreaterThan(2);
+  });
+
+  it("goes on when onProgress, the logger or a schema throws", async () => {
+    const throws = () => {
+      throw new Error("mine");
+    };
+    const logger = { debug: throws, info: throws, warn: throws, error: throws };
+    const catalog = { types: ["esim.enabled"], parse: throws, check: throws } as never;
+    const inbox = memoryInbox();
+    const options = { ...trusted, onProgress: throws, logger, catalog };
+    const report = await importDeliveries(ndjson(delivery("a")), inbox, options);
+    expect(report.ledger).toEqual({ ...none, read: 1, stored: 1 });
+    expect(inbox.puts[0]).toMatchObject({ type: "esim.enabled", event: null });
+    const inline = await importDeliveries(
+      ndjson(delivery("a")),
+      { "esim.enabled": () => {} },
+      { ...options },
+    );
+    expect(inline.ledger.read).toBe(1);
+  });
+
+  it("stops at a schema that is asynchronous, which no event could pass", async () => {
+    const check = () => {
+      throw new WebhookError("async_schema", "It is.", "Do not.");
+    };
+    const catalog = { types: ["esim.enabled"], parse: check, check } as never;
+    for (const target of [memoryInbox(), { "esim.enabled": () => {} }]) {
+      const importing = importDeliveries(ndjson(delivery("a")), target, { ...trusted, catalog });
+      await expect(importing).rejects.toMatchObject({ code: "async_schema" });
+    }
+  });
+
+  it("keeps a ledger for 1,000 types, and one for the rest and what is no name", async () => {
+    const records = Array.from({ length: 1500 }, (_, n) => delivery(`msg_${n}`, { type: `t.${n}` }));
+    const odd = delivery("odd", { type: "\u001b[31mred" });
+    const { types } = await importDeliveries(ndjson(odd, ...records), memoryInbox(), trusted);
+    expect(Object.keys(types)).toHaveLength(1000);
+    expect(types["(other)"]).toMatchObject({ read: 502 });
+  });
+});

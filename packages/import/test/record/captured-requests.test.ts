@@ -1,0 +1,200 @@
+import { createHmac } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { type ImportOptions, importDeliveries } from "@esim-webhooks/import";
+import { describe, expect, it, vi } from "vitest";
+import { delivery, folder, memoryInbox, ndjson } from "../dump.ts";
+
+const secret = newSecret();
+const receivedAt = "2026-11-01T12:00:00.000Z";
+const event = { id: "msg_1", type: "esim.enabled", data: sampleData("esim.enabled") };
+const none = { read: 0, stored: 0, duplicate: 0, conflict: 0, invalid: 0, filtered: 0, rejected: 0 };
+
+interface Captured {
+  readonly headers: Record<string, unknown>;
+  readonly body: string;
+  readonly receivedAt: string;
+}
+
+function captured(options: Partial<Parameters<typeof signedRequest>[1]> = {}, id = "msg_1"): Captured {
+  const { headers, body } = signedRequest({ ...event, id }, { secret, at: new Date(receivedAt), ...options });
+  return { headers, body, receivedAt };
+}
+
+async function imported(record: unknown, options: ImportOptions = {}) {
+  const inbox = memoryInbox();
+  const rejectsFile = join(folder(), "rejects.ndjson");
+  const report = await importDeliveries(ndjson(record), inbox, { secret, rejectsFile, ...options });
+  const rejects = readFileSync(rejectsFile, "utf8");
+  return {
+    ledger: report.ledger,
+    entry: inbox.puts[0],
+    reject: rejects === "" ? undefined : JSON.parse(rejects),
+  };
+}
+
+describe("a captured request", () => {
+  const request = captured();
+  const upper = Object.fromEntries(
+    Object.entries(request.headers).map(([name, value]) => [name.toUpperCase(), value]),
+  );
+  const lists = Object.fromEntries(Object.entries(request.headers).map(([name, value]) => [name, [value]]));
+
+  it.each<[string, unknown]>([
+    ["as it was sent", request],
+    ["with its headers in another case", { ...request, headers: upper }],
+    ["with lists of values as headers", { ...request, headers: lists }],
+    [
+      "with headers that are not ours and no text",
+      { ...request, headers: { ...request.headers, "x-hops": 3 } },
+    ],
+    ["with its body in base64", { ...request, body: Buffer.from(request.body).toString("base64") }],
+    [
+      "with its body in base64 of URLs",
+      { ...request, body: Buffer.from(request.body).toString("base64url") },
+    ],
+    ["with its body as an object", { ...request, body: JSON.parse(request.body) }],
+    ["with its body as a Buffer's JSON", { ...request, body: Buffer.from(request.body) }],
+    ["received with an offset from UTC", { ...request, receivedAt: "2026-11-01T13:00:30.5+01:00" }],
+  ])(
+    "is verified %s, at the time at which it was received, and stored with the bytes that were signed",
+    async (_, record) => {
+      const { ledger, entry } = await imported(record);
+      expect(ledger).toEqual({ ...none, read: 1, stored: 1 });
+      expect(entry).toMatchObject({ id: "msg_1", type: "esim.enabled", event: { id: "msg_1" } });
+      expect(Buffer.from(entry?.body ?? []).toString()).toBe(request.body);
+      expect(entry?.replay).toEqual({ run: expect.any(String), rebuilt: false });
+      expect(entry?.receivedAt).toEqual(new Date((record as Captured).receivedAt));
+    },
+  );
+
+  it.each<[string, string, unknown]>([
+    ["was tampered with", "no_matching_key", captured({ fault: "tampered" })],
+    ["was signed with another key", "no_matching_key", captured({ fault: "wrong_key" })],
+    ["was signed ten minutes before", "timestamp_out_of_tolerance", captured({ fault: "stale" })],
+    ["was signed ten minutes after", "timestamp_out_of_tolerance", captured({ fault: "future" })],
+    [
+      "has half its headers",
+      "missing_header",
+      { ...request, headers: { ...request.headers, "webhook-timestamp": "" } },
+    ],
+    [
+      "has a header twice",
+      "malformed_header",
+      { ...request, headers: { ...request.headers, "webhook-id": ["a", "b"] } },
+    ],
+    ["has another body", "no_matching_key", { ...request, body: "{}" }],
+  ])("is rejected when it %s, whatever is trusted", async (_, code, record) => {
+    for (const trustUnsigned of [false, true]) {
+      const { ledger, reject, entry } = await imported(record, { trustUnsigned });
+      expect(ledger).toEqual({ ...none, read: 1, rejected: 1 });
+      expect(entry).toBeUndefined();
+      expect(reject).toMatchObject({ code, reason: expect.any(String), record });
+      expect(reject.reason).not.toContain("7301");
+    }
+  });
+
+  it("whose body is an object that does not verify is rejected with the reason that its bytes are a guess", async () => {
+    const { reject } = await imported({ ...request, body: { ...JSON.parse(request.body), extra: 1.5 } });
+    expect(reject).toMatchObject({ code: "no_matching_key", reason: expect.stringContaining("guess") });
+  });
+
+  it.each<[string, string | null, string | null, boolean]>([
+    ["before the key counted", "2026-11-01T12:00:01Z", null, false],
+    ["after the key counted", null, "2026-11-01T11:59:59Z", false],
+    ["while the key counted, which is long ago", "2026-11-01T00:00:00Z", "2026-11-02T00:00:00Z", true],
+  ])("received %s: verified or not by the window of then", async (_, notBefore, notAfter, isVerified) => {
+    const { ledger } = await imported(request, { secret: [{ secret, notBefore, notAfter }] });
+    expect(ledger).toEqual({ ...none, read: 1, [isVerified ? "stored" : "rejected"]: 1 });
+  });
+
+  it.each<[string, unknown]>([
+    ["its headers", { ...request, headers: "none" }],
+    ["texts as headers", { ...request, headers: { ...request.headers, "webhook-id": 5 } }],
+    ["a body", { ...request, body: 5 }],
+    ["receivedAt", { ...request, receivedAt: undefined }],
+    ["a receivedAt with an offset", { ...request, receivedAt: "2026-11-01T12:00:00" }],
+    ["signature and id", { ...request, headers: {} }],
+  ])("without %s is invalid", async (_, record) => {
+    const { ledger, reject } = await imported(record, { trustUnsigned: true });
+    expect(ledger).toEqual({ ...none, read: 1, invalid: 1 });
+    expect(reject.code).toBe("not_a_record");
+  });
+
+  it("without a signature takes the operator's word, and is stored then", async () => {
+    const { "webhook-signature": _, ...headers } = request.headers;
+    await expect(imported({ ...request, headers })).rejects.toMatchObject({ code: "unsigned_dump" });
+    for (const body of [request.body, Buffer.from(request.body).toString("base64")]) {
+      const { ledger, entry } = await imported({ ...request, headers, body }, { trustUnsigned: true });
+      expect(ledger).toEqual({ ...none, read: 1, stored: 1 });
+      expect(Buffer.from(entry?.body ?? []).toString()).toBe(request.body);
+    }
+  });
+
+  it("without a signature, its body an object, is no conflict with the same event as it was signed", async () => {
+    const { "webhook-signature": _, ...headers } = request.headers;
+    const record = { ...request, headers, body: JSON.parse(request.body) };
+    const { entry } = await imported(record, { trustUnsigned: true });
+    expect(entry?.replay).toMatchObject({ rebuilt: true });
+    expect(JSON.parse(Buffer.from(entry?.body ?? []).toString())).toEqual(record.body);
+  });
+
+  it("whose body is almost base64, but for what follows a million blanks, takes no longer than another", async () => {
+    const beganAt = performance.now();
+    const body = `A${" ".repeat(1_000_000)}!`;
+    const { ledger } = await imported({ ...request, body });
+    expect(ledger).toEqual({ ...none, read: 1, rejected: 1 });
+    expect(performance.now() - beganAt).toBeLessThan(2000); // it took minutes
+  });
+
+  it("is worked as the bytes say that were signed, and not as they would in base64", async () => {
+    const body = Buffer.from(request.body).toString("base64");
+    const seconds = request.headers["webhook-timestamp"];
+    const key = Buffer.from(secret.slice("whsec_".length), "base64");
+    const mac = createHmac("sha256", key).update(`msg_1.${seconds}.${body}`).digest("base64");
+    const record = { ...request, headers: { ...request.headers, "webhook-signature": `v1,${mac}` }, body };
+    const handler = vi.fn();
+    const { ledger } = await importDeliveries(ndjson(record), { "*": () => handler() }, { secret });
+    expect(ledger).toEqual({ ...none, read: 1, invalid: 1 });
+    expect(handler).not.toHaveBeenCalled();
+  });
+
+  it("is worked inline too, with the time at which it was received", async () => {
+    const handler = vi.fn();
+    await importDeliveries(
+      ndjson(request),
+      { "esim.enabled": (...args) => void handler(...args) },
+      { secret },
+    );
+    expect(handler).toHaveBeenCalledWith(
+      expect.objectContaining({ id: "msg_1" }),
+      expect.objectContaining({ replayed: true, receivedAt: new Date(receivedAt) }),
+    );
+  });
+
+  it("that is authentic and no event is stored for a worker to judge", async () => {
+    const { ledger, entry } = await imported(captured({ fault: "invalid" }));
+    expect(ledger).toEqual({ ...none, read: 1, stored: 1 });
+    expect(entry).toMatchObject({ id: "msg_1", event: null });
+  });
+
+  it("can be mapped from another shape, and passes no filter by delivery status", async () => {
+    const record = { req: { h: request.headers, b: request.body }, at: receivedAt };
+    const mapping = { headers: "req.h", body: "req.b", receivedAt: "at" };
+    expect((await imported(record, { mapping })).ledger).toMatchObject({ stored: 1 });
+    expect((await imported(request, { statuses: ["failed"] })).ledger).toMatchObject({ filtered: 1 });
+  });
+
+  it("is what asks for a secret, and only that", async () => {
+    vi.stubEnv("ESIM_WEBHOOK_SECRET", undefined);
+    const inbox = memoryInbox();
+    const importing = importDeliveries(ndjson(request), inbox);
+    await expect(importing).rejects.toMatchObject({ code: "missing_secret" });
+    await importDeliveries(ndjson(delivery("a")), inbox, { trustUnsigned: true });
+    vi.stubEnv("ESIM_WEBHOOK_SECRET", secret);
+    await importDeliveries(ndjson(request), inbox);
+    vi.unstubAllEnvs();
+    expect([...inbox.entries.keys()]).toEqual(["a", "msg_1"]);
+  });
+});

@@ -1,0 +1,100 @@
+import { readdirSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { importDeliveries } from "@esim-webhooks/import";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { RawRecord } from "../../src/dump/record.ts";
+import { oldestFirst } from "../../src/sort/oldest-first.ts";
+import { all, delivery, memoryInbox, ndjson } from "../dump.ts";
+
+// by a random name alone: other tests have folders there too
+const temporary = () => readdirSync(tmpdir()).filter((name) => /^esim-webhooks-[0-9a-f]{8}-/.test(name));
+const occurredMs = (raw: RawRecord) =>
+  "value" in raw ? (raw.value as { at: number }).at : Number.NEGATIVE_INFINITY;
+
+async function* inBatchesOf(size: number, raws: readonly RawRecord[]): AsyncGenerator<readonly RawRecord[]> {
+  for (let at = 0; at < raws.length; at += size) yield raws.slice(at, at + size);
+}
+
+describe("oldestFirst", () => {
+  it("sorts as a stable sort in memory does, with any number of runs", async () => {
+    const raw = fc.oneof(
+      fc
+        .record({ at: fc.integer({ min: -5, max: 5 }), text: fc.string({ unit: "binary", maxLength: 40 }) })
+        .map((value) => ({ value })),
+      fc.constant({ fault: "not_json" as const, reason: "it is not JSON", text: "\ud800é\0" }),
+    );
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(raw, { maxLength: 60 }),
+        fc.integer({ min: 1, max: 2000 }),
+        fc.integer({ min: 1, max: 20 }),
+        async (given, runBytes, size) => {
+          const raws = given.map((one, n) => ({
+            ...one,
+            position: { record: n + 1, offset: n },
+          })) as RawRecord[];
+          const sorted = await all(oldestFirst(inBatchesOf(size, raws), { occurredMs, runBytes }));
+          expect(sorted.flat()).toEqual(
+            raws.toSorted((a, b) => {
+              const [x, y] = [occurredMs(a), occurredMs(b)];
+              return x < y ? -1 : x > y ? 1 : 0;
+            }),
+          );
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+
+  it("merges 1,000 runs, with records that are longer than what is read at once", async () => {
+    const raws = Array.from({ length: 3000 }, (_, n): RawRecord => {
+      const text = n % 100 === 0 ? "x".repeat(200_000) : "y";
+      return { position: { record: n + 1, offset: n }, value: { at: (n * 7919) % 3000, text } };
+    });
+    const before = temporary();
+    const sorted: number[] = [];
+    for await (const batch of oldestFirst(inBatchesOf(3, raws), { occurredMs, runBytes: 1 })) {
+      expect(temporary()).toEqual(before); // no folder names it
+      sorted.push(...batch.map(occurredMs));
+    }
+    expect(sorted).toEqual(Array.from({ length: 3000 }, (_, n) => n));
+  });
+
+  it("throws what its input throws", async () => {
+    async function* failing(): AsyncGenerator<readonly RawRecord[]> {
+      yield [{ position: { record: 1, offset: 0 }, value: { at: 1 } }];
+      throw new Error("EIO");
+    }
+    await expect(all(oldestFirst(failing(), { occurredMs, runBytes: 1 }))).rejects.toThrow("EIO");
+  });
+
+  it("gives handlers a listing, newest first, in the order of its timestamps, and bad lines before", async () => {
+    const hours = [5, 4, 4, 3, 1, 0];
+    const records = hours.map((hour, n) =>
+      delivery(`${hour}:${n}`, { timestamp: `2026-11-20T0${hour}:00:00+0${n % 3}:00` }),
+    );
+    const expected = records
+      .map(({ eventId, payload }) => ({
+        eventId,
+        at: Date.parse((payload as { timestamp: string }).timestamp),
+      }))
+      .sort((a, b) => a.at - b.at)
+      .map(({ eventId }) => eventId);
+    const seen: string[] = [];
+    const report = await importDeliveries(
+      ndjson(...records, "nonsense"),
+      { "*": ({ id }) => void seen.push(id) },
+      { trustUnsigned: true, oldestFirst: true },
+    );
+    expect(seen).toEqual(expected);
+    expect(report.ledger).toMatchObject({ read: 7, stored: 6, invalid: 1 });
+  });
+
+  it("puts what has no time of its own first", async () => {
+    const inbox = memoryInbox();
+    const options = { trustUnsigned: true, oldestFirst: true };
+    await importDeliveries(ndjson(delivery("a"), delivery("b", { timestamp: "never" })), inbox, options);
+    expect([...inbox.entries.keys()]).toEqual(["b", "a"]);
+  });
+});

@@ -1,0 +1,72 @@
+import { WebhookError } from "@esim-webhooks/core";
+import type { StoreGuard } from "@esim-webhooks/core/kit";
+import {
+  type ConnectionProvider,
+  type ControlledTransaction,
+  type Kysely,
+  type KyselyProps,
+  sql,
+  Transaction,
+} from "kysely";
+import { type ConnectionHandle, createHandle, withHandle } from "./connection-handle.ts";
+
+/** A transaction that is begun by its first query, so that a handler without one holds no connection. */
+export interface LazyTransaction<Database> {
+  readonly tx: Transaction<Database>;
+  /** The connection it has, once it has begun. */
+  readonly handle: ConnectionHandle;
+  /** From now on its queries reject. Resolves to the transaction that was begun, or undefined; rejects if that failed. */
+  end(): Promise<ControlledTransaction<Database> | undefined>;
+}
+
+/** A process that froze in its transaction would keep its row locks; the server ends it when it is idle for so long. */
+const idleTimeout = "300s";
+
+export function lazyTransaction<Database>(
+  db: Kysely<Database>,
+  guard: StoreGuard,
+): LazyTransaction<Database> {
+  const handle = createHandle();
+  let begun: Promise<ControlledTransaction<Database>> | undefined;
+  let ended = false;
+
+  async function begin(signal: AbortSignal): Promise<ControlledTransaction<Database>> {
+    const transaction = await withHandle(handle, () => db.startTransaction().execute());
+    try {
+      signal.throwIfAborted();
+      signal.addEventListener("abort", handle.cut);
+      await sql`select set_config('idle_in_transaction_session_timeout', ${idleTimeout}, true)`.execute(
+        transaction,
+      );
+      return transaction;
+    } catch (error) {
+      await transaction.rollback().execute();
+      throw error;
+    }
+  }
+
+  const provider: ConnectionProvider = {
+    async provideConnection(consumer, options) {
+      if (ended) {
+        throw new WebhookError(
+          "invalid_input",
+          "context.tx was used after its handler had returned.",
+          "Await every query before returning.",
+        );
+      }
+      begun ??= guard.run(begin);
+      return (await begun).getExecutor().provideConnection(consumer, options);
+    },
+  };
+  // the executor is all that queries go through; what else Kysely was made of is not handed out
+  const executor = db.getExecutor().withConnectionProvider(provider);
+  const props = { config: {}, driver: {}, dialect: {}, executor };
+  return {
+    tx: new Transaction<Database>(props as unknown as KyselyProps),
+    handle,
+    end() {
+      ended = true;
+      return Promise.resolve(begun);
+    },
+  };
+}

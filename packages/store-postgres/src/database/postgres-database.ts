@@ -1,0 +1,86 @@
+import {
+  createStoreGuard,
+  durationMs,
+  type OptionsShape,
+  type StoreGuard,
+  type StoreOptions,
+  storeShape,
+  warnOfShortRetention,
+} from "@esim-webhooks/core/kit";
+import { type Kysely, sql } from "kysely";
+import { z } from "zod";
+import { type DatabaseOptions, type OpenPool, openPool, type Pool } from "./database.ts";
+import { checkMigrations, migrate } from "./migrations.ts";
+import { plain } from "./plain.ts";
+import { type Tables, tablesIn } from "./tables.ts";
+
+/** Where the tables are, and how they are to be reached. */
+export interface PostgresOptions<Database = unknown> extends DatabaseOptions<Database>, StoreOptions {
+  /** The schema the tables are in. Default `"esim_webhooks"`. */
+  schema?: string;
+  /** How long an operation may take, in ms, waiting for a connection included, before it rejects. Default 5,000. */
+  timeoutMs?: number;
+}
+
+export type PostgresSettings = Required<StoreOptions> & {
+  [Name in keyof DatabaseOptions]: DatabaseOptions<never>[Name] | undefined;
+} & { schema: string; timeoutMs: number };
+
+export const postgresShape: OptionsShape<PostgresSettings> = {
+  ...storeShape,
+  url: z
+    .string()
+    .regex(/^postgres(?:ql)?:\/\//, "expected a postgres:// URL")
+    .optional(),
+  pool: z.custom<Pool>().optional(),
+  kysely: z.custom<Kysely<never>>().optional(),
+  schema: z
+    .string()
+    .regex(/^[a-z_][a-z0-9_]{0,62}$/, "expected lower-case letters, digits and _")
+    .default("esim_webhooks"),
+  timeoutMs: durationMs(1).default(5000),
+};
+
+/** The tables, and what keeps the word of what is built on them. */
+export interface OpenTables<Database> {
+  readonly db: Kysely<Database>;
+  readonly tables: Tables;
+  readonly guard: StoreGuard;
+  close(): Promise<void>;
+}
+
+/** The server's clock, which leases, retention and backoff go by. */
+export interface ServerTime {
+  /** What time it is there. Asks even while migrations are missing. */
+  now(): Promise<Date>;
+}
+
+/** Opens the tables in a Postgres, for `name`. Operations wait until its migrations were run. */
+export function openPostgres<Database>(
+  name: string,
+  options: DatabaseOptions<Database>,
+  settings: PostgresSettings,
+): OpenTables<Database> & Pick<OpenPool<Database>, "pool"> & ServerTime & { migrate(): Promise<void> } {
+  warnOfShortRetention(name, settings);
+  const { logger, schema, timeoutMs } = settings;
+  const { db, close, ...pool } = openPool(name, options, timeoutMs, logger);
+  const ours = plain(db);
+  const tables = tablesIn(schema);
+  const guard = createStoreGuard({ name, timeoutMs, logger, check: () => checkMigrations(ours, tables) });
+  return {
+    db,
+    ...pool,
+    tables,
+    guard,
+    migrate: () => guard.runUnchecked(() => migrate(ours, tables)),
+    now: () => guard.runUnchecked(() => serverTime(ours)),
+    close: () => guard.close(close),
+  };
+}
+
+async function serverTime(db: Kysely<unknown>): Promise<Date> {
+  const { rows } = await sql<{
+    ms: number;
+  }>`select extract(epoch from clock_timestamp())::float8 * 1000 as ms`.execute(db);
+  return new Date(rows[0]?.ms ?? Number.NaN);
+}

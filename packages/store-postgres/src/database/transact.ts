@@ -1,0 +1,61 @@
+import { type Transacted, WebhookError } from "@esim-webhooks/core";
+import type { StoreGuard } from "@esim-webhooks/core/kit";
+import type { ControlledTransaction, Kysely, Transaction } from "kysely";
+import { lazyTransaction } from "./lazy-transaction.ts";
+import { plain } from "./plain.ts";
+
+/**
+ * Runs `work` with a transaction, and commits it if `work` says so and `mark` could write its mark in it, by the fence.
+ * No row is locked before that, so that neither a duplicate nor a renewal of the lease waits for the handler.
+ */
+export async function transact<Database>(
+  db: Kysely<Database>,
+  guard: StoreGuard,
+  work: (tx: Transaction<Database>) => Promise<boolean>,
+  mark: (tx: Kysely<unknown>) => Promise<boolean>,
+): Promise<Transacted> {
+  const lazy = lazyTransaction(db, guard);
+  const [worked] = await Promise.allSettled([work(lazy.tx)]);
+  const transaction = await lazy.end();
+  if (transaction === undefined) {
+    if (worked.status === "rejected") throw worked.reason;
+    return "unused";
+  }
+  const inTime = <T>(operation: () => Promise<T>) =>
+    guard.run((signal) => {
+      signal.addEventListener("abort", lazy.handle.cut);
+      return operation();
+    });
+  try {
+    if (worked.status === "rejected") throw worked.reason;
+    if (worked.value && (await inTime(() => committed(transaction, mark)))) return "committed";
+    return "rolled_back";
+  } catch (error) {
+    throw isOfTheWork(error) ? error.cause : error;
+  } finally {
+    if (!transaction.isCommitted) await Promise.allSettled([inTime(() => transaction.rollback().execute())]);
+  }
+}
+
+async function committed<Database>(
+  transaction: ControlledTransaction<Database>,
+  mark: (tx: Kysely<unknown>) => Promise<boolean>,
+): Promise<boolean> {
+  if (!(await mark(plain(transaction)))) return false;
+  await transaction.commit().execute();
+  return true;
+}
+
+/** Classes of SQLSTATE that say something about the server; all others are about what it was asked to do. */
+const aboutTheServer = /^(?:08|53|57|58|XX)/;
+
+/**
+ * Whether the server answered, and refused what `work` had written: a constraint that is checked at the end, or an error
+ * that a handler had caught, which spoils the transaction all the same.
+ */
+function isOfTheWork(error: unknown): error is WebhookError {
+  if (!WebhookError.is(error) || typeof error.cause !== "object" || error.cause === null) return false;
+  const { code, name } = error.cause as { code?: unknown; name?: unknown };
+  if (name === "AbortedTransactionError") return true;
+  return typeof code === "string" && /^[0-9A-Z]{5}$/.test(code) && !aboutTheServer.test(code);
+}
