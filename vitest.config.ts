@@ -2,8 +2,8 @@ import { join } from "node:path";
 import { defineConfig } from "vitest/config";
 
 export default defineConfig({
-  resolve: { conditions: ["source"] },
-  ssr: { resolve: { conditions: ["source"], externalConditions: ["source"] } },
+  resolve: { conditions: ["@esim-webhooks/source"] },
+  ssr: { resolve: { conditions: ["@esim-webhooks/source"], externalConditions: ["@esim-webhooks/source"] } },
   test: {
     maxWorkers: 2, // most of the time is waiting: for servers that restart, and for leases to end
     // the tests start some hundred processes: compiling the sources would be half of what those do

@@ -22,7 +22,7 @@ interface Round {
 
 async function start(framework: string, variant: string): Promise<Server> {
   const file = join(import.meta.dirname, "http-server.ts");
-  const child = spawn(process.execPath, ["--conditions=source", file, framework, variant], {
+  const child = spawn(process.execPath, ["--conditions=@esim-webhooks/source", file, framework, variant], {
     env: { ...process.env, ESIM_WEBHOOK_SECRET: secret, NODE_ENV: "production" },
     stdio: ["pipe", "pipe", "inherit"],
   });

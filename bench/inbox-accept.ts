@@ -23,7 +23,7 @@ export async function startServer(variant: "ours" | "peer", databaseUrl: string)
   const file = join(import.meta.dirname, "inbox-server.ts");
   const child: ChildProcessByStdio<Writable, Readable, null> = spawn(
     process.execPath,
-    ["--conditions=source", file, variant, databaseUrl],
+    ["--conditions=@esim-webhooks/source", file, variant, databaseUrl],
     {
       env: { ...process.env, ESIM_WEBHOOK_SECRET: secret, NODE_ENV: "production" },
       stdio: ["pipe", "pipe", "inherit"],

@@ -79,7 +79,7 @@ describe("examples/adapters", () => {
     "%s takes a delivery, refuses a forged one, and answers a redelivery without running it",
     async (name, command, flags) => {
       const file = `examples/adapters/${name}.ts`;
-      const server = runCommand(command, [...flags, "--conditions=source", file], {
+      const server = runCommand(command, [...flags, "--conditions=@esim-webhooks/source", file], {
         PORT: "0",
         ESIM_WEBHOOK_SECRET: secret,
       });

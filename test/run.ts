@@ -14,7 +14,7 @@ export interface Run {
 
 /** Runs a TypeScript file of this repository on its sources. */
 export function runNode(args: readonly string[], environment: Record<string, string> = {}): Run {
-  return runCommand(process.execPath, ["--conditions=source", ...args], environment);
+  return runCommand(process.execPath, ["--conditions=@esim-webhooks/source", ...args], environment);
 }
 
 export function runCommand(

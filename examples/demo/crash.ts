@@ -20,7 +20,7 @@ export async function startAccepting(): Promise<Accepting> {
   const folder = await mkdtemp(join(tmpdir(), "esim-webhooks-demo-"));
   const dataDir = join(folder, "inbox");
   const file = join(import.meta.dirname, "accept.ts");
-  const child = spawn(process.execPath, ["--conditions=source", file, dataDir], {
+  const child = spawn(process.execPath, ["--conditions=@esim-webhooks/source", file, dataDir], {
     stdio: ["ignore", "pipe", "inherit"],
   });
   const [line] = await once(child.stdout, "data");

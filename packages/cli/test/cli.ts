@@ -51,12 +51,17 @@ const empty = folder();
 /** Runs the command line on its sources, with the secret and nothing else of ours in its environment. */
 export function start(args: readonly string[], options: CliOptions = {}): Running {
   const { node = [], input, cwd = empty } = options;
-  return run(process.execPath, ["--conditions=source", ...node, main, ...args], { ...options, cwd }, input);
+  return run(
+    process.execPath,
+    ["--conditions=@esim-webhooks/source", ...node, main, ...args],
+    { ...options, cwd },
+    input,
+  );
 }
 
 /** The same within a pseudo terminal, whose output is all on standard output. */
 export function startInTerminal(args: readonly string[], options: CliOptions = {}): Running {
-  const command = ["exec", process.execPath, "--conditions=source", main, ...args].join(" ");
+  const command = ["exec", process.execPath, "--conditions=@esim-webhooks/source", main, ...args].join(" ");
   const env = { TERM: "xterm-256color", ...options.env };
   return run("script", ["-qefc", command, "/dev/null"], { cwd: empty, ...options, env });
 }

@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-const execArgv = ["--conditions=source"];
+const execArgv = ["--conditions=@esim-webhooks/source"];
 const module = import.meta.resolve("./open-embedded-store.ts");
 
 storeSuite(

@@ -96,7 +96,7 @@ describe("embeddedStore", () => {
     const processes = Array.from({ length: 8 }, () => {
       const child = spawn(
         process.execPath,
-        ["--conditions=source", "--input-type=module", "--eval", script],
+        ["--conditions=@esim-webhooks/source", "--input-type=module", "--eval", script],
         {
           env: { ...process.env, DATA_DIR: dataDir },
           stdio: ["pipe", "pipe", "inherit"],

@@ -20,7 +20,7 @@ storeSuite(
     capabilities: { durable: true, multiProcess: true, transactional: true },
     open,
     module: import.meta.resolve("./open-postgres-store.ts"),
-    execArgv: ["--conditions=source"],
+    execArgv: ["--conditions=@esim-webhooks/source"],
     server: async () => server,
   },
   { describe, it },

@@ -16,7 +16,7 @@ storeSuite(
     capabilities: { durable: true, multiProcess: true, transactional: false },
     open,
     module: import.meta.resolve("./open-redis-store.ts"),
-    execArgv: ["--conditions=source"],
+    execArgv: ["--conditions=@esim-webhooks/source"],
     server: async () => server,
   },
   { describe, it },

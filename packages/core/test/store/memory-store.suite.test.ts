@@ -8,7 +8,7 @@ storeSuite(
     capabilities: { durable: false, multiProcess: false, transactional: false },
     open,
     module: import.meta.resolve("./open-memory-store.ts"),
-    execArgv: ["--conditions=source"],
+    execArgv: ["--conditions=@esim-webhooks/source"],
   },
   { describe, it },
 );
