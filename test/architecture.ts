@@ -19,7 +19,7 @@ const packages: Readonly<Record<string, Package>> = {
   },
   import: {
     imports: ["@esim-webhooks/core", "@esim-webhooks/core/kit", "csv-parse/sync", "zod"],
-    rooms: ["dump", "record", "sort", "replay"],
+    rooms: ["base", "dump", "record", "sort", "replay"],
   },
   "store-redis": { imports: ["@esim-webhooks/core", "@esim-webhooks/core/kit", "ioredis", "zod"], rooms: [] },
   "store-postgres": {

@@ -1,9 +1,9 @@
 export type { ByteBuffer } from "./base/byte-buffer.ts";
 export { byteBuffer } from "./base/byte-buffer.ts";
-export { dateTimeMs, steadyClock, systemClock } from "./base/clock.ts";
+export { dateTimeMs, monotonicClock, systemClock } from "./base/clock.ts";
 export type { CoalesceOptions } from "./base/coalesce.ts";
 export { coalesce } from "./base/coalesce.ts";
-export { silentLogger, steadfastLogger, throttledLog, warnOfSetup } from "./base/logger.ts";
+export { safeLogger, silentLogger, throttledLog, warnOfSetup } from "./base/logger.ts";
 export type { OptionsShape } from "./base/options.ts";
 export { durationMs, loggerOption, parseOptions, suggest, withMethods } from "./base/options.ts";
 export { processorShape } from "./process/processor.ts";

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { open, readFile, rename, rm } from "node:fs/promises";
 import { WebhookError } from "@esim-webhooks/core";
 import { z } from "zod";
+import type { ImportErrorCode } from "./base/errors.ts";
 import type { Position } from "./dump/record.ts";
 import type { ImportSettings } from "./import-options.ts";
 import type { Tally } from "./replay/ledger.ts";
@@ -98,8 +99,8 @@ export function optionsFingerprint(settings: ImportSettings, target: string): st
     .digest("hex");
 }
 
-export function mismatch(what: string): WebhookError {
-  return new WebhookError(
+export function mismatch(what: string): WebhookError<ImportErrorCode> {
+  return new WebhookError<ImportErrorCode>(
     "checkpoint_mismatch",
     `The checkpoint file ${what}.`,
     "Go on with the dump and the options that it is of, or remove it to begin anew: what was done stays a duplicate.",

@@ -15,8 +15,8 @@ import {
   type OptionsShape,
   parseOptions,
   processorShape,
+  safeLogger,
   silentLogger,
-  steadfastLogger,
   systemClock,
   withMethods,
 } from "@esim-webhooks/core/kit";
@@ -157,5 +157,5 @@ export function parseImportOptions(options: unknown): ImportSettings {
       "Give each a name of its own.",
     );
   }
-  return { ...settings, logger: steadfastLogger(settings.logger) };
+  return { ...settings, logger: safeLogger(settings.logger) };
 }

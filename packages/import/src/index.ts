@@ -1,3 +1,4 @@
+export type { ImportErrorCode } from "./base/errors.ts";
 export type { FaultCode, Position } from "./dump/record.ts";
 export { importDeliveries } from "./import-deliveries.ts";
 export type { ImportOptions } from "./import-options.ts";

@@ -134,7 +134,7 @@ describe("importDeliveries into an inbox", () => {
     ["store_unavailable", new WebhookError("store_unavailable", "Away.", "Start it."), "store_unavailable"],
     [
       "a mistake in the set-up",
-      new WebhookError("migration_missing", "Old.", "Migrate."),
+      new WebhookError<string>("migration_missing", "Old.", "Migrate."),
       "migration_missing",
     ],
   ] as const)("rejects when put rejects with %s", async (_, error, code) => {

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { type Inbox, type InboxEntry, type Logger, type PutResult, WebhookError } from "@esim-webhooks/core";
-import { coalesce, steadyClock, throttledLog } from "@esim-webhooks/core/kit";
+import { coalesce, monotonicClock, throttledLog } from "@esim-webhooks/core/kit";
 import { type Kysely, type PostgresPool, sql, type Transaction } from "kysely";
 import { createHints, hearHints } from "./database/hints.ts";
 import type { OpenTables } from "./database/postgres-database.ts";
@@ -8,10 +8,10 @@ import { runOn } from "./database/run-on.ts";
 import type { Tables } from "./database/tables.ts";
 import { transact } from "./database/transact.ts";
 import type { InboxSettings, LaneOf } from "./inbox-options.ts";
+import { get, list, purgeDead, redrive, stats } from "./sql/admin.ts";
 import { forget } from "./sql/forget.ts";
-import { nameOf, type PutRow, storableJson } from "./sql/given.ts";
-import { get, list, purgeDead, redrive, stats } from "./sql/operate.ts";
 import { put } from "./sql/put.ts";
+import { nameOf, type PutRow, storableJson } from "./sql/put-rows.ts";
 import { rerun } from "./sql/rerun.ts";
 import { renew, type SettleRules, settle } from "./sql/settle.ts";
 import { reap, take } from "./sql/take.ts";
@@ -168,7 +168,7 @@ const longestLaneBytes = 500;
 
 /** Checks an entry at the door: what the database refuses would take its whole batch with it. */
 function rowReader({ lane, logger }: SqlInboxSettings): (entry: InboxEntry) => PutRow {
-  const logLane = throttledLog(logger.error, steadyClock);
+  const logLane = throttledLog(logger.error, monotonicClock);
 
   function laneOf({ event }: InboxEntry): string | null {
     if (event === null || lane === undefined) return null;

@@ -1,5 +1,5 @@
 import { type Logger, WebhookError } from "@esim-webhooks/core";
-import { steadyClock, throttledLog } from "@esim-webhooks/core/kit";
+import { monotonicClock, throttledLog } from "@esim-webhooks/core/kit";
 import { Redis } from "ioredis";
 
 type Argument = string | number;
@@ -43,7 +43,7 @@ function connectTo(url: string, timeoutMs: number, logger: Logger): OpenClient {
     socketTimeout: 2 * timeoutMs, // a connection that went silent is made anew
     retryStrategy: (attempt) => Math.min(50 * 2 ** attempt, 1000),
   });
-  const log = throttledLog((fields, message) => logger.debug(fields, message), steadyClock);
+  const log = throttledLog((fields, message) => logger.debug(fields, message), monotonicClock);
   let trouble: Error | undefined;
   client.on("error", (error: Error) => {
     trouble = error;

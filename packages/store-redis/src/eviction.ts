@@ -1,6 +1,7 @@
 import { type Logger, WebhookError } from "@esim-webhooks/core";
 import { warnOfSetup } from "@esim-webhooks/core/kit";
 import type { RedisClient } from "./client.ts";
+import type { RedisErrorCode } from "./errors.ts";
 
 /**
  * Refuses a server that may evict keys when its memory is short, since it would forget done ids. Every key here has
@@ -15,7 +16,7 @@ export async function checkEviction(
   for (const server of client.nodes?.("master") ?? []) policies.push(await evictionPolicy(server, logger));
   for (const policy of policies) {
     if (policy === undefined || policy === "noeviction" || allowEviction) continue;
-    throw new WebhookError(
+    throw new WebhookError<RedisErrorCode>(
       "evicting_store",
       `The Redis server's maxmemory-policy is ${policy}: when memory is short it forgets ids, and their redeliveries run again.`,
       "Set maxmemory-policy to noeviction, use a server of its own, or accept that with allowEviction: true.",

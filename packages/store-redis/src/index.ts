@@ -1,3 +1,4 @@
 export type { RedisClient, RedisPipeline } from "./client.ts";
+export type { RedisErrorCode } from "./errors.ts";
 export type { RedisStore, RedisStoreOptions } from "./redis-store.ts";
 export { redisStore } from "./redis-store.ts";

@@ -1,5 +1,5 @@
 import { buildCommand, type Command } from "@stricli/core";
-import { momentFlag } from "../flags/flag-kinds.ts";
+import { timeFlag } from "../flags/flag-kinds.ts";
 import { wholeNumber } from "../flags/number-flag.ts";
 import { configFlag, jsonFlag } from "../flags/set-up-flags.ts";
 import type { CliContext } from "../program/context.ts";
@@ -21,7 +21,7 @@ export const verify: Command<CliContext> = buildCommand<VerifyFlags, [string?], 
       ],
     },
     flags: {
-      at: momentFlag(
+      at: timeFlag(
         "When it was received: a date-time, or how long ago. Default: its receivedAt, or now",
         "time",
       ),

@@ -1,5 +1,5 @@
 import type { TypedFlagParameter } from "@stricli/core";
-import { parseMoment } from "./moment.ts";
+import { parseTime } from "./parse-time.ts";
 
 /** A flag that may be left out. */
 export type OptionalFlag<Value> = TypedFlagParameter<Value | undefined>;
@@ -17,6 +17,6 @@ export function textsFlag(placeholder: string, brief: string): OptionalFlag<read
   return { kind: "parsed", parse: String, optional: true, variadic: ",", placeholder, brief };
 }
 
-export function momentFlag(brief: string, placeholder = "when"): OptionalFlag<Date> {
-  return { kind: "parsed", parse: (text) => parseMoment(text), optional: true, placeholder, brief };
+export function timeFlag(brief: string, placeholder = "when"): OptionalFlag<Date> {
+  return { kind: "parsed", parse: (text) => parseTime(text), optional: true, placeholder, brief };
 }

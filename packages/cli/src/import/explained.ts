@@ -1,4 +1,5 @@
 import { WebhookError } from "@esim-webhooks/core";
+import type { ImportErrorCode } from "@esim-webhooks/import";
 import { ProgramError } from "../program/program-error.ts";
 import type { DumpFile } from "./dump-file.ts";
 
@@ -7,14 +8,14 @@ export function explained(error: unknown, { name, checkpointFile }: DumpFile): u
   if (!WebhookError.is(error)) return isUnwritable(error) ? unwritable(error) : error;
   switch (error.code) {
     case "unsigned_dump":
-      return new WebhookError(
+      return new WebhookError<ImportErrorCode>(
         "unsigned_dump",
         `${name} has records without a signature, as the deliveries listing does: nothing proves who wrote them.`,
         "If you know where it comes from, say so by --trust-unsigned.",
         { cause: error.cause },
       );
     case "checkpoint_mismatch":
-      return new WebhookError(
+      return new WebhookError<ImportErrorCode>(
         "checkpoint_mismatch",
         `${checkpointFile} is of an import that was interrupted, of another dump or with other flags.`,
         "Give the flags of then to go on with it; or remove it to begin anew, where what was done stays a duplicate.",

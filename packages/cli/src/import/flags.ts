@@ -1,5 +1,5 @@
 import type { FlagParametersForType } from "@stricli/core";
-import { momentFlag, type OptionalFlag, textFlag, textsFlag, yesFlag } from "../flags/flag-kinds.ts";
+import { type OptionalFlag, textFlag, textsFlag, timeFlag, yesFlag } from "../flags/flag-kinds.ts";
 import { wholeNumber } from "../flags/number-flag.ts";
 import { jsonFlag, type SetUpFlags, setUpFlags } from "../flags/set-up-flags.ts";
 import type { CliContext } from "../program/context.ts";
@@ -47,8 +47,8 @@ export const importFlags: FlagParametersForType<ImportFlags, CliContext> = {
     variadic: ",",
     brief: "Of these delivery statuses",
   },
-  since: momentFlag("Of that time or later: 2h, 7d, 2026-11-20"),
-  until: momentFlag("Of before that time"),
+  since: timeFlag("Of that time or later: 2h, 7d, 2026-11-20"),
+  until: timeFlag("Of before that time"),
   types: textsFlag("type,…", "Of these types, or families: esim.lifecycle.*"),
   ids: textsFlag("id,…", "With these ids"),
   esim: textsFlag("reference,…", "Of these eSIMs, by esimReference"),

@@ -1,6 +1,6 @@
 import type { InboxState } from "@esim-webhooks/core";
 import type { FlagParametersForType, TypedFlagParameter } from "@stricli/core";
-import { momentFlag, textFlag, textsFlag, yesFlag } from "../flags/flag-kinds.ts";
+import { textFlag, textsFlag, timeFlag, yesFlag } from "../flags/flag-kinds.ts";
 import { wholeNumber } from "../flags/number-flag.ts";
 import { jsonFlag, type SetUpFlags, setUpFlags } from "../flags/set-up-flags.ts";
 import type { CliContext } from "../program/context.ts";
@@ -47,8 +47,8 @@ const limit = (what: string, preset: string): TypedFlagParameter<number, CliCont
 const filterFlags: FlagsOf<FilterFlags> = {
   source,
   types: textsFlag("type,…", "Of these types, or families such as esim.lifecycle.*"),
-  since: momentFlag("Received then or later: 2h, 7d, 2026-11-20"),
-  until: momentFlag("Received before then"),
+  since: timeFlag("Received then or later: 2h, 7d, 2026-11-20"),
+  until: timeFlag("Received before then"),
   id: textsFlag("id,…", "With these ids"),
 };
 

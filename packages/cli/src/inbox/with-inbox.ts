@@ -1,4 +1,5 @@
 import { esimCatalog, type Inbox, WebhookError } from "@esim-webhooks/core";
+import type { PostgresErrorCode } from "@esim-webhooks/store-postgres";
 import type { SetUpFlags } from "../flags/set-up-flags.ts";
 import type { CliContext } from "../program/context.ts";
 import { findInbox, hasInbox } from "../set-up/open-target.ts";
@@ -34,8 +35,8 @@ export async function withInbox(
 }
 
 /** Looking makes no inbox where there is none: a folder may be misspelt. */
-function noInbox({ place }: SetUp): WebhookError {
-  return new WebhookError(
+function noInbox({ place }: SetUp): WebhookError<PostgresErrorCode> {
+  return new WebhookError<PostgresErrorCode>(
     "migration_missing",
     `There is no inbox${"dataDir" in place ? ` in ${place.dataDir}` : ""}.`,
     "Name its folder by --data-dir, or its Postgres by DATABASE_URL; esim-webhooks serve and import make one.",
@@ -45,7 +46,7 @@ function noInbox({ place }: SetUp): WebhookError {
 /** Nothing is there yet, or it is older than this program: another command sets it up. */
 function explained(error: unknown, where: string): unknown {
   if (!WebhookError.is(error) || error.code !== "migration_missing") return error;
-  return new WebhookError(
+  return new WebhookError<PostgresErrorCode>(
     "migration_missing",
     `${where.charAt(0).toUpperCase()}${where.slice(1)} is not set up for this version.`,
     "esim-webhooks serve, work and import do so, as does migrate() at deployment.",

@@ -1,4 +1,7 @@
-import type { WebhookErrorCode } from "@esim-webhooks/core";
+import type { CoreErrorCode } from "@esim-webhooks/core";
+import type { ImportErrorCode } from "@esim-webhooks/import";
+import type { PostgresErrorCode } from "@esim-webhooks/store-postgres";
+import type { RedisErrorCode } from "@esim-webhooks/store-redis";
 import type { ProgramErrorCode } from "./program-error.ts";
 
 /** What the program ends with. Part of its interface: scripts rely on it. */
@@ -16,7 +19,10 @@ export const exitCodes = {
 
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
-const byErrorCode: Readonly<Record<WebhookErrorCode | ProgramErrorCode, ExitCode>> = {
+/** Every code of every package: one that is missing here does not compile. */
+type ErrorCode = CoreErrorCode | ImportErrorCode | PostgresErrorCode | RedisErrorCode | ProgramErrorCode;
+
+const byErrorCode: Readonly<Record<ErrorCode, ExitCode>> = {
   missing_secret: exitCodes.usage,
   invalid_secret: exitCodes.usage,
   invalid_option: exitCodes.usage,

@@ -1,4 +1,4 @@
-/** Codes of what goes wrong in the command line itself. Everything else has a `WebhookErrorCode`. */
+/** Codes of what goes wrong in the command line itself. The packages have codes of their own. */
 export type ProgramErrorCode =
   | "invalid_usage"
   | "invalid_config"

@@ -1,4 +1,7 @@
-import { WebhookError, type WebhookErrorCode } from "@esim-webhooks/core";
+import { type CoreErrorCode, WebhookError } from "@esim-webhooks/core";
+import type { ImportErrorCode } from "@esim-webhooks/import";
+import type { PostgresErrorCode } from "@esim-webhooks/store-postgres";
+import type { RedisErrorCode } from "@esim-webhooks/store-redis";
 import { ExitCode } from "@stricli/core";
 import { describe, expect, it } from "vitest";
 import { exitCodeOfError, exitCodeOfParser, exitCodes } from "../../src/program/exit-code.ts";
@@ -9,7 +12,9 @@ describe("exit codes", () => {
     expect(exitCodes).toEqual({ ok: 0, unexpected: 1, usage: 2, problem: 3, interrupted: 130 });
   });
 
-  const codes: Readonly<Record<WebhookErrorCode, number>> = {
+  const codes: Readonly<
+    Record<CoreErrorCode | ImportErrorCode | PostgresErrorCode | RedisErrorCode, number>
+  > = {
     missing_secret: 2,
     invalid_secret: 2,
     invalid_option: 2,
@@ -28,7 +33,7 @@ describe("exit codes", () => {
     store_unavailable: 1,
   };
   it.each(Object.entries(codes))("of a WebhookError %s is %i", (code, exitCode) => {
-    expect(exitCodeOfError(new WebhookError(code as WebhookErrorCode, "Wrong.", "Mend it."))).toBe(exitCode);
+    expect(exitCodeOfError(new WebhookError<string>(code, "Wrong.", "Mend it."))).toBe(exitCode);
   });
 
   const own: Readonly<Record<ProgramErrorCode, number>> = {

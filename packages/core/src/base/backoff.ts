@@ -11,7 +11,7 @@ export interface FullJitterOptions {
 export type Backoff = (attempt: number) => number;
 
 /** The same backoff, whose mistakes do not become those of a worker: `otherwise` is asked where it has no number. */
-export function steadfastBackoff(backoff: Backoff, otherwise: Backoff): Backoff {
+export function safeBackoff(backoff: Backoff, otherwise: Backoff): Backoff {
   return (attempt) => {
     try {
       const ms: unknown = backoff(attempt);

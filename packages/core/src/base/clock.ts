@@ -7,7 +7,7 @@ export interface Clock {
 export const systemClock: Clock = { now: () => Date.now() };
 
 /** Starts at the system's time and from then on never jumps: for leases. */
-export const steadyClock: Clock = { now: () => performance.timeOrigin + performance.now() };
+export const monotonicClock: Clock = { now: () => performance.timeOrigin + performance.now() };
 
 // with its offset, without which it would mean another time on another machine
 const dateTime = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:[Zz]|[+-]\d\d:\d\d)$/;

@@ -17,7 +17,7 @@ const nothing: Log = () => {};
 export const silentLogger: Logger = { debug: nothing, info: nothing, warn: nothing, error: nothing };
 
 /** The same logger, whose mistakes do not become those of a delivery. */
-export function steadfastLogger(logger: Logger): Logger {
+export function safeLogger(logger: Logger): Logger {
   const attempt = <Result>(log: () => Result): Result | undefined => {
     try {
       return log();
@@ -30,7 +30,7 @@ export function steadfastLogger(logger: Logger): Logger {
     info: (fields, message) => attempt(() => logger.info(fields, message)),
     warn: (fields, message) => attempt(() => logger.warn(fields, message)),
     error: (fields, message) => attempt(() => logger.error(fields, message)),
-    child: (bindings) => steadfastLogger(attempt(() => logger.child?.(bindings)) ?? logger),
+    child: (bindings) => safeLogger(attempt(() => logger.child?.(bindings)) ?? logger),
   };
 }
 

@@ -1,9 +1,9 @@
 import { isUint8Array } from "node:util/types";
 import { z } from "zod";
-import { steadyClock } from "../base/clock.ts";
+import { monotonicClock } from "../base/clock.ts";
 import { startDeadline } from "../base/deadline.ts";
 import { WebhookError } from "../base/errors.ts";
-import { silentLogger, steadfastLogger, throttledLog, warnOfSetup } from "../base/logger.ts";
+import { safeLogger, silentLogger, throttledLog, warnOfSetup } from "../base/logger.ts";
 import { durationMs, type OptionsShape, parseOptions } from "../base/options.ts";
 import type { Catalog } from "../event/catalog.ts";
 import type { EsimEvents } from "../event/esim-catalog.ts";
@@ -91,7 +91,7 @@ export function createReceiver<Data = EsimEvents, Tx = unknown>(
     );
   }
   const { secret, source, toleranceSeconds, maxBodyBytes, deadlineMs, store, leaseMs, clock } = settings;
-  const logger = steadfastLogger(settings.logger);
+  const logger = safeLogger(settings.logger);
   const verify = createVerifier(secret, clock, logger);
   const catalog = settings.catalog as Catalog<Data>;
   const accept = isInbox(target)
@@ -112,7 +112,7 @@ export function createReceiver<Data = EsimEvents, Tx = unknown>(
       "Leave the store out, or pass handlers in place of the inbox.",
     );
   }
-  const logUnavailable = throttledLog(logger.error, steadyClock); // every delivery has the same to say
+  const logUnavailable = throttledLog(logger.error, monotonicClock); // every delivery has the same to say
   let inFlight = 0;
   let onIdle = () => {};
   let closed: Promise<void> | undefined;

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { type Clock, steadyClock } from "../base/clock.ts";
+import { type Clock, monotonicClock } from "../base/clock.ts";
 import { WebhookError } from "../base/errors.ts";
 import { warnOfSetup } from "../base/logger.ts";
 import { type OptionsShape, parseOptions, withMethods } from "../base/options.ts";
@@ -17,7 +17,7 @@ export interface MemoryStoreOptions extends StoreOptions {
 const shape: OptionsShape<Required<MemoryStoreOptions>> = {
   ...storeShape,
   maxEntries: z.int().min(1).default(100_000),
-  clock: withMethods<Clock>("now").default(steadyClock),
+  clock: withMethods<Clock>("now").default(monotonicClock),
 };
 
 /** A live claim, or the mark that it left. */

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { type Backoff, fullJitter } from "../base/backoff.ts";
-import { steadyClock } from "../base/clock.ts";
+import { monotonicClock } from "../base/clock.ts";
 import { coalesce } from "../base/coalesce.ts";
 import { type Logger, throttledLog } from "../base/logger.ts";
 import type { Inbox, Settlement, TakenEvent } from "../store/inbox.ts";
@@ -37,7 +37,7 @@ const awayBackoff = fullJitter({ baseMs: 200, capMs: 5000 });
 
 export function createHands(options: WorkerHandsOptions): WorkerHands {
   const { inbox, leaseMs, backoff, logger, work, onFree, onEnded } = options;
-  const logAway = throttledLog(logger.error, steadyClock);
+  const logAway = throttledLog(logger.error, monotonicClock);
   const leases = keepLeases(inbox, leaseMs);
   const working = new Map<WorkerLease, string | null>();
   const endings = new Set<Promise<void>>();

@@ -1,10 +1,9 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { z } from "zod";
-import { type Backoff, fullJitter, steadfastBackoff } from "../base/backoff.ts";
-import { createBell } from "../base/bell.ts";
-import { steadyClock } from "../base/clock.ts";
+import { type Backoff, fullJitter, safeBackoff } from "../base/backoff.ts";
+import { monotonicClock } from "../base/clock.ts";
 import { WebhookError } from "../base/errors.ts";
-import { type Logger, silentLogger, steadfastLogger, throttledLog } from "../base/logger.ts";
+import { type Logger, safeLogger, silentLogger, throttledLog } from "../base/logger.ts";
 import {
   durationMs,
   loggerOption,
@@ -13,6 +12,7 @@ import {
   suggest,
   withMethods,
 } from "../base/options.ts";
+import { createWakeup } from "../base/wakeup.ts";
 import type { Catalog } from "../event/catalog.ts";
 import { type EsimEvents, esimCatalog } from "../event/esim-catalog.ts";
 import { createDispatcher } from "../handle/dispatcher.ts";
@@ -92,9 +92,9 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
 ): Worker {
   const settings = parseOptions("createWorker", shape, options);
   const { concurrency, typeLimits, leaseMs, maxAttempts, pollMs, shutdownMs, catalog } = settings;
-  const logger = steadfastLogger(settings.logger);
-  const logAway = throttledLog(logger.error, steadyClock);
-  const backoff = steadfastBackoff(settings.backoff, defaultBackoff);
+  const logger = safeLogger(settings.logger);
+  const logAway = throttledLog(logger.error, monotonicClock);
+  const backoff = safeBackoff(settings.backoff, defaultBackoff);
   const dispatcher = createDispatcher<Data>(handlers, catalog as Catalog<Data>);
   for (const type of Object.keys(typeLimits)) checkType(type, catalog);
   const work = createTakenWork({ inbox, dispatcher, catalog, maxAttempts, backoff, logger });
@@ -119,28 +119,28 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
 
   return {
     async run({ signal }) {
-      const bell = createBell(signal);
+      const wakeup = createWakeup(signal);
       let isFull = false;
       const onFree = (group: string | null) => {
-        if (isFull || group !== null) bell.ring(); // a type may have been at its limit, and the worker not full
+        if (isFull || group !== null) wakeup.wake(); // a type may have been at its limit, and the worker not full
       };
       const onEnded = () => {
-        if (isFull || inbox.capabilities.ordered) bell.ring(); // the next one of its lane may be due
+        if (isFull || inbox.capabilities.ordered) wakeup.wake(); // the next one of its lane may be due
       };
       const hands = createHands({ inbox, leaseMs, backoff, logger, work, onFree, onEnded });
-      const endHints = inbox.onHint?.(bell.ring);
+      const endHints = inbox.onHint?.(wakeup.wake);
       const purge = createPurge(inbox);
       for (let failures = 0; !signal.aborted; ) {
         isFull = hands.working() >= concurrency || hands.unsettled() >= 2 * concurrency;
         if (isFull) {
-          await bell.rung(pollMs);
+          await wakeup.wait(pollMs);
           continue;
         }
         try {
           const more = await takeSome(hands, signal);
           await purge();
           failures = 0;
-          if (!more) await bell.rung(pollMs * (0.5 + Math.random()));
+          if (!more) await wakeup.wait(pollMs * (0.5 + Math.random()));
         } catch (err) {
           failures += 1;
           logAway({ err }, "The inbox did not answer.");

@@ -19,7 +19,7 @@ const faulted = { id: "msg_1", type: "esim.faulted", timestamp, data: sampleData
 /** No lease ends by this clock, however slow the machine. */
 const stopped = { now: () => 0 };
 
-function errorOf(create: () => unknown): WebhookError {
+function errorOf(create: () => unknown): WebhookError<string> {
   try {
     create();
   } catch (error) {

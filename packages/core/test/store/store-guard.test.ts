@@ -21,7 +21,7 @@ describe("createStoreGuard", () => {
   it("runs nothing while the check fails, rejects with its error, and checks again each time", async () => {
     let wrong = true;
     const guard = guardWith(async () => {
-      if (wrong) throw new WebhookError("evicting_store", "It evicts.", "Do not let it.");
+      if (wrong) throw new WebhookError<string>("evicting_store", "It evicts.", "Do not let it.");
     });
     await expect(guard.run(() => expect.unreachable())).rejects.toMatchObject({ code: "evicting_store" });
     wrong = false;

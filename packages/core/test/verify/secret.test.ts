@@ -7,7 +7,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 const bytes = (length: number) => Buffer.from(Array.from({ length }, (_, i) => i * 7 + 250));
 const base64 = (length: number) => bytes(length).toString("base64");
 
-function errorOf(secret: unknown): WebhookError {
+function errorOf(secret: unknown): WebhookError<string> {
   try {
     createKeyring(secret as Secrets);
   } catch (error) {

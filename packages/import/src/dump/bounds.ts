@@ -1,4 +1,5 @@
 import { WebhookError } from "@esim-webhooks/core";
+import type { ImportErrorCode } from "../base/errors.ts";
 import type { DumpLimits } from "./record.ts";
 
 /** Keeps what is unpacked in bounds: its size, and its ratio to what was read for it. */
@@ -32,8 +33,8 @@ export function createBounds({ maxUnpackedBytes, maxRatio }: DumpLimits): Bounds
   };
 }
 
-function tooLarge(problem: string, option: string): WebhookError {
-  return new WebhookError(
+function tooLarge(problem: string, option: string): WebhookError<ImportErrorCode> {
+  return new WebhookError<ImportErrorCode>(
     "dump_too_large",
     `${problem} What came before was read.`,
     `Where you trust its sender, raise ${option}; otherwise take it for an attack.`,

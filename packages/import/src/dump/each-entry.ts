@@ -11,7 +11,7 @@ export async function* eachEntry<T>(
   open: (entry: ZipEntry) => ByteSource,
   read: (source: ByteSource, name: string) => AsyncIterable<T>,
 ): AsyncGenerator<T> {
-  let first: WebhookError | undefined;
+  let first: WebhookError<string> | undefined;
   const note = (error: unknown) => {
     if (!isDamage(error)) throw error;
     first ??= error;
@@ -37,6 +37,6 @@ export async function* eachEntry<T>(
   if (first) throw first;
 }
 
-function isDamage(error: unknown): error is WebhookError {
+function isDamage(error: unknown): error is WebhookError<string> {
   return WebhookError.is(error) && (error.code === "damaged_dump" || error.code === "unknown_dump");
 }

@@ -6,6 +6,7 @@ import {
   verify,
   WebhookError,
 } from "@esim-webhooks/core";
+import type { ImportErrorCode } from "../base/errors.ts";
 import type { CapturedRequest, DumpedEvent } from "./dumped-event.ts";
 
 export interface ProofSettings {
@@ -47,8 +48,8 @@ function proveRequest(
   return { ...refusal, reason: "no key made its signature; its body is an object, whose bytes are a guess" };
 }
 
-function unsigned(): WebhookError {
-  return new WebhookError(
+function unsigned(): WebhookError<ImportErrorCode> {
+  return new WebhookError<ImportErrorCode>(
     "unsigned_dump",
     "The dump has records without a signature, as the deliveries listing does: nothing proves who wrote them.",
     "If you know where it comes from, say so: { trustUnsigned: true }.",

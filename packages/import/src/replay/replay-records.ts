@@ -71,7 +71,7 @@ export async function importRecords<Item>(
   }
 }
 
-function stopped(cause: unknown): WebhookError {
+function stopped(cause: unknown): WebhookError<string> {
   if (WebhookError.is(cause) && cause.code !== "store_unavailable") return cause;
   return new WebhookError(
     "store_unavailable",

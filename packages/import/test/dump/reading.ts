@@ -13,7 +13,7 @@ export const limits: DumpLimits = {
 export interface Reading {
   readonly records: readonly RawRecord[];
   readonly forms: readonly string[];
-  readonly damage: WebhookError | undefined;
+  readonly damage: WebhookError<string> | undefined;
 }
 
 /** Reads a dump to its end. Fails with anything that is not one of the three codes. */

@@ -2,9 +2,9 @@ import { resolve } from "node:path";
 import { WebhookError } from "@esim-webhooks/core";
 import {
   createStoreGuard,
+  monotonicClock,
   type OptionsShape,
   type StoreOptions,
-  steadyClock,
   storeShape,
   warnOfShortRetention,
 } from "@esim-webhooks/core/kit";
@@ -12,10 +12,10 @@ import { Kysely, PGliteDialect, type RawBuilder, sql } from "kysely";
 import { z } from "zod";
 import { lockFolder } from "./folder-lock.ts";
 import { migrate } from "./migrations.ts";
-import { plain } from "./plain.ts";
 import type { OpenTables } from "./postgres-database.ts";
 import { recover } from "./recover.ts";
 import { tablesIn } from "./tables.ts";
+import { withoutPlugins } from "./without-plugins.ts";
 
 /** Where an embedded Postgres keeps its data. */
 export interface EmbeddedOptions extends StoreOptions {
@@ -45,8 +45,8 @@ export function openEmbedded<Database>(name: string, settings: EmbeddedSettings)
 
   const check = async () => {
     if (dataDir !== undefined) unlock ??= await lockFolder(dataDir);
-    await migrate(plain(db), tables);
-    await recover(plain(db), tables);
+    await migrate(withoutPlugins(db), tables);
+    await recover(withoutPlugins(db), tables);
   };
   const guard = createStoreGuard({ name, timeoutMs, logger: settings.logger, check });
   const close = async () => {
@@ -58,7 +58,7 @@ export function openEmbedded<Database>(name: string, settings: EmbeddedSettings)
 
 /** PGlite's own clock is this process's, which jumps when the machine's time is set. */
 function steadyTime(): RawBuilder<Date> {
-  return sql`to_timestamp(${steadyClock.now() / 1000}::float8)`;
+  return sql`to_timestamp(${monotonicClock.now() / 1000}::float8)`;
 }
 
 async function openPGlite(name: string, dataDir: string | undefined) {

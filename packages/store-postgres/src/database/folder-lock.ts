@@ -2,6 +2,7 @@ import { link, mkdir, readFile, rm, rmdir, stat, utimes, writeFile } from "node:
 import { hostname } from "node:os";
 import { setTimeout as pause } from "node:timers/promises";
 import { WebhookError } from "@esim-webhooks/core";
+import type { PostgresErrorCode } from "./errors.ts";
 
 /** Who has a folder open: one process may do so in several threads, or with two copies of this module. */
 interface Owner {
@@ -110,8 +111,8 @@ function isCode(error: unknown, code: string): boolean {
   return (error as NodeJS.ErrnoException).code === code;
 }
 
-function inUse(folder: string, lock: string, pid: number | undefined): WebhookError {
-  return new WebhookError(
+function inUse(folder: string, lock: string, pid: number | undefined): WebhookError<PostgresErrorCode> {
+  return new WebhookError<PostgresErrorCode>(
     "folder_in_use",
     `The folder ${folder} is open in ${pid === undefined ? "another process" : `process ${pid}`}, and embedded Postgres is for one process at a time.`,
     `Use Postgres itself where several processes work; if nobody has it open, delete ${lock}.`,

@@ -1,6 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { WebhookError } from "@esim-webhooks/core";
 import { type Kysely, sql } from "kysely";
+import type { PostgresErrorCode } from "./errors.ts";
 import { qualified, type Tables } from "./tables.ts";
 
 /** The number of the newest file in `migrations/`. */
@@ -32,7 +33,7 @@ export async function migrate(db: Kysely<unknown>, tables: Tables): Promise<void
 export async function checkMigrations(db: Kysely<unknown>, tables: Tables): Promise<void> {
   const applied = await appliedMigration(db, tables);
   if (applied >= newestMigration) return;
-  throw new WebhookError(
+  throw new WebhookError<PostgresErrorCode>(
     "migration_missing",
     `The schema "${tables.schema}" is at migration ${applied}, and this version needs ${newestMigration}.`,
     "Call migrate() at deployment, or run the package's migrations/*.sql from there on.",

@@ -11,8 +11,8 @@ import { type Kysely, sql } from "kysely";
 import { z } from "zod";
 import { type DatabaseOptions, type OpenPool, openPool, type Pool } from "./database.ts";
 import { checkMigrations, migrate } from "./migrations.ts";
-import { plain } from "./plain.ts";
 import { type Tables, tablesIn } from "./tables.ts";
+import { withoutPlugins } from "./without-plugins.ts";
 
 /** Where the tables are, and how they are to be reached. */
 export interface PostgresOptions<Database = unknown> extends DatabaseOptions<Database>, StoreOptions {
@@ -64,7 +64,7 @@ export function openPostgres<Database>(
   warnOfShortRetention(name, settings);
   const { logger, schema, timeoutMs } = settings;
   const { db, close, ...pool } = openPool(name, options, timeoutMs, logger);
-  const ours = plain(db);
+  const ours = withoutPlugins(db);
   const tables = tablesIn(schema);
   const guard = createStoreGuard({ name, timeoutMs, logger, check: () => checkMigrations(ours, tables) });
   return {

@@ -1,7 +1,7 @@
 import type { StoreGuard } from "@esim-webhooks/core/kit";
 import type { Kysely } from "kysely";
 import { createHandle, withHandle } from "./connection-handle.ts";
-import { plain } from "./plain.ts";
+import { withoutPlugins } from "./without-plugins.ts";
 
 /**
  * Runs one operation on one connection, free of the user's plugins. None is begun once nobody waits for it, and one
@@ -11,7 +11,7 @@ export function runOn<Database>(
   db: Kysely<Database>,
   guard: StoreGuard,
 ): <T>(operation: (connection: Kysely<unknown>) => Promise<T>) => Promise<T> {
-  const ours = plain(db);
+  const ours = withoutPlugins(db);
   return (operation) =>
     guard.run((signal) => {
       const handle = createHandle();

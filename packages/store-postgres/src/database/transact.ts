@@ -2,7 +2,7 @@ import { type Transacted, WebhookError } from "@esim-webhooks/core";
 import type { StoreGuard } from "@esim-webhooks/core/kit";
 import type { ControlledTransaction, Kysely, Transaction } from "kysely";
 import { lazyTransaction } from "./lazy-transaction.ts";
-import { plain } from "./plain.ts";
+import { withoutPlugins } from "./without-plugins.ts";
 
 /**
  * Runs `work` with a transaction, and commits it if `work` says so and `mark` could write its mark in it, by the fence.
@@ -41,7 +41,7 @@ async function committed<Database>(
   transaction: ControlledTransaction<Database>,
   mark: (tx: Kysely<unknown>) => Promise<boolean>,
 ): Promise<boolean> {
-  if (!(await mark(plain(transaction)))) return false;
+  if (!(await mark(withoutPlugins(transaction)))) return false;
   await transaction.commit().execute();
   return true;
 }

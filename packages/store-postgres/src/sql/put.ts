@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { EventKey, InboxEntry, PutResult } from "@esim-webhooks/core";
 import { type Kysely, sql } from "kysely";
 import type { Tables } from "../database/tables.ts";
-import { given, inKeyOrder, nameOf, type PutRow, storable } from "./given.ts";
+import { inKeyOrder, nameOf, type PutRow, putRows, storable } from "./put-rows.ts";
 
 /**
  * Stores rows of different keys. An insert that does nothing on conflict, then a look at the keys that did not come
@@ -28,7 +28,7 @@ async function insert(
     insert into ${tables.event}
       (source, id, state, ends_at, type, body, body_hash, received_at, occurred_at, lane, replay)
     select source, id, 'ready', ${tables.now()}, type, body, sha256(body), received, occurred, lane, replay
-    from (${given(rows)}) as given
+    from (${putRows(rows)}) as given
     on conflict do nothing
     returning source, id`.execute(db);
   return new Set(inserted.map(nameOf));

@@ -1,10 +1,10 @@
 import type { EventKey } from "@esim-webhooks/core";
 import { type Kysely, sql } from "kysely";
 import type { Tables } from "../database/tables.ts";
-import { given, inKeyOrder, nameOf, type PutRow } from "./given.ts";
+import { inKeyOrder, nameOf, type PutRow, putRows } from "./put-rows.ts";
 
 /**
- * Done → ready with the body that is given, for rows of different keys. One to one: whether it was done, and its run had
+ * Done → ready with the body that is putRows, for rows of different keys. One to one: whether it was done, and its run had
  * not made it ready before. Rows are locked in the order of their keys; who had to wait for one looks at it again, so
  * that of many with the same run one changes it. The imports that made it ready before are kept in `runs`.
  */
@@ -14,7 +14,7 @@ export async function rerun(
   rows: readonly PutRow[],
 ): Promise<boolean[]> {
   const { rows: changed } = await sql<EventKey>`
-    with given as materialized (${given(inKeyOrder(rows))}),
+    with given as materialized (${putRows(inKeyOrder(rows))}),
     done as materialized (
       select event.source, event.id from ${tables.event} as event join given using (source, id)
       where event.state = 'done'

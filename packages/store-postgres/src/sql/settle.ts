@@ -1,7 +1,7 @@
 import type { EventKey, InboxLease, Settlement } from "@esim-webhooks/core";
 import { type Kysely, sql } from "kysely";
 import { inMs, type Tables } from "../database/tables.ts";
-import { nameOf } from "./given.ts";
+import { nameOf } from "./put-rows.ts";
 
 export interface SettleRules {
   readonly retentionMs: number;

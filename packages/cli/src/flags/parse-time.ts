@@ -10,7 +10,7 @@ const unitMs = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000
  * A point in time as people give one: how long ago (`90s`, `30m`, `2h`, `7d`, `1w`), a date-time with its offset
  * (`2026-11-20T14:00:00Z`), or a day, which begins at midnight UTC. Throws `invalid_usage` for all else.
  */
-export function parseMoment(text: string, now: number = Date.now()): Date {
+export function parseTime(text: string, now: number = Date.now()): Date {
   const [, amount, unit] = longAgo.exec(text) ?? [];
   if (amount !== undefined) return new Date(now - Number(amount) * unitMs[unit as keyof typeof unitMs]);
   const ms = day.test(text) || dateTime.test(text) ? Date.parse(text) : Number.NaN;

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { parseMoment } from "../../src/flags/moment.ts";
+import { parseTime } from "../../src/flags/parse-time.ts";
 
 const now = Date.parse("2026-11-20T12:00:00Z");
-const at = (text: string) => parseMoment(text, now).toISOString();
+const at = (text: string) => parseTime(text, now).toISOString();
 
-describe("parseMoment", () => {
+describe("parseTime", () => {
   it("takes how long ago it was", () => {
     expect(["90s", "30m", "2h", "7d", "1w", "2h ago"].map(at)).toEqual([
       "2026-11-20T11:58:30.000Z",
@@ -27,7 +27,7 @@ describe("parseMoment", () => {
   it.each(["", "yesterday", "2026-11-20T14:00:00", "2026-13-01", "-2h", "2 h", "1700000000", "99999999d"])(
     "refuses %j, and says what it takes",
     (text) => {
-      expect(() => parseMoment(text, now)).toThrow(
+      expect(() => parseTime(text, now)).toThrow(
         /no point in time\. Give how long ago it was \(30m, 2h, 7d\)/,
       );
     },

@@ -14,7 +14,7 @@ export interface PutRow {
  * Rows as a relation, to be inserted or joined: with `source`, `id`, `type`, `body`, `received`, `occurred`, `lane` and
  * `replay`, and `place` from 1.
  */
-export function given(rows: readonly PutRow[]): RawBuilder<unknown> {
+export function putRows(rows: readonly PutRow[]): RawBuilder<unknown> {
   const entries = rows.map(({ entry }) => entry);
   let offset = 1;
   const offsets = entries.map(({ body }) => {

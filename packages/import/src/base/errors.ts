@@ -1,0 +1,11 @@
+import type { CoreErrorCode, WebhookError } from "@esim-webhooks/core";
+
+/** Stable codes of the errors that an import throws, besides those of core. */
+export type ImportErrorCode =
+  | "damaged_dump"
+  | "unknown_dump"
+  | "dump_too_large"
+  | "unsigned_dump"
+  | "checkpoint_mismatch";
+
+export type ImportError = WebhookError<CoreErrorCode | ImportErrorCode>;

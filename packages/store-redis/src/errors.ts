@@ -1,0 +1,2 @@
+/** Stable codes of the errors that this store throws, besides those of core. */
+export type RedisErrorCode = "evicting_store";
