@@ -1,16 +1,16 @@
 export interface FullJitterOptions {
   /** The longest pause after the first failure, in ms. */
   readonly baseMs: number;
-  /** The longest pause at all, in ms. */
+  /** The longest pause after any failure, in ms. */
   readonly capMs: number;
   /** From 0 to below 1. Default: `Math.random`. */
   readonly random?: () => number;
 }
 
-/** How long to wait, in ms, after the so-manieth failure, counted from 1. */
+/** How long to wait, in ms, after the n-th failure, counted from 1. */
 export type Backoff = (attempt: number) => number;
 
-/** The same backoff, whose mistakes do not become those of a worker: `otherwise` is asked where it has no number. */
+/** Makes a backoff that never fails: where `backoff` throws or gives no number, `otherwise` decides. */
 export function safeBackoff(backoff: Backoff, otherwise: Backoff): Backoff {
   return (attempt) => {
     try {
@@ -22,7 +22,7 @@ export function safeBackoff(backoff: Backoff, otherwise: Backoff): Backoff {
   };
 }
 
-/** Exponential backoff with full jitter: anything from 0 to twice the last bound, up to the cap. */
+/** Exponential backoff with full jitter: a random pause below a bound that doubles with each failure, up to the cap. */
 export function fullJitter({ baseMs, capMs, random = Math.random }: FullJitterOptions): Backoff {
   return (attempt) => Math.floor(random() * Math.min(capMs, baseMs * 2 ** Math.min(attempt - 1, 1000)));
 }

@@ -1,4 +1,4 @@
-/** Gathers chunks up to a limit, in memory in proportion to their bytes and not to their number. */
+/** Gathers chunks up to a limit. Its memory grows with their bytes, not with their number. */
 export interface ByteBuffer {
   /** False once there are more than `limitBytes`. */
   add(chunk: Uint8Array): boolean;
@@ -25,7 +25,7 @@ export function byteBuffer(limitBytes: number): ByteBuffer {
   };
 }
 
-/** A copy with room for `needed` bytes, and for as many again while the limit allows. */
+/** A copy with room for `needed` bytes, or for twice the present size where the limit allows. */
 function enlarged(buffer: Uint8Array, needed: number, limitBytes: number): Buffer {
   const larger = Buffer.allocUnsafe(Math.min(limitBytes, Math.max(needed, 2 * buffer.byteLength)));
   larger.set(buffer);

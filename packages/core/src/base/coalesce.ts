@@ -3,7 +3,7 @@ export interface CoalesceOptions<Item> {
   readonly maxItems: number;
   /** How many flushes may be under way at the same time. */
   readonly maxFlushes: number;
-  /** How large the items of one flush may be together, by `sizeOf`; a larger one goes alone. Default: no limit. */
+  /** How large the items of one flush may be together, measured by `sizeOf`. A larger item goes alone. Default: no limit. */
   readonly maxSize?: number;
   readonly sizeOf?: (item: Item) => number;
 }
@@ -15,9 +15,9 @@ interface Waiting<Item, Result> {
 }
 
 /**
- * Turns concurrent calls into few: items gather while as many flushes as allowed are under way, and go together with the
- * next one. A call made when none is goes at once, with those of the same turn of the event loop. `flush` answers one
- * to one; when it rejects, so does every item that was in it.
+ * Turns many concurrent calls into few flushes. Items gather while `maxFlushes` flushes are under way, and go together in
+ * the next one. When no flush is under way, items go at once, together with those of the same turn of the event loop.
+ * `flush` answers one to one, in order. When it rejects, every item in it rejects.
  */
 export function coalesce<Item, Result>(
   flush: (items: readonly Item[]) => Promise<readonly Result[]>,

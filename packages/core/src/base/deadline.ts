@@ -2,7 +2,7 @@
 export interface Deadline {
   /** Aborts with a `TimeoutError` at the deadline. */
   readonly signal: AbortSignal;
-  /** Resolves to what the work does, or to undefined at the deadline. Clears the deadline when the work was in time. */
+  /** Resolves to the result of the work, or to undefined at the deadline. Work that is in time clears the deadline. */
   before<T>(work: Promise<T>): Promise<T | undefined>;
 }
 

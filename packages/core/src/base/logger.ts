@@ -2,7 +2,7 @@ import type { Clock } from "./clock.ts";
 
 type Log = (fields: Record<string, unknown>, message: string) => void;
 
-/** Where log lines go: pino's shape, which `console` has too. Silent unless one is given. */
+/** Where log lines go. pino and `console` have this shape. The default logger is silent. */
 export interface Logger {
   debug: Log;
   info: Log;
@@ -16,13 +16,13 @@ const nothing: Log = () => {};
 
 export const silentLogger: Logger = { debug: nothing, info: nothing, warn: nothing, error: nothing };
 
-/** The same logger, whose mistakes do not become those of a delivery. */
+/** Wraps a logger so that its exceptions do not fail a delivery. */
 export function safeLogger(logger: Logger): Logger {
   const attempt = <Result>(log: () => Result): Result | undefined => {
     try {
       return log();
     } catch {
-      return undefined; // there is nowhere left to tell it
+      return undefined; // there is nowhere left to log this
     }
   };
   return {
@@ -34,7 +34,7 @@ export function safeLogger(logger: Logger): Logger {
   };
 }
 
-/** The same line over and over, at most once a second; `alike` says how many were left out since. */
+/** Logs at most one line a second. `alike` counts the lines left out since the last one. */
 export function throttledLog(log: Log, clock: Clock): Log {
   let quietUntil = Number.NEGATIVE_INFINITY;
   let alike = 0;
@@ -51,8 +51,8 @@ export function throttledLog(log: Log, clock: Clock): Log {
 }
 
 /**
- * Tells a mistake in the set-up to the logger and, once a process for each code, as a Node.js process
- * warning, since the default logger is silent and nobody would hear of it.
+ * Logs a mistake in the set-up, and emits it as a Node.js process warning, once per process and code: the default
+ * logger is silent, and nobody would notice.
  */
 export function warnOfSetup(logger: Logger, code: string, message: string): void {
   logger.error({ code }, message);

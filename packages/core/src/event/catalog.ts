@@ -3,7 +3,7 @@ import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { WebhookError } from "../base/errors.ts";
 import type { DataByType, EventOf, WebhookEvent } from "./event.ts";
 
-/** Why an event does not fit its schema. Paths and rules, not values: safe to store, not to answer. */
+/** One way in which an event does not fit its schema. A path and a rule, never a value. Store it, but do not answer it. */
 export interface Issue {
   readonly path: string;
   readonly message: string;
@@ -23,21 +23,21 @@ export type Parsed<Data = DataByType> =
 /** Event type → schema; decides whether an event is known, unknown or invalid. */
 export interface Catalog<Data = DataByType> {
   readonly types: readonly (keyof Data & string)[];
-  /** Bytes → event. Never throws for what the bytes are: not JSON, or no envelope, is invalid. */
+  /** Bytes → event. Bytes that are not JSON, or not an envelope, are invalid; they never throw. */
   parse(id: string, body: Uint8Array): Parsed<Data>;
   /** The same for an event that was parsed before, such as one that crossed a queue. */
   check(event: WebhookEvent): Parsed<Data>;
 }
 
-/** Event type → data, of a catalog: `DataOf<typeof catalog>`. */
+/** The data of each event type of a catalog: `DataOf<typeof catalog>`. */
 export type DataOf<Given> = Given extends Catalog<infer Data> ? Data : never;
 
-/** Any Standard Schema library's schemas, by event type. They must validate synchronously. */
+/** Event type → schema of any Standard Schema library. Schemas must validate synchronously. */
 export type Schemas = Readonly<Record<string, StandardSchemaV1>>;
 
 /**
- * A catalog of these event types alone, for another sender's events. To extend the eSIM catalog, use `defineCatalog`.
- * Throws `invalid_option` for what is not a Standard Schema.
+ * Makes a catalog of only these event types, for another sender's events. To extend the eSIM catalog, use `defineCatalog`.
+ * Throws `invalid_option` for a value that is not a Standard Schema.
  */
 export function createCatalog<Data>(
   schemas: { readonly [Type in keyof Data & string]: StandardSchemaV1 },
@@ -90,7 +90,7 @@ export function createCatalog<Data>(
   };
 }
 
-/** What a body's JSON may be: nothing is known of it yet. */
+/** The JSON of a body, before anything is known about it. */
 type Envelope = { readonly [field in keyof WebhookEvent]?: unknown };
 
 function decode(body: Uint8Array): { json: Envelope | null } | { issue: string } {
@@ -103,7 +103,7 @@ function decode(body: Uint8Array): { json: Envelope | null } | { issue: string }
   }
 }
 
-// RFC 3339, leap seconds included; what follows the seconds is not ours to judge
+// RFC 3339, leap seconds included; what follows the seconds is not checked
 const dateTime = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d/;
 
 // spec 6.1

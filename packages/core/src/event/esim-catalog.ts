@@ -19,7 +19,7 @@ export interface EsimAssignedData extends EsimData {
 
 /** A profile was downloaded, installed, enabled, disabled or deleted on a device. */
 export interface EsimDeviceData extends EsimData {
-  /** The eUICC identifier, where it is available. */
+  /** The eUICC identifier, if available. */
   readonly eid?: string | undefined;
 }
 
@@ -41,17 +41,17 @@ export type FaultReason = Open<
  */
 export interface EsimFaultedData extends EsimDeviceData {
   readonly reason: FaultReason;
-  /** The provider's own words: for people, not to be parsed. */
+  /** Free text of the provider, for people. Do not parse it. */
   readonly detail?: string | undefined;
 }
 
-/** The eSIM registered on another network. The previous ones are absent on its first registration. */
+/** The eSIM registered on another network. `previousCountry` and `previousMcc` are absent on its first registration. */
 export interface EsimMccSwitchData extends EsimData {
   /** ISO 3166-1 alpha-2. */
   readonly previousCountry?: string | undefined;
   readonly previousMcc?: string | undefined;
   readonly previousMnc?: string | undefined;
-  /** ISO 3166-1 alpha-2; absent on networks of no country (MCC 90x). */
+  /** ISO 3166-1 alpha-2. Absent for networks that belong to no country (MCC 90x). */
   readonly newCountry?: string | undefined;
   readonly newMcc: string;
   readonly newMnc?: string | undefined;
@@ -59,7 +59,7 @@ export interface EsimMccSwitchData extends EsimData {
 
 export type LifecycleStatus = "active" | "suspended" | "terminated";
 
-/** The network began, ceased or ceased for good to serve the line. */
+/** The network suspended, reactivated or terminated the line. */
 export interface EsimLifecycleData<Status extends LifecycleStatus> extends EsimData {
   readonly lifecycleStatus: Status;
   readonly previousLifecycleStatus?: Open<LifecycleStatus> | undefined;
@@ -83,13 +83,13 @@ export interface EsimBalanceUpdatedData extends EsimData {
   readonly occurredAt?: string | undefined;
 }
 
-/** A package ended. The spec shows its `reason` and no other field; the others arrive as they were sent. */
+/** A package ended. Only `reason` is documented; other fields are kept as sent. */
 export interface PackageEndedData {
   readonly reason: Open<"removed">;
   readonly [field: string]: unknown;
 }
 
-/** Event type → data, for every event type whose payload the spec shows. */
+/** Event type → data, for every event type whose payload is documented. */
 export interface EsimEvents {
   readonly "esim.assigned": EsimAssignedData;
   readonly "esim.downloaded": EsimDeviceData;
@@ -106,7 +106,7 @@ export interface EsimEvents {
   readonly "package.ended": PackageEndedData;
 }
 
-// null in an optional field means absent: an event is not invalid for it
+// null in an optional field means absent and is not an error
 const optional = z
   .string()
   .nullish()
@@ -156,15 +156,15 @@ const schemas: { readonly [Type in keyof EsimEvents]: StandardSchemaV1<unknown, 
 /** The twelve eSIM events of the partner API (spec 6.2, 6.3) and `package.ended`. */
 export const esimCatalog: Catalog<EsimEvents> = createCatalog<EsimEvents>(schemas);
 
-/** The eSIM events together with those of `Added`, which win where both have a type. */
+/** The eSIM events and those of `Added`. Where both have a type, `Added` wins. */
 export type Extended<Added extends Schemas> = Omit<EsimEvents, keyof Added> & {
   readonly [Type in keyof Added & string]: StandardSchemaV1.InferOutput<Added[Type]>;
 };
 
 /**
- * Extends the eSIM catalog by event types of your own, or replaces some, with any Standard Schema (zod,
- * valibot, arktype): the package and port-in events exist, but the spec does not show their payloads.
- * What a schema returns is what the handler gets; keep it JSON if events cross a queue.
+ * Adds event types of your own to the eSIM catalog, or replaces some, with schemas of any Standard Schema library (zod,
+ * valibot, arktype). Needed for package and port-in events, whose payloads are not documented.
+ * A handler gets what the schema returns. Keep that JSON if events cross a queue.
  */
 export function defineCatalog<const Added extends Schemas>(added: Added): Catalog<Extended<Added>> {
   return createCatalog<Extended<Added>>({ ...schemas, ...added } as never);

@@ -12,7 +12,7 @@ export interface WebhookEvent<Type extends string = string, Data = unknown> {
   readonly data: Data;
 }
 
-/** What makes an event the same event again: its id, within the source it came in by. */
+/** Identifies an event: its id, within the source that received it. */
 export interface EventKey {
   readonly source: string;
   readonly id: string;

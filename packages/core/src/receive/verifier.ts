@@ -6,7 +6,7 @@ import { createLoadedKeyring, type Loading } from "../verify/loaded-keyring.ts";
 import { type Proof, prove, type Refusal, type SignedHeaders } from "../verify/signature.ts";
 import type { Outcome } from "./outcome.ts";
 
-/** The signing secret of the endpoint: one, several separated by blanks, a list, keys with windows, or a key source. */
+/** The signing secret of the endpoint: one, several separated by spaces, a list, keys with windows, or a key source. */
 export type Secret = Secrets | KeySource;
 
 /** No key matches, and it is not known yet whether one will. */

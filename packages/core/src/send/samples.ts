@@ -46,12 +46,12 @@ const samples: Samples = {
   "package.ended": { reason: "removed", packageReference: "PKG7Q2M4ZD" },
 };
 
-/** Made-up data as the sender would give it, for every event type of the eSIM catalog. Throws `invalid_input`. */
+/** Realistic sample data for an event type of the eSIM catalog. Throws `invalid_input` for any other type. */
 export function sampleData<Type extends keyof EsimEvents>(type: Type): EsimEvents[Type] {
   if (Object.hasOwn(samples, type)) return structuredClone(samples[type]);
   throw new WebhookError(
     "invalid_input",
-    `There is no sample for "${type}".`,
+    `There is no sample for the event type "${type}".`,
     suggest(type, Object.keys(samples)),
   );
 }

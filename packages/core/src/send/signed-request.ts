@@ -15,15 +15,15 @@ const faults = [
 ] as const;
 
 /**
- * What can be wrong, or special, with a delivery:
+ * What can be wrong with a delivery, or special about it:
  * - `tampered`: a byte of the body was changed after signing: 401
  * - `stale`: signed ten minutes ago: 401
  * - `future`: signed ten minutes ahead: 401
  * - `wrong_key`: signed with a secret that the receiver does not have: 401
  * - `rotated`: signed twice, with a secret that the receiver does not have and with the one it has: accepted
- * - `duplicate`: always has the same webhook-id: from the second one on, a duplicate
- * - `unknown_type`: of an event type that no catalog has: acknowledged, nothing runs
- * - `invalid`: has no data, which every event has: 500
+ * - `duplicate`: always has the same webhook-id; the second one is a duplicate
+ * - `unknown_type`: has an event type that no catalog has: acknowledged, nothing runs
+ * - `invalid`: has no `data`, which every event must have: 500
  */
 export type Fault = (typeof faults)[number];
 
@@ -42,7 +42,7 @@ export interface SignedRequestOptions {
   readonly fault?: Fault;
 }
 
-/** An event to be sent; what is left out is made up. */
+/** An event to be sent. Fields that are left out are made up. */
 export interface EventToSend {
   /** Default: a new one. */
   readonly id?: string;
@@ -61,7 +61,7 @@ export function newSecret(): string {
 
 /**
  * Signs a delivery as the sender does, for tests: `fetch(url, signedRequest({ type, data }, { secret }))`.
- * Throws `invalid_secret`, or `invalid_input` for a fault that there is not.
+ * Throws `invalid_secret`, or `invalid_input` for a fault that does not exist.
  */
 export function signedRequest(event: EventToSend, options: SignedRequestOptions): SignedRequest {
   const { secret, fault, at = new Date() } = options;

@@ -12,7 +12,7 @@ import {
 } from "./signature.ts";
 import { createSigningKey, keyOfBytes, type SigningKey } from "./signing-key.ts";
 
-/** A likely cause, with its evidence. */
+/** One likely cause, with its evidence. */
 export interface Finding {
   readonly code:
     | "missing_header"
@@ -38,10 +38,10 @@ export interface Explanation {
 type Delivery = { headers: HeaderSource; body: Uint8Array | string };
 
 /**
- * Says for developers why a delivery does not verify: which check failed and the likely cause, with evidence.
- * Slower than `verify`, and for logs and tools only: never put it into an answer.
- * Throws `invalid_input` and `invalid_secret` for what is no delivery, no time or no secrets at all.
- * @param secrets as for `verify`, but one that cannot be right is explained and not thrown
+ * Explains to developers why a delivery does not verify: which check failed, and the likely cause with its evidence.
+ * Slower than `verify`. For logs and tools only: never put an explanation into an answer.
+ * Throws `invalid_input` when the delivery or the time is malformed, and `invalid_secret` when `secrets` has the wrong type.
+ * @param secrets as for `verify`; a secret that cannot be right becomes a finding and is not thrown
  * @param options as for `verify`
  */
 export function explainVerification(
@@ -51,7 +51,11 @@ export function explainVerification(
 ): Explanation {
   const { at = new Date(), toleranceSeconds = defaultToleranceSeconds } = options;
   if (Number.isNaN(at.getTime())) {
-    throw new WebhookError("invalid_input", "The time to verify at is no time.", "Pass a valid Date as at.");
+    throw new WebhookError(
+      "invalid_input",
+      "The option at is not a valid Date.",
+      "Pass the time at which the delivery was received.",
+    );
   }
   const body = bodyBytes(delivery.body);
   const { keys, findings: badSecrets } = readSecrets(secrets);
@@ -88,13 +92,13 @@ function readSecrets(secrets: Secrets): { keys: SigningKey[]; findings: Finding[
   return { keys, findings };
 }
 
-/** What senders and proxies rename the headers to; an x-request-id is none of them. */
+/** Names that senders and proxies give to the signature headers. An x-request-id is not one of them. */
 const vendorHeader =
   /^(?:x[-_])?(?:http[-_])?(?:webhook|svix|standard)s?[-_](?:webhook[-_])?(?:id|timestamp|signature)$/;
 
 function headerFindings(headers: HeaderSource, refusal: Refusal): Finding[] {
   if (refusal.code !== "missing_header") {
-    const remedy = "Look at what the proxies on the way do to headers.";
+    const remedy = "Check what the proxies in between do to headers.";
     return [{ code: "malformed_header", message: `${sentence(refusal.reason)} ${remedy}` }];
   }
   const header = headerReader(headers);
@@ -106,11 +110,11 @@ function headerFindings(headers: HeaderSource, refusal: Refusal): Finding[] {
       (other) => other !== name && vendorHeader.test(other) && other.endsWith(suffix),
     );
     return renamed === undefined
-      ? [{ code: "missing_header", message: `${name} is missing. Let the proxies on the way pass it on.` }]
+      ? [{ code: "missing_header", message: `${name} is missing. Let the proxies in between pass it on.` }]
       : [
           {
             code: "renamed_header",
-            message: `${name} is missing, and there is "${renamed}". Keep the header's name.`,
+            message: `${name} is missing, but there is "${renamed}". Keep the header's original name.`,
           },
         ];
   });
@@ -123,7 +127,7 @@ function clockFinding(reason: string, authentic: boolean): Finding {
   return { code: "clock_skew", message: `${sentence(`it was ${reason}`)} ${cause}` };
 }
 
-/** Why no key made the signature over these bytes: tries what usually goes wrong, and says what fits. */
+/** Finds out why no key made the signature over these bytes, by trying the usual mistakes. */
 function keyOrBodyFinding(
   signed: SignedHeaders,
   body: Uint8Array,
@@ -132,7 +136,7 @@ function keyOrBodyFinding(
 ): Finding {
   const outside = prove(signed, body, keys);
   if (outside.ok) {
-    const message = `${outside.key} made the signature, and is outside its window. Correct its notBefore or notAfter.`;
+    const message = `${outside.key} made the signature, but is outside its window. Correct its notBefore or notAfter.`;
     return { code: "key_outside_window", message };
   }
   for (const [reading, misread] of misreadings(secrets)) {
@@ -168,14 +172,14 @@ function* misreadings(secrets: Secrets): Generator<[string, SigningKey]> {
 
 function* reserialised(body: Uint8Array): Generator<[string, Uint8Array]> {
   const text = Buffer.from(body).toString();
-  yield ["this body without the blanks around it", Buffer.from(text.trim())];
-  yield ["this body with a line feed after it", Buffer.from(`${text}\n`)];
+  yield ["this body without the white space around it", Buffer.from(text.trim())];
+  yield ["this body followed by a line feed", Buffer.from(`${text}\n`)];
   try {
     const json: unknown = JSON.parse(text);
     yield ["this body's compacted JSON", Buffer.from(JSON.stringify(json))];
-    yield ["this body's JSON, indented by two", Buffer.from(JSON.stringify(json, null, 2))];
+    yield ["this body's JSON, indented by two spaces", Buffer.from(JSON.stringify(json, null, 2))];
   } catch {
-    // no JSON, or nested too deeply to be written again
+    // not JSON, or nested too deeply to be written again
   }
 }
 

@@ -1,16 +1,16 @@
 import { WebhookError } from "../base/errors.ts";
 
-/** Headers as Node.js gives them, as fetch gives them, or as a plain object; names in any case. */
+/** Headers of Node.js, of fetch, or a plain object. Names may be in any case. */
 export type HeaderSource =
   | { get(name: string): string | null }
   | Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** One header: its value, undefined when it is not there, null when it is there more than once. */
+/** Reads one header: its value, undefined when it is missing, null when it is repeated. */
 export type HeaderReader = (name: string) => string | undefined | null;
 
 /**
- * Reads headers of any supported form by their lower-case names.
- * Throws `invalid_input`, saying what it got, for anything else.
+ * Makes a reader of headers by their lower-case names.
+ * Throws `invalid_input`, naming the type that it got, for anything but a `HeaderSource`.
  */
 export function headerReader(headers: HeaderSource): HeaderReader {
   if (typeof headers !== "object" || headers === null || Array.isArray(headers)) {

@@ -8,13 +8,13 @@ const digestBytes = 32;
 const shortBytes = 4096;
 
 /**
- * HMAC-SHA256 (RFC 2104). Deliveries are short, and for short ones two one-shot hashes
- * take half as long as a `createHmac` object; longer ones go through `createHmac`, which copies nothing.
+ * HMAC-SHA256 (RFC 2104). For short bodies, as most deliveries have, two one-shot hashes take half the time of a
+ * `createHmac` object. Longer bodies go through `createHmac`, which does not copy them.
  */
 export function hmacSha256(anyKey: Uint8Array): Hmac {
   const key = anyKey.byteLength > blockBytes ? hash("sha256", anyKey, "buffer") : anyKey;
   const prepared = createSecretKey(key);
-  // reused, since each use begins and ends within one call
+  // reused: each use begins and ends within one call
   const inner = padded(key, 0x36, 1024 + shortBytes);
   const outer = padded(key, 0x5c, digestBytes);
   return (prefix, body) => {

@@ -5,22 +5,22 @@ import { type Logger, silentLogger, warnOfSetup } from "../base/logger.ts";
 import type { Secrets } from "./keyring.ts";
 import type { Key } from "./signing-key.ts";
 
-/** The keys that a key source has now. */
+/** What a key source has loaded. */
 export interface LoadedKeys {
   readonly keys: Secrets;
   /**
-   * A rotation is under way until then: a signature that no key matches is answered 503, not 401, since the
-   * key may be on its way. At most 24 hours ahead.
+   * A rotation is under way until this time. Until then a signature that matches no key is answered 503, not 401,
+   * because its key may not have been loaded yet. At most 24 hours ahead.
    */
   readonly rotatingUntil?: Date | string | null | undefined;
 }
 
 /**
- * Where keys come from when they change while the process runs: a secret manager, a file, a table. It is loaded at
- * start and whenever a signature matches no key, at most once a second.
+ * Where keys come from when they change while the process runs: a secret manager, a file, a table. Loaded at start,
+ * and again when a signature matches no key, at most once a second.
  */
 export interface KeySource {
-  /** Rejects, or gives no keys, when it cannot tell: the keys of before then stay. */
+  /** Resolves to the current keys. When it rejects or has no keys, the previously loaded keys stay valid. */
   load(): Promise<readonly (string | Key)[] | LoadedKeys>;
 }
 
@@ -39,9 +39,9 @@ const fileShape = z.strictObject({
 });
 
 /**
- * Keys from a file that is rewritten on rotation: either secrets separated by blanks, or JSON of the form
- * `{ "keys": ["whsec_…", { "secret", "notBefore", "notAfter" }], "rotatingUntil" }`. Write it to another name
- * and rename it over the old one: a list of secrets that is read half-written may look whole. Mode 0600 is expected, else it warns.
+ * Reads keys from a file that is rewritten on rotation: secrets separated by spaces, or JSON of the form
+ * `{ "keys": ["whsec_…", { "secret", "notBefore", "notAfter" }], "rotatingUntil" }`. Write the new file under another name
+ * and rename it over the old one: half of a list of secrets may look like a whole one. Warns unless the mode is 0600.
  */
 export function fileKeySource(path: string, options: { logger?: Logger } = {}): KeySource {
   return {
@@ -51,10 +51,10 @@ export function fileKeySource(path: string, options: { logger?: Logger } = {}): 
         warnOfSetup(
           options.logger ?? silentLogger,
           "key_file_mode",
-          "The key file can be read by others than its owner. Run chmod 600 on it.",
+          "Other users can read the key file. Run chmod 600 on it.",
         );
       }
-      const text = (await readFile(path, "utf8")).trim(); // a byte order mark goes too
+      const text = (await readFile(path, "utf8")).trim(); // trims a byte order mark, too
       return text.startsWith("{") ? readJson(text) : { keys: text };
     },
   };
@@ -68,7 +68,7 @@ function readJson(text: string): LoadedKeys {
     throw new WebhookError(
       "invalid_secret",
       "The key file is not JSON of the expected form.",
-      'Write { "keys": ["whsec_…"], "rotatingUntil": "…" }, or secrets separated by blanks.',
+      'Write { "keys": ["whsec_…"], "rotatingUntil": "…" }, or secrets separated by spaces.',
     );
   }
 }

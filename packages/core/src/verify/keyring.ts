@@ -1,12 +1,12 @@
 import { WebhookError } from "../base/errors.ts";
 import { createSigningKey, type Key, type SigningKey } from "./signing-key.ts";
 
-/** Signing secrets that are known at start-up: one, several separated by blanks, or a list of secrets and keys. */
+/** Signing secrets that are known at start-up: one, several separated by spaces, or a list of secrets and keys. */
 export type Secrets = string | readonly (string | Key)[];
 
-/** The signing keys that count. */
+/** A set of signing keys. */
 export interface Keyring {
-  /** The keys whose window holds `atMs`, in ms since the Unix epoch. */
+  /** The keys that are valid at `atMs`, in ms since the Unix epoch. */
   keysAt(atMs: number): readonly SigningKey[];
 }
 
@@ -33,7 +33,7 @@ export function prepareKeys(secrets: Secrets | undefined): readonly SigningKey[]
   );
 }
 
-/** Secrets in any of their forms, one by one and unchecked. Throws `invalid_secret` for what is in none of them. */
+/** The secrets as a list, unchecked. Throws `invalid_secret` when `secrets` has the wrong type. */
 export function listSecrets(secrets: Secrets | undefined): readonly (string | Key)[] {
   if (secrets === undefined) return [];
   if (typeof secrets === "string") return secrets.split(/\s+/).filter((part) => part !== "");
@@ -41,8 +41,8 @@ export function listSecrets(secrets: Secrets | undefined): readonly (string | Ke
   if (typeof secrets === "object" && secrets !== null && "load" in secrets) {
     throw new WebhookError(
       "invalid_secret",
-      "A key source is for receivers, which load it when they have to.",
-      "Pass the keys that it has now: (await source.load()).keys.",
+      "A key source was given where keys are expected.",
+      "Pass its current keys: (await source.load()).keys.",
     );
   }
   throw new WebhookError(

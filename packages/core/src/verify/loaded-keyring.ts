@@ -12,17 +12,16 @@ export interface LoadedKeyring extends Keyring {
   /** Waits for the first load. */
   ready(): Promise<Loading>;
   /**
-   * Waits for a load that begins after this call, so that it sees what the source has by now. Many calls share one
-   * load.
+   * Waits for a load that begins after this call, and so sees the newest keys. Concurrent calls share one load.
    */
   refresh(): Promise<Loading>;
-  /** Begins a load, for which nobody waits, when the last one is over a minute old: keys may have been withdrawn. */
+  /** Begins a load in the background when the last one is over a minute old: keys may have been withdrawn. */
   refreshIfOld(): void;
   /** Whether the source says that a rotation is under way. */
   rotatingAt(atMs: number): boolean;
 }
 
-/** How waiting for a load ended: nobody knows the newest keys unless it was `loaded`. */
+/** How a load ended. The newest keys are known only after `loaded`. */
 export type Loading = "loaded" | "failed" | "too_many_waiting";
 
 const reloadIntervalMs = 1000;
@@ -53,13 +52,13 @@ export function createLoadedKeyring(source: KeySource, clock: Clock, logger: Log
     } catch (err) {
       logger.error(
         { err, code: "key_source_failed" },
-        `The key source could not be loaded; ${keys.length > 0 ? "the keys of before stay" : "there are no keys yet"}.`,
+        `The key source could not be loaded; ${keys.length > 0 ? "the previous keys stay valid" : "there are no keys yet"}.`,
       );
       return "failed";
     }
   }
 
-  // a load that is under way may have read the source before it changed: only one that begins later will do
+  // a load that is under way may have read the source before it changed, so wait for one that begins later
   async function loadNext(): Promise<Loading> {
     await Promise.all([current, pace]);
     upcoming = undefined;
@@ -105,7 +104,7 @@ function rotationEndMs(rotatingUntil: Date | string | null | undefined, nowMs: n
   if (ms - nowMs <= longestRotationMs) return ms;
   throw new WebhookError(
     "invalid_option",
-    "The key source's rotatingUntil is no date-time, or more than 24 hours ahead.",
-    "A rotation takes minutes: give the time by which the new key will be there.",
+    "The key source's rotatingUntil is not a date-time, or is more than 24 hours ahead.",
+    "A rotation takes minutes: give the time by which the new key will be in place.",
   );
 }

@@ -7,7 +7,7 @@ const copyAgain = "Copy the signingSecret again as the partner API returned it: 
 
 /**
  * The key bytes of a signing secret: base64 of 24 to 64 bytes, after `whsec_` or bare (Standard Webhooks).
- * Throws `invalid_secret`, saying which mistake it is and never what the secret is.
+ * Throws `invalid_secret`, naming the mistake and never the secret.
  */
 export function decodeSecret(secret: string): Buffer {
   const mistake = mistakeIn(secret);
@@ -36,20 +36,20 @@ function mistakeIn(secret: unknown): Mistake | undefined {
   }
   if (/\s/.test(secret)) {
     return {
-      problem: "A signing secret has blanks in it.",
+      problem: "A signing secret has spaces in it.",
       remedy: "Remove them; give several secrets as a list.",
     };
   }
   if (secret.includes(",")) {
     return {
       problem: "A signing secret has a comma in it.",
-      remedy: "Separate several secrets by blanks, or give a list.",
+      remedy: "Separate several secrets with spaces, or give a list.",
     };
   }
   if (/^\$|=whsec_/.test(secret)) {
     return {
-      problem: "A signing secret is, or begins with, the name of a variable.",
-      remedy: "Give the variable's value alone.",
+      problem: "A signing secret is the name of a variable, or begins with one.",
+      remedy: "Give the value of the variable.",
     };
   }
   if (secret.startsWith(prefix.repeat(2))) {
@@ -65,7 +65,7 @@ function mistakeIn(secret: unknown): Mistake | undefined {
   const body = secret.startsWith(prefix) ? secret.slice(prefix.length) : secret;
   if (body === "") return { problem: "A signing secret has nothing after whsec_.", remedy: copyAgain };
   if (/^[a-z]+[_-]/i.test(body) && !secret.startsWith(prefix)) {
-    return { problem: "A signing secret has another prefix than whsec_.", remedy: copyAgain };
+    return { problem: "A signing secret has a prefix other than whsec_.", remedy: copyAgain };
   }
   if (/^(?:[0-9a-f]{2}){16,}$/i.test(body)) {
     return {

@@ -10,7 +10,7 @@ export type SignatureHeaders = Readonly<
   Record<"webhook-id" | "webhook-timestamp" | "webhook-signature", string>
 >;
 
-/** The signature headers of a delivery: well-formed and within the tolerance, and not yet proven. */
+/** The signature headers of a delivery: well-formed and within the tolerance, but not yet proven. */
 export interface SignedHeaders {
   readonly ok: true;
   readonly id: string;
@@ -41,7 +41,7 @@ export const defaultToleranceSeconds = 300;
 
 const maxSignatures = 64;
 const maxSignatureHeader = 4096;
-/** A webhook-id: visible ASCII without the comma, which would be a repeated header. */
+/** A webhook-id: visible ASCII without the comma, which would mean a repeated header. */
 export const idPattern: RegExp = /^[!-+\--~]{1,512}$/;
 const timestampPattern = /^\d{1,16}$/;
 const v1Signature = /^v1,[A-Za-z0-9+/]{43}=$/;
@@ -71,7 +71,7 @@ export function sign(
  * Verifies a delivery over its raw bytes: the headers' grammar, the timestamp's tolerance, then HMAC-SHA256
  * over `id.timestamp.body` with every key that counts, in constant time (Standard Webhooks v1).
  * @param secret as for the receiver; pass a keyring made once by `createKeyring` where speed matters
- * @param options.at when the delivery was received (default now): captured and queued deliveries are verified against that
+ * @param options.at when the delivery was received (default now): verify captured and queued deliveries at that time
  * @param options.toleranceSeconds how far the timestamp may be from `at`, either way (default 300)
  */
 export function verify(
@@ -124,7 +124,7 @@ export function readSignedHeaders(
   return { ok: true, id, timestamp, signatures };
 }
 
-// shared, since each use begins and ends within one call
+// shared: each use begins and ends within one call
 const expected = Buffer.alloc(44);
 const given = Buffer.alloc(44);
 
@@ -132,7 +132,7 @@ const given = Buffer.alloc(44);
 export function prove(signed: SignedHeaders, body: Uint8Array, keys: readonly SigningKey[]): Proof | Refusal {
   const prefix = `${signed.id}.${signed.timestamp}.`;
   for (const key of keys) {
-    // a keyring may be the caller's own: bytes left from the last comparison must not take part in this one
+    // a caller's own keyring may return a short MAC: bytes of the last comparison must not take part in this one
     if (expected.write(key.mac(prefix, body), "latin1") !== expected.byteLength) continue;
     for (const signature of signed.signatures) {
       given.write(signature, "latin1");

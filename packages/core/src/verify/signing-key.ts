@@ -5,12 +5,12 @@ import { WebhookError } from "../base/errors.ts";
 import { type Hmac, hmacSha256 } from "./hmac.ts";
 import { decodeSecret } from "./secret.ts";
 
-/** One secret and the window in which it is valid; without a bound it is valid on that side for ever. */
+/** One secret and the window in which it is valid. A missing bound leaves that side open. */
 export interface Key {
   readonly secret: string;
-  /** From when it counts; a `Date`, or a date-time. */
+  /** Valid from this time on: a `Date`, or a date-time with its offset. */
   readonly notBefore?: Date | string | null | undefined;
-  /** Until when it counts; a `Date`, or a date-time. */
+  /** Valid until this time, exclusive: a `Date`, or a date-time with its offset. */
   readonly notAfter?: Date | string | null | undefined;
 }
 
@@ -18,9 +18,9 @@ export interface Key {
 export interface SigningKey {
   /** `key:` and the first 8 hex digits of SHA-256 over the key bytes. Safe to log. */
   readonly fingerprint: string;
-  /** Whether it counts at this time, in ms since the Unix epoch. */
+  /** Whether the key is valid at this time, in ms since the Unix epoch. */
   validAt(atMs: number): boolean;
-  /** The base64 HMAC-SHA256 of a prefix, in ASCII, followed by a body. */
+  /** The base64 HMAC-SHA256 of a prefix (ASCII) followed by a body. */
   readonly mac: Hmac;
 }
 
@@ -39,7 +39,7 @@ export function createSigningKey(given: string | Key): SigningKey {
   return keyOfBytes(decodeSecret(secret), from, until);
 }
 
-/** A key of bytes of any length. */
+/** Makes a key from bytes of any length. */
 export function keyOfBytes(
   bytes: Uint8Array,
   fromMs: number = Number.NEGATIVE_INFINITY,
@@ -67,7 +67,7 @@ function boundMs(name: string, given: Date | string | null | undefined, none: nu
   if (!Number.isNaN(ms)) return ms;
   throw new WebhookError(
     "invalid_secret",
-    `A key's ${name} is no date-time.`,
-    "Give a Date, or a text such as 2026-11-20T12:00:00Z, with its offset.",
+    `A key's ${name} is not a date-time.`,
+    "Give a Date, or a string with its offset, such as 2026-11-20T12:00:00Z.",
   );
 }

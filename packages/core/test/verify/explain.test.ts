@@ -125,7 +125,7 @@ describe("explainVerification", () => {
 
   it.each([
     ["this body's compacted JSON", JSON.stringify(JSON.parse(body), null, 4)],
-    ["this body without the blanks around it", ` ${body}\n`],
+    ["this body without the white space around it", ` ${body}\n`],
   ])("says that the signature is that of %s", (form, received) => {
     expect(explain({ body: received }).findings).toEqual([
       {
@@ -135,7 +135,7 @@ describe("explainVerification", () => {
     ]);
   });
 
-  it("says so when the signed body was indented, or ended in a line feed that is gone", () => {
+  it("says so when the signed body was indented, or ended in a line feed that was removed", () => {
     const indented = JSON.stringify(JSON.parse(body), null, 2);
     for (const signedBody of [indented, `${body}\n`]) {
       const signed = sign({ id: "msg_1", body: signedBody, timestamp: at }, secret);
@@ -157,8 +157,8 @@ describe("explainVerification", () => {
     expect(() => explain({ secrets: secrets as never })).toThrow(message);
   });
 
-  it("says that the time to verify at is none", () => {
-    expect(() => explain({ at: new Date(Number.NaN) })).toThrow(/is no time\. Pass a valid Date/);
+  it("says that the option at is not a valid date", () => {
+    expect(() => explain({ at: new Date(Number.NaN) })).toThrow(/is not a valid Date\. Pass the time/);
   });
 
   it("gives the verdict that verify gives", () => {

@@ -140,7 +140,7 @@ describe.concurrent("a key source", () => {
     expect(source.loads).toBeGreaterThan(2);
   });
 
-  it("lets a bounded number wait; more are told to come again, and known keys are accepted meanwhile", async () => {
+  it("lets at most 100 deliveries wait, answers 503 to more, and accepts known keys meanwhile", async () => {
     const source = sourceOf([oldSecret]);
     const { receive } = receiving(source);
     await receive(oldSecret);
@@ -171,7 +171,7 @@ describe.concurrent("a key source", () => {
     for (const line of lines) expect(String(line["err"])).not.toContain(freshSecret.slice(6, 20));
   });
 
-  it("that fails at start is asked again, and deliveries are told to come again until it answers", async () => {
+  it("that fails at start is asked again, and deliveries get 503 until it answers", async () => {
     const source = sourceOf(new Error("not yet"));
     const { receive } = receiving(source);
     expect(await receive(oldSecret)).toBe("keys_unavailable");
@@ -256,7 +256,7 @@ describe("fileKeySource", () => {
     await rename(`${path}.new`, path);
   }
 
-  it("reads secrets separated by blanks, and reads them again when the file was rewritten", async () => {
+  it("reads secrets separated by spaces, and reads them again when the file was rewritten", async () => {
     await rewrite(`${oldSecret}\n`);
     const { receive } = receiving(fileKeySource(path));
     expect(await receive(oldSecret)).toBe("processed");
@@ -314,7 +314,7 @@ describe("fileKeySource", () => {
     expect(errors).toEqual([expect.stringMatching(/read by others than its owner\. Run chmod 600/)]);
   });
 
-  it("rejects when there is no file, and the receiver says 503 until there is one", async () => {
+  it("rejects when there is no file, and the receiver answers 503 until there is one", async () => {
     const { receive } = receiving(fileKeySource(path));
     expect(await receive(oldSecret)).toBe("keys_unavailable");
     await rewrite(oldSecret);

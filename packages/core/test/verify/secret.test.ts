@@ -21,7 +21,7 @@ describe("a secret that cannot be right is an error at start-up that says which 
     ["a list holding an empty one", [""], /is empty\. Copy/],
     ["nothing after the prefix", "whsec_", /nothing after whsec_\. Copy/],
     ["quotes", `"whsec_${base64(32)}"`, /quotes around it\. Remove/],
-    ["blanks in a list's secret", [`whsec_${base64(32)} `], /blanks in it\. Remove/],
+    ["spaces in a list's secret", [`whsec_${base64(32)} `], /spaces in it\. Remove/],
     ["hex", bytes(32).toString("hex"), /in hex.*Encode the same bytes as base64/],
     ["hex after the prefix", `whsec_${bytes(24).toString("hex")}`, /in hex/],
     ["URL-safe base64", `whsec_${bytes(32).toString("base64url")}`, /URL-safe.*- becomes \+/],
@@ -94,7 +94,7 @@ describe("no secret", () => {
   it.each([
     ["none at all", undefined],
     ["an empty string", ""],
-    ["blanks", " \n"],
+    ["white space", " \n"],
     ["an empty list", []],
   ])("%s is an error that names the environment variable", (_, secret) => {
     vi.stubEnv("ESIM_WEBHOOK_SECRET", undefined);
@@ -110,7 +110,7 @@ describe("no secret", () => {
 });
 
 describe("a keyring", () => {
-  it("takes several secrets as a list or separated by blanks, in order", () => {
+  it("takes several secrets as a list or separated by spaces, in order", () => {
     const [first, second] = [newSecret(), newSecret()];
     const fingerprints = (secret: Secrets) =>
       createKeyring(secret)
