@@ -43,7 +43,7 @@ describe("explainVerification", () => {
         findings: [
           {
             code: "renamed_header",
-            message: 'webhook-id is missing, and there is "svix-id". Keep the header\'s name.',
+            message: 'webhook-id is missing, but there is "svix-id". Keep the header\'s original name.',
           },
           {
             code: "missing_header",
@@ -151,7 +151,7 @@ describe("explainVerification", () => {
   });
 
   it.each([
-    ["a key source", { load: async () => [secret] }, /is for receivers.*\(await source\.load\(\)\)\.keys/],
+    ["a key source", { load: async () => [secret] }, /A key source was given.*\(await source\.load\(\)\)\.keys/],
     ["a number", 42, /a string, a list or a key source; this one is of type number/],
   ])("says what to pass in place of %s", (_, secrets, message) => {
     expect(() => explain({ secrets: secrets as never })).toThrow(message);

@@ -69,13 +69,13 @@ describe("keys with windows", () => {
   });
 
   it.each([
-    [{ secret: oldSecret, notAfter: "tomorrow" }, /notAfter is no date-time/],
-    [{ secret: oldSecret, notBefore: new Date(Number.NaN) }, /notBefore is no date-time/],
+    [{ secret: oldSecret, notAfter: "tomorrow" }, /notAfter is not a date-time/],
+    [{ secret: oldSecret, notBefore: new Date(Number.NaN) }, /notBefore is not a date-time/],
     [{ secret: oldSecret, notBefore: new Date(2), notAfter: new Date(1) }, /ends before it begins/],
-    [{ secret: oldSecret, notAfter: "soon 2" }, /notAfter is no date-time/],
+    [{ secret: oldSecret, notAfter: "soon 2" }, /notAfter is not a date-time/],
     [
       { secret: oldSecret, notAfter: "2026-11-20 12:00" },
-      /notAfter is no date-time\. Give a Date, or.*with its offset/,
+      /notAfter is not a date-time\. Give a Date, or a string with its offset/,
     ],
     [{ secret: "whsec_AA==" }, /has 1 bytes/],
   ])("are refused at start-up when they cannot be right: %#", (key, message) => {
@@ -311,7 +311,7 @@ describe("fileKeySource", () => {
     expect(errors).toEqual([]);
     await chmod(path, 0o644);
     await fileKeySource(path, { logger }).load();
-    expect(errors).toEqual([expect.stringMatching(/read by others than its owner\. Run chmod 600/)]);
+    expect(errors).toEqual([expect.stringMatching(/Other users can read the key file\. Run chmod 600/)]);
   });
 
   it("rejects when there is no file, and the receiver answers 503 until there is one", async () => {

@@ -43,8 +43,8 @@ describe("a secret that cannot be right is an error at start-up that says which 
     ],
     ["the prefix twice", `whsec_whsec_${base64(32)}`, /prefix whsec_ twice\. Remove one/],
     ["a public key", `whpk_${base64(32)}`, /asymmetric.*whsec_/],
-    ["another prefix", `sk_live_${base64(32)}`, /another prefix than whsec_/],
-    ["an upper-case prefix", `WHSEC_${base64(32)}`, /another prefix than whsec_/],
+    ["another prefix", `sk_live_${base64(32)}`, /a prefix other than whsec_/],
+    ["an upper-case prefix", `WHSEC_${base64(32)}`, /a prefix other than whsec_/],
     ["a number", [42], /must be a string; this one is of type number/],
     ["null", [null], /must be a string; this one is null/],
     [

@@ -112,10 +112,10 @@ describe("verify", () => {
     }
   });
 
-  it("says that a key source is for receivers, and how to get at its keys", () => {
+  it("refuses a key source, and says how to get its keys", () => {
     const source = { load: async () => [secret] };
     expect(() => verify({ headers, body }, source as never)).toThrow(
-      /is for receivers.*\(await source\.load\(\)\)\.keys/,
+      /A key source was given.*\(await source\.load\(\)\)\.keys/,
     );
   });
 
