@@ -6,7 +6,7 @@ import { replyTo } from "../packages/core/src/receive/reply.ts";
 import { root } from "./run.ts";
 
 const read = (file: string) => readFileSync(join(root, file), "utf8");
-const pages = globSync("{*.md,docs/*.md,bench/*.md,packages/*/README.md}", { cwd: root });
+const pages = globSync("{*.md,docs/**/*.md,bench/*.md,packages/*/README.md}", { cwd: root });
 
 describe("README.md", () => {
   const readme = read("README.md");

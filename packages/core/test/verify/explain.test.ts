@@ -73,7 +73,7 @@ describe("explainVerification", () => {
     expect(explain({ headers: { ...headers, "webhook-timestamp": "noon" } }).findings).toEqual([
       {
         code: "malformed_header",
-        message: expect.stringMatching(/^Webhook-timestamp is not decimal digits\. Look/),
+        message: expect.stringMatching(/^Webhook-timestamp is not decimal digits\. Check/),
       },
     ]);
   });
