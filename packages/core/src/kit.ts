@@ -8,6 +8,7 @@ export type { OptionsShape } from "./base/options.ts";
 export { durationMs, loggerOption, parseOptions, suggest, withMethods } from "./base/options.ts";
 export { processorShape } from "./process/processor.ts";
 export { isInbox } from "./receive/target.ts";
+export { inboxEntry, putEntries } from "./store/entry.ts";
 export type { StoreGuard, StoreGuardOptions } from "./store/store-guard.ts";
 export { createStoreGuard } from "./store/store-guard.ts";
 export type { StoreOptions } from "./store/store-options.ts";

@@ -91,9 +91,8 @@ interface EventFound {
 
 function eventOf(id: string, body: Uint8Array, catalog: Catalog<unknown>): EventFound {
   const parsed = catalog.parse(id, body);
-  return parsed.kind === "invalid"
-    ? { type: parsed.type ?? null, event: "invalid", issues: parsed.issues.map(({ path }) => path) }
-    : { type: parsed.event.type, event: parsed.kind };
+  const { type, kind } = parsed;
+  return { type, event: kind, ...(kind === "invalid" && { issues: parsed.issues.map(({ path }) => path) }) };
 }
 
 function show(output: Output, found: Found): void {

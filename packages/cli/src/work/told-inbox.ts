@@ -8,9 +8,8 @@ export function toldInbox(inbox: Inbox, catalog: Catalog<unknown>, logger: Logge
 
   function remember(event: TakenEvent): void {
     const { id, source, token, body, attempt } = event;
-    const parsed = catalog.parse(id, body);
-    const type = parsed.kind === "invalid" ? parsed.type : parsed.event.type;
-    taken.set(token, { source, id, ...(type !== undefined && { type }), attempt });
+    const { type } = catalog.parse(id, body);
+    taken.set(token, { source, id, ...(type !== null && { type }), attempt });
     for (const oldest of taken.keys()) {
       if (taken.size <= mostRemembered) break;
       taken.delete(oldest); // its lease was lost, and nobody settled it

@@ -9,14 +9,17 @@ export interface Issue {
   readonly message: string;
 }
 
-/** What the catalog says of an event: it fits its schema, its type has none, or it is not what it should be. */
+/**
+ * What the catalog says of an event: it fits its schema, its type has none, or it is not what it should be.
+ * The type of an invalid event is null when the body is no envelope.
+ */
 export type Parsed<Data = DataByType> =
-  | { readonly kind: "known"; readonly event: EventOf<Data> }
-  | { readonly kind: "unknown"; readonly event: WebhookEvent }
+  | { readonly kind: "known"; readonly type: keyof Data & string; readonly event: EventOf<Data> }
+  | { readonly kind: "unknown"; readonly type: string; readonly event: WebhookEvent }
   | {
       readonly kind: "invalid";
-      readonly id: string;
-      readonly type?: string;
+      readonly type: string | null;
+      readonly event: null;
       readonly issues: readonly Issue[];
     };
 
@@ -61,10 +64,10 @@ export function createCatalog<Data>(
 
   function read(id: string, envelope: Envelope): Parsed<Data> {
     const issues = envelopeIssues(id, envelope);
-    if (issues.length > 0) return { kind: "invalid", id, issues };
+    if (issues.length > 0) return invalid(null, issues);
     const { type, timestamp, data } = envelope as WebhookEvent;
     const schema = byType.get(type);
-    if (schema === undefined) return { kind: "unknown", event: { id, type, timestamp, data } };
+    if (schema === undefined) return { kind: "unknown", type, event: { id, type, timestamp, data } };
     const result = schema["~standard"].validate(data);
     if (result instanceof Promise) {
       throw new WebhookError(
@@ -73,13 +76,14 @@ export function createCatalog<Data>(
         "Keep schemas synchronous; look things up in the handler.",
       );
     }
-    if (result.issues) return { kind: "invalid", id, type, issues: result.issues.map(readIssue) };
-    return { kind: "known", event: { id, type, timestamp, data: result.value } as EventOf<Data> };
+    if (result.issues) return invalid(type, result.issues.map(readIssue));
+    const event = { id, type, timestamp, data: result.value } as EventOf<Data>;
+    return { kind: "known", type: event.type, event };
   }
 
   function parse(id: string, body: Uint8Array): Parsed<Data> {
     const decoded = decode(body);
-    if ("issue" in decoded) return { kind: "invalid", id, issues: [{ path: "", message: decoded.issue }] };
+    if ("issue" in decoded) return invalid(null, [{ path: "", message: decoded.issue }]);
     return read(id, decoded.json ?? {});
   }
 
@@ -88,6 +92,10 @@ export function createCatalog<Data>(
     parse,
     check: (event) => read(event?.id, event ?? {}),
   };
+}
+
+function invalid(type: string | null, issues: readonly Issue[]): Extract<Parsed, { kind: "invalid" }> {
+  return { kind: "invalid", type, event: null, issues };
 }
 
 /** The JSON of a body, before anything is known about it. */

@@ -137,7 +137,7 @@ export function createReceiver<Data = EsimEvents, Tx = unknown>(
     seen.key = proof.key;
 
     const parsed = catalog.parse(proof.id, body);
-    seen.type = parsed.kind === "invalid" ? parsed.type : parsed.event.type;
+    if (parsed.type !== null) seen.type = parsed.type;
     return accept({ parsed, id: proof.id, body, source, receivedAt, signal });
   }
 
@@ -186,7 +186,7 @@ export function createReceiver<Data = EsimEvents, Tx = unknown>(
 interface Seen {
   id?: string;
   key?: string;
-  type?: string | undefined;
+  type?: string;
   /** The answer had to be given before this outcome was known. */
   late?: boolean;
 }

@@ -3,6 +3,7 @@ import type { EsimEvents } from "../event/esim-catalog.ts";
 import type { EventOutcome } from "../handle/event-outcome.ts";
 import type { Handlers } from "../handle/handler.ts";
 import type { Processor } from "../process/processor.ts";
+import { inboxEntry, putEntries } from "../store/entry.ts";
 import type { InboxWriter, PutResult } from "../store/inbox.ts";
 import type { StoredOutcome } from "./outcome.ts";
 
@@ -40,15 +41,9 @@ const storedAs: Readonly<Record<PutResult, StoredOutcome>> = {
 /** Unknown, unhandled and invalid events are stored too: what to make of them is the worker's to say. */
 export function acceptInto<Data>(inbox: InboxWriter): Accept<Data> {
   return async ({ parsed, id, body, source, receivedAt }) => {
-    const event = parsed.kind === "invalid" ? null : parsed.event;
-    const type = (parsed.kind === "invalid" ? parsed.type : parsed.event.type) ?? null;
     try {
-      const results: unknown = await inbox.put([{ source, id, type, event, body, receivedAt }]);
-      const result = Array.isArray(results) ? (results[0] as PutResult | undefined) : undefined;
-      if (result !== undefined && Object.hasOwn(storedAs, result)) return storedAs[result];
-      throw new TypeError(
-        'put() did not answer "stored", "duplicate" or "conflict" for each entry, in a list.',
-      );
+      const [result] = await putEntries(inbox, [inboxEntry(parsed, { source, id, body, receivedAt })]);
+      return storedAs[result as PutResult]; // one entry, so one result
     } catch (error) {
       return { code: "store_unavailable", error };
     }

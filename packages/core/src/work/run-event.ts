@@ -34,7 +34,7 @@ export function createTakenWork(options: TakenWorkOptions): (lease: WorkerLease)
 
     const parsed = catalog.parse(id, taken.body);
     if (parsed.kind === "invalid") return dead(describeIssues(parsed.issues));
-    const { event } = parsed as { event: WebhookEvent };
+    const event: WebhookEvent = parsed.event;
     if (parsed.kind === "unknown" || !dispatcher.handles(event.type)) {
       logger.warn(
         { id, type: event.type, source },

@@ -42,7 +42,11 @@ describe("the eSIM catalog", () => {
 
   it.each(esimCatalog.types)("knows %s, and gives its data as it was sent", (type) => {
     const data = sampleData(type);
-    expect(parseData(type, data)).toEqual({ kind: "known", event: { id: "msg_1", type, timestamp, data } });
+    expect(parseData(type, data)).toEqual({
+      kind: "known",
+      type,
+      event: { id: "msg_1", type, timestamp, data },
+    });
   });
 
   // spec 6.2 and 6.3, word for word
@@ -130,6 +134,8 @@ describe("the eSIM catalog", () => {
     const parsed = parseData("esim.faulted", { ...someReferences, reason: 7, eid: 89049032 });
     expect(parsed).toMatchObject({
       kind: "invalid",
+      type: "esim.faulted",
+      event: null,
       issues: [{ path: "data.eid" }, { path: "data.reason" }],
     });
     expect(JSON.stringify(parsed)).not.toContain("89049032");
@@ -143,6 +149,7 @@ describe("the envelope", () => {
     expect(parse(valid).kind).toBe("known");
     expect(parse({ ...valid, type: "esim.teleported" })).toEqual({
       kind: "unknown",
+      type: "esim.teleported",
       event: { id: "msg_1", type: "esim.teleported", timestamp, data: someReferences },
     });
     expect(parse({ ...valid, data: { ...someReferences, esimReference: 1 } }).kind).toBe("invalid");
@@ -165,6 +172,8 @@ describe("the envelope", () => {
   it.each(["1", "soon", "", "2026-11-20", 1700000000, null])("does not take %s for a date-time", (given) => {
     expect(parse({ ...valid, timestamp: given })).toMatchObject({
       kind: "invalid",
+      type: null,
+      event: null,
       issues: [{ path: "timestamp" }],
     });
   });

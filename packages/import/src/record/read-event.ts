@@ -16,12 +16,7 @@ export function createEventReader(
       if (WebhookError.is(err)) throw err;
       const { id, type } = event;
       logger.error({ err, id, type }, "A schema threw: the event counts as invalid.");
-      return {
-        kind: "invalid",
-        id,
-        ...(type !== null && { type }),
-        issues: [{ path: "", message: "its schema threw" }],
-      };
+      return { kind: "invalid", type, event: null, issues: [{ path: "", message: "its schema threw" }] };
     }
   };
 }

@@ -7,6 +7,7 @@ import {
   type PutResult,
   WebhookError,
 } from "@esim-webhooks/core";
+import { inboxEntry, putEntries } from "@esim-webhooks/core/kit";
 import { provenanceOf } from "../record/delivery-record.ts";
 import type { DumpedEvent } from "../record/dumped-event.ts";
 import type { Destination, ProvenEvent, Verdict } from "./sink.ts";
@@ -34,16 +35,13 @@ export function intoInbox(inbox: InboxWriter, options: IntoInbox): Destination<I
 
   function entryOf(dumped: ProvenEvent): InboxEntry {
     const { id, payload, body, delivery, request } = dumped;
-    const parsed = readEvent(dumped);
-    return {
+    return inboxEntry(readEvent(dumped), {
       source,
       id,
-      type: (parsed.kind === "invalid" ? parsed.type : parsed.event.type) ?? null,
-      event: parsed.kind === "invalid" ? null : parsed.event,
       body: body ?? Buffer.from(JSON.stringify(payload), "utf8"),
       receivedAt: request?.receivedAt ?? new Date(now()),
       replay: { run: run(), rebuilt: body === null, ...(delivery && { delivery: provenanceOf(delivery) }) },
-    };
+    });
   }
 
   /** What is done already, run again. */
@@ -69,28 +67,13 @@ export function intoInbox(inbox: InboxWriter, options: IntoInbox): Destination<I
       return { item, bytes: item.body.byteLength };
     },
     async handOver(entries) {
-      const results = await inbox.put(entries);
-      if (!isAnswer(results, entries.length)) {
-        throw new WebhookError(
-          "invalid_option",
-          'importDeliveries: the target\'s put() did not answer "stored", "duplicate" or "conflict" for each entry.',
-          "Let it answer with a list, one to one and in order, and run the import again.",
-        );
-      }
+      const results = await putEntries(inbox, entries);
       const again = await runAgain(entries, results);
       return entries.map((entry, index) =>
         again.has(entry) ? forced : verdicts[results[index] ?? "stored"],
       );
     },
   };
-}
-
-function isAnswer(results: unknown, length: number): results is readonly PutResult[] {
-  return (
-    Array.isArray(results) &&
-    results.length === length &&
-    results.every((result) => Object.hasOwn(verdicts, result))
-  );
 }
 
 function rerunOf(inbox: InboxWriter): Inbox["rerun"] {
