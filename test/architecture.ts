@@ -10,7 +10,7 @@ interface Package {
 
 const packages: Readonly<Record<string, Package>> = {
   core: {
-    imports: ["@standard-schema/spec", "leven", "zod"],
+    imports: ["@standard-schema/spec", "leven", "zod/locales", "zod/mini"],
     rooms: ["base", "event", "verify", "store", "handle", "process", "work", "receive", "send"],
   },
   conformance: {
@@ -18,10 +18,13 @@ const packages: Readonly<Record<string, Package>> = {
     rooms: ["base", "receiver", "store", "inbox"],
   },
   import: {
-    imports: ["@esim-webhooks/core", "@esim-webhooks/core/kit", "csv-parse/sync", "zod"],
+    imports: ["@esim-webhooks/core", "@esim-webhooks/core/kit", "csv-parse/sync", "zod/mini"],
     rooms: ["base", "dump", "record", "sort", "replay"],
   },
-  "store-redis": { imports: ["@esim-webhooks/core", "@esim-webhooks/core/kit", "ioredis", "zod"], rooms: [] },
+  "store-redis": {
+    imports: ["@esim-webhooks/core", "@esim-webhooks/core/kit", "ioredis", "zod/mini"],
+    rooms: [],
+  },
   "store-postgres": {
     imports: [
       "@electric-sql/pglite",
@@ -29,7 +32,7 @@ const packages: Readonly<Record<string, Package>> = {
       "@esim-webhooks/core/kit",
       "kysely",
       "pg",
-      "zod",
+      "zod/mini",
     ],
     rooms: ["database", "sql"],
   },
@@ -43,7 +46,7 @@ const packages: Readonly<Record<string, Package>> = {
       "@esim-webhooks/store-redis",
       "@stricli/auto-complete",
       "@stricli/core",
-      "zod",
+      "zod/mini",
     ],
     rooms: [
       "masking",

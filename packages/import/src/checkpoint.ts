@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { open, readFile, rename, rm } from "node:fs/promises";
 import { WebhookError } from "@esim-webhooks/core";
-import { z } from "zod";
+import * as z from "zod/mini";
 import type { ImportErrorCode } from "./base/errors.ts";
 import type { Position } from "./dump/record.ts";
 import type { ImportSettings } from "./import-options.ts";
@@ -27,9 +27,9 @@ export interface CheckpointFile {
 }
 
 const version = 1;
-const count = z.int().min(0);
+const count = z.int().check(z.gte(0));
 // of whatever year a dump says, which z.iso.datetime() has four digits for
-const time = z.string().refine((text) => !Number.isNaN(Date.parse(text)));
+const time = z.string().check(z.refine((text) => !Number.isNaN(Date.parse(text))));
 const ledger = z.strictObject({
   read: count,
   stored: count,
@@ -41,16 +41,16 @@ const ledger = z.strictObject({
 });
 const fileShape = z.strictObject({
   version: z.literal(version),
-  run: z.string().min(1),
+  run: z.string().check(z.minLength(1)),
   dump: z.string(),
   options: z.string(),
   rejectsBytes: count,
-  last: z.strictObject({ record: count, offset: count }).nullable(),
+  last: z.nullable(z.strictObject({ record: count, offset: count })),
   tally: z.strictObject({
     ledger,
     forced: count,
     types: z.record(z.string(), ledger),
-    span: z.strictObject({ from: time, to: time }).nullable(),
+    span: z.nullable(z.strictObject({ from: time, to: time })),
   }),
 });
 

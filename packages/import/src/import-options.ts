@@ -20,7 +20,7 @@ import {
   systemClock,
   withMethods,
 } from "@esim-webhooks/core/kit";
-import { z } from "zod";
+import * as z from "zod/mini";
 import type { DumpLimits } from "./dump/record.ts";
 import type { ImportProgress } from "./import-report.ts";
 import type { ImportFilter } from "./record/filter.ts";
@@ -90,57 +90,57 @@ export interface ImportSettings extends ImportFilter, DumpLimits {
   readonly clock: Clock;
 }
 
-const names = z.array(z.string().min(1)).min(1, "is empty, so nothing would be imported").optional();
-const date = z.date("expected a valid Date").optional();
+const nonEmpty = z.string().check(z.minLength(1));
+const names = z.optional(z.array(nonEmpty).check(z.minLength(1, "is empty, so nothing would be imported")));
+const date = z.optional(z.date("expected a valid Date"));
 const mebibyte = 1024 * 1024;
 
 const shape: OptionsShape<ImportSettings> = {
-  secret: z.custom<Secrets>().optional(), // the keyring's to check
-  source: z.string().min(1).default("default"),
-  toleranceSeconds: z.int().min(1).max(86_400).default(defaultToleranceSeconds),
-  trustUnsigned: z.boolean().default(false),
-  mapping: z
-    .partialRecord(z.enum(mappable), z.string().min(1))
-    .refine(
-      (map) =>
-        ("eventId" in map && "payload" in map) || ("headers" in map && "body" in map && "receivedAt" in map),
-      'map "eventId" and "payload", or "headers", "body" and "receivedAt"',
-    )
-    .optional() as z.ZodType<Mapping | undefined>,
-  catalog: withMethods<Catalog<unknown>>("parse", "check").default(esimCatalog as Catalog<unknown>),
+  secret: z.optional(z.custom<Secrets>()), // the keyring's to check
+  source: z._default(nonEmpty, "default"),
+  toleranceSeconds: z._default(z.int().check(z.gte(1), z.lte(86_400)), defaultToleranceSeconds),
+  trustUnsigned: z._default(z.boolean(), false),
+  mapping: z.optional(
+    z
+      .partialRecord(z.enum(mappable), nonEmpty)
+      .check(
+        z.refine(
+          (map) =>
+            ("eventId" in map && "payload" in map) ||
+            ("headers" in map && "body" in map && "receivedAt" in map),
+          'map "eventId" and "payload", or "headers", "body" and "receivedAt"',
+        ),
+      ),
+  ) as z.ZodMiniType<Mapping | undefined>,
+  catalog: z._default(withMethods<Catalog<unknown>>("parse", "check"), esimCatalog as Catalog<unknown>),
   store: processorShape.store,
-  concurrency: z.int().min(1).default(1),
+  concurrency: z._default(z.int().check(z.gte(1)), 1),
   since: date,
   until: date,
   types: names,
   ids: names,
   esimReferences: names,
-  statuses: z
-    .array(z.enum(["pending", "sending", "delivered", "failed", "exhausted"]))
-    .min(1)
-    .optional(),
-  oldestFirst: z.boolean().default(false),
-  force: z.boolean().default(false),
-  dryRun: z.boolean().default(false),
-  rejectsFile: z.string().min(1).optional(),
-  checkpointFile: z.string().min(1).optional(),
-  onProgress: z
-    .custom<(progress: ImportProgress) => void>((given) => typeof given === "function", "expected a function")
-    .optional(),
-  signal: z.instanceof(AbortSignal).optional(),
-  logger: loggerOption.default(silentLogger),
-  clock: withMethods<Clock>("now").default(systemClock),
-  maxRecordBytes: z
-    .int()
-    .min(1)
-    .max(64 * mebibyte)
-    .default(mebibyte),
-  maxDepth: z.int().min(1).max(1000).default(64),
-  maxUnpackedBytes: z
-    .int()
-    .min(1)
-    .default(64 * 1024 * mebibyte),
-  maxRatio: z.number().min(1).default(250),
+  statuses: z.optional(
+    z.array(z.enum(["pending", "sending", "delivered", "failed", "exhausted"])).check(z.minLength(1)),
+  ),
+  oldestFirst: z._default(z.boolean(), false),
+  force: z._default(z.boolean(), false),
+  dryRun: z._default(z.boolean(), false),
+  rejectsFile: z.optional(nonEmpty),
+  checkpointFile: z.optional(nonEmpty),
+  onProgress: z.optional(
+    z.custom<(progress: ImportProgress) => void>(
+      (given) => typeof given === "function",
+      "expected a function",
+    ),
+  ),
+  signal: z.optional(z.instanceof(AbortSignal)),
+  logger: z._default(loggerOption, silentLogger),
+  clock: z._default(withMethods<Clock>("now"), systemClock),
+  maxRecordBytes: z._default(z.int().check(z.gte(1), z.lte(64 * mebibyte)), mebibyte),
+  maxDepth: z._default(z.int().check(z.gte(1), z.lte(1000)), 64),
+  maxUnpackedBytes: z._default(z.int().check(z.gte(1)), 64 * 1024 * mebibyte),
+  maxRatio: z._default(z.number().check(z.gte(1)), 250),
 };
 
 export function parseImportOptions(options: unknown): ImportSettings {

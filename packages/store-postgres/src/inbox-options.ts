@@ -1,6 +1,6 @@
 import type { EsimData, WebhookEvent } from "@esim-webhooks/core";
 import type { OptionsShape } from "@esim-webhooks/core/kit";
-import { z } from "zod";
+import * as z from "zod/mini";
 
 /** The lane an event is worked in. Null or undefined: this one needs no order. */
 export type LaneOf = (
@@ -27,7 +27,7 @@ export interface InboxSettings {
 }
 
 export const inboxShape: OptionsShape<InboxSettings> = {
-  lane: z.custom<LaneOf>((given) => typeof given === "function", "expected a function").optional(),
-  laneHeldByDead: z.boolean().default(false),
-  keepBodies: z.boolean().default(false),
+  lane: z.optional(z.custom<LaneOf>((given) => typeof given === "function", "expected a function")),
+  laneHeldByDead: z._default(z.boolean(), false),
+  keepBodies: z._default(z.boolean(), false),
 };

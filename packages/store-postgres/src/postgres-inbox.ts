@@ -1,7 +1,7 @@
 import { type Inbox, WebhookError } from "@esim-webhooks/core";
 import { type OptionsShape, parseOptions } from "@esim-webhooks/core/kit";
 import type { Transaction } from "kysely";
-import { z } from "zod";
+import * as z from "zod/mini";
 import {
   openPostgres,
   type PostgresOptions,
@@ -28,7 +28,7 @@ export interface PostgresInbox<Database = unknown> extends Inbox<Transaction<Dat
 const shape: OptionsShape<PostgresSettings & InboxSettings & { notify: boolean }> = {
   ...postgresShape,
   ...inboxShape,
-  notify: z.boolean().default(false),
+  notify: z._default(z.boolean(), false),
 };
 
 /**

@@ -10,7 +10,7 @@ import {
   warnOfShortRetention,
   withMethods,
 } from "@esim-webhooks/core/kit";
-import { z } from "zod";
+import * as z from "zod/mini";
 import { openClient, type RedisClient } from "./client.ts";
 import { checkEviction } from "./eviction.ts";
 import { onReplicas } from "./replicas.ts";
@@ -39,14 +39,14 @@ export interface RedisStore extends DedupeStore {
 
 const shape: OptionsShape<Required<RedisStoreOptions>> = {
   ...storeShape,
-  keyPrefix: z.string().default("esim-webhooks:"),
-  timeoutMs: durationMs(1).default(5000),
-  allowEviction: z.boolean().default(false),
-  waitReplicas: z.int().min(0).default(0),
+  keyPrefix: z._default(z.string(), "esim-webhooks:"),
+  timeoutMs: z._default(durationMs(1), 5000),
+  allowEviction: z._default(z.boolean(), false),
+  waitReplicas: z._default(z.int().check(z.gte(0)), 0),
 };
 
 const clientShape = z.union([
-  z.string().regex(/^rediss?:\/\//),
+  z.string().check(z.regex(/^rediss?:\/\//)),
   withMethods<RedisClient>("eval", "evalsha", "config", "pipeline"),
 ]);
 

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import type { Catalog, DedupeStore, Handlers, InboxWriter, Secret } from "@esim-webhooks/core";
 import { type OptionsShape, parseOptions, withMethods } from "@esim-webhooks/core/kit";
-import { z } from "zod";
+import * as z from "zod/mini";
 import { ProgramError } from "../program/program-error.ts";
 import type { Config } from "./config.ts";
 
@@ -21,16 +21,18 @@ const names = ["ts", "mts", "js", "mjs"].map((extension) => `esim-webhooks.confi
 type Shape = { [Name in keyof AnyConfig]-?: AnyConfig[Name] | undefined };
 
 const shape: OptionsShape<Shape> = {
-  secret: z.custom<Secret>().optional(), // the receiver's to check
-  catalog: withMethods<Catalog<unknown>>("parse", "check").optional(),
-  target: withMethods<InboxWriter>("put").optional(),
-  handlers: z.custom<Handlers<unknown>>(isObject, "expected an object of functions by event type").optional(),
-  store: withMethods<DedupeStore>("claim", "extend", "complete", "release").optional(),
-  source: z.string().min(1).optional(),
-  path: z.string().startsWith("/", "expected a path that begins with /").optional(),
-  port: z.int().min(0).max(65_535).optional(),
-  host: z.string().min(1).optional(),
-  worker: z.custom<NonNullable<AnyConfig["worker"]>>(isObject, "expected an object").optional(), // the worker's to check
+  secret: z.optional(z.custom<Secret>()), // the receiver's to check
+  catalog: z.optional(withMethods<Catalog<unknown>>("parse", "check")),
+  target: z.optional(withMethods<InboxWriter>("put")),
+  handlers: z.optional(
+    z.custom<Handlers<unknown>>(isObject, "expected an object of functions by event type"),
+  ),
+  store: z.optional(withMethods<DedupeStore>("claim", "extend", "complete", "release")),
+  source: z.optional(z.string().check(z.minLength(1))),
+  path: z.optional(z.string().check(z.startsWith("/", "expected a path that begins with /"))),
+  port: z.optional(z.int().check(z.gte(0), z.lte(65_535))),
+  host: z.optional(z.string().check(z.minLength(1))),
+  worker: z.optional(z.custom<NonNullable<AnyConfig["worker"]>>(isObject, "expected an object")), // the worker's to check
 };
 
 /**

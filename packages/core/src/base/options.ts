@@ -1,5 +1,6 @@
 import { closestMatch } from "leven";
-import { z } from "zod";
+import { en } from "zod/locales";
+import * as z from "zod/mini";
 import { WebhookError } from "./errors.ts";
 import type { Logger } from "./logger.ts";
 
@@ -9,8 +10,11 @@ export function suggest(name: string, names: readonly string[]): string {
   return near === undefined ? `There are: ${names.join(", ")}.` : `Did you mean "${near}"?`;
 }
 
+// zod/mini has no messages of its own; `zod` has them in fifty languages, and all of them would be in every bundle
+const inEnglish = en().localeError;
+
 /** How each option is read into a setting. */
-export type OptionsShape<Settings> = { readonly [Name in keyof Settings]-?: z.ZodType<Settings[Name]> };
+export type OptionsShape<Settings> = { readonly [Name in keyof Settings]-?: z.core.$ZodType<Settings[Name]> };
 
 /** Reads the options of `caller` once, at the door. Throws `invalid_option` with every issue named. */
 export function parseOptions<Settings>(
@@ -25,7 +29,7 @@ export function parseOptions<Settings>(
       `Pass them by name: ${examplesOf(Object.keys(shape), options)}.`,
     );
   }
-  const result = z.strictObject(shape).safeParse(options);
+  const result = z.strictObject(shape).safeParse(options, { error: inEnglish });
   if (result.success) return result.data as Settings;
   const problems = result.error.issues.map((issue) =>
     issue.code === "unrecognized_keys"
@@ -51,15 +55,14 @@ const wholeMs = "expected a whole number of milliseconds";
 const longestTimerMs = 2 ** 31 - 1;
 
 /** A duration in milliseconds, at least `min`, no longer than a timer can be. */
-export function durationMs(min: number): z.ZodNumber {
+export function durationMs(min: number): z.ZodMiniNumber {
   return z
     .int(wholeMs)
-    .min(min, `expected at least ${min} ms`)
-    .max(longestTimerMs, "longer than a timer can be");
+    .check(z.gte(min, `expected at least ${min} ms`), z.lte(longestTimerMs, "longer than a timer can be"));
 }
 
 /** A value with the named methods: stores, clocks and loggers are taken by their shape. */
-export function withMethods<T>(...methods: (keyof T & string)[]): z.ZodCustom<T, T> {
+export function withMethods<T>(...methods: (keyof T & string)[]): z.ZodMiniCustom<T, T> {
   return z.custom<T>(
     (value) =>
       (typeof value === "object" || typeof value === "function") &&
@@ -69,7 +72,7 @@ export function withMethods<T>(...methods: (keyof T & string)[]): z.ZodCustom<T,
   );
 }
 
-export const loggerOption: z.ZodCustom<Logger, Logger> = withMethods<Logger>(
+export const loggerOption: z.ZodMiniCustom<Logger, Logger> = withMethods<Logger>(
   "debug",
   "info",
   "warn",

@@ -1,5 +1,5 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
-import { z } from "zod";
+import * as z from "zod/mini";
 import { type Catalog, createCatalog, type Schemas } from "./catalog.ts";
 
 /** One of the known values, or one that the API adds later. */
@@ -106,32 +106,39 @@ export interface EsimEvents {
   readonly "package.ended": PackageEndedData;
 }
 
-// null in an optional field means absent and is not an error
-const optional = z
-  .string()
-  .nullish()
-  .transform((value) => value ?? undefined);
+const text = z.string("expected a string");
+const integer = z.int("expected a whole number");
 
-const esim = { profileReference: z.string(), esimReference: z.string(), iccid: optional };
+// null in an optional field means absent and is not an error
+const optional = z.pipe(
+  z.nullish(text),
+  z.transform((value) => value ?? undefined),
+);
+
+const esim = { profileReference: text, esimReference: text, iccid: optional };
 const device = { ...esim, eid: optional };
 const lifecycle = <Status extends LifecycleStatus>(status: Status) =>
-  z.looseObject({ ...esim, lifecycleStatus: z.literal(status), previousLifecycleStatus: optional });
+  z.looseObject({
+    ...esim,
+    lifecycleStatus: z.literal(status, `expected "${status}"`),
+    previousLifecycleStatus: optional,
+  });
 
 const schemas: { readonly [Type in keyof EsimEvents]: StandardSchemaV1<unknown, EsimEvents[Type]> } = {
-  "esim.assigned": z.looseObject({ ...esim, iccid: z.string() }),
+  "esim.assigned": z.looseObject({ ...esim, iccid: text }),
   "esim.downloaded": z.looseObject(device),
   "esim.installed": z.looseObject(device),
   "esim.enabled": z.looseObject(device),
   "esim.disabled": z.looseObject(device),
   "esim.deleted": z.looseObject(device),
-  "esim.faulted": z.looseObject({ ...device, reason: z.string(), detail: optional }),
+  "esim.faulted": z.looseObject({ ...device, reason: text, detail: optional }),
   "esim.mccswitch": z.looseObject({
     ...esim,
     previousCountry: optional,
     previousMcc: optional,
     previousMnc: optional,
     newCountry: optional,
-    newMcc: z.string(),
+    newMcc: text,
     newMnc: optional,
   }),
   "esim.lifecycle.suspended": lifecycle("suspended"),
@@ -139,18 +146,18 @@ const schemas: { readonly [Type in keyof EsimEvents]: StandardSchemaV1<unknown, 
   "esim.lifecycle.terminated": lifecycle("terminated"),
   "esim.balance.updated": z.looseObject({
     ...esim,
-    updateType: z.string(),
-    source: z.string(),
-    reason: z.string(),
+    updateType: text,
+    source: text,
+    reason: text,
     detail: optional,
-    amount: z.int(),
-    balanceAfter: z.int(),
-    currency: z.string(),
+    amount: integer,
+    balanceAfter: integer,
+    currency: text,
     clientTransactionId: optional,
     providerTransactionId: optional,
     occurredAt: optional,
   }),
-  "package.ended": z.looseObject({ reason: z.string() }),
+  "package.ended": z.looseObject({ reason: text }),
 };
 
 /** The twelve eSIM events of the partner API (spec 6.2, 6.3) and `package.ended`. */

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod/mini";
 import { type Clock, systemClock } from "../base/clock.ts";
 import { type Logger, silentLogger } from "../base/logger.ts";
 import { durationMs, loggerOption, type OptionsShape, parseOptions, withMethods } from "../base/options.ts";
@@ -73,18 +73,21 @@ function slipOf(value: unknown): string {
 }
 
 export const processorShape: OptionsShape<ProcessorSettings> = {
-  store: z
-    .custom<DedupeStore>((value) => storeMethods.safeParse(value).success, {
+  store: z.optional(
+    z.custom<DedupeStore>((value) => storeMethods.safeParse(value).success, {
       error: ({ input }) =>
         `expected an object with claim(), extend(), complete(), release(), as redisStore(…) returns${slipOf(input)}`,
-    })
-    .optional(),
-  catalog: withMethods<Catalog<unknown>>("parse", "check")
-    .refine((catalog) => Array.isArray(catalog.types), "expected a catalog: use defineCatalog")
-    .default(esimCatalog as Catalog<unknown>),
-  leaseMs: durationMs(30).default(30_000),
-  logger: loggerOption.default(silentLogger),
-  clock: withMethods<Clock>("now").default(systemClock),
+    }),
+  ),
+  catalog: z._default(
+    withMethods<Catalog<unknown>>("parse", "check").check(
+      z.refine((catalog) => Array.isArray(catalog.types), "expected a catalog: use defineCatalog"),
+    ),
+    esimCatalog as Catalog<unknown>,
+  ),
+  leaseMs: z._default(durationMs(30), 30_000),
+  logger: z._default(loggerOption, silentLogger),
+  clock: z._default(withMethods<Clock>("now"), systemClock),
 };
 
 /**

@@ -1,5 +1,5 @@
 import { isUint8Array } from "node:util/types";
-import { z } from "zod";
+import * as z from "zod/mini";
 import { monotonicClock } from "../base/clock.ts";
 import { startDeadline } from "../base/deadline.ts";
 import { WebhookError } from "../base/errors.ts";
@@ -63,15 +63,12 @@ interface ReceiverSettings extends ProcessorSettings {
 }
 
 const shape: OptionsShape<ReceiverSettings> = {
-  secret: z.custom<Secret>().optional(), // the keyring's to check
+  secret: z.optional(z.custom<Secret>()), // the keyring's to check
   ...processorShape,
-  source: z.string().min(1).default("default"),
-  toleranceSeconds: z.int().min(1).max(86_400).default(defaultToleranceSeconds),
-  maxBodyBytes: z
-    .int()
-    .min(1)
-    .default(1024 * 1024),
-  deadlineMs: durationMs(1).max(29_999, "the sender gives up after 30,000 ms").default(25_000),
+  source: z._default(z.string().check(z.minLength(1)), "default"),
+  toleranceSeconds: z._default(z.int().check(z.gte(1), z.lte(86_400)), defaultToleranceSeconds),
+  maxBodyBytes: z._default(z.int().check(z.gte(1)), 1024 * 1024),
+  deadlineMs: z._default(durationMs(1).check(z.lte(29_999, "the sender gives up after 30,000 ms")), 25_000),
 };
 
 /**

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod/mini";
 import { type Clock, monotonicClock } from "../base/clock.ts";
 import { WebhookError } from "../base/errors.ts";
 import { warnOfSetup } from "../base/logger.ts";
@@ -16,8 +16,8 @@ export interface MemoryStoreOptions extends StoreOptions {
 
 const shape: OptionsShape<Required<MemoryStoreOptions>> = {
   ...storeShape,
-  maxEntries: z.int().min(1).default(100_000),
-  clock: withMethods<Clock>("now").default(monotonicClock),
+  maxEntries: z._default(z.int().check(z.gte(1)), 100_000),
+  clock: z._default(withMethods<Clock>("now"), monotonicClock),
 };
 
 /** A live claim, or the mark that it left. */

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod/mini";
 import { type Logger, silentLogger, warnOfSetup } from "../base/logger.ts";
 import { loggerOption, type OptionsShape } from "../base/options.ts";
 import { defaultRetentionMs, shortestSafeRetentionMs } from "./dedupe-store.ts";
@@ -11,8 +11,8 @@ export interface StoreOptions {
 }
 
 export const storeShape: OptionsShape<Required<StoreOptions>> = {
-  retentionMs: z.int().min(1).default(defaultRetentionMs),
-  logger: loggerOption.default(silentLogger),
+  retentionMs: z._default(z.int().check(z.gte(1)), defaultRetentionMs),
+  logger: z._default(loggerOption, silentLogger),
 };
 
 /** Warns when `caller` forgets done ids before the sender and support have done with them. */

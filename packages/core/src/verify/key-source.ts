@@ -1,5 +1,5 @@
 import { readFile, stat } from "node:fs/promises";
-import { z } from "zod";
+import * as z from "zod/mini";
 import { WebhookError } from "../base/errors.ts";
 import { type Logger, silentLogger, warnOfSetup } from "../base/logger.ts";
 import type { Secrets } from "./keyring.ts";
@@ -30,12 +30,12 @@ const fileShape = z.strictObject({
       z.string(),
       z.strictObject({
         secret: z.string(),
-        notBefore: z.string().optional(),
-        notAfter: z.string().optional(),
+        notBefore: z.optional(z.string()),
+        notAfter: z.optional(z.string()),
       }),
     ]),
   ),
-  rotatingUntil: z.string().optional(),
+  rotatingUntil: z.optional(z.string()),
 });
 
 /**

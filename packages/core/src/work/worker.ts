@@ -1,5 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { z } from "zod";
+import * as z from "zod/mini";
 import { type Backoff, fullJitter, safeBackoff } from "../base/backoff.ts";
 import { monotonicClock } from "../base/clock.ts";
 import { WebhookError } from "../base/errors.ts";
@@ -64,17 +64,18 @@ interface WorkerSettings {
 const defaultBackoff = fullJitter({ baseMs: 1000, capMs: 15 * 60_000 });
 
 const shape: OptionsShape<WorkerSettings> = {
-  concurrency: z.int().min(1).default(20),
-  typeLimits: z.record(z.string(), z.int().min(1)).default({}),
-  leaseMs: durationMs(30).default(30_000),
-  maxAttempts: z.int().min(1).default(20),
-  backoff: z
-    .custom<Backoff>((given) => typeof given === "function", "expected a function, such as fullJitter(…)")
-    .default(() => defaultBackoff),
-  pollMs: durationMs(1).default(1000),
-  shutdownMs: durationMs(0).default(20_000),
-  catalog: withMethods<Catalog<unknown>>("parse", "check").default(esimCatalog as Catalog<unknown>),
-  logger: loggerOption.default(silentLogger),
+  concurrency: z._default(z.int().check(z.gte(1)), 20),
+  typeLimits: z._default(z.record(z.string(), z.int().check(z.gte(1))), {}),
+  leaseMs: z._default(durationMs(30), 30_000),
+  maxAttempts: z._default(z.int().check(z.gte(1)), 20),
+  backoff: z._default(
+    z.custom<Backoff>((given) => typeof given === "function", "expected a function, such as fullJitter(…)"),
+    () => defaultBackoff,
+  ),
+  pollMs: z._default(durationMs(1), 1000),
+  shutdownMs: z._default(durationMs(0), 20_000),
+  catalog: z._default(withMethods<Catalog<unknown>>("parse", "check"), esimCatalog as Catalog<unknown>),
+  logger: z._default(loggerOption, silentLogger),
 };
 
 const purgeEveryMs = 60_000;

@@ -9,7 +9,7 @@ import {
   warnOfShortRetention,
 } from "@esim-webhooks/core/kit";
 import { Kysely, PGliteDialect, type RawBuilder, sql } from "kysely";
-import { z } from "zod";
+import * as z from "zod/mini";
 import { lockFolder } from "./folder-lock.ts";
 import { migrate } from "./migrations.ts";
 import type { OpenTables } from "./postgres-database.ts";
@@ -27,7 +27,7 @@ export type EmbeddedSettings = Required<StoreOptions> & { dataDir?: string | und
 
 export const embeddedShape: OptionsShape<EmbeddedSettings> = {
   ...storeShape,
-  dataDir: z.string().min(1).optional(),
+  dataDir: z.optional(z.string().check(z.minLength(1))),
 };
 
 /** Opening it compiles Postgres and may recover from a crash. */

@@ -8,7 +8,7 @@ import {
   warnOfShortRetention,
 } from "@esim-webhooks/core/kit";
 import { type Kysely, sql } from "kysely";
-import { z } from "zod";
+import * as z from "zod/mini";
 import { type DatabaseOptions, type OpenPool, openPool, type Pool } from "./database.ts";
 import { checkMigrations, migrate } from "./migrations.ts";
 import { type Tables, tablesIn } from "./tables.ts";
@@ -28,17 +28,14 @@ export type PostgresSettings = Required<StoreOptions> & {
 
 export const postgresShape: OptionsShape<PostgresSettings> = {
   ...storeShape,
-  url: z
-    .string()
-    .regex(/^postgres(?:ql)?:\/\//, "expected a postgres:// URL")
-    .optional(),
-  pool: z.custom<Pool>().optional(),
-  kysely: z.custom<Kysely<never>>().optional(),
-  schema: z
-    .string()
-    .regex(/^[a-z_][a-z0-9_]{0,62}$/, "expected lower-case letters, digits and _")
-    .default("esim_webhooks"),
-  timeoutMs: durationMs(1).default(5000),
+  url: z.optional(z.string().check(z.regex(/^postgres(?:ql)?:\/\//, "expected a postgres:// URL"))),
+  pool: z.optional(z.custom<Pool>()),
+  kysely: z.optional(z.custom<Kysely<never>>()),
+  schema: z._default(
+    z.string().check(z.regex(/^[a-z_][a-z0-9_]{0,62}$/, "expected lower-case letters, digits and _")),
+    "esim_webhooks",
+  ),
+  timeoutMs: z._default(durationMs(1), 5000),
 };
 
 /** The tables, and what keeps the word of what is built on them. */
