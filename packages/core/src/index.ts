@@ -3,7 +3,9 @@ export { fullJitter } from "./base/backoff.ts";
 export type { Clock } from "./base/clock.ts";
 export type { CoreErrorCode } from "./base/errors.ts";
 export { WebhookError } from "./base/errors.ts";
+export type { ImportMessage } from "./base/import-notice.ts";
 export type { Logger } from "./base/logger.ts";
+export type { StageMessage } from "./base/trace.ts";
 export type { Catalog, DataOf, Issue, Parsed, Schemas } from "./event/catalog.ts";
 export { createCatalog } from "./event/catalog.ts";
 export type {
@@ -23,8 +25,12 @@ export type {
 export { defineCatalog, esimCatalog } from "./event/esim-catalog.ts";
 export type { EventKey, EventOf, FamilyOf, WebhookEvent } from "./event/event.ts";
 export type { EventOutcome } from "./handle/event-outcome.ts";
+export type { HandleMessage } from "./handle/handle-stage.ts";
 export type { Discard, Handler, HandlerContext, Handlers, RetryLater } from "./handle/handler.ts";
 export { discard, retryLater } from "./handle/handler.ts";
+export type { SettleMessage } from "./handle/settle-notice.ts";
+export type { Observer } from "./observe.ts";
+export { observe } from "./observe.ts";
 export type { Processor, ProcessorOptions, Provenance } from "./process/processor.ts";
 export { createProcessor } from "./process/processor.ts";
 export type { WebhookHandler } from "./receive/fetch.ts";
@@ -32,11 +38,13 @@ export { webhookHandler } from "./receive/fetch.ts";
 export type { NodeHandler, NodeRequest } from "./receive/node.ts";
 export { discardRest, nodeDelivery, nodeHandler, writeReply } from "./receive/node.ts";
 export type { Outcome, OutcomeCode, StoredOutcome } from "./receive/outcome.ts";
+export type { ReceiveMessage } from "./receive/receive-stage.ts";
 export type { Delivery, Receiver, ReceiverOptions } from "./receive/receiver.ts";
 export { createReceiver } from "./receive/receiver.ts";
 export type { Reply } from "./receive/reply.ts";
 export type { Target } from "./receive/target.ts";
 export type { Secret } from "./receive/verifier.ts";
+export type { VerifyMessage } from "./receive/verify-stage.ts";
 export type { Claim, DedupeStore, StoreCapabilities, Transacted } from "./store/dedupe-store.ts";
 export type {
   Inbox,
@@ -57,6 +65,7 @@ export type {
 } from "./store/inbox.ts";
 export type { MemoryStoreOptions } from "./store/memory-store.ts";
 export { memoryStore } from "./store/memory-store.ts";
+export type { PutMessage } from "./store/put-stage.ts";
 export type { Explanation, Finding } from "./verify/explain.ts";
 export { explainVerification } from "./verify/explain.ts";
 export type { HeaderSource } from "./verify/headers.ts";
@@ -68,5 +77,6 @@ export { createKeyring } from "./verify/keyring.ts";
 export type { Proof, Refusal, SignatureHeaders } from "./verify/signature.ts";
 export { sign, verify } from "./verify/signature.ts";
 export type { Key, SigningKey } from "./verify/signing-key.ts";
+export type { TakeMessage } from "./work/take-stage.ts";
 export type { Worker, WorkerOptions } from "./work/worker.ts";
 export { createWorker } from "./work/worker.ts";

@@ -3,6 +3,7 @@ export { byteBuffer } from "./base/byte-buffer.ts";
 export { dateTimeMs, monotonicClock, systemClock } from "./base/clock.ts";
 export type { CoalesceOptions } from "./base/coalesce.ts";
 export { coalesce } from "./base/coalesce.ts";
+export { importNotice } from "./base/import-notice.ts";
 export { safeLogger, silentLogger, throttledLog, warnOfSetup } from "./base/logger.ts";
 export type { OptionsShape } from "./base/options.ts";
 export { durationMs, loggerOption, parseOptions, suggest, withMethods } from "./base/options.ts";

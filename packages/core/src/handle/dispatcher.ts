@@ -1,14 +1,11 @@
 import { WebhookError } from "../base/errors.ts";
 import { suggest } from "../base/options.ts";
+import { outcomeOf } from "../base/trace.ts";
 import type { Catalog } from "../event/catalog.ts";
 import type { WebhookEvent } from "../event/event.ts";
-import type { EventOutcome } from "./event-outcome.ts";
+import type { DispatchOutcome } from "./event-outcome.ts";
+import { handleStage } from "./handle-stage.ts";
 import { type Handler, type HandlerContext, type Handlers, isRetryLater, readVerdict } from "./handler.ts";
-
-export type DispatchOutcome = Extract<
-  EventOutcome,
-  { code: "processed" | "discarded" | "retry_later" | "failed" }
->;
 
 /** Calls handlers. Does not know who called it. */
 export interface Dispatcher {
@@ -36,20 +33,31 @@ export function createDispatcher<Data>(handlers: Handlers<Data, never>, catalog:
     if (handler !== undefined) byType.set(type, handler);
   }
 
+  async function run(event: WebhookEvent, context: HandlerContext): Promise<DispatchOutcome> {
+    try {
+      const returned = readVerdict(await byType.get(event.type)?.(event, context));
+      if (returned === undefined) return { code: "processed" };
+      return isRetryLater(returned)
+        ? { code: "retry_later", retryAfterMs: returned.afterMs }
+        : { code: "discarded", reason: returned.reason };
+    } catch (error) {
+      return { code: "failed", error };
+    }
+  }
+
   return {
     handles: (type) => byType.has(type),
-    async dispatch(event, context) {
-      try {
-        const returned = readVerdict(await byType.get(event.type)?.(event, context));
-        if (returned === undefined) return { code: "processed" };
-        return isRetryLater(returned)
-          ? { code: "retry_later", retryAfterMs: returned.afterMs }
-          : { code: "discarded", reason: returned.reason };
-      } catch (error) {
-        return { code: "failed", error };
-      }
-    },
+    dispatch: (event, context) =>
+      handleStage.trace(
+        () => factsOf(event, context),
+        () => run(event, context),
+        outcomeOf,
+      ),
   };
+}
+
+function factsOf({ id, type }: WebhookEvent, { source, attempt, replayed }: HandlerContext) {
+  return { source, id, type, attempt, replayed };
 }
 
 function readHandlers(handlers: unknown): Map<string, Handler<WebhookEvent>> {

@@ -23,3 +23,9 @@ export type EventOutcome =
   /** The handler ran, and meanwhile its claim went to another owner. */
   | { readonly code: "lease_lost" }
   | { readonly code: "store_unavailable"; readonly error: unknown };
+
+/** What became of a handler. */
+export type DispatchOutcome = Extract<
+  EventOutcome,
+  { code: "processed" | "discarded" | "retry_later" | "failed" }
+>;

@@ -1,6 +1,6 @@
 import { WebhookError } from "../base/errors.ts";
 import type { Transacted } from "../store/dedupe-store.ts";
-import type { DispatchOutcome } from "./dispatcher.ts";
+import type { DispatchOutcome } from "./event-outcome.ts";
 
 /** What became of the handler, and of its transaction. */
 export interface Ran {

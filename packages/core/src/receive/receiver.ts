@@ -5,6 +5,7 @@ import { startDeadline } from "../base/deadline.ts";
 import { WebhookError } from "../base/errors.ts";
 import { safeLogger, silentLogger, throttledLog, warnOfSetup } from "../base/logger.ts";
 import { durationMs, type OptionsShape, parseOptions } from "../base/options.ts";
+import { outcomeOf } from "../base/trace.ts";
 import type { Catalog } from "../event/catalog.ts";
 import type { EsimEvents } from "../event/esim-catalog.ts";
 import {
@@ -19,9 +20,11 @@ import { secretVariable } from "../verify/keyring.ts";
 import { bodyBytes, defaultToleranceSeconds, readSignedHeaders } from "../verify/signature.ts";
 import type { BodyFault, BodyReader } from "./body.ts";
 import type { Outcome } from "./outcome.ts";
+import { receiveStage } from "./receive-stage.ts";
 import { logLevelOf, type Reply, replyTo } from "./reply.ts";
 import { acceptInline, acceptInto, isInbox, type Target } from "./target.ts";
 import { createVerifier, type Secret } from "./verifier.ts";
+import { verifyStage } from "./verify-stage.ts";
 
 export interface ReceiverOptions<Data = EsimEvents, Tx = unknown> extends ProcessorOptions<Data, Tx> {
   /** The endpoint's signing secret, several while rotating, or a key source. Default: `ESIM_WEBHOOK_SECRET`. */
@@ -129,7 +132,11 @@ export function createReceiver<Data = EsimEvents, Tx = unknown>(
 
     const body = await readBody(delivery.body, Number(header("content-length")), maxBodyBytes, signal);
     if (!isUint8Array(body)) return body;
-    const proof = await verify(signed, body, receivedAt.getTime());
+    const proof = await verifyStage.trace(
+      () => ({ source, id: signed.id }),
+      () => verify(signed, body, receivedAt.getTime()),
+      (proof) => (proof.ok ? { outcome: "verified", key: proof.key } : { outcome: proof.code }),
+    );
     if (!proof.ok) return proof;
     seen.key = proof.key;
 
@@ -163,10 +170,19 @@ export function createReceiver<Data = EsimEvents, Tx = unknown>(
     async receive(delivery) {
       const seen: Seen = {};
       const deadline = startDeadline(deadlineMs);
-      const worked = work(delivery, deadline.signal, seen);
-      const outcome = (await deadline.before(worked)) ?? ({ code: "deadline_reached" } as const);
+      let worked: Promise<Outcome> | undefined;
+      const inTime = await receiveStage.trace(
+        () => ({ source }),
+        () => {
+          worked = work(delivery, deadline.signal, seen);
+          return deadline.before(worked);
+        },
+        (inTime) => ({ ...seen, ...outcomeOf(inTime ?? deadlineReached) }),
+      );
+      const outcome = inTime ?? deadlineReached;
       log(outcome, seen);
-      if (outcome.code === "deadline_reached") void worked.then((late) => log(late, { ...seen, late: true }));
+      if (outcome.code === "deadline_reached")
+        void worked?.then((late) => log(late, { ...seen, late: true }));
       return replyTo(outcome);
     },
     close() {
@@ -178,6 +194,8 @@ export function createReceiver<Data = EsimEvents, Tx = unknown>(
     },
   };
 }
+
+const deadlineReached = { code: "deadline_reached" } as const;
 
 /** What is known of a delivery so far, for its log line. */
 interface Seen {

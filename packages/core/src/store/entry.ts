@@ -1,5 +1,6 @@
 import { WebhookError } from "../base/errors.ts";
 import type { InboxEntry, InboxWriter, PutResult } from "./inbox.ts";
+import { putStage } from "./put-stage.ts";
 
 /** The entry of a delivery, from what the catalog says of it. Unknown and invalid events are stored too. */
 export function inboxEntry(
@@ -12,7 +13,18 @@ export function inboxEntry(
 const results: ReadonlySet<unknown> = new Set<PutResult>(["stored", "duplicate", "conflict"]);
 
 /** Stores entries. Rejects as `put` does, and with `invalid_option` when its answer is not one result for each entry. */
-export async function putEntries(
+export function putEntries(
+  inbox: InboxWriter,
+  entries: readonly InboxEntry[],
+): Promise<readonly PutResult[]> {
+  return putStage.trace(
+    () => ({ events: entries.map(({ source, id, type }) => ({ source, id, type })) }),
+    () => putAndCheck(inbox, entries),
+    (results) => ({ outcome: "put", results }),
+  );
+}
+
+async function putAndCheck(
   inbox: InboxWriter,
   entries: readonly InboxEntry[],
 ): Promise<readonly PutResult[]> {

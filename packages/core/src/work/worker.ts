@@ -20,6 +20,7 @@ import type { Handlers } from "../handle/handler.ts";
 import type { Inbox, TakeOptions } from "../store/inbox.ts";
 import { createHands, type WorkerHands } from "./in-flight.ts";
 import { createTakenWork } from "./run-event.ts";
+import { takeStage } from "./take-stage.ts";
 
 export interface WorkerOptions<Data = EsimEvents> {
   /** How many events are worked at the same time. Default 20. */
@@ -107,7 +108,11 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
       const limit = Math.min(room, concurrency - hands.working());
       if (limit <= 0 || signal.aborted) return;
       const askedAt = performance.now();
-      const taken = await inbox.take({ limit, leaseMs, ...which });
+      const taken = await takeStage.trace(
+        () => ({ limit }),
+        () => inbox.take({ limit, leaseMs, ...which }),
+        ({ length }) => ({ outcome: "taken", taken: length }),
+      );
       for (const event of taken) hands.start(event, askedAt, group);
       more ||= taken.length === limit;
     };

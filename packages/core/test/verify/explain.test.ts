@@ -151,7 +151,11 @@ describe("explainVerification", () => {
   });
 
   it.each([
-    ["a key source", { load: async () => [secret] }, /A key source was given.*\(await source\.load\(\)\)\.keys/],
+    [
+      "a key source",
+      { load: async () => [secret] },
+      /A key source was given.*\(await source\.load\(\)\)\.keys/,
+    ],
     ["a number", 42, /a string, a list or a key source; this one is of type number/],
   ])("says what to pass in place of %s", (_, secrets, message) => {
     expect(() => explain({ secrets: secrets as never })).toThrow(message);

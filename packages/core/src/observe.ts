@@ -1,0 +1,92 @@
+import type { Channel } from "node:diagnostics_channel";
+import { z } from "zod";
+import { type ImportMessage, importNotice } from "./base/import-notice.ts";
+import { type OptionsShape, parseOptions } from "./base/options.ts";
+import { type HandleMessage, handleStage } from "./handle/handle-stage.ts";
+import { type SettleMessage, settleNotice } from "./handle/settle-notice.ts";
+import { type ReceiveMessage, receiveStage } from "./receive/receive-stage.ts";
+import { type VerifyMessage, verifyStage } from "./receive/verify-stage.ts";
+import { type PutMessage, putStage } from "./store/put-stage.ts";
+import { type TakeMessage, takeStage } from "./work/take-stage.ts";
+
+/** What can be watched, by the word for it: each is called when such a thing has ended. */
+export interface Observer {
+  /** A delivery was received and answered. */
+  receive?(message: ReceiveMessage): void;
+  /** A signature was compared with the keys. */
+  verify?(message: VerifyMessage): void;
+  /** Events were put into an inbox. */
+  put?(message: PutMessage): void;
+  /** A worker asked its inbox for events. */
+  take?(message: TakeMessage): void;
+  /** A handler ran. */
+  handle?(message: HandleMessage): void;
+  /** A lease or a claim on an event ended. */
+  settle?(message: SettleMessage): void;
+  /** An import got further. */
+  import?(message: ImportMessage): void;
+}
+
+const channels: { readonly [Name in keyof Observer]-?: Channel } = {
+  receive: receiveStage.ended,
+  verify: verifyStage.ended,
+  put: putStage.ended,
+  take: takeStage.ended,
+  handle: handleStage.ended,
+  settle: settleNotice,
+  import: importNotice,
+};
+
+const callback = z
+  .custom<(message: never) => void>((given) => typeof given === "function", "expected a function")
+  .optional();
+
+const shape = Object.fromEntries(
+  Object.keys(channels).map((name) => [name, callback]),
+) as unknown as OptionsShape<Observer>;
+
+/**
+ * Watches everything that happens to deliveries and events in this process, whoever set it up: every receiver, worker,
+ * processor and import. Messages hold ids, types, outcomes, durations in ms and error objects; never a payload, a body, a
+ * header or a secret. An observer that throws or rejects harms nothing: it is warned of once, as a Node.js process warning.
+ *
+ * Beneath are channels of `node:diagnostics_channel`, for tools that follow the async context: a tracing channel
+ * `esim-webhooks:receive` (and `verify`, `put`, `take`, `handle`), whose message at `start` is what is known by then, and
+ * plain channels `esim-webhooks:settle` and `esim-webhooks:import`. A subscriber of those that throws ends the process, as
+ * Node.js has it.
+ *
+ * Throws `invalid_option` for a name that there is not. Returns a function that stops watching.
+ */
+export function observe(observer: Observer): () => void {
+  parseOptions("observe", shape, observer);
+  const warn = warnOnce();
+  const stops = Object.entries(channels).flatMap(([name, channel]) => {
+    const listen = observer[name as keyof Observer] as ((message: unknown) => unknown) | undefined;
+    if (listen === undefined) return [];
+    const listener = async (message: unknown): Promise<void> => {
+      try {
+        await listen.call(observer, message);
+      } catch (error) {
+        warn(name, error);
+      }
+    };
+    channel.subscribe(listener);
+    return [() => void channel.unsubscribe(listener)];
+  });
+  return () => {
+    for (const stop of stops) stop();
+  };
+}
+
+function warnOnce(): (name: string, error: unknown) => void {
+  let isWarned = false;
+  return (name, error) => {
+    if (isWarned) return;
+    isWarned = true;
+    process.emitWarning(`The observer of "${name}" threw. Catch its errors where they are thrown.`, {
+      type: "EsimWebhooksWarning",
+      code: "observer_failed",
+      ...(error instanceof Error && error.stack !== undefined && { detail: error.stack }),
+    });
+  };
+}
