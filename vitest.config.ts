@@ -1,5 +1,23 @@
 import { join } from "node:path";
-import { defineConfig } from "vitest/config";
+import { defineConfig, type Plugin } from "vitest/config";
+
+const root = import.meta.dirname;
+
+/** Anybody can run the unit tests anywhere, and within a minute. */
+const noServers: Plugin = {
+  name: "no-servers",
+  load(id) {
+    if (id.startsWith(join(root, "test/servers/"))) {
+      throw new Error(
+        "A unit test starts no server. Let the name of a test that needs one end in .servers.test.ts.",
+      );
+    }
+  },
+};
+
+const folders = ["packages/*/test/**", "test/**"];
+const ending = (name: string) => folders.map((folder) => `${folder}/*${name}`);
+const servers = { globalSetup: "test/servers/global-setup.ts", typecheck: { include: [] } };
 
 export default defineConfig({
   resolve: { conditions: ["@esim-webhooks/source"] },
@@ -7,11 +25,27 @@ export default defineConfig({
   test: {
     maxWorkers: 2, // most of the time is waiting: for servers that restart, and for leases to end
     // the tests start some hundred processes: compiling the sources would be half of what those do
-    env: { NODE_COMPILE_CACHE: join(import.meta.dirname, "node_modules/.cache/compiled") },
-    testTimeout: 60_000, // for a noisy machine: nothing here waits without an end of its own
+    env: { NODE_COMPILE_CACHE: join(root, "node_modules/.cache/compiled") },
+    // limits for a test that hangs, not for one that is slow: the machine may be busy with other things
+    testTimeout: 180_000,
     hookTimeout: 180_000,
-    globalSetup: "test/servers/global-setup.ts",
-    include: ["packages/*/test/**/*.test.ts", "test/**/*.test.ts"],
-    typecheck: { include: ["packages/*/test/**/*.test-d.ts"], tsconfig: "tsconfig.tests.json" },
+    expect: { poll: { timeout: 60_000, interval: 20 } },
+    projects: [
+      {
+        extends: true,
+        plugins: [noServers],
+        test: {
+          name: "unit",
+          include: ending(".test.ts"),
+          exclude: ending(".{servers,stress}.test.ts"),
+          typecheck: { enabled: true, include: ending(".test-d.ts"), tsconfig: "tsconfig.tests.json" },
+        },
+      },
+      { extends: true, test: { name: "servers", include: ending(".servers.test.ts"), ...servers } },
+      {
+        extends: true,
+        test: { name: "stress", include: ending(".stress.test.ts"), testTimeout: 900_000, ...servers },
+      },
+    ],
   },
 });

@@ -3,9 +3,7 @@ import { startPostgres, startRedis, type TestServer } from "./index.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
-    /** A Redis that all tests share: use keys of your own. */
     redisUrl: string;
-    /** A Postgres that all tests share: use a schema of your own. */
     postgresUrl: string;
   }
 }

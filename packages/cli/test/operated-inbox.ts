@@ -7,7 +7,7 @@ import type { EsimEvents, InboxEntry } from "@esim-webhooks/core";
 import { sampleData } from "@esim-webhooks/core/testing";
 import { type PostgresInbox, postgresInbox } from "@esim-webhooks/store-postgres";
 import pg from "pg";
-import { inject } from "vitest";
+import { postgresUrl } from "../../../test/servers/shared.ts";
 
 export interface OperatedInbox {
   readonly inbox: PostgresInbox;
@@ -18,7 +18,7 @@ export interface OperatedInbox {
 
 /** An inbox in a schema of its own. */
 export async function openOperatedInbox(): Promise<OperatedInbox> {
-  const url = inject("postgresUrl");
+  const url = postgresUrl;
   const schema = `test_${randomUUID().replaceAll("-", "")}`;
   const cwd = mkdtempSync(join(tmpdir(), "esim-webhooks-cli-"));
   // done ids are past their retention at once

@@ -3,7 +3,7 @@ import type { WebhookEvent } from "@esim-webhooks/core";
 import { sampleData } from "@esim-webhooks/core/testing";
 import { Kysely, PostgresDialect, sql } from "kysely";
 import pg from "pg";
-import { inject } from "vitest";
+import { postgresUrl } from "../../../test/servers/shared.ts";
 
 /** What the tests' handlers write to. No constraint keeps an effect from happening twice. */
 export interface Shop {
@@ -20,7 +20,7 @@ export interface TestSchema {
   drop(): Promise<void>;
 }
 
-export async function createSchema(url: string = inject("postgresUrl")): Promise<TestSchema> {
+export async function createSchema(url: string = postgresUrl): Promise<TestSchema> {
   const schema = `test_${randomUUID().replaceAll("-", "")}`;
   const pools: pg.Pool[] = [];
   const pool = (max: number, at = url) => {

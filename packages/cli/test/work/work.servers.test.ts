@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { type InboxEntry, sign } from "@esim-webhooks/core";
 import { sampleData } from "@esim-webhooks/core/testing";
 import { postgresInbox } from "@esim-webhooks/store-postgres";
-import { describe, expect, inject, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { postgresUrl } from "../../../../test/servers/shared.ts";
 import { cli, folder, jsonLines, secret, start } from "../cli.ts";
 
 function entry(id: string, data: unknown = sampleData("esim.faulted")): InboxEntry {
@@ -22,7 +23,7 @@ function entry(id: string, data: unknown = sampleData("esim.faulted")): InboxEnt
 
 async function withInbox(entries: readonly InboxEntry[]) {
   const schema = `cli_${randomUUID().replaceAll("-", "").slice(0, 12)}`;
-  const url = inject("postgresUrl");
+  const url = postgresUrl;
   const inbox = postgresInbox({ url, schema });
   await inbox.migrate();
   await inbox.put(entries);

@@ -3,9 +3,10 @@ import { type AddressInfo, createServer } from "node:net";
 import { createProcessor } from "@esim-webhooks/core";
 import { postgresStore } from "@esim-webhooks/store-postgres";
 import { sql } from "kysely";
-import { afterEach, beforeEach, describe, expect, inject, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { runNode } from "../../../test/run.ts";
 import { privatePgBouncer, silentProxy } from "../../../test/servers/index.ts";
+import { postgresUrl } from "../../../test/servers/shared.ts";
 import { newestMigration } from "../src/database/migrations.ts";
 import { createSchema, faulted, type TestSchema } from "./schema.ts";
 
@@ -26,7 +27,7 @@ describe("migrations", () => {
       await store.migrate();
       console.log((await store.claim({ source: "default", id: "msg_1" }, 60000)).status);
       await store.close();`;
-    const environment = { DATABASE_URL: inject("postgresUrl"), SCHEMA: shop.schema };
+    const environment = { DATABASE_URL: postgresUrl, SCHEMA: shop.schema };
     const runs = Array.from({ length: 10 }, () =>
       runNode(["--input-type=module", "--eval", script], environment),
     );
@@ -152,7 +153,7 @@ describe("connections", () => {
   it.each(["a pool of ours", "a pool that was given"])(
     "that went silent are cut, in %s: operations reject in time, and the next ones have new connections",
     async (which) => {
-      const proxy = await silentProxy(inject("postgresUrl"));
+      const proxy = await silentProxy(postgresUrl);
       const given = which === "a pool of ours" ? { url: proxy.url } : { pool: shop.pool(3, proxy.url) };
       const store = postgresStore({ ...given, schema: shop.schema, timeoutMs: 200 });
       await store.migrate();
@@ -180,7 +181,7 @@ describe("connections", () => {
   );
 
   it("may be a transaction pooler's, which shares two between many clients", async () => {
-    const bouncer = await privatePgBouncer(inject("postgresUrl"), 2);
+    const bouncer = await privatePgBouncer(postgresUrl, 2);
     const stores = [1, 2, 3, 4].map(() =>
       postgresStore({ pool: shop.pool(5, bouncer.url), schema: shop.schema, timeoutMs: 20_000 }),
     );

@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { Redis } from "ioredis";
-import { describe, expect, inject, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { privateRedis } from "../../../../test/servers/index.ts";
+import { postgresUrl, redisUrl } from "../../../../test/servers/shared.ts";
 import { checkNode } from "../../src/doctor/set-up-checks.ts";
 import { cli, folder, jsonLines, secret, start } from "../cli.ts";
 
@@ -40,7 +41,7 @@ describe("doctor", () => {
 
   it("finds migrations that are missing, and a clock that is right, without changing anything", async () => {
     const schema = `cli_${randomUUID().replaceAll("-", "").slice(0, 12)}`;
-    const url = inject("postgresUrl");
+    const url = postgresUrl;
     const config = (more: string) => `import { postgresInbox } from "@esim-webhooks/store-postgres";
       const target = postgresInbox({ url: ${JSON.stringify(url)}, schema: "${schema}" });
       ${more}
@@ -103,7 +104,7 @@ describe("doctor", () => {
   });
 
   it("finds retention that is short", async () => {
-    const url = inject("redisUrl");
+    const url = redisUrl;
     const config = `import { redisStore } from "@esim-webhooks/store-redis";
       export default { handlers: { "*": () => {} }, store: redisStore(${JSON.stringify(url)}, { retentionMs: 86_400_000 }) };`;
     const cwd = folder({ "esim-webhooks.config.ts": config });

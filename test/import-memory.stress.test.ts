@@ -4,19 +4,20 @@ import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sampleData } from "@esim-webhooks/core/testing";
-import { afterAll, beforeAll, expect, inject, it } from "vitest";
+import { afterAll, beforeAll, expect, it } from "vitest";
 import { createSchema, type TestSchema } from "../packages/store-postgres/test/schema.ts";
 import { root } from "./run.ts";
+import { postgresUrl } from "./servers/shared.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "import-memory-"));
 const data = sampleData("esim.enabled");
 let schema: TestSchema;
 
 beforeAll(async () => {
-  schema = await createSchema(inject("postgresUrl"));
+  schema = await createSchema(postgresUrl);
   execFileSync(join(root, "node_modules/.bin/tsc"), ["-b", join(root, "packages/cli")]);
   symlinkSync(join(root, "node_modules"), join(folder, "node_modules"));
-  const options = JSON.stringify({ url: inject("postgresUrl"), schema: schema.schema });
+  const options = JSON.stringify({ url: postgresUrl, schema: schema.schema });
   writeFileSync(
     join(folder, "esim-webhooks.config.mjs"),
     `import { postgresInbox } from "@esim-webhooks/store-postgres";

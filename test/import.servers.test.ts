@@ -28,11 +28,12 @@ import {
   postgresStore,
 } from "@esim-webhooks/store-postgres";
 import type { Transaction } from "kysely";
-import { afterEach, describe, expect, inject, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import { createSchema, type Shop } from "../packages/store-postgres/test/schema.ts";
 import { listen } from "./listen.ts";
 import { type Run, runNode } from "./run.ts";
 import { startPostgres } from "./servers/index.ts";
+import { postgresUrl } from "./servers/shared.ts";
 
 let ends: (() => unknown)[] = [];
 afterEach(async () => {
@@ -74,7 +75,7 @@ function writeDump(): string {
 }
 const inDump = { read: 10_200, invalid: 100 };
 
-async function openInbox(url: string = inject("postgresUrl")) {
+async function openInbox(url: string = postgresUrl) {
   const schema = await createSchema(url);
   ends.push(() => schema.drop());
   const inbox = postgresInbox({ url, schema: schema.schema, timeoutMs: 2000 });
@@ -217,7 +218,7 @@ describe("an import into Postgres", () => {
     const dump = writeDump();
     const at = folder();
     const options = { checkpointFile: join(at, "checkpoint"), rejectsFile: join(at, "rejects") };
-    const environment = { DATABASE_URL: inject("postgresUrl"), SCHEMA: schema, PAUSE_MS: "400" };
+    const environment = { DATABASE_URL: postgresUrl, SCHEMA: schema, PAUSE_MS: "400" };
     for (const leastMs of [0, 0, 0, 0, 1200]) {
       const run = startImport(dump, environment, options);
       await run.line(/^put/);
@@ -288,7 +289,7 @@ describe("an import into Postgres", () => {
         Array.from({ length: 100 }, (_, n) => `${JSON.stringify(delivery(`msg_${n}`))}\n`).join(""),
       );
       const options = { checkpointFile: join(folder(), "checkpoint"), concurrency: 4, force };
-      const environment = { DATABASE_URL: inject("postgresUrl"), SCHEMA: schema };
+      const environment = { DATABASE_URL: postgresUrl, SCHEMA: schema };
       const start = () => startImport(dump, environment, options, "test/import-inline-process.ts");
       for (let kills = 0; kills < 3; kills++) {
         const run = start();
@@ -306,7 +307,7 @@ describe("an import into Postgres", () => {
 
   it("inline is complete after any number of interruptions, with each effect once where the store is transactional", async () => {
     const { schema, orders } = await openInbox();
-    const url = inject("postgresUrl");
+    const url = postgresUrl;
     const store = postgresStore<Shop>({ url, schema });
     ends.push(() => store.close());
     const dump = join(folder(), "dump.ndjson");
@@ -347,7 +348,7 @@ describe("oldestFirst", () => {
     writeFileSync(path, `${lines.join("\n")}\n`); // some 80 MB: more than is sorted in memory at a time
     const temporary = folder();
     const environment = {
-      DATABASE_URL: inject("postgresUrl"),
+      DATABASE_URL: postgresUrl,
       SCHEMA: schema,
       PAUSE_MS: "200",
       TMPDIR: temporary,

@@ -13,11 +13,12 @@ import { newSecret, type SignedRequest, sampleData, signedRequest } from "@esim-
 import { type PostgresInbox, postgresInbox } from "@esim-webhooks/store-postgres";
 import { Kysely, PostgresDialect, sql, type Transaction } from "kysely";
 import pg from "pg";
-import { afterEach, describe, expect, inject, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import type { Effects } from "./inbox-worker.ts";
 import { listen } from "./listen.ts";
 import { type Run, runNode } from "./run.ts";
 import { privatePgBouncer, startPostgres } from "./servers/index.ts";
+import { postgresUrl } from "./servers/shared.ts";
 
 const worker = "test/inbox-worker.ts";
 const soon = { interval: 100, timeout: 50_000 };
@@ -210,7 +211,7 @@ describe("an inbox under fire", () => {
   ])(
     "takes nothing from a process that was frozen past its leases and goes on %s: it settles nothing, and no effect comes twice",
     async (_, pauseMs) => {
-      const url = inject("postgresUrl");
+      const url = postgresUrl;
       const data = await createData(url);
       const inbox = openInbox(url, { schema: data.schema });
       await inbox.migrate();
@@ -258,7 +259,7 @@ describe("lanes", () => {
   const [lanes, perLane, late] = [40, 150, 10];
 
   it("work 6,000 events over 40 lanes with 8 workers and handlers that fail: no overlap, in order, none stuck", async () => {
-    const url = inject("postgresUrl");
+    const url = postgresUrl;
     const { schema, states, db } = await createData(url);
     const openOne = () => {
       const pool = new pg.Pool({ connectionString: url, max: 2 });
@@ -337,7 +338,7 @@ describe("lanes", () => {
 
 describe("an inbox and its workers", () => {
   it("start in ten processes at once, which migrate, work each event once and end by themselves", async () => {
-    const url = inject("postgresUrl");
+    const url = postgresUrl;
     const data = await createData(url);
     const environment = { DATABASE_URL: url, SCHEMA: data.schema, OPTIONS: '{"pollMs":50}' };
     const runs = Array.from({ length: 10 }, () => start(environment));
@@ -377,7 +378,7 @@ describe("an inbox and its workers", () => {
   }
 
   it("do with a pool of one connection, with twenty transactional handlers at the same time and puts between", async () => {
-    const url = inject("postgresUrl");
+    const url = postgresUrl;
     const data = await createData(url);
     const pool = new pg.Pool({ connectionString: url, max: 1 });
     ends.push(() => pool.end());
@@ -387,7 +388,7 @@ describe("an inbox and its workers", () => {
   });
 
   it("do with a transaction pooler", async () => {
-    const url = inject("postgresUrl");
+    const url = postgresUrl;
     const data = await createData(url);
     const pooler = await privatePgBouncer(url, 3);
     ends.push(() => pooler.close());

@@ -7,9 +7,10 @@ import { newSecret, type SignedRequest, sampleData, signedRequest } from "@esim-
 import { redisStore } from "@esim-webhooks/store-redis";
 import { Queue, Worker } from "bullmq";
 import pg from "pg";
-import { afterEach, describe, expect, inject, it, onTestFinished, vi } from "vitest";
+import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { type Run, root, runCommand, runNode } from "./run.ts";
 import { startPostgres } from "./servers/index.ts";
+import { postgresUrl, redisUrl } from "./servers/shared.ts";
 
 const running: Run[] = [];
 const secret = newSecret();
@@ -173,10 +174,10 @@ async function endsBySigterm({ child, ended }: Run): Promise<void> {
 /** A database for one test. Dropped once the example's processes have ended. */
 async function ownDatabase() {
   const name = `example_${randomUUID().replaceAll("-", "")}`;
-  const url = new URL(inject("postgresUrl"));
+  const url = new URL(postgresUrl);
   const query = (text: string) => queryAt(url.href, text);
-  await queryAt(inject("postgresUrl"), `create database ${name}`);
-  onTestFinished(async () => void (await queryAt(inject("postgresUrl"), `drop database ${name}`)));
+  await queryAt(postgresUrl, `create database ${name}`);
+  onTestFinished(async () => void (await queryAt(postgresUrl, `drop database ${name}`)));
   url.pathname = name;
   return { url: url.href, query };
 }
@@ -197,7 +198,7 @@ describe("examples/express-redis", () => {
   const start = (REDIS_URL: string) => serve("examples/express-redis/server.ts", { REDIS_URL });
 
   it("does not run in one process what another one has done, and ends by itself on SIGTERM", async () => {
-    const [one, other] = await Promise.all([start(inject("redisUrl")), start(inject("redisUrl"))]);
+    const [one, other] = await Promise.all([start(redisUrl), start(redisUrl)]);
     const request = faulted();
     expect(await one.deliver(request)).toEqual(processed);
     expect(await other.deliver(request)).toEqual(duplicate);
@@ -268,7 +269,7 @@ describe("examples/fastify-postgres", () => {
 
 describe("examples/queue-worker", () => {
   function ownQueue() {
-    const variables = { REDIS_URL: inject("redisUrl"), QUEUE: `example-${randomUUID()}` };
+    const variables = { REDIS_URL: redisUrl, QUEUE: `example-${randomUUID()}` };
     const queue = new Queue(variables.QUEUE, { connection: { url: variables.REDIS_URL } });
     onTestFinished(async () => {
       await queue.obliterate({ force: true });
@@ -341,7 +342,7 @@ describe("examples/queue-worker", () => {
     const { deliver, jobsAre, ended } = await start();
     const request = faulted();
     const key = { source: "default", id: request.headers["webhook-id"] ?? "" };
-    const store = redisStore(inject("redisUrl"));
+    const store = redisStore(redisUrl);
     onTestFinished(() => store.close());
     const claim = await store.claim(key, 30_000);
     expect(await deliver(request)).toEqual(stored);

@@ -3,7 +3,8 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { sampleData, signedRequest } from "@esim-webhooks/core/testing";
-import { describe, expect, inject, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { postgresUrl } from "../../../../test/servers/shared.ts";
 import { cli, folder, jsonLines, type Running, secret, start, startInTerminal } from "../cli.ts";
 
 async function urlOf(running: Running): Promise<string> {
@@ -105,7 +106,7 @@ describe("serve", () => {
     const id = `msg_${Date.now()}`;
     const outcomes: string[] = [];
     for (const _ of [1, 2]) {
-      const running = start(["serve", "--port", "0"], { cwd, env: { DATABASE_URL: inject("postgresUrl") } });
+      const running = start(["serve", "--port", "0"], { cwd, env: { DATABASE_URL: postgresUrl } });
       const answer = await fetch(await urlOf(running), event(id));
       outcomes.push(((await answer.json()) as { outcome: string }).outcome);
       running.child.kill("SIGTERM");

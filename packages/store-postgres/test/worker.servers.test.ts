@@ -18,9 +18,10 @@ import {
   postgresStore,
 } from "@esim-webhooks/store-postgres";
 import { Kysely, PostgresDialect, sql, type Transaction } from "kysely";
-import { afterEach, beforeEach, describe, expect, inject, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { runNode } from "../../../test/run.ts";
 import { startPostgres } from "../../../test/servers/index.ts";
+import { postgresUrl } from "../../../test/servers/shared.ts";
 import { entry, key } from "./entry.ts";
 import { createSchema, type Shop, type TestSchema } from "./schema.ts";
 
@@ -285,7 +286,7 @@ describe("an event whose handler", () => {
       const handlers = { "esim.faulted": () => process.kill(process.pid, "SIGKILL"), "*": () => {} };
       const options = { leaseMs: 300, pollMs: 20, maxAttempts: 3, concurrency: 1 };
       await createWorker(inbox, handlers, options).run({ signal: new AbortController().signal });`;
-    const environment = { DATABASE_URL: inject("postgresUrl"), SCHEMA: shop.schema };
+    const environment = { DATABASE_URL: postgresUrl, SCHEMA: shop.schema };
     await put(entry("poison", { type: "esim.faulted" }));
     for (let run = 1; run <= 3; run++) {
       const { child, ended } = runNode(["--input-type=module", "--eval", script], environment);
