@@ -1,5 +1,5 @@
 import type { Channel } from "node:diagnostics_channel";
-import { z } from "zod";
+import * as z from "zod/mini";
 import { type ImportMessage, importNotice } from "./base/import-notice.ts";
 import { type OptionsShape, parseOptions } from "./base/options.ts";
 import { type HandleMessage, handleStage } from "./handle/handle-stage.ts";
@@ -37,9 +37,9 @@ const channels: { readonly [Name in keyof Observer]-?: Channel } = {
   import: importNotice,
 };
 
-const callback = z
-  .custom<(message: never) => void>((given) => typeof given === "function", "expected a function")
-  .optional();
+const callback = z.optional(
+  z.custom<(message: never) => void>((given) => typeof given === "function", "expected a function"),
+);
 
 const shape = Object.fromEntries(
   Object.keys(channels).map((name) => [name, callback]),

@@ -1,14 +1,7 @@
-import {
-  type Catalog,
-  createWorker,
-  esimCatalog,
-  type Handlers,
-  type Inbox,
-  type Logger,
-} from "@esim-webhooks/core";
+import { createWorker, type Handlers, type Inbox, type Logger } from "@esim-webhooks/core";
 import { ProgramError } from "../program/program-error.ts";
 import type { SetUp } from "../set-up/set-up.ts";
-import { toldInbox } from "./told-inbox.ts";
+import { printSettled } from "./print-settled.ts";
 
 /** A set-up with which events can be worked. */
 export type WorkingSetUp = SetUp & { readonly handlers: Handlers<unknown> };
@@ -27,16 +20,20 @@ export function withHandlers(setUp: SetUp): WorkingSetUp {
 /** A worker for the config's handlers, which prints what becomes of each event. Throws as `createWorker` does. */
 export function startWorker(
   inbox: Inbox,
-  { config, handlers, ...setUp }: WorkingSetUp,
+  { config, handlers, catalog }: WorkingSetUp,
   logger: Logger,
   concurrency?: number,
 ): { run(signal: AbortSignal): Promise<void> } {
-  const catalog = setUp.catalog ?? (esimCatalog as Catalog<unknown>);
-  const worker = createWorker<unknown>(toldInbox(inbox, catalog, logger), handlers, {
+  const worker = createWorker<unknown>(inbox, handlers, {
     ...config.worker,
     ...(concurrency !== undefined && { concurrency }),
-    catalog,
+    ...(catalog && { catalog }),
     logger,
   });
-  return { run: (signal) => worker.run({ signal }) };
+  return {
+    async run(signal) {
+      const stopPrinting = printSettled(logger);
+      await worker.run({ signal }).finally(stopPrinting);
+    },
+  };
 }

@@ -13,6 +13,8 @@ export interface Lease {
 /** A claim as the store gave it. */
 export interface HeldClaim {
   readonly key: EventKey;
+  readonly type: string;
+  readonly attempt: number;
   readonly token: string;
   readonly leaseMs: number;
   /** When it was asked for, by `performance.now()`: the lease has not begun before. */

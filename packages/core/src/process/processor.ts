@@ -103,7 +103,7 @@ export function createProcessor<Data = EsimEvents, Tx = unknown>(
   const catalog = settings.catalog as Catalog<Data>;
   const dispatcher = createDispatcher<Data>(handlers, catalog);
   store.ready?.().catch(() => {}); // a mistake in its set-up is heard now; every claim asks again
-  const { complete, release } = createSettler(store, logger);
+  const { complete, release, committed, lost } = createSettler(store, logger);
 
   async function accept(read: Parsed<Data>, provenance: Provenance = {}): Promise<EventOutcome> {
     if (read.kind === "invalid") return { code: "invalid", issues: read.issues };
@@ -151,7 +151,14 @@ export function createProcessor<Data = EsimEvents, Tx = unknown>(
     const askedAt = performance.now();
     const claim = await claimed(key);
     if ("code" in claim) return claim;
-    const held = { key, token: claim.token, leaseMs, askedAt };
+    const held = {
+      key,
+      type: event.type,
+      attempt: provenance.attempt ?? 1,
+      token: claim.token,
+      leaseMs,
+      askedAt,
+    };
     const obstacle = await before?.();
     if (obstacle !== undefined) return release(held, obstacle);
     // once aborted, the sender was told to come again
@@ -177,9 +184,9 @@ export function createProcessor<Data = EsimEvents, Tx = unknown>(
     const ran = await asked(() => transacted(inTransaction, run)).finally(lease.stop);
     if ("error" in ran) return release(held, ran);
     const { outcome, transaction } = ran.answer;
-    if (transaction === "committed") return outcome;
+    if (transaction === "committed") return committed(held, outcome);
     if (!isDone(outcome)) return release(held, outcome);
-    return transaction === "rolled_back" ? { code: "lease_lost" } : complete(held, outcome, lease);
+    return transaction === "rolled_back" ? lost(held) : complete(held, outcome, lease);
   }
 
   return {

@@ -6,6 +6,7 @@ import { type Logger, throttledLog } from "../base/logger.ts";
 import type { Inbox, Settlement, TakenEvent } from "../store/inbox.ts";
 import { keepLeases, type WorkerLease } from "./leases.ts";
 import type { Worked } from "./run-event.ts";
+import { tellSettled } from "./tell-settled.ts";
 
 export interface WorkerHandsOptions {
   readonly inbox: Pick<Inbox, "extend" | "settle">;
@@ -41,6 +42,7 @@ export function createHands(options: WorkerHandsOptions): WorkerHands {
   const leases = keepLeases(inbox, leaseMs);
   const working = new Map<WorkerLease, string | null>();
   const endings = new Set<Promise<void>>();
+  const givenBack = new WeakSet<WorkerLease>();
   const settleOne = coalesce((settlements: readonly Settlement[]) => inbox.settle(settlements), gathered);
 
   async function finish(lease: WorkerLease): Promise<void> {
@@ -55,6 +57,7 @@ export function createHands(options: WorkerHandsOptions): WorkerHands {
     onFree(group);
     const settled = worked === "committed" || (worked !== "lost" && (await settle(worked, lease)));
     leases.drop(lease);
+    if (!givenBack.has(lease)) tellSettled(lease, settled ? worked : "lost");
     if (settled) return;
     const { source, id } = lease.taken;
     logger.warn({ id, source }, "The lease on an event was lost, and its result discarded.");
@@ -71,6 +74,18 @@ export function createHands(options: WorkerHandsOptions): WorkerHands {
       }
     }
     return false;
+  }
+
+  /** As if it had not been taken. Where that fails, its lease ends by itself. */
+  async function giveBack(lease: WorkerLease): Promise<void> {
+    givenBack.add(lease);
+    const { source, id, token } = lease.taken;
+    const settlement = { source, id, token, state: "untouched" } as const;
+    try {
+      tellSettled(lease, (await settleOne(settlement)) ? settlement : "lost");
+    } catch (error) {
+      tellSettled(lease, { error });
+    }
   }
 
   return {
@@ -95,10 +110,7 @@ export function createHands(options: WorkerHandsOptions): WorkerHands {
       const left = [...working.keys()];
       leases.abortAll(new DOMException("The worker is stopping.", "AbortError"));
       leases.stop();
-      const givenBack = left.map(({ taken: { source, id, token } }) =>
-        settleOne({ source, id, token, state: "untouched" }),
-      );
-      await Promise.allSettled(givenBack); // what fails ends with its lease
+      await Promise.all(left.map(giveBack));
     },
   };
 }

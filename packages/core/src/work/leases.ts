@@ -3,6 +3,10 @@ import type { Inbox, TakenEvent } from "../store/inbox.ts";
 /** A lease on a taken event, renewed until it is dropped or lost. */
 export interface WorkerLease {
   readonly taken: TakenEvent;
+  /** When the inbox was asked for it, by `performance.now()`. */
+  readonly askedAt: number;
+  /** What its body says it is, once that has been read. */
+  type?: string | null;
   /** Aborts when the lease is lost, or when the handler must stop. */
   readonly signal: AbortSignal;
   readonly isLost: boolean;
@@ -73,6 +77,7 @@ function createHeld(taken: TakenEvent, askedAt: number): Held {
   let lostFor: { readonly reason: unknown } | undefined;
   return {
     taken,
+    askedAt,
     heldSince: askedAt,
     get isLost() {
       return lostFor !== undefined;

@@ -33,6 +33,7 @@ export function createTakenWork(options: TakenWorkOptions): (lease: WorkerLease)
       return dead(`Its worker ended, or the inbox did not answer, ${maxAttempts} times.`);
 
     const parsed = catalog.parse(id, taken.body);
+    lease.type = parsed.type;
     if (parsed.kind === "invalid") return dead(describeIssues(parsed.issues));
     const event: WebhookEvent = parsed.event;
     if (parsed.kind === "unknown" || !dispatcher.handles(event.type)) {

@@ -1,0 +1,28 @@
+import { type SettleMessage, settleNotice } from "../handle/settle-notice.ts";
+import type { WorkerLease } from "./leases.ts";
+import type { Worked } from "./run-event.ts";
+
+/** How a worker's lease ended, for those who watch. */
+export function tellSettled(lease: WorkerLease, ending: Worked | { readonly error: unknown }): void {
+  if (!settleNotice.hasSubscribers) return;
+  const { taken, askedAt, type } = lease;
+  const { source, id, attempt } = taken;
+  const durationMs = performance.now() - askedAt;
+  settleNotice.publish({ source, id, ...(type && { type }), attempt, ...outcomeOf(ending), durationMs });
+}
+
+function outcomeOf(
+  ending: Parameters<typeof tellSettled>[1],
+): Pick<SettleMessage, "outcome" | "afterMs" | "error"> {
+  if (ending === "committed") return { outcome: "done" };
+  if (ending === "lost") return { outcome: "lost" };
+  if (!("state" in ending)) return { outcome: "store_unavailable", ...ending };
+  switch (ending.state) {
+    case "ready":
+      return { outcome: "retry", afterMs: ending.afterMs };
+    case "untouched":
+      return { outcome: "given_back" };
+    default:
+      return { outcome: ending.state };
+  }
+}
