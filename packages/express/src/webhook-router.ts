@@ -31,7 +31,7 @@ export interface WebhookRouter {
  * Throws `missing_secret`, `invalid_secret`, `unknown_event_type` or `invalid_option` when the set-up is wrong.
  */
 export function webhookRouter<Data = EsimEvents, Tx = unknown>(
-  target: NoInfer<Target<Data, Tx>>,
+  target: Target<Data, Tx>,
   options: WebhookRouterOptions<Data, Tx> = {},
 ): WebhookRouter {
   const { path = "/webhooks", ...rest } = options;

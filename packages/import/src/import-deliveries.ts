@@ -29,7 +29,7 @@ import { oldestFirst as sortOldestFirst } from "./sort/oldest-first.ts";
  */
 export async function importDeliveries<Data = EsimEvents, Tx = unknown>(
   input: AsyncIterable<Uint8Array>,
-  target: NoInfer<ImportTarget<Data, Tx>>,
+  target: ImportTarget<Data, Tx>,
   options: ImportOptions<Data, Tx> = {},
 ): Promise<ImportReport> {
   const settings = parseImportOptions(options);

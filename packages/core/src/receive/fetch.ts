@@ -17,7 +17,7 @@ export interface WebhookHandler {
  * Throws as `createReceiver` does when the set-up is wrong.
  */
 export function webhookHandler<Data = EsimEvents, Tx = unknown>(
-  target: NoInfer<Target<Data, Tx>>,
+  target: Target<Data, Tx>,
   options: ReceiverOptions<Data, Tx> = {},
 ): WebhookHandler {
   const receiver = createReceiver<Data, Tx>(target, options);

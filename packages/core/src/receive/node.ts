@@ -22,7 +22,7 @@ export type NodeRequest = IncomingMessage & { rawBody?: unknown; body?: unknown 
  * Throws as `createReceiver` does when the set-up is wrong.
  */
 export function nodeHandler<Data = EsimEvents, Tx = unknown>(
-  target: NoInfer<Target<Data, Tx>>,
+  target: Target<Data, Tx>,
   options: ReceiverOptions<Data, Tx> = {},
 ): NodeHandler {
   const receiver = createReceiver<Data, Tx>(target, options);

@@ -79,7 +79,7 @@ const shape: OptionsShape<ReceiverSettings> = {
  * Throws `missing_secret`, `invalid_secret`, `unknown_event_type` or `invalid_option` when the set-up is wrong.
  */
 export function createReceiver<Data = EsimEvents, Tx = unknown>(
-  target: NoInfer<Target<Data, Tx>>,
+  target: Target<Data, Tx>,
   options: ReceiverOptions<Data, Tx> = {},
 ): Receiver {
   const settings = parseOptions("webhook receiver", shape, options);

@@ -8,7 +8,8 @@ import type { InboxWriter, PutResult } from "../store/inbox.ts";
 import type { StoredOutcome } from "./outcome.ts";
 
 /** Where accepted events go: handlers, worked inline, or an inbox, stored and worked later. */
-export type Target<Data = EsimEvents, Tx = unknown> = Handlers<Data, Tx> | InboxWriter;
+// NoInfer is around the handlers alone: around the union, editors would complete no event types
+export type Target<Data = EsimEvents, Tx = unknown> = NoInfer<Handlers<Data, Tx>> | InboxWriter;
 
 /** An authentic delivery, parsed. */
 export interface Accepted<Data> {

@@ -29,7 +29,8 @@ export interface TargetSettings {
 }
 
 /** Where a dump goes: an inbox, handlers, or a processor. */
-export type ImportTarget<Data, Tx> = InboxWriter | Handlers<Data, Tx> | Processor<Data>;
+// NoInfer is not around the union, as in core's Target: editors would complete no event types
+export type ImportTarget<Data, Tx> = InboxWriter | NoInfer<Handlers<Data, Tx>> | NoInfer<Processor<Data>>;
 
 /** Tells what the target is. Throws `invalid_option` or `unknown_event_type` when the set-up is wrong. */
 export function createDestination(
