@@ -38,8 +38,8 @@ async function assertUnavailable(operations: readonly Promise<unknown>[]): Promi
   }
 }
 
-/** Asks until the store answers again: nobody tells a client that its server is back. */
-async function recovered<T>(ask: () => Promise<T>): Promise<T> {
+/** Asks until the store answers: nobody tells a client that its server is back. */
+export async function answered<T>(ask: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
       return await ask();
@@ -48,6 +48,14 @@ async function recovered<T>(ask: () => Promise<T>): Promise<T> {
       await pause(50);
     }
   }
+}
+
+/** Claims an id that no other test has; another one where the server was too slow to answer. */
+function claimedAnew(store: DedupeStore): Promise<{ readonly key: EventKey; readonly token: string }> {
+  return answered(async () => {
+    const key = newKey();
+    return { key, token: await claimed(store, key) };
+  });
 }
 
 export const storeFaults: readonly FaultScenario[] = [
@@ -65,18 +73,16 @@ export const storeFaults: readonly FaultScenario[] = [
     "rejects everything with store_unavailable while its server is down, and recovers by itself",
     (open, server) =>
       withStore(open, { timeoutMs: 2000 }, async (store) => {
-        const done = newKey();
-        assert.equal(await store.complete(done, await claimed(store, done)), true);
-        const key = newKey();
-        const token = await claimed(store, key);
+        const { key: done, token: mark } = await claimedAnew(store);
+        assert.equal(await answered(() => store.complete(done, mark)), true);
+        const { key, token } = await claimedAnew(store);
         await server.kill();
         try {
           await assertUnavailable(everyOperation(store, key, token));
         } finally {
           await server.start();
         }
-        await recovered(() => store.claim(newKey(), longLeaseMs));
-        assert.deepEqual(await store.claim(done, 1000), { status: "done" });
+        assert.deepEqual(await answered(() => store.claim(done, 1000)), { status: "done" });
       }),
   ],
   [
@@ -91,8 +97,8 @@ export const storeFaults: readonly FaultScenario[] = [
       } finally {
         await server.start();
       }
-      await recovered(() => claimed(store, newKey()));
-      await store.ready?.();
+      await claimedAnew(store);
+      await answered(async () => store.ready?.());
       await store.close();
     },
   ],
@@ -100,7 +106,7 @@ export const storeFaults: readonly FaultScenario[] = [
     "settles what is in flight when its server is killed, and never says what it does not know",
     (open, server) =>
       withStore(open, { timeoutMs: 2000 }, async (store) => {
-        await claimed(store, newKey());
+        await claimedAnew(store);
         const keys = Array.from({ length: 200 }, () => newKey());
         const inFlight = Promise.allSettled(keys.map((key) => store.claim(key, longLeaseMs)));
         try {
@@ -117,15 +123,14 @@ export const storeFaults: readonly FaultScenario[] = [
     "settles every operation in a bounded time while its server is frozen, and never claims",
     (open, server) =>
       withStore(open, { timeoutMs: 300 }, async (store) => {
-        const key = newKey();
-        const token = await claimed(store, key);
+        const { key, token } = await claimedAnew(store);
         await server.pause();
         try {
           await assertUnavailable(everyOperation(store, key, token));
         } finally {
           await server.resume();
         }
-        await recovered(() => store.claim(newKey(), longLeaseMs));
+        await answered(() => store.claim(newKey(), longLeaseMs));
       }),
   ],
 ];
