@@ -5,7 +5,7 @@ export type { CoalesceOptions } from "./base/coalesce.ts";
 export { coalesce } from "./base/coalesce.ts";
 export { importNotice } from "./base/import-notice.ts";
 export { safeLogger, silentLogger, throttledLog, warnOfSetup } from "./base/logger.ts";
-export type { OptionsShape } from "./base/options.ts";
+export type { OptionsShape, SettingsOf } from "./base/options.ts";
 export { durationMs, loggerOption, parseOptions, suggest, withMethods } from "./base/options.ts";
 export { processorShape } from "./process/processor.ts";
 export { isInbox } from "./receive/target.ts";

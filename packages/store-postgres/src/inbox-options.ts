@@ -1,5 +1,5 @@
 import type { EsimData, WebhookEvent } from "@esim-webhooks/core";
-import type { OptionsShape } from "@esim-webhooks/core/kit";
+import type { OptionsShape, SettingsOf } from "@esim-webhooks/core/kit";
 import * as z from "zod/mini";
 
 /** The lane an event is worked in. Null or undefined: this one needs no order. */
@@ -20,11 +20,7 @@ export interface InboxOptions {
   keepBodies?: boolean;
 }
 
-export interface InboxSettings {
-  lane?: LaneOf | undefined;
-  laneHeldByDead: boolean;
-  keepBodies: boolean;
-}
+export type InboxSettings = SettingsOf<InboxOptions, "lane">;
 
 export const inboxShape: OptionsShape<InboxSettings> = {
   lane: z.optional(z.custom<LaneOf>((given) => typeof given === "function", "expected a function")),

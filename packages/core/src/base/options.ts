@@ -13,6 +13,11 @@ export function suggest(name: string, names: readonly string[]): string {
 // zod/mini has no messages of its own; `zod` has them in fifty languages, and all of them would be in every bundle
 const inEnglish = en().localeError;
 
+/** `Options` as they are once read: each one is there, but for those that have no default (`WithoutDefault`). */
+export type SettingsOf<Options, WithoutDefault extends keyof Options = never> = {
+  [Name in keyof Options as Exclude<Name, WithoutDefault>]-?: Exclude<Options[Name], undefined>;
+} & { [Name in WithoutDefault]: Options[Name] | undefined };
+
 /** How each option is read into a setting. */
 export type OptionsShape<Settings> = { readonly [Name in keyof Settings]-?: z.core.$ZodType<Settings[Name]> };
 

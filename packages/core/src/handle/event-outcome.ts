@@ -2,12 +2,11 @@ import type { Issue } from "../event/catalog.ts";
 
 /** What became of an event that was worked where it arrived. */
 export type EventOutcome =
-  /** `again`: it was done before, and ran again since it was told to (`Provenance.rerun`). */
-  | { readonly code: "processed"; readonly again?: true }
+  | { readonly code: "processed" }
   /** The id was done before: nothing ran. */
   | { readonly code: "duplicate" }
   /** The handler looked at it and chose to do nothing, for `reason`. */
-  | { readonly code: "discarded"; readonly reason: string; readonly again?: true }
+  | { readonly code: "discarded"; readonly reason: string }
   /** The catalog does not have this event type. */
   | { readonly code: "unknown_type" }
   /** The catalog has it, and no handler takes it. */

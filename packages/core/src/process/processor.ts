@@ -1,7 +1,14 @@
 import * as z from "zod/mini";
 import { type Clock, systemClock } from "../base/clock.ts";
 import { type Logger, silentLogger } from "../base/logger.ts";
-import { durationMs, loggerOption, type OptionsShape, parseOptions, withMethods } from "../base/options.ts";
+import {
+  durationMs,
+  loggerOption,
+  type OptionsShape,
+  parseOptions,
+  type SettingsOf,
+  withMethods,
+} from "../base/options.ts";
 import type { Catalog, Parsed } from "../event/catalog.ts";
 import { type EsimEvents, esimCatalog } from "../event/esim-catalog.ts";
 import type { EventKey, WebhookEvent } from "../event/event.ts";
@@ -36,11 +43,6 @@ export interface Provenance {
   attempt?: number;
   /** Default false. */
   replayed?: boolean;
-  /**
-   * Runs an id that is done again, once for each such name: that of an import, for one. An id that is not done is worked
-   * as always, and not again by the same name. The mark of the name is kept in the store, as of another source.
-   */
-  rerun?: string;
   /** Passed on to the handler: aborts when it should stop. Once aborted, no handler is started. */
   signal?: AbortSignal;
 }
@@ -51,16 +53,11 @@ export interface Processor<Data = EsimEvents> {
   process(event: WebhookEvent, provenance?: Provenance): Promise<EventOutcome>;
   /** The same for an event that the catalog has read. */
   accept(parsed: Parsed<Data>, provenance?: Provenance): Promise<EventOutcome>;
+  /** The same handlers on another store, which `wrap` makes of this processor's own. */
+  withStore(wrap: (store: DedupeStore) => DedupeStore): Processor<Data>;
 }
 
-/** `ProcessorOptions`, read and with the defaults filled in. */
-export interface ProcessorSettings {
-  store?: DedupeStore | undefined;
-  catalog: Catalog<unknown>;
-  leaseMs: number;
-  logger: Logger;
-  clock: Clock;
-}
+type ProcessorSettings = SettingsOf<ProcessorOptions<unknown>, "store">;
 
 const storeMethods = withMethods<DedupeStore>("claim", "extend", "complete", "release");
 
@@ -113,24 +110,16 @@ export function createProcessor<Data = EsimEvents, Tx = unknown>(
   }
 
   async function claimAndWork(event: WebhookEvent, provenance: Provenance): Promise<EventOutcome> {
-    const { source = "default", rerun } = provenance;
-    const key = { source, id: event.id };
-    if (rerun === undefined) return claimKeyAndWork(key, event, provenance);
-    const again = { ...key, source: rerunSource(source, rerun) };
-    // marked before it is worked: a process that ends behind the first run would leave the second one to the next
-    const outcome = await claimKeyAndWork(key, event, provenance, () => markAsRun(again));
-    if (outcome.code !== "duplicate") return outcome;
-    const second = await claimKeyAndWork(again, event, provenance);
-    return wasWorked(second) ? { ...second, again: true } : second;
-  }
-
-  /** Who runs it for the first time by this name does not run it again by it. Undefined: that is written down. */
-  async function markAsRun(key: EventKey): Promise<EventOutcome | undefined> {
+    const key = { source: provenance.source ?? "default", id: event.id };
+    const askedAt = performance.now();
     const claim = await claimed(key);
-    if ("code" in claim) return claim.code === "duplicate" ? undefined : claim;
-    const completed = await asked(() => store.complete(key, claim.token));
-    if ("error" in completed) return completed;
-    return completed.answer ? undefined : { code: "busy", retryAfterMs: 0 };
+    if ("code" in claim) return claim;
+    const { attempt = 1 } = provenance;
+    const held = { key, type: event.type, attempt, token: claim.token, leaseMs, askedAt };
+    // once aborted, the sender was told to come again
+    return provenance.signal?.aborted
+      ? release(held, { code: "deadline_reached" })
+      : work(event, provenance, held);
   }
 
   async function claimed(key: EventKey): Promise<{ readonly token: string } | EventOutcome> {
@@ -140,31 +129,6 @@ export function createProcessor<Data = EsimEvents, Tx = unknown>(
     if (claim.answer?.status === "busy") return { code: "busy", retryAfterMs: claim.answer.retryAfterMs };
     if (claim.answer?.status === "claimed") return claim.answer;
     return { code: "store_unavailable", error: new TypeError("claim() gave no answer that there is.") };
-  }
-
-  async function claimKeyAndWork(
-    key: EventKey,
-    event: WebhookEvent,
-    provenance: Provenance,
-    before?: () => Promise<EventOutcome | undefined>,
-  ): Promise<EventOutcome> {
-    const askedAt = performance.now();
-    const claim = await claimed(key);
-    if ("code" in claim) return claim;
-    const held = {
-      key,
-      type: event.type,
-      attempt: provenance.attempt ?? 1,
-      token: claim.token,
-      leaseMs,
-      askedAt,
-    };
-    const obstacle = await before?.();
-    if (obstacle !== undefined) return release(held, obstacle);
-    // once aborted, the sender was told to come again
-    return provenance.signal?.aborted
-      ? release(held, { code: "deadline_reached" })
-      : work(event, provenance, held);
   }
 
   async function work(event: WebhookEvent, provenance: Provenance, held: HeldClaim): Promise<EventOutcome> {
@@ -192,14 +156,7 @@ export function createProcessor<Data = EsimEvents, Tx = unknown>(
   return {
     accept,
     process: async (event, provenance) => accept(catalog.check(event), provenance),
+    withStore: (wrap) =>
+      createProcessor<Data, Tx>(handlers, { ...options, store: wrap(store) as DedupeStore<Tx> }),
   };
-}
-
-function wasWorked(outcome: EventOutcome): outcome is Extract<EventOutcome, { readonly again?: true }> {
-  return outcome.code === "processed" || outcome.code === "discarded";
-}
-
-/** No endpoint is named like that: its claim is neither that of the event itself nor that of another such name. */
-function rerunSource(source: string, rerun: string): string {
-  return `${source} (run again: ${rerun})`;
 }

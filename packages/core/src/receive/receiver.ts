@@ -4,16 +4,11 @@ import { monotonicClock } from "../base/clock.ts";
 import { startDeadline } from "../base/deadline.ts";
 import { WebhookError } from "../base/errors.ts";
 import { safeLogger, silentLogger, throttledLog, warnOfSetup } from "../base/logger.ts";
-import { durationMs, type OptionsShape, parseOptions } from "../base/options.ts";
+import { durationMs, type OptionsShape, parseOptions, type SettingsOf } from "../base/options.ts";
 import { outcomeOf } from "../base/trace.ts";
 import type { Catalog } from "../event/catalog.ts";
 import type { EsimEvents } from "../event/esim-catalog.ts";
-import {
-  createProcessor,
-  type ProcessorOptions,
-  type ProcessorSettings,
-  processorShape,
-} from "../process/processor.ts";
+import { createProcessor, type ProcessorOptions, processorShape } from "../process/processor.ts";
 import type { DedupeStore } from "../store/dedupe-store.ts";
 import { type HeaderSource, headerReader } from "../verify/headers.ts";
 import { secretVariable } from "../verify/keyring.ts";
@@ -57,13 +52,7 @@ export interface Receiver {
   close(): Promise<void>;
 }
 
-interface ReceiverSettings extends ProcessorSettings {
-  secret?: Secret | undefined;
-  source: string;
-  toleranceSeconds: number;
-  maxBodyBytes: number;
-  deadlineMs: number;
-}
+type ReceiverSettings = SettingsOf<ReceiverOptions<unknown>, "secret" | "store">;
 
 const shape: OptionsShape<ReceiverSettings> = {
   secret: z.optional(z.custom<Secret>()), // the keyring's to check

@@ -9,6 +9,7 @@ import {
   loggerOption,
   type OptionsShape,
   parseOptions,
+  type SettingsOf,
   suggest,
   withMethods,
 } from "../base/options.ts";
@@ -50,16 +51,8 @@ export interface Worker {
   run(options: { readonly signal: AbortSignal }): Promise<void>;
 }
 
-interface WorkerSettings {
-  concurrency: number;
+interface WorkerSettings extends SettingsOf<WorkerOptions<unknown>> {
   typeLimits: Record<string, number>;
-  leaseMs: number;
-  maxAttempts: number;
-  backoff: Backoff;
-  pollMs: number;
-  shutdownMs: number;
-  catalog: Catalog<unknown>;
-  logger: Logger;
 }
 
 const defaultBackoff = fullJitter({ baseMs: 1000, capMs: 15 * 60_000 });

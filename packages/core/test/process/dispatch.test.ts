@@ -184,85 +184,22 @@ describe("dedupe around the handler", () => {
     expect((await processor.process(faulted, { source: "other" })).code).toBe("processed");
   });
 
-  it("runs a done event again once for each name it is asked by, as the event of its own source", async () => {
-    const sources: string[] = [];
-    const processor = createProcessor({ "*": (_, { source }) => void sources.push(source) });
-    const process = async (rerun?: string, source = "eu") =>
-      (await processor.process(faulted, { source, ...(rerun !== undefined && { rerun }) })).code;
-    expect(await process()).toBe("processed");
-    const many = await Promise.all(Array.from({ length: 50 }, () => process("first")));
-    expect(many.filter((code) => code === "processed")).toHaveLength(1);
-    expect(await process("first")).toBe("duplicate");
-    expect(await process("second")).toBe("processed");
-    expect(await process("second")).toBe("duplicate");
-    expect(await process()).toBe("duplicate");
-    expect(sources).toEqual(["eu", "eu", "eu"]);
-  });
-
-  it("does not run an event again by the name that ran it for the first time", async () => {
+  it("works on another store, made of its own, with the same handlers", async () => {
     let runs = 0;
-    const processor = createProcessor({
-      "*": () => {
-        runs += 1;
-        if (runs === 1) throw new Error("not yet");
+    const processor = createProcessor({ "*": () => void runs++ });
+    expect((await processor.process(faulted)).code).toBe("processed");
+    const seen: string[] = [];
+    const watched = processor.withStore((store) => ({
+      ...store,
+      claim: (key, leaseMs) => {
+        seen.push(key.id);
+        return store.claim(key, leaseMs);
       },
-    });
-    const codes = [];
-    for (const rerun of ["first", "first", "first", "second", "second"])
-      codes.push((await processor.process(faulted, { rerun })).code);
-    expect(codes).toEqual(["failed", "processed", "duplicate", "processed", "duplicate"]);
-    expect((await processor.process(faulted)).code).toBe("duplicate");
-  });
-
-  it("does not work an event whose mark of that name cannot be kept, and so not twice either", async () => {
-    let runs = 0;
-    let isAway = true;
-    const store = memoryStore();
-    const claim: DedupeStore["claim"] = async (key, leaseMs) => {
-      if (isAway && key.source !== "default") throw new Error("away");
-      return store.claim(key, leaseMs);
-    };
-    const processor = createProcessor({ "*": () => void runs++ }, { store: { ...store, claim } });
-    const codes = [(await processor.process(faulted, { rerun: "first" })).code];
-    isAway = false;
-    for (const rerun of ["first", "first"]) codes.push((await processor.process(faulted, { rerun })).code);
-    expect(codes).toEqual(["store_unavailable", "processed", "duplicate"]);
-    expect(runs).toBe(1);
-  });
-
-  it("does not run an event again by the name of a process that was killed right behind its first run", async () => {
-    let runs = 0;
-    let isKilled = false;
-    const store = memoryStore();
-    const dead = new Promise<never>(() => {});
-    const complete: DedupeStore["complete"] = async (key, token) => {
-      if (isKilled) return dead;
-      const completed = await store.complete(key, token);
-      isKilled = key.source === "default";
-      return completed;
-    };
-    const claim: DedupeStore["claim"] = (key, leaseMs) => (isKilled ? dead : store.claim(key, leaseMs));
-    const handlers = { "*": () => void runs++ };
-    const killed = createProcessor(handlers, { store: { ...store, claim, complete } });
-    void killed.process(faulted, { rerun: "first" });
-    await vi.waitFor(() => expect(isKilled).toBe(true));
-    const next = createProcessor(handlers, { store });
-    expect((await next.process(faulted, { rerun: "first" })).code).toBe("duplicate");
-    expect(runs).toBe(1);
-  });
-
-  it("runs an event again by the same name when that failed", async () => {
-    let runs = 0;
-    const processor = createProcessor({
-      "*": () => {
-        runs += 1;
-        if (runs === 2) throw new Error("not yet");
-      },
-    });
-    const codes = [];
-    for (const rerun of [undefined, "first", "first", "first"])
-      codes.push((await processor.process(faulted, rerun === undefined ? {} : { rerun })).code);
-    expect(codes).toEqual(["processed", "failed", "processed", "duplicate"]);
+    }));
+    expect((await watched.process(faulted)).code).toBe("duplicate");
+    expect((await watched.process({ ...faulted, id: "msg_other" })).code).toBe("processed");
+    expect(seen).toEqual([faulted.id, "msg_other"]);
+    expect(runs).toBe(2);
   });
 
   it("renews the lease while the handler runs, so that a long one keeps its claim", async () => {

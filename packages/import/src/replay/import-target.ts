@@ -56,10 +56,7 @@ export function kindOf(target: unknown): "inbox" | "inline" {
   return isInbox(target) ? "inbox" : "inline";
 }
 
-function processorOf(
-  handlers: Handlers<unknown, never>,
-  settings: TargetSettings,
-): Pick<Processor, "process"> {
+function processorOf(handlers: Handlers<unknown, never>, settings: TargetSettings): Processor<unknown> {
   const { catalog, store, logger, clock, dryRun } = settings;
   return createProcessor<unknown, never>(handlers, {
     catalog: catalog as Catalog<unknown>,

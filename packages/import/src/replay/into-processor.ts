@@ -1,7 +1,14 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { type EventOutcome, type Logger, type Processor, WebhookError } from "@esim-webhooks/core";
+import {
+  type EventKey,
+  type EventOutcome,
+  type Logger,
+  type Processor,
+  WebhookError,
+} from "@esim-webhooks/core";
 import { eventOf } from "../record/dumped-event.ts";
 import { describeIssues } from "../record/read-event.ts";
+import { rerunStore } from "./rerun-store.ts";
 import type { Destination, ProvenEvent, Verdict } from "./sink.ts";
 
 export interface IntoProcessor {
@@ -18,16 +25,16 @@ export interface IntoProcessor {
 const marginMs = 100;
 
 /** Works events where they are, as a receiver with handlers does. */
-export function intoProcessor(
-  processor: Pick<Processor, "process">,
-  options: IntoProcessor,
-): Destination<ProvenEvent> {
+export function intoProcessor(given: Processor<unknown>, options: IntoProcessor): Destination<ProvenEvent> {
   const { run, source, force, concurrency, now, logger, signal } = options;
   const working = new Map<string, Promise<unknown>>();
+  const again = new Set<string>(); // ids that were done before, and are running
+  const onRerun = ({ id }: EventKey) => void again.add(id);
+  const processor = force ? given.withStore((store) => rerunStore(store, { run, onRerun })) : given;
 
   async function work(event: ProvenEvent): Promise<EventOutcome> {
     const receivedAt = event.request?.receivedAt ?? new Date(now());
-    const provenance = { source, receivedAt, replayed: true, ...(force && { rerun: run() }) };
+    const provenance = { source, receivedAt, replayed: true };
     try {
       return await processor.process(eventOf(event), provenance);
     } catch (error) {
@@ -61,9 +68,9 @@ export function intoProcessor(
     return worked.finally(() => working.delete(event.id));
   }
 
-  function tell({ id, type }: ProvenEvent, outcome: EventOutcome): void {
+  function tell({ id, type }: ProvenEvent, outcome: EventOutcome, isForced: boolean): void {
     const fields = { id, type, source, run: run() };
-    if ("again" in outcome) logger.info(fields, "An event that was done is run again.");
+    if (isForced) logger.info(fields, "An event that was done is run again.");
     if (outcome.code === "failed") logger.error({ ...fields, err: outcome.error }, "The handler failed.");
   }
 
@@ -76,19 +83,24 @@ export function intoProcessor(
       Promise.all(
         events.map(async (event) => {
           const outcome = await workInTurn(event);
-          tell(event, outcome);
-          return verdictOn(outcome);
+          const isForced = again.delete(event.id) && wasWorked(outcome);
+          tell(event, outcome, isForced);
+          return verdictOn(outcome, isForced);
         }),
       ),
   };
 }
 
-function verdictOn(outcome: EventOutcome): Verdict {
+function wasWorked({ code }: EventOutcome): boolean {
+  return code === "processed" || code === "discarded";
+}
+
+function verdictOn(outcome: EventOutcome, isForced: boolean): Verdict {
   const { code } = outcome;
   switch (code) {
     case "processed":
     case "discarded":
-      return { fate: "stored", isForced: "again" in outcome };
+      return { fate: "stored", isForced };
     case "unknown_type":
     case "unhandled_type":
       return { fate: "filtered" }; // nothing ran, and nothing will at the next import

@@ -4,6 +4,7 @@ import {
   createStoreGuard,
   monotonicClock,
   type OptionsShape,
+  type SettingsOf,
   type StoreOptions,
   storeShape,
   warnOfShortRetention,
@@ -23,7 +24,7 @@ export interface EmbeddedOptions extends StoreOptions {
   dataDir?: string | undefined;
 }
 
-export type EmbeddedSettings = Required<StoreOptions> & { dataDir?: string | undefined };
+export type EmbeddedSettings = SettingsOf<EmbeddedOptions, "dataDir">;
 
 export const embeddedShape: OptionsShape<EmbeddedSettings> = {
   ...storeShape,

@@ -2,6 +2,7 @@ import {
   createStoreGuard,
   durationMs,
   type OptionsShape,
+  type SettingsOf,
   type StoreGuard,
   type StoreOptions,
   storeShape,
@@ -22,9 +23,7 @@ export interface PostgresOptions<Database = unknown> extends DatabaseOptions<Dat
   timeoutMs?: number;
 }
 
-export type PostgresSettings = Required<StoreOptions> & {
-  [Name in keyof DatabaseOptions]: DatabaseOptions<never>[Name] | undefined;
-} & { schema: string; timeoutMs: number };
+export type PostgresSettings = SettingsOf<PostgresOptions<never>, keyof DatabaseOptions>;
 
 export const postgresShape: OptionsShape<PostgresSettings> = {
   ...storeShape,
