@@ -1,6 +1,7 @@
 import { esimCatalog } from "@esim-webhooks/core";
 import { type ImportReport, importDeliveries } from "@esim-webhooks/import";
 import { warnOfUnknown } from "../flags/types-flag.ts";
+import { commandLogger } from "../log/command-logger.ts";
 import type { CliContext } from "../program/context.ts";
 import { stopSignal } from "../program/stopping.ts";
 import { knownSecrets } from "../set-up/known-secrets.ts";
@@ -10,7 +11,6 @@ import { layoutFor } from "../terminal/layout.ts";
 import { type DumpFile, openDump } from "./dump-file.ts";
 import { explained } from "./explained.ts";
 import type { ImportFlags } from "./flags.ts";
-import { importLogger } from "./import-logger.ts";
 import { type ImportTarget, importTarget, untouchedTarget } from "./import-target.ts";
 import { createMeter } from "./meter.ts";
 import { reportView } from "./report-view.ts";
@@ -72,7 +72,7 @@ async function run(
       rejectsFile,
       checkpointFile,
       signal: stop.signal,
-      logger: importLogger(note, isTerminal),
+      logger: commandLogger({ write: note, json: !isTerminal, style: output.styleNote }),
       onProgress: (progress) => meter.update(progress),
     });
   } finally {

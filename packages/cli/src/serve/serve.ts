@@ -9,7 +9,7 @@ import {
   nodeHandler,
 } from "@esim-webhooks/core";
 import type { SetUpFlags } from "../flags/set-up-flags.ts";
-import { outcomeLogger } from "../log/outcome-logger.ts";
+import { commandLogger, dataLines } from "../log/command-logger.ts";
 import type { CliContext } from "../program/context.ts";
 import { stopSignal } from "../program/stopping.ts";
 import { isFullInbox, type OpenTarget, openTarget } from "../set-up/open-target.ts";
@@ -31,7 +31,7 @@ export async function serve(this: CliContext, flags: ServeFlags): Promise<void> 
   const port = flags.port ?? portOf(this.process.env["PORT"]) ?? config.port ?? 3000;
   const host = flags.host ?? config.host ?? "127.0.0.1";
   const path = flags.path ?? config.path ?? "/webhooks";
-  const logger = outcomeLogger(this.output, flags);
+  const logger = commandLogger(dataLines(this.output, flags));
 
   // a mistake is told before anything is opened
   receiver(setUp.handlers ? { handlers: setUp.handlers } : { inbox: nowhere }, setUp, logger);

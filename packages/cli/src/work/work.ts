@@ -1,5 +1,5 @@
 import type { SetUpFlags } from "../flags/set-up-flags.ts";
-import { outcomeLogger } from "../log/outcome-logger.ts";
+import { commandLogger, dataLines } from "../log/command-logger.ts";
 import type { CliContext } from "../program/context.ts";
 import { stopSignal } from "../program/stopping.ts";
 import { openInbox } from "../set-up/open-target.ts";
@@ -14,7 +14,7 @@ export interface WorkFlags extends SetUpFlags {
 /** Works the inbox until it is told to stop. */
 export async function work(this: CliContext, flags: WorkFlags): Promise<void> {
   const setUp = withHandlers(await readSetUp(this, flags));
-  const logger = outcomeLogger(this.output, flags);
+  const logger = commandLogger(dataLines(this.output, flags));
   const open = await openInbox(setUp);
   try {
     const worker = startWorker(open.inbox, setUp, logger, flags.concurrency);

@@ -6,17 +6,28 @@ import { printable, printableJson } from "../program/printable.ts";
 type Level = "debug" | "info" | "warn" | "error";
 type Fields = Readonly<Record<string, unknown>>;
 
-/**
- * Prints what becomes of deliveries and events, and what handlers log, as it happens: a line for people on a terminal,
- * JSON lines elsewhere or with `json`.
- */
-export function outcomeLogger(output: Output, { json = false }: { json?: boolean | undefined } = {}): Logger {
-  const write = json || !output.isTerminal ? jsonLine : prettyLine;
+/** Where log lines go, and in which form. */
+export interface LogLines {
+  write(line: string): void;
+  /** JSON lines in place of lines for people. */
+  readonly json: boolean;
+  /** Colour, for lines that people read. */
+  readonly style: Output["style"];
+}
+
+/** Lines on standard output, for commands whose data is what they log. */
+export function dataLines(output: Output, { json = false }: { json?: boolean | undefined }): LogLines {
+  return { write: output.data, json: json || !output.isTerminal, style: output.style };
+}
+
+/** Prints what a command logs while it runs: what becomes of deliveries and events, and what handlers log. */
+export function commandLogger({ write, json, style }: LogLines): Logger {
+  const lineOf = json ? jsonLine : prettyLine;
   const withBindings = (bindings: Fields): Logger => {
     const at = (level: Level) => (fields: Fields, message: string) => {
       const isText = typeof fields === "string"; // pino takes a message alone as well
       const all = isText ? bindings : { ...bindings, ...fields };
-      output.data(write(output, level, all, isText ? String(fields) : message));
+      write(lineOf(style, level, all, isText ? String(fields) : message));
     };
     return {
       debug: () => {},
@@ -29,7 +40,7 @@ export function outcomeLogger(output: Output, { json = false }: { json?: boolean
   return withBindings({});
 }
 
-function jsonLine(_output: Output, level: Level, { err, ...fields }: Fields, msg: string): string {
+function jsonLine(_style: LogLines["style"], level: Level, { err, ...fields }: Fields, msg: string): string {
   const error = err === undefined ? {} : { err: { ...codeOf(err), message: messageOf(err) } };
   return printableJson({ time: new Date().toISOString(), level, ...fields, ...error, msg }, bigintAsText);
 }
@@ -42,9 +53,9 @@ const marks = {
 } as const;
 
 /** The outcome, the event and what else is known: `12:00:01 ✔ stored  esim.faulted  msg_1  key:1a2b3c4d`. */
-function prettyLine(output: Output, level: Level, fields: Fields, msg: string): string {
+function prettyLine(style: LogLines["style"], level: Level, fields: Fields, msg: string): string {
   const { outcome, type, id, source, err, issues, ...rest } = fields;
-  const [mark, style] = marks[level];
+  const [mark, colour] = marks[level];
   const what = typeof outcome === "string" ? outcome : msg;
   const notes = [
     ...(source === undefined || source === "default" ? [] : [source]),
@@ -55,10 +66,10 @@ function prettyLine(output: Output, level: Level, fields: Fields, msg: string): 
     ...(err === undefined ? [] : [[...Object.values(codeOf(err)), messageOf(err)].join(": ")]),
   ];
   const columns = [
-    output.style("dim", new Date().toTimeString().slice(0, 8)),
-    output.style(style, `${mark} ${printable(what).padEnd(14)}`),
+    style("dim", new Date().toTimeString().slice(0, 8)),
+    style(colour, `${mark} ${printable(what).padEnd(14)}`),
     ...[type, id].filter((part) => part !== undefined).map(printable),
-    output.style("dim", notes.map(printable).join("  ")),
+    style("dim", notes.map(printable).join("  ")),
   ];
   return columns.join("  ").trimEnd();
 }

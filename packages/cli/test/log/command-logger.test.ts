@@ -1,0 +1,49 @@
+import { describe, expect, it } from "vitest";
+import { commandLogger } from "../../src/log/command-logger.ts";
+
+const imei = "490154203237518";
+
+function logged(json: boolean) {
+  const lines: string[] = [];
+  const logger = commandLogger({ write: (line) => lines.push(line), json, style: (_style, text) => text });
+  return { logger, lines };
+}
+
+describe("the logger of the command line", () => {
+  it("writes JSON lines with level, msg and err, whose message is masked", () => {
+    const { logger, lines } = logged(true);
+    const err = Object.assign(new Error(`no order for ${imei}`), { code: "no_order" });
+    logger.error({ id: "msg_1", err }, "The handler failed.");
+    expect(JSON.parse(lines[0] ?? "")).toEqual({
+      time: expect.stringMatching(/^\d{4}-/),
+      level: "error",
+      id: "msg_1",
+      err: { code: "no_order", message: "no order for •••" },
+      msg: "The handler failed.",
+    });
+  });
+
+  it("writes a line for people: the outcome or the message, the event, and what else is known", () => {
+    const { logger, lines } = logged(false);
+    logger.info({ source: "default", id: "msg_1", type: "esim.enabled", outcome: "done" }, "event");
+    logger.warn({ run: "r1", err: new Error(imei) }, "An event that was done is run again.");
+    expect(lines.map((line) => line.slice("12:00:00  ".length))).toEqual([
+      expect.stringMatching(/^✔ done +esim\.enabled {2}msg_1$/),
+      "! An event that was done is run again.  run r1  •••",
+    ]);
+  });
+
+  it("adds a child's fields to its lines, and says nothing of what is for debugging", () => {
+    const { logger, lines } = logged(true);
+    logger.debug({}, "unheard");
+    logger.child?.({ id: "msg_1" }).info({ seen: 1n }, "heard");
+    expect(lines).toHaveLength(1);
+    expect(JSON.parse(lines[0] ?? "")).toMatchObject({ id: "msg_1", seen: "1", msg: "heard" });
+  });
+
+  it("takes a message without fields, as pino does", () => {
+    const { logger, lines } = logged(true);
+    (logger.info as (message: string) => void)("ready");
+    expect(JSON.parse(lines[0] ?? "")).toMatchObject({ level: "info", msg: "ready" });
+  });
+});
