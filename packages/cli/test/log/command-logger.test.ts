@@ -43,7 +43,7 @@ describe("the logger of the command line", () => {
 
   it("takes a message without fields, as pino does", () => {
     const { logger, lines } = logged(true);
-    (logger.info as (message: string) => void)("ready");
+    (logger.info as unknown as (message: string) => void)("ready");
     expect(JSON.parse(lines[0] ?? "")).toMatchObject({ level: "info", msg: "ready" });
   });
 });
