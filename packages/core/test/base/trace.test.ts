@@ -1,0 +1,112 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import { tracingChannel } from "node:diagnostics_channel";
+import { describe, expect, it } from "vitest";
+import { createStage, type StageMessage } from "../../src/base/trace.ts";
+
+interface Step extends StageMessage {
+  readonly name: string;
+  readonly length?: number;
+}
+
+function stageOf(name: string) {
+  const seen: [string, unknown][] = [];
+  const channel = tracingChannel<unknown, Step>(`esim-webhooks:${name}`);
+  const watch = () => {
+    const subscribers = Object.fromEntries(
+      ["start", "end", "asyncStart", "asyncEnd", "error"].map((event) => [
+        event,
+        (message: object) => void seen.push([event, { ...message }]),
+      ]),
+    );
+    channel.subscribe(subscribers as never);
+  };
+  return { stage: createStage<Step, "length">(name, "broken"), channel, seen, watch };
+}
+
+const begin = () => ({ name: "one" });
+
+describe("a stage", () => {
+  it("brackets the call with start and end, and its promise with asyncStart and asyncEnd", async () => {
+    const { stage, seen, watch } = stageOf("bracket");
+    watch();
+    const result = await stage.trace(
+      begin,
+      async () => {
+        seen.push(["work", undefined]);
+        await null;
+        return "four";
+      },
+      ({ length }) => ({ outcome: "ok", length }),
+    );
+    expect(result).toBe("four");
+    const ended = { name: "one", outcome: "ok", length: 4, durationMs: expect.any(Number) };
+    expect(seen).toEqual([
+      ["start", { name: "one" }],
+      ["work", undefined],
+      ["end", { name: "one" }],
+      ["asyncStart", ended],
+      ["asyncEnd", ended],
+    ]);
+  });
+
+  it.each([
+    [
+      "outcome",
+      async () => {},
+      () => ({ outcome: "failed", error: undefined }),
+      { outcome: "failed", error: undefined },
+    ],
+    [
+      "rejection",
+      () => Promise.reject(new Error("away")),
+      () => ({ outcome: "ok" }),
+      { outcome: "broken", error: new Error("away") },
+    ],
+    [
+      "throw",
+      (): Promise<void> => {
+        throw new Error("away");
+      },
+      () => ({ outcome: "ok" }),
+      { outcome: "broken", error: new Error("away") },
+    ],
+  ])("publishes the error of its %s, before it ends", async (_, work, end, expected) => {
+    const { stage, seen, watch } = stageOf(`error:${_}`);
+    watch();
+    await stage.trace(begin, work, end).catch((error) => expect(error).toEqual(expected.error));
+    expect(seen.map(([event]) => event)).toEqual(["start", "end", "error", "asyncStart", "asyncEnd"]);
+    expect(seen.at(-1)?.[1]).toEqual({ name: "one", durationMs: expect.any(Number), ...expected });
+  });
+
+  it("builds no message while nobody watches, and hands on the promise of the work itself", async () => {
+    const { stage } = stageOf("unwatched");
+    const unwanted = () => expect.unreachable("a message was built");
+    const promise = Promise.resolve("result");
+    expect(stage.trace(unwanted, () => promise, unwanted)).toBe(promise);
+    const stop = () => {};
+    stage.ended.subscribe(stop);
+    stage.ended.unsubscribe(stop);
+    expect(stage.trace(unwanted, () => promise, unwanted)).toBe(promise);
+  });
+
+  it("is watched by a store alone, which holds for the work and for nothing beside it", async () => {
+    const { stage, channel } = stageOf("store");
+    const store = new AsyncLocalStorage<string>();
+    channel.start.bindStore(store, ({ name }) => name);
+    const names = ["a", "b", "c"];
+    const inside = await Promise.all(
+      names.map((name) =>
+        stage.trace(
+          () => ({ name }),
+          async () => {
+            await new Promise(setImmediate);
+            return store.getStore();
+          },
+          () => ({ outcome: "ok" }),
+        ),
+      ),
+    );
+    expect(inside).toEqual(names);
+    expect(store.getStore()).toBeUndefined();
+  });
+});

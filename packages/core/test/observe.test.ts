@@ -1,0 +1,475 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import { tracingChannel } from "node:diagnostics_channel";
+import { type Runner, receiverSuite } from "@esim-webhooks/conformance";
+import {
+  createProcessor,
+  createReceiver,
+  createWorker,
+  type DedupeStore,
+  type Delivery,
+  type EsimEvents,
+  type HandleMessage,
+  type Handlers,
+  type Inbox,
+  memoryStore,
+  nodeHandler,
+  type Observer,
+  type OutcomeCode,
+  observe,
+  retryLater,
+  type TakenEvent,
+  type WebhookEvent,
+  type WorkerOptions,
+} from "@esim-webhooks/core";
+import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { listen } from "../../../test/listen.ts";
+
+const secret = newSecret();
+const stops: (() => void)[] = [];
+afterEach(() => {
+  for (const stop of stops.splice(0)) stop();
+});
+
+const stages = ["receive", "verify", "put", "take", "handle", "settle", "import"] as const;
+
+type Seen = readonly [stage: string, message: Record<string, unknown>];
+
+/** What is seen from now on until the test ends. */
+function watched(only: readonly string[] = stages): Seen[] {
+  const seen: Seen[] = [];
+  const watch = (stage: string) => (message: object) => void seen.push([stage, { ...message }]);
+  stops.push(observe(Object.fromEntries(only.map((stage) => [stage, watch(stage)])) as Observer));
+  return seen;
+}
+
+function delivery(id = "msg_1"): Delivery {
+  return signedRequest({ id, type: "esim.faulted", data: sampleData("esim.faulted") }, { secret });
+}
+
+const event: WebhookEvent = {
+  id: "msg_1",
+  type: "esim.faulted",
+  timestamp: "2026-01-01T00:00:00Z",
+  data: sampleData("esim.faulted"),
+};
+const fails = () => {
+  throw new Error("no order");
+};
+const durationMs = expect.any(Number);
+const ref = { source: "default", id: "msg_1", type: "esim.faulted" };
+const key = expect.stringMatching(/^key:[0-9a-f]{8}$/);
+
+describe("a delivery that is observed", () => {
+  it("is seen as it is verified, handled, settled and answered", async () => {
+    const seen = watched();
+    await createReceiver({ "*": () => {} }, { secret }).receive(delivery());
+    expect(seen).toEqual([
+      ["verify", { source: "default", id: "msg_1", outcome: "verified", key, durationMs }],
+      ["handle", { ...ref, attempt: 1, replayed: false, outcome: "processed", durationMs }],
+      ["settle", { ...ref, attempt: 1, outcome: "done", durationMs }],
+      ["receive", { ...ref, key, outcome: "processed", durationMs }],
+    ]);
+  });
+
+  it("is seen as it is put into an inbox, stored or not", async () => {
+    const seen = watched(["put", "receive"]);
+    const stored = createReceiver({ put: async () => ["conflict"] }, { secret });
+    await stored.receive(delivery());
+    const error = new Error("disk full");
+    await createReceiver({ put: () => Promise.reject(error) }, { secret }).receive(delivery());
+    expect(seen).toEqual([
+      ["put", { events: [ref], outcome: "put", results: ["conflict"], durationMs }],
+      ["receive", { ...ref, key, outcome: "conflict", durationMs }],
+      ["put", { events: [ref], outcome: "store_unavailable", error, durationMs }],
+      ["receive", { ...ref, key, outcome: "store_unavailable", error, durationMs }],
+    ]);
+  });
+
+  it("that is refused says why, and has no key", async () => {
+    const seen = watched();
+    const { headers, body } = delivery();
+    const receiver = createReceiver({ "*": () => {} }, { secret: newSecret() });
+    await receiver.receive({ method: "POST", headers, body });
+    await receiver.receive({ method: "POST", headers: {}, body });
+    expect(seen).toEqual([
+      ["verify", { source: "default", id: "msg_1", outcome: "no_matching_key", durationMs }],
+      ["receive", { source: "default", id: "msg_1", outcome: "no_matching_key", durationMs }],
+      ["receive", { source: "default", outcome: "missing_header", durationMs }],
+    ]);
+  });
+
+  it("ends at the deadline, and its late handler later", async () => {
+    const seen = watched(["receive", "handle", "settle"]);
+    const finish = Promise.withResolvers<void>();
+    const receiver = createReceiver({ "*": () => finish.promise }, { secret, deadlineMs: 20 });
+    await receiver.receive(delivery());
+    finish.resolve();
+    await receiver.close();
+    expect(seen.map(([stage, { outcome }]) => [stage, outcome])).toEqual([
+      ["receive", "deadline_reached"],
+      ["handle", "processed"],
+      ["settle", "done"],
+    ]);
+  });
+
+  it("ends in every outcome of the status contract, and no message holds anything of a payload, a header or a secret", async () => {
+    const secrets = new Set<string>();
+    const messages: unknown[] = [];
+    for (const stage of ["receive", "verify", "put", "handle"]) {
+      const keep = (message: object) => void messages.push(message);
+      const subscribers = { start: keep, end: keep, asyncStart: keep, asyncEnd: keep, error: keep };
+      const channel = tracingChannel<unknown, object>(`esim-webhooks:${stage}`);
+      channel.subscribe(subscribers);
+      stops.push(() => channel.unsubscribe(subscribers));
+    }
+    const seen = watched();
+    const runs: (() => Promise<void>)[] = [];
+    const runner: Runner = {
+      describe: (name, body) => void (name.endsWith("the status contract") && body()),
+      it: (_, body) => void runs.push(body),
+    };
+    receiverSuite(
+      "node",
+      (target, options) => {
+        if (typeof options.secret === "string") secrets.add(options.secret);
+        const handler = nodeHandler(target, options);
+        const keepHeaders: typeof handler = Object.assign(
+          (...[request, response]: Parameters<typeof handler>) => {
+            const { host, "webhook-signature": signature } = request.headers;
+            for (const value of [host, signature]) if (value) secrets.add(String(value));
+            handler(request, response);
+          },
+          { close: handler.close },
+        );
+        return listen(keepHeaders, "/", handler.close);
+      },
+      runner,
+    );
+    for (const run of runs) await run();
+
+    const missing = Object.keys(elsewhere satisfies Partial<Record<OutcomeCode, true>>);
+    const outcomes = new Set(seen.flatMap(([stage, { outcome }]) => (stage === "receive" ? [outcome] : [])));
+    expect(outcomes.size).toBe(allOutcomes.length - missing.length);
+    expect([...outcomes, ...missing].sort()).toEqual([...allOutcomes].sort());
+
+    const payload = [...leaves(sampleData("esim.faulted"))].filter((value) => value.length > 3);
+    const forbidden = [...secrets, ...payload];
+    expect(forbidden.length).toBeGreaterThan(10);
+    const said = [...messages, ...seen.map(([, message]) => message)].flatMap((message) => [
+      ...leaves(message),
+    ]);
+    expect(said.length).toBeGreaterThan(1000);
+    expect(said.filter((text) => forbidden.some((one) => text.includes(one)))).toEqual([]);
+  });
+});
+
+const elsewhere = { body_consumed: true, body_incomplete: true } as const;
+
+// a new outcome code does not compile before it is here
+const everyOutcome: Readonly<Record<OutcomeCode, true>> = {
+  processed: true,
+  duplicate: true,
+  discarded: true,
+  unknown_type: true,
+  unhandled_type: true,
+  stored: true,
+  already_stored: true,
+  conflict: true,
+  busy: true,
+  retry_later: true,
+  deadline_reached: true,
+  lease_lost: true,
+  store_unavailable: true,
+  shutting_down: true,
+  rotating: true,
+  keys_unavailable: true,
+  failed: true,
+  invalid: true,
+  internal_error: true,
+  missing_header: true,
+  malformed_header: true,
+  timestamp_out_of_tolerance: true,
+  no_matching_key: true,
+  method_not_allowed: true,
+  too_large: true,
+  unsupported_encoding: true,
+  ...elsewhere,
+};
+const allOutcomes = Object.keys(everyOutcome);
+
+/** Every name and value in a message but its error, whose text is not ours, as text. */
+function* leaves(value: unknown): Generator<string> {
+  if (typeof value !== "object" || value === null) yield String(value);
+  else {
+    for (const [name, inner] of Object.entries(value)) {
+      if (name === "error") continue;
+      yield name;
+      yield* leaves(inner);
+    }
+  }
+}
+
+describe("a claim that is observed", () => {
+  async function settled(handlers: Handlers<EsimEvents>, changes: Partial<DedupeStore> = {}) {
+    const seen = watched(["settle"]);
+    const store = { ...memoryStore(), ...changes };
+    await createProcessor(handlers, { store, leaseMs: 60 }).process(event, { source: "eu", attempt: 3 });
+    return seen.map(([, message]) => message);
+  }
+  const about = { ...ref, source: "eu", attempt: 3, durationMs };
+  const done = { "*": () => {} };
+
+  it.each<[string, Handlers<EsimEvents>, Partial<DedupeStore>, object]>([
+    ["done when its event is", done, {}, { outcome: "done" }],
+    [
+      "done with its transaction",
+      done,
+      { transact: async (_key, _token, work) => ((await work({})) ? "committed" : "rolled_back") },
+      { outcome: "done" },
+    ],
+    ["lost when somebody else has it", done, { complete: async () => false }, { outcome: "lost" }],
+    [
+      "lost with its transaction",
+      done,
+      { transact: async (_key, _token, work) => ((await work({})) ? "rolled_back" : "unused") },
+      { outcome: "lost" },
+    ],
+    [
+      "unsettled when the store does not answer any more",
+      done,
+      { complete: () => Promise.reject(new Error("away")) },
+      { outcome: "store_unavailable", error: new Error("away") },
+    ],
+    ["to be tried again when its handler failed", { "*": fails }, {}, { outcome: "retry" }],
+    [
+      "lost when it was not there to be released",
+      { "*": fails },
+      { release: async () => false },
+      { outcome: "lost" },
+    ],
+    [
+      "unsettled when it could not be released",
+      { "*": fails },
+      { release: () => Promise.reject(new Error("away")) },
+      { outcome: "store_unavailable", error: new Error("away") },
+    ],
+  ])("is %s", async (_, handlers, changes, expected) => {
+    expect(await settled(handlers, changes)).toEqual([{ ...about, ...expected }]);
+  });
+});
+
+describe("a worker that is observed", () => {
+  const body = Buffer.from(JSON.stringify({ ...event, id: undefined }));
+
+  const first: TakenEvent = {
+    ...ref,
+    token: "1",
+    body,
+    receivedAt: new Date(),
+    attempt: 1,
+    replayed: true,
+  };
+
+  /** Has the events that are pushed to `due`, and does what the test says. */
+  function inboxOf(due: TakenEvent[], changes: Partial<Inbox>): Inbox {
+    const inbox: Partial<Inbox> = {
+      capabilities: { durable: false, multiProcess: false, transactional: false, ordered: false },
+      take: async () => due.splice(0),
+      extend: async (leases) => leases.map(() => true),
+      settle: async (settlements) => settlements.map(() => true),
+      purge: async () => 0,
+      ...changes,
+    };
+    return inbox as Inbox;
+  }
+
+  /** Works one event until it is settled for good, or lost. */
+  async function work(
+    handlers: Handlers<EsimEvents>,
+    changes: Partial<Inbox> = {},
+    options: WorkerOptions = {},
+  ) {
+    const seen = watched(["take", "handle", "settle"]);
+    const stop = new AbortController();
+    const due = [first];
+    stops.push(
+      observe({
+        settle({ outcome, attempt }) {
+          if (outcome === "retry") due.push({ ...first, attempt: attempt + 1 });
+          else stop.abort();
+        },
+      }),
+    );
+    const settings = { pollMs: 5, leaseMs: 60, maxAttempts: 3, backoff: () => 7, ...options };
+    await createWorker(inboxOf(due, changes), handlers, settings).run({ signal: stop.signal });
+    return seen;
+  }
+  const about = { ...ref, durationMs };
+
+  it("shows what it takes, each run of a handler with its attempt, and how the lease ended", async () => {
+    let runs = 0;
+    const handler = () => {
+      runs += 1;
+      if (runs === 1) return fails();
+      return runs === 2 ? retryLater(9) : undefined;
+    };
+    const seen = await work({ "*": handler });
+    const handled = { ...about, replayed: true };
+    expect(seen.filter(([stage, { taken }]) => stage !== "take" || taken === 1)).toEqual([
+      ["take", { limit: 20, outcome: "taken", taken: 1, durationMs }],
+      ["handle", { ...handled, attempt: 1, outcome: "failed", error: new Error("no order") }],
+      ["settle", { ...about, attempt: 1, outcome: "retry", afterMs: 7 }],
+      ["take", { limit: 20, outcome: "taken", taken: 1, durationMs }],
+      ["handle", { ...handled, attempt: 2, outcome: "retry_later" }],
+      ["settle", { ...about, attempt: 2, outcome: "retry", afterMs: 9 }],
+      ["take", { limit: 20, outcome: "taken", taken: 1, durationMs }],
+      ["handle", { ...handled, attempt: 3, outcome: "processed" }],
+      ["settle", { ...about, attempt: 3, outcome: "done" }],
+    ]);
+  });
+
+  async function endings(...given: Parameters<typeof work>) {
+    const seen = await work(...given);
+    return seen.flatMap(([stage, message]) => (stage === "settle" ? [message] : []));
+  }
+
+  it("shows an event that is dead", async () => {
+    expect(await endings({ "*": fails }, {}, { maxAttempts: 1 })).toEqual([
+      { ...about, attempt: 1, outcome: "dead" },
+    ]);
+  });
+
+  it("shows an event that is done with its transaction", async () => {
+    const transact: Inbox["transact"] = async (_lease, run) => {
+      await run({});
+      return "committed";
+    };
+    expect(await endings({ "*": () => {} }, { transact })).toEqual([
+      { ...about, attempt: 1, outcome: "done" },
+    ]);
+  });
+
+  it("shows a lease that was lost", async () => {
+    const lost = await endings(
+      { "*": (_event, { signal }) => new Promise((resolve) => signal.addEventListener("abort", resolve)) },
+      { extend: async (leases) => leases.map(() => false) },
+    );
+    expect(lost).toEqual([{ ...about, attempt: 1, outcome: "lost" }]);
+  });
+
+  it.each<[string, Inbox["settle"], object]>([
+    ["given back", async () => [true], { outcome: "given_back" }],
+    ["lost", async () => [false], { outcome: "lost" }],
+    [
+      "left to its lease",
+      () => Promise.reject(new Error("away")),
+      { outcome: "store_unavailable", error: new Error("away") },
+    ],
+  ])("shows an event that is %s at a stop, once", async (_, settle, expected) => {
+    const seen = watched(["settle"]);
+    const stop = new AbortController();
+    const handler = (_event: unknown, { signal }: { signal: AbortSignal }) => {
+      stop.abort();
+      return new Promise((resolve) => signal.addEventListener("abort", resolve));
+    };
+    const inbox = inboxOf([first], { settle });
+    await createWorker(inbox, { "*": handler }, { shutdownMs: 0 }).run({ signal: stop.signal });
+    await new Promise(setImmediate); // the handler has ended too
+    expect(seen).toEqual([["settle", { ...about, attempt: 1, ...expected }]]);
+  });
+
+  it("shows that its inbox did not answer", async () => {
+    const stop = new AbortController();
+    const seen = watched(["take"]);
+    const error = new Error("away");
+    const take = () => {
+      stop.abort();
+      throw error;
+    };
+    await createWorker(inboxOf([], { take }), { "*": () => {} }).run({ signal: stop.signal });
+    expect(seen).toEqual([["take", { limit: 20, outcome: "store_unavailable", error, durationMs }]]);
+  });
+});
+
+describe("async context", () => {
+  it("is kept: what is bound where a handler starts is there in the handler, for each delivery its own", async () => {
+    const store = new AsyncLocalStorage<string>();
+    const { start } = tracingChannel<string, HandleMessage>("esim-webhooks:handle");
+    start.bindStore(store, ({ id, attempt }) => `${id}/${attempt}`);
+    stops.push(() => start.unbindStore(store));
+    const found = new Map<string, string | undefined>();
+    const handler = async ({ id }: { id: string }) => {
+      await new Promise(setImmediate);
+      found.set(id, store.getStore());
+    };
+    const receiver = createReceiver({ "*": handler }, { secret });
+    const ids = Array.from({ length: 20 }, (_, index) => `msg_${index}`);
+    await Promise.all(ids.map((id) => receiver.receive(delivery(id))));
+    expect([...found].sort()).toEqual(ids.map((id) => [id, `${id}/1`]).sort());
+    expect(store.getStore()).toBeUndefined();
+  });
+
+  it("is kept from where a delivery starts, through the store, to its handler", async () => {
+    const store = new AsyncLocalStorage<object>();
+    const { start, asyncEnd } = tracingChannel<object, object>("esim-webhooks:receive");
+    start.bindStore(store);
+    stops.push(() => start.unbindStore(store));
+    const ended = new Map<object, unknown>();
+    const onEnd = (message: object) => void ended.set(message, (message as { id: string }).id);
+    asyncEnd.subscribe(onEnd as never);
+    stops.push(() => asyncEnd.unsubscribe(onEnd as never));
+    const inHandler = new Map<object | undefined, unknown>();
+    const handler = async ({ id }: { id: string }) => {
+      await new Promise(setImmediate);
+      inHandler.set(store.getStore(), id);
+    };
+    const receiver = createReceiver({ "*": handler }, { secret });
+    await Promise.all(["msg_1", "msg_2", "msg_3"].map((id) => receiver.receive(delivery(id))));
+    expect(inHandler).toEqual(ended);
+  });
+});
+
+describe("observe", () => {
+  it("is harmed by nothing that an observer throws, and warns of it once", async () => {
+    const emitWarning = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
+    stops.push(() => emitWarning.mockRestore());
+    stops.push(observe({ handle: fails, receive: async () => fails() }));
+    const receiver = createReceiver({ "*": () => {} }, { secret });
+    const replies = await Promise.all(["msg_1", "msg_2"].map((id) => receiver.receive(delivery(id))));
+    expect(replies.map(({ status }) => status)).toEqual([200, 200]);
+    await new Promise(setImmediate);
+    expect(emitWarning).toHaveBeenCalledTimes(1);
+    expect(emitWarning).toHaveBeenCalledWith(
+      expect.stringContaining('The observer of "handle" threw.'),
+      expect.objectContaining({ code: "observer_failed", detail: expect.stringContaining("no order") }),
+    );
+  });
+
+  it("calls an observer as a method of what it was given, and not after it was stopped", async () => {
+    class Counter {
+      #count = 0;
+      get count() {
+        return this.#count;
+      }
+      receive() {
+        this.#count += 1;
+      }
+    }
+    const counter = new Counter();
+    const stop = observe(counter);
+    const receiver = createReceiver({ "*": () => {} }, { secret });
+    await receiver.receive(delivery("msg_1"));
+    stop();
+    stop();
+    await receiver.receive(delivery("msg_2"));
+    expect(counter.count).toBe(1);
+  });
+
+  it("refuses a name that there is not, with the nearest one", () => {
+    expect(() => observe({ recieve: () => {} } as Observer)).toThrow('Did you mean "receive"?');
+    expect(() => observe({ handle: "no function" } as unknown as Observer)).toThrow(
+      '"handle": expected a function',
+    );
+  });
+});
