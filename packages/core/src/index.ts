@@ -1,3 +1,4 @@
+export type { Awaitable } from "./base/awaitable.ts";
 export type { Backoff, FullJitterOptions } from "./base/backoff.ts";
 export { fullJitter } from "./base/backoff.ts";
 export type { Clock } from "./base/clock.ts";

@@ -29,6 +29,7 @@ export function embeddedInbox<Database = unknown>(
       multiProcess: false,
       transactional: true,
       ordered: settings.lane !== undefined,
+      retentionMs: settings.retentionMs,
     },
     close,
   };

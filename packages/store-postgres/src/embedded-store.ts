@@ -16,7 +16,12 @@ export function embeddedStore<Database = unknown>(
   const { close, ...open } = openEmbedded<Database>("embeddedStore", settings);
   return {
     ...createSqlStore(open, settings.retentionMs),
-    capabilities: { durable: settings.dataDir !== undefined, multiProcess: false, transactional: true },
+    capabilities: {
+      durable: settings.dataDir !== undefined,
+      multiProcess: false,
+      transactional: true,
+      retentionMs: settings.retentionMs,
+    },
     close,
   };
 }

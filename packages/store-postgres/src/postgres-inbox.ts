@@ -63,6 +63,7 @@ export function postgresInbox<Database = unknown>(
       multiProcess: true,
       transactional: true,
       ordered: settings.lane !== undefined,
+      retentionMs: settings.retentionMs,
     },
     migrate,
     now,

@@ -26,7 +26,12 @@ export function postgresStore<Database = unknown>(
   const { migrate, now, close, ...open } = openPostgres("postgresStore", options, settings);
   return {
     ...createSqlStore(open, settings.retentionMs),
-    capabilities: { durable: true, multiProcess: true, transactional: true },
+    capabilities: {
+      durable: true,
+      multiProcess: true,
+      transactional: true,
+      retentionMs: settings.retentionMs,
+    },
     migrate,
     now,
     close,

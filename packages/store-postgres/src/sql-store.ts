@@ -42,7 +42,8 @@ export function createSqlStore<Database>(
 
   return {
     ready: guard.ready,
-    claim: (key, leaseMs) => run((connection) => claim(connection, tables, key, leaseMs)),
+    claim: (key, leaseMs, fingerprint) =>
+      run((connection) => claim(connection, tables, key, leaseMs, fingerprint)),
     extend: (key, token, leaseMs) => run((connection) => extend(connection, tables, key, token, leaseMs)),
     async complete(key, token) {
       const completed = await run((connection) => complete(connection, tables, key, token, retentionMs));

@@ -14,7 +14,13 @@ afterAll(() => rm(folder, { recursive: true }));
 inboxSuite(
   "embeddedInbox",
   {
-    capabilities: { durable: true, multiProcess: false, transactional: true, ordered: true },
+    capabilities: {
+      durable: true,
+      multiProcess: false,
+      transactional: true,
+      ordered: true,
+      retentionMs: 30 * 86_400_000,
+    },
     open: ({ timeoutMs: _, ...options }) => embeddedInbox({ dataDir: join(folder, "data"), ...options }),
   },
   { describe, it },

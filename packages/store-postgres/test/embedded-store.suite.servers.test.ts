@@ -17,6 +17,11 @@ const module = import.meta.resolve("./open-embedded-store.ts");
 
 storeSuite(
   "embeddedStore",
-  { capabilities: { durable: true, multiProcess: false, transactional: true }, open, module, execArgv },
+  {
+    capabilities: { durable: true, multiProcess: false, transactional: true, retentionMs: 30 * 86_400_000 },
+    open,
+    module,
+    execArgv,
+  },
   { describe, it },
 );

@@ -15,7 +15,13 @@ afterAll(() => server.close());
 inboxSuite(
   "postgresInbox",
   {
-    capabilities: { durable: true, multiProcess: true, transactional: true, ordered: true },
+    capabilities: {
+      durable: true,
+      multiProcess: true,
+      transactional: true,
+      ordered: true,
+      retentionMs: 30 * 86_400_000,
+    },
     open: (options) => postgresInbox({ url: server.url, ...options }),
     server: async () => server,
   },

@@ -172,7 +172,7 @@ describe("connections", () => {
       expect((await processor.process(faulted("msg_1"))).code).toBe("store_unavailable");
       await hung.promise;
       await expect
-        .poll(() => store.claim(key("msg_2"), 60_000).catch(() => undefined))
+        .poll(() => Promise.resolve(store.claim(key("msg_2"), 60_000)).catch(() => undefined))
         .toMatchObject({ status: "claimed" });
       proxy.silence();
       await store.close();
@@ -221,7 +221,7 @@ describe("connections", () => {
       where application_name = ${shop.schema} and pid <> pg_backend_pid()`.execute(shop.db);
     expect(rows.length).toBeGreaterThan(0);
     await expect
-      .poll(() => store.claim(key("msg_1"), 1000).catch(() => undefined))
+      .poll(() => Promise.resolve(store.claim(key("msg_1"), 1000)).catch(() => undefined))
       .toMatchObject({ status: "busy" });
   });
 });

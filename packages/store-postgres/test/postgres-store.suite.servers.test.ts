@@ -17,7 +17,7 @@ afterAll(() => server.close());
 storeSuite(
   "postgresStore",
   {
-    capabilities: { durable: true, multiProcess: true, transactional: true },
+    capabilities: { durable: true, multiProcess: true, transactional: true, retentionMs: 30 * 86_400_000 },
     open,
     module: import.meta.resolve("./open-postgres-store.ts"),
     execArgv: ["--conditions=@esim-webhooks/source"],

@@ -113,33 +113,41 @@ export function redisStore(redis: RedisClient | string, options: RedisStoreOptio
     };
     return guard.run((signal) => {
       const sent = send({ script: scripts.claim, key: name, args: [token, leaseMs], signal });
-      sent.then((answer) => signal.aborted && answer === "claimed" && giveBack(), giveBack);
+      sent.then((answer) => signal.aborted && statusIn(answer) === "claimed" && giveBack(), giveBack);
       return sent.catch(rethrow);
     });
   }
 
   return {
-    capabilities: { durable: true, multiProcess: true, transactional: false },
+    capabilities: { durable: true, multiProcess: true, transactional: false, retentionMs },
     ready: guard.ready,
-    async claim(key, leaseMs) {
-      const token = randomUUID();
+    async claim(key, leaseMs, fingerprint) {
+      const token = `${randomUUID()}:${fingerprint?.toString(16) ?? ""}`;
       const answer = await runClaim(key, token, leaseMs);
-      if (answer === "claimed") return { status: "claimed", token };
-      if (answer === "done") return { status: "done" };
-      if (answer === "foreign") {
+      const status = statusIn(answer);
+      if (status === "claimed") return { status, token };
+      if (status !== "done" && status !== "busy") {
         throw new WebhookError(
           "store_unavailable",
           "The Redis key of an id has a value that redisStore did not write.",
           "Remove it, and give the store a keyPrefix that nobody else uses.",
         );
       }
-      return { status: "busy", retryAfterMs: Math.max(1, Number(answer)) };
+      const [, conflicting, leftMs] = answer as unknown[];
+      const conflict = isOne(conflicting) && { conflict: true as const };
+      return status === "done"
+        ? { status, ...conflict }
+        : { status, retryAfterMs: Math.max(1, Number(leftMs)), ...conflict };
     },
     extend: async (key, token, leaseMs) => isOne(await run(scripts.extend, key, token, leaseMs)),
     complete: async (key, token) => isOne(await run(scripts.complete, key, token, retentionMs)),
     release: async (key, token) => isOne(await run(scripts.release, key, token)),
     close: () => guard.close(close),
   };
+}
+
+function statusIn(answer: unknown): unknown {
+  return Array.isArray(answer) ? answer[0] : undefined;
 }
 
 /** A client made with `stringNumbers` answers "1". */

@@ -2,9 +2,10 @@ import { createHash } from "node:crypto";
 import type { RedisClient } from "./client.ts";
 
 /**
- * One key an id. Its value is `c` and the owner's token, a UUID, while claimed, `d` and that token once done; absent
- * is absent. Leases and retention are the key's time to live, by the server's clock. Each script looks and acts in
- * one step, on one key, so that it also runs on the node of a cluster that has the key.
+ * One key an id. Its value is `c` and the owner's token while claimed, `d` and that token once done; absent is absent.
+ * A token is a UUID, and behind it the fingerprint of the claim in hex, so that every script keeps it. Leases and
+ * retention are the key's time to live, by the server's clock. Each script looks and acts in one step, on one key, so
+ * that it also runs on the node of a cluster that has the key.
  */
 export interface Script {
   readonly source: string;
@@ -16,19 +17,23 @@ function script(source: string): Script {
 }
 
 /**
- * → `claimed`, `done`, for how many ms the owner may still have it, or `foreign` when the value is somebody else's.
- * The same token again is the same claim.
+ * → `[claimed]`, `[done, conflict]`, `[busy, conflict, for how many ms the owner may still have it]`, or `[foreign]` when
+ * the value is somebody else's; `conflict` is 1 or 0. The same token again is the same claim.
  */
 export const claim: Script = script(`
 local held = redis.call('GET', KEYS[1])
 if not held or held == 'c' .. ARGV[1] then
   redis.call('SET', KEYS[1], 'c' .. ARGV[1], 'PX', ARGV[2])
-  return 'claimed'
+  return {'claimed'}
 end
-if not string.find(held, '^[cd]%x+%-%x+%-%x+%-%x+%-%x+$') then return 'foreign' end
-if string.sub(held, 1, 1) == 'd' then return 'done' end
+local state, theirs = string.match(held, '^([cd])%x+%-%x+%-%x+%-%x+%-%x+:(%x*)$')
+if not state then return {'foreign'} end
+local ours = string.match(ARGV[1], ':(%x*)$')
+local conflict = ours ~= '' and theirs ~= '' and ours ~= theirs and 1 or 0
+if state == 'd' then return {'done', conflict} end
 local left = redis.call('PTTL', KEYS[1])
-return left < 0 and 'foreign' or left`);
+if left < 0 then return {'foreign'} end
+return {'busy', conflict, left}`);
 
 /** → 1, or 0 when the claim is not this token's. */
 export const extend: Script = script(`

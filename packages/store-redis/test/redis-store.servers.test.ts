@@ -52,8 +52,8 @@ async function claimed(store: DedupeStore, of = key()): Promise<string> {
   return claim.token;
 }
 
-async function refusal(operation: Promise<unknown> | undefined): Promise<WebhookError> {
-  const error = await operation?.then(
+async function refusal(operation: unknown): Promise<WebhookError> {
+  const error = await Promise.resolve(operation).then(
     (answer) => answer,
     (reason: unknown) => reason,
   );

@@ -13,7 +13,7 @@ afterAll(() => server.close());
 storeSuite(
   "redisStore",
   {
-    capabilities: { durable: true, multiProcess: true, transactional: false },
+    capabilities: { durable: true, multiProcess: true, transactional: false, retentionMs: 30 * 86_400_000 },
     open,
     module: import.meta.resolve("./open-redis-store.ts"),
     execArgv: ["--conditions=@esim-webhooks/source"],

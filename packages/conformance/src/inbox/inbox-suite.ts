@@ -30,6 +30,10 @@ export function inboxSuite(name: string, options: InboxSuiteOptions, runner?: Ru
       withInbox(open, { lane: () => "a" }, async (inbox) =>
         assert.deepEqual(inbox.capabilities, capabilities),
       ));
+    it("states for how long it remembers done ids, in ms", () =>
+      withInbox(open, { retentionMs: 700 }, async (inbox) =>
+        assert.equal(inbox.capabilities.retentionMs, 700),
+      ));
     for (const [sentence, run] of [...inboxPuts, ...inboxTakes, ...inboxReplays, ...inboxOperations])
       it(sentence, () => run(open));
     if (capabilities.ordered) for (const [sentence, run] of inboxLanes) it(sentence, () => run(open));

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { EsimEvents, EventOf, Handlers } from "@esim-webhooks/core";
+import type { EsimEvents, EventOf, Handlers, Logger } from "@esim-webhooks/core";
 import {
   newSecret,
   type SignedRequest,
@@ -39,6 +39,13 @@ export function blocking(): { handlers: Handlers<EsimEvents>; started: Promise<v
     await finish.promise;
   };
   return { handlers: { "*": handler }, started: started.promise, finish: () => finish.resolve() };
+}
+
+/** A logger that remembers its lines, each with its level. */
+export function recordingLogger(): { logger: Logger; lines: Record<string, unknown>[] } {
+  const lines: Record<string, unknown>[] = [];
+  const at = (level: string) => (fields: object) => void lines.push({ level, ...fields });
+  return { lines, logger: { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") } };
 }
 
 /** Checks the status, the code, and that the body holds nothing beside what the contract says. */

@@ -9,7 +9,15 @@ import {
   sign,
 } from "@esim-webhooks/core";
 import { signedRequest } from "@esim-webhooks/core/testing";
-import { assertAnswer, blocking, faulted, recording, type Scenario, secret } from "./scenario.ts";
+import {
+  assertAnswer,
+  blocking,
+  faulted,
+  recording,
+  recordingLogger,
+  type Scenario,
+  secret,
+} from "./scenario.ts";
 import { send } from "./wire.ts";
 
 /** Outcomes that a test of an adapter cannot bring about over HTTP, or not on every adapter. */
@@ -18,7 +26,7 @@ type Elsewhere = "body_consumed" | "body_incomplete";
 const untouched = { "*": () => assert.fail("a handler ran") };
 
 const unreachable: DedupeStore = {
-  capabilities: { durable: false, multiProcess: false, transactional: false },
+  capabilities: { durable: false, multiProcess: false, transactional: false, retentionMs: 0 },
   claim: () => Promise.reject(new Error("connection refused at 10.0.0.7 with password hunter2")),
   extend: async () => false,
   complete: async () => false,
@@ -41,13 +49,26 @@ const byOutcome: Readonly<Record<Exclude<OutcomeCode, Elsewhere>, Scenario>> = {
     },
   ],
   duplicate: [
-    "answers 200 to a redelivery of a done event, and runs nothing",
+    "answers 200 to a redelivery of a done event, and runs nothing; one with another body is an error in the log",
     async (withServer) => {
       const { handlers, events } = recording();
-      await withServer(handlers, { secret }, async ({ url }) => {
-        assertAnswer(await send(url, faulted({ id: "msg_again" })), 200, "processed");
-        assertAnswer(await send(url, faulted({ id: "msg_again" })), 200, "duplicate");
+      const { logger, lines } = recordingLogger();
+      await withServer(handlers, { secret, logger }, async ({ url }) => {
+        const first = faulted({ id: "msg_again" });
+        assertAnswer(await send(url, first), 200, "processed");
+        assertAnswer(await send(url, first), 200, "duplicate");
+        const body = first.body.replace("{", "{ ");
+        const headers = { ...sign({ id: "msg_again", body }, secret) };
+        assertAnswer(await send(url, { headers, body }), 200, "duplicate");
         assert.equal(events.length, 1);
+        assert.deepEqual(
+          lines.map(({ level, outcome, conflict }) => ({ level, outcome, conflict })),
+          [
+            { level: "info", outcome: "processed", conflict: undefined },
+            { level: "info", outcome: "duplicate", conflict: undefined },
+            { level: "error", outcome: "duplicate", conflict: true },
+          ],
+        );
       });
     },
   ],
@@ -109,13 +130,17 @@ const byOutcome: Readonly<Record<Exclude<OutcomeCode, Elsewhere>, Scenario>> = {
       }),
   ],
   busy: [
-    "answers 503 with Retry-After while the same id is being worked",
+    "answers 503 with Retry-After while the same id is being worked, with the same body or another one",
     async (withServer) => {
       const { handlers, started, finish } = blocking();
       await withServer(handlers, { secret }, async ({ url }) => {
-        const first = send(url, faulted({ id: "msg_busy" }));
+        const request = faulted({ id: "msg_busy" });
+        const first = send(url, request);
         await started;
-        assertAnswer(await send(url, faulted({ id: "msg_busy" })), 503, "busy");
+        assertAnswer(await send(url, request), 503, "busy");
+        const body = request.body.replace("{", "{ ");
+        const headers = { ...sign({ id: "msg_busy", body }, secret) };
+        assertAnswer(await send(url, { headers, body }), 503, "busy");
         finish();
         assertAnswer(await first, 200, "processed");
       });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { setTimeout as pause } from "node:timers/promises";
-import type { DedupeStore, EventKey } from "@esim-webhooks/core";
+import type { Awaitable, DedupeStore, EventKey } from "@esim-webhooks/core";
 import { claimed, longLeaseMs, newKey, type OpenStore, withStore } from "./store-context.ts";
 
 /** What the suite does to the server of the store. */
@@ -20,14 +20,15 @@ export type FaultScenario = readonly [
   run: (open: OpenStore, server: StoreServer) => Promise<void>,
 ];
 
+/** All at the same time; one that throws rejects. */
 function everyOperation(store: DedupeStore, key: EventKey, token: string): Promise<unknown>[] {
   return [
-    store.claim(newKey(), longLeaseMs),
-    store.claim(key, longLeaseMs),
-    store.extend(key, token, longLeaseMs),
-    store.complete(key, token),
-    store.release(key, token),
-  ];
+    () => store.claim(newKey(), longLeaseMs),
+    () => store.claim(key, longLeaseMs),
+    () => store.extend(key, token, longLeaseMs),
+    () => store.complete(key, token),
+    () => store.release(key, token),
+  ].map(async (operation) => operation());
 }
 
 async function assertUnavailable(operations: readonly Promise<unknown>[]): Promise<void> {
@@ -39,7 +40,7 @@ async function assertUnavailable(operations: readonly Promise<unknown>[]): Promi
 }
 
 /** Asks until the store answers: nobody tells a client that its server is back. */
-export async function answered<T>(ask: () => Promise<T>): Promise<T> {
+export async function answered<T>(ask: () => Awaitable<T>): Promise<T> {
   for (;;) {
     try {
       return await ask();
@@ -92,7 +93,7 @@ export const storeFaults: readonly FaultScenario[] = [
       let store: DedupeStore;
       try {
         store = await open({ timeoutMs: 1000 });
-        await assert.rejects(store.claim(newKey(), 1000), { code: "store_unavailable" });
+        await assert.rejects(async () => store.claim(newKey(), 1000), { code: "store_unavailable" });
         if (store.ready) await assert.rejects(store.ready(), { code: "store_unavailable" });
       } finally {
         await server.start();
@@ -108,7 +109,7 @@ export const storeFaults: readonly FaultScenario[] = [
       withStore(open, { timeoutMs: 2000 }, async (store) => {
         await claimedAnew(store);
         const keys = Array.from({ length: 200 }, () => newKey());
-        const inFlight = Promise.allSettled(keys.map((key) => store.claim(key, longLeaseMs)));
+        const inFlight = Promise.allSettled(keys.map(async (key) => store.claim(key, longLeaseMs)));
         try {
           await server.kill();
           for (const result of await inFlight) {

@@ -122,6 +122,24 @@ export function storeProcesses({ multiProcess }: StoreCapabilities): readonly Pr
       },
     ],
     [
+      "says conflict to a process that comes with another fingerprint than the owner's",
+      async (start) => {
+        const [owner, other] = await Promise.all([start(), start()]);
+        const key = newKey();
+        const [claim] = await owner.call<Claim>(["claim", key, 60_000, 1]);
+        assert.ok(claim?.status === "claimed");
+        const [same, another] = await other.call<Claim>(["claim", key, 60_000, 1], ["claim", key, 60_000, 2]);
+        assert.ok(same?.status === "busy" && same.conflict === undefined);
+        assert.ok(another?.status === "busy" && another.conflict === true);
+        assert.deepEqual(await owner.call(["complete", key, claim.token]), [true]);
+        assert.deepEqual(await other.call(["claim", key, 60_000, 1], ["claim", key, 60_000, 2]), [
+          { status: "done" },
+          { status: "done", conflict: true },
+        ]);
+        await Promise.all([owner.end(), other.end()]);
+      },
+    ],
+    [
       "keeps a lease whichever process's clock is an hour off",
       async (start) => {
         const [right, wrong] = await Promise.all([start(), start()]);

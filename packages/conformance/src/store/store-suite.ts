@@ -3,6 +3,7 @@ import type { StoreCapabilities } from "@esim-webhooks/core";
 import { type Runner, runnerOrGlobal } from "../base/runner.ts";
 import { type OpenStore, withStore } from "./store-context.ts";
 import { type StoreServer, storeFaults } from "./store-faults.ts";
+import { storeFingerprints } from "./store-fingerprints.ts";
 import { storeProcesses, withStoreProcesses } from "./store-processes.ts";
 import { storeStates } from "./store-states.ts";
 
@@ -28,7 +29,11 @@ export function storeSuite(name: string, options: StoreSuiteOptions, runner?: Ru
   describe(`storeSuite: ${name}`, () => {
     it("states its capabilities", () =>
       withStore(open, {}, async (store) => assert.deepEqual(store.capabilities, capabilities)));
-    for (const [sentence, run] of storeStates) it(sentence, () => run(open));
+    it("states for how long it remembers done ids, in ms", () =>
+      withStore(open, { retentionMs: 700 }, async (store) =>
+        assert.equal(store.capabilities.retentionMs, 700),
+      ));
+    for (const [sentence, run] of [...storeStates, ...storeFingerprints]) it(sentence, () => run(open));
     for (const [sentence, run] of storeProcesses(capabilities)) {
       it(sentence, () => withStoreProcesses(module, execArgv, run));
     }

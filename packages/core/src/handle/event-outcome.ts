@@ -3,8 +3,8 @@ import type { Issue } from "../event/catalog.ts";
 /** What became of an event that was worked where it arrived. */
 export type EventOutcome =
   | { readonly code: "processed" }
-  /** The id was done before: nothing ran. */
-  | { readonly code: "duplicate" }
+  /** The id was done before: nothing ran. `conflict`: it was done with another body, and this one was not looked at. */
+  | { readonly code: "duplicate"; readonly conflict?: true }
   /** The handler looked at it and chose to do nothing, for `reason`. */
   | { readonly code: "discarded"; readonly reason: string }
   /** The catalog does not have this event type. */

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
+import type { Awaitable } from "../base/awaitable.ts";
 import type { Logger } from "../base/logger.ts";
 import { outcomeOf } from "../base/trace.ts";
 import type { EventOutcome } from "../handle/event-outcome.ts";
@@ -68,11 +69,20 @@ function tell(
   settleNotice.publish({ source, id, type, attempt, ...ending, durationMs: performance.now() - askedAt });
 }
 
-/** What the store answers, or that it did not. */
-export async function asked<T>(ask: () => Promise<T>): Promise<{ readonly answer: T } | StoreUnavailable> {
+/** What the store answers, or that it did not: at once where the store answers at once. */
+export function asked<T>(ask: () => Awaitable<T>): Awaitable<{ readonly answer: T } | StoreUnavailable> {
   try {
-    return { answer: await ask() };
+    const answer = ask();
+    return isPromise(answer) ? answer.then((given) => ({ answer: given }), unavailable) : { answer };
   } catch (error) {
-    return { code: "store_unavailable", error };
+    return unavailable(error);
   }
+}
+
+function isPromise<T>(answer: Awaitable<T>): answer is Promise<T> {
+  return typeof (answer as { then?: unknown } | null | undefined)?.then === "function";
+}
+
+function unavailable(error: unknown): StoreUnavailable {
+  return { code: "store_unavailable", error };
 }

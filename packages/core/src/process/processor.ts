@@ -43,6 +43,11 @@ export interface Provenance {
   attempt?: number;
   /** Default false. */
   replayed?: boolean;
+  /**
+   * The CRC-32 of the raw body as signed (`zlib.crc32`): a done id that comes with another one is a `conflict`. Leave it
+   * out where the body is not those bytes. Default: none.
+   */
+  fingerprint?: number;
   /** Passed on to the handler: aborts when it should stop. Once aborted, no handler is started. */
   signal?: AbortSignal;
 }
@@ -112,7 +117,7 @@ export function createProcessor<Data = EsimEvents, Tx = unknown>(
   async function claimAndWork(event: WebhookEvent, provenance: Provenance): Promise<EventOutcome> {
     const key = { source: provenance.source ?? "default", id: event.id };
     const askedAt = performance.now();
-    const claim = await claimed(key);
+    const claim = await claimed(key, provenance.fingerprint);
     if ("code" in claim) return claim;
     const { attempt = 1 } = provenance;
     const held = { key, type: event.type, attempt, token: claim.token, leaseMs, askedAt };
@@ -122,12 +127,16 @@ export function createProcessor<Data = EsimEvents, Tx = unknown>(
       : work(event, provenance, held);
   }
 
-  async function claimed(key: EventKey): Promise<{ readonly token: string } | EventOutcome> {
-    const claim = await asked(() => store.claim(key, leaseMs));
-    if ("error" in claim) return claim;
-    if (claim.answer?.status === "done") return { code: "duplicate" };
-    if (claim.answer?.status === "busy") return { code: "busy", retryAfterMs: claim.answer.retryAfterMs };
-    if (claim.answer?.status === "claimed") return claim.answer;
+  async function claimed(
+    key: EventKey,
+    fingerprint: number | undefined,
+  ): Promise<{ readonly token: string } | EventOutcome> {
+    const asking = await asked(() => store.claim(key, leaseMs, fingerprint));
+    if ("error" in asking) return asking;
+    const { answer: claim } = asking;
+    if (claim?.status === "done") return { code: "duplicate", ...(claim.conflict && { conflict: true }) };
+    if (claim?.status === "busy") return { code: "busy", retryAfterMs: claim.retryAfterMs };
+    if (claim?.status === "claimed") return claim;
     return { code: "store_unavailable", error: new TypeError("claim() gave no answer that there is.") };
   }
 
@@ -145,7 +154,8 @@ export function createProcessor<Data = EsimEvents, Tx = unknown>(
     const { transact } = store;
     const inTransaction: Transact | undefined =
       transact && ((work) => transact.call(store, key, token, work));
-    const ran = await asked(() => transacted(inTransaction, run)).finally(lease.stop);
+    const ran = await asked(() => transacted(inTransaction, run));
+    lease.stop();
     if ("error" in ran) return release(held, ran);
     const { outcome, transaction } = ran.answer;
     if (transaction === "committed") return committed(held, outcome);

@@ -212,5 +212,6 @@ async function readBody(
 function loggable(outcome: Outcome): Record<string, unknown> {
   if ("error" in outcome) return { err: outcome.error };
   if ("issues" in outcome) return { issues: outcome.issues.map((issue) => issue.path) };
+  if ("conflict" in outcome) return { conflict: true };
   return "reason" in outcome ? { reason: outcome.reason } : {};
 }

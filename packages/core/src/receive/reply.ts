@@ -78,5 +78,6 @@ export function replyTo(outcome: Outcome): Reply {
 
 /** How loud an outcome is logged. */
 export function logLevelOf(outcome: Outcome): Answer["log"] {
+  if ("conflict" in outcome) return "error"; // a duplicate by its id alone
   return answers[outcome.code].log;
 }

@@ -1,3 +1,4 @@
+import { crc32 } from "node:zlib";
 import type { Parsed } from "../event/catalog.ts";
 import type { EsimEvents } from "../event/esim-catalog.ts";
 import type { EventOutcome } from "../handle/event-outcome.ts";
@@ -30,7 +31,8 @@ export function isInbox(target: unknown): target is InboxWriter {
 }
 
 export function acceptInline<Data>(processor: Processor<Data>): Accept<Data> {
-  return ({ parsed, source, receivedAt, signal }) => processor.accept(parsed, { source, receivedAt, signal });
+  return ({ parsed, body, source, receivedAt, signal }) =>
+    processor.accept(parsed, { source, receivedAt, signal, fingerprint: crc32(body) });
 }
 
 const storedAs: Readonly<Record<PutResult, StoredOutcome>> = {

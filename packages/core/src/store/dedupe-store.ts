@@ -1,10 +1,14 @@
+import type { Awaitable } from "../base/awaitable.ts";
 import type { EventKey } from "../event/event.ts";
 
-/** What a claim came to. `busy`: another owner holds the id for at most `retryAfterMs` more. */
+/**
+ * What a claim came to. `busy`: another owner holds the id for at most `retryAfterMs` more. `conflict` is there, and true,
+ * when this claim and the one that holds the id, or completed it, were made with different fingerprints.
+ */
 export type Claim =
   | { readonly status: "claimed"; readonly token: string }
-  | { readonly status: "busy"; readonly retryAfterMs: number }
-  | { readonly status: "done" };
+  | { readonly status: "busy"; readonly retryAfterMs: number; readonly conflict?: true }
+  | { readonly status: "done"; readonly conflict?: true };
 
 /**
  * What became of a transaction. `committed`: the id is done. `rolled_back`: nothing was written, since `work` said so
@@ -20,6 +24,8 @@ export interface StoreCapabilities {
   readonly multiProcess: boolean;
   /** It has `transact`: a handler's writes and the mark commit together. */
   readonly transactional: boolean;
+  /** How long done ids are remembered, in ms. */
+  readonly retentionMs: number;
 }
 
 /**
@@ -30,8 +36,9 @@ export interface StoreCapabilities {
  * and every claim has its own token, the fence: an owner whose lease was taken over changes nothing.
  * Time is the store's own (the database server's), never the client's.
  *
- * Every operation rejects with a `WebhookError` of code `store_unavailable` (or `store_full`) when the store
- * cannot answer; it never answers what it does not know. It settles within a bounded time, whatever the server does.
+ * Operations may answer at once or by a promise; to throw at once counts as to reject. Every operation rejects with a
+ * `WebhookError` of code `store_unavailable` (or `store_full`) when the store cannot answer; it never answers what it
+ * does not know. It settles within a bounded time, whatever the server does.
  * `Tx` is the transaction that handlers get as `context.tx`, where the store is transactional.
  */
 export interface DedupeStore<Tx = unknown> {
@@ -43,20 +50,24 @@ export interface DedupeStore<Tx = unknown> {
    */
   ready?(): Promise<void>;
 
-  /** Absent → claimed, with a new token; else says which of the two it is. Called before a handler runs. */
-  claim(key: EventKey, leaseMs: number): Promise<Claim>;
+  /**
+   * Absent → claimed, with a new token; else says which of the two it is. Called before a handler runs.
+   * `fingerprint` is the CRC-32 of the raw body as signed, an unsigned 32-bit number. It is kept with the claim and the
+   * mark, so that the same id with another body shows. Left out where there are no such bytes: then there is no conflict.
+   */
+  claim(key: EventKey, leaseMs: number, fingerprint?: number): Awaitable<Claim>;
 
   /** Moves the end of a live claim to `leaseMs` from now. False: the claim is not this token's any more. */
-  extend(key: EventKey, token: string, leaseMs: number): Promise<boolean>;
+  extend(key: EventKey, token: string, leaseMs: number): Awaitable<boolean>;
 
   /**
    * Claimed → done. False: the lease was lost to another owner or has ended, and nothing changed. True again for the
    * token that completed it, since an answer can get lost on its way and be asked for once more.
    */
-  complete(key: EventKey, token: string): Promise<boolean>;
+  complete(key: EventKey, token: string): Awaitable<boolean>;
 
   /** Claimed → absent, so that the next delivery runs at once. False: as for `complete`. */
-  release(key: EventKey, token: string): Promise<boolean>;
+  release(key: EventKey, token: string): Awaitable<boolean>;
 
   /**
    * Runs `work` with a transaction of the store's database, and commits its writes together with the mark, or not

@@ -24,12 +24,13 @@ const shape: OptionsShape<Required<MemoryStoreOptions>> = {
 interface Held {
   readonly token: string;
   readonly endsAt: number;
+  readonly fingerprint: number | undefined;
 }
 
 /**
  * A dedupe store in this process's memory: for one process, and gone with it. Use a shared store where
- * several processes receive, or where a restart must not let a redelivery run again.
- * Throws `invalid_option`; operations reject with `store_full` when `maxEntries` ids are claimed at the same moment.
+ * several processes receive, or where a restart must not let a redelivery run again. It answers at once.
+ * Throws `invalid_option`; `claim` throws `store_full` when `maxEntries` ids are claimed at the same moment.
  */
 export function memoryStore(options: MemoryStoreOptions = {}): DedupeStore {
   const { retentionMs, maxEntries, clock, logger } = parseOptions("memoryStore", shape, options);
@@ -72,48 +73,57 @@ export function memoryStore(options: MemoryStoreOptions = {}): DedupeStore {
   }
 
   /** Runs `change` if the token still owns the id. */
-  function asOwner(key: EventKey, token: string, change: (id: string, now: number) => void): boolean {
+  function asOwner(
+    key: EventKey,
+    token: string,
+    change: (id: string, lease: Held, now: number) => void,
+  ): boolean {
     const id = mapKey(key);
     const lease = leases.get(id);
     const now = clock.now();
     if (lease === undefined || lease.token !== token || lease.endsAt <= now) return false;
-    change(id, now);
+    change(id, lease, now);
     return true;
   }
 
   return {
-    capabilities: { durable: false, multiProcess: false, transactional: false },
-    async claim(key, leaseMs): Promise<Claim> {
+    capabilities: { durable: false, multiProcess: false, transactional: false, retentionMs },
+    claim(key, leaseMs, fingerprint): Claim {
       const id = mapKey(key);
       const now = clock.now();
-      if ((marks.get(id)?.endsAt ?? 0) > now) return { status: "done" };
+      const mark = marks.get(id);
+      if (mark !== undefined && mark.endsAt > now) {
+        return { status: "done", ...(isConflict(mark, fingerprint) && { conflict: true }) };
+      }
       const lease = leases.get(id);
       if (lease !== undefined && lease.endsAt > now) {
-        return { status: "busy", retryAfterMs: lease.endsAt - now };
+        const retryAfterMs = lease.endsAt - now;
+        return { status: "busy", retryAfterMs, ...(isConflict(lease, fingerprint) && { conflict: true }) };
       }
       leases.delete(id);
       makeRoom(now);
       const token = String(++lastToken);
-      leases.set(id, { token, endsAt: now + leaseMs });
+      leases.set(id, { token, endsAt: now + leaseMs, fingerprint });
       return { status: "claimed", token };
     },
-    async extend(key, token, leaseMs) {
-      return asOwner(key, token, (id, now) => leases.set(id, { token, endsAt: now + leaseMs }));
-    },
-    async complete(key, token) {
+    extend: (key, token, leaseMs) =>
+      asOwner(key, token, (id, lease, now) => leases.set(id, { ...lease, endsAt: now + leaseMs })),
+    complete(key, token) {
       const mark = marks.get(mapKey(key));
       if (mark?.token === token && mark.endsAt > clock.now()) return true;
-      return asOwner(key, token, (id, now) => {
+      return asOwner(key, token, (id, { fingerprint }, now) => {
         leases.delete(id);
         marks.delete(id);
-        marks.set(id, { token, endsAt: now + retentionMs });
+        marks.set(id, { token, endsAt: now + retentionMs, fingerprint });
       });
     },
-    async release(key, token) {
-      return asOwner(key, token, (id) => leases.delete(id));
-    },
+    release: (key, token) => asOwner(key, token, (id) => leases.delete(id)),
     async close() {},
   };
+}
+
+function isConflict(held: Held, fingerprint: number | undefined): boolean {
+  return fingerprint !== undefined && held.fingerprint !== undefined && fingerprint !== held.fingerprint;
 }
 
 function mapKey({ source, id }: EventKey): string {

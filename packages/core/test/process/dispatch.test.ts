@@ -184,6 +184,34 @@ describe("dedupe around the handler", () => {
     expect((await processor.process(faulted, { source: "other" })).code).toBe("processed");
   });
 
+  it("says conflict where a done id comes with another fingerprint, and not where either has none", async () => {
+    const processor = createProcessor({ "*": () => {} });
+    const process = (fingerprint?: number) =>
+      processor.process(faulted, fingerprint === undefined ? {} : { fingerprint });
+    expect(await process(7)).toEqual({ code: "processed" });
+    expect(await process(7)).toEqual({ code: "duplicate" });
+    expect(await process()).toEqual({ code: "duplicate" });
+    expect(await process(8)).toEqual({ code: "duplicate", conflict: true });
+  });
+
+  it("takes what a store throws at once for a rejection, at each operation", async () => {
+    const away = () => {
+      throw new Error("away");
+    };
+    const outcomeWith = async (store: Partial<DedupeStore>, handler: () => unknown = () => {}) =>
+      createProcessor(
+        { "*": () => void handler() },
+        { store: { ...memoryStore(), ...store }, leaseMs: 30 },
+      ).process(faulted);
+    expect(await outcomeWith({ claim: away })).toMatchObject({ code: "store_unavailable" });
+    expect(await outcomeWith({ complete: away })).toMatchObject({ code: "store_unavailable" });
+    expect(await outcomeWith({ extend: away })).toMatchObject({ code: "processed" });
+    const failing = () => {
+      throw new Error("no");
+    };
+    expect(await outcomeWith({ release: away }, failing)).toMatchObject({ code: "failed" });
+  });
+
   it("works on another store, made of its own, with the same handlers", async () => {
     let runs = 0;
     const processor = createProcessor({ "*": () => void runs++ });

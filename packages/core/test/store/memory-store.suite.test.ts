@@ -5,7 +5,7 @@ import open from "./open-memory-store.ts";
 storeSuite(
   "memoryStore",
   {
-    capabilities: { durable: false, multiProcess: false, transactional: false },
+    capabilities: { durable: false, multiProcess: false, transactional: false, retentionMs: 30 * 86_400_000 },
     open,
     module: import.meta.resolve("./open-memory-store.ts"),
     execArgv: ["--conditions=@esim-webhooks/source"],

@@ -1,4 +1,4 @@
-import { type DedupeStore, memoryStore, WebhookError } from "@esim-webhooks/core";
+import { type DedupeStore, memoryStore } from "@esim-webhooks/core";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
@@ -98,12 +98,11 @@ describe("memoryStore", () => {
     expect(await store.complete({ source: "s", id: "live" }, live)).toBe(true);
   });
 
-  it("rejects with store_full when everything it may hold is claimed, until a lease ends", async () => {
+  it("throws store_full when everything it may hold is claimed, until a lease ends", async () => {
     const { store, time } = storeAt(0, { maxEntries: 2 });
     await claimed(store, 1000, { source: "s", id: "1" });
     await claimed(store, 1000, { source: "s", id: "2" });
-    const error = await store.claim(key, 1000).catch((reason: unknown) => reason);
-    expect(WebhookError.is(error) && error.code).toBe("store_full");
+    expect(() => store.claim(key, 1000)).toThrow(expect.objectContaining({ code: "store_full" }));
     time.now = 1000;
     await claimed(store);
   });
@@ -145,6 +144,17 @@ describe("memoryStore", () => {
         }
       }),
     );
+  });
+
+  it("answers at once, without a promise", () => {
+    const { store } = storeAt();
+    const claim = store.claim(key, 1000);
+    const token = "token" in claim ? claim.token : "";
+    expect([store.extend(key, token, 1000), store.complete(key, token), store.release(key, token)]).toEqual([
+      true,
+      true,
+      false,
+    ]);
   });
 
   it("warns of a retention shorter than replays reach back", async () => {

@@ -14,7 +14,13 @@ const body = Buffer.from(
 function endlessInbox(changes: Partial<Inbox>): Inbox {
   let taken = 0;
   const inbox: Partial<Inbox> = {
-    capabilities: { durable: false, multiProcess: false, transactional: false, ordered: false },
+    capabilities: {
+      durable: false,
+      multiProcess: false,
+      transactional: false,
+      ordered: false,
+      retentionMs: 1000,
+    },
     async take({ limit }) {
       return Array.from({ length: limit }, () => {
         taken += 1;

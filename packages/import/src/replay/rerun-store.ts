@@ -40,7 +40,11 @@ export function rerunStore<Tx>(store: DedupeStore<Tx>, { run, onRerun }: RerunOp
     try {
       obstacle = await mark(rerunKey(key), leaseMs);
     } catch (error) {
-      await store.release(key, claim.token).catch(() => {}); // it ends with its lease
+      try {
+        await store.release(key, claim.token);
+      } catch {
+        // it ends with its lease
+      }
       throw error;
     }
     if (obstacle === undefined) return claim;
@@ -59,8 +63,8 @@ export function rerunStore<Tx>(store: DedupeStore<Tx>, { run, onRerun }: RerunOp
   return {
     capabilities: store.capabilities,
     ...(store.ready && { ready: store.ready.bind(store) }),
-    async claim(key, leaseMs) {
-      const claim = await store.claim(key, leaseMs);
+    async claim(key, leaseMs, fingerprint) {
+      const claim = await store.claim(key, leaseMs, fingerprint);
       if (claim.status === "claimed") return markedOrReleased(key, claim, leaseMs);
       return claim.status === "done" ? claimAgain(key, leaseMs) : claim;
     },

@@ -10,6 +10,13 @@ interface Held {
   readonly isQueued: boolean;
   /** How long the state lasts; 0 where that is not known. */
   readonly leftMs: number;
+  /** It was claimed with another fingerprint than the one at hand. */
+  readonly isConflict: boolean;
+}
+
+/** An id, and the fingerprint of the body that it came with; null where none was given. */
+interface Claimed extends EventKey {
+  readonly fingerprint: number | null;
 }
 
 /**
@@ -22,29 +29,31 @@ export async function claim(
   tables: Tables,
   key: EventKey,
   leaseMs: number,
+  fingerprint: number | undefined,
 ): Promise<Claim> {
+  const wanted = { ...key, fingerprint: fingerprint ?? null };
   for (;;) {
-    const inserted = await insert(db, tables, key, leaseMs);
+    const inserted = await insert(db, tables, wanted, leaseMs);
     if (inserted !== undefined) return { status: "claimed", token: inserted };
-    const held = await look(db, tables, key);
+    const held = await look(db, tables, wanted);
     if (held === undefined) continue; // given back between the two
-    if (held.isQueued)
-      return { status: "busy", retryAfterMs: Math.ceil(Math.max(held.leftMs, retryHeldRowMs)) };
-    if (held.leftMs <= 0) return takeOver(db, tables, key, leaseMs);
-    return held.state === "done"
-      ? { status: "done" }
-      : { status: "busy", retryAfterMs: Math.ceil(held.leftMs) };
+    if (!held.isQueued && held.leftMs <= 0) return takeOver(db, tables, wanted, leaseMs);
+    const conflict = held.isConflict && { conflict: true as const };
+    if (held.state === "done") return { status: "done", ...conflict };
+    const leftMs = held.isQueued ? Math.max(held.leftMs, retryHeldRowMs) : held.leftMs;
+    return { status: "busy", retryAfterMs: Math.ceil(leftMs), ...conflict };
   }
 }
 
 async function insert(
   db: Kysely<unknown>,
   tables: Tables,
-  { source, id }: EventKey,
+  { source, id, fingerprint }: Claimed,
   leaseMs: number,
 ): Promise<string | undefined> {
   const { rows } = await sql<{ token: string }>`
-    insert into ${tables.event} (source, id, state, ends_at) values (${source}, ${id}, 'leased', ${inMs(tables, leaseMs)})
+    insert into ${tables.event} (source, id, state, ends_at, fingerprint)
+    values (${source}, ${id}, 'leased', ${inMs(tables, leaseMs)}, ${fingerprint})
     on conflict do nothing
     returning fence::text as token`.execute(db);
   return rows[0]?.token;
@@ -53,14 +62,15 @@ async function insert(
 async function look(
   db: Kysely<unknown>,
   tables: Tables,
-  { source, id }: EventKey,
+  { source, id, fingerprint }: Claimed,
 ): Promise<Held | undefined> {
-  const { rows } = await sql<{ state: Held["state"]; queued: boolean; left_ms: number }>`
+  const { rows } = await sql<{ state: Held["state"]; queued: boolean; conflict: boolean; left_ms: number }>`
     select state, state <> 'done' and body is not null as queued,
+      coalesce(fingerprint <> ${fingerprint}::bigint, false) as conflict,
       case when state = 'dead' then 0 else (extract(epoch from ends_at - ${tables.now()}) * 1000)::float8 end as left_ms
     from ${tables.event} where source = ${source} and id = ${id}`.execute(db);
   const row = rows[0];
-  return row && { state: row.state, isQueued: row.queued, leftMs: row.left_ms };
+  return row && { state: row.state, isQueued: row.queued, leftMs: row.left_ms, isConflict: row.conflict };
 }
 
 /**
@@ -70,7 +80,7 @@ async function look(
 async function takeOver(
   db: Kysely<unknown>,
   tables: Tables,
-  { source, id }: EventKey,
+  { source, id, fingerprint }: Claimed,
   leaseMs: number,
 ): Promise<Claim> {
   const { rows } = await sql<{ token: string }>`
@@ -81,7 +91,7 @@ async function takeOver(
     )
     update ${tables.event} as taken
     set state = 'leased', fence = nextval(${qualified(tables, "fence")}::regclass), ends_at = ${inMs(tables, leaseMs)},
-      body = null, body_hash = null, lane = null, replay = null, runs = null
+      fingerprint = ${fingerprint}, body = null, body_hash = null, lane = null, replay = null, runs = null
     from over where taken.source = over.source and taken.id = over.id
     returning taken.fence::text as token`.execute(db);
   const row = rows[0];

@@ -1,0 +1,116 @@
+import assert from "node:assert/strict";
+import type { Claim, DedupeStore, EventKey } from "@esim-webhooks/core";
+import {
+  claimed,
+  claimedInTime,
+  longLeaseMs,
+  newKey,
+  type StoreScenario,
+  withStore,
+} from "./store-context.ts";
+
+/** The bounds of an unsigned 32-bit number, and what a signed one would confuse with them. */
+const fingerprints = [0, 1, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff];
+
+async function claimedWith(store: DedupeStore, key: EventKey, fingerprint?: number): Promise<string> {
+  const claim = await store.claim(key, longLeaseMs, fingerprint);
+  assert.ok(claim.status === "claimed");
+  return claim.token;
+}
+
+/** Checks which of the fingerprints the store calls a conflict, while the id is held with `own`. */
+async function assertConflicts(
+  store: DedupeStore,
+  key: EventKey,
+  status: Claim["status"],
+  own: number | undefined,
+): Promise<void> {
+  for (const given of [...fingerprints, undefined]) {
+    const claim = await store.claim(key, longLeaseMs, given);
+    assert.equal(claim.status, status);
+    const differs = own !== undefined && given !== undefined && own !== given;
+    assert.equal("conflict" in claim ? claim.conflict : undefined, differs ? true : undefined);
+  }
+}
+
+/** What the fingerprint of a body makes of an id that is held. */
+export const storeFingerprints: readonly StoreScenario[] = [
+  [
+    "says conflict for a busy or done id that comes with another fingerprint, and for no other",
+    (open) =>
+      withStore(open, {}, async (store) => {
+        for (const own of [...fingerprints, undefined]) {
+          const key = newKey();
+          const token = await claimedWith(store, key, own);
+          await assertConflicts(store, key, "busy", own);
+          assert.equal(await store.extend(key, token, longLeaseMs), true);
+          await assertConflicts(store, key, "busy", own);
+          assert.equal(await store.complete(key, token), true);
+          await assertConflicts(store, key, "done", own);
+        }
+      }),
+  ],
+  [
+    "forgets the fingerprint of a claim that was released or has ended: the next owner's counts",
+    (open) =>
+      withStore(open, {}, async (store) => {
+        const released = newKey();
+        await store.release(released, await claimedWith(store, released, 1));
+        await claimedWith(store, released, 0);
+        await assertConflicts(store, released, "busy", 0);
+        const ended = newKey();
+        assert.equal((await store.claim(ended, 30, 1)).status, "claimed");
+        const token = await claimedInTime(store, ended, longLeaseMs);
+        await assertConflicts(store, ended, "busy", undefined);
+        assert.equal(await store.complete(ended, token), true);
+        await assertConflicts(store, ended, "done", undefined);
+      }),
+  ],
+  [
+    "says conflict to those of 200 concurrent claims of an id whose fingerprint is not the winner's",
+    (open) =>
+      withStore(open, {}, async (store) => {
+        for (let round = 0; round < 5; round++) {
+          const key = newKey();
+          const claims = await Promise.all(
+            Array.from({ length: 200 }, async (_, n) => ({
+              given: n % 3,
+              claim: await store.claim(key, longLeaseMs, n % 3),
+            })),
+          );
+          const winners = claims.filter(({ claim }) => claim.status === "claimed");
+          assert.equal(winners.length, 1);
+          for (const { given, claim } of claims) {
+            if (claim.status === "claimed") continue;
+            assert.equal(claim.conflict === true, given !== winners[0]?.given);
+          }
+        }
+      }),
+  ],
+  [
+    "keeps the fingerprint of a done id for the next one who opens the store, where that is `durable`",
+    async (open) => {
+      const key = newKey();
+      let durable = false;
+      await withStore(open, {}, async (store) => {
+        durable = store.capabilities.durable;
+        assert.equal(await store.complete(key, await claimedWith(store, key, 1)), true);
+      });
+      if (durable) await withStore(open, {}, (store) => assertConflicts(store, key, "done", 1));
+    },
+  ],
+  [
+    "takes over an id with its fingerprint once its retention has ended",
+    (open) =>
+      withStore(open, { retentionMs: 50 }, async (store) => {
+        const key = newKey();
+        assert.equal(await store.complete(key, await claimed(store, key)), true);
+        for (;;) {
+          const claim = await store.claim(key, longLeaseMs, 1);
+          if (claim.status === "claimed") break;
+          assert.deepEqual(claim, { status: "done" });
+        }
+        await assertConflicts(store, key, "busy", 1);
+      }),
+  ],
+];
