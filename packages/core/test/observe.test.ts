@@ -274,7 +274,13 @@ describe("a worker that is observed", () => {
   /** Has the events that are pushed to `due`, and does what the test says. */
   function inboxOf(due: TakenEvent[], changes: Partial<Inbox>): Inbox {
     const inbox: Partial<Inbox> = {
-      capabilities: { durable: false, multiProcess: false, transactional: false, ordered: false },
+      capabilities: {
+        durable: false,
+        multiProcess: false,
+        transactional: false,
+        ordered: false,
+        retentionMs: 1000,
+      },
       take: async () => due.splice(0),
       extend: async (leases) => leases.map(() => true),
       settle: async (settlements) => settlements.map(() => true),
