@@ -79,7 +79,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
     ],
     testing: ["newSecret", "sampleData", "signedRequest"],
     conformance: ["inboxSuite", "receiverSuite", "storeSuite"],
-    importing: ["importDeliveries"],
+    importing: ["importDeliveries", "readCapturedRequest"],
     express: ["webhookRouter"],
     fastify: ["webhookPlugin"],
     storePostgres: ["embeddedInbox", "embeddedStore", "latestOnly", "postgresInbox", "postgresStore"],

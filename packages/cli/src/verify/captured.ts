@@ -1,55 +1,25 @@
-import type { HeaderSource } from "@esim-webhooks/core";
+import { type CapturedRequest, readCapturedRequest } from "@esim-webhooks/import";
 import { ProgramError } from "../program/program-error.ts";
 
-/** A request as something on its way has written it down. */
-export interface Captured {
-  readonly headers: HeaderSource;
-  /** What the body may have been, the likeliest first: a text can be the body, or base64 of it. */
-  readonly bodies: readonly Uint8Array[];
-  /** The bytes are a guess: the body was written down as parsed JSON. */
-  readonly rebuilt: boolean;
-  readonly receivedAt: Date | undefined;
-}
+export type Captured = Omit<CapturedRequest, "payload">;
 
-/** Reads `{ headers, body, receivedAt }` in JSON, or the text of an HTTP request. Throws `invalid_usage`. */
+/** Reads a captured request in JSON, as an import does, or the text of an HTTP request. Throws `invalid_usage`. */
 export function readCaptured(bytes: Buffer): Captured {
   return bytes.toString("utf8").trimStart().startsWith("{") ? readJson(bytes) : readHttp(bytes);
 }
 
 function readJson(bytes: Buffer): Captured {
-  const { headers, body, receivedAt, isBase64Encoded } = parse(bytes);
-  if (typeof headers !== "object" || headers === null || Array.isArray(headers) || body === undefined) {
-    throw notCaptured("It is JSON without headers and body.");
-  }
-  return {
-    headers: headers as HeaderSource,
-    bodies: bodiesOf(body, isBase64Encoded === true),
-    rebuilt: typeof body === "object",
-    receivedAt: timeOf(receivedAt),
-  };
+  const read = readCapturedRequest(parse(bytes));
+  if ("fault" in read) throw notCaptured(`${read.reason.charAt(0).toUpperCase()}${read.reason.slice(1)}.`);
+  return read;
 }
 
-function parse(bytes: Buffer): Record<string, unknown> {
+function parse(bytes: Buffer): unknown {
   try {
-    return JSON.parse(bytes.toString("utf8")) as Record<string, unknown>;
+    return JSON.parse(bytes.toString("utf8"));
   } catch {
     throw notCaptured("It begins like JSON and is none."); // the parser's own message quotes it
   }
-}
-
-function bodiesOf(body: unknown, isBase64: boolean): Uint8Array[] {
-  if (typeof body !== "string") return [Buffer.from(JSON.stringify(body))];
-  const decoded = Buffer.from(body, "base64");
-  if (isBase64) return [decoded];
-  const mayBeBase64 = body !== "" && /^[A-Za-z0-9+/]+={0,2}$/.test(body);
-  return mayBeBase64 ? [decoded, Buffer.from(body)] : [Buffer.from(body)];
-}
-
-function timeOf(receivedAt: unknown): Date | undefined {
-  if (receivedAt === undefined || receivedAt === null) return undefined;
-  const time = new Date(receivedAt as string | number);
-  if (!Number.isNaN(time.getTime())) return time;
-  throw notCaptured("Its receivedAt is no date-time.");
 }
 
 /** A request line or not, header lines, an empty line, and the rest is the body. */
@@ -62,12 +32,8 @@ function readHttp(bytes: Buffer): Captured {
     headers[name.toLowerCase()] = [...(headers[name.toLowerCase()] ?? []), value];
   }
   if (end === null || Object.keys(headers).length === 0) throw notCaptured("It is neither JSON nor HTTP.");
-  return {
-    headers,
-    bodies: [bytes.subarray(end.index + end[0].length)],
-    rebuilt: false,
-    receivedAt: undefined,
-  };
+  const bodies = [bytes.subarray(end.index + end[0].length)] as const;
+  return { headers, bodies, isGuess: false, receivedAt: null };
 }
 
 function notCaptured(problem: string): ProgramError {

@@ -39,7 +39,7 @@ export async function verify(this: CliContext, flags: VerifyFlags, file = "-"): 
     ...verdict,
     at: at.toISOString(),
     findings: explanation.findings,
-    ...(captured.rebuilt && !verdict.ok && { hint: rebuiltHint }),
+    ...(captured.isGuess && !verdict.ok && { hint: rebuiltHint }),
     ...(verdict.ok && eventOf(verdict.id, body, setUp.catalog ?? (esimCatalog as Catalog<unknown>))),
   };
   if (flags.json) this.output.json(found);
@@ -67,7 +67,7 @@ function noSecret(): Secrets {
   return [];
 }
 
-/** The body that verifies, else the likeliest. */
+/** What is found with the body that verifies, or with the likeliest one. */
 function explain(
   { headers, bodies }: Captured,
   secrets: Secrets,
@@ -78,7 +78,7 @@ function explain(
     explanation: explainVerification({ headers, body }, secrets, options),
   }));
   const proven = tries.find(({ explanation }) => explanation.verdict.ok);
-  return proven ?? (tries.at(-1) as (typeof tries)[number]);
+  return proven ?? (tries[0] as (typeof tries)[number]);
 }
 
 interface EventFound {

@@ -1,82 +1,66 @@
 import { isUtf8 } from "node:buffer";
-import { dateTimeMs, headerReader, idPattern } from "@esim-webhooks/core/kit";
-import {
-  type CapturedRequest,
-  type DumpedEvent,
-  dumpedEvent,
-  type Envelope,
-  type Fields,
-  isObject,
-  parseNested,
-  type RecordFault,
-} from "./dumped-event.ts";
+import { dateTimeMs } from "@esim-webhooks/core/kit";
+import { bodyBytes } from "./captured-body.ts";
+import { headersOf } from "./captured-headers.ts";
+import { type Fields, isObject, parseNested, type RecordFault } from "./fields.ts";
 
-/** A request that a proxy captured: `headers`, `body` as text, base64 or an object, `receivedAt`. */
-export function readCapturedRequest(fields: Fields, maxDepth: number): DumpedEvent | RecordFault {
-  const headers = headersOf(fields["headers"], maxDepth);
+/** A request as a proxy, a log or a test has written it down. Nothing in it is verified yet. */
+export interface CapturedRequest {
+  /** By their names in lower case; those that are not text, and not of the signature, are left out. */
+  readonly headers: Readonly<Record<string, string | readonly string[]>>;
+  /** What the body may have been, the likeliest first: text can be the body itself, or base64 of it. */
+  readonly bodies: readonly [Uint8Array, ...Uint8Array[]];
+  /** What the likeliest body says; empty where that is no JSON object. */
+  readonly payload: Fields;
+  /** Whether the body was captured as parsed JSON, so that its bytes are a guess. */
+  readonly isGuess: boolean;
+  /** Null: that was not captured. */
+  readonly receivedAt: Date | null;
+}
+
+/**
+ * Reads a captured request: an object with `headers` (name → text or a list of texts, or a list of `[name, text]`, or
+ * either as JSON text), `body` (text, base64, the bytes as a list of numbers or as `JSON.stringify` writes a Buffer, or
+ * parsed JSON), `receivedAt` (a date-time with its offset, RFC 3339) and `isBase64Encoded`, which may be missing.
+ * @param maxDepth how deeply JSON may be nested in the body
+ * @returns the request, or why it is none; the reason quotes nothing of it
+ */
+export function readCapturedRequest(value: unknown, maxDepth = 64): CapturedRequest | RecordFault {
+  if (!isObject(value)) return fault("it is not an object");
+  const headers = headersOf(value["headers"], maxDepth);
   if (headers === undefined) return fault("its headers are not an object of texts");
-  const receivedAtMs = dateTimeMs(fields["receivedAt"]);
-  if (Number.isNaN(receivedAtMs)) return fault("its receivedAt is not a date-time with its offset");
-  const bodies = bodiesOf(fields["body"]);
-  if (bodies === undefined) return fault("its body is neither text nor an object");
-  const header = headerReader(headers);
-  const id = header("webhook-id") ?? "";
-  const isSigned = header("webhook-signature") !== undefined;
-  if (!isSigned && !idPattern.test(id)) {
-    return fault("it has neither a signature nor a webhook-id of 1 to 512 visible ASCII characters");
-  }
-  const { bytes, payload } = likeliest(bodies, maxDepth);
-  const request: CapturedRequest = {
-    headers,
-    bodies: [bytes, ...bodies.filter((body) => body !== bytes)],
-    isGuess: isObject(fields["body"]) && !isBufferJson(fields["body"]),
-    isSigned,
-    receivedAt: new Date(receivedAtMs),
-  };
-  return dumpedEvent(id, payload, null, request);
+  const receivedAt = timeOf(value["receivedAt"]);
+  if (typeof receivedAt === "string") return fault(receivedAt);
+  const body = bodyBytes(value["body"], value["isBase64Encoded"] === true);
+  if (body === undefined) return fault("its body is neither text nor an object");
+  const { bytes, payload } = likeliest(body.bytes, maxDepth);
+  const bodies = [bytes, ...body.bytes.filter((other) => other !== bytes)] as const;
+  return { headers, bodies, payload, isGuess: body.isGuess, receivedAt };
 }
 
-function headersOf(given: unknown, maxDepth: number): CapturedRequest["headers"] | undefined {
-  if (typeof given === "string") {
-    const parsed = parseNested(given, maxDepth); // a column of CSV
-    return "json" in parsed && typeof parsed.json !== "string" ? headersOf(parsed.json, maxDepth) : undefined;
-  }
-  if (!isObject(given)) return undefined;
-  const isText = (value: unknown) => typeof value === "string";
-  const entries = Object.entries(given).filter(([name]) => name.toLowerCase().startsWith("webhook-"));
-  if (!entries.every(([, value]) => isText(value) || (Array.isArray(value) && value.every(isText))))
-    return undefined;
-  return Object.fromEntries(entries) as CapturedRequest["headers"];
-}
+const localTime = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?$/;
 
-// no blanks at its end: with two parts that may take them, a regular expression tries all ways to share them
-const base64 = /^[A-Za-z0-9+/_\s-]+={0,2}$/;
-
-function bodiesOf(body: unknown): readonly Uint8Array[] | undefined {
-  if (typeof body === "string") {
-    const text = Buffer.from(body, "utf8");
-    return base64.test(body.trimEnd()) ? [text, Buffer.from(body, "base64")] : [text];
-  }
-  if (!isObject(body)) return undefined;
-  return [isBufferJson(body) ? Buffer.from(body.data) : Buffer.from(JSON.stringify(body), "utf8")];
-}
-
-/** What JSON makes of a Buffer. */
-function isBufferJson(body: Fields): body is Fields & { readonly data: readonly number[] } {
-  return body["type"] === "Buffer" && Array.isArray(body["data"]);
+/** The time, null for none, or what is wrong with it. */
+function timeOf(given: unknown): Date | string | null {
+  if (given === undefined || given === null || given === "") return null; // CSV has no null
+  const ms = dateTimeMs(given);
+  if (!Number.isNaN(ms)) return new Date(ms);
+  return typeof given === "string" && localTime.test(given)
+    ? 'its receivedAt has no offset, so it would be another time on another machine: end it with "Z" or "+01:00"'
+    : 'its receivedAt is not a date-time with its offset, such as "2026-11-20T12:00:00Z"';
 }
 
 /** The bytes that are an event, if any are; an authentic body that is none is for the catalog to judge. */
 function likeliest(
-  bodies: readonly Uint8Array[],
+  bodies: readonly [Uint8Array, ...Uint8Array[]],
   maxDepth: number,
-): { readonly bytes: Uint8Array; readonly payload: Envelope } {
+): { readonly bytes: Uint8Array; readonly payload: Fields } {
   for (const bytes of bodies) {
     const parsed = isUtf8(bytes) ? parseNested(Buffer.from(bytes).toString("utf8"), maxDepth) : undefined;
     if (parsed !== undefined && "json" in parsed && isObject(parsed.json))
       return { bytes, payload: parsed.json };
   }
-  return { bytes: bodies[0] ?? new Uint8Array(), payload: {} };
+  return { bytes: bodies[0], payload: {} };
 }
 
 function fault(reason: string): RecordFault {

@@ -1,13 +1,7 @@
 import type { Replay } from "@esim-webhooks/core";
 import { idPattern } from "@esim-webhooks/core/kit";
-import {
-  type DumpedEvent,
-  dumpedEvent,
-  type Fields,
-  isObject,
-  parseNested,
-  type RecordFault,
-} from "./dumped-event.ts";
+import { type DumpedEvent, dumpedEvent } from "./dumped-event.ts";
+import { type Fields, isObject, parseNested, type RecordFault } from "./fields.ts";
 
 const badId: RecordFault = {
   fault: "not_a_record",

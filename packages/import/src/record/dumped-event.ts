@@ -1,19 +1,9 @@
 import type { WebhookEvent } from "@esim-webhooks/core";
-import type { FaultCode } from "../dump/record.ts";
+import type { CapturedRequest } from "./captured-request.ts";
+import type { Fields } from "./fields.ts";
 
-/** The fields of a record, of which nothing is known yet. */
-export type Fields = Readonly<Record<string, unknown>>;
-
-/** What a body's JSON may be. */
-export type Envelope = { readonly [field in keyof WebhookEvent]?: unknown };
-
-/** A request as it was received, whose signature is still to be verified. */
-export interface CapturedRequest {
-  readonly headers: Readonly<Record<string, string | readonly string[]>>;
-  /** What the bytes may have been, the likeliest first: how they were captured is not known. */
-  readonly bodies: readonly Uint8Array[];
-  /** Whether the body was captured as an object, so that its bytes are a guess. */
-  readonly isGuess: boolean;
+/** A captured request whose signature, if it has one, is still to be verified. */
+export interface ReceivedRequest extends CapturedRequest {
   readonly isSigned: boolean;
   readonly receivedAt: Date;
 }
@@ -25,24 +15,18 @@ export interface DumpedEvent {
   readonly type: string | null;
   /** When it occurred; NaN where the envelope does not tell. */
   readonly occurredMs: number;
-  readonly payload: Envelope;
+  readonly payload: Fields;
   /** The delivery record that it was in. */
   readonly delivery: Fields | null;
   /** The captured request that it was in. */
-  readonly request: CapturedRequest | null;
-}
-
-/** Why a record holds no event. The reason does not quote it. */
-export interface RecordFault {
-  readonly fault: FaultCode;
-  readonly reason: string;
+  readonly request: ReceivedRequest | null;
 }
 
 export function dumpedEvent(
   id: string,
-  payload: Envelope,
+  payload: Fields,
   delivery: Fields | null,
-  request: CapturedRequest | null,
+  request: ReceivedRequest | null,
 ): DumpedEvent {
   const { type, timestamp } = payload;
   return {
@@ -56,26 +40,7 @@ export function dumpedEvent(
 }
 
 /** The event as it claims to be: for a catalog to check. */
-export function eventOf({ id, payload: { type, timestamp, data } }: DumpedEvent): WebhookEvent {
+export function eventOf({ id, payload }: DumpedEvent): WebhookEvent {
+  const { type, timestamp, data } = payload;
   return { id, type, timestamp, data } as WebhookEvent;
-}
-
-export function isObject(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-/** JSON that a record holds as text. `maxDepth` counts from its own root. */
-export function parseNested(text: string, maxDepth: number): { readonly json: unknown } | RecordFault {
-  try {
-    const json: unknown = JSON.parse(text);
-    if (!isDeeper(json, maxDepth)) return { json };
-    return { fault: "too_deep", reason: `text in it is JSON of more than ${maxDepth} levels` };
-  } catch {
-    return { fault: "not_json", reason: "text in it that should be JSON is not" }; // the parser's message quotes it
-  }
-}
-
-function isDeeper(value: unknown, levels: number): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  return levels === 0 || Object.values(value).some((inner) => isDeeper(inner, levels - 1));
 }

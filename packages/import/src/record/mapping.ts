@@ -1,4 +1,4 @@
-import type { Fields } from "./dumped-event.ts";
+import type { Fields } from "./fields.ts";
 
 /** Our field → where it is in the records of another shape: a dotted path such as `"message.id"`. */
 export type Mapping = Readonly<Record<string, string>>;

@@ -7,7 +7,7 @@ import {
   WebhookError,
 } from "@esim-webhooks/core";
 import type { ImportErrorCode } from "../base/errors.ts";
-import type { CapturedRequest, DumpedEvent } from "./dumped-event.ts";
+import type { DumpedEvent, ReceivedRequest } from "./dumped-event.ts";
 
 export interface ProofSettings {
   readonly secret?: Secrets | undefined;
@@ -29,12 +29,12 @@ export function createProver({ secret, toleranceSeconds, trustUnsigned }: ProofS
       return proveRequest(request, keyring, toleranceSeconds);
     }
     if (!trustUnsigned) throw unsigned();
-    return request?.bodies[0] && !request.isGuess ? { body: request.bodies[0] } : null;
+    return request !== null && !request.isGuess ? { body: request.bodies[0] } : null;
   };
 }
 
 function proveRequest(
-  { headers, bodies, isGuess, receivedAt }: CapturedRequest,
+  { headers, bodies, isGuess, receivedAt }: ReceivedRequest,
   keyring: Keyring,
   toleranceSeconds: number,
 ): { readonly body: Uint8Array } | Refusal {

@@ -1,6 +1,7 @@
-import { readCapturedRequest } from "./captured-request.ts";
+import { readCapturedEvent } from "./captured-event.ts";
 import { readDeliveryRecord } from "./delivery-record.ts";
-import { type DumpedEvent, isObject, type RecordFault } from "./dumped-event.ts";
+import type { DumpedEvent } from "./dumped-event.ts";
+import { isObject, type RecordFault } from "./fields.ts";
 import { createMapper, type Mapping } from "./mapping.ts";
 
 /** Says which event a record of a dump holds. */
@@ -20,7 +21,7 @@ export function createRecordReader(mapping: Mapping | undefined, maxDepth: numbe
       return readDeliveryRecord(fields, maxDepth);
     }
     if (fields["headers"] !== undefined && fields["body"] !== undefined) {
-      return readCapturedRequest(fields, maxDepth);
+      return readCapturedEvent(fields, maxDepth);
     }
     return neither;
   };

@@ -1,5 +1,6 @@
 import type { Position, RawRecord } from "../dump/record.ts";
-import type { DumpedEvent, RecordFault } from "../record/dumped-event.ts";
+import type { DumpedEvent } from "../record/dumped-event.ts";
+import type { RecordFault } from "../record/fields.ts";
 import type { Prover } from "../record/proof.ts";
 import type { RecordReader } from "../record/record-reader.ts";
 import { rejectLine } from "./rejected-record.ts";

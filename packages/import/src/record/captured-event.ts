@@ -1,0 +1,23 @@
+import { headerReader, idPattern } from "@esim-webhooks/core/kit";
+import { readCapturedRequest } from "./captured-request.ts";
+import { type DumpedEvent, dumpedEvent } from "./dumped-event.ts";
+import type { Fields, RecordFault } from "./fields.ts";
+
+/** The event of a captured request, which has to say when it was received. */
+export function readCapturedEvent(fields: Fields, maxDepth: number): DumpedEvent | RecordFault {
+  const request = readCapturedRequest(fields, maxDepth);
+  if ("fault" in request) return request;
+  const { headers, payload, receivedAt } = request;
+  if (receivedAt === null) return fault("it has no receivedAt: the date-time at which it was received");
+  const header = headerReader(headers);
+  const id = header("webhook-id") ?? "";
+  const isSigned = header("webhook-signature") !== undefined;
+  if (!isSigned && !idPattern.test(id)) {
+    return fault("it has neither a signature nor a webhook-id of 1 to 512 visible ASCII characters");
+  }
+  return dumpedEvent(id, payload, null, { ...request, receivedAt, isSigned });
+}
+
+function fault(reason: string): RecordFault {
+  return { fault: "not_a_record", reason };
+}

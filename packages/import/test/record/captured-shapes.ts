@@ -1,0 +1,72 @@
+import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
+
+export const secret: string = newSecret();
+const at = new Date("2026-11-01T12:00:00.000Z");
+const event = { id: "msg_1", type: "esim.enabled", data: sampleData("esim.enabled") };
+/** The request that all shapes are of. */
+export const request: { readonly headers: Readonly<Record<string, string>>; readonly body: string } =
+  signedRequest(event, { secret, at });
+const { headers, body } = request;
+const receivedAt = at.toISOString();
+const inBase64 = (encoding: "base64" | "base64url") => Buffer.from(body).toString(encoding);
+const changed = (change: (name: string, value: string) => [string, unknown]) =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => change(name, value)));
+
+interface Shape {
+  readonly headers: unknown;
+  readonly body: unknown;
+  readonly receivedAt: unknown;
+  readonly isBase64Encoded?: boolean;
+}
+
+const shape = (change: Partial<Shape>): Shape => ({ headers, body, receivedAt, ...change });
+
+/** What a captured request may look like, all of them authentic: for the import and for `verify` on the command line. */
+export const readable: readonly (readonly [name: string, shape: Shape])[] = [
+  ["as it was sent", shape({})],
+  ["with its body in base64", shape({ body: inBase64("base64") })],
+  ["with its body in base64 of URLs", shape({ body: inBase64("base64url") })],
+  [
+    "with its body in base64 of several lines",
+    shape({ body: inBase64("base64").replace(/.{76}/g, "$&\r\n") }),
+  ],
+  ["with its body in base64 that says so", shape({ body: inBase64("base64"), isBase64Encoded: true })],
+  ["with its body as an object", shape({ body: JSON.parse(body) })],
+  ["with its body as JSON writes a Buffer", shape({ body: Buffer.from(body).toJSON() })],
+  ["with its body as JSON writes a Uint8Array", shape({ body: { ...Uint8Array.from(Buffer.from(body)) } })],
+  ["with its body as a list of bytes", shape({ body: [...Buffer.from(body)] })],
+  ["with its headers in capitals", shape({ headers: changed((name, value) => [name.toUpperCase(), value]) })],
+  ["with lists of values as headers", shape({ headers: changed((name, value) => [name, [value]]) })],
+  ["with its headers as a list of pairs", shape({ headers: Object.entries(headers) })],
+  ["with its headers as JSON text", shape({ headers: JSON.stringify(headers) })],
+  ["with its headers as JSON text of pairs", shape({ headers: JSON.stringify(Object.entries(headers)) })],
+  ["with headers that are not ours and no text", shape({ headers: { ...headers, "x-hops": 3, via: null } })],
+  ["received with an offset from UTC", shape({ receivedAt: "2026-11-01T13:00:30.5+01:00" })],
+];
+
+/** What is no captured request, and why. */
+export const unreadable: readonly (readonly [name: string, shape: Shape, reason: RegExp])[] = [
+  [
+    "received in local time",
+    shape({ receivedAt: "2026-11-01T12:00:00" }),
+    /no offset, .* end it with "Z" or/,
+  ],
+  ["received in local time, with a space", shape({ receivedAt: "2026-11-01 12:00:00.5" }), /no offset, /],
+  ["received on a day", shape({ receivedAt: "2026-11-01" }), /not a date-time .* such as "2026-/],
+  ["received at a number", shape({ receivedAt: at.getTime() }), /not a date-time .* such as "2026-/],
+  ["without headers", shape({ headers: undefined }), /headers are not an object of texts/],
+  ["with text as headers", shape({ headers: "none" }), /headers are not an object of texts/],
+  [
+    "with a list of texts as headers",
+    shape({ headers: ["webhook-id", "msg_1"] }),
+    /headers are not an object/,
+  ],
+  [
+    "with a webhook-id that is no text",
+    shape({ headers: { ...headers, "webhook-id": 5 } }),
+    /headers are not/,
+  ],
+  ["without a body", shape({ body: undefined }), /body is neither text nor an object/],
+  ["with a number as body", shape({ body: 5 }), /body is neither text nor an object/],
+  ["with a list of other numbers as body", shape({ body: [123, 256] }), /body is neither text nor an object/],
+];
