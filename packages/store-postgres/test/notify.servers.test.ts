@@ -33,7 +33,7 @@ describe("postgresInbox with notify", () => {
       shop.db,
     );
     await receiving.put([entry("msg_2")]);
-    await expect.poll(() => worked, { timeout: 10_000 }).toEqual(["msg_1", "msg_2"]);
+    await expect.poll(() => worked).toEqual(["msg_1", "msg_2"]);
     stop.abort();
     await running;
     await expect.poll(() => listeners()).toBe(0);

@@ -100,7 +100,7 @@ describe("connections", () => {
       pool.on("connect", () => {
         most = Math.max(most, pool.totalCount);
       });
-      const store = postgresStore({ pool, schema: shop.schema });
+      const store = postgresStore({ pool, schema: shop.schema, timeoutMs: 60_000 });
       await store.migrate();
       const processor = createProcessor({ "*": (_, { tx }) => sql`select 1`.execute(tx) }, { store });
       const codes = await Promise.all(
@@ -114,13 +114,13 @@ describe("connections", () => {
 
   it("that are all taken by others make an operation reject in time, and none is left claimed by nobody", async () => {
     const pool = shop.pool(1);
-    const store = postgresStore({ pool, schema: shop.schema, timeoutMs: 100 });
+    const store = postgresStore({ pool, schema: shop.schema, timeoutMs: 2500 });
     await store.migrate();
     await store.ready();
     const taken = await pool.connect();
     await expect(store.claim(key("msg_1"), 60_000)).rejects.toMatchObject({
       code: "store_unavailable",
-      message: expect.stringContaining("did not answer within 100 ms"),
+      message: expect.stringContaining("did not answer within 2500 ms"),
     });
     taken.release();
     expect((await store.claim(key("msg_1"), 60_000)).status).toBe("claimed");
@@ -142,7 +142,7 @@ describe("connections", () => {
     });
     await new Promise<void>((resolve) => stopping.listen(0, "127.0.0.1", resolve));
     const { port } = stopping.address() as AddressInfo;
-    const store = postgresStore({ url: `postgres://postgres@127.0.0.1:${port}/postgres`, timeoutMs: 1000 });
+    const store = postgresStore({ url: `postgres://postgres@127.0.0.1:${port}/postgres`, timeoutMs: 5000 });
     for (let n = 0; n < 5; n++) {
       await expect(store.claim(key("msg_1"), 1000)).rejects.toMatchObject({ code: "store_unavailable" });
     }
@@ -155,7 +155,7 @@ describe("connections", () => {
     async (which) => {
       const proxy = await silentProxy(postgresUrl);
       const given = which === "a pool of ours" ? { url: proxy.url } : { pool: shop.pool(3, proxy.url) };
-      const store = postgresStore({ ...given, schema: shop.schema, timeoutMs: 200 });
+      const store = postgresStore({ ...given, schema: shop.schema, timeoutMs: 2500 });
       await store.migrate();
       const hung = Promise.withResolvers<void>();
       const processor = createProcessor(
@@ -183,7 +183,7 @@ describe("connections", () => {
   it("may be a transaction pooler's, which shares two between many clients", async () => {
     const bouncer = await privatePgBouncer(postgresUrl, 2);
     const stores = [1, 2, 3, 4].map(() =>
-      postgresStore({ pool: shop.pool(5, bouncer.url), schema: shop.schema, timeoutMs: 20_000 }),
+      postgresStore({ pool: shop.pool(5, bouncer.url), schema: shop.schema, timeoutMs: 60_000 }),
     );
     try {
       await Promise.all(stores.map((store) => store.migrate()));

@@ -4,7 +4,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { type DedupeStore, type Logger, WebhookError } from "@esim-webhooks/core";
 import { redisStore } from "@esim-webhooks/store-redis";
 import { Redis } from "ioredis";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { lossyProxy, privateRedis, privateReplica, type TestServer } from "../../../test/servers/index.ts";
 import { freePort } from "../../../test/servers/kept-server.ts";
 
@@ -182,6 +182,11 @@ function withPassword(password: string): string {
   return Object.assign(new URL(server.url), { username: "nobody", password }).href;
 }
 
+/** Resolves once the store answers, however slow its server is. */
+async function connected(store: DedupeStore): Promise<void> {
+  await expect.poll(async () => (await store.claim(key(), hourMs)).status).toBe("claimed");
+}
+
 describe("a claim that nobody waits for any more", () => {
   const frozen = async (use: () => Promise<void>) => {
     await server.pause();
@@ -191,12 +196,12 @@ describe("a claim that nobody waits for any more", () => {
   it("does not keep its id when the server executes it after all", async () => {
     const id = key();
     const store = open(server.url, { timeoutMs: 300 });
-    await claimed(store);
+    await connected(store);
     const commands = await commandsDuring(async () => {
       await frozen(async () => {
         expect((await refusal(store.claim(id, hourMs))).message).toContain("did not answer within 300 ms");
       });
-      await vi.waitFor(async () => expect((await store.claim(id, hourMs)).status).toBe("claimed"));
+      await expect.poll(async () => (await store.claim(id, hourMs)).status).toBe("claimed");
     });
     expect(commands.filter((name) => name === "evalsha").length).toBeGreaterThan(1); // it was executed, and released
   });
@@ -204,17 +209,17 @@ describe("a claim that nobody waits for any more", () => {
   it("does not keep its id when its connection was given up on as well", async () => {
     const id = key();
     const store = open(server.url, { timeoutMs: 100 });
-    await claimed(store);
+    await connected(store);
     await frozen(async () => {
       await refusal(store.claim(id, hourMs));
       await pause(1500);
     });
     const other = open(server.url);
-    await vi.waitFor(async () => expect((await other.claim(id, hourMs)).status).toBe("claimed"));
+    await expect.poll(async () => (await other.claim(id, hourMs)).status).toBe("claimed");
   });
 
   it("is not sent again with its script when the server did not know it", async () => {
-    const store = open(server.url, { timeoutMs: 300 });
+    const store = open(server.url, { timeoutMs: 2500 });
     await claimed(store);
     await admin.script("FLUSH");
     const commands = await commandsDuring(async () => {
@@ -359,7 +364,7 @@ describe("how redisStore asks", () => {
 describe("redisStore with waitReplicas", () => {
   it("rejects a claim that reached no replica, and says how many it reached", async () => {
     const { code, message } = await refusal(
-      open(server.url, { waitReplicas: 1, timeoutMs: 1500 }).claim(key(), hourMs),
+      open(server.url, { waitReplicas: 1, timeoutMs: 4000 }).claim(key(), hourMs),
     );
     expect(code).toBe("store_unavailable");
     expect(message).toMatch(/reached 0 of the 1 replicas.*Check the replicas, or lower waitReplicas/);
@@ -369,7 +374,7 @@ describe("redisStore with waitReplicas", () => {
     const store = open(server.url, { waitReplicas: 1, timeoutMs: 600 });
     const failures = await Promise.all([key(), key(), key()].map((id) => refusal(store.claim(id, hourMs))));
     expect(failures.map(({ code }) => code)).toEqual(Array(3).fill("store_unavailable"));
-    await vi.waitFor(async () => expect(await admin.dbsize()).toBe(0));
+    await expect.poll(() => admin.dbsize()).toBe(0);
   });
 
   it("rejects the operation whose key is somebody else's, and none of those that it went with", async () => {
@@ -440,7 +445,7 @@ describe("redisStore with a URL that does not lead to a server", () => {
     const { cause } = await refusal(store.claim(key(), hourMs));
     expect(String(cause)).toContain(`ECONNREFUSED ${new URL(own.url).host}`);
     await own.start();
-    await vi.waitFor(() => claimed(store));
+    await connected(store);
   });
 });
 

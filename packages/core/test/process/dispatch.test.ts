@@ -10,7 +10,7 @@ import {
   WebhookError,
 } from "@esim-webhooks/core";
 import { sampleData } from "@esim-webhooks/core/testing";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { z } from "zod";
 
 const timestamp = "2026-11-20T12:00:00Z";
@@ -231,6 +231,8 @@ describe("dedupe around the handler", () => {
   });
 
   it("renews the lease while the handler runs, so that a long one keeps its claim", async () => {
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
+    onTestFinished(() => void vi.useRealTimers());
     const extended = Promise.withResolvers<void>();
     let extensions = 0;
     const store = memoryStore({ clock: stopped });
@@ -243,7 +245,9 @@ describe("dedupe around the handler", () => {
       },
     };
     const processor = createProcessor({ "*": () => extended.promise }, { store: watched, leaseMs: 60 });
-    expect((await processor.process(faulted)).code).toBe("processed");
+    const processing = processor.process(faulted);
+    await vi.advanceTimersByTimeAsync(70);
+    expect((await processing).code).toBe("processed");
   });
 
   it("aborts the handler's signal when the lease is lost, and does not report the event as done", async () => {
@@ -259,6 +263,8 @@ describe("dedupe around the handler", () => {
   });
 
   it("keeps the claim, and lets the handler go on, when one renewal cannot reach the store", async () => {
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
+    onTestFinished(() => void vi.useRealTimers());
     const tried = Promise.withResolvers<void>();
     const renewed = Promise.withResolvers<void>();
     const memory = memoryStore({ clock: stopped });
@@ -283,7 +289,9 @@ describe("dedupe around the handler", () => {
       },
     };
     const processor = createProcessor(handlers, { store, leaseMs: 900 });
-    expect((await processor.process(faulted)).code).toBe("processed");
+    const processing = processor.process(faulted);
+    await vi.advanceTimersByTimeAsync(700);
+    expect((await processing).code).toBe("processed");
     expect(aborted).toBe(false);
   });
 
@@ -314,9 +322,7 @@ describe("dedupe around the handler", () => {
     void never.process(faulted, { signal: stop.signal });
     stop.abort();
     const other = createProcessor({ "*": () => {} }, { store });
-    await vi.waitFor(async () => expect((await other.process(faulted)).code).toBe("processed"), {
-      timeout: 10_000,
-    });
+    await expect.poll(async () => (await other.process(faulted)).code).toBe("processed");
   });
 
   it("leaves no listener on a signal that outlives the event, as a worker's does", async () => {

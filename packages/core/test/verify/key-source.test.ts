@@ -135,9 +135,8 @@ describe.concurrent("a key source", () => {
     const source = sourceOf([oldSecret]);
     const { receive } = receiving(source);
     const start = performance.now();
-    while (performance.now() - start < 2500) expect(await receive(strangeSecret)).toBe("no_matching_key");
+    while (source.loads < 4) expect(await receive(strangeSecret)).toBe("no_matching_key");
     expect(source.loads).toBeLessThanOrEqual(1 + Math.ceil((performance.now() - start) / 1000));
-    expect(source.loads).toBeGreaterThan(2);
   });
 
   it("lets at most 100 deliveries wait, answers 503 to more, and accepts known keys meanwhile", async () => {
@@ -200,7 +199,7 @@ describe("a key that was withdrawn at the source", () => {
       source.now = [freshSecret];
       vi.advanceTimersByTime(60_001);
       expect(await receive(oldSecret)).toBe("processed");
-      await vi.waitFor(() => expect(source.loads).toBe(2), 5000);
+      await expect.poll(() => source.loads).toBe(2);
       expect(await receive(freshSecret)).toBe("processed");
       expect(await receive(oldSecret)).toBe("no_matching_key");
     } finally {
@@ -214,9 +213,7 @@ describe("a key source that is slow at start", () => {
     const keys = Promise.withResolvers<string[]>();
     const { receive } = receiving({ load: () => keys.promise });
     const received = Array.from({ length: 150 }, () => receive(oldSecret));
-    await vi.waitFor(async () =>
-      expect(await Promise.race([received[149], "waits"])).toBe("keys_unavailable"),
-    );
+    expect(await received[149]).toBe("keys_unavailable");
     keys.resolve([oldSecret]);
     const outcomes = await Promise.all(received);
     expect(outcomes.filter((outcome) => outcome === "processed")).toHaveLength(100);
@@ -231,9 +228,9 @@ describe("a key source that never answers", () => {
       const { receive, lines } = receiving({ load: () => new Promise(() => {}) });
       const received = receive(oldSecret);
       for (const loads of [1, 2]) {
-        await vi.waitFor(() => expect(vi.getTimerCount()).toBe(2), 5000); // the delivery's deadline and the load's
+        await expect.poll(() => vi.getTimerCount()).toBe(2); // the delivery's deadline and the load's
         vi.advanceTimersByTime(5000);
-        await vi.waitFor(() => expect(lines.length).toBeGreaterThanOrEqual(loads), 5000);
+        await expect.poll(() => lines.length).toBeGreaterThanOrEqual(loads);
       }
       expect(await received).toBe("keys_unavailable");
     } finally {

@@ -127,11 +127,11 @@ describe("a captured request", () => {
   });
 
   it("whose body is almost base64, but for what follows a million blanks, takes no longer than another", async () => {
-    const beganAt = performance.now();
+    const before = process.cpuUsage();
     const body = `A${" ".repeat(1_000_000)}!`;
     const { ledger } = await imported({ ...request, body });
     expect(ledger).toEqual({ ...none, read: 1, rejected: 1 });
-    expect(performance.now() - beganAt).toBeLessThan(2000); // it took minutes
+    expect(process.cpuUsage(before).user / 1000).toBeLessThan(10_000); // it took minutes
   });
 
   it("is worked as the bytes say that were signed, and not as they would in base64", async () => {
