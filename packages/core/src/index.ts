@@ -47,23 +47,28 @@ export type { Target } from "./receive/target.ts";
 export type { Secret } from "./receive/verifier.ts";
 export type { VerifyMessage } from "./receive/verify-stage.ts";
 export type { Claim, DedupeStore, StoreCapabilities, Transacted } from "./store/dedupe-store.ts";
+export type { EncodedEntry } from "./store/entry-codec.ts";
+export { decodeEntry, encodeEntry } from "./store/entry-codec.ts";
+export type { Inbox, InboxRoles, Rerunnable } from "./store/inbox.ts";
+export { hasRole } from "./store/inbox.ts";
 export type {
-  Inbox,
-  InboxCapabilities,
-  InboxEntry,
+  InboxAdmin,
   InboxFilter,
-  InboxLease,
   InboxPage,
   InboxRow,
   InboxState,
   InboxStats,
-  InboxWriter,
-  PutResult,
-  Replay,
-  Settlement,
-  TakenEvent,
-  TakeOptions,
-} from "./store/inbox.ts";
+  RedriveFilter,
+  StoredEvent,
+} from "./store/inbox-admin.ts";
+export type { InboxEntry, Replay } from "./store/inbox-entry.ts";
+export type { InboxOptions, LaneOf } from "./store/inbox-options.ts";
+export type { InboxLease, InboxQueue, Settlement, TakenEvent, TakeOptions } from "./store/inbox-queue.ts";
+export type { InboxCapabilities, InboxRole, InboxRoleName } from "./store/inbox-role.ts";
+export type { InboxWriter, PutResult } from "./store/inbox-writer.ts";
+export type { Lifecycle } from "./store/lifecycle.ts";
+export type { MemoryInboxOptions } from "./store/memory-inbox.ts";
+export { memoryInbox } from "./store/memory-inbox.ts";
 export type { MemoryStoreOptions } from "./store/memory-store.ts";
 export { memoryStore } from "./store/memory-store.ts";
 export type { PutMessage } from "./store/put-stage.ts";

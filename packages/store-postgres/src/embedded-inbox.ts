@@ -1,5 +1,5 @@
-import type { Inbox } from "@esim-webhooks/core";
-import { type OptionsShape, parseOptions } from "@esim-webhooks/core/kit";
+import type { Inbox, InboxOptions } from "@esim-webhooks/core";
+import { type InboxSettings, inboxShape, type OptionsShape, parseOptions } from "@esim-webhooks/core/kit";
 import type { Transaction } from "kysely";
 import {
   type EmbeddedOptions,
@@ -7,8 +7,7 @@ import {
   embeddedShape,
   openEmbedded,
 } from "./database/embedded-database.ts";
-import { type InboxOptions, type InboxSettings, inboxShape } from "./inbox-options.ts";
-import { createSqlInbox } from "./sql-inbox.ts";
+import { createSqlInbox, inboxRoles } from "./sql-inbox.ts";
 
 export interface EmbeddedInboxOptions extends EmbeddedOptions, InboxOptions {}
 
@@ -25,6 +24,7 @@ export function embeddedInbox<Database = unknown>(
   return {
     ...createSqlInbox(open, settings),
     capabilities: {
+      roles: inboxRoles,
       durable: settings.dataDir !== undefined,
       multiProcess: false,
       transactional: true,

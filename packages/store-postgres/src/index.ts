@@ -5,7 +5,6 @@ export type { PostgresOptions } from "./database/postgres-database.ts";
 export type { EmbeddedInboxOptions } from "./embedded-inbox.ts";
 export { embeddedInbox } from "./embedded-inbox.ts";
 export { embeddedStore } from "./embedded-store.ts";
-export type { InboxOptions, LaneOf } from "./inbox-options.ts";
 export { latestOnly } from "./latest-only.ts";
 export type { PostgresInbox, PostgresInboxOptions } from "./postgres-inbox.ts";
 export { postgresInbox } from "./postgres-inbox.ts";

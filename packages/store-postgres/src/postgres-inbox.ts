@@ -1,5 +1,5 @@
-import { type Inbox, WebhookError } from "@esim-webhooks/core";
-import { type OptionsShape, parseOptions } from "@esim-webhooks/core/kit";
+import { type Inbox, type InboxOptions, WebhookError } from "@esim-webhooks/core";
+import { type InboxSettings, inboxShape, type OptionsShape, parseOptions } from "@esim-webhooks/core/kit";
 import type { Transaction } from "kysely";
 import * as z from "zod/mini";
 import {
@@ -7,10 +7,8 @@ import {
   type PostgresOptions,
   type PostgresSettings,
   postgresShape,
-  type ServerTime,
 } from "./database/postgres-database.ts";
-import { type InboxOptions, type InboxSettings, inboxShape } from "./inbox-options.ts";
-import { createSqlInbox } from "./sql-inbox.ts";
+import { createSqlInbox, inboxRoles } from "./sql-inbox.ts";
 
 export interface PostgresInboxOptions<Database = unknown> extends PostgresOptions<Database>, InboxOptions {
   /**
@@ -20,9 +18,11 @@ export interface PostgresInboxOptions<Database = unknown> extends PostgresOption
   notify?: boolean;
 }
 
-export interface PostgresInbox<Database = unknown> extends Inbox<Transaction<Database>>, ServerTime {
+export interface PostgresInbox<Database = unknown> extends Inbox<Transaction<Database>> {
   /** Creates or updates the tables. Safe when many processes do it at the same time. */
   migrate(): Promise<void>;
+  /** The time of the server. Answers also while migrations are missing. */
+  now(): Promise<Date>;
 }
 
 const shape: OptionsShape<PostgresSettings & InboxSettings & { notify: boolean }> = {
@@ -59,6 +59,7 @@ export function postgresInbox<Database = unknown>(
   return {
     ...createSqlInbox(open, settings, settings.notify ? pool : undefined),
     capabilities: {
+      roles: inboxRoles,
       durable: true,
       multiProcess: true,
       transactional: true,

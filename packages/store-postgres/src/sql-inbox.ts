@@ -1,17 +1,30 @@
 import { createHash } from "node:crypto";
-import { type Inbox, type InboxEntry, type Logger, type PutResult, WebhookError } from "@esim-webhooks/core";
-import { coalesce, monotonicClock, throttledLog } from "@esim-webhooks/core/kit";
+import {
+  type Inbox,
+  type InboxEntry,
+  type InboxRoleName,
+  type Logger,
+  type PutResult,
+  WebhookError,
+} from "@esim-webhooks/core";
+import {
+  checkEntry,
+  checkRerun,
+  coalesce,
+  type InboxSettings,
+  keyText,
+  laneReader,
+} from "@esim-webhooks/core/kit";
 import { type Kysely, type PostgresPool, sql, type Transaction } from "kysely";
 import { createHints, hearHints } from "./database/hints.ts";
 import type { OpenTables } from "./database/postgres-database.ts";
 import { runOn } from "./database/run-on.ts";
 import type { Tables } from "./database/tables.ts";
 import { transact } from "./database/transact.ts";
-import type { InboxSettings, LaneOf } from "./inbox-options.ts";
-import { get, list, purgeDead, redrive, stats } from "./sql/admin.ts";
+import { count, get, list, purgeDead, redrive, stats } from "./sql/admin.ts";
 import { forget } from "./sql/forget.ts";
 import { put } from "./sql/put.ts";
-import { nameOf, type PutRow, storableJson } from "./sql/put-rows.ts";
+import { type PutRow, storableJson } from "./sql/put-rows.ts";
 import { rerun } from "./sql/rerun.ts";
 import { renew, type SettleRules, settle } from "./sql/settle.ts";
 import { reap, take } from "./sql/take.ts";
@@ -28,6 +41,8 @@ const reapEveryMs = 1000;
 const operatorLimit = 1000;
 const pageLimit = 50;
 
+export const inboxRoles: readonly InboxRoleName[] = ["writer", "queue", "admin", "rerun"];
+
 /** The inbox's operations, wherever its database runs. */
 export function createSqlInbox<Database>(
   { db, guard, tables }: Omit<OpenTables<Database>, "close">,
@@ -36,7 +51,8 @@ export function createSqlInbox<Database>(
 ): Omit<Inbox<Transaction<Database>>, "capabilities" | "close" | "transact"> &
   Required<Pick<Inbox<Transaction<Database>>, "transact" | "onHint">> {
   const run = runOn(db, guard);
-  const rowOf = rowReader(settings);
+  const putRow = rowReader(settings, checkEntry);
+  const rerunRow = rowReader(settings, checkRerun);
   const hints = createHints();
   const channel = channelOf(tables.schema);
   let reapAt = 0;
@@ -82,8 +98,8 @@ export function createSqlInbox<Database>(
         for (const end of ends) end();
       };
     },
-    put: async (entries) => answered(await Promise.all(entries.map(rowOf).map(putOne))),
-    rerun: async (entries) => answered(await Promise.all(entries.map(rowOf).map(ofAnImport).map(rerunOne))),
+    put: async (entries) => answered(await Promise.all(entries.map(putRow).map(putOne))),
+    rerun: async (entries) => answered(await Promise.all(entries.map(rerunRow).map(rerunOne))),
     take: (options) =>
       run(async (connection) => {
         if (performance.now() >= reapAt) {
@@ -100,6 +116,7 @@ export function createSqlInbox<Database>(
         return settled;
       }),
     stats: () => run((connection) => stats(connection, tables)),
+    count: (filter = {}) => run((connection) => count(connection, tables, filter)),
     list: (filter = {}, { limit = pageLimit, cursor } = {}) =>
       run((connection) => list(connection, tables, filter, limit, cursor)),
     get: (key) => run((connection) => get(connection, tables, key)),
@@ -127,7 +144,7 @@ async function inTurns<Result>(
   const results: Result[] = [];
   for (let left = [...rows.entries()]; left.length > 0; ) {
     const names = new Set<string>();
-    const turn = left.filter(([, { entry }]) => names.size < names.add(nameOf(entry)).size);
+    const turn = left.filter(([, { entry }]) => names.size < names.add(keyText(entry)).size);
     for (const [at, result] of (await work(turn.map(([, row]) => row))).entries()) {
       const [index = 0] = turn[at] ?? [];
       results[index] = result;
@@ -136,16 +153,6 @@ async function inTurns<Result>(
     left = left.filter(([index]) => !taken.has(index));
   }
   return results;
-}
-
-/** Without its run, nobody could tell whether an event was made ready for it before. */
-function ofAnImport(row: PutRow): PutRow {
-  if (row.replay !== null) return row;
-  throw new WebhookError(
-    "invalid_input",
-    "An entry that is to run again has no replay.",
-    "Give it one, with the name of the run; put() is for what was delivered.",
-  );
 }
 
 /** SQLSTATE: what was asked cannot be kept as it is, or is too large. */
@@ -163,40 +170,21 @@ function shortened(text: string): string {
 }
 
 /** Key and lane are in one index together, whose entries have at most 2,704 bytes. */
-const longestKeyBytes = 2000;
 const longestLaneBytes = 500;
 
 /** Checks an entry at the door: what the database refuses would take its whole batch with it. */
-function rowReader({ lane, logger }: SqlInboxSettings): (entry: InboxEntry) => PutRow {
-  const logLane = throttledLog(logger.error, monotonicClock);
-
-  function laneOf({ event }: InboxEntry): string | null {
-    if (event === null || lane === undefined) return null;
-    try {
-      const name = lane(event as Parameters<LaneOf>[0]) || null;
-      return name !== null && Buffer.byteLength(name) > longestLaneBytes ? shortened(name) : name;
-    } catch (err) {
-      logLane(
-        { err, id: event.id, type: event.type },
-        "The lane option threw: the event is stored without a lane.",
-      );
-      return null;
-    }
-  }
-
+function rowReader(
+  settings: SqlInboxSettings,
+  check: (entry: InboxEntry) => void,
+): (entry: InboxEntry) => PutRow {
+  const laneOf = laneReader(settings, settings.logger);
   return (entry) => {
-    const key = `${entry.source}${entry.id}`;
-    const isStorable =
-      !key.includes("\0") &&
-      key.isWellFormed() &&
-      Buffer.byteLength(key) <= longestKeyBytes &&
-      Number.isFinite(entry.receivedAt.getTime());
-    const replay = entry.replay === undefined ? null : storableJson(JSON.stringify(entry.replay));
-    if (isStorable) return { entry, lane: laneOf(entry), replay };
-    throw new WebhookError(
-      "invalid_input",
-      "An entry has an id or source with NUL, with half a character or of more than 2,000 bytes, or no valid receivedAt.",
-      "Hand in entries as a receiver makes them.",
-    );
+    check(entry);
+    const lane = laneOf(entry);
+    return {
+      entry,
+      lane: lane !== null && Buffer.byteLength(lane) > longestLaneBytes ? shortened(lane) : lane,
+      replay: entry.replay === undefined ? null : storableJson(JSON.stringify(entry.replay)),
+    };
   };
 }

@@ -15,6 +15,7 @@ inboxSuite(
   "embeddedInbox",
   {
     capabilities: {
+      roles: ["writer", "queue", "admin", "rerun"],
       durable: true,
       multiProcess: false,
       transactional: true,

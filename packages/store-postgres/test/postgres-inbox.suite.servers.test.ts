@@ -16,6 +16,7 @@ inboxSuite(
   "postgresInbox",
   {
     capabilities: {
+      roles: ["writer", "queue", "admin", "rerun"],
       durable: true,
       multiProcess: true,
       transactional: true,

@@ -1,7 +1,16 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
-import type { Inbox, InboxEntry, TakenEvent, WebhookEvent } from "@esim-webhooks/core";
+import type {
+  Inbox,
+  InboxEntry,
+  InboxQueue,
+  InboxRole,
+  InboxRoleName,
+  InboxWriter,
+  TakenEvent,
+  WebhookEvent,
+} from "@esim-webhooks/core";
 import { longLeaseMs } from "../store/store-context.ts";
 
 /** How an inbox under test is to be opened. */
@@ -14,17 +23,21 @@ export interface OpenInboxOptions {
   readonly laneHeldByDead?: boolean;
 }
 
-/** Opens the inbox under test, on the same data each time. The suite closes it. */
-export type OpenInbox = (options: OpenInboxOptions) => Inbox | Promise<Inbox>;
+/** Opens the inbox under test, on the same data each time. The suite closes it. It has the roles that its capabilities say. */
+export type OpenInbox<Roles = InboxRole> = (options: OpenInboxOptions) => Roles | Promise<Roles>;
 
-/** One sentence about an inbox, and how to see that it is so. */
-export type InboxScenario = readonly [sentence: string, run: (open: OpenInbox) => Promise<void>];
+/** One sentence about an inbox, the roles without which it says nothing, and how to see that it is so. */
+export type InboxScenario = readonly [
+  sentence: string,
+  needs: readonly InboxRoleName[],
+  run: (open: OpenInbox<Inbox>) => Promise<void>,
+];
 
 /** Opens an inbox for `use`, and closes it. */
-export async function withInbox(
-  open: OpenInbox,
+export async function withInbox<Roles extends InboxRole>(
+  open: OpenInbox<Roles>,
   options: OpenInboxOptions,
-  use: (inbox: Inbox) => Promise<void>,
+  use: (inbox: Roles) => Promise<void>,
 ): Promise<void> {
   const inbox = await open(options);
   try {
@@ -40,15 +53,15 @@ export interface TestEvents {
   readonly source: string;
   entry(id: string, changes?: Partial<InboxEntry> & { data?: unknown; timestamp?: string }): InboxEntry;
   /** Takes what is due of them. */
-  take(inbox: Inbox, limit?: number, leaseMs?: number): Promise<readonly TakenEvent[]>;
+  take(inbox: InboxQueue, limit?: number, leaseMs?: number): Promise<readonly TakenEvent[]>;
   /** Takes one as soon as it is due: nobody tells when a lease has ended. */
-  takeInTime(inbox: Inbox, leaseMs?: number): Promise<TakenEvent>;
+  takeInTime(inbox: InboxQueue, leaseMs?: number): Promise<TakenEvent>;
 }
 
 export function newEvents(): TestEvents {
   const type = `test.${randomUUID()}`;
   const source = randomUUID();
-  const take = (inbox: Inbox, limit = 100, leaseMs = longLeaseMs) =>
+  const take = (inbox: InboxQueue, limit = 100, leaseMs = longLeaseMs) =>
     inbox.take({ limit, leaseMs, only: [type] });
   return {
     type,
@@ -69,11 +82,11 @@ export function newEvents(): TestEvents {
   };
 }
 
-export async function stored(inbox: Inbox, ...entries: readonly InboxEntry[]): Promise<void> {
+export async function stored(inbox: InboxWriter, ...entries: readonly InboxEntry[]): Promise<void> {
   assert.deepEqual(await inbox.put(entries), Array(entries.length).fill("stored"));
 }
 
-export async function takenOne(events: TestEvents, inbox: Inbox, leaseMs?: number): Promise<TakenEvent> {
+export async function takenOne(events: TestEvents, inbox: InboxQueue, leaseMs?: number): Promise<TakenEvent> {
   const taken = await events.take(inbox, 1, leaseMs);
   assert.equal(taken.length, 1);
   return taken[0] as TakenEvent;

@@ -1,17 +1,20 @@
 import assert from "node:assert/strict";
 import { setTimeout as pause } from "node:timers/promises";
+import type { Inbox, InboxRoleName } from "@esim-webhooks/core";
 import { answered, type StoreServer } from "../store/store-faults.ts";
 import { newEvents, type OpenInbox, withInbox } from "./inbox-context.ts";
 
 /** One sentence about an inbox whose server goes away. */
 export type InboxFaultScenario = readonly [
   sentence: string,
-  run: (open: OpenInbox, server: StoreServer) => Promise<void>,
+  needs: readonly InboxRoleName[],
+  run: (open: OpenInbox<Inbox>, server: StoreServer) => Promise<void>,
 ];
 
 export const inboxFaults: readonly InboxFaultScenario[] = [
   [
     "rejects what it could not store when its server is killed, and has everything that it said was stored",
+    ["writer", "admin"],
     (open, server) =>
       withInbox(open, { timeoutMs: 2000 }, async (inbox) => {
         const events = newEvents();
@@ -39,6 +42,7 @@ export const inboxFaults: readonly InboxFaultScenario[] = [
   ],
   [
     "rejects in a bounded time while its server is frozen, and goes on when it is back",
+    ["writer", "queue", "admin"],
     (open, server) =>
       withInbox(open, { timeoutMs: 300 }, async (inbox) => {
         const events = newEvents();

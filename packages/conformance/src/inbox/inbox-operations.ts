@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
 import { setTimeout as pause } from "node:timers/promises";
+import type { StoredEvent } from "@esim-webhooks/core";
 import { type InboxScenario, idsOf, newEvents, stored, withInbox } from "./inbox-context.ts";
 
 /** What an operator sees and does. */
 export const inboxOperations: readonly InboxScenario[] = [
   [
     "lists by state, type, source, id and time, newest first, page by page",
+    ["writer", "admin"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
         const events = newEvents();
@@ -39,6 +41,7 @@ export const inboxOperations: readonly InboxScenario[] = [
   ],
   [
     "counts by state and type, and says how long the oldest due event has waited",
+    ["writer", "queue", "admin"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
         const events = newEvents();
@@ -55,7 +58,64 @@ export const inboxOperations: readonly InboxScenario[] = [
       }),
   ],
   [
+    "counts what a filter means, as the list shows it",
+    ["writer", "queue", "admin"],
+    (open) =>
+      withInbox(open, {}, async (inbox) => {
+        const events = newEvents();
+        const { source, type } = events;
+        const at = (second: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, second));
+        await stored(
+          inbox,
+          ...Array.from({ length: 60 }, (_, n) => events.entry(`msg_${n}`, { receivedAt: at(n) })),
+        );
+        const taken = await events.take(inbox, 10);
+        await inbox.settle(taken.map((one) => ({ ...one, state: "done" })));
+        const counts = [
+          [60, {}],
+          [50, { state: "ready" }],
+          [10, { state: "done" }],
+          [0, { state: "dead" }],
+          [20, { since: at(10), until: at(30) }],
+          [2, { ids: ["msg_1", "msg_2", "none"] }],
+          [0, { state: "done", endedBy: at(0) }],
+          [10, { state: "done", endedBy: new Date("2999-01-01T00:00:00Z") }],
+        ] as const;
+        for (const [expected, filter] of counts) {
+          assert.equal(await inbox.count({ source, types: [type], ...filter }), expected);
+          const { rows } = await inbox.list({ source, types: [type], ...filter }, { limit: 100 });
+          assert.equal(rows.length, expected);
+        }
+        assert.equal(await inbox.count({ source: `no ${source}` }), 0);
+        assert.ok((await inbox.count()) >= 60);
+      }),
+  ],
+  [
+    "gives no bodies in a list, which may be long, and the body of one that is asked for",
+    ["writer", "admin"],
+    (open) =>
+      withInbox(open, {}, async (inbox) => {
+        const events = newEvents();
+        const entry = events.entry("a");
+        await stored(inbox, entry);
+        const { rows } = await inbox.list({ types: [events.type] });
+        const { body, ...row } = (await inbox.get(entry)) ?? ({} as Partial<StoredEvent>);
+        assert.deepEqual(rows, [row]);
+        assert.deepEqual(Buffer.from(body ?? []), Buffer.from(entry.body));
+      }),
+  ],
+  [
+    "refuses a cursor that no page has given",
+    ["writer", "admin"],
+    (open) =>
+      withInbox(open, {}, async (inbox) => {
+        for (const cursor of ["x", "", "e30", Buffer.from("null").toString("base64url")])
+          await assert.rejects(inbox.list({}, { cursor }), { name: "WebhookError", code: "invalid_input" });
+      }),
+  ],
+  [
     "deletes done events once their retention is over, and no others",
+    ["writer", "queue", "admin"],
     (open) =>
       withInbox(open, { retentionMs: 200 }, async (inbox) => {
         const events = newEvents();
@@ -75,6 +135,7 @@ export const inboxOperations: readonly InboxScenario[] = [
   ],
   [
     "says once that it was closed, twice or not, and gives hints of what can be taken",
+    ["writer"],
     async (open) => {
       const inbox = await open({});
       const events = newEvents();
@@ -91,6 +152,7 @@ export const inboxOperations: readonly InboxScenario[] = [
   ],
   [
     "keeps its word on `durable`: what was stored is there for the next one who opens it",
+    ["writer", "queue"],
     async (open) => {
       const events = newEvents();
       let durable = false;

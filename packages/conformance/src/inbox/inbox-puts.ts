@@ -6,6 +6,7 @@ import { type InboxScenario, newEvents, stored, takenOne, withInbox } from "./in
 export const inboxPuts: readonly InboxScenario[] = [
   [
     "keeps bodies byte for byte, whatever their bytes are",
+    ["writer", "queue"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
         const events = newEvents();
@@ -26,6 +27,7 @@ export const inboxPuts: readonly InboxScenario[] = [
   ],
   [
     "answers one to one, in order: stored, duplicate, and conflict for the same id with another body, which changes nothing",
+    ["writer", "admin"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
         const events = newEvents();
@@ -48,6 +50,7 @@ export const inboxPuts: readonly InboxScenario[] = [
   ],
   [
     "knows a duplicate and a conflict by the body, when it is done as well",
+    ["writer", "queue"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
         const events = newEvents();
@@ -62,6 +65,7 @@ export const inboxPuts: readonly InboxScenario[] = [
   ],
   [
     "stores each of many ids once when they are put by many at the same time, in any order",
+    ["writer"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
         const events = newEvents();
@@ -81,6 +85,7 @@ export const inboxPuts: readonly InboxScenario[] = [
   ],
   [
     "keeps the same id of another source apart, and takes odd ids, types and times as they are",
+    ["writer", "queue", "admin"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
         const events = newEvents();
@@ -104,6 +109,7 @@ export const inboxPuts: readonly InboxScenario[] = [
   ],
   [
     "stores events whose time cannot be told, and large ones, with all that are put at the same time",
+    ["writer"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
         const events = newEvents();
@@ -124,6 +130,7 @@ export const inboxPuts: readonly InboxScenario[] = [
   ],
   [
     "refuses an entry that it cannot keep, and stores those put at the same time",
+    ["writer"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
         const events = newEvents();

@@ -34,7 +34,7 @@ async function storedAndDone(
 
 /** Opens as many inboxes on the same data as told, or one where only one can be, and closes them. */
 async function withInboxes(
-  open: OpenInbox,
+  open: OpenInbox<Inbox>,
   count: number,
   use: (inboxes: readonly [Inbox, ...Inbox[]]) => Promise<void>,
 ): Promise<void> {
@@ -53,6 +53,7 @@ async function withInboxes(
 export const inboxReplays: readonly InboxScenario[] = [
   [
     "keeps what an import says of its event, and tells who takes it that it is a replay",
+    ["writer", "queue", "admin"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
         const events = newEvents();
@@ -73,6 +74,7 @@ export const inboxReplays: readonly InboxScenario[] = [
   ],
   [
     "stores an event whose replay has NUL, halves of characters or names that no database would take",
+    ["writer", "queue", "rerun"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
         const events = newEvents();
@@ -90,6 +92,7 @@ export const inboxReplays: readonly InboxScenario[] = [
   ],
   [
     "takes other bytes for a conflict where both are signed or both are rebuilt, and else for a duplicate",
+    ["writer", "queue", "admin"],
     async (open) => {
       const made = {
         signed: {},
@@ -120,6 +123,7 @@ export const inboxReplays: readonly InboxScenario[] = [
   ],
   [
     "makes a done event ready with the body it is given, and counts its attempts anew",
+    ["writer", "queue", "admin", "rerun"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
         const events = newEvents();
@@ -146,6 +150,7 @@ export const inboxReplays: readonly InboxScenario[] = [
   ],
   [
     "changes nothing of an event that is not done, by rerun, and answers one to one",
+    ["writer", "queue", "admin", "rerun"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
         const events = newEvents();
@@ -168,6 +173,7 @@ export const inboxReplays: readonly InboxScenario[] = [
   ],
   [
     "runs an event again once for each run: not for one that has brought it, nor for one of before",
+    ["writer", "queue", "rerun"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
         const events = newEvents();
@@ -188,6 +194,7 @@ export const inboxReplays: readonly InboxScenario[] = [
   ],
   [
     "runs each of many done events again once, when many ask for it with the same run while workers are at it",
+    ["writer", "queue", "rerun"],
     (open) =>
       withInboxes(open, 6, async (inboxes) => {
         const events = newEvents();
@@ -226,6 +233,7 @@ export const inboxReplays: readonly InboxScenario[] = [
   ],
   [
     "refuses to run again what has no replay, and changes nothing of what was asked for with it",
+    ["writer", "queue", "rerun"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
         const events = newEvents();

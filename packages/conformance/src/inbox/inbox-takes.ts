@@ -8,6 +8,7 @@ import { type InboxScenario, idsOf, newEvents, stored, takenOne, withInbox } fro
 export const inboxTakes: readonly InboxScenario[] = [
   [
     "gives each event to one of many who take at the same time, and counts the attempt",
+    ["writer", "queue"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
         const events = newEvents();
@@ -29,6 +30,7 @@ export const inboxTakes: readonly InboxScenario[] = [
   ],
   [
     "takes an event again once its lease has ended, with a new token and one more attempt, and lets the late owner change nothing",
+    ["writer", "queue", "admin"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
         const events = newEvents();
@@ -56,6 +58,7 @@ export const inboxTakes: readonly InboxScenario[] = [
   ],
   [
     "keeps an event from others for as long as its lease is extended",
+    ["writer", "queue"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
         const events = newEvents();
@@ -75,6 +78,7 @@ export const inboxTakes: readonly InboxScenario[] = [
   ],
   [
     "gives an event that is to be tried again when it is due, not before, and keeps the reason",
+    ["writer", "queue", "admin"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
         const events = newEvents();
@@ -97,6 +101,7 @@ export const inboxTakes: readonly InboxScenario[] = [
   ],
   [
     "gives an event that was given back untouched at once, as if it had not been taken",
+    ["writer", "queue"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
         const events = newEvents();
@@ -108,6 +113,7 @@ export const inboxTakes: readonly InboxScenario[] = [
   ],
   [
     "gives a dead event to nobody until an operator redrives it, which counts its attempts anew",
+    ["writer", "queue", "admin"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
         const events = newEvents();
@@ -128,6 +134,7 @@ export const inboxTakes: readonly InboxScenario[] = [
   ],
   [
     "takes what has been due for longest first, and types as asked for",
+    ["writer", "queue"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
         const events = newEvents();
@@ -142,6 +149,7 @@ export const inboxTakes: readonly InboxScenario[] = [
   ],
   [
     "commits what transact wrote with the mark that the event is done, or leaves it leased",
+    ["writer", "queue", "admin"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
         assert.equal(inbox.transact !== undefined, inbox.capabilities.transactional);

@@ -18,6 +18,11 @@ export interface EventKey {
   readonly id: string;
 }
 
+/** A key as one text, unique: the length keeps ("a", "bc") and ("ab", "c") apart. */
+export function keyText({ source, id }: EventKey): string {
+  return `${source.length}:${source}${id}`;
+}
+
 /** The data of every event type: event type → data. */
 export type DataByType = Record<string, unknown>;
 

@@ -9,6 +9,8 @@ import { type Handler, type HandlerContext, type Handlers, isRetryLater, readVer
 
 /** Calls handlers. Does not know who called it. */
 export interface Dispatcher {
+  /** The event types that a handler takes. */
+  readonly types: readonly string[];
   handles(type: string): boolean;
   /** Runs the handler of this event's type. Never rejects: a throw is the outcome `failed`. */
   dispatch(event: WebhookEvent, context: HandlerContext): Promise<DispatchOutcome>;
@@ -46,6 +48,7 @@ export function createDispatcher<Data>(handlers: Handlers<Data, never>, catalog:
   }
 
   return {
+    types: [...byType.keys()],
     handles: (type) => byType.has(type),
     dispatch: (event, context) =>
       handleStage.trace(

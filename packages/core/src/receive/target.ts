@@ -4,13 +4,14 @@ import type { EsimEvents } from "../event/esim-catalog.ts";
 import type { EventOutcome } from "../handle/event-outcome.ts";
 import type { Handlers } from "../handle/handler.ts";
 import type { Processor } from "../process/processor.ts";
-import { inboxEntry, putEntries } from "../store/entry.ts";
-import type { InboxWriter, PutResult } from "../store/inbox.ts";
+import { inboxEntry } from "../store/inbox-entry.ts";
+import type { InboxWriter, PutResult } from "../store/inbox-writer.ts";
+import { putEntries } from "../store/put-entries.ts";
 import type { StoredOutcome } from "./outcome.ts";
 
 /** Where accepted events go: handlers, worked inline, or an inbox, stored and worked later. */
 // NoInfer is around the handlers alone: around the union, editors would complete no event types
-export type Target<Data = EsimEvents, Tx = unknown> = NoInfer<Handlers<Data, Tx>> | InboxWriter;
+export type Target<Data = EsimEvents, Tx = unknown> = NoInfer<Handlers<Data, Tx>> | Pick<InboxWriter, "put">;
 
 /** An authentic delivery, parsed. */
 export interface Accepted<Data> {
@@ -26,7 +27,7 @@ export interface Accepted<Data> {
 /** The one way out of a receiver. */
 export type Accept<Data> = (accepted: Accepted<Data>) => Promise<EventOutcome | StoredOutcome>;
 
-export function isInbox(target: unknown): target is InboxWriter {
+export function isInbox(target: unknown): target is Pick<InboxWriter, "put"> {
   return typeof target === "object" && target !== null && "put" in target && typeof target.put === "function";
 }
 
@@ -42,7 +43,7 @@ const storedAs: Readonly<Record<PutResult, StoredOutcome>> = {
 };
 
 /** Unknown, unhandled and invalid events are stored too: what to make of them is the worker's to say. */
-export function acceptInto<Data>(inbox: InboxWriter): Accept<Data> {
+export function acceptInto<Data>(inbox: Pick<InboxWriter, "put">): Accept<Data> {
   return async ({ parsed, id, body, source, receivedAt }) => {
     try {
       const [result] = await putEntries(inbox, [inboxEntry(parsed, { source, id, body, receivedAt })]);

@@ -1,6 +1,6 @@
 import { createStage, type Stage, type StageMessage } from "../base/trace.ts";
 import type { EventKey } from "../event/event.ts";
-import type { PutResult } from "./inbox.ts";
+import type { PutResult } from "./inbox-writer.ts";
 
 /** One call of an inbox's `put`, by a receiver or an import. On `tracing:esim-webhooks:put:*`. */
 export interface PutMessage extends StageMessage {

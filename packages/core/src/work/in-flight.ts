@@ -3,13 +3,13 @@ import { type Backoff, fullJitter } from "../base/backoff.ts";
 import { monotonicClock } from "../base/clock.ts";
 import { coalesce } from "../base/coalesce.ts";
 import { type Logger, throttledLog } from "../base/logger.ts";
-import type { Inbox, Settlement, TakenEvent } from "../store/inbox.ts";
+import type { InboxQueue, Settlement, TakenEvent } from "../store/inbox-queue.ts";
 import { keepLeases, type WorkerLease } from "./leases.ts";
 import type { Worked } from "./run-event.ts";
 import { tellSettled } from "./tell-settled.ts";
 
 export interface WorkerHandsOptions {
-  readonly inbox: Pick<Inbox, "extend" | "settle">;
+  readonly inbox: Pick<InboxQueue, "extend" | "settle">;
   readonly leaseMs: number;
   readonly backoff: Backoff;
   readonly logger: Logger;

@@ -1,4 +1,4 @@
-import type { Inbox, TakenEvent } from "../store/inbox.ts";
+import type { InboxQueue, TakenEvent } from "../store/inbox-queue.ts";
 
 /** A lease on a taken event, renewed until it is dropped or lost. */
 export interface WorkerLease {
@@ -31,7 +31,7 @@ interface Held extends WorkerLease {
  * Renews every third of `leaseMs`, in one call, what was not renewed since. A lease counts as lost when the inbox says
  * so, or when no renewal has got through for a whole lease: by then somebody else may have it.
  */
-export function keepLeases(inbox: Pick<Inbox, "extend">, leaseMs: number): WorkerLeases {
+export function keepLeases(inbox: Pick<InboxQueue, "extend">, leaseMs: number): WorkerLeases {
   const leases = new Set<Held>();
   let asking = false;
 

@@ -5,14 +5,14 @@ import type { WebhookEvent } from "../event/event.ts";
 import type { Dispatcher } from "../handle/dispatcher.ts";
 import { handlerContext } from "../handle/handler-context.ts";
 import { isDone, transacted } from "../handle/run-handler.ts";
-import type { Inbox, Settlement } from "../store/inbox.ts";
+import type { InboxQueue, Settlement } from "../store/inbox-queue.ts";
 import type { WorkerLease } from "./leases.ts";
 
 /** What a worker makes of a taken event: how to settle it, or that it has been settled with its transaction. */
 export type Worked = Settlement | "committed" | "lost";
 
 export interface TakenWorkOptions {
-  readonly inbox: Pick<Inbox, "transact">;
+  readonly inbox: Pick<InboxQueue, "transact">;
   readonly dispatcher: Dispatcher;
   readonly catalog: Catalog<unknown>;
   readonly maxAttempts: number;
@@ -23,6 +23,17 @@ export interface TakenWorkOptions {
 /** Parse, dispatch, and say how to settle. Never rejects but for what the inbox does. */
 export function createTakenWork(options: TakenWorkOptions): (lease: WorkerLease) => Promise<Worked> {
   const { inbox, dispatcher, catalog, maxAttempts, backoff, logger } = options;
+
+  const warnedOf = new Set<string>();
+
+  function warnUnhandled(type: string, source: string): void {
+    if (warnedOf.has(type)) return;
+    warnedOf.add(type);
+    logger.warn(
+      { type, source },
+      "No handler takes events of this type: they are kept unhandled. Add a handler and redrive them before their retention ends.",
+    );
+  }
 
   return async (lease) => {
     const { taken } = lease;
@@ -37,11 +48,8 @@ export function createTakenWork(options: TakenWorkOptions): (lease: WorkerLease)
     if (parsed.kind === "invalid") return dead(describeIssues(parsed.issues));
     const event: WebhookEvent = parsed.event;
     if (parsed.kind === "unknown" || !dispatcher.handles(event.type)) {
-      logger.warn(
-        { id, type: event.type, source },
-        "An event was done without a handler: there is none for its type.",
-      );
-      return done;
+      warnUnhandled(event.type, source);
+      return { source, id, token, state: "unhandled" };
     }
 
     const { transact } = inbox;

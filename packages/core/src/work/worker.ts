@@ -18,7 +18,8 @@ import type { Catalog } from "../event/catalog.ts";
 import { type EsimEvents, esimCatalog } from "../event/esim-catalog.ts";
 import { createDispatcher } from "../handle/dispatcher.ts";
 import type { Handlers } from "../handle/handler.ts";
-import type { Inbox, TakeOptions } from "../store/inbox.ts";
+import { hasRole } from "../store/inbox.ts";
+import type { InboxQueue, TakeOptions } from "../store/inbox-queue.ts";
 import { createHands, type WorkerHands } from "./in-flight.ts";
 import { createTakenWork } from "./run-event.ts";
 import { takeStage } from "./take-stage.ts";
@@ -81,7 +82,7 @@ const awayBackoff = fullJitter({ baseMs: 200, capMs: 10_000 });
  * Throws `unknown_event_type` or `invalid_option` when the set-up is wrong.
  */
 export function createWorker<Data = EsimEvents, Tx = unknown>(
-  inbox: Inbox<Tx>,
+  inbox: InboxQueue<Tx>,
   handlers: NoInfer<Handlers<Data, Tx>>,
   options: WorkerOptions<Data> = {},
 ): Worker {
@@ -116,8 +117,20 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
     return more;
   }
 
+  /** An upgrade may have brought the handlers that they were waiting for. */
+  async function tellUnhandled(): Promise<void> {
+    if (!hasRole(inbox, "admin")) return;
+    const events = await inbox.count({ state: "unhandled", types: dispatcher.types }).catch(() => 0); // a later start tells
+    if (events === 0) return;
+    logger.info(
+      { events },
+      "There are unhandled events that a handler takes now: have them worked by redrive with the state unhandled.",
+    );
+  }
+
   return {
     async run({ signal }) {
+      const told = tellUnhandled();
       const wakeup = createWakeup(signal);
       let isFull = false;
       const onFree = (group: string | null) => {
@@ -148,12 +161,13 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
       }
       endHints?.();
       await hands.stop(shutdownMs);
+      await told;
     },
   };
 }
 
 /** Deletes what may be forgotten now and then, and on until there is no more. */
-function createPurge(inbox: Pick<Inbox, "purge">): () => Promise<void> {
+function createPurge(inbox: Pick<InboxQueue, "purge">): () => Promise<void> {
   let nextAt = 0;
   return async () => {
     if (performance.now() < nextAt) return;

@@ -2,11 +2,13 @@ import type {
   EventKey,
   InboxFilter,
   InboxPage,
-  InboxRow,
   InboxState,
   InboxStats,
+  RedriveFilter,
   Replay,
+  StoredEvent,
 } from "@esim-webhooks/core";
+import { readCursor, writeCursor } from "@esim-webhooks/core/kit";
 import { type Kysely, type RawBuilder, sql } from "kysely";
 import type { Tables } from "../database/tables.ts";
 
@@ -21,18 +23,17 @@ interface Row {
   readonly ends_at: Date | null;
   readonly error: string | null;
   readonly conflicts: number;
-  readonly body: Buffer | null;
   readonly replay: string | null;
 }
 
 const columns = sql`source, id, state, type, lane, received_at, attempts,
-  case when state = 'dead' then null else ends_at end as ends_at, error, conflicts, body, replay::text as replay`; // as text: a user's parsers may leave jsonb as that, or not
+  case when state = 'dead' then null else ends_at end as ends_at, error, conflicts, replay::text as replay`; // as text: a user's parsers may leave jsonb as that, or not
 
-function rowOf({ received_at: receivedAt, ends_at: endsAt, replay, ...row }: Row): InboxRow {
+function rowOf<More>({ received_at: receivedAt, ends_at: endsAt, replay, ...row }: Row & More) {
   return { ...row, receivedAt, endsAt, replay: replay === null ? null : (JSON.parse(replay) as Replay) };
 }
 
-function matching({ state, types, source, ids, since, until }: InboxFilter): RawBuilder<boolean> {
+function matching({ state, types, source, ids, since, until, endedBy }: InboxFilter): RawBuilder<boolean> {
   const conditions = [
     sql`true`,
     state && sql`state = ${state}`,
@@ -41,6 +42,7 @@ function matching({ state, types, source, ids, since, until }: InboxFilter): Raw
     ids && sql`id = any(${[...ids]}::text[])`,
     since && sql`received_at >= ${since}`,
     until && sql`received_at < ${until}`,
+    endedBy && sql`ends_at <= ${endedBy}`,
   ].filter((condition) => typeof condition === "object");
   return sql`${sql.join(conditions, sql` and `)}`;
 }
@@ -50,7 +52,7 @@ export async function stats(db: Kysely<unknown>, tables: Tables): Promise<InboxS
     select state, type, count(*)::int as count from ${tables.event} group by state, type order by state, type`.execute(
     db,
   );
-  const states = { ready: 0, leased: 0, done: 0, dead: 0 };
+  const states = { ready: 0, leased: 0, done: 0, unhandled: 0, dead: 0 };
   for (const { state, count } of counted.rows) states[state] += count;
   const oldest = await sql<{ oldest_ms: number | null; conflicts: number }>`
     select
@@ -63,9 +65,10 @@ export async function stats(db: Kysely<unknown>, tables: Tables): Promise<InboxS
   return { states, types: counted.rows, oldestReadyMs, conflicts };
 }
 
-/** The place in the listing after which a page begins. */
-interface Cursor extends EventKey {
-  readonly receivedAt: string | null;
+export async function count(db: Kysely<unknown>, tables: Tables, filter: InboxFilter): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select count(*)::float8 as count from ${tables.event} where ${matching(filter)}`.execute(db);
+  return rows[0]?.count ?? 0;
 }
 
 export async function list(
@@ -75,8 +78,7 @@ export async function list(
   limit: number,
   cursor: string | undefined,
 ): Promise<InboxPage> {
-  const after =
-    cursor === undefined ? undefined : (JSON.parse(Buffer.from(cursor, "base64url").toString()) as Cursor);
+  const after = cursor === undefined ? undefined : readCursor(cursor);
   const { rows } = await sql<Row & { place: string | null }>`
     select ${columns}, received_at::text as place from ${tables.event}
     where ${matching(filter)} ${
@@ -88,10 +90,10 @@ export async function list(
     order by coalesce(received_at, '-infinity') desc, source desc, id desc limit ${limit + 1}`.execute(db);
   const page = rows.slice(0, limit);
   const last = page.at(-1);
-  const next = rows.length > limit && last && { receivedAt: last.place, source: last.source, id: last.id };
+  const isMore = rows.length > limit && last !== undefined;
   return {
     rows: page.map(({ place: _, ...row }) => rowOf(row)),
-    nextCursor: next ? Buffer.from(JSON.stringify(next)).toString("base64url") : null,
+    nextCursor: isMore ? writeCursor({ ...last, receivedAt: last.place }) : null,
   };
 }
 
@@ -99,22 +101,22 @@ export async function get(
   db: Kysely<unknown>,
   tables: Tables,
   { source, id }: EventKey,
-): Promise<InboxRow | undefined> {
-  const { rows } = await sql<Row>`
-    select ${columns} from ${tables.event} where source = ${source} and id = ${id}`.execute(db);
+): Promise<StoredEvent | undefined> {
+  const { rows } = await sql<Row & { body: Buffer | null }>`
+    select ${columns}, body from ${tables.event} where source = ${source} and id = ${id}`.execute(db);
   return rows[0] && rowOf(rows[0]);
 }
 
-/** Dead → ready, the longest received first. */
+/** Dead or unhandled → ready, the longest received first. */
 export async function redrive(
   db: Kysely<unknown>,
   tables: Tables,
-  filter: InboxFilter,
+  { state = "dead", ...filter }: RedriveFilter,
   limit: number,
 ): Promise<number> {
   const { numAffectedRows = 0n } = await sql`
     update ${tables.event} as event set state = 'ready', attempts = 0, ends_at = ${tables.now()}
-    from (${chosen(tables, { ...filter, state: "dead" }, limit)}) as chosen
+    from (${chosen(tables, { ...filter, state }, limit)}) as chosen
     where event.source = chosen.source and event.id = chosen.id`.execute(db);
   return Number(numAffectedRows);
 }

@@ -5,7 +5,7 @@ import { inMs, qualified, type Tables } from "../database/tables.ts";
 const retryHeldRowMs = 1000;
 
 interface Held {
-  readonly state: "ready" | "leased" | "done" | "dead";
+  readonly state: "ready" | "leased" | "done" | "unhandled" | "dead";
   /** It has its body in the inbox: it is a worker's to work, or an operator's to redrive. */
   readonly isQueued: boolean;
   /** How long the state lasts; 0 where that is not known. */
@@ -65,17 +65,18 @@ async function look(
   { source, id, fingerprint }: Claimed,
 ): Promise<Held | undefined> {
   const { rows } = await sql<{ state: Held["state"]; queued: boolean; conflict: boolean; left_ms: number }>`
-    select state, state <> 'done' and body is not null as queued,
+    select state, state not in ('done', 'unhandled') and body is not null as queued,
       coalesce(fingerprint <> ${fingerprint}::bigint, false) as conflict,
-      case when state = 'dead' then 0 else (extract(epoch from ends_at - ${tables.now()}) * 1000)::float8 end as left_ms
+      case when state in ('unhandled', 'dead') then 0 else (extract(epoch from ends_at - ${tables.now()}) * 1000)::float8 end as left_ms
     from ${tables.event} where source = ${source} and id = ${id}`.execute(db);
   const row = rows[0];
   return row && { state: row.state, isQueued: row.queued, leftMs: row.left_ms, isConflict: row.conflict };
 }
 
 /**
- * For a lease or a retention that is over, and what an inbox has left of the event with it. A row that somebody is just
- * writing is busy, not waited for.
+ * For a lease or a retention that is over, and what an inbox has left of the event with it; and for an event that no worker
+ * had a handler for, whose body stays until it is completed here: if that does not end well, workers have it again. In no
+ * lane, since its turn there is over. A row that somebody is just writing is busy, not waited for.
  */
 async function takeOver(
   db: Kysely<unknown>,
@@ -86,12 +87,17 @@ async function takeOver(
   const { rows } = await sql<{ token: string }>`
     with over as (
       select source, id from ${tables.event}
-      where source = ${source} and id = ${id} and ends_at <= ${tables.now()} and (state = 'done' or body is null)
+      where source = ${source} and id = ${id}
+        and (state = 'unhandled' or ends_at <= ${tables.now()} and (state = 'done' or body is null))
       for update skip locked
     )
     update ${tables.event} as taken
     set state = 'leased', fence = nextval(${qualified(tables, "fence")}::regclass), ends_at = ${inMs(tables, leaseMs)},
-      fingerprint = ${fingerprint}, body = null, body_hash = null, lane = null, replay = null, runs = null
+      fingerprint = ${fingerprint}, lane = null,
+      body = case when taken.state = 'unhandled' then taken.body end,
+      body_hash = case when taken.state = 'unhandled' then taken.body_hash end,
+      replay = case when taken.state = 'unhandled' then taken.replay end,
+      runs = case when taken.state = 'unhandled' then taken.runs end
     from over where taken.source = over.source and taken.id = over.id
     returning taken.fence::text as token`.execute(db);
   const row = rows[0];

@@ -7,7 +7,7 @@ export async function forget(db: Kysely<unknown>, tables: Tables, limit: number)
     delete from ${tables.event} as old
     using (
       select source, id from ${tables.event}
-      where state = 'done' and ends_at <= ${tables.now()}
+      where state in ('done', 'unhandled') and ends_at <= ${tables.now()}
       order by ends_at limit ${limit}
       for update skip locked
     ) as over

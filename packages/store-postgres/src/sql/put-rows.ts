@@ -1,4 +1,5 @@
-import type { EventKey, InboxEntry } from "@esim-webhooks/core";
+import type { InboxEntry } from "@esim-webhooks/core";
+import { keyText, occurredAtMs } from "@esim-webhooks/core/kit";
 import { type RawBuilder, sql } from "kysely";
 
 /** An entry, and what is written down beside it. */
@@ -47,28 +48,13 @@ export function putRows(rows: readonly PutRow[]): RawBuilder<unknown> {
 
 /** By their keys: everybody writes rows in this order, so that two with the same keys wait for each other one way only. */
 export function inKeyOrder(rows: readonly PutRow[]): PutRow[] {
-  return [...rows].sort((a, b) => (nameOf(a.entry) < nameOf(b.entry) ? -1 : 1));
+  return [...rows].sort((a, b) => (keyText(a.entry) < keyText(b.entry) ? -1 : 1));
 }
 
-/** A name for a key, unique: the length keeps ("a", "bc") and ("ab", "c") apart. */
-export function nameOf({ source, id }: EventKey): string {
-  return `${source.length}:${source}${id}`;
-}
-
-/** As far as both Postgres and JavaScript can tell the time. */
-const firstSecond = Date.parse("0001-01-01T00:00:00Z") / 1000 - 86_400;
-const lastSecond = Date.parse("9999-12-31T00:00:00Z") / 1000 + 2 * 86_400;
-
-/**
- * When the event occurred, in seconds since the epoch, to the microsecond that `Date.parse` leaves out. When it came in,
- * where the timestamp is none that can be told, such as a leap second.
- */
-function occurredAt({ event, receivedAt }: InboxEntry): number | null {
-  if (event === null) return null;
-  const seconds = Date.parse(event.timestamp) / 1000;
-  if (!(seconds > firstSecond && seconds < lastSecond)) return receivedAt.getTime() / 1000;
-  const [, micros = ""] = /\.\d{3}(\d{1,3})/.exec(event.timestamp) ?? [];
-  return seconds + Number(micros.padEnd(3, "0")) / 1_000_000;
+/** In seconds since the epoch. */
+function occurredAt(entry: InboxEntry): number | null {
+  const ms = occurredAtMs(entry);
+  return ms === null ? null : ms / 1000;
 }
 
 /** Text as Postgres can keep it, which refuses NUL. Only for what is read from the body again. */

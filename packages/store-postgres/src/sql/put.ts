@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
 import type { EventKey, InboxEntry, PutResult } from "@esim-webhooks/core";
+import { keyText } from "@esim-webhooks/core/kit";
 import { type Kysely, sql } from "kysely";
 import type { Tables } from "../database/tables.ts";
-import { inKeyOrder, nameOf, type PutRow, putRows, storable } from "./put-rows.ts";
+import { inKeyOrder, type PutRow, putRows, storable } from "./put-rows.ts";
 
 /**
  * Stores rows of different keys. An insert that does nothing on conflict, then a look at the keys that did not come
@@ -14,9 +15,9 @@ export async function put(
   rows: readonly PutRow[],
 ): Promise<PutResult[]> {
   const inserted = await insert(db, tables, inKeyOrder(rows));
-  const present = rows.filter(({ entry }) => !inserted.has(nameOf(entry)));
+  const present = rows.filter(({ entry }) => !inserted.has(keyText(entry)));
   const results = present.length === 0 ? new Map<string, PutResult>() : await compare(db, tables, present);
-  return rows.map(({ entry }) => results.get(nameOf(entry)) ?? "stored");
+  return rows.map(({ entry }) => results.get(keyText(entry)) ?? "stored");
 }
 
 async function insert(
@@ -31,7 +32,7 @@ async function insert(
     from (${putRows(rows)}) as given
     on conflict do nothing
     returning source, id`.execute(db);
-  return new Set(inserted.map(nameOf));
+  return new Set(inserted.map(keyText));
 }
 
 /** What the rows are that did not go in, by name. */
@@ -43,7 +44,7 @@ async function compare(
   const present = await look(db, tables, rows);
   const results = new Map<string, PutResult>();
   for (const row of rows) {
-    const name = nameOf(row.entry);
+    const name = keyText(row.entry);
     results.set(name, await compareOne(db, tables, row, present.get(name)));
   }
   return results;
@@ -67,7 +68,7 @@ async function look(
     from ${tables.event} join unnest(
       ${rows.map(({ entry }) => entry.source)}::text[], ${rows.map(({ entry }) => entry.id)}::text[]
     ) as given (source, id) using (source, id)`.execute(db);
-  return new Map(present.map((row) => [nameOf(row), row]));
+  return new Map(present.map((row) => [keyText(row), row]));
 }
 
 async function compareOne(
@@ -86,7 +87,7 @@ async function compareOne(
     await countConflict(db, tables, row.entry);
     return "conflict";
   }
-  return compareOne(db, tables, row, (await look(db, tables, [row])).get(nameOf(row.entry))); // it has changed meanwhile
+  return compareOne(db, tables, row, (await look(db, tables, [row])).get(keyText(row.entry))); // it has changed meanwhile
 }
 
 /** Other bytes are another body only where both were made the same way: a dump has its own way to write JSON. */

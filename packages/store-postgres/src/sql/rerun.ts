@@ -1,7 +1,8 @@
 import type { EventKey } from "@esim-webhooks/core";
+import { keyText } from "@esim-webhooks/core/kit";
 import { type Kysely, sql } from "kysely";
 import type { Tables } from "../database/tables.ts";
-import { inKeyOrder, nameOf, type PutRow, putRows } from "./put-rows.ts";
+import { inKeyOrder, type PutRow, putRows } from "./put-rows.ts";
 
 /**
  * Done → ready with the body that is putRows, for rows of different keys. One to one: whether it was done, and its run had
@@ -30,6 +31,6 @@ export async function rerun(
     from given join done using (source, id)
     where event.source = given.source and event.id = given.id
     returning event.source, event.id`.execute(db);
-  const names = new Set(changed.map(nameOf));
-  return rows.map(({ entry }) => names.has(nameOf(entry)));
+  const names = new Set(changed.map(keyText));
+  return rows.map(({ entry }) => names.has(keyText(entry)));
 }

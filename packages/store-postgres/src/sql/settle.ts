@@ -1,7 +1,7 @@
 import type { EventKey, InboxLease, Settlement } from "@esim-webhooks/core";
+import { keyText } from "@esim-webhooks/core/kit";
 import { type Kysely, sql } from "kysely";
 import { inMs, type Tables } from "../database/tables.ts";
-import { nameOf } from "./put-rows.ts";
 
 export interface SettleRules {
   readonly retentionMs: number;
@@ -12,8 +12,8 @@ const longestError = 4000;
 const longestWaitMs = 100 * 365 * 24 * 3_600_000; // more may be past the end of the calendar, and refused with the whole batch
 
 /**
- * Leased → done, ready or dead, for the leases whose fence still is the row's. One to one: whether it was.
- * A function of the database, for the reason given in `migrations/0002-inbox.sql`.
+ * Leased → done, unhandled, ready or dead, for the leases whose fence still is the row's. One to one: whether it was.
+ * A function of the database, for the reason given in `migrations/0002-inbox.sql`; it is replaced in `0007-unhandled.sql`.
  */
 export async function settle(
   db: Kysely<unknown>,
@@ -56,7 +56,7 @@ export async function renew(
 
 /** Of their keys, the one in which everybody locks rows. */
 function inOrder<Key extends EventKey>(keys: readonly Key[]): Key[] {
-  return [...keys].sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
+  return [...keys].sort((a, b) => (keyText(a) < keyText(b) ? -1 : 1));
 }
 
 /** A fence is never used twice, so that it names a lease. */

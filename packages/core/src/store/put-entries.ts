@@ -1,20 +1,13 @@
 import { WebhookError } from "../base/errors.ts";
-import type { InboxEntry, InboxWriter, PutResult } from "./inbox.ts";
+import type { InboxEntry } from "./inbox-entry.ts";
+import type { InboxWriter, PutResult } from "./inbox-writer.ts";
 import { putStage } from "./put-stage.ts";
-
-/** The entry of a delivery, from what the catalog says of it. Unknown and invalid events are stored too. */
-export function inboxEntry(
-  { type, event }: Pick<InboxEntry, "type" | "event">,
-  { source, id, body, receivedAt, replay }: Omit<InboxEntry, "type" | "event">,
-): InboxEntry {
-  return { source, id, type, event, body, receivedAt, ...(replay && { replay }) };
-}
 
 const results: ReadonlySet<unknown> = new Set<PutResult>(["stored", "duplicate", "conflict"]);
 
 /** Stores entries. Rejects as `put` does, and with `invalid_option` when its answer is not one result for each entry. */
 export function putEntries(
-  inbox: InboxWriter,
+  inbox: Pick<InboxWriter, "put">,
   entries: readonly InboxEntry[],
 ): Promise<readonly PutResult[]> {
   return putStage.trace(
@@ -25,7 +18,7 @@ export function putEntries(
 }
 
 async function putAndCheck(
-  inbox: InboxWriter,
+  inbox: Pick<InboxWriter, "put">,
   entries: readonly InboxEntry[],
 ): Promise<readonly PutResult[]> {
   const answer: unknown = await inbox.put(entries);

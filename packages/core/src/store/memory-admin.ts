@@ -1,0 +1,96 @@
+import type { Clock } from "../base/clock.ts";
+import type { EventKey } from "../event/event.ts";
+import type {
+  InboxFilter,
+  InboxPage,
+  InboxRow,
+  InboxState,
+  InboxStats,
+  RedriveFilter,
+  StoredEvent,
+} from "./inbox-admin.ts";
+import { readCursor, writeCursor } from "./list-cursor.ts";
+import { isMeant, type MemoryRow, type MemoryTable, storedEvent } from "./memory-table.ts";
+
+/** What operators do with the rows of a memory inbox. */
+export interface MemoryAdmin {
+  stats(): InboxStats;
+  count(filter: InboxFilter): number;
+  list(filter: InboxFilter, limit: number, cursor: string | undefined): InboxPage;
+  get(key: EventKey): StoredEvent | undefined;
+  redrive(filter: RedriveFilter, limit: number): number;
+  purgeDead(filter: InboxFilter, limit: number): number;
+}
+
+export function createMemoryAdmin(table: MemoryTable, clock: Clock): MemoryAdmin {
+  const meant = (filter: InboxFilter) => [...table.all()].filter((row) => isMeant(row, filter));
+
+  /** Those to be changed, the longest received first. */
+  const chosen = (filter: InboxFilter, limit: number) =>
+    meant(filter)
+      .sort((a, b) => a.receivedAt.getTime() - b.receivedAt.getTime())
+      .slice(0, limit);
+
+  return {
+    stats() {
+      const now = clock.now();
+      const states: Record<InboxState, number> = { ready: 0, leased: 0, done: 0, unhandled: 0, dead: 0 };
+      const types = new Map<string, { state: InboxState; type: string | null; count: number }>();
+      let oldestReadyMs: number | null = null;
+      let conflicts = 0;
+      for (const { state, type, endsAt, ...row } of table.all()) {
+        const counted = types.get(`${state} ${type}`) ?? { state, type, count: 0 };
+        counted.count += 1;
+        types.set(`${state} ${type}`, counted);
+        states[state] += 1;
+        conflicts += row.conflicts;
+        if (state === "ready" && endsAt <= now) oldestReadyMs = Math.max(oldestReadyMs ?? 0, now - endsAt);
+      }
+      return { states, types: [...types.values()], oldestReadyMs, conflicts };
+    },
+    count: (filter) => meant(filter).length,
+    list(filter, limit, cursor) {
+      const after = cursor === undefined ? undefined : readCursor(cursor);
+      const from = after && { ...after, receivedAt: new Date(after.receivedAt ?? 0) };
+      const rows = meant(filter)
+        .filter((row) => from === undefined || compare(row, from) < 0)
+        .sort((a, b) => compare(b, a));
+      const page = rows.slice(0, limit);
+      const last = page.at(-1);
+      const isMore = rows.length > limit && last !== undefined;
+      return {
+        rows: page.map(withoutBody),
+        nextCursor: isMore ? writeCursor({ ...last, receivedAt: last.receivedAt.toISOString() }) : null,
+      };
+    },
+    get(key) {
+      const row = table.get(key);
+      return row && storedEvent(row);
+    },
+    redrive({ state = "dead", ...filter }, limit) {
+      const now = clock.now();
+      const redriven = chosen({ ...filter, state }, limit);
+      for (const row of redriven) table.write({ ...row, state: "ready", attempts: 0, endsAt: now });
+      return redriven.length;
+    },
+    purgeDead(filter, limit) {
+      const dead = chosen({ ...filter, state: "dead" }, limit);
+      for (const row of dead) table.remove(row);
+      return dead.length;
+    },
+  };
+}
+
+function withoutBody(row: MemoryRow): InboxRow {
+  const { body: _, ...rest } = storedEvent(row);
+  return rest;
+}
+
+type Place = Pick<MemoryRow, "receivedAt" | "source" | "id">;
+
+function compare(a: Place, b: Place): number {
+  const apart = a.receivedAt.getTime() - b.receivedAt.getTime();
+  if (apart !== 0) return apart;
+  if (a.source !== b.source) return a.source < b.source ? -1 : 1;
+  return a.id === b.id ? 0 : a.id < b.id ? -1 : 1;
+}

@@ -1,0 +1,131 @@
+import * as z from "zod/mini";
+import { type Clock, monotonicClock } from "../base/clock.ts";
+import { WebhookError } from "../base/errors.ts";
+import { type OptionsShape, parseOptions, withMethods } from "../base/options.ts";
+import type { Inbox } from "./inbox.ts";
+import { checkEntry, checkRerun, type InboxEntry } from "./inbox-entry.ts";
+import { type InboxOptions, type InboxSettings, inboxShape, laneReader } from "./inbox-options.ts";
+import type { PutResult } from "./inbox-writer.ts";
+import { createMemoryAdmin } from "./memory-admin.ts";
+import { createMemoryQueue } from "./memory-queue.ts";
+import { createMemoryTable, hashOf, type MemoryRow, readyRow } from "./memory-table.ts";
+import { type StoreOptions, storeShape, warnOfShortRetention } from "./store-options.ts";
+
+export interface MemoryInboxOptions extends InboxOptions, StoreOptions {
+  /** Default: one that does not jump when the machine's time is set. */
+  clock?: Clock;
+}
+
+const shape: OptionsShape<InboxSettings & Required<StoreOptions> & { clock: Clock }> = {
+  ...inboxShape,
+  ...storeShape,
+  clock: z._default(withMethods<Clock>("now"), monotonicClock),
+};
+
+const operatorLimit = 1000;
+const pageLimit = 50;
+
+/**
+ * An inbox in this process's memory, with all roles: for tests and for trying things out; gone with the process.
+ * Throws `invalid_option`; operations reject with `store_unavailable` once it was closed.
+ */
+export function memoryInbox(options: MemoryInboxOptions = {}): Inbox {
+  const settings = parseOptions("memoryInbox", shape, options);
+  warnOfShortRetention("memoryInbox", settings);
+  const { clock } = settings;
+  const laneOf = laneReader(settings, settings.logger);
+  const table = createMemoryTable();
+  const queue = createMemoryQueue(table, settings);
+  const admin = createMemoryAdmin(table, clock);
+  const listeners = new Set<() => void>();
+  let isClosed = false;
+
+  function putOne(entry: InboxEntry): PutResult {
+    const present = table.get(entry);
+    if (present === undefined) {
+      table.write(readyRow(entry, laneOf(entry), clock.now()));
+      return "stored";
+    }
+    if (!isConflict(entry, present)) return "duplicate";
+    table.write({ ...present, conflicts: present.conflicts + 1 });
+    return "conflict";
+  }
+
+  function rerunOne(entry: InboxEntry): boolean {
+    const present = table.get(entry);
+    const run = entry.replay?.run;
+    if (present?.state !== "done" || run === undefined) return false;
+    const { replay, conflicts } = present;
+    const runs = replay === null ? present.runs : [...present.runs, replay.run];
+    if (runs.includes(run)) return false;
+    table.write({ ...readyRow(entry, laneOf(entry), clock.now()), conflicts, runs });
+    return true;
+  }
+
+  function hint(): void {
+    for (const listener of listeners) listener();
+  }
+
+  /** Answers as a store does that is asked over a network: later, and not at all once it was closed. */
+  async function ask<Answer>(work: () => Answer): Promise<Answer> {
+    if (!isClosed) return work();
+    throw new WebhookError(
+      "store_unavailable",
+      "The memoryInbox was closed.",
+      "Close it after its last user.",
+    );
+  }
+
+  return {
+    capabilities: {
+      roles: ["writer", "queue", "admin", "rerun"],
+      durable: false,
+      multiProcess: false,
+      transactional: false,
+      ordered: settings.lane !== undefined,
+    },
+    ready: () => ask(() => {}),
+    async close() {
+      isClosed = true;
+    },
+    put: (entries) =>
+      ask(() => {
+        entries.forEach(checkEntry); // all of them first: a refusal stores nothing
+        const results = entries.map(putOne);
+        if (results.includes("stored")) hint();
+        return results;
+      }),
+    rerun: (entries) =>
+      ask(() => {
+        entries.forEach(checkRerun);
+        const results = entries.map(rerunOne);
+        if (results.includes(true)) hint();
+        return results;
+      }),
+    take: (options) => ask(() => queue.take(options)),
+    extend: (leases, leaseMs) => ask(() => queue.extend(leases, leaseMs)),
+    settle: (settlements) => ask(() => queue.settle(settlements)),
+    purge: (limit = operatorLimit) => ask(() => queue.purge(limit)),
+    onHint(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    stats: () => ask(admin.stats),
+    count: (filter = {}) => ask(() => admin.count(filter)),
+    list: (filter = {}, { limit = pageLimit, cursor } = {}) => ask(() => admin.list(filter, limit, cursor)),
+    get: (key) => ask(() => admin.get(key)),
+    redrive: (filter = {}, limit = operatorLimit) =>
+      ask(() => {
+        const redriven = admin.redrive(filter, limit);
+        if (redriven > 0) hint();
+        return redriven;
+      }),
+    purgeDead: (filter, limit = operatorLimit) => ask(() => admin.purgeDead(filter, limit)),
+  };
+}
+
+/** Other bytes are another body only where both were made the same way: a dump has its own way to write JSON. */
+function isConflict({ body, replay }: InboxEntry, present: MemoryRow): boolean {
+  const isMadeAlike = (replay?.rebuilt ?? false) === (present.replay?.rebuilt ?? false);
+  return isMadeAlike && hashOf(body) !== present.bodyHash;
+}

@@ -1,0 +1,128 @@
+import type { Clock } from "../base/clock.ts";
+import type { InboxSettings } from "./inbox-options.ts";
+import type { InboxLease, Settlement, TakenEvent, TakeOptions } from "./inbox-queue.ts";
+import type { MemoryRow, MemoryTable } from "./memory-table.ts";
+
+export interface MemoryQueueSettings extends InboxSettings {
+  readonly retentionMs: number;
+  readonly clock: Clock;
+}
+
+/** What workers do with the rows of a memory inbox. */
+export interface MemoryQueue {
+  take(options: TakeOptions): readonly TakenEvent[];
+  extend(leases: readonly InboxLease[], leaseMs: number): readonly boolean[];
+  settle(settlements: readonly Settlement[]): readonly boolean[];
+  purge(limit: number): number;
+}
+
+export function createMemoryQueue(table: MemoryTable, settings: MemoryQueueSettings): MemoryQueue {
+  const { clock, retentionMs, keepBodies, laneHeldByDead } = settings;
+  let lastToken = 0;
+
+  /** Leases that have ended → ready, so that everything that waits is in one state. */
+  function reap(now: number): void {
+    for (const row of [...table.pending()]) {
+      if (row.state !== "leased" || row.endsAt > now) continue;
+      const error = row.error ?? "The lease ended before its worker settled it.";
+      table.write({ ...row, state: "ready", error });
+    }
+  }
+
+  /** Whether it is a row's turn in its lane: nothing of the lane is worked, and nothing is ahead. */
+  function turns(): (row: MemoryRow) => boolean {
+    const heads = new Map<string, MemoryRow>();
+    const worked = new Set<string>();
+    for (const row of laneHeldByDead ? table.all() : table.pending()) {
+      const counts = row.state === "ready" || row.state === "leased" || row.state === "dead";
+      if (row.lane === null || !counts) continue;
+      if (row.state === "leased") worked.add(row.lane);
+      const head = heads.get(row.lane);
+      if (head === undefined || isAhead(row, head)) heads.set(row.lane, row);
+    }
+    return (row) => row.lane === null || (!worked.has(row.lane) && heads.get(row.lane) === row);
+  }
+
+  function lease(row: MemoryRow, endsAt: number): TakenEvent {
+    const { source, id, body, receivedAt, replay } = row;
+    const attempts = row.attempts + 1;
+    const token = String(++lastToken); // never used twice, so that a late owner cannot be taken for the present one
+    table.write({ ...row, state: "leased", token, attempts, endsAt });
+    return {
+      source,
+      id,
+      token,
+      body: body ?? new Uint8Array(),
+      receivedAt,
+      attempt: attempts,
+      replayed: replay !== null,
+    };
+  }
+
+  /** Writes what `change` makes of a row, where the lease is still held. */
+  function asOwner(held: InboxLease, change: (row: MemoryRow) => MemoryRow): boolean {
+    const row = table.get(held);
+    if (row?.state !== "leased" || row.token !== held.token) return false;
+    table.write(change(row));
+    return true;
+  }
+
+  function settled(row: MemoryRow, settlement: Settlement, now: number): MemoryRow {
+    switch (settlement.state) {
+      case "done":
+        return {
+          ...row,
+          state: "done",
+          endsAt: now + retentionMs,
+          error: null,
+          body: keepBodies ? row.body : null,
+        };
+      case "unhandled":
+        return { ...row, state: "unhandled", endsAt: now + retentionMs, error: null };
+      case "ready":
+        return { ...row, state: "ready", endsAt: now + settlement.afterMs, error: settlement.error };
+      case "untouched":
+        return { ...row, state: "ready", endsAt: now, error: null, attempts: row.attempts - 1 };
+      case "dead":
+        return { ...row, state: "dead", endsAt: Number.POSITIVE_INFINITY, error: settlement.error };
+    }
+  }
+
+  return {
+    take({ limit, leaseMs, only, except = [] }) {
+      const now = clock.now();
+      reap(now);
+      const hasTurn = turns();
+      const isWanted = ({ type }: MemoryRow) =>
+        (only === undefined || (type !== null && only.includes(type))) &&
+        (type === null || !except.includes(type));
+      return [...table.pending()]
+        .filter((row) => row.state === "ready" && row.endsAt <= now && isWanted(row) && hasTurn(row))
+        .sort((a, b) => a.endsAt - b.endsAt)
+        .slice(0, limit)
+        .map((row) => lease(row, now + leaseMs));
+    },
+    extend(leases, leaseMs) {
+      const endsAt = clock.now() + leaseMs;
+      return leases.map((held) => asOwner(held, (row) => ({ ...row, endsAt })));
+    },
+    settle(settlements) {
+      const now = clock.now();
+      return settlements.map((settlement) => asOwner(settlement, (row) => settled(row, settlement, now)));
+    },
+    purge(limit) {
+      const now = clock.now();
+      const over = [...table.all()]
+        .filter(({ state, endsAt }) => (state === "done" || state === "unhandled") && endsAt <= now)
+        .slice(0, limit);
+      for (const row of over) table.remove(row);
+      return over.length;
+    },
+  };
+}
+
+/** By the time at which they occurred, then by source and id. */
+function isAhead(row: MemoryRow, other: MemoryRow): boolean {
+  if (row.occurredAt !== other.occurredAt) return row.occurredAt < other.occurredAt;
+  return row.source === other.source ? row.id < other.id : row.source < other.source;
+}

@@ -1,0 +1,116 @@
+import { createHash } from "node:crypto";
+import { type EventKey, keyText } from "../event/event.ts";
+import type { InboxFilter, InboxState, StoredEvent } from "./inbox-admin.ts";
+import { type InboxEntry, occurredAtMs, type Replay } from "./inbox-entry.ts";
+
+/** An event in a memory inbox. Times are in ms since the Unix epoch. */
+export interface MemoryRow extends EventKey {
+  readonly state: InboxState;
+  /** The fence of its last lease. */
+  readonly token: string;
+  /** When the state may be left; infinite for dead. */
+  readonly endsAt: number;
+  readonly type: string | null;
+  readonly body: Uint8Array | null;
+  readonly bodyHash: string;
+  readonly receivedAt: Date;
+  readonly occurredAt: number;
+  readonly lane: string | null;
+  readonly attempts: number;
+  readonly conflicts: number;
+  readonly error: string | null;
+  readonly replay: Replay | null;
+  /** The imports that had made it ready before the one in `replay`. */
+  readonly runs: readonly string[];
+}
+
+/** The rows of a memory inbox, by key. A row is never changed, only replaced. */
+export interface MemoryTable {
+  get(key: EventKey): MemoryRow | undefined;
+  /** Writes a row in place of the one of the same key, and returns it. */
+  write(row: MemoryRow): MemoryRow;
+  remove(key: EventKey): void;
+  all(): Iterable<MemoryRow>;
+  /** The ready and leased ones: what a take looks through. */
+  pending(): Iterable<MemoryRow>;
+}
+
+export function createMemoryTable(): MemoryTable {
+  const rows = new Map<string, MemoryRow>();
+  const pending = new Map<string, MemoryRow>();
+  return {
+    get: (key) => rows.get(keyText(key)),
+    write(row) {
+      const name = keyText(row);
+      rows.set(name, row);
+      if (row.state === "ready" || row.state === "leased") pending.set(name, row);
+      else pending.delete(name);
+      return row;
+    },
+    remove(key) {
+      rows.delete(keyText(key));
+      pending.delete(keyText(key));
+    },
+    all: () => rows.values(),
+    pending: () => pending.values(),
+  };
+}
+
+/** A row that is due at once, never tried before. */
+export function readyRow(entry: InboxEntry, lane: string | null, now: number): MemoryRow {
+  const { source, id, type, body, receivedAt, replay = null } = entry;
+  return {
+    source,
+    id,
+    state: "ready",
+    token: "",
+    endsAt: now,
+    type,
+    body: Uint8Array.from(body),
+    bodyHash: hashOf(body),
+    receivedAt,
+    occurredAt: occurredAtMs(entry) ?? receivedAt.getTime(),
+    lane,
+    attempts: 0,
+    conflicts: 0,
+    error: null,
+    replay,
+    runs: [],
+  };
+}
+
+export function hashOf(body: Uint8Array): string {
+  return createHash("sha256").update(body).digest("hex");
+}
+
+export function isMeant(row: MemoryRow, filter: InboxFilter): boolean {
+  const { state, types, source, ids, since, until, endedBy } = filter;
+  return (
+    (state === undefined || row.state === state) &&
+    (types === undefined || (row.type !== null && types.includes(row.type))) &&
+    (source === undefined || row.source === source) &&
+    (ids === undefined || ids.includes(row.id)) &&
+    (since === undefined || row.receivedAt >= since) &&
+    (until === undefined || row.receivedAt < until) &&
+    (endedBy === undefined || row.endsAt <= endedBy.getTime())
+  );
+}
+
+/** A row as operators see it. */
+export function storedEvent(row: MemoryRow): StoredEvent {
+  const { source, id, state, type, lane, receivedAt, attempts, endsAt, error, conflicts, replay, body } = row;
+  return {
+    source,
+    id,
+    state,
+    type,
+    lane,
+    receivedAt,
+    attempts,
+    endsAt: Number.isFinite(endsAt) ? new Date(endsAt) : null,
+    error,
+    conflicts,
+    replay,
+    body,
+  };
+}

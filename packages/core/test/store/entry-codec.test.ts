@@ -1,0 +1,105 @@
+import { decodeEntry, encodeEntry, type InboxEntry } from "@esim-webhooks/core";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+
+const text = fc
+  .string({ unit: "grapheme", minLength: 1, maxLength: 60 })
+  .map((some) => some.replaceAll("\0", "0"));
+const event = fc.record({
+  id: text,
+  type: text,
+  timestamp: fc.constant("2026-11-20T09:30:00.123456Z"),
+  data: fc.jsonValue(),
+});
+const replay = fc.record(
+  {
+    run: text,
+    rebuilt: fc.boolean(),
+    delivery: fc.dictionary(fc.string(), fc.oneof(fc.string(), fc.integer(), fc.constant(null))),
+  },
+  { requiredKeys: ["run", "rebuilt"] },
+);
+const entries: fc.Arbitrary<InboxEntry> = fc.record(
+  {
+    source: text,
+    id: text,
+    type: fc.option(fc.string()),
+    event: fc.option(event),
+    body: fc.uint8Array({ maxLength: 2000 }),
+    receivedAt: fc.date({ noInvalidDate: true }),
+    replay,
+  },
+  { requiredKeys: ["source", "id", "type", "event", "body", "receivedAt"] },
+) as never;
+
+const plain = (entry: InboxEntry) => ({
+  ...JSON.parse(JSON.stringify({ ...entry, body: null })),
+  body: Buffer.from(entry.body).toString("hex"),
+});
+
+const good = encodeEntry({
+  source: "default",
+  id: "evt_1",
+  type: "esim.enabled",
+  event: { id: "evt_1", type: "esim.enabled", timestamp: "2026-11-20T09:30:00Z", data: {} },
+  body: Buffer.from("{}"),
+  receivedAt: new Date("2026-11-20T09:30:00Z"),
+  replay: { run: "3f2a", rebuilt: true, delivery: { status: "failed", attemptNumber: 3, sentAt: null } },
+});
+
+describe("encodeEntry and decodeEntry", () => {
+  it("carry any entry across JSON, each byte of its body included", () => {
+    fc.assert(
+      fc.property(entries, (entry) => {
+        const decoded = decodeEntry(JSON.parse(JSON.stringify(encodeEntry(entry))));
+        expect(plain(decoded)).toEqual(plain(entry));
+        expect(decoded.receivedAt).toEqual(entry.receivedAt);
+      }),
+    );
+  });
+
+  it.each([
+    ["NUL", new Uint8Array([0, 0, 0])],
+    ["every byte", Uint8Array.from({ length: 256 }, (_, n) => n)],
+    ["half of a character in UTF-8", Buffer.from([0xf0, 0x9f, 0xa6])],
+    ["nothing", new Uint8Array()],
+    ["a part of a larger buffer", Buffer.from("abcdef").subarray(2, 4)],
+  ])("carry a body of %s", (_, body) => {
+    const decoded = decodeEntry(
+      JSON.parse(JSON.stringify({ ...good, body: encodeEntry({ ...decodeEntry(good), body }).body })),
+    );
+    expect(Buffer.from(decoded.body)).toEqual(Buffer.from(body));
+  });
+
+  it.each([
+    ["null", null, "is not an object"],
+    ["a list", [good], "is not an object"],
+    ["no id", { ...good, id: undefined }, "a wrong id: expected a string"],
+    ["an id that no store could keep", { ...good, id: "a\0" }, "NUL"],
+    ["a type that is a number", { ...good, type: 7 }, "a wrong type: expected a string or null"],
+    [
+      "an event without its timestamp",
+      { ...good, event: { ...good.event, timestamp: undefined } },
+      "a wrong event",
+    ],
+    [
+      "a body that is a Buffer as JSON",
+      { ...good, body: Buffer.from("{}").toJSON() },
+      "a wrong body: expected base64",
+    ],
+    ["a body that is cut off", { ...good, body: "e30" }, "a wrong body: expected base64"],
+    ["a body that is the text", { ...good, body: '{"a":1}' }, "a wrong body: expected base64"],
+    ["a time in local time", { ...good, receivedAt: "2026-11-20T09:30:00" }, "a wrong receivedAt"],
+    ["a time that is a number", { ...good, receivedAt: 1 }, "a wrong receivedAt"],
+    ["a replay without its run", { ...good, replay: { rebuilt: true } }, "a wrong replay"],
+    [
+      "a replay with nested facts",
+      { ...good, replay: { ...good.replay, delivery: { a: {} } } },
+      "a wrong replay.delivery",
+    ],
+  ])("refuse %s, and say what is wrong", (_, given, problem) => {
+    expect(() => decodeEntry(given)).toThrow(
+      expect.objectContaining({ code: "invalid_input", message: expect.stringContaining(problem) }),
+    );
+  });
+});

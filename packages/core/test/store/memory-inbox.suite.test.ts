@@ -1,0 +1,48 @@
+import { inboxSuite } from "@esim-webhooks/conformance";
+import { type Inbox, type InboxRole, type InboxRoleName, memoryInbox } from "@esim-webhooks/core";
+import { describe, it } from "vitest";
+
+const capabilities = { durable: false, multiProcess: false, transactional: false, ordered: true };
+const everyRole = ["writer", "queue", "admin", "rerun"] as const;
+
+inboxSuite(
+  "memoryInbox",
+  {
+    capabilities: { ...capabilities, roles: everyRole },
+    open: ({ timeoutMs: _, ...options }) => memoryInbox(options),
+  },
+  { describe, it },
+);
+
+const operations = {
+  writer: ["put"],
+  queue: ["take", "extend", "settle", "purge", "onHint"],
+  admin: ["stats", "count", "list", "get", "redrive", "purgeDead"],
+  rerun: ["rerun"],
+} as const;
+
+/** An inbox that has some of the roles alone, as that of another engine may. */
+function partOf(inbox: Inbox, roles: readonly InboxRoleName[]): InboxRole {
+  const names = ["ready", "close", ...roles.flatMap((role) => operations[role])] as const;
+  return {
+    ...(Object.fromEntries(names.map((name) => [name, inbox[name]])) as Pick<Inbox, "ready" | "close">),
+    capabilities: { ...inbox.capabilities, roles },
+  };
+}
+
+// a scenario that called another role than those it names would fail here
+for (const roles of [
+  ["writer"],
+  ["writer", "queue"],
+  ["writer", "admin"],
+  ["writer", "queue", "rerun"],
+] as const) {
+  inboxSuite(
+    `a ${roles.join(", ")}`,
+    {
+      capabilities: { ...capabilities, roles },
+      open: ({ timeoutMs: _, ...options }) => partOf(memoryInbox(options), roles),
+    },
+    { describe, it },
+  );
+}

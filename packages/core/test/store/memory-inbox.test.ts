@@ -1,0 +1,65 @@
+import { memoryInbox } from "@esim-webhooks/core";
+import { describe, expect, it, vi } from "vitest";
+
+function entry(id: string, body = Buffer.from(`{"of":"${id}"}`)) {
+  return { source: "default", id, type: "test", event: null, body, receivedAt: new Date() };
+}
+
+describe("memoryInbox", () => {
+  it("tells the time by the clock it is given", async () => {
+    let now = 0;
+    const inbox = memoryInbox({ clock: { now: () => now }, retentionMs: 10 * 86_400_000 });
+    await inbox.put([entry("a")]);
+    await inbox.take({ limit: 1, leaseMs: 1000 });
+    now = 999;
+    expect(await inbox.take({ limit: 1, leaseMs: 1000 })).toEqual([]);
+    now = 1000;
+    const [taken] = await inbox.take({ limit: 1, leaseMs: 1000 });
+    expect(taken?.attempt).toBe(2);
+    if (taken) await inbox.settle([{ ...taken, state: "done" }]);
+    now += 10 * 86_400_000 - 1;
+    expect(await inbox.purge()).toBe(0);
+    now += 1;
+    expect(await inbox.purge()).toBe(1);
+  });
+
+  it("keeps its own copy of a body", async () => {
+    const inbox = memoryInbox();
+    const body = Buffer.from("first");
+    await inbox.put([entry("a", body)]);
+    body.write("other");
+    const [taken] = await inbox.take({ limit: 1, leaseMs: 1000 });
+    expect(Buffer.from(taken?.body ?? []).toString()).toBe("first");
+  });
+
+  it("stores nothing of a call of which it refuses one entry", async () => {
+    const inbox = memoryInbox();
+    await expect(inbox.put([entry("a"), entry("b\0")])).rejects.toMatchObject({ code: "invalid_input" });
+    expect(await inbox.count()).toBe(0);
+  });
+
+  it("stores an event without a lane when the option lane throws, and logs it", async () => {
+    const error = vi.fn();
+    const logger = { debug() {}, info() {}, warn() {}, error };
+    const lane = () => {
+      throw new Error("no reference");
+    };
+    const inbox = memoryInbox({ lane, logger });
+    const event = { id: "a", type: "test", timestamp: "2026-01-01T00:00:00Z", data: {} };
+    await inbox.put([{ ...entry("a"), event }]);
+    expect(await inbox.get(entry("a"))).toMatchObject({ lane: null });
+    expect(error).toHaveBeenCalledOnce();
+  });
+
+  it("keeps the bodies of done events when told to", async () => {
+    const inbox = memoryInbox({ keepBodies: true });
+    await inbox.put([entry("a")]);
+    const taken = await inbox.take({ limit: 1, leaseMs: 1000 });
+    await inbox.settle(taken.map((one) => ({ ...one, state: "done" })));
+    expect((await inbox.get(entry("a")))?.body).toEqual(new Uint8Array(entry("a").body));
+  });
+
+  it("refuses an option that it does not have", () => {
+    expect(() => memoryInbox({ lanes: () => "a" } as never)).toThrow(/Did you mean "lane"\?/);
+  });
+});
