@@ -49,8 +49,7 @@ export type { VerifyMessage } from "./receive/verify-stage.ts";
 export type { Claim, DedupeStore, StoreCapabilities, Transacted } from "./store/dedupe-store.ts";
 export type { EncodedEntry } from "./store/entry-codec.ts";
 export { decodeEntry, encodeEntry } from "./store/entry-codec.ts";
-export type { Inbox, InboxRoles, Rerunnable } from "./store/inbox.ts";
-export { hasRole } from "./store/inbox.ts";
+export type { Inbox, Rerunnable } from "./store/inbox.ts";
 export type {
   InboxAdmin,
   InboxFilter,

@@ -17,7 +17,7 @@ export interface WebhookPluginOptions<Data = EsimEvents, Tx = unknown> extends R
   /** Works events inline. Either this or `inbox`. */
   handlers?: NoInfer<Handlers<Data, Tx>>;
   /** Stores events, to be worked later. Either this or `handlers`. */
-  inbox?: InboxWriter;
+  inbox?: Pick<InboxWriter, "put">;
   /** Where the endpoint is, below the plugin's prefix. Default `"/webhooks"`. */
   path?: string;
 }

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { InboxEntry, InboxWriter, PutResult } from "@esim-webhooks/core";
+import { memoryInbox as createMemoryInbox, type Inbox, type InboxEntry } from "@esim-webhooks/core";
 import { sampleData } from "@esim-webhooks/core/testing";
 import { onTestFinished } from "vitest";
 
@@ -46,21 +46,24 @@ export async function* bytes(text: string | Uint8Array, chunkBytes = 1000): Asyn
   for (let at = 0; at < all.byteLength; at += chunkBytes) yield all.subarray(at, at + chunkBytes);
 }
 
-/** The least that an inbox can be, with what was put into it. */
-export function memoryInbox(): InboxWriter & {
+/** An inbox that tells what was put into it. */
+export function memoryInbox(): Inbox & {
   readonly entries: Map<string, InboxEntry>;
   readonly puts: InboxEntry[];
 } {
   const entries = new Map<string, InboxEntry>();
   const puts: InboxEntry[] = [];
-  const putOne = (entry: InboxEntry): PutResult => {
-    puts.push(entry);
-    const present = entries.get(entry.id);
-    entries.set(entry.id, present ?? entry);
-    if (present === undefined) return "stored";
-    return Buffer.compare(present.body, entry.body) === 0 ? "duplicate" : "conflict";
+  const inbox = createMemoryInbox();
+  return {
+    ...inbox,
+    entries,
+    puts,
+    put(given) {
+      puts.push(...given);
+      for (const entry of given) if (!entries.has(entry.id)) entries.set(entry.id, entry);
+      return inbox.put(given);
+    },
   };
-  return { entries, puts, put: async (given) => given.map(putOne) };
 }
 
 /** A folder that goes with the test. */

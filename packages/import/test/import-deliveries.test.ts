@@ -158,7 +158,8 @@ describe("importDeliveries into an inbox", () => {
   });
 
   it("cannot run events again in a target without rerun()", async () => {
-    const importing = importDeliveries(ndjson(delivery("a")), memoryInbox(), { ...trusted, force: true });
+    const { put } = memoryInbox();
+    const importing = importDeliveries(ndjson(delivery("a")), { put }, { ...trusted, force: true });
     await expect(importing).rejects.toMatchObject({ code: "invalid_option" });
   });
 });

@@ -1,13 +1,10 @@
 import { parseOptions } from "@esim-webhooks/core/kit";
-import {
-  openPostgres,
-  type PostgresOptions,
-  postgresShape,
-  type ServerTime,
-} from "./database/postgres-database.ts";
+import { openPostgres, type PostgresOptions, postgresShape } from "./database/postgres-database.ts";
 import { createSqlStore, type TransactionalStore } from "./sql-store.ts";
 
-export interface PostgresStore<Database = unknown> extends TransactionalStore<Database>, ServerTime {
+export interface PostgresStore<Database = unknown> extends TransactionalStore<Database> {
+  /** The time of the server. Answers also while migrations are missing. */
+  now(): Promise<Date>;
   /** Creates or updates the tables. Safe when many processes do it at the same time. */
   migrate(): Promise<void>;
 }

@@ -8,6 +8,8 @@ import {
   listFlags,
   type PurgeFlags,
   purgeFlags,
+  type RetryFlags,
+  retryFlags,
   type ShowFlags,
   showFlags,
 } from "../inbox/flags.ts";
@@ -54,15 +56,16 @@ const show: Command<CliContext> = buildCommand<ShowFlags, [string], CliContext>(
   ),
 });
 
-const retry: Command<CliContext> = buildCommand<DeadFlags, [], CliContext>({
+const retry: Command<CliContext> = buildCommand<RetryFlags, [], CliContext>({
   loader: async () => (await import("../inbox/retry.ts")).retry,
-  parameters: { flags: deadFlags },
+  parameters: { flags: retryFlags },
   docs: help(
-    "Have dead events worked again",
-    "Makes dead events ready again, the longest received first, with their tries\ncounted anew. Asks first at a terminal; elsewhere it needs --yes.",
+    "Have dead or unhandled events worked again",
+    "Makes dead events ready again, or those that no handler took, the longest\nreceived first, with their tries counted anew. Asks first at a terminal;\nelsewhere it needs --yes.",
     [
       "esim-webhooks inbox retry --status dead --since 2026-11-20 --dry-run",
       "esim-webhooks inbox retry --types esim.faulted --limit 100",
+      "esim-webhooks inbox retry --status unhandled --dry-run",
       "esim-webhooks inbox retry --id evt_7b1f --yes",
     ],
   ),
@@ -83,7 +86,7 @@ const purge: Command<CliContext> = buildCommand<PurgeFlags, [], CliContext>({
   parameters: { flags: purgeFlags },
   docs: help(
     "Delete done events past their retention",
-    "Deletes done events that need not be remembered any more. Workers do so by\nthemselves. Asks first at a terminal; elsewhere it needs --yes.",
+    "Deletes done and unhandled events that need not be kept any more. Workers do so\nby themselves. Asks first at a terminal; elsewhere it needs --yes.",
     ["esim-webhooks inbox purge --dry-run", "esim-webhooks inbox purge --limit 100000 --yes"],
   ),
 });

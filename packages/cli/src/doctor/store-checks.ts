@@ -1,16 +1,11 @@
 import { existsSync } from "node:fs";
+import type { Lifecycle } from "@esim-webhooks/core";
 import { findTarget, type OpenTarget } from "../set-up/open-target.ts";
 import type { SetUp } from "../set-up/set-up.ts";
 import { type Check, check, fine, wrong } from "./check.ts";
 
 /** More than this, and leases or timestamps go wrong. */
 const mostSkewMs = 5000;
-
-/** What a store or an inbox may tell of itself. */
-interface Opened {
-  ready?(): Promise<void>;
-  now?(): Promise<Date>;
-}
 
 /** Looks at where events go, without changing anything there. */
 export async function checkStores(setUp: SetUp): Promise<readonly Check[]> {
@@ -26,7 +21,7 @@ export async function checkStores(setUp: SetUp): Promise<readonly Check[]> {
   } catch (error) {
     return [await check("store", () => Promise.reject(error))];
   }
-  const opened = ("inbox" in found ? found.inbox : found.store) as Opened;
+  const opened: Partial<Lifecycle> = "inbox" in found ? found.inbox : found.store;
   try {
     const store = await check("store", () => checkReady(opened, found.where));
     if (store.code === "folder_in_use")
@@ -39,12 +34,12 @@ export async function checkStores(setUp: SetUp): Promise<readonly Check[]> {
 }
 
 /** Reachable, migrated, and set up as it must be: a Redis that may evict keys is refused. */
-async function checkReady(opened: Opened, where: string): Promise<Check> {
+async function checkReady(opened: Partial<Lifecycle>, where: string): Promise<Check> {
   await opened.ready?.();
   return fine("store", opened.ready ? where : `${where}, which cannot be asked how it is`);
 }
 
-async function checkClock(opened: Opened): Promise<Check> {
+async function checkClock(opened: Partial<Lifecycle>): Promise<Check> {
   const before = Date.now();
   const there = await opened.now?.();
   const here = (before + Date.now()) / 2;

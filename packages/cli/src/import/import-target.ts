@@ -4,7 +4,7 @@ import type { SetUp } from "../set-up/set-up.ts";
 
 /** Where a dump goes, as `importDeliveries` takes it. */
 export interface ImportTarget {
-  readonly target: InboxWriter | Handlers<unknown>;
+  readonly target: Pick<InboxWriter, "put"> | Handlers<unknown>;
   readonly options: { readonly store?: Extract<OpenTarget, { store: unknown }>["store"] };
 }
 

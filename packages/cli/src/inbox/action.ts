@@ -21,8 +21,8 @@ export interface Action {
   readonly verb: string;
   /** What has been done to `3 dead events`. */
   report(events: string): string;
-  /** How many there are, counted no further than the limit. `atMost`: nobody can say quickly. */
-  count(limit: number): Promise<{ readonly events: number; readonly atMost?: boolean }>;
+  /** How many there are. */
+  count(): Promise<number>;
   /** Acts on so many at most, and says on how many it did. */
   act(limit: number): Promise<number>;
 }
@@ -49,16 +49,16 @@ export function checkAskable(
 export async function perform(context: CliContext, flags: ActionFlags, action: Action): Promise<void> {
   const { limit, dryRun = false, yes = false, json = false } = flags;
   const { output } = context;
-  const { events, atMost = false } = await action.count(limit);
+  const events = Math.min(limit, await action.count());
   const named = (amount: number) => counted(amount, action.noun, action.nouns);
-  const report = (amount: number, text: string, more: object = {}) =>
-    json ? output.json({ action: action.name, dryRun, events: amount, ...more }) : output.data(text);
+  const report = (amount: number, text: string) =>
+    json ? output.json({ action: action.name, dryRun, events: amount }) : output.data(text);
 
-  const about = `${action.verb} ${atMost ? "up to " : ""}${named(events)}${limitNote(events, limit)}`;
+  const about = `${action.verb} ${named(events)}${limitNote(events, limit)}`;
   if (events === 0) return report(0, `Nothing to do: ${named(0)}.`);
-  if (dryRun) return report(events, `Would ${about}.`, { atMost });
+  if (dryRun) return report(events, `Would ${about}.`);
   if (!yes && !(await isWanted(context, about))) return output.note("Nothing was changed.");
-  const done = await actInSteps(action, atMost ? limit : events);
+  const done = await actInSteps(action, events);
   report(done, action.report(named(done)));
 }
 

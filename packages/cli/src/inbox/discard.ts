@@ -1,6 +1,5 @@
 import type { CliContext } from "../program/context.ts";
 import { checkAskable, perform } from "./action.ts";
-import { countDead } from "./count-events.ts";
 import { filterOf } from "./filter.ts";
 import type { DeadFlags } from "./flags.ts";
 import { withInbox } from "./with-inbox.ts";
@@ -15,7 +14,7 @@ export async function discard(this: CliContext, flags: DeadFlags): Promise<void>
       noun: "dead event",
       verb: "delete for good",
       report: (events) => `Deleted: ${events}.`,
-      count: (limit) => countDead(inbox, filter, limit),
+      count: () => inbox.count({ ...filter, state: "dead" }),
       act: (limit) => inbox.purgeDead(filter, limit),
     });
   });

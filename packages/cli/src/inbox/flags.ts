@@ -28,8 +28,13 @@ export interface ShowFlags extends InboxFlags {
 export interface PurgeFlags extends InboxFlags, ActionFlags {}
 
 export interface DeadFlags extends PurgeFlags, FilterFlags {
-  /** Only dead events are retried or discarded; to say so is allowed. */
+  /** Only dead events are discarded; to say so is allowed. */
   readonly status?: "dead";
+}
+
+export interface RetryFlags extends PurgeFlags, FilterFlags {
+  /** Default: dead. */
+  readonly status?: "dead" | "unhandled";
 }
 
 type FlagsOf<Flags> = FlagParametersForType<Flags, CliContext>;
@@ -57,7 +62,7 @@ export const inboxFlags: FlagsOf<InboxFlags> = { ...setUpFlags, json: jsonFlag }
 export const listFlags: FlagsOf<ListFlags> = {
   status: {
     kind: "enum",
-    values: ["ready", "leased", "done", "dead"],
+    values: ["ready", "leased", "done", "unhandled", "dead"],
     optional: true,
     brief: "In this state",
   },
@@ -89,6 +94,17 @@ export const deadFlags: FlagsOf<DeadFlags> = {
     values: ["dead"],
     optional: true,
     brief: "Dead events are meant anyway",
+  },
+  ...filterFlags,
+  ...purgeFlags,
+};
+
+export const retryFlags: FlagsOf<RetryFlags> = {
+  status: {
+    kind: "enum",
+    values: ["dead", "unhandled"],
+    optional: true,
+    brief: "Dead events, which is the default, or those that no handler took",
   },
   ...filterFlags,
   ...purgeFlags,

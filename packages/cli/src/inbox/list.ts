@@ -1,4 +1,4 @@
-import type { InboxPage } from "@esim-webhooks/core";
+import { type InboxPage, WebhookError } from "@esim-webhooks/core";
 import type { CliContext } from "../program/context.ts";
 import { ProgramError } from "../program/program-error.ts";
 import { layoutFor } from "../terminal/layout.ts";
@@ -41,7 +41,7 @@ async function* readable(
   try {
     yield* pages;
   } catch (error) {
-    if (cursor === undefined || !((error as Error).cause instanceof SyntaxError)) throw error;
+    if (cursor === undefined || !WebhookError.is(error) || error.code !== "invalid_input") throw error;
     throw new ProgramError(
       "invalid_usage",
       "--cursor is none that a list has given.",

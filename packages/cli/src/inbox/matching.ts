@@ -1,11 +1,10 @@
-import type { Inbox, InboxFilter, InboxPage, InboxRow } from "@esim-webhooks/core";
+import type { InboxAdmin, InboxFilter, InboxPage } from "@esim-webhooks/core";
 
-/** Bodies come along, so that a page must not be long. */
-const pageRows = 200;
+const pageRows = 1000;
 
 /** The events that a filter means, the newest received first, `limit` at most, a page at a time. */
 export async function* matching(
-  inbox: Pick<Inbox, "list">,
+  inbox: Pick<InboxAdmin, "list">,
   filter: InboxFilter,
   limit: number = Number.POSITIVE_INFINITY,
   start?: string,
@@ -21,19 +20,4 @@ export async function* matching(
     left -= page.rows.length;
     cursor = page.nextCursor;
   }
-}
-
-/** How many events a filter means, counted no further than the limit. */
-export async function countMatching(
-  inbox: Pick<Inbox, "list">,
-  filter: InboxFilter,
-  limit: number,
-  counts: (row: InboxRow) => boolean = () => true,
-): Promise<number> {
-  let found = 0;
-  for await (const { rows } of matching(inbox, filter)) {
-    found += rows.filter(counts).length;
-    if (found >= limit) return limit;
-  }
-  return found;
 }

@@ -1,20 +1,25 @@
+import type { InboxState } from "@esim-webhooks/core";
+import { hasRole } from "@esim-webhooks/core/kit";
 import type { CliContext } from "../program/context.ts";
+import { lacking } from "../set-up/open-target.ts";
 import { checkAskable, perform } from "./action.ts";
-import { countPastRetention } from "./count-events.ts";
 import type { PurgeFlags } from "./flags.ts";
 import { withInbox } from "./with-inbox.ts";
 
 export async function purge(this: CliContext, flags: PurgeFlags): Promise<void> {
   checkAskable(this, "purge", flags);
-  await withInbox(this, flags, ({ inbox }) =>
-    perform(this, flags, {
+  await withInbox(this, flags, async ({ inbox, where }) => {
+    if (!hasRole(inbox, "queue")) throw lacking("queue", where);
+    const endedBy = new Date();
+    const count = (state: InboxState) => inbox.count({ state, endedBy });
+    await perform(this, flags, {
       name: "purge",
       noun: "done event past its retention",
       nouns: "done events past their retention",
       verb: "delete",
       report: (events) => `Deleted: ${events}.`,
-      count: (limit) => countPastRetention(inbox, limit, Date.now()),
+      count: async () => (await count("done")) + (await count("unhandled")),
       act: (limit) => inbox.purge(limit),
-    }),
-  );
+    });
+  });
 }

@@ -1,9 +1,9 @@
 import { isUtf8 } from "node:buffer";
-import type { InboxRow, Replay } from "@esim-webhooks/core";
+import type { InboxRow, Replay, StoredEvent } from "@esim-webhooks/core";
 import { maskEvent } from "../masking/mask-event.ts";
 import { maskText } from "../masking/mask-text.ts";
 
-/** An event as `list --json` prints it: without its body. */
+/** An event as `list --json` prints it: without its body, so that a lane is masked, whatever it is. */
 export function listedJson(row: InboxRow, reveal: boolean): Record<string, unknown> {
   const text = reveal ? (shown: string) => shown : maskText;
   const { source, id, state, type, receivedAt, attempts, endsAt, error, conflicts } = row;
@@ -12,7 +12,7 @@ export function listedJson(row: InboxRow, reveal: boolean): Record<string, unkno
     id,
     state,
     type,
-    lane: reveal ? row.lane : maskLane(row),
+    lane: row.lane && text(row.lane),
     receivedAt,
     attempts,
     endsAt,
@@ -22,17 +22,18 @@ export function listedJson(row: InboxRow, reveal: boolean): Record<string, unkno
 }
 
 /** A lane is a reference of the event, or whatever else the option `lane` makes of it. */
-export function maskLane({ lane, body }: InboxRow): string | null {
+export function maskLane({ lane, body }: StoredEvent): string | null {
   const { data } = ((body && readBody(body).json) ?? {}) as { data?: Record<string, unknown> | null };
   const isReference = lane === data?.["esimReference"] || lane === data?.["profileReference"];
   return lane === null || isReference ? lane : maskText(lane);
 }
 
 /** An event as `show --json` prints it: with its body as JSON and, once revealed, as the text that was signed. */
-export function shownJson(row: InboxRow, reveal: boolean): Record<string, unknown> {
+export function shownJson(row: StoredEvent, reveal: boolean): Record<string, unknown> {
   const body = row.body && readBody(row.body);
   return {
     ...listedJson(row, reveal),
+    lane: reveal ? row.lane : maskLane(row),
     replay: reveal ? row.replay : maskReplay(row),
     bodyBytes: row.body?.byteLength ?? null,
     body: body && (reveal ? (body.json ?? null) : maskEvent(body.json ?? null)),

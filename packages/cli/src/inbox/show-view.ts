@@ -1,4 +1,4 @@
-import type { InboxRow, InboxState, Replay } from "@esim-webhooks/core";
+import type { InboxState, Replay, StoredEvent } from "@esim-webhooks/core";
 import { maskEvent } from "../masking/mask-event.ts";
 import { maskText } from "../masking/mask-text.ts";
 import { printable } from "../program/printable.ts";
@@ -17,11 +17,12 @@ const endings: Readonly<Record<InboxState, string>> = {
   ready: "due",
   leased: "lease ends",
   done: "kept until",
+  unhandled: "kept until",
   dead: "",
 };
 
 /** All that is known of an event, a fact a line, then its body. */
-export function showView(row: InboxRow, { now, reveal, paint = unpainted }: ShowView): string[] {
+export function showView(row: StoredEvent, { now, reveal, paint = unpainted }: ShowView): string[] {
   const text = (given: string) => printable(reveal ? given : maskText(given));
   const when = (date: Date) => `${instant(date)}  ${paint("faint", ago(date, now))}`;
   const lane = reveal ? row.lane : maskLane(row);
@@ -67,7 +68,7 @@ function optional(name: string, value: string | false | null | undefined): [stri
   return value ? [[name, value]] : [];
 }
 
-function bodyLines({ state, body }: InboxRow, reveal: boolean, paint: Paint): string[] {
+function bodyLines({ state, body }: StoredEvent, reveal: boolean, paint: Paint): string[] {
   if (body === null)
     return [paint("faint", state === "done" ? "Its body was dropped when it was done." : "It has no body.")];
   const title = paint("faint", `body, ${bytes(body.byteLength)}`);

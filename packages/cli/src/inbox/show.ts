@@ -1,4 +1,4 @@
-import type { InboxRow } from "@esim-webhooks/core";
+import type { StoredEvent } from "@esim-webhooks/core";
 import type { CliContext } from "../program/context.ts";
 import { exitCodes } from "../program/exit-code.ts";
 import { printable } from "../program/printable.ts";
@@ -31,11 +31,13 @@ async function find(
   { inbox, source }: AtInbox,
   id: string,
   named: string | undefined,
-): Promise<InboxRow | undefined> {
-  const row = await inbox.get({ source: named ?? source, id });
-  if (row !== undefined || named !== undefined) return row;
+): Promise<StoredEvent | undefined> {
+  const event = await inbox.get({ source: named ?? source, id });
+  if (event !== undefined || named !== undefined) return event;
   const { rows } = await inbox.list({ ids: [id] }, { limit: 10 });
-  if (rows.length < 2) return rows[0];
+  const [only] = rows;
+  if (only === undefined) return undefined;
+  if (rows.length === 1) return inbox.get(only);
   throw new ProgramError(
     "invalid_usage",
     `There are ${rows.length} events of this id, of the sources ${rows.map((each) => printable(each.source)).join(", ")}.`,

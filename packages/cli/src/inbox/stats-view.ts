@@ -9,10 +9,11 @@ export const stateTones: Readonly<Record<InboxState, Tone>> = {
   ready: "accent",
   leased: "warn",
   done: "good",
+  unhandled: "warn",
   dead: "bad",
 };
 
-const states = ["ready", "leased", "done", "dead"] as const;
+const states = ["ready", "leased", "done", "unhandled", "dead"] as const;
 
 /** Types down, states across, and below it what an operator looks at first. */
 export function statsView(stats: InboxStats, layout: Layout = {}): string[] {
@@ -36,7 +37,7 @@ type Counts = Readonly<Record<InboxState, number>>;
 function rowsByType({ types }: InboxStats): [type: string | null, counts: Counts][] {
   const rows = new Map<string | null, Record<InboxState, number>>();
   for (const { state, type, count } of types) {
-    const counts = rows.get(type) ?? { ready: 0, leased: 0, done: 0, dead: 0 };
+    const counts = rows.get(type) ?? { ready: 0, leased: 0, done: 0, unhandled: 0, dead: 0 };
     counts[state] += count;
     rows.set(type, counts);
   }
@@ -54,11 +55,13 @@ function countCells(counts: Counts) {
 
 function remarks({ states, oldestReadyMs, conflicts }: InboxStats, paint: Paint): string[] {
   const dead = `${counted(states.dead, "event is", "events are")} dead: esim-webhooks inbox list --status dead`;
+  const unhandled = `${counted(states.unhandled, "event has", "events have")} no handler: once there is one, esim-webhooks inbox retry --status unhandled`;
   const differing = `${counted(conflicts, "delivery", "deliveries")} with the id of a stored event and another body`;
   return [
     oldestReadyMs === null
       ? "Nothing is due."
       : `The event due the longest has waited ${span(oldestReadyMs)}.`,
+    ...(states.unhandled > 0 ? [paint("warn", unhandled)] : []),
     ...(states.dead > 0 ? [paint("bad", dead)] : []),
     ...(conflicts > 0 ? [paint("warn", differing)] : []),
   ];

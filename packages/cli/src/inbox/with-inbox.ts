@@ -1,4 +1,4 @@
-import { esimCatalog, type Inbox, WebhookError } from "@esim-webhooks/core";
+import { esimCatalog, type InboxAdmin, WebhookError } from "@esim-webhooks/core";
 import type { PostgresErrorCode } from "@esim-webhooks/store-postgres";
 import type { SetUpFlags } from "../flags/set-up-flags.ts";
 import type { CliContext } from "../program/context.ts";
@@ -6,7 +6,7 @@ import { findInbox, hasInbox } from "../set-up/open-target.ts";
 import { readSetUp, type SetUp } from "../set-up/set-up.ts";
 
 export interface AtInbox {
-  readonly inbox: Inbox;
+  readonly inbox: InboxAdmin;
   /** For people: which inbox it is. */
   readonly where: string;
   /** The types that the catalog knows. */
@@ -23,7 +23,7 @@ export async function withInbox(
 ): Promise<void> {
   const setUp = await readSetUp(context, flags);
   if (!hasInbox(setUp)) throw noInbox(setUp);
-  const { inbox, where, close } = await findInbox(setUp);
+  const { inbox, where, close } = await findInbox(setUp, "admin");
   const { types } = setUp.catalog ?? esimCatalog;
   try {
     await use({ inbox, where, types, source: setUp.source });

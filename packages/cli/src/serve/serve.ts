@@ -2,17 +2,18 @@ import { once } from "node:events";
 import {
   type DedupeStore,
   type Handlers,
-  type Inbox,
+  type InboxQueue,
   type InboxWriter,
   type Logger,
   type NodeHandler,
   nodeHandler,
 } from "@esim-webhooks/core";
+import { hasRole } from "@esim-webhooks/core/kit";
 import type { SetUpFlags } from "../flags/set-up-flags.ts";
 import { commandLogger, dataLines } from "../log/command-logger.ts";
 import type { CliContext } from "../program/context.ts";
 import { stopSignal } from "../program/stopping.ts";
-import { isFullInbox, type OpenTarget, openTarget } from "../set-up/open-target.ts";
+import { type OpenTarget, openTarget } from "../set-up/open-target.ts";
 import { portOf, readSetUp, type SetUp } from "../set-up/set-up.ts";
 import { startWorker, withHandlers } from "../work/start-worker.ts";
 import { listen } from "./listener.ts";
@@ -54,10 +55,10 @@ export async function serve(this: CliContext, flags: ServeFlags): Promise<void> 
 }
 
 type Receiving =
-  | { readonly inbox: InboxWriter }
+  | { readonly inbox: Pick<InboxWriter, "put"> }
   | { readonly handlers: Handlers<unknown>; readonly store?: DedupeStore };
 
-const nowhere: InboxWriter = { put: async () => [] };
+const nowhere: Pick<InboxWriter, "put"> = { put: async () => [] };
 
 function receiver(target: Receiving, { secret, catalog, source }: SetUp, logger: Logger): NodeHandler {
   const options = { ...(secret !== undefined && { secret }), ...(catalog && { catalog }), source, logger };
@@ -66,18 +67,18 @@ function receiver(target: Receiving, { secret, catalog, source }: SetUp, logger:
     : nodeHandler<unknown>(target.handlers, { ...options, ...(target.store && { store: target.store }) });
 }
 
-type HereOnly = Extract<OpenTarget, { inbox: unknown }> & { readonly inbox: Inbox };
+type HereOnly = Extract<OpenTarget, { inbox: unknown }> & { readonly inbox: InboxQueue };
 
 /** Whether no other process could work what is stored. */
 function workedHere(target: OpenTarget, { handlers }: SetUp): target is HereOnly {
   if (!("inbox" in target) || handlers === undefined) return false;
-  return (target.inbox as Partial<Inbox>).capabilities?.multiProcess === false;
+  return hasRole(target.inbox, "queue") && !target.inbox.capabilities.multiProcess;
 }
 
 function nextStep(target: OpenTarget, setUp: SetUp): string {
   if (!("inbox" in target)) return ", worked as they come.";
   if (workedHere(target, setUp)) return ", which is for one process: its handlers are run in this one.";
-  if (!isFullInbox(target.inbox)) return ", to be worked by what reads it.";
+  if (!hasRole(target.inbox, "queue")) return ", to be worked by what reads it.";
   return setUp.handlers === undefined
     ? ", to be worked once there are handlers in a config file."
     : ". Work them by: esim-webhooks work";

@@ -1,11 +1,11 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import type { Catalog, DedupeStore, Handlers, InboxWriter, Secret } from "@esim-webhooks/core";
+import type { Catalog, DedupeStore, Handlers, Secret } from "@esim-webhooks/core";
 import { type OptionsShape, parseOptions, withMethods } from "@esim-webhooks/core/kit";
 import * as z from "zod/mini";
 import { ProgramError } from "../program/program-error.ts";
-import type { Config } from "./config.ts";
+import type { Config, ConfigTarget } from "./config.ts";
 
 /** The config of a program that does not know its events' types. */
 export type AnyConfig = Config<unknown, unknown>;
@@ -23,7 +23,7 @@ type Shape = { [Name in keyof AnyConfig]-?: AnyConfig[Name] | undefined };
 const shape: OptionsShape<Shape> = {
   secret: z.optional(z.custom<Secret>()), // the receiver's to check
   catalog: z.optional(withMethods<Catalog<unknown>>("parse", "check")),
-  target: z.optional(withMethods<InboxWriter>("put")),
+  target: z.optional(withMethods<ConfigTarget<unknown>>("put")),
   handlers: z.optional(
     z.custom<Handlers<unknown>>(isObject, "expected an object of functions by event type"),
   ),

@@ -9,6 +9,9 @@ import type {
   WorkerOptions,
 } from "@esim-webhooks/core";
 
+/** An inbox with all of its roles or some, which it states in its capabilities, or no more than a `put`. */
+export type ConfigTarget<Tx = unknown> = Pick<InboxWriter, "put"> & Partial<Inbox<Tx>>;
+
 /** What an `esim-webhooks.config.ts` may say. Flags and the environment count before it. */
 export interface Config<Data = EsimEvents, Tx = unknown> {
   /** The endpoint's signing secret, in any form that receivers take. `ESIM_WEBHOOK_SECRET` counts before it. */
@@ -16,7 +19,7 @@ export interface Config<Data = EsimEvents, Tx = unknown> {
   /** Default: the eSIM events. Extend it with `defineCatalog`. */
   catalog?: Catalog<Data>;
   /** The inbox that deliveries are stored in. Left out: handlers are worked inline, or, without any, the default inbox. */
-  target?: Inbox<Tx> | InboxWriter;
+  target?: ConfigTarget<Tx>;
   /** What is done with each event: inline, or by workers where there is a target. */
   handlers?: NoInfer<Handlers<Data, Tx>>;
   /** Where inline handlers' done ids are remembered. Default: the Postgres at `DATABASE_URL`, or the data folder. */

@@ -1,19 +1,21 @@
 import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { DedupeStore, Handlers, Inbox, InboxWriter } from "@esim-webhooks/core";
+import type { DedupeStore, Handlers, Inbox, InboxQueue, Lifecycle } from "@esim-webhooks/core";
+import { hasRole, type InboxRoles } from "@esim-webhooks/core/kit";
 import { ProgramError } from "../program/program-error.ts";
+import type { ConfigTarget } from "./config.ts";
 import type { Place, SetUp } from "./set-up.ts";
 
 /** Where events go: into an inbox, or to handlers, with a store that remembers what is done. */
 export type OpenTarget = { readonly where: string; close(): Promise<void> } & (
-  | { readonly inbox: InboxWriter }
+  | { readonly inbox: ConfigTarget<unknown> }
   | { readonly handlers: Handlers<unknown>; readonly store: DedupeStore }
 );
 
-/** An inbox with everything that workers and operators need. */
-export interface OpenInbox {
-  readonly inbox: Inbox;
+/** An inbox with the role that a command needs. */
+export interface OpenInbox<Role = unknown> {
+  readonly inbox: Role;
   /** For people: which inbox it is. Holds no password. */
   readonly where: string;
   close(): Promise<void>;
@@ -31,51 +33,58 @@ export async function openTarget(setUp: SetUp): Promise<OpenTarget> {
 /** The same target, with nothing changed or asked yet: for those who look only. */
 export async function findTarget(setUp: SetUp): Promise<OpenTarget> {
   const { config, handlers, file, place } = setUp;
-  const { target } = config;
-  if (target !== undefined) return { inbox: target, where: `the target of ${file}`, close: closerOf(target) };
-  if (handlers === undefined) return findInbox(setUp);
+  if (config.target !== undefined || handlers === undefined) return anyInbox(setUp);
   const store = config.store ?? (await defaultStore(place));
   const where = `handlers of ${file}, done ids in ${config.store ? "its store" : nameOf(place)}`;
-  return { handlers, store, where, close: closerOf(store) };
+  return { handlers, store, where, close: () => store.close() };
 }
 
-/**
- * Opens the config's target, else the default inbox, and brings its tables up to date.
- * Throws `not_an_inbox` when the config's target can only be stored into.
- */
-export async function openInbox(setUp: SetUp): Promise<OpenInbox> {
-  const open = await findInbox(setUp);
+/** Opens the inbox for a worker, and brings its tables up to date. Throws `not_an_inbox` as `findInbox` does. */
+export async function openQueue(setUp: SetUp): Promise<OpenInbox<InboxQueue>> {
+  const open = await findInbox(setUp, "queue");
   return prepared(open, open.inbox);
 }
 
-/** The same inbox, with nothing changed or asked yet: for those who look only. */
-export async function findInbox(setUp: SetUp): Promise<OpenInbox> {
-  const { target } = setUp.config;
-  if (target === undefined) {
-    const inbox = await defaultInbox(setUp.place);
-    return { inbox, where: nameOf(setUp.place), close: () => inbox.close() };
-  }
-  if (isFullInbox(target)) {
-    return { inbox: target, where: `the target of ${setUp.file}`, close: () => target.close() };
-  }
-  throw new ProgramError(
+/**
+ * Finds the config's target, else the default inbox, with nothing changed or asked yet.
+ * Throws `not_an_inbox` when the config's target does not have the role.
+ */
+export async function findInbox<Name extends keyof typeof uses>(
+  setUp: SetUp,
+  role: Name,
+): Promise<OpenInbox<InboxRoles[Name]>> {
+  const { inbox, where, close } = await anyInbox(setUp);
+  if (hasRole(inbox, role)) return { inbox, where, close };
+  throw lacking(role, where);
+}
+
+/** What commands want of an inbox, in words. */
+const uses = { queue: "worked", admin: "looked at" } as const;
+
+/** For a target that does not have the role: it states none, or others. */
+export function lacking(role: keyof typeof uses, where: string): ProgramError {
+  return new ProgramError(
     "not_an_inbox",
-    `The target of ${setUp.file} can be stored into, and not be worked or looked at.`,
+    `${where.charAt(0).toUpperCase()}${where.slice(1)} can be stored into, and not be ${uses[role]}.`,
     "Use the tools of its own engine, or an inbox such as postgresInbox.",
   );
 }
 
-interface MayPrepare {
-  migrate?(): Promise<void>;
-  ready?(): Promise<void>;
+async function anyInbox({ config, file, place }: SetUp): Promise<OpenInbox<ConfigTarget<unknown>>> {
+  const { target } = config;
+  const inbox = target ?? (await defaultInbox(place));
+  const where = target === undefined ? nameOf(place) : `the target of ${file}`;
+  return { inbox, where, close: async () => inbox.close?.() };
 }
 
 /** Migrations are safe while others run them too, and change nothing where there are none to run. */
-async function prepared<Open extends { close(): Promise<void> }>(open: Open, opened: object): Promise<Open> {
-  const { migrate, ready } = opened as MayPrepare;
+async function prepared<Open extends { close(): Promise<void> }>(
+  open: Open,
+  opened: Partial<Lifecycle>,
+): Promise<Open> {
   try {
-    await migrate?.call(opened);
-    await ready?.call(opened);
+    await opened.migrate?.();
+    await opened.ready?.();
     return open;
   } catch (error) {
     await open.close().catch(() => {}); // what failed first is what is told
@@ -122,15 +131,4 @@ function nameOf(place: Place): string {
   if ("dataDir" in place) return `the embedded inbox in ${place.dataDir}`;
   const { host, pathname } = URL.parse(place.url) ?? { host: "", pathname: "" };
   return `Postgres at ${host}${pathname}`;
-}
-
-/** Whether it can be worked and looked at, and not only stored into. */
-export function isFullInbox(target: object): target is Inbox {
-  return ["take", "settle", "stats", "list", "close"].every(
-    (name) => typeof (target as Record<string, unknown>)[name] === "function",
-  );
-}
-
-function closerOf(opened: object): () => Promise<void> {
-  return async () => (opened as { close?(): Promise<void> }).close?.();
 }

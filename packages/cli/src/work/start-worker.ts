@@ -1,4 +1,4 @@
-import { createWorker, type Handlers, type Inbox, type Logger } from "@esim-webhooks/core";
+import { createWorker, type Handlers, type InboxQueue, type Logger } from "@esim-webhooks/core";
 import { ProgramError } from "../program/program-error.ts";
 import type { SetUp } from "../set-up/set-up.ts";
 import { printSettled } from "./print-settled.ts";
@@ -19,7 +19,7 @@ export function withHandlers(setUp: SetUp): WorkingSetUp {
 
 /** A worker for the config's handlers, which prints what becomes of each event. Throws as `createWorker` does. */
 export function startWorker(
-  inbox: Inbox,
+  inbox: InboxQueue,
   { config, handlers, catalog }: WorkingSetUp,
   logger: Logger,
   concurrency?: number,

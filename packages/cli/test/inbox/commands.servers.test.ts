@@ -41,8 +41,8 @@ describe("inbox stats", () => {
   it("counts events by state and type", async () => {
     const { code, stdout, stderr } = await inbox("stats");
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-    expect(stdout).toMatch(/^TYPE +READY +LEASED +DONE +DEAD$/m);
-    expect(stdout).toMatch(/^esim\.faulted +· +· +· +1$/m);
+    expect(stdout).toMatch(/^TYPE +READY +LEASED +DONE +UNHANDLED +DEAD$/m);
+    expect(stdout).toMatch(/^esim\.faulted +· +· +· +· +1$/m);
     expect(stdout).toMatch(/^2 events are dead: esim-webhooks inbox list --status dead$/m);
   });
 
@@ -184,7 +184,17 @@ describe("inbox retry", () => {
     expect(ids(await inbox("list", "--status", "dead", "--json"))).toHaveLength(2);
   });
 
-  it("is for dead events alone", async () => {
+  it("makes events ready that no handler took, where it says so", async () => {
+    await operated.inbox.put([entry("evt_new", "esim.enabled")]);
+    const taken = await operated.inbox.take({ limit: 10, leaseMs: 60_000 });
+    await operated.inbox.settle(taken.map((lease) => ({ ...lease, state: "unhandled" as const })));
+    const { stdout } = await inbox("retry", "--status", "unhandled", "--id", "evt_new", "--yes");
+    expect(stdout).toBe("Ready to be worked again: 1 unhandled event.\n");
+    expect(ids(await inbox("list", "--status", "unhandled", "--json"))).toEqual(["evt_ready"]);
+    expect(ids(await inbox("list", "--status", "ready", "--json"))).toEqual(["evt_new"]);
+  });
+
+  it("is for dead and unhandled events alone", async () => {
     expect((await inbox("retry", "--status", "done", "--yes")).code).toBe(2);
   });
 
@@ -232,6 +242,18 @@ describe("inbox purge", () => {
 });
 
 describe("the inbox commands", () => {
+  it("say that a target which is no more than a put cannot be looked at, and what to use", async () => {
+    const cwd = operated.at.cwd;
+    writeFileSync(join(cwd, "esim-webhooks.config.ts"), "export default { target: { put() {} } };");
+    for (const command of [["list"], ["stats"], ["purge", "--yes"], ["retry", "--yes"], ["show", "evt_1"]]) {
+      const { code, stdout, stderr } = await cli(["inbox", ...command], { cwd });
+      expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+      expect(stderr).toMatch(
+        /^Error \(not_an_inbox\): The target of \S+ can be stored into, and not be looked at\. Use the tools of its own engine/,
+      );
+    }
+  });
+
   it("end quietly when who reads them has read enough", async () => {
     const entries = Array.from({ length: 3000 }, (_, n) => entry(`evt_many_${n}`, "esim.enabled"));
     await operated.inbox.put(entries);

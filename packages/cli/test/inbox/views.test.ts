@@ -1,4 +1,4 @@
-import type { InboxRow } from "@esim-webhooks/core";
+import type { StoredEvent } from "@esim-webhooks/core";
 import { describe, expect, it } from "vitest";
 import { listView } from "../../src/inbox/list-view.ts";
 import { listedJson, shownJson } from "../../src/inbox/row-json.ts";
@@ -8,7 +8,7 @@ import { statsView } from "../../src/inbox/stats-view.ts";
 const now = Date.parse("2026-11-20T12:00:00Z");
 const iccid = "8932042000001234567";
 
-function row(fields: Partial<InboxRow> = {}): InboxRow {
+function row(fields: Partial<StoredEvent> = {}): StoredEvent {
   const body = {
     type: "esim.enabled",
     timestamp: "2026-11-20T10:00:00Z",
@@ -34,31 +34,34 @@ function row(fields: Partial<InboxRow> = {}): InboxRow {
 describe("statsView", () => {
   it("has a line a type, the most frequent first, and what an operator looks at first", () => {
     const stats = {
-      states: { ready: 1200, leased: 1, done: 30, dead: 2 },
+      states: { ready: 1200, leased: 1, done: 30, unhandled: 3, dead: 2 },
       types: [
         { state: "dead", type: null, count: 2 },
         { state: "done", type: "esim.faulted", count: 30 },
         { state: "leased", type: "esim.enabled", count: 1 },
         { state: "ready", type: "esim.enabled", count: 1200 },
+        { state: "unhandled", type: "esim.new", count: 3 },
       ],
       oldestReadyMs: 7_500_000,
       conflicts: 1,
     } as const;
     expect(statsView(stats)).toEqual([
-      "TYPE          READY  LEASED  DONE  DEAD",
-      "esim.enabled  1,200       1     ·     ·",
-      "esim.faulted      ·       ·    30     ·",
-      "(no type)         ·       ·     ·     2",
-      "all           1,200       1    30     2",
+      "TYPE          READY  LEASED  DONE  UNHANDLED  DEAD",
+      "esim.enabled  1,200       1     ·          ·     ·",
+      "esim.faulted      ·       ·    30          ·     ·",
+      "esim.new          ·       ·     ·          3     ·",
+      "(no type)         ·       ·     ·          ·     2",
+      "all           1,200       1    30          3     2",
       "",
       "The event due the longest has waited 2h 05m.",
+      "3 events have no handler: once there is one, esim-webhooks inbox retry --status unhandled",
       "2 events are dead: esim-webhooks inbox list --status dead",
       "1 delivery with the id of a stored event and another body",
     ]);
   });
 
   it("says that there is nothing", () => {
-    const states = { ready: 0, leased: 0, done: 0, dead: 0 };
+    const states = { ready: 0, leased: 0, done: 0, unhandled: 0, dead: 0 };
     expect(statsView({ states, types: [], oldestReadyMs: null, conflicts: 0 })).toEqual([
       "The inbox is empty.",
     ]);
@@ -175,13 +178,13 @@ describe("showView", () => {
 });
 
 describe("an event as JSON", () => {
-  it("lists everything but the body, masked", () => {
-    expect(listedJson(row(), false)).toEqual({
+  it("lists everything but the body, masked, the lane too, which only the body could tell for a reference", () => {
+    expect(listedJson(row({ lane: iccid }), false)).toEqual({
       source: "default",
       id: "evt_1",
       state: "dead",
       type: "esim.enabled",
-      lane: null,
+      lane: "•••",
       receivedAt: new Date("2026-11-20T10:00:00Z"),
       attempts: 8,
       endsAt: null,

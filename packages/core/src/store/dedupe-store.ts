@@ -1,5 +1,6 @@
 import type { Awaitable } from "../base/awaitable.ts";
 import type { EventKey } from "../event/event.ts";
+import type { Lifecycle } from "./lifecycle.ts";
 
 /**
  * What a claim came to. `busy`: another owner holds the id for at most `retryAfterMs` more. `conflict` is there, and true,
@@ -41,7 +42,7 @@ export interface StoreCapabilities {
  * does not know. It settles within a bounded time, whatever the server does.
  * `Tx` is the transaction that handlers get as `context.tx`, where the store is transactional.
  */
-export interface DedupeStore<Tx = unknown> {
+export interface DedupeStore<Tx = unknown> extends Lifecycle {
   readonly capabilities: StoreCapabilities;
 
   /**

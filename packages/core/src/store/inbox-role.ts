@@ -15,4 +15,5 @@ export interface InboxCapabilities extends StoreCapabilities {
 /** What every role of an inbox has. */
 export interface InboxRole extends Lifecycle {
   readonly capabilities: InboxCapabilities;
+  ready(): Promise<void>;
 }

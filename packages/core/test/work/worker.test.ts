@@ -1,47 +1,18 @@
-import { createWorker, type Inbox } from "@esim-webhooks/core";
+import { createWorker, type Inbox, type InboxEntry, memoryInbox } from "@esim-webhooks/core";
 import { sampleData } from "@esim-webhooks/core/testing";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 
-const body = Buffer.from(
-  JSON.stringify({
-    type: "esim.enabled",
-    timestamp: "2026-01-01T00:00:00Z",
-    data: sampleData("esim.enabled"),
-  }),
-);
+function entry(id: string, type = "esim.enabled"): InboxEntry {
+  const event = { id, type, timestamp: "2026-01-01T00:00:00Z", data: sampleData("esim.enabled") };
+  const body = Buffer.from(JSON.stringify({ ...event, id: undefined }));
+  return { source: "default", id, type, event, body, receivedAt: new Date() };
+}
 
-/** An inbox that always has one more event, and does to settlements what the test says. */
-function endlessInbox(changes: Partial<Inbox>): Inbox {
-  let taken = 0;
-  const inbox: Partial<Inbox> = {
-    capabilities: {
-      durable: false,
-      multiProcess: false,
-      transactional: false,
-      ordered: false,
-      retentionMs: 1000,
-    },
-    async take({ limit }) {
-      return Array.from({ length: limit }, () => {
-        taken += 1;
-        const token = String(taken);
-        return {
-          source: "default",
-          id: `msg_${token}`,
-          token,
-          body,
-          receivedAt: new Date(),
-          attempt: 1,
-          replayed: false,
-        };
-      });
-    },
-    extend: async (leases) => leases.map(() => true),
-    settle: async (settlements) => settlements.map(() => true),
-    purge: async () => 0,
-    ...changes,
-  };
-  return inbox as Inbox;
+const many = (count: number) => Array.from({ length: count }, (_, n) => entry(`msg_${n}`));
+const key = (id: string) => ({ source: "default", id });
+
+function keptLog() {
+  return { debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn() };
 }
 
 describe("createWorker", () => {
@@ -49,41 +20,95 @@ describe("createWorker", () => {
     "goes on with %i at a time when its leases were lost before anything could be settled",
     async (concurrency) => {
       let isAway = true;
-      const away = async () => {
-        throw new Error("connection lost");
+      const whenThere = <Answer>(answer: () => Promise<Answer>) =>
+        isAway ? Promise.reject(new Error("connection lost")) : answer();
+      const memory = memoryInbox();
+      const inbox: Inbox = {
+        ...memory,
+        extend: (leases, leaseMs) => whenThere(() => memory.extend(leases, leaseMs)),
+        settle: (settlements) => whenThere(() => memory.settle(settlements)),
       };
-      const inbox = endlessInbox({
-        extend: (leases) => (isAway ? away() : Promise.resolve(leases.map(() => true))),
-        settle: (settlements) => (isAway ? away() : Promise.resolve(settlements.map(() => true))),
-      });
+      await memory.put(many(20 * concurrency));
       const stop = new AbortController();
       let runs = 0;
       const handler = () => {
         runs += 1;
         if (runs > 2 * concurrency) isAway = false;
-        if (runs > 20 * concurrency) stop.abort();
+        if (runs >= 20 * concurrency) stop.abort();
       };
       const worker = createWorker(inbox, { "*": handler }, { concurrency, leaseMs: 60, shutdownMs: 100 });
       await worker.run({ signal: stop.signal });
-      expect(runs).toBeGreaterThan(20 * concurrency);
+      expect(runs).toBeGreaterThanOrEqual(20 * concurrency);
     },
   );
 
   it("works what there is for as long as there is more, and leaves nothing unsettled when it stops", async () => {
-    const settled = new Set<string>();
+    const inbox = memoryInbox();
+    await inbox.put(many(6000));
     const stop = new AbortController();
-    const inbox = endlessInbox({
-      async settle(settlements) {
-        for (const { token } of settlements) settled.add(token);
-        return settlements.map(() => true);
-      },
-    });
     const started = new Set<string>();
     const handler = ({ id }: { id: string }) => {
       started.add(id);
       if (started.size >= 5000) stop.abort();
     };
     await createWorker(inbox, { "*": handler }, { concurrency: 50 }).run({ signal: stop.signal });
-    expect(settled.size).toBe(started.size);
+    expect(await inbox.count({ state: "done" })).toBe(started.size);
+    expect(await inbox.count({ state: "leased" })).toBe(0);
+  });
+
+  it("keeps events that no handler takes as unhandled, warns once a type, and goes on", async () => {
+    const inbox = memoryInbox();
+    const unhandled = [entry("a", "esim.faulted"), entry("b", "esim.faulted"), entry("c", "esim.unheard_of")];
+    const faulted = { ...sampleData("esim.faulted") };
+    const bodies = unhandled.map((one) => ({
+      ...one,
+      body: Buffer.from(JSON.stringify({ type: one.type, timestamp: one.event?.timestamp, data: faulted })),
+    }));
+    await inbox.put([...bodies, entry("d")]);
+    const logger = keptLog();
+    const stop = new AbortController();
+    const worker = createWorker(
+      inbox,
+      { "esim.enabled": () => stop.abort() },
+      { concurrency: 1, logger, pollMs: 5 },
+    );
+    await worker.run({ signal: stop.signal });
+    for (const { id, body } of bodies)
+      expect(await inbox.get(key(id))).toMatchObject({ state: "unhandled", body: new Uint8Array(body) });
+    expect(await inbox.get(key("d"))).toMatchObject({ state: "done" });
+    expect(logger.warn.mock.calls.map(([fields]) => fields.type)).toEqual([
+      "esim.faulted",
+      "esim.unheard_of",
+    ]);
+  });
+
+  it("says at its start how many unhandled events its handlers would take, and leaves them for an operator", async () => {
+    const inbox = memoryInbox();
+    await inbox.put([entry("a"), entry("b"), entry("c", "esim.unheard_of")]);
+    const taken = await inbox.take({ limit: 3, leaseMs: 1000 });
+    await inbox.settle(taken.map((one) => ({ ...one, state: "unhandled" })));
+    const logger = keptLog();
+    const stop = new AbortController();
+    logger.info.mockImplementation(() => stop.abort());
+    await createWorker(inbox, { "*": () => {} }, { logger }).run({ signal: stop.signal });
+    expect(logger.info.mock.calls[0]?.[0]).toEqual({ events: 2 });
+    expect(await inbox.count({ state: "unhandled" })).toBe(3);
+  });
+
+  it("takes an inbox that is a queue and nothing more", async () => {
+    const { capabilities, ready, close, take, extend, settle, purge, ...rest } = memoryInbox();
+    const queue = {
+      capabilities: { ...capabilities, roles: ["queue"] as const },
+      ready,
+      close,
+      take,
+      extend,
+      settle,
+      purge,
+    };
+    await rest.put([entry("a")]);
+    const stop = new AbortController();
+    await createWorker(queue, { "*": () => stop.abort() }).run({ signal: stop.signal });
+    expect(await rest.get(key("a"))).toMatchObject({ state: "done" });
   });
 });

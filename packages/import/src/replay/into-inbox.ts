@@ -29,7 +29,7 @@ const verdicts: Readonly<Record<PutResult, Verdict>> = {
 const forced: Verdict = { fate: "stored", isForced: true };
 
 /** Stores events, as a receiver does: unknown, unhandled and invalid ones too. Throws `invalid_option`. */
-export function intoInbox(inbox: InboxWriter, options: IntoInbox): Destination<InboxEntry> {
+export function intoInbox(inbox: Pick<InboxWriter, "put">, options: IntoInbox): Destination<InboxEntry> {
   const { run, source, force, now, logger, readEvent } = options;
   const rerun = force ? rerunOf(inbox) : undefined;
 
@@ -76,7 +76,7 @@ export function intoInbox(inbox: InboxWriter, options: IntoInbox): Destination<I
   };
 }
 
-function rerunOf(inbox: InboxWriter): Inbox["rerun"] {
+function rerunOf(inbox: Pick<InboxWriter, "put">): Inbox["rerun"] {
   if ("rerun" in inbox && typeof inbox.rerun === "function") return inbox.rerun.bind(inbox) as Inbox["rerun"];
   throw new WebhookError(
     "invalid_option",

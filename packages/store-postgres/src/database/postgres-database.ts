@@ -1,3 +1,4 @@
+import type { Lifecycle } from "@esim-webhooks/core";
 import {
   createStoreGuard,
   durationMs,
@@ -45,18 +46,12 @@ export interface OpenTables<Database> {
   close(): Promise<void>;
 }
 
-/** The server's clock, which leases, retention and backoff go by. */
-export interface ServerTime {
-  /** What time it is there. Asks even while migrations are missing. */
-  now(): Promise<Date>;
-}
-
 /** Opens the tables in a Postgres, for `name`. Operations wait until its migrations were run. */
 export function openPostgres<Database>(
   name: string,
   options: DatabaseOptions<Database>,
   settings: PostgresSettings,
-): OpenTables<Database> & Pick<OpenPool<Database>, "pool"> & ServerTime & { migrate(): Promise<void> } {
+): OpenTables<Database> & Pick<OpenPool<Database>, "pool"> & Required<Pick<Lifecycle, "migrate" | "now">> {
   warnOfShortRetention(name, settings);
   const { logger, schema, timeoutMs } = settings;
   const { db, close, ...pool } = openPool(name, options, timeoutMs, logger);
