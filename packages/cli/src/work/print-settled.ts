@@ -2,6 +2,7 @@ import { type Logger, observe, type SettleMessage } from "@esim-webhooks/core";
 
 const levels: Readonly<Record<SettleMessage["outcome"], "info" | "warn" | "error" | null>> = {
   done: "info",
+  unhandled: "warn",
   retry: "warn",
   given_back: "warn",
   dead: "error",

@@ -30,7 +30,10 @@ export interface TargetSettings {
 
 /** Where a dump goes: an inbox, handlers, or a processor. */
 // NoInfer is not around the union, as in core's Target: editors would complete no event types
-export type ImportTarget<Data, Tx> = Pick<InboxWriter, "put"> | NoInfer<Handlers<Data, Tx>> | NoInfer<Processor<Data>>;
+export type ImportTarget<Data, Tx> =
+  | Pick<InboxWriter, "put">
+  | NoInfer<Handlers<Data, Tx>>
+  | NoInfer<Processor<Data>>;
 
 /** Tells what the target is. Throws `invalid_option` or `unknown_event_type` when the set-up is wrong. */
 export function createDestination(
