@@ -11,13 +11,13 @@ import {
   type HandleMessage,
   type Handlers,
   type Inbox,
+  memoryInbox,
   memoryStore,
   nodeHandler,
   type Observer,
   type OutcomeCode,
   observe,
   retryLater,
-  type TakenEvent,
   type WebhookEvent,
   type WorkerOptions,
 } from "@esim-webhooks/core";
@@ -262,32 +262,13 @@ describe("a claim that is observed", () => {
 describe("a worker that is observed", () => {
   const body = Buffer.from(JSON.stringify({ ...event, id: undefined }));
 
-  const first: TakenEvent = {
-    ...ref,
-    token: "1",
-    body,
-    receivedAt: new Date(),
-    attempt: 1,
-    replayed: true,
-  };
-
-  /** Has the events that are pushed to `due`, and does what the test says. */
-  function inboxOf(due: TakenEvent[], changes: Partial<Inbox>): Inbox {
-    const inbox: Partial<Inbox> = {
-      capabilities: {
-        durable: false,
-        multiProcess: false,
-        transactional: false,
-        ordered: false,
-        retentionMs: 1000,
-      },
-      take: async () => due.splice(0),
-      extend: async (leases) => leases.map(() => true),
-      settle: async (settlements) => settlements.map(() => true),
-      purge: async () => 0,
-      ...changes,
-    };
-    return inbox as Inbox;
+  /** A memory inbox with one event, which an import brought, and does what the test says. */
+  async function inboxOf(changes: Partial<Inbox>): Promise<Inbox> {
+    const inbox = memoryInbox();
+    await inbox.put([
+      { ...ref, event, body, receivedAt: new Date(), replay: { run: "first", rebuilt: false } },
+    ]);
+    return { ...inbox, ...changes };
   }
 
   /** Works one event until it is settled for good, or lost. */
@@ -298,17 +279,15 @@ describe("a worker that is observed", () => {
   ) {
     const seen = watched(["take", "handle", "settle"]);
     const stop = new AbortController();
-    const due = [first];
     stops.push(
       observe({
-        settle({ outcome, attempt }) {
-          if (outcome === "retry") due.push({ ...first, attempt: attempt + 1 });
-          else stop.abort();
+        settle({ outcome }) {
+          if (outcome !== "retry") stop.abort();
         },
       }),
     );
     const settings = { pollMs: 5, leaseMs: 60, maxAttempts: 3, backoff: () => 7, ...options };
-    await createWorker(inboxOf(due, changes), handlers, settings).run({ signal: stop.signal });
+    await createWorker(await inboxOf(changes), handlers, settings).run({ signal: stop.signal });
     return seen;
   }
   const about = { ...ref, durationMs };
@@ -379,7 +358,7 @@ describe("a worker that is observed", () => {
       stop.abort();
       return new Promise((resolve) => signal.addEventListener("abort", resolve));
     };
-    const inbox = inboxOf([first], { settle });
+    const inbox = await inboxOf({ settle });
     await createWorker(inbox, { "*": handler }, { shutdownMs: 0 }).run({ signal: stop.signal });
     await new Promise(setImmediate); // the handler has ended too
     expect(seen).toEqual([["settle", { ...about, attempt: 1, ...expected }]]);
@@ -393,7 +372,7 @@ describe("a worker that is observed", () => {
       stop.abort();
       throw error;
     };
-    await createWorker(inboxOf([], { take }), { "*": () => {} }).run({ signal: stop.signal });
+    await createWorker(await inboxOf({ take }), { "*": () => {} }).run({ signal: stop.signal });
     expect(seen).toEqual([["take", { limit: 20, outcome: "store_unavailable", error, durationMs }]]);
   });
 });

@@ -80,6 +80,7 @@ export function memoryInbox(options: MemoryInboxOptions = {}): Inbox {
     capabilities: {
       roles: ["writer", "queue", "admin", "rerun"],
       durable: false,
+      retentionMs: settings.retentionMs,
       multiProcess: false,
       transactional: false,
       ordered: settings.lane !== undefined,

@@ -3,7 +3,7 @@ import { type Clock, monotonicClock } from "../base/clock.ts";
 import { WebhookError } from "../base/errors.ts";
 import { warnOfSetup } from "../base/logger.ts";
 import { type OptionsShape, parseOptions, withMethods } from "../base/options.ts";
-import type { EventKey } from "../event/event.ts";
+import { type EventKey, keyText } from "../event/event.ts";
 import type { Claim, DedupeStore } from "./dedupe-store.ts";
 import { type StoreOptions, storeShape, warnOfShortRetention } from "./store-options.ts";
 
@@ -78,7 +78,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): DedupeStore {
     token: string,
     change: (id: string, lease: Held, now: number) => void,
   ): boolean {
-    const id = mapKey(key);
+    const id = keyText(key);
     const lease = leases.get(id);
     const now = clock.now();
     if (lease === undefined || lease.token !== token || lease.endsAt <= now) return false;
@@ -89,7 +89,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): DedupeStore {
   return {
     capabilities: { durable: false, multiProcess: false, transactional: false, retentionMs },
     claim(key, leaseMs, fingerprint): Claim {
-      const id = mapKey(key);
+      const id = keyText(key);
       const now = clock.now();
       const mark = marks.get(id);
       if (mark !== undefined && mark.endsAt > now) {
@@ -109,7 +109,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): DedupeStore {
     extend: (key, token, leaseMs) =>
       asOwner(key, token, (id, lease, now) => leases.set(id, { ...lease, endsAt: now + leaseMs })),
     complete(key, token) {
-      const mark = marks.get(mapKey(key));
+      const mark = marks.get(keyText(key));
       if (mark?.token === token && mark.endsAt > clock.now()) return true;
       return asOwner(key, token, (id, { fingerprint }, now) => {
         leases.delete(id);
@@ -124,8 +124,4 @@ export function memoryStore(options: MemoryStoreOptions = {}): DedupeStore {
 
 function isConflict(held: Held, fingerprint: number | undefined): boolean {
   return fingerprint !== undefined && held.fingerprint !== undefined && fingerprint !== held.fingerprint;
-}
-
-function mapKey({ source, id }: EventKey): string {
-  return `${source.length}:${source}${id}`; // the length keeps ("a", "bc") and ("ab", "c") apart
 }

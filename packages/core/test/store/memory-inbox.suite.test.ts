@@ -2,7 +2,13 @@ import { inboxSuite } from "@esim-webhooks/conformance";
 import { type Inbox, type InboxRole, type InboxRoleName, memoryInbox } from "@esim-webhooks/core";
 import { describe, it } from "vitest";
 
-const capabilities = { durable: false, multiProcess: false, transactional: false, ordered: true };
+const capabilities = {
+  retentionMs: 30 * 86_400_000,
+  durable: false,
+  multiProcess: false,
+  transactional: false,
+  ordered: true,
+};
 const everyRole = ["writer", "queue", "admin", "rerun"] as const;
 
 inboxSuite(
