@@ -1,12 +1,14 @@
-// npm run bench [-- verify | http | inbox | import | cli]: figures side by side with peers in the same run. Not a test: nothing is asserted.
+// npm run bench [-- verify | observe | http | inbox | import | cli]: figures side by side with peers in the same run. Not a test: nothing is asserted.
 import { benchCli } from "./cli.ts";
 import { benchHttp } from "./http.ts";
 import { benchImport } from "./import.ts";
 import { benchInbox } from "./inbox.ts";
+import { benchObserve } from "./observe.ts";
 import { benchVerify } from "./verify.ts";
 
 const benches: Readonly<Record<string, () => Promise<void>>> = {
   verify: benchVerify,
+  observe: benchObserve,
   http: benchHttp,
   inbox: benchInbox,
   import: benchImport,
