@@ -12,7 +12,7 @@ const perRound = 5000;
 
 /** Forgets everything, so that the same deliveries can be worked again. */
 const store: DedupeStore = {
-  capabilities: { durable: false, multiProcess: true, transactional: false },
+  capabilities: { durable: false, multiProcess: true, transactional: false, retentionMs: 0 },
   claim: async () => ({ status: "claimed", token: "1" }),
   extend: async () => true,
   complete: async () => true,

@@ -99,6 +99,15 @@ describe("a delivery that is observed", () => {
     ]);
   });
 
+  it("is seen as a duplicate that has another body", async () => {
+    const seen = watched(["receive"]);
+    const receiver = createReceiver({ "*": () => {} }, { secret });
+    const other = { ...sampleData("esim.faulted"), esimReference: "another" };
+    await receiver.receive(delivery());
+    await receiver.receive(signedRequest({ id: "msg_1", type: "esim.faulted", data: other }, { secret }));
+    expect(seen[1]).toEqual(["receive", { ...ref, key, outcome: "duplicate", conflict: true, durationMs }]);
+  });
+
   it("ends at the deadline, and its late handler later", async () => {
     const seen = watched(["receive", "handle", "settle"]);
     const finish = Promise.withResolvers<void>();

@@ -8,7 +8,7 @@ import type { EventKey } from "../event/event.ts";
  */
 export interface SettleMessage extends EventKey {
   /** Absent when the body says none, or has not been read yet. */
-  readonly type?: string | undefined;
+  readonly type?: string;
   /** Which try this was, from 1. */
   readonly attempt: number;
   /**

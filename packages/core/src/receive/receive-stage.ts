@@ -11,11 +11,13 @@ export interface ReceiveMessage extends StageMessage {
   readonly id?: string;
   /** The fingerprint of the key that matched. */
   readonly key?: string;
-  readonly type?: string | undefined;
+  readonly type?: string;
   readonly outcome: OutcomeCode;
+  /** A duplicate by its id alone: it was done with another body. */
+  readonly conflict?: true;
 }
 
-export const receiveStage: Stage<ReceiveMessage, "id" | "key" | "type"> = createStage(
+export const receiveStage: Stage<ReceiveMessage, "id" | "key" | "type" | "conflict"> = createStage(
   "receive",
   "internal_error",
 );

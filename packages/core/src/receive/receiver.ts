@@ -124,7 +124,7 @@ export function createReceiver<Data = EsimEvents, Tx = unknown>(
     const proof = await verifyStage.trace(
       () => ({ source, id: signed.id }),
       () => verify(signed, body, receivedAt.getTime()),
-      (proof) => (proof.ok ? { outcome: "verified", key: proof.key } : { outcome: proof.code }),
+      (found) => (found.ok ? { outcome: "verified", key: found.key } : { outcome: found.code }),
     );
     if (!proof.ok) return proof;
     seen.key = proof.key;
@@ -147,6 +147,16 @@ export function createReceiver<Data = EsimEvents, Tx = unknown>(
     }
   }
 
+  /** The outcome of the work, or that the deadline was reached: then the work's own outcome is logged when it is known. */
+  async function outcomeInTime(delivery: Delivery, seen: Seen): Promise<Outcome> {
+    const deadline = startDeadline(deadlineMs);
+    const worked = work(delivery, deadline.signal, seen);
+    const outcome = await deadline.before(worked);
+    if (outcome !== undefined) return outcome;
+    void worked.then((late) => log(late, { ...seen, late: true }));
+    return { code: "deadline_reached" };
+  }
+
   function log(outcome: Outcome, seen: Seen): void {
     if (outcome.code === "body_consumed") warnOfSetup(logger, outcome.code, outcome.hint);
     if (settings.logger === silentLogger) return;
@@ -158,20 +168,12 @@ export function createReceiver<Data = EsimEvents, Tx = unknown>(
   return {
     async receive(delivery) {
       const seen: Seen = {};
-      const deadline = startDeadline(deadlineMs);
-      let worked: Promise<Outcome> | undefined;
-      const inTime = await receiveStage.trace(
+      const outcome = await receiveStage.trace(
         () => ({ source }),
-        () => {
-          worked = work(delivery, deadline.signal, seen);
-          return deadline.before(worked);
-        },
-        (inTime) => ({ ...seen, ...outcomeOf(inTime ?? deadlineReached) }),
+        () => outcomeInTime(delivery, seen),
+        (outcome) => ({ ...seen, ...outcomeOf(outcome), ...("conflict" in outcome && { conflict: true }) }),
       );
-      const outcome = inTime ?? deadlineReached;
       log(outcome, seen);
-      if (outcome.code === "deadline_reached")
-        void worked?.then((late) => log(late, { ...seen, late: true }));
       return replyTo(outcome);
     },
     close() {
@@ -183,8 +185,6 @@ export function createReceiver<Data = EsimEvents, Tx = unknown>(
     },
   };
 }
-
-const deadlineReached = { code: "deadline_reached" } as const;
 
 /** What is known of a delivery so far, for its log line. */
 interface Seen {
