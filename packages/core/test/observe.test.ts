@@ -424,6 +424,85 @@ describe("async context", () => {
   });
 });
 
+describe("a tracer on the channels", () => {
+  interface Span {
+    readonly name: string;
+    readonly parent: Span | undefined;
+    ended?: string;
+    failed?: true;
+  }
+
+  /** As one for OpenTelemetry would: a span is made and made current at the start, and ended at the end. */
+  function tracer(): { spans: Span[]; current: () => Span | undefined } {
+    const active = new AsyncLocalStorage<Span>();
+    const spans: Span[] = [];
+    for (const name of ["receive", "verify", "put", "take", "handle"]) {
+      const channel = tracingChannel<Span, { outcome: string }>(`esim-webhooks:${name}`);
+      const byMessage = new WeakMap<object, Span>();
+      channel.start.bindStore(active, (message) => {
+        const span = { name, parent: active.getStore() };
+        spans.push(span);
+        byMessage.set(message, span);
+        return span;
+      });
+      const onError = (message: object) => Object.assign(byMessage.get(message) ?? {}, { failed: true });
+      const onEnd = (message: unknown) => {
+        const { outcome } = message as { outcome: string };
+        Object.assign(byMessage.get(message as object) ?? {}, { ended: outcome });
+      };
+      channel.error.subscribe(onError as never);
+      channel.asyncEnd.subscribe(onEnd);
+      stops.push(() => {
+        channel.start.unbindStore(active);
+        channel.error.unsubscribe(onError as never);
+        channel.asyncEnd.unsubscribe(onEnd);
+      });
+    }
+    return { spans, current: () => active.getStore() };
+  }
+
+  it("gets a span of the handler within that of its delivery, current while the handler runs", async () => {
+    const { spans, current } = tracer();
+    let inHandler: Span | undefined;
+    const handler = async () => {
+      await new Promise(setImmediate);
+      inHandler = current();
+      throw new Error("no order");
+    };
+    await createReceiver({ "*": handler }, { secret }).receive(delivery());
+    const receive = { name: "receive", parent: undefined, ended: "failed", failed: true };
+    const handle = { name: "handle", parent: receive, ended: "failed", failed: true };
+    expect(spans).toEqual([receive, { name: "verify", parent: receive, ended: "verified" }, handle]);
+    expect(inHandler).toBe(spans[2]);
+  });
+
+  it("gets a span of its own for each handler of a worker", async () => {
+    const { spans, current } = tracer();
+    const stop = new AbortController();
+    const inbox = memoryInbox();
+    const receiver = createReceiver(inbox, { secret });
+    for (const id of ["msg_1", "msg_2"]) await receiver.receive(delivery(id));
+    const stored = spans.splice(0);
+    expect(stored.slice(0, 3).map(({ name, parent }) => [name, parent?.name])).toEqual([
+      ["receive", undefined],
+      ["verify", "receive"],
+      ["put", "receive"],
+    ]);
+    const inHandlers: (Span | undefined)[] = [];
+    const handler = async () => {
+      await new Promise(setImmediate);
+      inHandlers.push(current());
+      if (inHandlers.length === 2) stop.abort();
+    };
+    await createWorker(inbox, { "*": handler }).run({ signal: stop.signal });
+    const handled = spans.filter(({ name }) => name === "handle");
+    const handle = { name: "handle", parent: undefined, ended: "processed" };
+    expect(handled).toEqual([handle, handle]);
+    expect(new Set(inHandlers)).toEqual(new Set(handled));
+    expect(spans[0]).toEqual({ name: "take", parent: undefined, ended: "taken" });
+  });
+});
+
 describe("observe", () => {
   it("is harmed by nothing that an observer throws, and warns of it once", async () => {
     const emitWarning = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
