@@ -13,6 +13,8 @@ import {
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openTypeScript5 } from "./editors/typescript-5.ts";
+import { openTypeScript7 } from "./editors/typescript-7.ts";
 import { root } from "./run.ts";
 
 const project = mkdtempSync(join(tmpdir(), "esim-webhooks-packed-"));
@@ -33,6 +35,15 @@ function link(name: string): void {
 beforeAll(() => {
   run(join(root, "node_modules/.bin/tsc"), ["-b", ...packages], root);
   writeFileSync(join(project, "package.json"), '{ "type": "module" }');
+  const compilerOptions = {
+    strict: true,
+    noEmit: true,
+    module: "nodenext",
+    target: "es2024",
+    types: ["node"],
+    exactOptionalPropertyTypes: true,
+  };
+  writeFileSync(join(project, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["user.ts"] }));
   for (const [index, folder] of packages.entries()) {
     run("npm", ["pack", "--silent", "--pack-destination", project], folder);
     const name = manifests[index].name as string;
@@ -113,30 +124,40 @@ import { defineCatalog, type EventOf, type EsimEvents } from "@esim-webhooks/cor
 import { signedRequest } from "@esim-webhooks/core/testing";
 import { webhookRouter } from "@esim-webhooks/express";
 import { postgresStore } from "@esim-webhooks/store-postgres";
+import type { Transaction } from "kysely";
 import { z } from "zod";
 const catalog = defineCatalog({ "package.created": z.object({ price: z.number() }) });
 webhookRouter({ "package.created": ({ data }) => data.price.toFixed(2), "esim.*": ({ data }) => data.esimReference }, { catalog });
 export const request = signedRequest({ type: "esim.faulted", data: {} }, { secret: "" });
 export type All = EventOf<EsimEvents>;
-const store = postgresStore<{ orders: { reference: string } }>({ url: "postgres://localhost/shop" });
-webhookRouter({ "esim.faulted": ({ data }, { tx }) => tx.insertInto("orders").values({ reference: data.esimReference }).execute() }, { store, secret: "" });
+interface Shop { orders: { reference: string } }
+const order = (tx: Transaction<Shop>, reference: string) => tx.insertInto("orders").values({ reference }).execute();
+const store = postgresStore<Shop>({ url: "postgres://localhost/shop" });
+webhookRouter({ "esim.faulted": ({ data }, { tx }) => order(tx, data.esimReference) }, { store, secret: "" });
 export const config = defineConfig({ catalog, handlers: { "package.created": ({ data }) => data.price.toFixed(2) } });
 // @ts-expect-error misspelt
 webhookRouter({ "esim.fautled": () => {} });
 `,
     );
-    const options = {
-      strict: true,
-      noEmit: true,
-      module: "nodenext",
-      target: "es2024",
-      types: ["node"],
-      exactOptionalPropertyTypes: true,
-    };
-    writeFileSync(
-      join(project, "tsconfig.json"),
-      JSON.stringify({ compilerOptions: options, files: ["user.ts"] }),
-    );
     expect(run(join(root, "node_modules/.bin/tsc"), ["-p", "."])).toBe("");
+  });
+
+  it.each([
+    ["5.9", openTypeScript5],
+    ["7", openTypeScript7],
+  ])("complete event types by the declarations alone, with TypeScript %s", async (_, open) => {
+    const editor = await open(project);
+    const importing = 'import { webhookRouter } from "@esim-webhooks/express";';
+    const offered = await editor.complete(`${importing} webhookRouter({ "▮" });`);
+    await editor.close();
+    expect(offered).toEqual(expect.arrayContaining(["esim.faulted", "esim.lifecycle.*", "*"]));
+  });
+
+  it("have frameworks and kysely as peers, so that a user's types are those of one copy", () => {
+    const peers = manifests.flatMap(({ peerDependencies = {} }) => Object.keys(peerDependencies));
+    expect(peers).toEqual(expect.arrayContaining(["express", "fastify", "kysely"]));
+    const libraries = manifests.filter(({ name }) => name !== "@esim-webhooks/cli");
+    const dependencies = libraries.flatMap(({ dependencies = {} }) => Object.keys(dependencies));
+    expect(dependencies.filter((name) => peers.includes(name))).toEqual([]);
   });
 });
