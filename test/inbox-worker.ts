@@ -1,7 +1,7 @@
 // A worker process for tests: works the inbox of DATABASE_URL until it is told to stop or killed. Each event has one
-// effect, written by context.tx. OPTIONS are the worker's. With PAUSE_MS, handlers say where they are and wait there
-// for so long.
-import { setTimeout as pause } from "node:timers/promises";
+// effect, written by context.tx. OPTIONS are the worker's. With WAIT, handlers say where they are and wait there
+// for SIGUSR2.
+import { once } from "node:events";
 import { createWorker, type EsimEvents, type Handlers } from "@esim-webhooks/core";
 import { postgresInbox } from "@esim-webhooks/store-postgres";
 import type { Transaction } from "kysely";
@@ -13,7 +13,7 @@ export interface Effects {
 const environment = process.env;
 const url = environment["DATABASE_URL"] ?? "";
 const schema = environment["SCHEMA"] ?? "esim_webhooks";
-const pauseMs = Number(environment["PAUSE_MS"] ?? 0);
+const goOn = environment["WAIT"] === undefined ? undefined : once(process, "SIGUSR2");
 const say = (fields: object, message: string) => console.log(message, JSON.stringify(fields));
 
 const inbox = postgresInbox<Effects>({ url, schema, timeoutMs: 2000 });
@@ -23,9 +23,9 @@ const write = ({ id }: { id: string }, { tx, attempt }: { tx: Transaction<Effect
   tx.withSchema(schema).insertInto("effect").values({ event: id, attempt }).execute();
 /** Where a test may freeze this process. */
 async function wait(id: string, where: string): Promise<void> {
-  if (pauseMs === 0) return;
+  if (goOn === undefined) return;
   console.log(id, where);
-  await pause(pauseMs);
+  await goOn;
 }
 
 const handlers: Handlers<EsimEvents, Transaction<Effects>> = {

@@ -1,0 +1,76 @@
+import { randomUUID } from "node:crypto";
+import type { EsimEvents, InboxEntry } from "@esim-webhooks/core";
+import { sampleData } from "@esim-webhooks/core/testing";
+import { type PostgresInbox, postgresInbox } from "@esim-webhooks/store-postgres";
+import { Kysely, PostgresDialect, sql } from "kysely";
+import pg from "pg";
+import { onTestFinished } from "vitest";
+import type { Effects } from "./inbox-worker.ts";
+import { type Run, runNode } from "./run.ts";
+
+const worker = "test/inbox-worker.ts";
+
+export interface Data {
+  readonly schema: string;
+  readonly db: Kysely<Effects>;
+  /** How many effects there are, and of how many events. */
+  effects(): Promise<{ effects: number; events: number }>;
+  states(): Promise<Record<string, number>>;
+}
+
+/** A schema of the test's own, with a table of effects without any constraint that would help. */
+export async function createData(
+  url: string,
+  schema: string = `test_${randomUUID().replaceAll("-", "")}`,
+): Promise<Data> {
+  const pool = new pg.Pool({ connectionString: url, max: 2 });
+  pool.on("error", () => {});
+  const db = new Kysely<Effects>({ dialect: new PostgresDialect({ pool }) }).withSchema(schema);
+  await sql`create schema ${sql.id(schema)}`.execute(db);
+  await db.schema.createTable("effect").addColumn("event", "text").addColumn("attempt", "integer").execute();
+  onTestFinished(async () => {
+    await sql`drop schema ${sql.id(schema)} cascade`.execute(db);
+    await db.destroy();
+  });
+  return {
+    schema,
+    db,
+    async effects() {
+      const { rows } = await sql<{ effects: number; events: number }>`
+        select count(*)::int as effects, count(distinct event)::int as events
+        from ${sql.id(schema, "effect")}`.execute(db);
+      return rows[0] ?? { effects: 0, events: 0 };
+    },
+    async states() {
+      const { rows } = await sql<{ state: string; count: number }>`
+        select state, count(*)::int as count from ${sql.id(schema, "event")} group by state`.execute(db);
+      return Object.fromEntries(rows.map(({ state, count }) => [state, count]));
+    },
+  };
+}
+
+export function openInbox<Database = Effects>(
+  url: string,
+  options: Omit<Parameters<typeof postgresInbox<Database>>[0], "url">,
+): PostgresInbox<Database> {
+  const inbox = postgresInbox<Database>({ url, ...options });
+  onTestFinished(() => inbox.close());
+  return inbox;
+}
+
+export function entry(
+  id: string,
+  { type = "esim.enabled" as keyof EsimEvents, esim = "e", timestamp = new Date().toISOString() } = {},
+): InboxEntry {
+  const data = { ...sampleData(type), esimReference: esim };
+  const event = { id, type, timestamp, data };
+  const body = Buffer.from(JSON.stringify({ type, timestamp, data }));
+  return { source: "default", id, type, event, body, receivedAt: new Date() };
+}
+
+/** A process that is killed at the end of the test, if not before. */
+export function start(environment: Record<string, string>): Run {
+  const run = runNode([worker], environment);
+  onTestFinished(() => void run.child.kill("SIGKILL"));
+  return run;
+}

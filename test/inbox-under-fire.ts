@@ -1,0 +1,209 @@
+import { Agent, request } from "node:http";
+import { setTimeout as pause } from "node:timers/promises";
+import { createWorker, type EsimEvents, fullJitter, type Handlers, nodeHandler } from "@esim-webhooks/core";
+import { newSecret, type SignedRequest, sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { postgresInbox } from "@esim-webhooks/store-postgres";
+import { sql } from "kysely";
+import pg from "pg";
+import { expect, it, onTestFinished } from "vitest";
+import { createData, entry, openInbox, start } from "./inbox-data.ts";
+import { listen } from "./listen.ts";
+import { startPostgres } from "./servers/index.ts";
+import { postgresUrl } from "./servers/shared.ts";
+
+function shuffled<T>(items: readonly T[]): T[] {
+  return items
+    .map((item) => ({ item, at: Math.random() }))
+    .sort((a, b) => a.at - b.at)
+    .map(({ item }) => item);
+}
+
+/** Does so many at the same time, one after the other. */
+async function inLanes<T>(
+  items: readonly T[],
+  lanes: number,
+  work: (item: T) => Promise<void>,
+): Promise<void> {
+  let next = 0;
+  const lane = async () => {
+    for (let item = items[next++]; item !== undefined; item = items[next++]) await work(item);
+  };
+  await Promise.all(Array.from({ length: lanes }, lane));
+}
+
+const agent = new Agent({ keepAlive: true });
+
+/** The status of one delivery; 0 for a connection error. */
+function deliver(url: string, { headers, body }: SignedRequest): Promise<number> {
+  return new Promise((resolve) => {
+    const sent = request(url, { method: "POST", headers, agent }, (response) => {
+      response.resume().on("end", () => resolve(response.statusCode ?? 0));
+    });
+    sent.on("error", () => resolve(0));
+    sent.end(body);
+  });
+}
+
+/** So many events, and after how many kills of a worker Postgres is killed as well. */
+interface Fire {
+  readonly events: number;
+  readonly restartsAfter: readonly number[];
+}
+
+export function inboxUnderFire({ events, restartsAfter }: Fire): void {
+  const name = `works each of ${events.toLocaleString("en")} events once, delivered 1 to 4 times, while workers and Postgres are killed`;
+  it(name, async () => {
+    const server = await startPostgres();
+    onTestFinished(() => server.close());
+    const secret = newSecret();
+    const data = await createData(server.url);
+    const options = { schema: data.schema, timeoutMs: 1000 };
+    const inboxes = [1, 2].map(() => openInbox(server.url, options));
+    await inboxes[0]?.migrate();
+    const receivers = await Promise.all(
+      inboxes.map((inbox) => {
+        const handler = nodeHandler(inbox, { secret });
+        return listen(handler, "/", handler.close);
+      }),
+    );
+    onTestFinished(async () => void (await Promise.all(receivers.map((receiver) => receiver.close()))));
+
+    const timestamp = new Date().toISOString();
+    const refused = new Map<number, number>();
+    async function deliverOnce(n: number): Promise<boolean> {
+      const event = { id: `msg_${n}`, type: "esim.enabled", timestamp, data: sampleData("esim.enabled") };
+      const receiver = receivers[Math.floor(Math.random() * receivers.length)];
+      const status = await deliver(receiver?.url ?? "", signedRequest(event, { secret }));
+      if (status !== 202) refused.set(status, (refused.get(status) ?? 0) + 1);
+      return status === 202;
+    }
+    const deliveries = Array.from({ length: events }, (_, n) =>
+      Array(1 + Math.floor(Math.random() * 4)).fill(n),
+    ).flat() as number[];
+    let isDelivered = false;
+    const delivered = inLanes(deliveries, 200, async (n) => {
+      while (!(await deliverOnce(n))) await pause(100); // as the sender does: tries again
+    }).then(() => {
+      isDelivered = true;
+    });
+
+    const workerOptions = { leaseMs: 2000, pollMs: 100, maxAttempts: 1000 };
+    const environment = {
+      DATABASE_URL: server.url,
+      SCHEMA: data.schema,
+      OPTIONS: JSON.stringify(workerOptions),
+    };
+    const workers = [1, 2, 3, 4].map(() => start(environment));
+    let killed = 0;
+    let restarts = 0;
+    await Promise.all(workers.map((one) => one.line(/^working/)));
+    while (!isDelivered || restarts < restartsAfter.length) {
+      await Promise.race([delivered, pause(300 + Math.random() * 900)]);
+      const index = Math.floor(Math.random() * workers.length);
+      workers[index]?.child.kill("SIGKILL");
+      killed += 1;
+      await workers[index]?.ended;
+      workers[index] = start(environment);
+      if (restartsAfter.includes(killed)) {
+        await server.kill();
+        await pause(200); // for as long as it is away
+        await server.start();
+        restarts += 1;
+      }
+    }
+    await delivered;
+    await expect.poll(() => data.states()).toEqual({ done: events });
+    expect(await data.effects()).toEqual({ effects: events, events });
+    expect([...refused.keys()].filter((status) => status !== 503)).toEqual([]);
+    for (const { child, ended } of workers) {
+      child.kill("SIGTERM");
+      await ended;
+    }
+  });
+}
+
+interface Lanes {
+  readonly lanes: number;
+  readonly perLane: number;
+  /** How many more come into each while they are worked. */
+  readonly late: number;
+}
+
+export function lanesUnderFire({ lanes, perLane, late }: Lanes): void {
+  const name = `lanes work ${lanes * perLane} events with 8 workers and handlers that fail: no overlap, in order, none stuck`;
+  it(name, async () => {
+    const { schema, states, db } = await createData(postgresUrl);
+    const openOne = () => {
+      const pool = new pg.Pool({ connectionString: postgresUrl, max: 2 });
+      onTestFinished(() => pool.end());
+      const laneOf = ({ data }: { data: unknown }) => (data as { esimReference: string }).esimReference;
+      const inbox = postgresInbox({ pool, schema, lane: laneOf });
+      onTestFinished(() => inbox.close());
+      return inbox;
+    };
+    const inboxes = Array.from({ length: 8 }, openOne);
+    await inboxes[0]?.migrate();
+    const at = (n: number) => new Date(Date.UTC(2026, 0, 1) + n * 1000).toISOString();
+    const events = Array.from({ length: lanes * perLane }, (_, n) =>
+      entry(`msg_${n}`, { esim: `lane_${n % lanes}`, timestamp: at(n) }),
+    );
+    await inLanes(shuffled(events), 500, async (event) => {
+      await inboxes[0]?.put([event]);
+    });
+
+    const working = new Map<string, string>();
+    const overlaps: string[] = [];
+    const worked: { id: string; lane: string }[] = [];
+    let failures = 0;
+    const handlers: Handlers<EsimEvents> = {
+      "esim.enabled": async ({ id, data: { esimReference: lane } }) => {
+        const present = working.get(lane);
+        if (present !== undefined) overlaps.push(`${present} and ${id}`);
+        working.set(lane, id);
+        await pause(Math.random() * 4);
+        working.delete(lane);
+        if (Math.random() < 0.05) {
+          failures += 1;
+          throw new Error("at random");
+        }
+        worked.push({ id, lane });
+      },
+    };
+    const stopping = new AbortController();
+    const errors: unknown[] = [];
+    const log = (fields: Record<string, unknown>, message: string) => {
+      if (message !== "The handler failed.") errors.push([message, fields["err"]]);
+    };
+    const logger = { debug: () => {}, info: () => {}, warn: log, error: log };
+    const backoff = fullJitter({ baseMs: 5, capMs: 20 });
+    const options = { concurrency: 10, pollMs: 50, maxAttempts: 1000, backoff, logger };
+    const running = inboxes.map((inbox) =>
+      createWorker(inbox, handlers, options).run({ signal: stopping.signal }),
+    );
+    onTestFinished(async () => {
+      stopping.abort();
+      await Promise.all(running);
+    });
+    // some come in while their lanes are worked, with a place before those that wait
+    const latecomers = Array.from({ length: lanes * late }, (_, n) =>
+      entry(`late_${n}`, { esim: `lane_${n % lanes}`, timestamp: at(-n) }),
+    );
+    await inLanes(latecomers, 4, async (event) => {
+      await inboxes[Math.floor(Math.random() * inboxes.length)]?.put([event]);
+    });
+    await expect.poll(() => states()).toEqual({ done: lanes * (perLane + late) });
+    expect(overlaps).toEqual([]);
+    expect(failures).toBeGreaterThan(0);
+    expect(errors).toEqual([]);
+    expect(worked).toHaveLength(lanes * (perLane + late));
+    for (let lane = 0; lane < lanes; lane++) {
+      const order = worked
+        .filter((one) => one.lane === `lane_${lane}` && one.id.startsWith("msg_"))
+        .map(({ id }) => Number(id.slice(4)));
+      expect(order).toEqual(Array.from({ length: perLane }, (_, n) => n * lanes + lane));
+    }
+    const { rows } = await sql<{ tries: number }>`
+      select sum(attempts)::int as tries from ${sql.id(schema, "event")}`.execute(db);
+    expect(rows[0]?.tries).toBe(worked.length + failures);
+  });
+}

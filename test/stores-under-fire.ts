@@ -1,0 +1,165 @@
+import { setTimeout as pause } from "node:timers/promises";
+import type { RunningServer } from "@esim-webhooks/conformance";
+import { type DedupeStore, type EsimEvents, type Handlers, nodeHandler } from "@esim-webhooks/core";
+import { newSecret } from "@esim-webhooks/core/testing";
+import { postgresStore } from "@esim-webhooks/store-postgres";
+import { redisStore } from "@esim-webhooks/store-redis";
+import { Kysely, PostgresDialect, type Transaction } from "kysely";
+import pg from "pg";
+import { describe, expect, it } from "vitest";
+import { listen } from "./listen.ts";
+import { type Sent, sendAsThePartnerApi } from "./sender.ts";
+import { startPostgres, startRedis, type TestServer } from "./servers/index.ts";
+
+const secret = newSecret();
+const leaseMs = 2000;
+/** Seconds of the sender's schedule in one: its first five retries come within two and a half. */
+const speed = 600;
+
+/** When each event's handler was started. */
+type Runs = Map<string, number[]>;
+
+function recording(runs: Runs): Handlers<EsimEvents> {
+  return {
+    "*": async ({ id }) => {
+      runs.set(id, [...(runs.get(id) ?? []), performance.now()]);
+      await pause(Math.random() * 20);
+    },
+  };
+}
+
+/** Two receivers, each with a store of its own on the same server, as two processes have. */
+async function startReceivers<Tx>(
+  openStore: () => DedupeStore<Tx>,
+  handlers: Handlers<EsimEvents, Tx>,
+  logged: string[],
+): Promise<RunningServer[]> {
+  const line = (fields: Record<string, unknown>) => logged.push(String(fields["outcome"]));
+  const logger = { debug: () => {}, info: line, warn: line, error: line };
+  return Promise.all(
+    [1, 2].map(() => {
+      const store = openStore();
+      const handler = nodeHandler(handlers, { secret, store, leaseMs, logger });
+      return listen(handler, "/", () => handler.close().then(() => store.close()));
+    }),
+  );
+}
+
+/** How long the fire is: how many events come, and how often the server is killed and frozen meanwhile. */
+interface Fire {
+  readonly events: number;
+  readonly rounds: number;
+}
+
+/** Every event is sent by two senders, to either receiver, while the server is killed and frozen over and over. */
+async function sendUnderFire(
+  { events, rounds }: Fire,
+  receivers: readonly RunningServer[],
+  server: TestServer,
+): Promise<Sent[]> {
+  const url = () => receivers[Math.floor(Math.random() * receivers.length)]?.url ?? "";
+  const senders = Array.from({ length: 2 * events }, async (_, n) => {
+    await pause((n / (2 * events)) * 1300 * rounds); // spread over the outages
+    return sendAsThePartnerApi(`msg_${Math.floor(n / 2)}`, { secret: () => secret, url, speed });
+  });
+  const sent = Promise.all(senders);
+  for (let round = 0; round < rounds; round++) {
+    await pause(500);
+    await server.kill();
+    await pause(300);
+    await server.start();
+    await pause(500);
+    await server.pause();
+    await pause(200);
+    await server.resume();
+  }
+  return sent;
+}
+
+function assertNothingLost(sent: readonly Sent[]): void {
+  expect(sent.filter(({ end }) => end !== "delivered")).toEqual([]);
+  expect(sent.some(({ statuses }) => statuses.includes(503))).toBe(true); // the outages were felt
+}
+
+/** A second run is honest only when the lease of the first had ended: from its start on, if nobody renewed it. */
+function assertRunsApart(runs: Runs): void {
+  for (const [id, starts] of runs) {
+    for (const [n, start] of starts.slice(1).entries()) {
+      expect([id, start - (starts[n] ?? 0) > leaseMs * 0.95]).toEqual([id, true]);
+    }
+  }
+}
+
+export function storesUnderFire(fire: Fire): void {
+  describe("a server that is killed and frozen under load", () => {
+    it.each([
+      ["Redis", startRedis, (url: string) => redisStore(url, { timeoutMs: 3000 })],
+      ["Postgres", startPostgres, (url: string) => postgresStore({ url, timeoutMs: 3000 })],
+    ])(
+      "loses nothing on %s, and no handler runs twice but where its lease had ended",
+      async (_, start, open) => {
+        const server = await start();
+        const runs: Runs = new Map();
+        const logged: string[] = [];
+        const migrating = open(server.url) as DedupeStore & { migrate?(): Promise<void> };
+        await migrating.migrate?.();
+        await migrating.close();
+        const receivers = await startReceivers(() => open(server.url), recording(runs), logged);
+        try {
+          const beganAt = performance.now();
+          assertNothingLost(await sendUnderFire(fire, receivers, server));
+          expect(runs.size).toBe(fire.events);
+          assertRunsApart(runs);
+          // two receivers, each with one line a second at most about the store
+          const seconds = Math.ceil((performance.now() - beganAt) / 1000);
+          expect(logged.filter((outcome) => outcome === "store_unavailable").length).toBeLessThanOrEqual(
+            2 * (seconds + 1),
+          );
+        } finally {
+          await Promise.all(receivers.map((receiver) => receiver.shutDown()));
+          await Promise.all(receivers.map((receiver) => receiver.close()));
+          await server.close();
+        }
+      },
+    );
+
+    it("has every effect exactly once where handlers write by context.tx", async () => {
+      interface Shop {
+        effect: { event: string };
+      }
+      const server = await startPostgres();
+      const open = () => postgresStore<Shop>({ url: server.url, timeoutMs: 3000 });
+      const db = new Kysely<Shop>({
+        dialect: new PostgresDialect({ pool: new pg.Pool({ connectionString: server.url }) }),
+      });
+      // no constraint that would help
+      await db.schema.createTable("effect").addColumn("event", "text").execute();
+      const migrating = open();
+      await migrating.migrate();
+      await migrating.close();
+      await db.destroy();
+      const handlers: Handlers<EsimEvents, Transaction<Shop>> = {
+        "*": async ({ id }, { tx }) => {
+          await pause(Math.random() * 10);
+          await tx.insertInto("effect").values({ event: id }).execute();
+          await pause(Math.random() * 10);
+        },
+      };
+      const receivers = await startReceivers(open, handlers, []);
+      try {
+        assertNothingLost(await sendUnderFire(fire, receivers, server));
+        const client = new pg.Client({ connectionString: server.url });
+        await client.connect();
+        const { rows } = await client.query(
+          "select count(*)::int as effects, count(distinct event)::int as events from effect",
+        );
+        await client.end();
+        expect(rows).toEqual([{ effects: fire.events, events: fire.events }]);
+      } finally {
+        await Promise.all(receivers.map((receiver) => receiver.shutDown()));
+        await Promise.all(receivers.map((receiver) => receiver.close()));
+        await server.close();
+      }
+    });
+  });
+}
