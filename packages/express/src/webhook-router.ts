@@ -11,23 +11,23 @@ import {
 } from "@esim-webhooks/core";
 
 export interface WebhookRouterOptions<Data = EsimEvents, Tx = unknown> extends ReceiverOptions<Data, Tx> {
-  /** Where the endpoint is, below where the router is mounted, without patterns. Default `"/webhooks"`. */
+  /** The endpoint's path below the mount path, without patterns. Default `"/webhooks"`. */
   path?: string;
 }
 
-/** The part of Express' request that is used, the same in versions 4 and 5. */
+/** The part of Express' request that the router uses; the same in versions 4 and 5. */
 export type ExpressRequest = NodeRequest & { readonly path: string; readonly baseUrl: string };
 
-/** Express middleware that takes deliveries on its path and touches no other. */
+/** Express middleware that accepts deliveries on its path, and passes on all other requests. */
 export interface WebhookRouter {
   (request: ExpressRequest, response: ServerResponse, next: (error?: unknown) => void): void;
-  /** From now on answers 503; resolves when everything accepted has ended. */
+  /** Answers 503 from now on. Resolves when the accepted deliveries have been answered. */
   close(): Promise<void>;
 }
 
 /**
- * Mounts a receiver: `app.use(webhookRouter({ "esim.faulted": fn }))`, before any body parser. Its path is
- * looked for below where it is mounted; `app.use("/webhooks", webhookRouter(handlers))` is the same endpoint.
+ * Mounts a receiver: `app.use(webhookRouter({ "esim.faulted": fn }))`, before any body parser. `path` is relative to
+ * the mount path; `app.use("/webhooks", webhookRouter(handlers))` is the same endpoint.
  * Throws `missing_secret`, `invalid_secret`, `unknown_event_type` or `invalid_option` when the set-up is wrong.
  */
 export function webhookRouter<Data = EsimEvents, Tx = unknown>(
@@ -38,13 +38,13 @@ export function webhookRouter<Data = EsimEvents, Tx = unknown>(
   if (typeof path !== "string" || !/^\/[\w\-./~%@]*$/.test(path)) {
     throw new WebhookError(
       "invalid_option",
-      "The path is not a plain one.",
-      'Start it with "/" and leave patterns out, such as "/webhooks"; mount the router under a pattern instead.',
+      "The path of webhookRouter is not a plain path.",
+      'Write a path that starts with "/" and has no pattern, such as "/webhooks", or mount the router under the pattern.',
     );
   }
   const receiver = createReceiver<Data, Tx>(target, rest);
   const endpoint = normalise(path);
-  // mounted at its own path, as in app.use("/webhooks", webhookRouter(handlers)), it is found there too
+  // app.use("/webhooks", webhookRouter(handlers)) mounts it at its own path: the endpoint is there too
   const isEndpoint = ({ path: below, baseUrl }: ExpressRequest) =>
     normalise(below) === endpoint || (below === "/" && normalise(baseUrl).endsWith(endpoint));
   const route: (...args: Parameters<WebhookRouter>) => void = (request, response, next) => {
@@ -57,7 +57,7 @@ export function webhookRouter<Data = EsimEvents, Tx = unknown>(
   return Object.assign(route, { close: receiver.close });
 }
 
-/** Case and a trailing slash do not count, as in Express' own routes. */
+/** Ignores case and a trailing slash, as Express' own routes do. */
 function normalise(path: string): string {
   return path.toLowerCase().replace(/(?<=.)\/$/, "");
 }

@@ -35,7 +35,7 @@ function recordedErrors(): { logger: Logger; errors: string[] } {
 }
 
 describe.each(versions)("webhookRouter on %s", (_, express) => {
-  it("takes the secret from ESIM_WEBHOOK_SECRET and listens at /webhooks", async () => {
+  it("reads the secret from ESIM_WEBHOOK_SECRET and accepts deliveries at /webhooks", async () => {
     vi.stubEnv("ESIM_WEBHOOK_SECRET", secret);
     const runs: string[] = [];
     const app = express().use(webhookRouter({ "esim.assigned": ({ data }) => runs.push(data.iccid) }));
@@ -49,7 +49,7 @@ describe.each(versions)("webhookRouter on %s", (_, express) => {
     expect(runs).toHaveLength(3);
   });
 
-  it("listens below where it is mounted, when its path is /", async () => {
+  it("accepts deliveries at its mount path when its path is /", async () => {
     const app = express().use("/hooks/esim", webhookRouter({ "*": () => {} }, { secret, path: "/" }));
     await serving(app, async (url) => {
       expect((await fetch(`${url}/hooks/esim`, request())).status).toBe(200);
@@ -59,7 +59,7 @@ describe.each(versions)("webhookRouter on %s", (_, express) => {
     });
   });
 
-  it("is the same endpoint when it is mounted at its own path, by app.use or by app.post", async () => {
+  it("has the same endpoint when it is mounted at its own path, with app.use or app.post", async () => {
     const router = webhookRouter({ "*": () => {} }, { secret });
     for (const app of [express().use("/webhooks", router), express().post("/webhooks", router)]) {
       await serving(app, async (url) => {
@@ -90,7 +90,7 @@ describe.each(versions)("webhookRouter on %s", (_, express) => {
     });
   });
 
-  it("answers 500 at once when express.json() ran first, runs nothing, and logs how to mend it", async () => {
+  it("answers 500 at once, runs no handler and logs the remedy when express.json() ran first", async () => {
     const { logger, errors } = recordedErrors();
     const warning = new Promise<Error>((resolve) => {
       process.on(
@@ -118,7 +118,7 @@ describe.each(versions)("webhookRouter on %s", (_, express) => {
     if (express === express5) expect((await warning).message).toBe(errors[0]);
   });
 
-  it("answers 500 at once when something drained the stream and left nothing", async () => {
+  it("answers 500 at once when other middleware has consumed the stream", async () => {
     const drain: RequestHandler = (incoming, _, next) => {
       incoming.resume().on("end", () => next());
     };
@@ -139,7 +139,7 @@ describe.each(versions)("webhookRouter on %s", (_, express) => {
       () => express.json({ verify: (incoming, _, bytes) => Object.assign(incoming, { rawBody: bytes }) }),
     ],
     ["express.raw() left in req.body", () => express.raw({ type: "*/*" })],
-  ])("takes the raw bytes that %s", async (_, parser) => {
+  ])("verifies the raw bytes that %s", async (_, parser) => {
     const app = express()
       .use(parser())
       .use(webhookRouter({ "*": () => {} }, { secret }));
@@ -149,14 +149,14 @@ describe.each(versions)("webhookRouter on %s", (_, express) => {
     });
   });
 
-  it("takes a request that a parser for another content type has let pass", async () => {
+  it("accepts a request that a parser for another content type has left alone", async () => {
     const app = express()
       .use(express.urlencoded({ extended: false }))
       .use(webhookRouter({ "*": () => {} }, { secret }));
     await serving(app, async (url) => expect((await fetch(`${url}/webhooks`, request())).status).toBe(200));
   });
 
-  it("takes only the string form of rawBody for lost, since its bytes are", async () => {
+  it("answers 500 when rawBody is a string, which has lost the bytes", async () => {
     const keepText: RequestHandler = async (incoming, _, next) => {
       const chunks = [];
       for await (const chunk of incoming) chunks.push(chunk);
@@ -173,18 +173,18 @@ describe.each(versions)("webhookRouter on %s", (_, express) => {
 describe("webhookRouter at start-up", () => {
   afterEach(() => vi.unstubAllEnvs());
 
-  it("fails without a secret, and says where to put it", () => {
+  it("throws without a secret, and names the variable to set", () => {
     vi.stubEnv("ESIM_WEBHOOK_SECRET", undefined);
     expect(() => webhookRouter({ "*": () => {} })).toThrow(/no signing secret.*Set ESIM_WEBHOOK_SECRET/);
   });
 
-  it("fails for a path that is none", () => {
+  it("throws for a path that is not a plain path", () => {
     expect(() => webhookRouter({ "*": () => {} }, { secret, path: "webhooks" })).toThrow(
-      /Start it with "\/"/,
+      /path that starts with "\/"/,
     );
   });
 
-  it("fails as the receiver does, with the receiver's codes", () => {
+  it("throws the receiver's errors", () => {
     for (const create of [webhookRouter, createReceiver]) {
       try {
         create({ "esim.faulte": () => {} } as never, { secret });

@@ -14,15 +14,15 @@ import fastifyPlugin from "fastify-plugin";
 
 /** `handlers` or an `inbox`, and the options of every receiver. */
 export interface WebhookPluginOptions<Data = EsimEvents, Tx = unknown> extends ReceiverOptions<Data, Tx> {
-  /** Works events inline. Either this or `inbox`. */
+  /** Handles events inline. Either this or `inbox`. */
   handlers?: NoInfer<Handlers<Data, Tx>>;
-  /** Stores events, to be worked later. Either this or `handlers`. */
+  /** Stores events, for workers. Either this or `handlers`. */
   inbox?: Pick<InboxWriter, "put">;
-  /** Where the endpoint is, below the plugin's prefix. Default `"/webhooks"`. */
+  /** The endpoint's path below the plugin's prefix. Default `"/webhooks"`. */
   path?: string;
 }
 
-/** Fastify's own options, which it hands to the plugin too. */
+/** Fastify's own options, which it also passes to the plugin. */
 interface RegisterOptions {
   prefix?: string;
   logLevel?: unknown;
@@ -30,7 +30,7 @@ interface RegisterOptions {
 }
 
 /**
- * A Fastify plugin. `webhookPlugin<DataOf<typeof catalog>>` types the handlers of a catalog of your own, and
+ * A Fastify plugin. `webhookPlugin<DataOf<typeof catalog>>` types the handlers of your own catalog, and
  * `webhookPlugin<EsimEvents, Transaction<Database>>` their `context.tx`.
  */
 export interface WebhookPlugin {
@@ -53,13 +53,13 @@ async function plugin(app: FastifyInstance, options: WebhookPluginOptions): Prom
   if (!path.startsWith("/")) {
     throw new WebhookError(
       "invalid_option",
-      "The path does not begin with a slash.",
-      'Pass one such as "/webhooks".',
+      "The path of webhookPlugin does not begin with a slash.",
+      'Pass a path such as "/webhooks".',
     );
   }
   const receiver = createReceiver(targetOf(options), { ...rest, logger: options.logger ?? app.log });
 
-  // answered before Fastify looks at the body, so that no content-type parser, ours or the host's, is involved
+  // answers before Fastify reads the body, so that no content-type parser runs
   app.all(path, {
     onRequest: async (request, reply) => {
       const { status, headers, body } = await receiver.receive(nodeDelivery(request.raw));
@@ -72,10 +72,10 @@ async function plugin(app: FastifyInstance, options: WebhookPluginOptions): Prom
 }
 
 /**
- * Mounts a receiver: `await app.register(webhookPlugin, { handlers })`. Hooks of the host run before it: one that
- * answers 401 costs events, so keep authentication of your own away from it. Logs to `app.log` unless told otherwise;
- * on `app.close()` deliveries in flight finish, and later ones are answered 503.
- * Registering rejects as `createReceiver` throws when the set-up is wrong.
+ * Mounts a receiver: `await app.register(webhookPlugin, { handlers })`. The app's hooks run before it: a hook that
+ * answers 401 loses events, so keep your own authentication away from it. Logs to `logger`, default `app.log`.
+ * On `app.close()`, deliveries in flight finish and later ones get 503.
+ * Registering rejects with the errors of `createReceiver` when the set-up is wrong.
  */
 export const webhookPlugin: WebhookPlugin = fastifyPlugin(plugin as never, {
   name: "@esim-webhooks/fastify",
@@ -89,6 +89,6 @@ function targetOf({ handlers, inbox }: WebhookPluginOptions): Target {
   throw new WebhookError(
     "invalid_option",
     `webhookPlugin was given ${inbox === undefined ? "neither handlers nor an inbox" : "both handlers and an inbox"}.`,
-    "Pass { handlers } to work events inline, or { inbox } to store them.",
+    "Pass { handlers } to handle events inline, or { inbox } to store them.",
   );
 }

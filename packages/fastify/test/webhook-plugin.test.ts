@@ -30,7 +30,7 @@ function delivery(url = "/webhooks"): InjectOptions {
 const handlers = { "*": () => {} };
 
 describe("webhookPlugin", () => {
-  it("takes the secret from ESIM_WEBHOOK_SECRET and listens at /webhooks, also through app.inject", async () => {
+  it("reads the secret from ESIM_WEBHOOK_SECRET and accepts deliveries at /webhooks, also through app.inject", async () => {
     vi.stubEnv("ESIM_WEBHOOK_SECRET", secret);
     const server = app();
     await server.register(webhookPlugin, { handlers });
@@ -40,7 +40,7 @@ describe("webhookPlugin", () => {
     expect((await server.inject({ method: "HEAD", url: "/webhooks" })).statusCode).toBe(405);
   });
 
-  it("listens below its prefix, several times in one app", async () => {
+  it("accepts deliveries below its prefix, several times in one app", async () => {
     const server = app();
     await server.register(webhookPlugin, { handlers, secret, prefix: "/eu" });
     await server.register(webhookPlugin, { handlers, secret, prefix: "/us", path: "/" });
@@ -52,7 +52,7 @@ describe("webhookPlugin", () => {
   it.each([
     ["@fastify/formbody", (server: FastifyInstance) => server.register(formbody)],
     [
-      "a JSON parser of the host's",
+      "the app's own JSON parser",
       async (server: FastifyInstance) => {
         server.removeContentTypeParser("application/json");
         server.addContentTypeParser("application/json", { parseAs: "string" }, (_, body, done) =>
@@ -69,7 +69,7 @@ describe("webhookPlugin", () => {
         );
       },
     ],
-  ])("works beside %s, and leaves the host's routes and parsers alone", async (_, install) => {
+  ])("works beside %s, and does not affect the app's routes and parsers", async (_, install) => {
     const server = app();
     await install(server);
     await server.register(webhookPlugin, { handlers, secret });
@@ -96,7 +96,7 @@ describe("webhookPlugin", () => {
     }
   });
 
-  it("takes deliveries whatever their content type, even one that Fastify cannot parse, or none", async () => {
+  it("accepts deliveries of any content type, even one that Fastify cannot parse, or none", async () => {
     const server = app();
     await server.register(webhookPlugin, { handlers, secret });
     for (const type of ["text/plain", "application/octet-stream", "not a media type", ""]) {
@@ -106,7 +106,7 @@ describe("webhookPlugin", () => {
     }
   });
 
-  it("lives with the host's hooks: they see the delivery, and none of them gets at its body", async () => {
+  it("runs after the app's hooks, none of which can consume the body", async () => {
     const seen: string[] = [];
     const server = app();
     server.addHook("onRequest", async () => void seen.push("onRequest"));
@@ -119,7 +119,7 @@ describe("webhookPlugin", () => {
     expect(seen).toEqual(["onRequest", "onSend", "onResponse"]);
   });
 
-  it("has its own body limit, whatever Fastify's is", async () => {
+  it("has its own body limit, independent of Fastify's", async () => {
     const small = app({ bodyLimit: 10 });
     await small.register(webhookPlugin, { handlers, secret });
     small.post("/orders", async () => "taken");
@@ -158,7 +158,7 @@ describe("webhookPlugin", () => {
     await closed;
   });
 
-  it("logs to Fastify's own logger, unless it is given another", async () => {
+  it("logs to Fastify's logger unless it has a logger option", async () => {
     const lines: string[] = [];
     const server = app({ logger: { level: "info", stream: { write: (line: string) => lines.push(line) } } });
     await server.register(webhookPlugin, { handlers, secret });
@@ -204,10 +204,10 @@ describe("registering webhookPlugin", () => {
     ],
     ["with a misspelt option", { handlers, deadlineMS: 1 }, "invalid_option", /Did you mean "deadlineMs"/],
     [
-      "with a path that is none",
+      "with a path without a slash",
       { handlers, path: "hooks" },
       "invalid_option",
-      /Pass one such as "\/webhooks"/,
+      /Pass a path such as "\/webhooks"/,
     ],
     ["without a secret", { handlers, secret: "" }, "missing_secret", /Set ESIM_WEBHOOK_SECRET/],
   ])("rejects %s", async (_, options, code, message) => {
@@ -222,7 +222,7 @@ describe("registering webhookPlugin", () => {
     expect((error as Error).message).toMatch(message);
   });
 
-  it("says for which Fastify it is, which Fastify checks", async () => {
+  it("declares its Fastify version, which Fastify checks", async () => {
     const meta = (webhookPlugin as unknown as Record<symbol, unknown>)[Symbol.for("plugin-meta")];
     expect(meta).toMatchObject({ name: "@esim-webhooks/fastify", fastify: "5.x" });
   });

@@ -4,13 +4,13 @@ import { Redis } from "ioredis";
 
 type Argument = string | number;
 
-/** The part of an ioredis client that is called: of `Redis`, be it behind Sentinel, or of `Cluster`. */
+/** The part of an ioredis client that the store calls. Both `Redis` (also behind Sentinel) and `Cluster` have it. */
 export interface RedisClient {
   evalsha(sha1: string, numberOfKeys: number, ...keysAndArguments: Argument[]): Promise<unknown>;
   eval(script: string, numberOfKeys: number, ...keysAndArguments: Argument[]): Promise<unknown>;
   config(subcommand: "GET", parameter: string): Promise<unknown>;
   pipeline(): RedisPipeline;
-  /** Of a cluster: its servers. */
+  /** The servers of a cluster. Only `Cluster` has it. */
   nodes?(role: "master"): RedisClient[];
 }
 
@@ -20,45 +20,45 @@ export interface RedisPipeline {
   exec(): Promise<[error: Error | null, result: unknown][] | null>;
 }
 
-/** A client, and how to be done with it: one that was handed in is left open. */
+/** A client, and a function that closes it if the store made it. */
 export interface OpenClient {
   readonly client: RedisClient;
-  /** What is behind an error of the client: it says that it gave up, and what the connection said tells why. */
+  /** Replaces the client's "gave up" error by the last error of the connection, which says why. */
   reasonOf(error: unknown): unknown;
   close(): Promise<void>;
 }
 
-/** Takes the client that was given, or makes one from a URL. */
-export function openClient(given: RedisClient | string, timeoutMs: number, logger: Logger): OpenClient {
-  return typeof given === "string"
-    ? connectTo(given, timeoutMs, logger)
-    : { client: given, reasonOf: (error) => error, close: async () => {} };
+/** Uses the client, or makes one from a URL. */
+export function openClient(redis: RedisClient | string, timeoutMs: number, logger: Logger): OpenClient {
+  return typeof redis === "string"
+    ? connectTo(redis, timeoutMs, logger)
+    : { client: redis, reasonOf: (error) => error, close: async () => {} };
 }
 
 function connectTo(url: string, timeoutMs: number, logger: Logger): OpenClient {
   const client = new Redis(url, {
     enableAutoPipelining: true,
-    maxRetriesPerRequest: 1, // a delivery is better answered 503 than kept waiting
+    maxRetriesPerRequest: 1, // a delivery should get 503 rather than wait
     connectTimeout: timeoutMs,
-    socketTimeout: 2 * timeoutMs, // a connection that went silent is made anew
+    socketTimeout: 2 * timeoutMs, // replaces a connection that went silent
     retryStrategy: (attempt) => Math.min(50 * 2 ** attempt, 1000),
   });
   const log = throttledLog((fields, message) => logger.debug(fields, message), monotonicClock);
-  let trouble: Error | undefined;
+  let connectionError: Error | undefined;
   client.on("error", (error: Error) => {
-    trouble = error;
+    connectionError = error;
     log({ err: error }, "redis connection");
     if (isRefusedDatabase(error)) {
-      trouble = refusedDatabase(client.options.db, error);
-      client.disconnect(true); // or ioredis would go on in database 0
+      connectionError = refusedDatabase(client.options.db, error);
+      client.disconnect(true); // ioredis would otherwise continue in database 0
     }
   });
   client.on("ready", () => {
-    trouble = undefined;
+    connectionError = undefined;
   });
   return {
     client: client as unknown as RedisClient,
-    reasonOf: (error) => (gaveUp(error) && trouble) || error,
+    reasonOf: (error) => (gaveUp(error) && connectionError) || error,
     close: async () => client.disconnect(),
   };
 }
@@ -75,8 +75,8 @@ function isRefusedDatabase(error: Error & { command?: { name?: string } }): bool
 function refusedDatabase(database: number | undefined, cause: Error): WebhookError {
   return new WebhookError(
     "invalid_option",
-    `The Redis server refuses database ${database}, which the URL of redisStore names: ${cause.message}.`,
-    "Correct the number after its slash, or leave it out for database 0.",
+    `The Redis server refuses database ${database}, which is in the URL of redisStore: ${cause.message}.`,
+    "Correct the number after the URL's slash, or remove it to use database 0.",
     { cause },
   );
 }

@@ -4,22 +4,22 @@ import type { RedisClient } from "./client.ts";
 import type { Operation } from "./scripts.ts";
 
 /**
- * Runs operations so that each counts only once `replicas` of them have what it wrote. WAIT holds up its connection, so
- * operations that come meanwhile go together and share the next one.
+ * Runs operations, each of which succeeds only once `replicas` replicas have its write; else throws `store_unavailable`.
+ * WAIT blocks its connection, so the operations that arrive meanwhile are sent together and share the next WAIT.
  */
 export function onReplicas(
   client: RedisClient,
   replicas: number,
   timeoutMs: number,
 ): (operation: Operation) => Promise<unknown> {
-  const together = coalesce(
+  const runTogether = coalesce(
     async (operations: readonly Operation[]): Promise<readonly Result[]> => {
       const wanted = operations.filter(({ signal }) => !signal?.aborted);
       const pipeline = client.pipeline();
       for (const { script, key, args } of wanted) pipeline.eval(script.source, 1, key, ...args);
       const results = (await pipeline.wait(replicas, Math.ceil(timeoutMs / 2)).exec()) ?? [];
-      const [unheard, reached] = results.at(-1) ?? [];
-      if (unheard) throw unheard;
+      const [waitError, reached] = results.at(-1) ?? [];
+      if (waitError) throw waitError;
       if (!(Number(reached) >= replicas)) {
         throw new WebhookError(
           "store_unavailable",
@@ -33,8 +33,8 @@ export function onReplicas(
     { maxItems: 100, maxFlushes: 1 },
   );
   return async (operation) => {
-    const [error, answer] = await together(operation);
-    if (error) throw error; // one operation's own, as when its key is not ours
+    const [error, answer] = await runTogether(operation);
+    if (error) throw error; // of this operation alone, e.g. when its key is not ours
     return answer;
   };
 }

@@ -61,14 +61,14 @@ async function refusal(operation: unknown): Promise<WebhookError> {
   throw new Error(`expected a WebhookError, got ${JSON.stringify(error) ?? error}`);
 }
 
-/** A logger, and the codes it was told of. */
+/** A logger, and the codes that it has logged. */
 function codeLogger(): { logger: Logger; codes: unknown[] } {
   const codes: unknown[] = [];
   const log: Logger["error"] = ({ code }) => codes.push(code);
   return { codes, logger: { debug() {}, info() {}, warn: log, error: log } };
 }
 
-/** The commands that clients send to the server while `use` runs, except what the scripts in them call. */
+/** The commands that clients send to the server while `use` runs, without the calls of scripts. */
 async function commandsDuring(use: () => Promise<void>): Promise<string[]> {
   const monitor = await admin.monitor();
   const end = randomUUID();
@@ -87,7 +87,7 @@ async function commandsDuring(use: () => Promise<void>): Promise<string[]> {
 }
 
 describe("redisStore on a server that may evict keys", () => {
-  it("refuses it with evicting_store, says what to do, and warns the process", async () => {
+  it("rejects every operation with evicting_store, says what to do, and emits a process warning", async () => {
     const warning = once(process, "warning") as Promise<[Error & { code?: string }]>;
     await admin.config("SET", "maxmemory-policy", "allkeys-lru");
     const store = open(server.url);
@@ -110,12 +110,12 @@ describe("redisStore on a server that may evict keys", () => {
     expect(message).toContain("Set maxmemory-policy to noeviction");
   });
 
-  it("refuses volatile policies as well, since every key has a time to live", async () => {
+  it("rejects volatile policies too, since every key has a time to live", async () => {
     await admin.config("SET", "maxmemory-policy", "volatile-ttl");
     expect((await refusal(open(server.url).ready?.())).code).toBe("evicting_store");
   });
 
-  it("refuses it through a client whose replyMapping is resp3, too", async () => {
+  it("rejects it also through a client whose replyMapping is resp3", async () => {
     await admin.config("SET", "maxmemory-policy", "allkeys-lru");
     const store = open(keep(new Redis(server.url, { replyMapping: "resp3" })));
     expect((await refusal(store.ready?.())).code).toBe("evicting_store");
@@ -128,7 +128,7 @@ describe("redisStore on a server that may evict keys", () => {
     await claimed(store);
   });
 
-  it("works without a restart once the policy is noeviction", async () => {
+  it("recovers without a restart once the policy is noeviction", async () => {
     await admin.config("SET", "maxmemory-policy", "allkeys-lru");
     const { logger, codes } = codeLogger();
     const store = open(server.url, { logger });
@@ -140,7 +140,7 @@ describe("redisStore on a server that may evict keys", () => {
     await store.ready?.();
   });
 
-  it("warns and works when the user may not ask for the policy", async () => {
+  it("warns and works when the user has no permission for CONFIG", async () => {
     await admin.acl("SETUSER", "app", "on", ">secret", "~*", "+@all", "-config");
     const { logger, codes } = codeLogger();
     const store = open(keep(new Redis(server.url, { username: "app", password: "secret" })), { logger });
@@ -159,7 +159,7 @@ describe("redisStore on a server that may evict keys", () => {
   });
 });
 
-describe("redisStore at a server that has CONFIG, but answers it with an error", () => {
+describe("redisStore on a server that answers CONFIG with an error", () => {
   it("warns and works, as it does behind a proxy", async () => {
     const odd = await privateRedis("--rename-command", "CONFIG", "", "--rename-command", "ECHO", "CONFIG");
     opened.push(odd);
@@ -169,7 +169,7 @@ describe("redisStore at a server that has CONFIG, but answers it with an error",
     expect(codes).toEqual(["eviction_unknown"]);
   });
 
-  it("does not take an error of the connection for such an answer", async () => {
+  it("does not mistake a connection error for such an answer", async () => {
     const { logger, codes } = codeLogger();
     const store = open(withPassword("wrong"), { logger });
     expect(await refusal(store.ready?.())).toMatchObject({ code: "store_unavailable" });
@@ -177,7 +177,7 @@ describe("redisStore at a server that has CONFIG, but answers it with an error",
   });
 });
 
-/** A user that there is not, as its password says. */
+/** The server's URL with a user that does not exist. */
 function withPassword(password: string): string {
   return Object.assign(new URL(server.url), { username: "nobody", password }).href;
 }
@@ -187,13 +187,13 @@ async function connected(store: DedupeStore): Promise<void> {
   await expect.poll(async () => (await store.claim(key(), hourMs)).status).toBe("claimed");
 }
 
-describe("a claim that nobody waits for any more", () => {
+describe("a claim that has timed out", () => {
   const frozen = async (use: () => Promise<void>) => {
     await server.pause();
     await use().finally(() => server.resume());
   };
 
-  it("does not keep its id when the server executes it after all", async () => {
+  it("does not keep its id busy when the server executes it after all", async () => {
     const id = key();
     const store = open(server.url, { timeoutMs: 300 });
     await connected(store);
@@ -206,7 +206,7 @@ describe("a claim that nobody waits for any more", () => {
     expect(commands.filter((name) => name === "evalsha").length).toBeGreaterThan(1); // it was executed, and released
   });
 
-  it("does not keep its id when its connection was given up on as well", async () => {
+  it("does not keep its id busy when its connection has timed out too", async () => {
     const id = key();
     const store = open(server.url, { timeoutMs: 100 });
     await connected(store);
@@ -218,7 +218,7 @@ describe("a claim that nobody waits for any more", () => {
     await expect.poll(async () => (await other.claim(id, hourMs)).status).toBe("claimed");
   });
 
-  it("is not sent again with its script when the server did not know it", async () => {
+  it("is not sent again when the server did not know its script", async () => {
     const store = open(server.url, { timeoutMs: 2500 });
     await claimed(store);
     await admin.script("FLUSH");
@@ -230,8 +230,8 @@ describe("a claim that nobody waits for any more", () => {
   });
 });
 
-describe("what redisStore keeps", () => {
-  it("has one key an id under its keyPrefix, which ends with the lease, or with the retention once done", async () => {
+describe("redisStore in the database", () => {
+  it("has one key per id under its keyPrefix, which expires with the lease, or with the retention once done", async () => {
     const store = open(server.url, { keyPrefix: "mine:", retentionMs: 10 * dayMs });
     const ids = ["a", "b", "c"];
     const tokens = await Promise.all(ids.map((id) => claimed(store, key(id))));
@@ -251,14 +251,14 @@ describe("what redisStore keeps", () => {
     }
   });
 
-  it("has no key any more for an id that was released", async () => {
+  it("deletes the key of a released id", async () => {
     const store = open(server.url);
     const id = key();
     expect(await store.release(id, await claimed(store, id))).toBe(true);
     expect(await admin.dbsize()).toBe(0);
   });
 
-  it("puts the keyPrefix of the client before its own", async () => {
+  it("puts the client's keyPrefix before its own", async () => {
     const store = open(keep(new Redis(server.url, { keyPrefix: "app:" })));
     expect(await store.complete(key("a"), await claimed(store, key("a")))).toBe(true);
     expect(await store.claim(key("a"), hourMs)).toEqual({ status: "done" });
@@ -266,7 +266,7 @@ describe("what redisStore keeps", () => {
   });
 
   it.each(["x", "data", "done", "c", "d", ""])(
-    "answers neither claimed nor done when somebody else has set the key to %j",
+    "answers neither claimed nor done when another program has set the key to %j",
     async (value) => {
       const store = open(server.url);
       const name = "esim-webhooks:7:default:a";
@@ -280,7 +280,7 @@ describe("what redisStore keeps", () => {
     },
   );
 
-  it("rejects when somebody else's hash is under the key, and its cause says so", async () => {
+  it("rejects with the server's error as cause when the key holds another program's hash", async () => {
     const store = open(server.url);
     await admin.hset("esim-webhooks:7:default:a", "field", "value");
     const { code, cause } = await refusal(store.claim(key("a"), hourMs));
@@ -289,8 +289,8 @@ describe("what redisStore keeps", () => {
   });
 });
 
-describe("how redisStore asks", () => {
-  it("sends one EVALSHA for each operation once the server knows the scripts", async () => {
+describe("redisStore on the connection", () => {
+  it("sends one EVALSHA per operation once the server knows the scripts", async () => {
     const store = open(server.url);
     const warm = key();
     await store.extend(warm, await claimed(store, warm), hourMs);
@@ -308,7 +308,7 @@ describe("how redisStore asks", () => {
     expect(commands.filter((name) => name !== "echo")).toEqual(Array(6).fill("evalsha"));
   });
 
-  it("works on after SCRIPT FLUSH, with one command more for each script", async () => {
+  it("sends one more command for each script after SCRIPT FLUSH", async () => {
     const store = open(server.url);
     await claimed(store);
     await admin.script("FLUSH");
@@ -328,7 +328,7 @@ describe("how redisStore asks", () => {
     expect(await admin.dbsize()).toBe(250);
   });
 
-  it("understands a client with stringNumbers", async () => {
+  it("works with a client that has stringNumbers", async () => {
     const store = open(keep(new Redis(server.url, { stringNumbers: true })));
     const id = key();
     const token = await claimed(store, id);
@@ -339,7 +339,7 @@ describe("how redisStore asks", () => {
     expect(await store.release(other, await claimed(store, other))).toBe(true);
   });
 
-  it("takes an operation that the client sends again, since its answer was lost, for the same one", async () => {
+  it("does nothing twice when the client sends an operation again because its answer was lost", async () => {
     const proxy = await lossyProxy(server);
     opened.push(proxy);
     const store = open(proxy.url);
@@ -362,7 +362,7 @@ describe("how redisStore asks", () => {
 });
 
 describe("redisStore with waitReplicas", () => {
-  it("rejects a claim that reached no replica, and says how many it reached", async () => {
+  it("rejects a claim that reached no replica, and says how many replicas it reached", async () => {
     const { code, message } = await refusal(
       open(server.url, { waitReplicas: 1, timeoutMs: 4000 }).claim(key(), hourMs),
     );
@@ -370,14 +370,14 @@ describe("redisStore with waitReplicas", () => {
     expect(message).toMatch(/reached 0 of the 1 replicas.*Check the replicas, or lower waitReplicas/);
   });
 
-  it("does not leave the ids of claims that too few replicas have held by nobody", async () => {
+  it("releases the ids of claims that reached too few replicas", async () => {
     const store = open(server.url, { waitReplicas: 1, timeoutMs: 600 });
     const failures = await Promise.all([key(), key(), key()].map((id) => refusal(store.claim(id, hourMs))));
     expect(failures.map(({ code }) => code)).toEqual(Array(3).fill("store_unavailable"));
     await expect.poll(() => admin.dbsize()).toBe(0);
   });
 
-  it("rejects the operation whose key is somebody else's, and none of those that it went with", async () => {
+  it("rejects an operation on another program's key, but not the operations sent with it", async () => {
     opened.push(await privateReplica(server));
     const store = open(server.url, { waitReplicas: 1 });
     await admin.hset("esim-webhooks:7:default:a", "field", "value");
@@ -388,7 +388,7 @@ describe("redisStore with waitReplicas", () => {
     expect(others).toMatchObject([{ value: { status: "claimed" } }, { value: { status: "claimed" } }]);
   });
 
-  it("answers once a replica has what was written", async () => {
+  it("answers once a replica has the write", async () => {
     const replica = await privateReplica(server);
     opened.push(replica);
     const reader = keep(new Redis(replica.url));
@@ -406,10 +406,10 @@ describe("redisStore with waitReplicas", () => {
   });
 });
 
-describe("redisStore with a URL that does not lead to a server", () => {
+describe("redisStore with a URL at which no server answers", () => {
   const nobodyAt = async () => `127.0.0.1:${await freePort()}`;
 
-  it("rejects with what the connection said as the cause, and logs it at debug once a second", async () => {
+  it("rejects with the connection error as cause, and logs it at debug once a second", async () => {
     const lines: Record<string, unknown>[] = [];
     const ignore = () => {};
     const logger = {
@@ -436,7 +436,7 @@ describe("redisStore with a URL that does not lead to a server", () => {
     expect(String(cause)).toContain("WRONGPASS");
   });
 
-  it("says what is wrong now, not what was before the connection stood", async () => {
+  it("reports the current error, not one from before the connection", async () => {
     const own = await privateRedis();
     opened.push(own);
     const store = open(own.url);
@@ -449,25 +449,25 @@ describe("redisStore with a URL that does not lead to a server", () => {
   });
 });
 
-describe("redisStore with a URL that names a database", () => {
-  it("uses it", async () => {
+describe("redisStore with a database in its URL", () => {
+  it("uses that database", async () => {
     await claimed(open(`${server.url}/3`));
     expect(await admin.dbsize()).toBe(0);
   });
 
-  it("refuses one that the server does not have, and writes nothing into another", async () => {
+  it("rejects a database that the server does not have, and writes to no other", async () => {
     const store = open(`${server.url}/99`);
     for (const operation of [() => store.ready?.(), () => store.claim(key(), hourMs)]) {
       const { code, message } = await refusal(operation());
       expect(code).toBe("invalid_option");
-      expect(message).toMatch(/refuses database 99.*ERR DB index is out of range.*number after its slash/);
+      expect(message).toMatch(/refuses database 99.*ERR DB index is out of range.*number after the URL's slash/);
     }
     expect(await admin.dbsize()).toBe(0);
   });
 });
 
-describe("what redisStore is given", () => {
-  it("leaves a client that was handed in open when it is closed", async () => {
+describe("redisStore called with a client or a URL", () => {
+  it("leaves the caller's client open after close()", async () => {
     const client = keep(new Redis(server.url));
     const store = open(client);
     await claimed(store);
@@ -477,7 +477,7 @@ describe("what redisStore is given", () => {
   });
 
   it.each(["http://localhost:6379", "localhost:6379", "", "unix:///redis.sock"])(
-    "refuses %j, which is no URL of a Redis, and shows one",
+    "refuses %j, which is not a Redis URL, and shows one",
     (url) => {
       expect(() => redisStore(url)).toThrow(
         /neither an ioredis client nor a redis:\/\/ URL.*"redis:\/\/localhost:6379"/,
@@ -485,12 +485,12 @@ describe("what redisStore is given", () => {
     },
   );
 
-  it("refuses what is no ioredis client, such as the options of one", () => {
+  it("refuses what is not an ioredis client, such as a client's options", () => {
     expect(() => redisStore({ host: "localhost" } as never)).toThrow(/neither an ioredis client/);
     expect(() => redisStore(undefined as never)).toThrow(/Pass new Redis/);
   });
 
-  it("says which option there is not, and which of them is near; and which value is wrong", () => {
+  it("names an unknown option and the nearest one, and an option with a wrong value", () => {
     expect(() => redisStore(server.url, { keyPrefx: "mine:" } as never)).toThrow(
       'no option "keyPrefx". Did you mean "keyPrefix"?',
     );

@@ -49,7 +49,7 @@ describe("redisStore on a Redis Cluster", () => {
   afterAll(() => cluster.close());
 
   it.each([false, true])(
-    "claims, completes and refuses duplicates of 300 ids on all nodes, enableAutoPipelining: %s",
+    "claims and completes 300 ids once each, on all nodes, with enableAutoPipelining: %s",
     async (enableAutoPipelining) => {
       const masters = cluster.nodes.map(({ url }) => keep(new Redis(url)));
       for (const master of masters) await master.flushall();
@@ -70,7 +70,7 @@ describe("redisStore on a Redis Cluster", () => {
     },
   );
 
-  it("refuses it while one of its masters may evict keys, and names the policy", async () => {
+  it("rejects operations while one of its masters may evict keys, and names the policy", async () => {
     const client = keep(new Cluster([...cluster.nodes]));
     for (const { url } of cluster.nodes) {
       const master = keep(new Redis(url));
@@ -92,7 +92,7 @@ describe("redisStore on a Redis Cluster", () => {
 });
 
 describe("redisStore behind Sentinel", () => {
-  it("still knows what is done after the replica was promoted, where waitReplicas saw it there", async () => {
+  it("still knows done ids after the replica was promoted, with waitReplicas", async () => {
     const master = await privateRedis("--repl-diskless-sync", "no");
     opened.push(master);
     const replica = await privateReplica(master);
