@@ -1,5 +1,5 @@
-// Installs the lock file's dependencies when they are missing or stale, so that `npm test` and `npm run demo`
-// work as the first command on a fresh clone. Runs on the host's own Node.js, 20 or newer.
+// Installs the dependencies when they are missing or older than the lock file, so that `npm test` and `npm run demo`
+// work as the first command in a fresh clone. Runs on the host's own Node.js, 20 or newer.
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
@@ -21,7 +21,7 @@ if (!existsSync(stamp) || readFileSync(stamp, "utf8") !== wanted) {
   const { status, stdout, stderr } = spawnSync(command, args, { cwd: root, encoding: "utf8" });
   if (status !== 0) {
     process.stderr.write(
-      `${stdout ?? ""}${stderr ?? ""}\nDependencies could not be installed; see npm's message above.\n`,
+      `${stdout ?? ""}${stderr ?? ""}\nThe dependencies could not be installed. npm's message above says why.\n`,
     );
     process.exit(1);
   }

@@ -33,9 +33,9 @@ async function post(url: string, type: "esim.faulted" | "esim.installed", change
 }
 
 describe("npm run demo", () => {
-  it("prints what was sent and what came of it, and a ledger that balances", async () => {
+  it("prints what was sent, its outcomes, and a ledger that balances", async () => {
     const { code, output } = await run(["examples/demo/main.ts"]).ended;
-    expect(output).toContain("The ledger balances: nothing lost, nothing twice.");
+    expect(output).toContain("The ledger balances: no event was lost, and none took effect twice.");
     expect(output).not.toContain("✗");
     expect(code).toBe(0);
   });
@@ -461,7 +461,7 @@ describe("examples/embedded", () => {
 describe("the replay example", () => {
   const dump = join(root, "packages/import/test/golden/two-members.ndjson.gz");
 
-  it("works each event of a dump that never got through, and none of them at the second run", async () => {
+  it("processes each undelivered event of a dump, and none of them in the second run", async () => {
     const folder = await mkdtemp(join(tmpdir(), "esim-webhooks-example-"));
     onTestFinished(() => rm(folder, { recursive: true }));
     const copy = join(folder, "dump.gz");
@@ -470,18 +470,21 @@ describe("the replay example", () => {
     const ledgerOf = async (replay: Run) => JSON.parse((await replay.line(/^\{"read".*/))[0]);
 
     const first = start();
-    let worked = "";
+    let output = "";
     first.child.stdout?.on("data", (chunk) => {
-      worked += chunk;
+      output += chunk;
     });
     const { stored } = await ledgerOf(first);
     expect(stored).toBeGreaterThan(1);
-    await vi.waitFor(() => expect(worked.match(/^worked \S+ of the dump$/gm)?.length).toBe(stored), 20_000);
+    await vi.waitFor(
+      () => expect(output.match(/^processed \S+ from the dump$/gm)?.length).toBe(stored),
+      20_000,
+    );
     await endsBySigterm(first);
 
     const second = start();
     expect(await ledgerOf(second)).toMatchObject({ stored: 0 });
     await endsBySigterm(second);
-    expect((await second.ended).output).not.toMatch(/^worked/m);
+    expect((await second.ended).output).not.toMatch(/^processed/m);
   });
 });

@@ -1,4 +1,4 @@
-// A process of the demo that takes deliveries into the inbox of a folder, and has no worker.
+// A process of the demo that stores deliveries in an embedded inbox, and has no worker.
 import type { AddressInfo } from "node:net";
 import { webhookRouter } from "@esim-webhooks/express";
 import { embeddedInbox } from "@esim-webhooks/store-postgres";

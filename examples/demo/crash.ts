@@ -7,13 +7,13 @@ import { setTimeout as pause } from "node:timers/promises";
 import { createWorker, type EsimEvents, type Handlers } from "@esim-webhooks/core";
 import { embeddedInbox } from "@esim-webhooks/store-postgres";
 
-/** A process that takes deliveries into a folder, until it is made to crash. */
+/** A process that stores deliveries in a folder until it crashes. */
 export interface Accepting {
   readonly url: string;
   /** SIGKILL. */
   crash(): Promise<void>;
-  /** Opens the inbox of the folder here, works the event that is in it, and resolves when it is done. */
-  workEvent(handlers: Handlers<EsimEvents>): Promise<void>;
+  /** Opens the folder's inbox in this process, and resolves when the event in it is done. */
+  processEvent(handlers: Handlers<EsimEvents>): Promise<void>;
 }
 
 export async function startAccepting(): Promise<Accepting> {
@@ -31,12 +31,12 @@ export async function startAccepting(): Promise<Accepting> {
       child.kill("SIGKILL");
       await exit;
     },
-    async workEvent(handlers) {
+    async processEvent(handlers) {
       const inbox = embeddedInbox({ dataDir });
-      const worked = new AbortController();
-      const running = createWorker(inbox, handlers).run({ signal: worked.signal });
+      const processed = new AbortController();
+      const running = createWorker(inbox, handlers).run({ signal: processed.signal });
       while ((await inbox.stats()).states.done === 0) await pause(20);
-      worked.abort();
+      processed.abort();
       await running;
       await inbox.close();
       await rm(folder, { recursive: true });

@@ -1,4 +1,4 @@
-// npm run demo: a receiver in Express, and everything a sender may throw at it, over real HTTP.
+// npm run demo: a receiver in Express, and every kind of delivery that a sender may send, over real HTTP.
 import type { AddressInfo } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import type { EsimEvents, Handlers } from "@esim-webhooks/core";
@@ -18,8 +18,9 @@ const effects: string[] = [];
 const handlers: Handlers<EsimEvents> = {
   "*": async ({ id }) => {
     runs.push(id);
-    await pause(50); // some work, so that deliveries of the same moment meet
-    if (id === "msg_flaky" && !runs.slice(0, -1).includes(id)) throw new Error("the database was away");
+    await pause(50); // some work, so that concurrent deliveries overlap
+    if (id === "msg_flaky" && !runs.slice(0, -1).includes(id))
+      throw new Error("the database was unavailable");
     effects.push(id);
   },
 };
@@ -38,21 +39,21 @@ async function deliver({ headers, body }: Sent, to: string): Promise<Result["ans
 
 const results: Result[] = [];
 
-/** Sends what is to be sent, does what comes after it, and counts how often the handler ran. */
-async function take(step: Step, to: string, andThen?: () => Promise<void>): Promise<void> {
+/** Sends the deliveries of a step, calls `andThen`, and records the answers and how often the handler ran. */
+async function runStep(step: Step, to: string, andThen?: () => Promise<void>): Promise<void> {
   const before = runs.length;
   const answers = await Promise.all(step.sent.map((sent) => deliver(sent, to)));
   await andThen?.();
   results.push({ step, answers, runs: runs.length - before });
 }
 
-for (const step of steps) await take(step, url);
+for (const step of steps) await runStep(step, url);
 server.close();
 server.closeAllConnections();
 
 const accepting = await startAccepting();
-await take(crash.before, `${accepting.url}/webhooks`, accepting.crash);
-await take(crash.after, "", () => accepting.workEvent(handlers));
+await runStep(crash.before, `${accepting.url}/webhooks`, accepting.crash);
+await runStep(crash.after, "", () => accepting.processEvent(handlers));
 
 const balanced = report(results, runs, effects);
 process.exitCode = balanced ? 0 : 1;

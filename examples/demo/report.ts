@@ -1,7 +1,7 @@
 import { styleText } from "node:util";
 import type { Step } from "./steps.ts";
 
-/** What came of a step. */
+/** The answers to a step, and how often the handler ran. */
 export interface Result {
   readonly step: Step;
   readonly answers: readonly { readonly status: number; readonly outcome: string }[];
@@ -10,7 +10,7 @@ export interface Result {
 
 const tookEffect = ["processed", "stored"];
 
-/** Prints the table and the ledger; says whether every step went as it should and the ledger balances. */
+/** Prints the table and the ledger. True when every step went as expected and the ledger balances. */
 export function report(
   results: readonly Result[],
   runs: readonly string[],
@@ -62,8 +62,8 @@ export function report(
   const balanced = ledger.every(([, left, right]) => left === right) && results.every(asExpected);
   console.log(
     balanced
-      ? styleText("green", "\nThe ledger balances: nothing lost, nothing twice.")
-      : styleText("red", "\nIt does not balance."),
+      ? styleText("green", "\nThe ledger balances: no event was lost, and none took effect twice.")
+      : styleText("red", "\nThe ledger does not balance, or a step had an unexpected outcome."),
   );
   return balanced;
 }

@@ -2,19 +2,20 @@ import { type EsimEvents, esimCatalog } from "@esim-webhooks/core";
 import { sampleData } from "@esim-webhooks/core/testing";
 import { Webhook } from "standardwebhooks";
 
-/** A request as it goes to the receiver. */
+/** A request to the receiver. */
 export interface Sent {
   readonly id: string;
   readonly headers: Record<string, string>;
   readonly body: string;
 }
 
-/** What is sent together, and what should come of it. */
+/** Deliveries that are sent together, and their expected outcomes. */
 export interface Step {
   readonly what: string;
   readonly sent: readonly Sent[];
-  /** The outcome of each, in any order, and how often the handler runs. */
+  /** The expected outcomes, in any order. */
   readonly outcomes: readonly string[];
+  /** How often the handler should run. */
   readonly runs: number;
 }
 
@@ -22,7 +23,7 @@ const sender = new Webhook(process.env["ESIM_WEBHOOK_SECRET"] ?? "");
 const stranger = new Webhook("whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD");
 const minutesMs = 60_000;
 
-// signed by an independent library, as the partner API would
+// signed as the partner API does, by an independent library
 function signed(id: string, type: string, data: unknown, { by = sender, at = new Date() } = {}): Sent {
   const body = JSON.stringify({ type, timestamp: at.toISOString(), data });
   const headers = {
@@ -49,19 +50,19 @@ const durable = sample("msg_durable", "esim.faulted");
 export const steps: readonly Step[] = [
   ...first,
   {
-    what: "esim.assigned once more, later",
+    what: "esim.assigned again, later",
     sent: [sample("msg_esim.assigned", "esim.assigned")],
     outcomes: ["duplicate"],
     runs: 0,
   },
   {
-    what: "five of one id at the same moment",
+    what: "five deliveries of one id at once",
     sent: Array.from({ length: 5 }, () => sample("msg_race", "esim.enabled")),
     outcomes: ["processed", "busy", "busy", "busy", "busy"],
     runs: 1,
   },
   {
-    what: "a body that was tampered with",
+    what: "a tampered body",
     sent: [{ ...tampered, body: tampered.body.replace('"amount":1', '"amount":9') }],
     outcomes: ["no_matching_key"],
     runs: 0,
@@ -85,28 +86,28 @@ export const steps: readonly Step[] = [
     runs: 0,
   },
   {
-    what: "esim.faulted for an unknown reason",
+    what: "esim.faulted with an unknown reason",
     sent: [sample("msg_reason", "esim.faulted", { reason: "sunspots" })],
     outcomes: ["processed"],
     runs: 1,
   },
   {
-    what: "an invalid event: no esimReference",
+    what: "an invalid event, without esimReference",
     sent: [sample("msg_invalid", "esim.installed", { esimReference: undefined })],
     outcomes: ["invalid"],
     runs: 0,
   },
-  { what: "esim.faulted, and the handler fails", sent: [flaky], outcomes: ["failed"], runs: 1 },
-  { what: "the sender's retry of it", sent: [flaky], outcomes: ["processed"], runs: 1 },
+  { what: "esim.faulted whose handler fails", sent: [flaky], outcomes: ["failed"], runs: 1 },
+  { what: "the sender's retry of that event", sent: [flaky], outcomes: ["processed"], runs: 1 },
 ];
 
-/** For a process that takes deliveries into an inbox on the disk, has no worker, and is killed after this. */
+/** Steps around the crash of a process that stores deliveries in an inbox on disk and has no worker. */
 export const crash: Readonly<Record<"before" | "after", Step>> = {
   before: {
-    what: "two of one id to an inbox; then kill -9",
+    what: "two of one id to an inbox, then kill -9",
     sent: [durable, durable],
     outcomes: ["stored", "already_stored"],
     runs: 0,
   },
-  after: { what: "that inbox opened again, by a worker", sent: [], outcomes: [], runs: 1 },
+  after: { what: "a worker that opens that inbox again", sent: [], outcomes: [], runs: 1 },
 };

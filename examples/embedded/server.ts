@@ -4,9 +4,9 @@ import { webhookRouter } from "@esim-webhooks/express";
 import { embeddedInbox } from "@esim-webhooks/store-postgres";
 import express from "express";
 
-// Postgres within this process: what was answered 202 is in this folder, and outlives the process
+// Postgres in this process: events answered with 202 are in this folder, and outlive the process
 const inbox = embeddedInbox({ dataDir: process.env["DATA_DIR"] ?? "./esim-webhooks-data", logger: console });
-await inbox.ready(); // a folder that another process has open ends this one here
+await inbox.ready(); // throws if another process has the folder open
 
 const app = express();
 const router = webhookRouter(inbox, { logger: console });
@@ -20,13 +20,13 @@ const handlers: Handlers<EsimEvents> = {
   "esim.faulted": async ({ data }) => console.log(`reordering ${data.esimReference}`),
 };
 const worker = createWorker(inbox, handlers, {
-  leaseMs: 5000, // after a crash, what was being worked waits so long
+  leaseMs: 5000, // after a crash, events that were being handled wait this long
   logger: console,
 });
 const stopping = new AbortController();
 process.once("SIGTERM", () => stopping.abort());
 
-await worker.run({ signal: stopping.signal }); // until SIGTERM; handlers that still run finish first
+await worker.run({ signal: stopping.signal }); // until SIGTERM, after the running handlers have finished
 server.close();
 await router.close();
 await inbox.close();

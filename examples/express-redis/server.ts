@@ -11,9 +11,9 @@ const handlers: Handlers<EsimEvents> = {
   },
 };
 
-// what one process has done, no other one does again
+// an event that one process has done does not run in another
 const store = redisStore(process.env["REDIS_URL"] ?? "redis://localhost:6379", { logger: console });
-await store.ready(); // a Redis that is not there, or may evict keys, ends the process here
+await store.ready(); // throws if Redis is unavailable or may evict keys
 
 const app = express();
 const router = webhookRouter(handlers, { store, logger: console });

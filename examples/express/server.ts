@@ -10,7 +10,7 @@ const handlers: Handlers<EsimEvents> = {
   "esim.faulted": async ({ data }) => {
     if (data.reason !== "download_order_expired") return discard("the device may still succeed");
     const order = orders.get(data.esimReference);
-    if (order === undefined) return retryLater(30_000); // it came before our own order call had answered
+    if (order === undefined) return retryLater(30_000); // our own order call has not answered yet
     return reorders.push(order);
   },
   "esim.lifecycle.*": ({ type, data }, { logger }) => logger.info({ type }, data.lifecycleStatus),

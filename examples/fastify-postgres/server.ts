@@ -12,20 +12,20 @@ interface Database {
 
 const url = process.env["DATABASE_URL"] ?? "postgres://postgres@localhost:5432/postgres";
 const pool = new pg.Pool({ connectionString: url });
-// when Postgres restarts, its connections end: nobody listening to one, idle or in use, the process would end as well
+// a restart of Postgres ends its connections; without a listener on each, idle or in use, the process would end too
 pool.on("error", (error) => console.error(error.message));
-pool.on("connect", (client) => client.on("error", () => {})); // its query fails with the same error
+pool.on("connect", (client) => client.on("error", () => {})); // its query rejects with the same error
 const db = new Kysely<Database>({ dialect: new PostgresDialect({ pool }) });
 const store = postgresStore<Database>({ pool });
 await store.migrate();
 
-// these are for your own migrations, as a rule
+// normally part of your own migrations
 await sql`create table if not exists orders (esim text, profile text)`.execute(db);
 await sql`create table if not exists stock (profile text primary key, available integer)`.execute(db);
 await sql`insert into stock values ('4812009377150264', 10) on conflict do nothing`.execute(db);
 
 const handlers: Handlers<EsimEvents, Transaction<Database>> = {
-  // both writes commit together with the mark that the event is done, or neither of them does
+  // both writes commit together with the done mark of the event, or not at all
   "esim.faulted": async ({ data: { reason, esimReference: esim, profileReference: profile } }, { tx }) => {
     if (reason !== "download_order_expired") return discard("the device may still succeed");
     await tx.insertInto("orders").values({ esim, profile }).execute();
@@ -35,7 +35,7 @@ const handlers: Handlers<EsimEvents, Transaction<Database>> = {
       .where("profile", "=", profile)
       .where("available", ">", 0)
       .returning("available")
-      .executeTakeFirstOrThrow(() => new Error(`out of stock: ${profile}`)); // takes the order back as well
+      .executeTakeFirstOrThrow(() => new Error(`out of stock: ${profile}`)); // also rolls the order back
   },
 };
 

@@ -1,6 +1,6 @@
 import { type PostgresInbox, postgresInbox } from "@esim-webhooks/store-postgres";
 
-/** The tables that handlers write to by `context.tx`. */
+/** The tables that handlers write with `context.tx`. */
 export interface Database {
   orders: { esim: string; profile: string };
   esims: { esim: string; status: string };
@@ -8,11 +8,11 @@ export interface Database {
 
 export const url: string = process.env["DATABASE_URL"] ?? "postgres://postgres@localhost:5432/postgres";
 
-/** Receiver and worker open it alike: lanes are written when an event is stored, and kept when it is taken. */
+/** Receiver and worker open the inbox with the same options: the receiver writes the lane, the worker respects it. */
 export function openInbox(): PostgresInbox<Database> {
   return postgresInbox<Database>({
     url,
-    lane: ({ data }) => data.esimReference, // events of an eSIM: one at a time
+    lane: ({ data }) => data.esimReference, // the events of an eSIM run one at a time
     logger: console,
   });
 }

@@ -7,7 +7,7 @@ import { type Database, openInbox, url } from "./inbox.ts";
 const inbox = openInbox();
 await inbox.migrate();
 
-// these are for your own migrations, as a rule
+// normally part of your own migrations
 const db = new Kysely<Database>({
   dialect: new PostgresDialect({ pool: new pg.Pool({ connectionString: url }) }),
 });
@@ -16,13 +16,13 @@ await sql`create table if not exists esims (esim text primary key, status text)`
 await db.destroy();
 
 const handlers: Handlers<EsimEvents, Transaction<Database>> = {
-  // the order commits together with the mark that the event is done, so there is exactly one
+  // the order commits together with the done mark of the event, so there is exactly one order
   "esim.faulted": async ({ data: { reason, esimReference: esim, profileReference: profile } }, { tx }) => {
     if (reason !== "download_order_expired") return discard("the device may still succeed");
     await tx.insertInto("orders").values({ esim, profile }).execute();
     return console.log(`reordering ${esim}`);
   },
-  // an event that is older than what the table shows changes nothing
+  // ignores an event that is older than the state in the table
   "esim.lifecycle.*": latestOnly(
     async ({ data: { esimReference: esim, lifecycleStatus: status } }, { tx }) => {
       await tx
@@ -40,5 +40,5 @@ const stopping = new AbortController();
 process.once("SIGTERM", () => stopping.abort());
 console.log("working");
 
-await worker.run({ signal: stopping.signal }); // until SIGTERM; handlers that still run finish first
+await worker.run({ signal: stopping.signal }); // until SIGTERM, after the running handlers have finished
 await inbox.close();

@@ -4,16 +4,16 @@ import { webhookRouter } from "@esim-webhooks/express";
 import { Queue } from "bullmq";
 import express from "express";
 
-/** What crosses the queue: JSON, so the bytes go as base64. */
+/** A job of the queue. Jobs are JSON, so the body's bytes are in base64. */
 export type QueuedDelivery = { source: string; id: string; receivedAt: string; body: string };
 
 const queue = new Queue<QueuedDelivery>(process.env["QUEUE"] ?? "esim-events", {
   connection: {
     url: process.env["REDIS_URL"] ?? "redis://localhost:6379",
-    enableOfflineQueue: false, // without Redis put() rejects at once: 503, and the sender tries again
+    enableOfflineQueue: false, // without Redis put() rejects at once: the sender gets 503 and tries again
   },
   defaultJobOptions: {
-    attempts: 16, // for nine hours; then it stays among the failed jobs
+    attempts: 16, // over nine hours; then it remains a failed job
     backoff: { type: "exponential", delay: 1000 },
     removeOnComplete: true,
   },
@@ -21,7 +21,7 @@ const queue = new Queue<QueuedDelivery>(process.env["QUEUE"] ?? "esim-events", {
 queue.on("error", (error) => console.error(error.message));
 await queue.waitUntilReady();
 
-/** Every delivery becomes a job, redeliveries too: the worker deduplicates. */
+/** Adds every delivery as a job, redeliveries too: the worker deduplicates. */
 async function put(entries: readonly InboxEntry[]): Promise<"stored"[]> {
   await queue.addBulk(
     entries.map(({ source, id, receivedAt, body }) => ({

@@ -12,11 +12,11 @@ const store = redisStore(url, { logger: console });
 await store.ready();
 const processor = createProcessor(handlers, { store, logger: console });
 
-/** Returning completes the job; throwing has it tried again, after the queue's backoff. */
+/** Processes a job. Returning completes it; after an error, the queue tries it again with backoff. */
 async function work(job: Job<QueuedDelivery>, token?: string): Promise<string> {
   const { source, id, receivedAt, body } = job.data;
   const parsed = esimCatalog.parse(id, Buffer.from(body, "base64"));
-  const attempt = job.attemptsStarted; // those that ended with retryLater count too
+  const attempt = job.attemptsStarted; // includes attempts that ended with retryLater
   const outcome = await processor.accept(parsed, { source, receivedAt: new Date(receivedAt), attempt });
   switch (outcome.code) {
     case "processed":
@@ -28,7 +28,7 @@ async function work(job: Job<QueuedDelivery>, token?: string): Promise<string> {
     case "retry_later":
       await job.moveToDelayed(Date.now() + outcome.retryAfterMs, token);
       throw new DelayedError();
-    case "invalid": // stays among the failed jobs, to be retried after an upgrade
+    case "invalid": // remains a failed job, which can be retried after an upgrade
       throw new UnrecoverableError(`invalid: ${outcome.issues.map(({ path }) => path).join(", ")}`);
     default: // busy, failed, store_unavailable …
       throw new Error(outcome.code, { cause: "error" in outcome ? outcome.error : undefined });
@@ -36,9 +36,9 @@ async function work(job: Job<QueuedDelivery>, token?: string): Promise<string> {
 }
 
 const worker = new Worker<QueuedDelivery, string>(process.env["QUEUE"] ?? "esim-events", work, {
-  connection: { url, maxRetriesPerRequest: null }, // a connection of its own: it waits for jobs
+  connection: { url, maxRetriesPerRequest: null }, // a separate connection, which blocks while it waits for jobs
   concurrency: 20,
-  maxStalledCount: 16, // how many workers may die with a job in hand; by default the second one makes it a failed job
+  maxStalledCount: 16, // how many crashes of workers a job survives; default 1
 });
 worker.on("completed", ({ data: { id } }, outcome) => console.log(`${id}: ${outcome}`));
 worker.on("failed", (job, error) => console.error(`${job?.data.id}:`, error));
@@ -47,6 +47,6 @@ await worker.waitUntilReady();
 console.log("working");
 
 process.once("SIGTERM", async () => {
-  await worker.close(); // jobs in hand finish, and need the store
+  await worker.close(); // running jobs finish, and need the store
   await store.close();
 });

@@ -1,4 +1,4 @@
-// npm run send -- <event type> [url]: one signed delivery with made-up data, and its answer.
+// npm run send -- <event type> [url]: sends a signed delivery with sample data, and prints the answer.
 import { esimCatalog } from "@esim-webhooks/core";
 import { sampleData, signedRequest } from "@esim-webhooks/core/testing";
 
@@ -9,7 +9,7 @@ const type = esimCatalog.types.find((known) => known === name);
 if (secret === undefined || type === undefined) {
   console.error(
     secret === undefined
-      ? "There is no secret to sign with. Set ESIM_WEBHOOK_SECRET to the receiver's."
+      ? "There is no secret to sign with. Set ESIM_WEBHOOK_SECRET to the receiver's secret."
       : `There is no event type "${name ?? ""}". Name one of: ${esimCatalog.types.join(", ")}.`,
   );
   process.exit(2);

@@ -1,11 +1,11 @@
-// npm start: leaves a receiver listening, and says how to send it an event.
+// npm start: runs a receiver, and prints how to send it an event.
 import type { AddressInfo } from "node:net";
 import { newSecret } from "@esim-webhooks/core/testing";
 import { webhookRouter } from "@esim-webhooks/express";
 import express from "express";
 
-const given = process.env["ESIM_WEBHOOK_SECRET"] || undefined;
-const secret = given ?? newSecret();
+const ownSecret = process.env["ESIM_WEBHOOK_SECRET"] || undefined;
+const secret = ownSecret ?? newSecret();
 
 const app = express();
 app.use(
@@ -22,7 +22,7 @@ const server = app.listen(Number(process.env["PORT"] ?? 3000), "127.0.0.1", (err
   }
   const { port } = server.address() as AddressInfo;
   const url = `http://127.0.0.1:${port}/webhooks`;
-  const environment = given === undefined ? `ESIM_WEBHOOK_SECRET=${secret} ` : ""; // made for this run alone
+  const environment = ownSecret === undefined ? `ESIM_WEBHOOK_SECRET=${secret} ` : ""; // a secret for this run only
   console.log(`Listening at ${url}. Send it an event from another terminal:
 
   ${environment}npm run send -- esim.faulted ${url}

@@ -1,11 +1,11 @@
-// Brings the events back that never got through: `replay.ts <dump>`, as often as you like.
+// Imports the undelivered events of a dump and processes them: `replay.ts <dump>`. Safe to run again.
 import { createReadStream } from "node:fs";
 import { createWorker, type EsimEvents, type Handlers } from "@esim-webhooks/core";
 import { importDeliveries } from "@esim-webhooks/import";
 import { embeddedInbox } from "@esim-webhooks/store-postgres";
 
 const handlers: Handlers<EsimEvents> = {
-  "*": ({ type }, { replayed }) => console.log("worked", type, replayed ? "of the dump" : "as it came"),
+  "*": ({ type }, { replayed }) => console.log("processed", type, replayed ? "from the dump" : "live"),
 };
 
 const stopping = new AbortController();
@@ -15,10 +15,10 @@ const [dump = "support-dump.ndjson.gz"] = process.argv.slice(2);
 const inbox = embeddedInbox({ dataDir: process.env["DATA_DIR"] ?? "events" });
 
 const report = await importDeliveries(createReadStream(dump), inbox, {
-  statuses: ["failed", "exhausted"], // what never got through
-  trustUnsigned: true, // a dump of support carries no signatures: this is your word for it
+  statuses: ["failed", "exhausted"], // the undelivered events
+  trustUnsigned: true, // a dump from support has no signatures: you vouch for it
   rejectsFile: `${dump}.rejects.ndjson`,
-  checkpointFile: `${dump}.checkpoint.json`, // interrupted, the next run goes on there
+  checkpointFile: `${dump}.checkpoint.json`, // after an interruption, the next run continues there
   signal: stopping.signal,
 });
 console.log(JSON.stringify(report.ledger));

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { accessSync, constants, globSync } from "node:fs";
 import { delimiter, join } from "node:path";
 
-/** Looks on the PATH, and where servers are put outside of it. */
+/** Finds a program on the PATH or in the usual folders of servers. */
 function find(name: string): string | undefined {
   const folders = [
     ...(process.env["PATH"] ?? "").split(delimiter).filter(Boolean),
@@ -23,7 +23,7 @@ function isExecutable(file: string): boolean {
   }
 }
 
-/** The installed program, else the one that apt-get installs as root on Debian, else an error with what to install. */
+/** The installed program; else, as root on Debian, installs it with apt-get; else throws an error that says what to install. */
 export function program(
   name: string,
   debianPackage: string,
@@ -49,7 +49,7 @@ function installWithApt(debianPackage: string): void {
   process.stderr.write(`Installing ${debianPackage} with apt-get (once) …\n`);
   if (!listsAreFresh) spawnSync("apt-get", ["update", "-qq"], { env, stdio: "ignore" });
   listsAreFresh = true;
-  // when it fails, the error that follows says what to install
+  // if it fails, `program` throws an error that says what to install
   spawnSync("apt-get", ["install", "-y", "-qq", "--no-install-recommends", debianPackage], {
     env,
     stdio: ["ignore", "ignore", "inherit"],

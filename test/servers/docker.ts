@@ -11,8 +11,7 @@ export interface Image {
 }
 
 /**
- * A server in a container, or undefined when there is no Docker, or none that can start it. Its port stays the same
- * through restarts.
+ * Starts a server in a container. Undefined when there is no Docker, or Docker cannot start it. Restarts keep its port.
  */
 export async function startContainer(image: Image): Promise<TestServer | undefined> {
   const docker = await getContainerRuntimeClient().catch(() => undefined);
@@ -31,7 +30,7 @@ export async function startContainer(image: Image): Promise<TestServer | undefin
   if (started === undefined) return undefined;
   const container = docker.container.getById(started.getId());
   const url = image.url(host);
-  const answers = async () => {
+  const untilItAnswers = async () => {
     for (const giveUpAt = Date.now() + 60_000; ; ) {
       try {
         return await image.probe(url);
@@ -41,13 +40,13 @@ export async function startContainer(image: Image): Promise<TestServer | undefin
       }
     }
   };
-  await answers();
+  await untilItAnswers();
   return {
     url,
     way: `a container of ${image.image}`,
     async start() {
       await container.start();
-      await answers();
+      await untilItAnswers();
     },
     async stop() {
       await container.stop();

@@ -8,7 +8,7 @@ declare module "vitest" {
   }
 }
 
-/** Starts what the tests share, unless the environment names it, and says which way it took. */
+/** Starts the servers that the tests share, unless the environment names them, and prints how each was started. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const [redis, postgres] = await Promise.all([
     serverOf("Redis", "REDIS_URL", startRedis),
@@ -26,8 +26,8 @@ async function serverOf(
   variable: string,
   start: () => Promise<TestServer>,
 ): Promise<Pick<TestServer, "url" | "close">> {
-  const given = process.env[variable];
-  const server = given ? { url: given, way: `the one of ${variable}`, close: async () => {} } : await start();
+  const url = process.env[variable];
+  const server = url ? { url, way: `the one in ${variable}`, close: async () => {} } : await start();
   process.stdout.write(`${name} for the tests: ${server.way}\n`);
   return server;
 }

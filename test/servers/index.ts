@@ -12,7 +12,7 @@ export { privateRedisCluster, type TestCluster } from "./redis-cluster.ts";
 export { privateReplica, privateSentinel } from "./redis-sentinel.ts";
 export { type SilentProxy, silentProxy } from "./silent-proxy.ts";
 
-/** A Redis of the test's own, which it may stop and kill: in Docker, else from what is installed. */
+/** Starts a Redis for one test, which may stop and kill it: in Docker, else from an installed program. */
 export async function startRedis(): Promise<TestServer> {
   const container = await startContainer({
     image: "redis:7-alpine",
@@ -25,7 +25,7 @@ export async function startRedis(): Promise<TestServer> {
   return container ?? privateRedis();
 }
 
-/** A Postgres of the test's own, which it may stop and kill: in Docker, else from what is installed. */
+/** Starts a Postgres for one test, which may stop and kill it: in Docker, else from an installed program. */
 export async function startPostgres(): Promise<TestServer> {
   const container = await startContainer({
     image: "postgres:17-alpine",

@@ -1,7 +1,7 @@
-// Keeps one server and its folder for the tests: `node keeper.mjs <folder> <uid> <stop signal> <command> <argument…>`.
-// A line on standard input starts the server; lines on standard output say {"pid"} and {"exit"}. When standard input
-// ends, however the tests came to their end (SIGKILL included), the server is stopped, killed if that takes it more than
-// two seconds, and the folder removed. A Postgres that is killed would leave its shared memory behind.
+// Runs one server in a folder for the tests: `node keeper.mjs <folder> <uid> <stop signal> <command> <argument…>`.
+// A line on standard input starts the server; lines on standard output report {"pid"} and {"exit"}. Standard input closes
+// when the tests end, even by SIGKILL: then the keeper stops the server, kills it after two seconds, and removes the
+// folder. It does not kill at once, because a killed Postgres leaves its shared memory behind.
 import { spawn } from "node:child_process";
 import { readFileSync, rmSync } from "node:fs";
 import process from "node:process";
@@ -12,7 +12,7 @@ const [folder = "", uid = "", stopSignal = "", command = "", ...args] = process.
 let server;
 
 /** @param {object} message */
-const say = (message) => process.stdout.write(`${JSON.stringify(message)}\n`);
+const report = (message) => process.stdout.write(`${JSON.stringify(message)}\n`);
 
 function start() {
   server = spawn(command, args, {
@@ -24,9 +24,9 @@ function start() {
   server.stderr?.on("data", (chunk) => {
     lastWords = `${lastWords}${chunk}`.slice(-2000);
   });
-  server.on("error", (error) => say({ exit: error.message }));
-  server.on("exit", () => say({ exit: lastWords }));
-  if (server.pid !== undefined) say({ pid: server.pid });
+  server.on("error", (error) => report({ exit: error.message }));
+  server.on("exit", () => report({ exit: lastWords }));
+  if (server.pid !== undefined) report({ pid: server.pid });
 }
 
 /** @param {number} pid */
@@ -35,7 +35,7 @@ function childrenOf(pid) {
     const text = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8");
     return text.split(" ").filter(Boolean).map(Number);
   } catch {
-    return []; // not on Linux: children end by themselves when their server has
+    return []; // not on Linux: the children end by themselves after their server
   }
 }
 
@@ -48,7 +48,7 @@ function send(pids, signal) {
     try {
       process.kill(pid, signal);
     } catch {
-      // ended meanwhile
+      // it has already ended
     }
   }
 }
@@ -56,11 +56,11 @@ function send(pids, signal) {
 /** @param {number} pid */
 function stop(pid) {
   send([pid], stopSignal);
-  send([pid, ...childrenOf(pid)], "SIGCONT"); // a test may have frozen it
+  send([pid, ...childrenOf(pid)], "SIGCONT"); // a test may have paused it
   setTimeout(() => send([pid, ...childrenOf(pid)], "SIGKILL"), 2000);
 }
 
-process.on("SIGINT", () => {}); // the terminal's: the tests end first
+process.on("SIGINT", () => {}); // Ctrl-C: the tests end first
 process.stdout.on("error", () => {});
 createInterface(process.stdin)
   .on("line", start)

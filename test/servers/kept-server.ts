@@ -6,21 +6,21 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 
-/** A server that tests may do to what happens to servers. */
+/** A server that a test can stop, kill and pause. */
 export interface TestServer {
   readonly url: string;
-  /** How it came to be, for the log. */
+  /** How it was started, for the log. */
   readonly way: string;
-  /** Starts it again where it was. Resolves when it answers. */
+  /** Starts it again with the same URL and data. Resolves when it answers. */
   start(): Promise<void>;
-  /** Asks it to end, and waits until it has. */
+  /** Stops it with its stop signal, and waits until it has ended. */
   stop(): Promise<void>;
   /** SIGKILL. */
   kill(): Promise<void>;
-  /** SIGSTOP: connections stay open and nothing is answered. */
+  /** SIGSTOP: connections stay open, but get no answer. */
   pause(): Promise<void>;
   resume(): Promise<void>;
-  /** Ends it for good and removes what it left. */
+  /** Stops it for good, and removes its data. */
   close(): Promise<void>;
 }
 
@@ -33,10 +33,10 @@ export interface ServerCommand {
   probe(): Promise<void>;
 }
 
-/** Who a server runs as: servers such as Postgres refuse root. Empty: as the tests do. */
+/** The uid of the servers, since Postgres refuses to run as root. Empty: the user of the tests. */
 const nobody: string = process.getuid?.() === 0 ? "65534" : "";
 
-/** A folder in the temporary one, which the server may write to. */
+/** Creates a temporary folder that the server may write to. */
 export async function serverFolder(name: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), `esim-webhooks-${name}-`));
   await chmod(folder, 0o700);
@@ -48,7 +48,7 @@ export function asNobody(): { uid?: number; gid?: number } {
   return nobody === "" ? {} : { uid: Number(nobody), gid: Number(nobody) };
 }
 
-/** Starts a private server from a command, with a keeper beside it. */
+/** Starts a private server from a command, through a keeper process that cleans up when the tests end. */
 export async function keepServer(way: string, folder: string, server: ServerCommand): Promise<TestServer> {
   const keeper = spawn(
     process.execPath,
@@ -72,9 +72,10 @@ export async function keepServer(way: string, folder: string, server: ServerComm
       try {
         return await untilItAnswers(server, kept);
       } catch (error) {
-        // what is left of a Postgres that was killed takes a moment to end
-        const isLeft = error instanceof Error && error.message.includes("pre-existing shared memory block");
-        if (!isLeft || Date.now() > giveUpAt) throw error;
+        // the processes of a killed Postgres take a moment to end
+        const isStillEnding =
+          error instanceof Error && error.message.includes("pre-existing shared memory block");
+        if (!isStillEnding || Date.now() > giveUpAt) throw error;
         await new Promise((resolve) => setTimeout(resolve, 100));
       }
     }
@@ -94,7 +95,7 @@ export async function keepServer(way: string, folder: string, server: ServerComm
       await kept.ended();
     },
     async kill() {
-      process.kill(kept.pid(), "SIGSTOP"); // or it could start one more process while we look
+      process.kill(kept.pid(), "SIGSTOP"); // so that it starts no more processes meanwhile
       await signal("SIGKILL");
       await kept.ended();
     },
@@ -110,10 +111,10 @@ export async function keepServer(way: string, folder: string, server: ServerComm
 
 interface Kept {
   pid(): number;
-  /** Resolves once the server that is about to be started runs, or has ended again. */
+  /** Resolves once the server runs or has ended again. Call it before the server is started. */
   started(): Promise<void>;
   ended(): Promise<void>;
-  /** What it said on standard error, once it has ended. */
+  /** The end of its standard error; undefined while it runs. */
   lastWords(): string | undefined;
 }
 
@@ -154,12 +155,12 @@ async function untilItAnswers({ command, probe }: ServerCommand, kept: Kept): Pr
       return await probe();
     } catch (error) {
       if (Date.now() > giveUpAt) throw error;
-      await new Promise((resolve) => setTimeout(resolve, 50)); // it tells nobody when it is ready
+      await new Promise((resolve) => setTimeout(resolve, 50)); // a server does not report that it is ready
     }
   }
 }
 
-/** A server's own processes, such as Postgres' backends. */
+/** The child processes of a server, such as Postgres' backends. */
 function childrenOf(pid: number): number[] {
   try {
     return readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter(Boolean).map(Number);
@@ -168,7 +169,7 @@ function childrenOf(pid: number): number[] {
   }
 }
 
-/** A port of the loopback interface that is free just now. */
+/** A port of the loopback interface that is free now. */
 export async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

@@ -1,10 +1,10 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
-/** A way to a server on which an answer can get lost. */
+/** A proxy to a server that can lose an answer. */
 export interface LossyProxy {
   readonly url: string;
-  /** Cuts the connection instead of passing the server's next answer on. */
+  /** Cuts the connection instead of passing on the server's next answer. */
   loseNextAnswer(): void;
   close(): Promise<void>;
 }

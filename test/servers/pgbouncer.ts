@@ -4,7 +4,7 @@ import { program } from "./binaries.ts";
 import { freePort, keepServer, serverFolder, type TestServer } from "./kept-server.ts";
 import { probePostgres } from "./postgres.ts";
 
-/** A transaction pooler in front of a Postgres, with `connections` to it at most. */
+/** A transaction pooler in front of a Postgres, with at most `connections` connections to it. */
 export async function privatePgBouncer(postgresUrl: string, connections: number): Promise<TestServer> {
   const { path, way } = program("pgbouncer", "pgbouncer", "");
   const folder = await serverFolder("pgbouncer");

@@ -5,8 +5,7 @@ import { program } from "./binaries.ts";
 import { asNobody, freePort, keepServer, serverFolder, type TestServer } from "./kept-server.ts";
 
 /**
- * A private Postgres. Nothing is synced to the disk, unless the settings say so: its processes are killed here, machines
- * are not.
+ * A private Postgres with `changes` to its settings. By default `fsync` is off: tests kill processes, not machines.
  */
 export async function privatePostgres(changes: Record<string, string> = {}): Promise<TestServer> {
   const { path, way } = program("initdb", "postgresql", ", or start Docker");

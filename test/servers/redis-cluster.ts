@@ -2,7 +2,7 @@ import { Redis } from "ioredis";
 import { freePort, type TestServer } from "./kept-server.ts";
 import { privateRedisAt } from "./redis.ts";
 
-/** A Redis Cluster of masters, which share the slots evenly. */
+/** A Redis Cluster of masters only, with an equal share of the slots each. */
 export interface TestCluster {
   readonly nodes: readonly { host: string; port: number; url: string }[];
   close(): Promise<void>;
@@ -31,7 +31,7 @@ export async function privateRedisCluster(size: number): Promise<TestCluster> {
 
 async function startNode(): Promise<TestServer> {
   let port = await freePort();
-  while (port + 10_000 > 65_535) port = await freePort(); // where nodes talk to each other
+  while (port + 10_000 > 65_535) port = await freePort(); // the port + 10,000 is the cluster bus
   return privateRedisAt(port, "--cluster-enabled", "yes", "--cluster-announce-ip", "127.0.0.1");
 }
 
@@ -41,7 +41,7 @@ function slotsOf(index: number, size: number): number[] {
   );
 }
 
-/** Resolves once a node knows who has each slot: it tells nobody. */
+/** Polls until a node knows the owner of each slot. */
 async function untilItKnows(client: Redis, size: number): Promise<void> {
   for (;;) {
     const info = await client.cluster("INFO");

@@ -5,7 +5,7 @@ import { program } from "./binaries.ts";
 import { freePort, keepServer, serverFolder, type TestServer } from "./kept-server.ts";
 import { privateRedis, probeRedis } from "./redis.ts";
 
-/** A replica that has what its master has. Start the master with `--repl-diskless-sync no`, or it takes its time. */
+/** A replica that is in sync with its master. It is ready sooner if the master was started with `--repl-diskless-sync no`. */
 export async function privateReplica(master: TestServer): Promise<TestServer> {
   const { hostname, port } = new URL(master.url);
   const replica = await privateRedis("--replicaof", hostname, port);
@@ -13,7 +13,7 @@ export async function privateReplica(master: TestServer): Promise<TestServer> {
   return replica;
 }
 
-/** A Sentinel that alone decides that the master is down, half a second after it has stopped answering. */
+/** A single Sentinel, which declares the master down half a second after its last answer. */
 export async function privateSentinel(
   name: string,
   master: TestServer,
@@ -23,7 +23,7 @@ export async function privateSentinel(
   const folder = await serverFolder("sentinel");
   const port = await freePort();
   const url = `redis://127.0.0.1:${port}`;
-  const file = join(folder, "sentinel.conf"); // which Sentinel rewrites
+  const file = join(folder, "sentinel.conf"); // Sentinel rewrites it
   const { hostname, port: masterPort } = new URL(master.url);
   const lines = [
     "bind 127.0.0.1",
@@ -34,7 +34,7 @@ export async function privateSentinel(
     `sentinel failover-timeout ${name} 2000`,
   ];
   await writeFile(file, `${lines.join("\n")}\n`);
-  await chmod(file, 0o666); // the folder is the server's alone
+  await chmod(file, 0o666); // only the server can enter the folder
   const sentinel = await keepServer(way, folder, {
     command: path,
     args: [file, "--sentinel"],
@@ -46,7 +46,7 @@ export async function privateSentinel(
   return sentinel;
 }
 
-/** Resolves once a server says so of itself: it tells nobody. */
+/** Polls until a section of INFO matches the pattern. */
 async function untilInfo(url: string, section: string, pattern: RegExp): Promise<void> {
   const client = new Redis(url);
   try {

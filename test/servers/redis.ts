@@ -2,7 +2,7 @@ import { Redis } from "ioredis";
 import { program } from "./binaries.ts";
 import { freePort, keepServer, serverFolder, type TestServer } from "./kept-server.ts";
 
-/** A private Redis that keeps what it was told through a SIGKILL. `args` are of redis-server. */
+/** A private Redis that keeps its data through a SIGKILL. `args` are arguments of redis-server. */
 export async function privateRedis(...args: readonly string[]): Promise<TestServer> {
   return privateRedisAt(await freePort(), ...args);
 }

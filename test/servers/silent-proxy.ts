@@ -1,9 +1,9 @@
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
-/** A way to a server whose connections can fall silent, as behind a firewall that has forgotten them. */
+/** A proxy to a server whose connections can go silent, as behind a firewall that has dropped their state. */
 export interface SilentProxy {
   readonly url: string;
-  /** From now on nothing passes on the connections that there are; new ones are well. */
+  /** Stops all data on the open connections. New connections work. */
   silence(): void;
   close(): Promise<void>;
 }
