@@ -1,23 +1,23 @@
 import { type Application, buildApplication, buildCommand, buildRouteMap, type Command } from "@stricli/core";
-import { commands, type Listed } from "./commands.ts";
+import { type CommandEntry, commands } from "./commands.ts";
 import type { CliContext } from "./program/context.ts";
 import { text } from "./program/error-text.ts";
 import { exitCodeOfError } from "./program/exit-code.ts";
 
 export const programName = "esim-webhooks";
 
-/** The command that is called, so that no other one need be loaded. */
-export function calledIn(args: readonly string[]): readonly string[] {
+/** The name of the command in these arguments, so that only this command is loaded; an empty list when there is none. */
+export function commandIn(args: readonly string[]): readonly string[] {
   return args.filter((arg) => Object.hasOwn(commands, arg)).slice(0, 1);
 }
 
-/** The program with the commands of these names, and of the others what the list of commands shows. */
+/** The program with the named commands. The others are placeholders: `--help` lists them, but they cannot run. */
 export async function createApp(
   loaded: readonly string[] = Object.keys(commands),
 ): Promise<Application<CliContext>> {
-  const routes = Object.entries(commands).map(async ([name, listed]) => [
+  const routes = Object.entries(commands).map(async ([name, entry]) => [
     name,
-    loaded.includes(name) ? await listed.load() : unloaded(listed),
+    loaded.includes(name) ? await entry.load() : placeholder(entry),
   ]);
   return buildApplication(
     buildRouteMap<string, CliContext>({
@@ -25,15 +25,15 @@ export async function createApp(
       docs: {
         brief: "Webhooks of the eSIM partner API",
         fullDescription: [
-          "Receives, works, sends and explains webhooks of the eSIM partner API.",
+          "Receives, processes, sends and checks webhooks of the eSIM partner API.",
           "",
           "EXAMPLES",
           "  export ESIM_WEBHOOK_SECRET=whsec_…   # the endpoint's signingSecret",
           "  esim-webhooks serve",
           "  esim-webhooks send esim.faulted      # in another terminal",
           "",
-          "Every command has --help. It ends with 0 when all is well, 1 when something it needs is away, 2 when the call",
-          "or the config is to be corrected, 3 when it found a problem, 130 when it was interrupted.",
+          "Every command has --help. Exit codes: 0 success, 1 something it needs is unavailable, 2 the call or the config",
+          "has a mistake, 3 it found a problem, 130 it was interrupted.",
         ].join("\n"),
       },
     }),
@@ -48,13 +48,13 @@ export async function createApp(
   );
 }
 
-function unloaded({ brief, usage }: Listed): Command<CliContext> {
-  const func = () => new TypeError(`"${brief}" was called without having been loaded.`);
+function placeholder({ brief, usage }: CommandEntry): Command<CliContext> {
+  const func = () => new TypeError(`"${brief}" was called before it was loaded.`);
   const command: Command<CliContext> = buildCommand({ func, parameters: {}, docs: { brief } });
   return { ...command, formatUsageLine: ({ prefix }) => [...prefix, ...(usage ? [usage] : [])].join(" ") };
 }
 
-/** By modules that Node.js has loaded already: importing others would double the time that this takes. */
+/** Uses only modules that Node.js has already loaded: importing others would double the time. */
 async function readVersion(): Promise<string> {
   const { readFileSync } = process.getBuiltinModule("node:fs");
   const manifest = readFileSync(new URL("../package.json", import.meta.url), "utf8");

@@ -1,23 +1,23 @@
 import type { Command, RouteMap } from "@stricli/core";
 import type { CliContext } from "./program/context.ts";
 
-/** A command, as far as the list of all of them shows it. */
-export interface Listed {
+/** A command as the list of commands shows it. */
+export interface CommandEntry {
   readonly brief: string;
-  /** What must follow its name. */
+  /** The arguments after its name, for the usage line. */
   readonly usage?: string;
-  /** Its flags and its help; what it does is loaded once it runs. */
+  /** Loads its flags and its help. Its implementation is loaded when it runs. */
   load(): Promise<Command<CliContext> | RouteMap<CliContext>>;
 }
 
-/** The commands by name: of all but the one that is called, no more than this is loaded. */
-export const commands: Readonly<Record<string, Listed>> = {
+/** The commands by name. Only the command that is called is loaded. */
+export const commands: Readonly<Record<string, CommandEntry>> = {
   serve: {
     brief: "Receive webhooks",
     load: async () => (await import("./commands/serve.ts")).serve,
   },
   work: {
-    brief: "Work the events of an inbox",
+    brief: "Process the events of an inbox",
     load: async () => (await import("./commands/work.ts")).work,
   },
   send: {
@@ -26,7 +26,7 @@ export const commands: Readonly<Record<string, Listed>> = {
     load: async () => (await import("./commands/send.ts")).send,
   },
   verify: {
-    brief: "Say whether a captured request is authentic, and why not",
+    brief: "Check whether a captured request is authentic",
     load: async () => (await import("./commands/verify.ts")).verify,
   },
   import: {
@@ -35,12 +35,12 @@ export const commands: Readonly<Record<string, Listed>> = {
     load: async () => (await import("./commands/import.ts")).importCommand,
   },
   inbox: {
-    brief: "Look at the inbox, and put right what is in it",
+    brief: "Inspect and repair the inbox",
     usage: "stats|list|show|retry|discard|purge ...",
     load: async () => (await import("./commands/inbox.ts")).inbox,
   },
   doctor: {
-    brief: "Look whether everything is set up as it must be",
+    brief: "Check the set-up",
     load: async () => (await import("./commands/doctor.ts")).doctor,
   },
   completion: {

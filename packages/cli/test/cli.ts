@@ -15,7 +15,7 @@ afterAll(() => {
   for (const path of made) rmSync(path, { recursive: true, force: true });
 });
 
-/** An empty folder, in which a config file finds the workspace's packages. */
+/** A folder with these files, in which a config file can import the workspace's packages. */
 export function folder(files: Readonly<Record<string, string>> = {}): string {
   const path = mkdtempSync(join(tmpdir(), "esim-webhooks-cli-"));
   made.push(path);
@@ -27,9 +27,9 @@ export function folder(files: Readonly<Record<string, string>> = {}): string {
 export interface CliOptions {
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
-  /** What it finds on standard input. */
+  /** Its standard input. */
   readonly input?: string | Uint8Array;
-  /** For Node.js itself. */
+  /** Arguments for Node.js itself. */
   readonly node?: readonly string[];
 }
 
@@ -42,13 +42,13 @@ export interface Ended {
 export interface Running {
   readonly child: ChildProcess;
   readonly ended: Promise<Ended>;
-  /** Resolves with the first match in what it has written to either stream. Rejects if it ends before. */
+  /** Resolves with the first match in its output on either stream. Rejects if it ends without one. */
   written(pattern: RegExp): Promise<RegExpExecArray>;
 }
 
 const empty = folder();
 
-/** Runs the command line on its sources, with the secret and nothing else of ours in its environment. */
+/** Starts the command line from its sources. Of our variables, its environment has only the secret. */
 export function start(args: readonly string[], options: CliOptions = {}): Running {
   const { node = [], input, cwd = empty } = options;
   return run(
@@ -59,7 +59,7 @@ export function start(args: readonly string[], options: CliOptions = {}): Runnin
   );
 }
 
-/** The same within a pseudo terminal, whose output is all on standard output. */
+/** The same in a pseudo terminal, which writes both streams to standard output. */
 export function startInTerminal(args: readonly string[], options: CliOptions = {}): Running {
   const command = ["exec", process.execPath, "--conditions=@esim-webhooks/source", main, ...args].join(" ");
   const env = { TERM: "xterm-256color", ...options.env };
@@ -82,7 +82,7 @@ function run(
     env: { PATH, HOME, NODE_COMPILE_CACHE, ESIM_WEBHOOK_SECRET: secret, ...options.env },
     stdio: ["pipe", "pipe", "pipe"],
   });
-  child.stdin.on("error", () => {}); // it has ended, and did not read
+  child.stdin.on("error", () => {}); // the process ended without reading
   if (input !== undefined || command !== "script") child.stdin.end(input ?? "");
   let stdout = "";
   let stderr = "";
@@ -126,7 +126,7 @@ function run(
   };
 }
 
-/** Each line of standard output, as JSON. */
+/** The lines of standard output, parsed as JSON. */
 export function jsonLines({ stdout }: Pick<Ended, "stdout">): Record<string, unknown>[] {
   return stdout
     .split("\n")

@@ -11,17 +11,17 @@ import { postgresUrl } from "../../../test/servers/shared.ts";
 
 export interface OperatedInbox {
   readonly inbox: PostgresInbox;
-  /** The folder and the environment in which the program finds this inbox by a config of `fixtures`. */
+  /** The folder and the environment with which a config in `fixtures` opens this inbox. */
   readonly at: { readonly cwd: string; readonly env: Readonly<Record<string, string>> };
   remove(): Promise<void>;
 }
 
-/** An inbox in a schema of its own. */
+/** Opens an inbox in a schema of its own. */
 export async function openOperatedInbox(): Promise<OperatedInbox> {
   const url = postgresUrl;
   const schema = `test_${randomUUID().replaceAll("-", "")}`;
   const cwd = mkdtempSync(join(tmpdir(), "esim-webhooks-cli-"));
-  // done ids are past their retention at once
+  // the retention of done ids ends at once
   const inbox = postgresInbox({ url, schema, retentionMs: 1, logger: silent });
   await inbox.migrate();
   return {
@@ -45,7 +45,7 @@ export function configOf(name: "postgres" | "slow" | "failing" | "handlers"): st
   return fileURLToPath(new URL(`fixtures/${name}.config.ts`, import.meta.url));
 }
 
-/** An event as a receiver hands it to an inbox. */
+/** An entry as a receiver puts it into an inbox. */
 export function entry(id: string, type: keyof EsimEvents, receivedAt: Date = new Date()): InboxEntry {
   const event = { id, type, timestamp: receivedAt.toISOString(), data: { ...sampleData(type) } };
   const { id: _, ...envelope } = event;

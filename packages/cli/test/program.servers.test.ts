@@ -10,8 +10,8 @@ import { cli, folder, start } from "./cli.ts";
 const whole = await createApp();
 const commands = generateHelpTextForAllCommands(whole as unknown as Application<CommandContext>);
 
-/** Prints the address of each module as it is loaded. */
-const tellLoads = `data:text/javascript,${encodeURIComponent(`
+/** Prints the URL of each module when it is loaded. */
+const printLoads = `data:text/javascript,${encodeURIComponent(`
   import { registerHooks } from "node:module";
   registerHooks({ load(url, context, next) { process.stderr.write("loaded " + url + "\\n"); return next(url, context); } });
 `)}`;
@@ -26,7 +26,7 @@ describe("the program", () => {
   it.each([["--version"], ["--help"], ["serve", "--help"]])(
     "loads none of zod, core, pg, pglite for %s %s",
     async (...args) => {
-      const { stderr } = await cli(args, { node: ["--import", tellLoads] });
+      const { stderr } = await cli(args, { node: ["--import", printLoads] });
       const loaded = stderr.match(/loaded \S+/g) ?? [];
       expect(loaded.length).toBeGreaterThan(5);
       expect(
@@ -39,13 +39,13 @@ describe("the program", () => {
     },
   );
 
-  it("has a command for everything that it is for", async () => {
+  it("lists its eight commands in --help", async () => {
     const { stdout } = await cli(["--help"]);
     for (const name of ["serve", "work", "send", "verify", "import", "inbox", "doctor", "completion"])
       expect(stdout).toContain(`  ${name}`);
   });
 
-  it("lists commands that it has not loaded as it lists those that it has", async () => {
+  it("lists commands in the same way whether they are loaded or not", async () => {
     const written: string[] = [];
     const stdout = { write: (text: string) => void written.push(text) };
     const context = { process: { stdout, stderr: stdout, env: {} } };
@@ -54,13 +54,13 @@ describe("the program", () => {
     for (const { brief, load } of Object.values(listed)) expect((await load()).brief).toBe(brief);
   });
 
-  it("takes no secret as a flag, which other processes could read", () => {
+  it("has no flag for a secret, which other processes could read", () => {
     const flags = commands.flatMap(([, text]) => text.match(/--[\w-]+/g) ?? []);
     expect(flags).toContain("--checkpoint");
     expect(flags.filter((name) => /secret|key|password|token|database/.test(name))).toEqual([]);
   });
 
-  it.each(commands.map(([route]) => [route]))("shows how %s is called, with examples", async (route) => {
+  it.each(commands.map(([route]) => [route]))("has a --help with examples for %s", async (route) => {
     const { code, stdout, stderr } = await cli([...route.split(" ").slice(1), "--help"]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(stdout).toMatch(/EXAMPLES\n {2}\S/);
@@ -69,45 +69,45 @@ describe("the program", () => {
   it.each([
     [["srve"], 'There is no command "srve". Did you mean `serve`?'],
     [["serve", "--prot", "3"], "There is no flag --prot. Did you mean --port?"],
-    [["serve", "--port", "many"], '"many" is not a whole number of 0 to 65535'],
+    [["serve", "--port", "many"], '"many" is not a whole number from 0 to 65535'],
     [["send", "esim.enabled", "--fault", "tamperd"], 'did you mean "tampered"?'],
     [["send"], "Expected argument for type."],
-  ])("ends with 2 for a call that cannot be right: %j", async (args, message) => {
+  ])("ends with 2 for a wrong call: %j", async (args, message) => {
     const { code, stdout, stderr } = await cli(args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toContain("Error (invalid_usage): ");
     expect(stderr).toContain(message);
   });
 
-  it("tells an error by its code, without a stack unless it is asked for one", async () => {
+  it("prints an error with its code, and with its stack only when ESIM_WEBHOOKS_DEBUG is set", async () => {
     const quiet = await cli(["serve"], { env: { ESIM_WEBHOOK_SECRET: "whsec_short" } });
     expect(quiet).toMatchObject({ code: 2, stdout: "" });
     expect(quiet.stderr).toMatch(/^Error \(invalid_secret\): .+\n$/);
-    const told = await cli(["serve"], {
+    const debugged = await cli(["serve"], {
       env: { ESIM_WEBHOOK_SECRET: "whsec_short", ESIM_WEBHOOKS_DEBUG: "1" },
     });
-    expect(told.stderr).toMatch(/\n {4}at /);
+    expect(debugged.stderr).toMatch(/\n {4}at /);
   });
 
-  it("ends quietly when who reads it has read enough", async () => {
+  it("ends without an error when its reader closes standard output", async () => {
     const { child, ended } = start(["--help"]);
     child.stdout?.destroy();
     expect(await ended).toMatchObject({ code: 0, stderr: "" });
   });
 
-  it("ends once it has done what it was asked, whatever its config has left open", async () => {
+  it("ends when its command is done, even if the config has left a timer open", async () => {
     const cwd = folder({ "esim-webhooks.config.mjs": "setInterval(() => {}, 1000); export default {};" });
     expect(await cli(["doctor", "--json"], { cwd })).toMatchObject({ code: 0, stderr: "" });
   });
 
-  it("ends with 1, and says so, where it waits for what never comes", async () => {
+  it("ends with 1, and says so, when the config awaits a promise that never settles", async () => {
     const cwd = folder({ "esim-webhooks.config.mjs": "await new Promise(() => {});" });
     const { code, stderr } = await cli(["doctor"], { cwd });
     expect(code).toBe(1);
-    expect(stderr).toMatch(/^Error \(unexpected\): It waits for what never comes\..+\n$/);
+    expect(stderr).toMatch(/^Error \(unexpected\): A promise never settled, .+\n$/);
   });
 
-  it("prints no personal data and no control characters of an error that nobody foresaw", async () => {
+  it("prints no personal data and no control characters of an unexpected error", async () => {
     const error = String.raw`new Error("no SIM 8932042000001234567 \u001b[31m at LPA:1$smdp.example.com$SECRET")`;
     const cwd = folder({
       "esim-webhooks.config.mjs": `export default { secret: { load: () => { throw ${error}; } } };`,
@@ -117,7 +117,7 @@ describe("the program", () => {
     expect(stderr).toMatch(/^Error \(unexpected\): no SIM ••• \ufffd\[31m at •••\. Set/);
   });
 
-  it("has no colours but where they are seen or asked for", async () => {
+  it("has colours only on a terminal or with FORCE_COLOR", async () => {
     const colour = "\u001b[";
     const call = ["doctor"];
     expect((await cli(call)).stdout).not.toContain(colour);
@@ -125,7 +125,7 @@ describe("the program", () => {
     expect((await cli(call, { env: { FORCE_COLOR: "0", NO_COLOR: "1" } })).stdout).not.toContain(colour);
   });
 
-  it("proposes what may come next to a shell", async () => {
+  it("completes commands, flags and values for a shell", async () => {
     const next = async (words: readonly string[], line: string) =>
       (await cli(["__complete", ...words], { env: { COMP_LINE: line } })).stdout.trim().split("\n");
     expect(await next(["esim-webhooks", "ser"], "esim-webhooks ser")).toEqual(["serve"]);
@@ -137,7 +137,7 @@ describe("the program", () => {
     );
   });
 
-  it("installs its completion into ~/.bashrc, and takes it out again", async () => {
+  it("installs its completion into ~/.bashrc, and removes it again", async () => {
     const home = folder({ ".bashrc": "# mine" });
     const env = { HOME: home, SHELL: "/bin/bash" };
     expect((await cli(["completion", "install"], { env })).code).toBe(0);
@@ -146,13 +146,13 @@ describe("the program", () => {
     expect(readFileSync(join(home, ".bashrc"), "utf8").trim()).toBe("# mine");
   });
 
-  it("is ended by SIGINT before it has read what it waits for", async () => {
+  it("ends by SIGINT while it waits for standard input", async () => {
     const { child, ended } = start(["verify"], {
       node: ["--import", "data:text/javascript,process.stdin.unref?.()"],
     });
     await once(child, "spawn");
     child.kill("SIGINT");
     await ended;
-    expect(child.signalCode).toBe("SIGINT"); // a shell makes 130 of it
+    expect(child.signalCode).toBe("SIGINT"); // a shell reports this as 130
   });
 });

@@ -30,7 +30,9 @@ const uninstall: Command<CliContext> = buildCommand<NoFlags, [], CliContext>({
     return (await command.loader()) as Action;
   },
   parameters: {},
-  docs: help("Stop doing so", "Removes those lines from ~/.bashrc.", ["esim-webhooks completion uninstall"]),
+  docs: help("Remove the completion", "Removes those lines from ~/.bashrc.", [
+    "esim-webhooks completion uninstall",
+  ]),
 });
 
 export const completion: RouteMap<CliContext> = buildRouteMap<"install" | "uninstall", CliContext>({

@@ -8,11 +8,11 @@ export const doctor: Command<CliContext> = buildCommand<DoctorFlags, [], CliCont
   loader: async () => (await import("../doctor/doctor.ts")).doctor,
   parameters: { flags: { ...setUpFlags, json: jsonFlag } },
   docs: help(
-    "Look whether everything is set up as it must be",
+    "Check the set-up",
     [
-      "Looks at Node.js, the config file, the secret, the handlers, the store or inbox with its migrations, the clock",
-      "against the database's, Redis' eviction policy and retention. Changes nothing. Each line is ok, or says what to do.",
-      "Ends with 3 when something is not ok.",
+      "Checks Node.js, the config file, the secret, the handlers, the store or inbox with its migrations, the clock",
+      "against the database's, the eviction policy of Redis and the retention. Changes nothing. Each line says ok or what",
+      "to do. Ends with 3 when a check fails.",
     ].join("\n"),
     ["esim-webhooks doctor", "DATABASE_URL=postgres://… esim-webhooks doctor --json"],
   ),

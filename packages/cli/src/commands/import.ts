@@ -5,7 +5,7 @@ import { help } from "../program/help.ts";
 
 export const importCommand: Command<CliContext> = buildCommand<ImportFlags, [string], CliContext>({
   loader: async () => {
-    (await import("../import/small-heap.ts")).keepHeapSmall(); // before what is loaded has made it large
+    (await import("../import/small-heap.ts")).keepHeapSmall(); // before the import's modules are loaded, which would make it large
     return (await import("../import/import-dump.ts")).importDump;
   },
   parameters: {
@@ -18,13 +18,13 @@ export const importCommand: Command<CliContext> = buildCommand<ImportFlags, [str
   docs: help(
     "Replay a dump of deliveries",
     [
-      "Imports what support sends, an export of the deliveries listing, or requests",
-      "that a proxy captured, into the configured inbox or handlers. NDJSON, JSON,",
-      "pages or CSV, plain, gzip, zstd or ZIP: its content tells which.",
-      "What is stored or done already is a duplicate and does not run. A bad record",
-      "stops nothing: it is counted, and written to the rejects file. Interrupted, it",
-      "goes on where it was when it is run again. Ends with 3 when records did not get",
-      "through, or the dump is damaged.",
+      "Imports a dump from support, an export of the deliveries listing, or requests",
+      "that a proxy captured, into the configured inbox or handlers. Reads NDJSON,",
+      "JSON, pages or CSV, plain, gzip, zstd or ZIP, and detects the format itself.",
+      "Events that are already stored or done are duplicates and do not run again.",
+      "A bad record does not stop the import: it is counted and written to the",
+      "rejects file. Run an interrupted import again to continue it. Ends with 3 when",
+      "records did not get through or the dump is damaged.",
     ].join("\n"),
     [
       "esim-webhooks import dump.ndjson.gz --dry-run --trust-unsigned",

@@ -21,7 +21,7 @@ const stats: Command<CliContext> = buildCommand<InboxFlags, [], CliContext>({
   parameters: { flags: inboxFlags },
   docs: help(
     "Count events by state and type",
-    "Counts the inbox's events, and says how long the next one has waited.",
+    "Counts the inbox's events, and says how long the oldest due event has waited.",
     ["esim-webhooks inbox stats", "esim-webhooks inbox stats --json | jq .states.dead"],
   ),
 });
@@ -29,7 +29,7 @@ const stats: Command<CliContext> = buildCommand<InboxFlags, [], CliContext>({
 const list: Command<CliContext> = buildCommand<ListFlags, [], CliContext>({
   loader: async () => (await import("../inbox/list.ts")).list,
   parameters: { flags: listFlags },
-  docs: help("List events", "Lists events, the newest received first. With --json: one a line, no bodies.", [
+  docs: help("List events", "Lists events, newest first. --json prints one event per line, without bodies.", [
     "esim-webhooks inbox list --status dead --since 2d",
     "esim-webhooks inbox list --types 'esim.lifecycle.*' --limit 10",
     "esim-webhooks inbox list --status dead --all --json | jq -r .id",
@@ -47,7 +47,7 @@ const show: Command<CliContext> = buildCommand<ShowFlags, [string], CliContext>(
   },
   docs: help(
     "Show an event",
-    "Shows all that is known of an event, and its body. Personal data is masked.\nEnds with 3 when there is no such event.",
+    "Shows everything that the inbox knows about an event, and its body. Personal data is\nmasked. Ends with 3 when there is no such event.",
     [
       "esim-webhooks inbox show evt_7b1f",
       "esim-webhooks inbox show evt_7b1f --reveal",
@@ -60,8 +60,8 @@ const retry: Command<CliContext> = buildCommand<RetryFlags, [], CliContext>({
   loader: async () => (await import("../inbox/retry.ts")).retry,
   parameters: { flags: retryFlags },
   docs: help(
-    "Have dead or unhandled events worked again",
-    "Makes dead events ready again, or those that no handler took, the longest\nreceived first, with their tries counted anew. Asks first at a terminal;\nelsewhere it needs --yes.",
+    "Retry dead or unhandled events",
+    "Makes dead or unhandled events ready again, oldest first, and resets their\nattempts to 0. Asks first on a terminal; elsewhere it needs --yes.",
     [
       "esim-webhooks inbox retry --status dead --since 2026-11-20 --dry-run",
       "esim-webhooks inbox retry --types esim.faulted --limit 100",
@@ -76,7 +76,7 @@ const discard: Command<CliContext> = buildCommand<DeadFlags, [], CliContext>({
   parameters: { flags: deadFlags },
   docs: help(
     "Delete dead events",
-    "Deletes dead events for good: a redelivery of one would be a new event.\nAsks first at a terminal; elsewhere it needs --yes.",
+    "Deletes dead events for good: a later redelivery counts as a new event.\nAsks first on a terminal; elsewhere it needs --yes.",
     ["esim-webhooks inbox discard --until 30d --dry-run", "esim-webhooks inbox discard --id evt_7b1f"],
   ),
 });
@@ -86,14 +86,14 @@ const purge: Command<CliContext> = buildCommand<PurgeFlags, [], CliContext>({
   parameters: { flags: purgeFlags },
   docs: help(
     "Delete done events past their retention",
-    "Deletes done and unhandled events that need not be kept any more. Workers do so\nby themselves. Asks first at a terminal; elsewhere it needs --yes.",
+    "Deletes done and unhandled events whose retention has ended. Workers also do\nthis by themselves. Asks first on a terminal; elsewhere it needs --yes.",
     ["esim-webhooks inbox purge --dry-run", "esim-webhooks inbox purge --limit 100000 --yes"],
   ),
 });
 
 export const inbox: RouteMap<CliContext> = buildRouteMap<string, CliContext>({
   routes: { stats, list, show, retry, discard, purge },
-  docs: help("Look at the inbox, and put right what is in it", "For operators of an inbox.", [
+  docs: help("Inspect and repair the inbox", "Commands for operators of an inbox.", [
     "esim-webhooks inbox stats",
     "esim-webhooks inbox list --status dead",
     "esim-webhooks inbox retry --status dead --since 2h --dry-run",

@@ -17,7 +17,7 @@ export const send: Command<CliContext> = buildCommand<SendFlags, [string], CliCo
         kind: "parsed",
         parse: String,
         optional: true,
-        brief: "Where to send it. Default: where serve listens on this machine",
+        brief: "The receiver's URL. Default: where serve listens on this machine",
       },
       data: {
         kind: "parsed",
@@ -25,27 +25,28 @@ export const send: Command<CliContext> = buildCommand<SendFlags, [string], CliCo
         variadic: true,
         optional: true,
         placeholder: "name=value",
-        brief: "Set a field of the data, as often as you like: JSON, else text; a.b=1 is within a",
+        brief: "Set a field of the data: a JSON value, else text; a.b=1 sets b within a. Repeatable",
       },
       body: {
         kind: "parsed",
         parse: String,
         optional: true,
         placeholder: "file",
-        brief: "Data from a JSON file, or - for standard input; or a whole body of type, timestamp and data",
+        brief:
+          "A JSON file with the data, or with a whole body (type, timestamp, data); - for standard input",
       },
       id: {
         kind: "parsed",
         parse: String,
         optional: true,
-        brief: "The webhook-id. Default: a new one for each",
+        brief: "The webhook-id. Default: a new id for each delivery",
       },
       times: {
         kind: "parsed",
         parse: wholeNumber(1),
         optional: true,
         placeholder: "number",
-        brief: "How many to send, one after the other. Default 1",
+        brief: "How many deliveries to send, one after the other. Default 1",
       },
       fault: {
         kind: "enum",
@@ -60,7 +61,7 @@ export const send: Command<CliContext> = buildCommand<SendFlags, [string], CliCo
           "invalid",
         ],
         optional: true,
-        brief: "What is to be wrong, or special, with it",
+        brief: "Send a faulty or unusual delivery",
       },
       config: configFlag,
       json: jsonFlag,
@@ -69,9 +70,9 @@ export const send: Command<CliContext> = buildCommand<SendFlags, [string], CliCo
   docs: help(
     "Send a signed delivery",
     [
-      "Signs an event with the secret of ESIM_WEBHOOK_SECRET or of the config, sends it and shows the answer. Its data is",
-      "made up unless you give it. Ends with 0 when the answer is as it should be: 2xx, or what the fault should get; else",
-      "with 3, and with 1 when there is no answer.",
+      "Signs an event with the secret in ESIM_WEBHOOK_SECRET or in the config, sends it and shows the answer. Without --data",
+      "or --body, the data is made up. Ends with 0 for the expected answer (2xx, or what the --fault should get), with 3 for",
+      "another answer, and with 1 when there is no answer.",
     ].join("\n"),
     [
       "esim-webhooks send esim.faulted",

@@ -15,19 +15,19 @@ export const serve: Command<CliContext> = buildCommand<ServeFlags, [], CliContex
         parse: wholeNumber(0, 65_535),
         optional: true,
         placeholder: "number",
-        brief: "What to listen at; 0: a free port. Default: PORT, the config's, or 3000",
+        brief: "The port to listen on; 0: any free port. Default: PORT, the config's, or 3000",
       },
       host: {
         kind: "parsed",
         parse: String,
         optional: true,
-        brief: "The address to listen at. Default: the config's, or 127.0.0.1",
+        brief: "The address to listen on. Default: the config's, or 127.0.0.1",
       },
       path: {
         kind: "parsed",
         parse: String,
         optional: true,
-        brief: "Where deliveries are taken. Default: the config's, or /webhooks",
+        brief: "The path that accepts deliveries. Default: the config's, or /webhooks",
       },
       json: jsonFlag,
     },
@@ -35,9 +35,9 @@ export const serve: Command<CliContext> = buildCommand<ServeFlags, [], CliContex
   docs: help(
     "Receive webhooks",
     [
-      "Receives deliveries and prints what becomes of each: on a terminal for people, elsewhere as JSON lines.",
-      "With handlers in the config they are worked; else they are stored in an inbox, for workers.",
-      "Ends after SIGINT or SIGTERM, once what it has accepted is done; a second signal ends it at once.",
+      "Receives deliveries and prints the outcome of each: as text on a terminal, elsewhere as JSON lines.",
+      "Handlers in the config run at once; without handlers, or with a target, events are stored in an inbox for workers.",
+      "On SIGINT or SIGTERM it finishes the deliveries it has accepted, then ends; a second signal ends it at once.",
     ].join("\n"),
     [
       "esim-webhooks serve",

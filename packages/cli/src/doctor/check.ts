@@ -1,31 +1,31 @@
-import { because } from "../program/error-text.ts";
+import { causeOf } from "../program/error-text.ts";
 import { errorCodeOf } from "../program/exit-code.ts";
 
-/** What the doctor found out about one thing. */
+/** The result of one check. */
 export interface Check {
   readonly name: string;
   readonly ok: boolean;
-  /** How it is, or what is wrong and how to mend it. Holds no secret. */
+  /** What was found, or what is wrong and how to mend it. Contains no secret. */
   readonly message: string;
-  /** The code of what is wrong, if it has one. */
+  /** The error's code, if it has one. */
   readonly code?: string;
 }
 
-export function fine(name: string, message: string): Check {
+export function passed(name: string, message: string): Check {
   return { name, ok: true, message };
 }
 
-export function wrong(name: string, message: string): Check {
+export function failed(name: string, message: string): Check {
   return { name, ok: false, message };
 }
 
-/** What `look` finds out; when it throws, that is what is wrong. */
+/** Runs `look`. An error that it throws becomes a failed check. */
 export async function check(name: string, look: () => Promise<Check> | Check): Promise<Check> {
   try {
     return await look();
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
     const code = errorCodeOf(error);
-    return { ...wrong(name, `${message}${because(error)}`), ...(code && { code }) };
+    return { ...failed(name, `${message}${causeOf(error)}`), ...(code && { code }) };
   }
 }

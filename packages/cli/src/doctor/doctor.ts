@@ -3,9 +3,9 @@ import type { CliContext } from "../program/context.ts";
 import { exitCodes } from "../program/exit-code.ts";
 import type { Output } from "../program/output.ts";
 import { printable } from "../program/printable.ts";
-import { hearWarnings } from "../program/warnings.ts";
+import { onWarning } from "../program/warnings.ts";
 import { readSetUp, type SetUp } from "../set-up/set-up.ts";
-import { type Check, check, wrong } from "./check.ts";
+import { type Check, check, failed } from "./check.ts";
 import { checkConfig, checkHandlers, checkNode, checkSecret } from "./set-up-checks.ts";
 import { checkStores } from "./store-checks.ts";
 
@@ -13,16 +13,16 @@ export interface DoctorFlags extends SetUpFlags {
   readonly json?: boolean;
 }
 
-/** Looks at everything that receiving and working need, and says what to do where something is not as it must be. */
+/** Checks everything that receivers and workers need, and says how to mend what is wrong. */
 export async function doctor(this: CliContext, flags: DoctorFlags): Promise<void> {
   const warnings: Check[] = [];
-  hearWarnings(({ code, message, isOurs }) => {
+  onWarning(({ code, message, isOurs }) => {
     if (isOurs)
-      warnings.push(wrong(code, message)); // of retention, of a key file's mode
+      warnings.push(failed(code, message)); // e.g. a short retention, the mode of a key file
     else this.output.note(`Warning (${code}): ${message}`);
   });
   const checks = [checkNode(process.version), ...(await checkSetUp(this, flags))];
-  await new Promise(setImmediate); // warnings come after what they are about
+  await new Promise(setImmediate); // Node.js emits a warning in a later tick
   const all = [...checks, ...warnings];
   if (all.some(({ ok }) => !ok)) this.process.exitCode = exitCodes.problem;
   if (flags.json) this.output.json({ ok: all.every(({ ok }) => ok), checks: all });

@@ -1,7 +1,7 @@
 import { type Catalog, createKeyring, createProcessor, esimCatalog } from "@esim-webhooks/core";
 import { knownSecrets } from "../set-up/known-secrets.ts";
 import type { SetUp } from "../set-up/set-up.ts";
-import { type Check, fine, wrong } from "./check.ts";
+import { type Check, failed, passed } from "./check.ts";
 
 const oldestNode: readonly [number, number] = [22, 18];
 
@@ -10,25 +10,26 @@ export function checkNode(version: string): Check {
   const [wantedMajor, wantedMinor] = oldestNode;
   const isNew = major > wantedMajor || (major === wantedMajor && minor >= wantedMinor);
   return isNew
-    ? fine("node", version)
-    : wrong("node", `${version} is too old. Install Node.js 22.18 or newer.`);
+    ? passed("node", version)
+    : failed("node", `${version} is too old. Install Node.js 22.18 or newer.`);
 }
 
 export function checkConfig({ file }: SetUp): Check {
-  return fine("config", file ?? "none: the environment and defaults count");
+  return passed("config", file ?? "none: using the environment and defaults");
 }
 
-/** Keys by their fingerprints. */
+/** Shows keys by their fingerprints. */
 export async function checkSecret({ secret }: SetUp): Promise<Check> {
   const secrets = await knownSecrets(secret);
   const keys = createKeyring(secrets).keysAt(Date.now());
-  if (keys.length === 0) return wrong("secret", "No key counts now. Correct their notBefore and notAfter.");
-  return fine("secret", keys.map((key) => key.fingerprint).join(", "));
+  if (keys.length === 0)
+    return failed("secret", "No key is valid now. Correct notBefore and notAfter of the keys.");
+  return passed("secret", keys.map((key) => key.fingerprint).join(", "));
 }
 
-/** Their event types, as receivers and workers check them. */
+/** Checks the event types of the handlers in the way that receivers and workers do. */
 export function checkHandlers({ handlers, catalog = esimCatalog as Catalog<unknown> }: SetUp): Check {
-  if (handlers === undefined) return fine("handlers", "none: events are stored, and not worked");
+  if (handlers === undefined) return passed("handlers", "none: events are stored, but not processed");
   createProcessor<unknown>(handlers, { catalog });
-  return fine("handlers", Object.keys(handlers).join(", "));
+  return passed("handlers", Object.keys(handlers).join(", "));
 }

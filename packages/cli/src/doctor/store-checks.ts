@@ -2,18 +2,18 @@ import { existsSync } from "node:fs";
 import type { Lifecycle } from "@esim-webhooks/core";
 import { findTarget, type OpenTarget } from "../set-up/open-target.ts";
 import type { SetUp } from "../set-up/set-up.ts";
-import { type Check, check, fine, wrong } from "./check.ts";
+import { type Check, check, failed, passed } from "./check.ts";
 
-/** More than this, and leases or timestamps go wrong. */
+/** With more skew than this, leases or timestamps go wrong. */
 const mostSkewMs = 5000;
 
-/** Looks at where events go, without changing anything there. */
+/** Checks the store or the inbox, without changing anything in it. */
 export async function checkStores(setUp: SetUp): Promise<readonly Check[]> {
   const { place, config } = setUp;
   const isDefault =
     config.target === undefined && (setUp.handlers === undefined || config.store === undefined);
   if (isDefault && "dataDir" in place && !existsSync(place.dataDir)) {
-    return [fine("store", `an embedded inbox, to be made in ${place.dataDir} at its first use`)];
+    return [passed("store", `an embedded inbox; its first use will create it in ${place.dataDir}`)];
   }
   let found: OpenTarget;
   try {
@@ -25,18 +25,18 @@ export async function checkStores(setUp: SetUp): Promise<readonly Check[]> {
   try {
     const store = await check("store", () => checkReady(opened, found.where));
     if (store.code === "folder_in_use")
-      return [fine("store", `${found.where}, open in another process: not looked into`)];
-    const asked = store.ok || store.code === "migration_missing";
-    return [store, ...(asked && opened.now ? [await check("clock", () => checkClock(opened))] : [])];
+      return [passed("store", `${found.where}; not checked, since another process has it open`)];
+    const isReachable = store.ok || store.code === "migration_missing";
+    return [store, ...(isReachable && opened.now ? [await check("clock", () => checkClock(opened))] : [])];
   } finally {
-    await found.close().catch(() => {}); // what is wrong with it is told
+    await found.close().catch(() => {}); // the checks have reported what is wrong
   }
 }
 
-/** Reachable, migrated, and set up as it must be: a Redis that may evict keys is refused. */
+/** Whether it is reachable, migrated and configured correctly: a Redis that may evict keys fails. */
 async function checkReady(opened: Partial<Lifecycle>, where: string): Promise<Check> {
   await opened.ready?.();
-  return fine("store", opened.ready ? where : `${where}, which cannot be asked how it is`);
+  return passed("store", opened.ready ? where : `${where}; not checked, since it has no ready()`);
 }
 
 async function checkClock(opened: Partial<Lifecycle>): Promise<Check> {
@@ -45,6 +45,9 @@ async function checkClock(opened: Partial<Lifecycle>): Promise<Check> {
   const here = (before + Date.now()) / 2;
   const skewMs = Math.round(Math.abs((there?.getTime() ?? here) - here));
   return skewMs <= mostSkewMs
-    ? fine("clock", `${skewMs} ms from the database's`)
-    : wrong("clock", `${(skewMs / 1000).toFixed(1)} s from the database's. Set the clocks of both by NTP.`);
+    ? passed("clock", `${skewMs} ms from the database's clock`)
+    : failed(
+        "clock",
+        `${(skewMs / 1000).toFixed(1)} s from the database's clock. Synchronise both clocks with NTP.`,
+      );
 }

@@ -1,7 +1,7 @@
 import type { TypedFlagParameter } from "@stricli/core";
 import { parseTime } from "./parse-time.ts";
 
-/** A flag that may be left out. */
+/** An optional flag. */
 export type OptionalFlag<Value> = TypedFlagParameter<Value | undefined>;
 
 export function yesFlag(brief: string): OptionalFlag<boolean> {
@@ -12,7 +12,7 @@ export function textFlag(placeholder: string, brief: string): OptionalFlag<strin
   return { kind: "parsed", parse: String, optional: true, placeholder, brief };
 }
 
-/** Several, by commas or by the flag several times. */
+/** Several texts, separated by commas or given by repeating the flag. */
 export function textsFlag(placeholder: string, brief: string): OptionalFlag<readonly string[]> {
   return { kind: "parsed", parse: String, optional: true, variadic: ",", placeholder, brief };
 }

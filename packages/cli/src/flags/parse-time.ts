@@ -1,14 +1,14 @@
 import { ProgramError } from "../program/program-error.ts";
 
 const day = /^\d{4}-\d\d-\d\d$/;
-// with its offset, without which it would mean another time on another machine
+// the offset is required: without it the time would depend on the machine's time zone
 const dateTime = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:[Zz]|[+-]\d\d:\d\d)$/;
 const longAgo = /^(\d{1,6})(s|m|h|d|w)(?: ago)?$/;
 const unitMs = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const;
 
 /**
- * A point in time as people give one: how long ago (`90s`, `30m`, `2h`, `7d`, `1w`), a date-time with its offset
- * (`2026-11-20T14:00:00Z`), or a day, which begins at midnight UTC. Throws `invalid_usage` for all else.
+ * Parses a point in time: how long ago (`90s`, `30m`, `2h`, `7d`, `1w`), a date-time with its offset
+ * (`2026-11-20T14:00:00Z`), or a day (`2026-11-20`, midnight UTC). Throws `invalid_usage` for anything else.
  */
 export function parseTime(text: string, now: number = Date.now()): Date {
   const [, amount, unit] = longAgo.exec(text) ?? [];
@@ -17,7 +17,7 @@ export function parseTime(text: string, now: number = Date.now()): Date {
   if (!Number.isNaN(ms)) return new Date(ms);
   throw new ProgramError(
     "invalid_usage",
-    `"${text}" is no point in time.`,
-    "Give how long ago it was (30m, 2h, 7d), a day (2026-11-20, from midnight UTC) or a date-time with its offset (2026-11-20T14:00:00Z)",
+    `"${text}" is not a point in time.`,
+    "Write how long ago it was (30m, 2h, 7d), a day (2026-11-20, from midnight UTC) or a date-time with its offset (2026-11-20T14:00:00Z)",
   );
 }

@@ -1,6 +1,6 @@
 import { type OptionalFlag, textFlag, yesFlag } from "./flag-kinds.ts";
 
-/** The flags of every command that has to do with a set-up. */
+/** The flags of every command that uses the set-up: config, inbox, handlers. */
 export interface SetUpFlags {
   readonly config?: string;
   readonly dataDir?: string;
@@ -13,7 +13,7 @@ export const configFlag: OptionalFlag<string> = textFlag(
 
 export const setUpFlags: { readonly config: OptionalFlag<string>; readonly dataDir: OptionalFlag<string> } = {
   config: configFlag,
-  dataDir: textFlag("folder", "The embedded inbox. Default: .esim-webhooks"),
+  dataDir: textFlag("folder", "The folder of the embedded inbox. Default: .esim-webhooks"),
 };
 
 /** A flag that makes a command print JSON. */

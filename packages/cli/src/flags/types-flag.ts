@@ -2,18 +2,18 @@ import { suggest } from "@esim-webhooks/core/kit";
 import type { Output } from "../program/output.ts";
 import { printable } from "../program/printable.ts";
 
-/** Of the known types those that a type or a family, such as `esim.lifecycle.*`, means. */
+/** The known types that a type or a family, such as `esim.lifecycle.*`, matches. */
 export function meantBy(type: string, known: readonly string[]): readonly string[] {
   if (!type.endsWith("*")) return known.filter((name) => name === type);
   return known.filter((name) => name.startsWith(type.slice(0, -1)));
 }
 
-/** Tells of those that mean none: a slip of the pen would leave everything out, and nobody would know why. */
+/** Warns about each type that matches no known type: a typing error would silently filter everything out. */
 export function warnOfUnknown(types: readonly string[], known: readonly string[], output: Output): void {
   for (const type of types.filter((type) => meantBy(type, known).length === 0)) {
     const names = type.endsWith("*") ? known.map((name) => name.replace(/[^.]*$/, "*")) : known;
     output.note(
-      `Warning (unknown_event_type): --types ${printable(type)} is of no known event type. ${suggest(type, [...new Set(names)])}`,
+      `Warning (unknown_event_type): --types ${printable(type)} matches no known event type. ${suggest(type, [...new Set(names)])}`,
     );
   }
 }

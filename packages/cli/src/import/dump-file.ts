@@ -5,20 +5,20 @@ import type { ImportFlags } from "./flags.ts";
 
 /** The dump, and the files that go with it. */
 export interface DumpFile {
-  /** For people. */
+  /** The path as the user wrote it, or "standard input". */
   readonly name: string;
   readonly input: AsyncIterable<Uint8Array>;
-  /** Undefined for what comes by a pipe. */
+  /** Undefined for a pipe. */
   readonly totalBytes: number | undefined;
   readonly rejectsFile: string | undefined;
   readonly checkpointFile: string | undefined;
-  /** Removes what this has made and nobody needs: an empty rejects file that was not asked for. */
-  tidy(): Promise<void>;
+  /** Removes the rejects file when it is empty, unless the user named it with --rejects. */
+  removeEmptyRejects(): Promise<void>;
 }
 
 type FileFlags = Pick<ImportFlags, "rejects" | "checkpoint" | "noCheckpoint" | "dryRun">;
 
-/** Beside a file there are a rejects file and a checkpoint, unless it is a dry run. Throws `unreadable_file` or `invalid_usage`. */
+/** The rejects file and the checkpoint are beside the dump by default; a dry run has none. Throws `unreadable_file` or `invalid_usage`. */
 export async function openDump(
   path: string,
   { rejects, checkpoint, noCheckpoint = false, dryRun = false }: FileFlags,
@@ -28,29 +28,29 @@ export async function openDump(
     throw new ProgramError(
       "invalid_usage",
       "--checkpoint and --no-checkpoint contradict each other.",
-      "Leave one out.",
+      "Remove one of them.",
     );
   }
   if (path === "-" && stdin.isTTY) {
     throw new ProgramError(
       "invalid_usage",
-      "Nothing is piped in.",
-      "Name the dump, or pipe it in: … | esim-webhooks import -",
+      "Standard input is a terminal, so there is no dump to read.",
+      "Name the dump's file, or pipe it in: … | esim-webhooks import -",
     );
   }
-  const about = path === "-" ? undefined : await readable(path);
-  const isFile = about?.isFile() === true;
+  const stats = path === "-" ? undefined : await statReadable(path);
+  const isFile = stats?.isFile() === true;
   const beside = isFile && !dryRun ? path : undefined;
   const rejectsFile = rejects ?? (beside && `${beside}.rejects.ndjson`);
   const checkpointFile = noCheckpoint ? undefined : (checkpoint ?? (beside && `${beside}.checkpoint.json`));
-  for (const given of [rejects, checkpoint]) if (given !== undefined) await refuseDump(given, about);
+  for (const file of [rejects, checkpoint]) if (file !== undefined) await refuseOverwrite(file, stats);
   return {
     name: path === "-" ? "standard input" : path,
     input: path === "-" ? stdin : bytesOf(path),
-    totalBytes: isFile ? about.size : undefined,
+    totalBytes: isFile ? stats.size : undefined,
     rejectsFile,
     checkpointFile,
-    async tidy() {
+    async removeEmptyRejects() {
       if (rejects !== undefined || rejectsFile === undefined) return;
       const left = await stat(rejectsFile).catch(() => undefined);
       if (left?.isFile() && left.size === 0) await rm(rejectsFile);
@@ -58,7 +58,7 @@ export async function openDump(
   };
 }
 
-/** Opened when it is read, so that nothing waits with it open. */
+/** Opens the file only when it is read. */
 async function* bytesOf(path: string): AsyncGenerator<Uint8Array> {
   yield* createReadStream(path, { highWaterMark: 256 * 1024 }) as AsyncIterable<Buffer>;
 }
@@ -66,28 +66,28 @@ async function* bytesOf(path: string): AsyncGenerator<Uint8Array> {
 const reasons: Readonly<Record<string, string>> = {
   ENOENT: "There is no such file",
   ENOTDIR: "There is no such file",
-  EACCES: "You may not read it",
+  EACCES: "You have no permission to read it",
 };
 
-async function readable(path: string) {
+async function statReadable(path: string) {
   try {
-    const about = await stat(path);
-    if (about.isDirectory()) throw Object.assign(new Error("it is a directory"), { code: "EISDIR" });
+    const stats = await stat(path);
+    if (stats.isDirectory()) throw Object.assign(new Error("it is a directory"), { code: "EISDIR" });
     await access(path, constants.R_OK);
-    return about;
+    return stats;
   } catch (cause) {
     const { code = "", message } = cause as NodeJS.ErrnoException;
     const isFolder = code === "EISDIR";
     throw new ProgramError(
       "unreadable_file",
       `${path} cannot be imported. ${isFolder ? "It is a directory" : (reasons[code] ?? message)}.`,
-      isFolder ? "Name the dump that is in it." : "Correct its name or its permissions.",
+      isFolder ? "Name a file in it." : "Correct its name or its permissions.",
     );
   }
 }
 
-/** Else it would be overwritten. */
-async function refuseDump(path: string, dump: { ino: number; dev: number } | undefined): Promise<void> {
+/** Throws `invalid_usage` when the file is the dump itself. */
+async function refuseOverwrite(path: string, dump: { ino: number; dev: number } | undefined): Promise<void> {
   const there = await stat(path).catch(() => undefined);
   if (there === undefined || there.ino !== dump?.ino || there.dev !== dump.dev) return;
   throw new ProgramError(

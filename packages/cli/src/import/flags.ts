@@ -29,7 +29,7 @@ export interface ImportFlags extends SetUpFlags {
   readonly json?: boolean;
 }
 
-const most = (brief: string): OptionalFlag<number> => ({
+const limitFlag = (brief: string): OptionalFlag<number> => ({
   kind: "parsed",
   parse: wholeNumber(1),
   optional: true,
@@ -38,47 +38,47 @@ const most = (brief: string): OptionalFlag<number> => ({
 });
 
 export const importFlags: FlagParametersForType<ImportFlags, CliContext> = {
-  dryRun: yesFlag("Read, filter and verify, and touch nothing"),
-  trustUnsigned: yesFlag("Your word for records without a signature"),
+  dryRun: yesFlag("Read, filter and verify, but change nothing"),
+  trustUnsigned: yesFlag("Accept records without a signature"),
   only: {
     kind: "enum",
     values: statuses,
     optional: true,
     variadic: ",",
-    brief: "Of these delivery statuses",
+    brief: "Only these delivery statuses",
   },
-  since: timeFlag("Of that time or later: 2h, 7d, 2026-11-20"),
-  until: timeFlag("Of before that time"),
-  types: textsFlag("type,…", "Of these types, or families: esim.lifecycle.*"),
-  ids: textsFlag("id,…", "With these ids"),
-  esim: textsFlag("reference,…", "Of these eSIMs, by esimReference"),
-  oldestFirst: yesFlag("Order by timestamp; takes disk for the dump"),
-  force: yesFlag("Run events again that are done"),
+  since: timeFlag("Only from this time on: 2h, 7d, 2026-11-20"),
+  until: timeFlag("Only before this time"),
+  types: textsFlag("type,…", "Only these types or families: esim.lifecycle.*"),
+  ids: textsFlag("id,…", "Only these event ids"),
+  esim: textsFlag("reference,…", "Only these eSIMs, by esimReference"),
+  oldestFirst: yesFlag("Order by timestamp; needs disk space for the dump"),
+  force: yesFlag("Run done events again"),
   map: {
     kind: "parsed",
     parse: parseMapping,
     optional: true,
     variadic: ",",
     placeholder: "field=path,…",
-    brief: "For records of another shape: where our fields are",
+    brief: "For records of another shape: the path of each field",
   },
-  source: textFlag("name", "The endpoint they were for. Default: the config's"),
-  rejects: textFlag("file", "Where bad records go. Default: <dump>.rejects.ndjson"),
-  checkpoint: textFlag("file", "Where to note how far it is. Default: beside the dump"),
-  noCheckpoint: yesFlag("Note nothing: begin anew each time"),
-  maxRecordBytes: most("The longest record. Default: 1048576"),
-  maxUnpackedBytes: most("To what it may unpack. Default: 64 GiB"),
-  maxRatio: most("To how many times its size it may. Default: 250"),
+  source: textFlag("name", "The endpoint they were sent to. Default: the config's"),
+  rejects: textFlag("file", "The file for bad records. Default: <dump>.rejects.ndjson"),
+  checkpoint: textFlag("file", "The file for progress. Default: <dump>.checkpoint.json"),
+  noCheckpoint: yesFlag("Keep no checkpoint: start over each time"),
+  maxRecordBytes: limitFlag("The most bytes of one record. Default: 1048576"),
+  maxUnpackedBytes: limitFlag("The most bytes it may unpack to. Default: 64 GiB"),
+  maxRatio: limitFlag("The most times its size it may unpack to. Default: 250"),
   ...setUpFlags,
   json: jsonFlag,
 };
 
-function parseMapping(given: string): readonly [field: string, path: string] {
-  const [, field, path] = /^(\w+)=(.+)$/.exec(given) ?? [];
+function parseMapping(text: string): readonly [field: string, path: string] {
+  const [, field, path] = /^(\w+)=(.+)$/.exec(text) ?? [];
   if (field !== undefined && path !== undefined) return [field, path];
   throw new ProgramError(
     "invalid_usage",
-    `"${given}" is not of the form field=path`,
+    `"${text}" is not of the form field=path`,
     "as in eventId=message.id",
   );
 }

@@ -22,10 +22,10 @@ export async function importDump(this: CliContext, flags: ImportFlags, path: str
   const setUp = await readSetUp(this, flags);
   warnOfUnknown(flags.types ?? [], (setUp.catalog ?? esimCatalog).types, output);
   const dump = await openDump(path, flags, process.stdin);
-  const tellPerson = (line: string) => (process.stderr.isTTY ? output.note(line) : undefined);
-  tellPerson(`Importing ${dump.name}${flags.dryRun ? ": a dry run, which touches nothing" : ""}`);
+  const noteOnTerminal = (line: string) => (process.stderr.isTTY ? output.note(line) : undefined);
+  noteOnTerminal(`Importing ${dump.name}${flags.dryRun ? ": a dry run, which changes nothing" : ""}`);
   const opened = flags.dryRun ? undefined : await openTarget(setUp);
-  if (opened) tellPerson(`into ${opened.where}`);
+  if (opened) noteOnTerminal(`into ${opened.where}`);
   try {
     const startedAt = performance.now();
     const report = await run(
@@ -35,7 +35,7 @@ export async function importDump(this: CliContext, flags: ImportFlags, path: str
       dump,
       opened ? importTarget(opened) : untouchedTarget(setUp),
     );
-    tell(this, report, dump, { json: flags.json, tookMs: performance.now() - startedAt });
+    printReport(this, report, dump, { json: flags.json, tookMs: performance.now() - startedAt });
   } catch (error) {
     throw explained(error, dump);
   } finally {
@@ -47,7 +47,7 @@ async function run(
   { output, process }: CliContext,
   flags: ImportFlags,
   setUp: SetUp,
-  { input, totalBytes, rejectsFile, checkpointFile, tidy }: DumpFile,
+  { input, totalBytes, rejectsFile, checkpointFile, removeEmptyRejects }: DumpFile,
   { target, options }: ImportTarget,
 ): Promise<ImportReport> {
   const { stderr } = process;
@@ -78,7 +78,7 @@ async function run(
   } finally {
     stop.release();
     meter.end();
-    await tidy();
+    await removeEmptyRejects();
   }
 }
 
@@ -105,16 +105,16 @@ function importOptions(flags: ImportFlags, setUp: SetUp) {
   };
 }
 
-interface Told {
+interface ReportOptions {
   readonly json: boolean | undefined;
   readonly tookMs: number;
 }
 
-function tell(
+function printReport(
   { output, process }: CliContext,
   report: ImportReport,
   dump: DumpFile,
-  { json, tookMs }: Told,
+  { json, tookMs }: ReportOptions,
 ): void {
   const { rejectsFile } = dump;
   const view = { rejectsFile, tookMs, ...layoutFor(process.stdout) };

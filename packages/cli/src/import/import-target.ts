@@ -2,7 +2,7 @@ import type { Handlers, Inbox, InboxWriter } from "@esim-webhooks/core";
 import type { OpenTarget } from "../set-up/open-target.ts";
 import type { SetUp } from "../set-up/set-up.ts";
 
-/** Where a dump goes, as `importDeliveries` takes it. */
+/** The target and its options for `importDeliveries`. */
 export interface ImportTarget {
   readonly target: Pick<InboxWriter, "put"> | Handlers<unknown>;
   readonly options: { readonly store?: Extract<OpenTarget, { store: unknown }>["store"] };
@@ -13,10 +13,10 @@ export function importTarget(open: OpenTarget): ImportTarget {
   return { target: open.handlers, options: { store: open.store } };
 }
 
-/** What would be imported into, with nothing opened: a dry run touches none of it. */
+/** The target of a dry run, which calls none of its functions: nothing is opened. */
 export function untouchedTarget({ config, handlers }: SetUp): ImportTarget {
   if (config.target === undefined && handlers !== undefined) return { target: handlers, options: {} };
-  const refuse = () => Promise.reject(new Error("A dry run came to its target."));
+  const refuse = () => Promise.reject(new Error("A dry run called its target."));
   const untouched: Pick<Inbox, "put" | "rerun"> = { put: refuse, rerun: refuse };
   return { target: untouched, options: {} };
 }

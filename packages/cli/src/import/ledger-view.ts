@@ -6,10 +6,10 @@ import { table } from "../terminal/table.ts";
 
 export interface LedgerView extends Layout {
   readonly dryRun: boolean;
-  /** Where invalid and rejected records are written to. */
+  /** The file with the invalid and rejected records. */
   readonly rejectsFile: string | undefined;
   readonly forced: number;
-  /** How long it took, and how many of the records were read in that time. */
+  /** How long this run took in ms, and how many records it read. */
   readonly pace: { readonly ms: number; readonly records: number } | undefined;
 }
 
@@ -24,7 +24,7 @@ const entries: Readonly<Record<Entry, Tone>> = {
   rejected: "bad",
 };
 
-/** What became of the records, a line each, and their sum. */
+/** The ledger as a table: a line for each outcome, then the sum. */
 export function ledgerView(ledger: Ledger, view: LedgerView): string[] {
   const rows = Object.entries(entries).map(([name, tone]) => {
     const value = ledger[name as Entry];
@@ -54,20 +54,20 @@ function paceOf({ pace }: LedgerView): string {
 }
 
 function meaning(entry: Entry, { dryRun, rejectsFile, forced }: LedgerView): string {
-  const where = rejectsFile === undefined ? "; --rejects <file> writes them down" : `: see ${rejectsFile}`;
+  const where = rejectsFile === undefined ? "; --rejects <file> keeps them" : `: see ${rejectsFile}`;
   switch (entry) {
     case "stored":
-      if (dryRun) return "events that would be handed in: this was a dry run";
-      return forced > 0 ? `${count(forced)} run again by --force, the others new` : "new";
+      if (dryRun) return "would be imported: this was a dry run";
+      return forced > 0 ? `${count(forced)} run again with --force, the others new` : "new";
     case "duplicate":
-      return "here before; nothing ran again";
+      return "already stored or done; not run again";
     case "conflict":
-      return "the id of another event: the stored one stands";
+      return "the id of a different event, which is kept";
     case "invalid":
-      return `no event${where}`;
+      return `not a valid event${where}`;
     case "filtered":
-      return "left out by filters, or of no handler";
+      return "left out by a filter, or without a handler";
     case "rejected":
-      return `not verified, or not worked${where}`;
+      return `not verified, or not processed${where}`;
   }
 }

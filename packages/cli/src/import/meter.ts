@@ -1,7 +1,7 @@
 import { type Paint, unpainted } from "../terminal/paint.ts";
 import { type Pace, progressBar } from "../terminal/progress-bar.ts";
 
-/** How far an import is, as `importDeliveries` reports it. */
+/** The progress of an import, as `importDeliveries` reports it. */
 export interface Reading {
   readonly bytesRead: number;
   readonly ledger: { readonly read: number };
@@ -9,20 +9,20 @@ export interface Reading {
 
 export interface MeterOptions {
   write(text: string): void;
-  /** Undefined for what comes by a pipe. */
+  /** Undefined for a pipe. */
   readonly totalBytes: number | undefined;
-  /** The terminal's columns; undefined where there is no terminal, and progress is JSON lines. */
+  /** The terminal's columns. Undefined without a terminal: progress is then written as JSON lines. */
   readonly columns: (() => number) | undefined;
   readonly paint?: Paint;
-  /** A steady clock, in ms. */
+  /** A monotonic clock, in ms. */
   readonly now?: () => number;
 }
 
 export interface Meter {
   update(reading: Reading): void;
-  /** Takes the bar away, so that something else can be said. */
+  /** Erases the bar, so that another line can be written. */
   clear(): void;
-  /** Leaves the bar as it was in the end, with the rate of the whole. */
+  /** Draws the bar a last time, with the average rate. */
   end(): void;
 }
 
@@ -37,17 +37,17 @@ interface Sample {
   readonly records: number;
 }
 
-/** Tells how far an import is: a bar that moves on a terminal, else a JSON line once a second. */
+/** Shows the progress of an import: a bar on a terminal, else a JSON line per second. */
 export function createMeter(options: MeterOptions): Meter {
   const { write, totalBytes, columns, paint = unpainted, now = () => performance.now() } = options;
   const everyMs = columns ? redrawMs : lineMs;
   let samples: Sample[] = [];
   let dueAt = now() + everyMs;
-  let isDrawn = false;
+  let isShown = false;
   let began: Sample | undefined;
   let last: Reading | undefined;
 
-  /** By the last few seconds: what an earlier run had done goes by faster. */
+  /** The pace of the last few seconds: records of an earlier run are skipped faster. */
   function recentPace(reading: Reading): Pace {
     const latest = sampleOf(reading);
     began ??= latest;
@@ -83,26 +83,26 @@ export function createMeter(options: MeterOptions): Meter {
       if (samples.length > 0 && now() < dueAt) return;
       const isFirst = samples.length === 0;
       const current = recentPace(reading);
-      if (isFirst && !columns) return; // nothing can be said of its rate
+      if (isFirst && !columns) return; // one sample gives no rate
       dueAt = now() + everyMs;
       if (columns) draw(current, columns());
-      else write(`${JSON.stringify({ progress: { ...inJson(current), ...reading.ledger } })}\n`);
-      isDrawn = columns !== undefined;
+      else write(`${JSON.stringify({ progress: { ...paceJson(current), ...reading.ledger } })}\n`);
+      isShown = columns !== undefined;
     },
     clear() {
-      if (isDrawn) write(eraseLine);
-      isDrawn = false;
+      if (isShown) write(eraseLine);
+      isShown = false;
     },
     end() {
       if (!columns || !last || !began) return;
       draw(pace(last, began), columns());
       write("\n");
-      isDrawn = false;
+      isShown = false;
     },
   };
 }
 
-function inJson({ bytesRead, totalBytes, recordsPerSecond, bytesPerSecond }: Pace) {
+function paceJson({ bytesRead, totalBytes, recordsPerSecond, bytesPerSecond }: Pace) {
   const left =
     totalBytes === undefined || bytesPerSecond <= 0 ? null : (totalBytes - bytesRead) / bytesPerSecond;
   return {

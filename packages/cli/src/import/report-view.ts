@@ -17,18 +17,18 @@ const parts: readonly { tone: Tone; mark: string; name: string; of(ledger: Ledge
     of: ({ conflict, invalid, rejected }) => conflict + invalid + rejected,
   },
 ];
-const mostTypes = 20;
+const maxBars = 20;
 
 export interface ReportView extends Layout {
   readonly rejectsFile: string | undefined;
   readonly tookMs?: number;
 }
 
-/** The ledger, then a bar for each type and the span of time that was covered. */
+/** The ledger, a bar for each event type, and the time span of the events. */
 export function reportView(report: ImportReport, { tookMs, ...view }: ReportView): string[] {
   const { paint = unpainted } = view;
   const { ledger, types, dryRun, forced, resumedAfter } = report;
-  if (ledger.read === 0) return ["There was no record to read."];
+  if (ledger.read === 0) return ["The dump contains no records."];
   const pace = tookMs === undefined ? undefined : { ms: tookMs, records: ledger.read - resumedAfter };
   const lines = ledgerView(ledger, { ...view, dryRun, forced, pace });
   return [
@@ -41,10 +41,10 @@ export function reportView(report: ImportReport, { tookMs, ...view }: ReportView
   ];
 }
 
-/** The most frequent types first; the rest of many are one bar. */
+/** The most frequent types first; beyond `maxBars`, one bar sums up the rest. */
 function barsOf(types: Readonly<Record<string, Ledger>>): Bar[] {
   const sorted = Object.entries(types).sort(([, a], [, b]) => b.read - a.read);
-  const shown = sorted.length > mostTypes ? sorted.slice(0, mostTypes - 1) : sorted;
+  const shown = sorted.length > maxBars ? sorted.slice(0, maxBars - 1) : sorted;
   const rest = sorted.slice(shown.length).map(([, ledger]) => ledger);
   return [
     ...shown.map(([type, ledger]) => barOf(type === "(none)" ? "(no type)" : printable(type), [ledger])),
@@ -68,5 +68,5 @@ function spanLine({ span: covered }: ImportReport, paint: Paint): string[] {
   if (covered === null) return [];
   const [from, to] = [new Date(covered.from), new Date(covered.to)];
   const length = paint("faint", `(${span(to.getTime() - from.getTime())})`);
-  return [`events of ${instant(from)} to ${instant(to)} ${length}`];
+  return [`events from ${instant(from)} to ${instant(to)} ${length}`];
 }

@@ -3,18 +3,20 @@ import { type ExitCode, exitCodes } from "../program/exit-code.ts";
 import { count, counted } from "../terminal/quantities.ts";
 import type { DumpFile } from "./dump-file.ts";
 
-/** What the program ends with after an import, and what is to be said besides the report. */
+/** The exit code after an import, and the messages besides the report. */
 export function verdictOn(
   { ledger, damage, interrupted, resumedAfter }: ImportReport,
   { checkpointFile }: Pick<DumpFile, "checkpointFile">,
 ): { readonly exitCode: ExitCode; readonly notes: readonly string[] } {
   const bad = ledger.conflict + ledger.invalid + ledger.rejected;
   const notes = [
-    ...(resumedAfter > 0 ? [`Went on after the ${counted(resumedAfter, "record")} of an earlier run.`] : []),
+    ...(resumedAfter > 0
+      ? [`Continued after the ${counted(resumedAfter, "record")} of an earlier run.`]
+      : []),
     ...(damage ? [`Error (${damage.code}): ${withFlags(damage.message)}`] : []),
-    ...(damage && ledger.read > 0 ? ["The dump was read up to there."] : []),
+    ...(damage && ledger.read > 0 ? ["The dump was read up to that point."] : []),
     ...(interrupted
-      ? [`Interrupted after ${counted(ledger.read, "record")}. ${howToGoOn(checkpointFile)}`]
+      ? [`Interrupted after ${counted(ledger.read, "record")}. ${howToContinue(checkpointFile)}`]
       : []),
     ...(!interrupted && bad > 0
       ? [`${count(bad)} of ${counted(ledger.read, "record")} did not get through.`]
@@ -24,12 +26,14 @@ export function verdictOn(
   return { exitCode: bad > 0 || damage ? exitCodes.problem : exitCodes.ok, notes };
 }
 
-function howToGoOn(checkpointFile: string | undefined): string {
+function howToContinue(checkpointFile: string | undefined): string {
   const again = "Run the same command again";
-  return checkpointFile === undefined ? `${again}: nothing comes twice.` : `${again} to go on there.`;
+  return checkpointFile === undefined
+    ? `${again}: what was imported counts as duplicate.`
+    : `${again} to continue.`;
 }
 
-/** A limit of the import's options, as the flag that it is here. */
+/** Replaces the names of limits in a message by their flags. */
 function withFlags(message: string): string {
   return message.replace(/\bmax(Ratio|UnpackedBytes|RecordBytes)\b/g, (option) =>
     option.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`).replace(/^/, "--"),

@@ -1,7 +1,7 @@
 import type { InboxState } from "@esim-webhooks/core";
 import { hasRole } from "@esim-webhooks/core/kit";
 import type { CliContext } from "../program/context.ts";
-import { lacking } from "../set-up/open-target.ts";
+import { missingRole } from "../set-up/open-target.ts";
 import { checkAskable, perform } from "./action.ts";
 import type { PurgeFlags } from "./flags.ts";
 import { withInbox } from "./with-inbox.ts";
@@ -9,7 +9,7 @@ import { withInbox } from "./with-inbox.ts";
 export async function purge(this: CliContext, flags: PurgeFlags): Promise<void> {
   checkAskable(this, "purge", flags);
   await withInbox(this, flags, async ({ inbox, where }) => {
-    if (!hasRole(inbox, "queue")) throw lacking("queue", where);
+    if (!hasRole(inbox, "queue")) throw missingRole("queue", where);
     const endedBy = new Date();
     const count = (state: InboxState) => inbox.count({ state, endedBy });
     await perform(this, flags, {

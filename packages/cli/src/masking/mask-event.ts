@@ -1,6 +1,6 @@
 import { masked, maskText } from "./mask-text.ts";
 
-// opaque names of the API (spec 1): they say nothing by themselves, and an operator needs them to look further
+// opaque references of the API (spec 1): not personal data, and an operator needs them to investigate
 const references: ReadonlySet<string> = new Set([
   "profileReference",
   "esimReference",
@@ -11,7 +11,7 @@ const references: ReadonlySet<string> = new Set([
   "providerTransactionId",
 ]);
 
-// what the spec shows of its events and deliveries, ICCID and EID left out (spec 2.5, 6.2, 6.3)
+// the fields of events and deliveries in the spec, except ICCID and EID (spec 2.5, 6.2, 6.3)
 const harmless: ReadonlySet<string> = new Set([
   "type",
   "timestamp",
@@ -41,11 +41,11 @@ const harmless: ReadonlySet<string> = new Set([
   "deliveredAt",
 ]);
 
-const deepest = 64;
+const maxDepth = 64;
 
 /**
- * JSON with its personal data masked. Shown are the fields that the spec shows and that are none, numbers and codes in
- * their texts masked; of all other fields, of events of any type, there is nothing but their names.
+ * JSON with its personal data masked. Shows the values of references and of harmless fields of the spec; in the latter,
+ * long numbers and activation codes are masked. Of all other fields, in events of any type, it shows only the names.
  */
 export function maskEvent(json: unknown): unknown {
   return maskValue(json, "", 0);
@@ -54,7 +54,7 @@ export function maskEvent(json: unknown): unknown {
 function maskValue(value: unknown, key: string, depth: number): unknown {
   if (value === null || typeof value === "boolean") return value;
   if (typeof value !== "object") return maskLeaf(value, key);
-  if (depth === deepest) return masked;
+  if (depth === maxDepth) return masked;
   if (Array.isArray(value)) return value.map((item) => maskValue(item, key, depth + 1));
   return Object.fromEntries(
     Object.entries(value).map(([name, each]) => [maskText(name), maskValue(each, name, depth + 1)]),

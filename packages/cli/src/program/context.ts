@@ -1,10 +1,10 @@
 import type { CommandContext } from "@stricli/core";
 import { createOutput, type Output } from "./output.ts";
 
-/** The process, as far as commands use it. One that found a problem sets `exitCode`. */
+/** The part of the process that commands use. A command that finds a problem sets `exitCode`. */
 export type CliProcess = Pick<NodeJS.Process, "stdin" | "stdout" | "stderr" | "env"> & { exitCode?: number };
 
-/** What every command gets as `this`. */
+/** The `this` of every command. */
 export interface CliContext extends CommandContext {
   readonly process: CliProcess;
   readonly output: Output;

@@ -4,22 +4,22 @@ import type { PostgresErrorCode } from "@esim-webhooks/store-postgres";
 import type { RedisErrorCode } from "@esim-webhooks/store-redis";
 import type { ProgramErrorCode } from "./program-error.ts";
 
-/** What the program ends with. Part of its interface: scripts rely on it. */
+/** The program's exit codes. They are public: scripts rely on them. */
 export const exitCodes = {
   ok: 0,
-  /** Something it needs is away or broken, or the program itself is wrong. */
+  /** Something it needs is unavailable or broken, or the program has a bug. */
   unexpected: 1,
-  /** The command line, the environment or the config file is to be corrected. */
+  /** The command line, the environment or the config file has a mistake. */
   usage: 2,
-  /** It ran as it should, and what it looked at is not as it should be. */
+  /** The command ran, and found a problem in what it checked. */
   problem: 3,
-  /** It was stopped before it had done what it was asked. */
+  /** It was stopped before it had finished. */
   interrupted: 130,
 } as const;
 
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
-/** Every code of every package: one that is missing here does not compile. */
+/** The error codes of all packages. `byErrorCode` does not compile when one is missing. */
 type ErrorCode = CoreErrorCode | ImportErrorCode | PostgresErrorCode | RedisErrorCode | ProgramErrorCode;
 
 const byErrorCode: Readonly<Record<ErrorCode, ExitCode>> = {
@@ -48,7 +48,7 @@ const byErrorCode: Readonly<Record<ErrorCode, ExitCode>> = {
   no_answer: exitCodes.unexpected,
 };
 
-/** The code of an error of this project, whichever copy of a package made it. Loads none of them. */
+/** The code of an error of this project, from any copy of its packages. Loads none of them. */
 export function errorCodeOf(error: unknown): keyof typeof byErrorCode | undefined {
   const code = typeof error === "object" && error !== null && "code" in error ? error.code : undefined;
   const isOurs =
@@ -65,10 +65,10 @@ export function exitCodeOfError(error: unknown): ExitCode {
   return code === undefined ? exitCodes.unexpected : byErrorCode[code];
 }
 
-/** What the parser of the command line ends with, as one of ours. */
+/** Translates the exit code of the command line's parser into one of ours. */
 export function exitCodeOfParser(code: number | string | null | undefined): number {
-  const given = Number(code ?? 0);
-  if (given >= 0) return given;
-  const isOfTheInput = given === -4 || given === -5; // its InvalidArgument and UnknownCommand
-  return isOfTheInput ? exitCodes.usage : exitCodes.unexpected;
+  const value = Number(code ?? 0);
+  if (value >= 0) return value;
+  const isInputError = value === -4 || value === -5; // its InvalidArgument and UnknownCommand
+  return isInputError ? exitCodes.usage : exitCodes.unexpected;
 }

@@ -1,4 +1,4 @@
-/** A command's help: a line for the list of commands, then what it does, then how it is called. */
+/** A command's help: a line for the list of commands, a description, examples. */
 export function help(
   brief: string,
   description: string,

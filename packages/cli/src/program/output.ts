@@ -3,19 +3,19 @@ import { printableJson } from "./printable.ts";
 
 type Style = Parameters<typeof util.styleText>[0];
 
-/** Where a command writes: data to standard output, everything else to standard error. */
+/** The output of a command: data on standard output, everything else on standard error. */
 export interface Output {
-  /** Whether a person looks at the data. */
+  /** Whether standard output is a terminal. */
   readonly isTerminal: boolean;
-  /** A line of data. */
+  /** Writes a line of data. */
   data(line: string): void;
-  /** A value as one line of JSON. */
+  /** Writes a value as one line of JSON, as data. */
   json(value: unknown): void;
-  /** A line for people, which is no data. */
+  /** Writes a message to standard error. */
   note(line: string): void;
-  /** Text for `data`, in colour where standard output shows it (NO_COLOR, FORCE_COLOR). */
+  /** Text for `data`, with colour where standard output supports it (NO_COLOR, FORCE_COLOR). */
   style(style: Style, text: string): string;
-  /** The same for `note` and standard error. */
+  /** The same for `note`. */
   styleNote(style: Style, text: string): string;
 }
 
@@ -30,7 +30,7 @@ export function createOutput({ stdout, stderr }: Pick<NodeJS.Process, "stdout" |
   };
 }
 
-/** Gets its module when there is something to style: importing it is a tenth of the start-up. */
+/** Loads node:util only when there is text to style: importing it takes a tenth of the start-up. */
 function styled(style: Style, text: string, stream: NodeJS.WriteStream): string {
   return process.getBuiltinModule("node:util").styleText(style, text, { stream });
 }

@@ -1,4 +1,4 @@
-/** Codes of what goes wrong in the command line itself. The packages have codes of their own. */
+/** Error codes of the command line itself. The packages have their own. */
 export type ProgramErrorCode =
   | "invalid_usage"
   | "invalid_config"
@@ -8,7 +8,7 @@ export type ProgramErrorCode =
   | "cannot_listen"
   | "no_answer";
 
-/** A mistake in how the program was called, or in what it found around it: what is wrong, and how to mend it. */
+/** A mistake in the call, the environment or a file: what is wrong, and how to mend it. */
 export class ProgramError extends Error {
   override readonly name = "ProgramError";
   readonly code: ProgramErrorCode;

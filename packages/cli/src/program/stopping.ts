@@ -1,41 +1,41 @@
 import { exitCodes } from "./exit-code.ts";
 import type { Output } from "./output.ts";
 
-/** npm passes on a Ctrl-C that the terminal has sent to this process too: the two are one. */
+/** npm forwards a Ctrl-C that the terminal has also sent to this process: signals within this time count as one. */
 const echoMs = 300;
 
-/** What is under way and can be stopped. */
-let begin: (() => void) | undefined;
+/** Starts a clean stop; undefined while nothing is running that can be stopped. */
+let beginStop: (() => void) | undefined;
 
 /**
- * Aborts at SIGINT or SIGTERM, for a clean stop. A second one ends the process at once, with 130.
- * Call the result's `release` once there is nothing left to stop.
+ * Returns a signal that SIGINT or SIGTERM aborts, for a clean stop. A second one ends the process at once, with 130.
+ * Call `release` when there is nothing left to stop.
  */
 export function stopSignal(output: Output): { readonly signal: AbortSignal; release(): void } {
   const stopping = new AbortController();
   let firstAt = 0;
-  begin = () => {
+  beginStop = () => {
     if (stopping.signal.aborted) return;
     firstAt = performance.now();
-    output.note("Stopping: what has been accepted is finished first. Once more ends it at once.");
+    output.note("Stopping: finishing what has been accepted. Send the signal again to end at once.");
     stopping.abort();
   };
   const stop = () => {
     if (stopping.signal.aborted && performance.now() - firstAt > echoMs) process.exit(exitCodes.interrupted);
-    begin?.();
+    beginStop?.();
   };
   process.on("SIGINT", stop).on("SIGTERM", stop);
   return {
     signal: stopping.signal,
     release() {
-      begin = undefined;
+      beginStop = undefined;
       process.off("SIGINT", stop).off("SIGTERM", stop);
     },
   };
 }
 
-/** Stops what is under way as a first signal does. False where that is nothing, and the process may end. */
+/** Starts a clean stop, as a first signal does. False when nothing is running and the process may end. */
 export function stopCleanly(): boolean {
-  begin?.();
-  return begin !== undefined;
+  beginStop?.();
+  return beginStop !== undefined;
 }

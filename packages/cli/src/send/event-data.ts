@@ -2,18 +2,18 @@ import { type Catalog, type EsimEvents, esimCatalog } from "@esim-webhooks/core"
 import { type EventToSend, sampleData } from "@esim-webhooks/core/testing";
 import { ProgramError } from "../program/program-error.ts";
 
-/** What is to be sent, as far as the command line says. */
-export interface Given {
-  /** What `--body` holds: an event's data, or a whole body of type, timestamp and data. */
+/** The flags that describe the event. */
+export interface EventFlags {
+  /** The contents of `--body`: an event's data, or a whole body of type, timestamp and data. */
   readonly body: Buffer | undefined;
-  /** `name=value`, which count before it. */
+  /** The `name=value` pairs of `--data`, which override fields of `body`. */
   readonly fields: readonly string[];
 }
 
-/** The event of a type: made up, or from a file, with fields of its data set. Throws `invalid_usage`. */
-export function eventToSend(type: string, given: Given, catalog: Catalog<unknown>): EventToSend {
-  const event = given.body === undefined ? sampleOf(type, catalog) : readBody(type, given.body);
-  for (const field of given.fields) setField(event.data, field);
+/** The event to send: sample data or the `--body`, with the fields of `--data`. Throws `invalid_usage`. */
+export function eventToSend(type: string, flags: EventFlags, catalog: Catalog<unknown>): EventToSend {
+  const event = flags.body === undefined ? sampleOf(type, catalog) : readBody(type, flags.body);
+  for (const field of flags.fields) setField(event.data, field);
   return event;
 }
 
@@ -23,9 +23,9 @@ type WithData = EventToSend & { readonly data: Data };
 function sampleOf(type: string, catalog: Catalog<unknown>): WithData {
   const isOwn = (catalog.types as readonly string[]).includes(type);
   if (!isOwn || (esimCatalog.types as readonly string[]).includes(type)) {
-    return { type, data: sampleData(type as keyof EsimEvents) as unknown as Data }; // says what is near, if there is none
+    return { type, data: sampleData(type as keyof EsimEvents) as unknown as Data }; // for an unknown type, its error suggests the nearest one
   }
-  throw new ProgramError("invalid_usage", `There is no sample of "${type}".`, "Give its data by --body.");
+  throw new ProgramError("invalid_usage", `There is no sample of "${type}".`, "Give its data with --body.");
 }
 
 function readBody(type: string, bytes: Buffer): WithData {
@@ -34,8 +34,8 @@ function readBody(type: string, bytes: Buffer): WithData {
   if (json["type"] !== type) {
     throw new ProgramError(
       "invalid_usage",
-      `The --body is of an event of another type than "${type}".`,
-      "Name its own type, or give its data alone.",
+      `The event in --body does not have the type "${type}".`,
+      "Send it with its own type, or give only its data.",
     );
   }
   return { type, timestamp: String(json["timestamp"]), data: json["data"] };
@@ -46,16 +46,16 @@ function parse(bytes: Buffer): Data {
     const json: unknown = JSON.parse(bytes.toString("utf8"));
     if (isData(json)) return json;
   } catch {
-    // not JSON at all: told the same way, without quoting it
+    // not JSON: the same error, which must not quote the body
   }
   throw new ProgramError(
     "invalid_usage",
-    "The --body is no JSON object.",
-    "Give the event's data, such as {}.",
+    "--body is not a JSON object.",
+    "Give the event's data, for example {}.",
   );
 }
 
-/** Sets `plan.name=value`; a value is JSON where it parses as such, else text. */
+/** Sets a field such as `plan.name=value`. The value is JSON if it parses, else text. */
 function setField(data: Data, field: string): void {
   const [, path = "", text = ""] = /^([^=]+)=(.*)$/s.exec(field) ?? [];
   if (path === "") {
@@ -73,13 +73,13 @@ function setField(data: Data, field: string): void {
   define(at, last, readValue(text));
 }
 
-/** `__proto__` is a name like any other. */
+/** Defines the property, so that `__proto__` is a name like any other. */
 function define(data: Data, name: string, value: unknown): void {
   Object.defineProperty(data, name, { value, enumerable: true, writable: true, configurable: true });
 }
 
 function readValue(text: string): unknown {
-  const isReference = /^-?\d{16,}$/.test(text); // identifiers are text, and have more digits than a number keeps
+  const isReference = /^-?\d{16,}$/.test(text); // identifiers are text, and a number would lose some of their digits
   try {
     return isReference ? text : JSON.parse(text);
   } catch {

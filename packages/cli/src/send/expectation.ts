@@ -1,22 +1,22 @@
 import type { Fault } from "@esim-webhooks/core/testing";
 import type { Answer } from "./post.ts";
 
-/** What a right receiver answers. */
+/** The answer of a correct receiver. */
 export interface Expectation {
-  /** For people: `401`. */
+  /** Such as `401`. */
   readonly text: string;
-  met(answer: Answer): boolean;
+  isMet(answer: Answer): boolean;
 }
 
-const accepted: Expectation = { text: "2xx", met: ({ status }) => status >= 200 && status < 300 };
-const refused: Expectation = { text: "401", met: ({ status }) => status === 401 };
+const accepted: Expectation = { text: "2xx", isMet: ({ status }) => status >= 200 && status < 300 };
+const refused: Expectation = { text: "401", isMet: ({ status }) => status === 401 };
 
-/** One that is stored is found invalid by its worker, and one that is worked inline at once. */
-const invalid: Expectation = { text: "500 or 202", met: ({ status }) => status === 500 || status === 202 };
+/** An inline receiver answers 500 at once; with an inbox, the worker finds out later. */
+const invalid: Expectation = { text: "500 or 202", isMet: ({ status }) => status === 500 || status === 202 };
 
-const again: Expectation = {
+const duplicate: Expectation = {
   text: "2xx as a duplicate",
-  met: (answer) => accepted.met(answer) && !/"outcome":"(?!duplicate|already_stored)/.test(answer.body),
+  isMet: (answer) => accepted.isMet(answer) && !/"outcome":"(?!duplicate|already_stored)/.test(answer.body),
 };
 
 const byFault: Readonly<Record<Fault, Expectation>> = {
@@ -25,14 +25,14 @@ const byFault: Readonly<Record<Fault, Expectation>> = {
   future: refused,
   wrong_key: refused,
   rotated: accepted,
-  duplicate: again,
+  duplicate,
   unknown_type: accepted,
   invalid,
 };
 
 export const faults = Object.keys(byFault) as readonly Fault[];
 
-/** What the answer to the delivery of this number, from 0, should be. */
+/** The expected answer to the delivery with this index, which starts at 0. */
 export function expected(fault: Fault | undefined, index: number): Expectation {
   if (fault === undefined || (fault === "duplicate" && index === 0)) return accepted;
   return byFault[fault];

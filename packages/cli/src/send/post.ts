@@ -7,11 +7,11 @@ export interface Answer {
   readonly ms: number;
 }
 
-/** When the sender gives up (spec 6.5). */
+/** The sender's own timeout (spec 6.5). */
 const timeoutMs = 30_000;
 const shownCharacters = 4096;
 
-/** Sends as the sender does, which follows no redirect. Throws `no_answer`. */
+/** Sends the request as the sender does: without following redirects. Throws `no_answer`. */
 export async function post(url: string, request: SignedRequest): Promise<Answer> {
   const startedAt = performance.now();
   try {
@@ -23,9 +23,9 @@ export async function post(url: string, request: SignedRequest): Promise<Answer>
     const isLate = (cause as Error).name === "TimeoutError";
     throw new ProgramError(
       "no_answer",
-      isLate ? `${url} did not answer within 30 s, when the sender gives up.` : `Nothing answers at ${url}.`,
+      isLate ? `${url} did not answer within 30 s, the sender's timeout.` : `Nothing answers at ${url}.`,
       isLate
-        ? "Answer sooner, and work later."
+        ? "Answer sooner: store the event, and process it later."
         : "Start a receiver there (esim-webhooks serve), or name another --url.",
       { cause },
     );

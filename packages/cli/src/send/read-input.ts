@@ -15,7 +15,7 @@ export async function readInput({ process, output }: CliContext, file: string): 
     throw new ProgramError(
       "unreadable_file",
       `${file} cannot be read.`,
-      "Name a file that can, or - for standard input.",
+      "Name a readable file, or - for standard input.",
       {
         cause,
       },

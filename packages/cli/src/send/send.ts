@@ -29,27 +29,27 @@ export async function send(this: CliContext, flags: SendFlags, type: string): Pr
   const setUp = await readSetUp(this, flags);
   const url = checkedUrl(flags.url ?? defaultUrl(setUp.config, this.process.env["PORT"]));
   const secret = signingSecret(await knownSecrets(setUp.secret));
-  const given = {
+  const eventFlags = {
     body: flags.body === undefined ? undefined : await readInput(this, flags.body),
     fields: flags.data ?? [],
   };
-  const event = eventToSend(type, given, setUp.catalog ?? (esimCatalog as Catalog<unknown>));
+  const event = eventToSend(type, eventFlags, setUp.catalog ?? (esimCatalog as Catalog<unknown>));
   const { fault } = flags;
   const isDuplicate = fault === "duplicate";
   const times = Math.max(flags.times ?? 1, isDuplicate ? 2 : 1);
   const sameId = flags.id ?? (isDuplicate ? newId() : undefined);
-  // what is sent again has the same body, and with it the same timestamp
-  const same =
+  // a repeated id needs the same body, and so the same timestamp
+  const repeated =
     sameId === undefined ? {} : { id: sameId, timestamp: event.timestamp ?? new Date().toISOString() };
 
   for (let index = 0; index < times; index++) {
-    const whole = { ...event, id: newId(), ...same };
-    // its own fault of that name has one id for ever, and what is sent here is to be new the first time
-    const request = signedRequest(whole, { secret, ...(fault && !isDuplicate && { fault }) });
+    const delivery = { ...event, id: newId(), ...repeated };
+    // signedRequest's own fault `duplicate` has a fixed id; here the first delivery must be new
+    const request = signedRequest(delivery, { secret, ...(fault && !isDuplicate && { fault }) });
     const answer = await post(url, request);
     const expectation = expected(fault, index);
-    if (!expectation.met(answer)) this.process.exitCode = exitCodes.problem;
-    show(this.output, { id: whole.id, type, answer, expectation }, flags);
+    if (!expectation.isMet(answer)) this.process.exitCode = exitCodes.problem;
+    show(this.output, { id: delivery.id, type, answer, expectation }, flags);
   }
 }
 
@@ -61,7 +61,7 @@ interface Shown {
 }
 
 function show(output: Output, { id, type, answer, expectation }: Shown, { fault, json }: SendFlags): void {
-  const asExpected = expectation.met(answer);
+  const asExpected = expectation.isMet(answer);
   const expected = expectation.text;
   if (json) {
     output.json({ id, type, ...(fault && { fault }), ...answer, expected, asExpected });
@@ -83,15 +83,19 @@ function checkedUrl(url: string): string {
   if (username || password) {
     throw new ProgramError(
       "invalid_usage",
-      "The --url has a name or a password in it, which other processes can read.",
-      "Leave them out: a delivery is proved by its signature.",
+      "--url contains a user name or a password, which other processes can read.",
+      "Remove them: the signature authenticates a delivery.",
     );
   }
   if (protocol === "http:" || protocol === "https:") return url;
-  throw new ProgramError("invalid_usage", `"${url}" is no URL to send to.`, "Write http://host:port/path.");
+  throw new ProgramError(
+    "invalid_usage",
+    `"${url}" is not an http or https URL.`,
+    "Write http://host:port/path.",
+  );
 }
 
-/** Where `serve` listens with the same config and environment. */
+/** The URL of `serve` with the same config and environment. */
 function defaultUrl(config: { port?: number; path?: string }, portVariable: string | undefined): string {
   const port = portOf(portVariable) ?? config.port ?? 3000;
   return `http://127.0.0.1:${port}${config.path ?? "/webhooks"}`;

@@ -5,9 +5,9 @@ import type { Logger, NodeHandler } from "@esim-webhooks/core";
 import { ProgramError } from "../program/program-error.ts";
 
 export interface Listening {
-  /** Where deliveries are to be sent. */
+  /** The URL for deliveries. */
   readonly url: string;
-  /** Takes no more connections. Resolves when those that are open have ended, or a second after `answered` has. */
+  /** Accepts no more connections. Waits for `answered`, then at most one second for the open connections, and closes them. */
   close(answered: Promise<unknown>): Promise<void>;
 }
 
@@ -18,14 +18,17 @@ export interface ListenerOptions {
   readonly logger: Logger;
 }
 
-/** Listens, and hands what comes for `path` to the receiver. Throws `cannot_listen`. */
+/** Listens, and passes requests for `path` to the receiver. Throws `cannot_listen`. */
 export async function listen(receive: NodeHandler, options: ListenerOptions): Promise<Listening> {
   const { host, port, path, logger } = options;
   const answer: RequestListener = (request, response) => {
-    const asked = withoutSlash((request.url ?? "").replace(/\?.*/s, ""));
-    if (asked === withoutSlash(path)) return receive(request, response);
-    logger.warn({ outcome: "no_such_path", path: asked.slice(0, 100) }, `Deliveries are taken at ${path}.`);
-    response.writeHead(404, { "content-type": "text/plain" }).end(`Deliveries are taken at ${path}.\n`);
+    const requested = withoutSlash((request.url ?? "").replace(/\?.*/s, ""));
+    if (requested === withoutSlash(path)) return receive(request, response);
+    logger.warn(
+      { outcome: "no_such_path", path: requested.slice(0, 100) },
+      `Deliveries are accepted at ${path}.`,
+    );
+    response.writeHead(404, { "content-type": "text/plain" }).end(`Deliveries are accepted at ${path}.\n`);
   };
   const server = createServer(answer).listen(port, host);
   try {
@@ -33,8 +36,8 @@ export async function listen(receive: NodeHandler, options: ListenerOptions): Pr
   } catch (cause) {
     throw new ProgramError(
       "cannot_listen",
-      `Nothing can listen at ${host}, port ${port}.`,
-      "Name a free port by --port (0: any), and an address of this machine by --host.",
+      `Cannot listen on ${host}, port ${port}.`,
+      "Choose a free port with --port (0: any), or an address of this machine with --host.",
       { cause },
     );
   }

@@ -25,7 +25,7 @@ export interface ServeFlags extends SetUpFlags {
   readonly json?: boolean;
 }
 
-/** Receives until it is told to stop. */
+/** Receives deliveries until it is stopped by a signal. */
 export async function serve(this: CliContext, flags: ServeFlags): Promise<void> {
   const setUp = await readSetUp(this, flags);
   const { config } = setUp;
@@ -34,20 +34,20 @@ export async function serve(this: CliContext, flags: ServeFlags): Promise<void> 
   const path = flags.path ?? config.path ?? "/webhooks";
   const logger = commandLogger(dataLines(this.output, flags));
 
-  // a mistake is told before anything is opened
-  receiver(setUp.handlers ? { handlers: setUp.handlers } : { inbox: nowhere }, setUp, logger);
+  // reports a mistake in the options before anything is opened
+  receiver(setUp.handlers ? { handlers: setUp.handlers } : { inbox: unusedInbox }, setUp, logger);
   const target = await openTarget(setUp);
   try {
     const receive = receiver(target, setUp, logger);
-    const worker = workedHere(target, setUp) && startWorker(target.inbox, withHandlers(setUp), logger);
+    const worker = handledHere(target, setUp) && startWorker(target.inbox, withHandlers(setUp), logger);
     const listening = await listen(receive, { host, port, path, logger });
     const stop = stopSignal(this.output);
     this.output.note(`Listening at ${this.output.styleNote("bold", listening.url)}`);
-    this.output.note(`Events go to ${target.where}${nextStep(target, setUp)}`);
+    this.output.note(destination(target, setUp));
 
-    const worked = worker ? worker.run(stop.signal) : undefined;
+    const working = worker ? worker.run(stop.signal) : undefined;
     await once(stop.signal, "abort");
-    await Promise.all([listening.close(receive.close()), worked]);
+    await Promise.all([listening.close(receive.close()), working]);
     stop.release();
   } finally {
     await target.close();
@@ -58,7 +58,7 @@ type Receiving =
   | { readonly inbox: Pick<InboxWriter, "put"> }
   | { readonly handlers: Handlers<unknown>; readonly store?: DedupeStore };
 
-const nowhere: Pick<InboxWriter, "put"> = { put: async () => [] };
+const unusedInbox: Pick<InboxWriter, "put"> = { put: async () => [] };
 
 function receiver(target: Receiving, { secret, catalog, source }: SetUp, logger: Logger): NodeHandler {
   const options = { ...(secret !== undefined && { secret }), ...(catalog && { catalog }), source, logger };
@@ -69,17 +69,21 @@ function receiver(target: Receiving, { secret, catalog, source }: SetUp, logger:
 
 type HereOnly = Extract<OpenTarget, { inbox: unknown }> & { readonly inbox: InboxQueue };
 
-/** Whether no other process could work what is stored. */
-function workedHere(target: OpenTarget, { handlers }: SetUp): target is HereOnly {
+/** Whether no other process can open the inbox, so that this one has to run the handlers. */
+function handledHere(target: OpenTarget, { handlers }: SetUp): target is HereOnly {
   if (!("inbox" in target) || handlers === undefined) return false;
   return hasRole(target.inbox, "queue") && !target.inbox.capabilities.multiProcess;
 }
 
-function nextStep(target: OpenTarget, setUp: SetUp): string {
-  if (!("inbox" in target)) return ", worked as they come.";
-  if (workedHere(target, setUp)) return ", which is for one process: its handlers are run in this one.";
-  if (!hasRole(target.inbox, "queue")) return ", to be worked by what reads it.";
+function destination(target: OpenTarget, setUp: SetUp): string {
+  if (!("inbox" in target)) return `Events are handled as they arrive, by ${target.where}.`;
+  return `Events are stored in ${target.where}. ${nextStep(target, setUp)}`;
+}
+
+function nextStep(target: Extract<OpenTarget, { inbox: unknown }>, setUp: SetUp): string {
+  if (handledHere(target, setUp)) return "It is for one process, so the handlers run in this one.";
+  if (!hasRole(target.inbox, "queue")) return "Its own consumers process them.";
   return setUp.handlers === undefined
-    ? ", to be worked once there are handlers in a config file."
-    : ". Work them by: esim-webhooks work";
+    ? "To process them, add handlers to a config file."
+    : "To process them, run: esim-webhooks work";
 }

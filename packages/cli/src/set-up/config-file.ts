@@ -7,7 +7,7 @@ import * as z from "zod/mini";
 import { ProgramError } from "../program/program-error.ts";
 import type { Config, ConfigTarget } from "./config.ts";
 
-/** The config of a program that does not know its events' types. */
+/** A config whose event types are unknown here. */
 export type AnyConfig = Config<unknown, unknown>;
 
 export interface LoadedConfig {
@@ -21,7 +21,7 @@ const names = ["ts", "mts", "js", "mjs"].map((extension) => `esim-webhooks.confi
 type Shape = { [Name in keyof AnyConfig]-?: AnyConfig[Name] | undefined };
 
 const shape: OptionsShape<Shape> = {
-  secret: z.optional(z.custom<Secret>()), // the receiver's to check
+  secret: z.optional(z.custom<Secret>()), // checked by the receiver
   catalog: z.optional(withMethods<Catalog<unknown>>("parse", "check")),
   target: z.optional(withMethods<ConfigTarget<unknown>>("put")),
   handlers: z.optional(
@@ -32,15 +32,15 @@ const shape: OptionsShape<Shape> = {
   path: z.optional(z.string().check(z.startsWith("/", "expected a path that begins with /"))),
   port: z.optional(z.int().check(z.gte(0), z.lte(65_535))),
   host: z.optional(z.string().check(z.minLength(1))),
-  worker: z.optional(z.custom<NonNullable<AnyConfig["worker"]>>(isObject, "expected an object")), // the worker's to check
+  worker: z.optional(z.custom<NonNullable<AnyConfig["worker"]>>(isObject, "expected an object")), // checked by the worker
 };
 
 /**
- * The config file that is named, or the one in the working directory, or none.
- * Throws `invalid_config` when it cannot be loaded or says what there is not.
+ * Loads the named config file, else the one in the working directory, else none.
+ * Throws `invalid_config` when it cannot be loaded or has an unknown or wrong option.
  */
 export async function loadConfig(named: string | undefined): Promise<LoadedConfig> {
-  const file = named === undefined ? found() : resolve(named);
+  const file = named === undefined ? findConfig() : resolve(named);
   if (file === undefined) return { file, config: {} };
   if (!existsSync(file)) {
     throw new ProgramError("invalid_config", `There is no config file ${file}.`, "Correct --config.");
@@ -50,22 +50,22 @@ export async function loadConfig(named: string | undefined): Promise<LoadedConfi
     const config = parseOptions(file, shape, exported) as AnyConfig;
     if (config.target === undefined || config.store === undefined) return { file, config };
   } catch (error) {
-    throw new ProgramError("invalid_config", (error as Error).message, "Change it there.");
+    throw new ProgramError("invalid_config", (error as Error).message, "Correct it in that file.");
   }
   throw new ProgramError(
     "invalid_config",
-    `${file} has a store together with a target, which deduplicates by itself.`,
-    "Leave the store out, or the target, to work handlers inline.",
+    `${file} has both a store and a target: a target deduplicates by itself.`,
+    "Remove the store; or remove the target, to run the handlers inline.",
   );
 }
 
-function found(): string | undefined {
+function findConfig(): string | undefined {
   const [first, second] = names.map((name) => resolve(name)).filter(existsSync);
   if (second === undefined) return first;
   throw new ProgramError(
     "invalid_config",
     `There are two config files, ${first} and ${second}.`,
-    "Remove one of them, or name one by --config.",
+    "Remove one of them, or name one with --config.",
   );
 }
 
@@ -108,7 +108,7 @@ function remedyOf(cause: unknown): string {
   }
   return /Cannot find (?:package|module)/.test(message)
     ? "Install what it imports, or correct the import."
-    : "Correct it there.";
+    : "Correct the file.";
 }
 
 function isObject(value: unknown): boolean {

@@ -9,34 +9,34 @@ import type {
   WorkerOptions,
 } from "@esim-webhooks/core";
 
-/** An inbox with all of its roles or some, which it states in its capabilities, or no more than a `put`. */
+/** An inbox with all roles, with the roles that its capabilities state, or with only `put`. */
 export type ConfigTarget<Tx = unknown> = Pick<InboxWriter, "put"> & Partial<Inbox<Tx>>;
 
-/** What an `esim-webhooks.config.ts` may say. Flags and the environment count before it. */
+/** The options of `esim-webhooks.config.ts`. Flags and the environment take precedence over them. */
 export interface Config<Data = EsimEvents, Tx = unknown> {
-  /** The endpoint's signing secret, in any form that receivers take. `ESIM_WEBHOOK_SECRET` counts before it. */
+  /** The endpoint's signing secret, in any form that receivers take. `ESIM_WEBHOOK_SECRET` takes precedence. */
   secret?: Secret;
   /** Default: the eSIM events. Extend it with `defineCatalog`. */
   catalog?: Catalog<Data>;
-  /** The inbox that deliveries are stored in. Left out: handlers are worked inline, or, without any, the default inbox. */
+  /** The inbox that stores deliveries. Default: none if there are handlers, which then run inline; else the default inbox. */
   target?: ConfigTarget<Tx>;
-  /** What is done with each event: inline, or by workers where there is a target. */
+  /** The handlers, by event type. They run inline; with a target, workers run them. */
   handlers?: NoInfer<Handlers<Data, Tx>>;
-  /** Where inline handlers' done ids are remembered. Default: the Postgres at `DATABASE_URL`, or the data folder. */
+  /** Remembers the ids that inline handlers have done. Default: the Postgres at `DATABASE_URL`, else the data folder. */
   store?: DedupeStore<Tx>;
   /** The name of this endpoint. Default `"default"`. */
   source?: string;
-  /** Where `serve` takes deliveries. Default `"/webhooks"`. */
+  /** The path at which `serve` accepts deliveries. Default `"/webhooks"`. */
   path?: string;
-  /** What `serve` listens at. Default 3000; 0: a free one. */
+  /** The port on which `serve` listens; 0: any free port. Default 3000. */
   port?: number;
-  /** Default `"127.0.0.1"`. */
+  /** The address on which `serve` listens. Default `"127.0.0.1"`. */
   host?: string;
-  /** How workers work. */
+  /** Options of the workers, as for `createWorker`. */
   worker?: Omit<WorkerOptions<Data>, "catalog" | "logger">;
 }
 
-/** Types a config file: `export default defineConfig({ … })`, with handlers typed by its catalog and target. */
+/** Returns the config, typed: `export default defineConfig({ … })`. The catalog and the target or store type the handlers. */
 export function defineConfig<Data = EsimEvents, Tx = unknown>(config: Config<Data, Tx>): Config<Data, Tx> {
   return config;
 }

@@ -4,15 +4,15 @@ import type { CliContext } from "../program/context.ts";
 import { ProgramError } from "../program/program-error.ts";
 import { type AnyConfig, loadConfig } from "./config-file.ts";
 
-/** Where events are kept when the config does not say. */
+/** The default place of events: a database or a folder. */
 export type Place = { readonly url: string } | { readonly dataDir: string };
 
-/** What a command works with: flags, before the environment, before the config file, before defaults. */
+/** The settings of a command. Flags take precedence over the environment, then the config file, then defaults. */
 export interface SetUp {
   /** The config file, if there is one. */
   readonly file: string | undefined;
   readonly config: AnyConfig;
-  /** Undefined: none was given; receivers and keyrings say so. */
+  /** Undefined when there is none: receivers and keyrings then throw. */
   readonly secret: Secret | undefined;
   readonly catalog: Catalog<unknown> | undefined;
   readonly handlers: Handlers<unknown> | undefined;
@@ -20,17 +20,17 @@ export interface SetUp {
   readonly place: Place;
 }
 
-/** Throws `invalid_config` or `invalid_usage`. */
+/** Reads flags, environment and config. Throws `invalid_config` or `invalid_usage`. */
 export async function readSetUp({ process }: CliContext, flags: SetUpFlags): Promise<SetUp> {
   const { file, config } = await loadConfig(flags.config);
   if (flags.dataDir !== undefined && config.target !== undefined) {
     throw new ProgramError(
       "invalid_usage",
-      `--data-dir is for the default inbox, and ${file} has a target.`,
-      "Leave one of them out.",
+      `--data-dir is for the default inbox, but ${file} has a target.`,
+      "Remove one of them.",
     );
   }
-  const { ESIM_WEBHOOK_SECRET, DATABASE_URL, ESIM_WEBHOOKS_DATA_DIR } = process.env; // an empty one is not set
+  const { ESIM_WEBHOOK_SECRET, DATABASE_URL, ESIM_WEBHOOKS_DATA_DIR } = process.env; // an empty variable counts as unset
   const dataDir = flags.dataDir ?? (ESIM_WEBHOOKS_DATA_DIR || ".esim-webhooks");
   return {
     file,
@@ -43,13 +43,13 @@ export async function readSetUp({ process }: CliContext, flags: SetUpFlags): Pro
   };
 }
 
-/** The variable `PORT`, as most places that run servers set it. Throws `invalid_usage`. */
+/** The variable `PORT` as a number, undefined when it is unset. Throws `invalid_usage`. */
 export function portOf(text: string | undefined): number | undefined {
   if (!text) return undefined;
   if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
   throw new ProgramError(
     "invalid_usage",
-    "PORT is no port.",
-    "Set it to a number of 0 to 65535, or unset it.",
+    `PORT is "${text}", which is not a port.`,
+    "Set it to a number from 0 to 65535, or unset it.",
   );
 }

@@ -12,7 +12,7 @@ export interface Bar {
 const longestLabel = 30;
 const longestBar = 40;
 
-/** One line a bar, the longest as long as the room allows. A part that is there is seen, however small. */
+/** One line per bar; the longest fills the width. A part that is not zero is visible, however small. */
 export function barChart(bars: readonly Bar[], { width = 80, paint = unpainted }: Layout = {}): string[] {
   const totals = bars.map(({ parts }) => parts.reduce((sum, { value }) => sum + value, 0));
   const most = Math.max(1, ...totals);
@@ -29,11 +29,11 @@ export function barChart(bars: readonly Bar[], { width = 80, paint = unpainted }
   });
 }
 
-/** Shares out the cells of a bar; what is not nothing gets one, as long as there are enough. */
+/** Divides the cells of a bar among its parts. A part that is not zero gets at least one, if there are enough. */
 function segments(parts: Bar["parts"], total: number, cells: number) {
   const present = parts.filter(({ value }) => value > 0);
   const shares = present.map(({ value }) => Math.max(1, Math.round((value / total) * cells)));
-  for (let over = shares.reduce((sum, share) => sum + share, 0) - cells; over > 0; over -= 1) {
+  for (let excess = shares.reduce((sum, share) => sum + share, 0) - cells; excess > 0; excess -= 1) {
     const largest = shares.indexOf(Math.max(...shares));
     shares[largest] = (shares[largest] ?? 0) - 1;
   }

@@ -1,6 +1,6 @@
 import { createInterface } from "node:readline";
 
-/** Asks a question on a terminal; no unless the answer is yes. The end of input is no, and Ctrl-C is its own answer. */
+/** Asks a question on a terminal. Any answer but y or yes, and the end of input, is "no"; Ctrl-C is "interrupted". */
 export function confirm(
   question: string,
   { input, output }: { input: NodeJS.ReadableStream; output: NodeJS.WritableStream },
@@ -12,7 +12,7 @@ export function confirm(
       output.write("\n");
       lines.close();
     });
-    lines.on("close", () => resolve("no")); // after an answer, it has been resolved already
+    lines.on("close", () => resolve("no")); // no effect after an answer
     lines.question(`${question} [y/N] `, (answer) => {
       resolve(/^\s*y(?:es)?\s*$/i.test(answer) ? "yes" : "no");
       lines.close();

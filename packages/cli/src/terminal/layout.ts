@@ -1,8 +1,8 @@
 import { type Paint, paintFor } from "./paint.ts";
 
-/** How a stream's lines are laid out. */
+/** The width and colours of a stream. */
 export interface Layout {
-  /** The terminal's columns; left out where there is none, and nothing has to be cut. */
+  /** The terminal's columns. Left out without a terminal: nothing is cut then. */
   readonly width?: number;
   readonly paint?: Paint;
 }

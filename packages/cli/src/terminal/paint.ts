@@ -1,9 +1,9 @@
 import { styleText } from "node:util";
 
-/** What a piece of output is; each has its colour. */
+/** The role of a piece of output, which decides its colour. */
 export type Tone = "strong" | "faint" | "good" | "warn" | "bad" | "accent";
 
-/** Colours a text that is laid out already. */
+/** Adds colour to a text that already has its final width. */
 export type Paint = (tone: Tone, text: string) => string;
 
 const formats = {
@@ -17,7 +17,7 @@ const formats = {
 
 export const unpainted: Paint = (_tone, text) => text;
 
-/** The colours of a stream: none where it is no terminal, or by NO_COLOR; FORCE_COLOR has its way. */
+/** Colours for a stream: only for a terminal, and as NO_COLOR and FORCE_COLOR say. */
 export function paintFor(stream: NodeJS.WritableStream): Paint {
   return (tone, text) => styleText(formats[tone], text, { stream: stream as never });
 }

@@ -2,13 +2,13 @@ import type { Layout } from "./layout.ts";
 import { unpainted } from "./paint.ts";
 import { bytes, count, percent, span } from "./quantities.ts";
 
-/** How far something is that reads its way through bytes. */
+/** The progress of reading a file. */
 export interface Pace {
   readonly bytesRead: number;
-  /** Undefined where nobody knows how many there will be. */
+  /** Undefined when unknown, as for a pipe. */
   readonly totalBytes: number | undefined;
   readonly records: number;
-  /** Since this run began, without what an earlier run had done. */
+  /** Without the records of an earlier run. */
   readonly recordsPerSecond: number;
   readonly bytesPerSecond: number;
 }
@@ -17,7 +17,7 @@ const longestBar = 24;
 const shortestBar = 8;
 const eighths = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"] as const;
 
-/** One line of at most `width` columns: what does not fit is left out from the right, the bar last. */
+/** One line of at most `width` columns (default 80). Facts that do not fit are dropped from the right, the bar last. */
 export function progressBar(pace: Pace, { width = 80, paint = unpainted }: Layout = {}): string {
   const { bytesRead, totalBytes, records, recordsPerSecond } = pace;
   const facts = [

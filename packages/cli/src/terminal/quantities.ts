@@ -29,7 +29,7 @@ const spans = [
   ["s", 1],
 ] as const;
 
-/** How long, in two units at most: `3d 4h`, `12m 05s`, `8s`; less than a second is `0s`. */
+/** A duration in at most two units: `3d 4h`, `12m 05s`, `8s`; less than a second is `0s`. */
 export function span(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000));
   const first = spans.findIndex(([, size]) => seconds >= size);
@@ -41,7 +41,7 @@ export function span(ms: number): string {
   return `${Math.floor(seconds / size)}${unit} ${shown}${nextUnit}`;
 }
 
-/** How long ago, in one unit: `4d ago`, `12m ago`, `now`. A time to come is `in 5m`. */
+/** How long ago, in one unit: `4d ago`, `12m ago`, `now`. A time in the future is `in 5m`. */
 export function ago(from: Date, now: number): string {
   const ms = now - from.getTime();
   const seconds = Math.floor(Math.abs(ms) / 1000);
@@ -51,7 +51,7 @@ export function ago(from: Date, now: number): string {
   return ms < 0 ? `in ${rounded}` : `${rounded} ago`;
 }
 
-/** A part of a whole: `57%`; 100% is said of nothing less than all, and 0% of nothing more than none. */
+/** A part of a whole: `57%`. Only all of it is `100%`, and only none of it is `0%`. */
 export function percent(part: number, whole: number): string {
   if (whole <= 0) return "100%";
   const exact = (part * 100) / whole;
@@ -59,7 +59,7 @@ export function percent(part: number, whole: number): string {
   return `${part < whole ? Math.min(99, Math.floor(exact)) : 100}%`;
 }
 
-/** `2026-11-20 14:03:05Z`, for people. */
+/** `2026-11-20 14:03:05Z`; `?` for an invalid date. */
 export function instant(date: Date): string {
   return Number.isFinite(date.getTime())
     ? date

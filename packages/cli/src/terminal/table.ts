@@ -4,9 +4,9 @@ import { columnsOf, cut } from "./text.ts";
 
 export interface Column {
   readonly title: string;
-  /** Numbers are read from the right. */
+  /** For numbers. */
   readonly align?: "right";
-  /** May be cut where the terminal is narrow, the widest first. */
+  /** May be cut on a narrow terminal; the widest column is cut first. */
   readonly cuts?: true;
 }
 
@@ -18,7 +18,7 @@ export interface Cell {
 const gap = "  ";
 const narrowest = 6;
 
-/** Rows under their titles, no line wider than `width`. Texts must be printable. */
+/** Rows under their titles, cut to `width` as far as columns may be cut. Texts must be printable. */
 export function table(
   columns: readonly Column[],
   rows: readonly (readonly (Cell | string)[])[],
@@ -36,10 +36,10 @@ export function table(
     row
       .map(({ text, tone }, index) => {
         const shown = cut(text, widths[index] ?? 0);
-        const room = " ".repeat(Math.max(0, (widths[index] ?? 0) - columnsOf(shown)));
+        const padding = " ".repeat(Math.max(0, (widths[index] ?? 0) - columnsOf(shown)));
         const painted = tone === undefined || shown === "" ? shown : paint(tone, shown);
-        if (columns[index]?.align === "right") return room + painted;
-        return index === row.length - 1 ? painted : painted + room;
+        if (columns[index]?.align === "right") return padding + painted;
+        return index === row.length - 1 ? painted : painted + padding;
       })
       .join(gap)
       .trimEnd();

@@ -1,9 +1,9 @@
-/** How many columns a printable text takes, wide characters of East Asia aside. */
+/** The columns that a printable text takes, counting wide East Asian characters as one. */
 export function columnsOf(text: string): number {
   return [...text].length;
 }
 
-/** The text in so many columns; `…` stands for what was cut. */
+/** The text, cut to this many columns; a cut text ends with `…`. */
 export function cut(text: string, columns: number): string {
   const characters = [...text];
   if (characters.length <= columns) return text;

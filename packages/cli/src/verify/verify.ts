@@ -34,7 +34,7 @@ export async function verify(this: CliContext, flags: VerifyFlags, file = "-"): 
   });
   const { verdict } = explanation;
   if (!verdict.ok) this.process.exitCode = exitCodes.problem;
-  const found: Found = {
+  const report: Report = {
     authentic: verdict.ok,
     ...verdict,
     at: at.toISOString(),
@@ -42,14 +42,14 @@ export async function verify(this: CliContext, flags: VerifyFlags, file = "-"): 
     ...(captured.isGuess && !verdict.ok && { hint: rebuiltHint }),
     ...(verdict.ok && eventOf(verdict.id, body, setUp.catalog ?? (esimCatalog as Catalog<unknown>))),
   };
-  if (flags.json) this.output.json(found);
-  else show(this.output, found);
+  if (flags.json) this.output.json(report);
+  else show(this.output, report);
 }
 
 const rebuiltHint =
-  "The body was captured as parsed JSON, so its bytes are a guess. Capture it as text, or in base64.";
+  "The body was captured as parsed JSON, so its bytes are a guess. Capture it as text or base64.";
 
-interface Found extends Partial<EventFound> {
+interface Report extends Partial<EventReport> {
   readonly authentic: boolean;
   /** The code of the refusal. */
   readonly code?: string;
@@ -61,54 +61,55 @@ interface Found extends Partial<EventFound> {
   readonly hint?: string;
 }
 
-/** Without secrets there is nothing to verify with: says so. */
+/** Throws `missing_secret`. */
 function noSecret(): Secrets {
   createKeyring(undefined);
   return [];
 }
 
-/** What is found with the body that verifies, or with the likeliest one. */
+/** Explains the body that verifies, else the likeliest one. */
 function explain(
   { headers, bodies }: Captured,
   secrets: Secrets,
   options: { at: Date; toleranceSeconds?: number },
 ): { body: Uint8Array; explanation: Explanation } {
-  const tries = bodies.map((body) => ({
+  const candidates = bodies.map((body) => ({
     body,
     explanation: explainVerification({ headers, body }, secrets, options),
   }));
-  const proven = tries.find(({ explanation }) => explanation.verdict.ok);
-  return proven ?? (tries[0] as (typeof tries)[number]);
+  const proven = candidates.find(({ explanation }) => explanation.verdict.ok);
+  return proven ?? (candidates[0] as (typeof candidates)[number]);
 }
 
-interface EventFound {
+interface EventReport {
   readonly type: string | null;
-  /** What the catalog makes of it. */
+  /** What the catalog says about it. */
   readonly event: "known" | "unknown" | "invalid";
-  /** Where it is not what its schema says. Paths alone: a schema's messages may quote personal data. */
+  /** The paths that do not match the schema. Without the schema's messages, which may quote personal data. */
   readonly issues?: readonly string[];
 }
 
-function eventOf(id: string, body: Uint8Array, catalog: Catalog<unknown>): EventFound {
+function eventOf(id: string, body: Uint8Array, catalog: Catalog<unknown>): EventReport {
   const parsed = catalog.parse(id, body);
   const { type, kind } = parsed;
   return { type, event: kind, ...(kind === "invalid" && { issues: parsed.issues.map(({ path }) => path) }) };
 }
 
-function show(output: Output, found: Found): void {
-  const { authentic, id, key, at, type, event, issues = [], findings, hint } = found;
+function show(output: Output, report: Report): void {
+  const { authentic, id, key, at, type, event, issues = [], findings, hint } = report;
   if (authentic) {
     output.data(`${output.style("green", "✔ authentic")}  ${id}  signed with ${key}, verified at ${at}`);
-    const wrong = issues.length > 0 ? `: ${issues.join(", ")}` : "";
-    const told = {
-      known: "as its schema says",
-      unknown: "a type that the catalog does not have",
-      invalid: `not what its schema says${wrong}`,
+    const paths = issues.length > 0 ? `: ${issues.join(", ")}` : "";
+    const results = {
+      known: "matches its schema",
+      unknown: "a type that the catalog does not contain",
+      invalid: `does not match its schema${paths}`,
     };
-    if (event !== undefined) output.data(`  ${printable(type ?? "no envelope")}: ${printable(told[event])}`);
+    if (event !== undefined)
+      output.data(`  ${printable(type ?? "no envelope")}: ${printable(results[event])}`);
     return;
   }
-  output.data(`${output.style("red", "✘ refused")}  ${found.code}: ${printable(found.reason)} (at ${at})`);
+  output.data(`${output.style("red", "✘ refused")}  ${report.code}: ${printable(report.reason)} (at ${at})`);
   for (const { code, message } of findings)
     output.data(`  ${output.style("bold", code)}: ${printable(message)}`);
   if (hint !== undefined) output.data(`  ${hint}`);

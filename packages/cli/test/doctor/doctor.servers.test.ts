@@ -20,17 +20,17 @@ async function examine(options: Parameters<typeof cli>[1]) {
 }
 
 describe("doctor", () => {
-  it("finds everything well on a fresh machine, shows the secret by its fingerprint, and makes nothing", async () => {
+  it("finds everything ok on a fresh machine, shows the secret's fingerprint, and creates nothing", async () => {
     const { code, stdout, stderr } = await cli(["doctor"]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(stdout.split("\n").filter((line) => line !== "" && !line.startsWith("✔ ok  "))).toEqual([]);
     expect(stdout).toMatch(/secret {4}key:[0-9a-f]{8}\n/);
-    expect(stdout).toContain("an embedded inbox, to be made in .esim-webhooks at its first use");
+    expect(stdout).toContain("an embedded inbox; its first use will create it in .esim-webhooks");
     expect(stdout).not.toContain(secret);
-    expect((await examine({})).of["store"]?.message).toContain("to be made");
+    expect((await examine({})).of["store"]?.message).toContain("will create it");
   });
 
-  it("finds no secret, and one that cannot be right", async () => {
+  it("reports a missing secret, and a malformed one", async () => {
     const none = await examine({ env: { ESIM_WEBHOOK_SECRET: "" } });
     expect(none.code).toBe(3);
     expect(none.of["secret"]).toMatchObject({ ok: false, code: "missing_secret" });
@@ -39,7 +39,7 @@ describe("doctor", () => {
     expect(wrong.stdout).toMatch(/^✘ {5}secret {4}A signing secret /m);
   });
 
-  it("finds migrations that are missing, and a clock that is right, without changing anything", async () => {
+  it("reports missing migrations, and a correct clock, without changing anything", async () => {
     const schema = `cli_${randomUUID().replaceAll("-", "").slice(0, 12)}`;
     const url = postgresUrl;
     const config = (more: string) => `import { postgresInbox } from "@esim-webhooks/store-postgres";
@@ -53,7 +53,7 @@ describe("doctor", () => {
       expect(missing.of["store"]).toMatchObject({ ok: false, code: "migration_missing" });
       expect(missing.of["clock"]).toMatchObject({
         ok: true,
-        message: expect.stringMatching(/^\d+ ms from the database's$/),
+        message: expect.stringMatching(/^\d+ ms from the database's clock$/),
       });
       expect(missing.stderr).toBe("");
     }
@@ -63,17 +63,17 @@ describe("doctor", () => {
     expect(Object.keys(well.of)).toEqual(["node", "config", "secret", "handlers", "store", "clock"]);
   });
 
-  it("finds a clock that is off by more than five seconds", async () => {
+  it("reports a clock that is off by more than five seconds", async () => {
     const config = `export default { target: { put() {}, async ready() {}, async now() { return new Date(Date.now() - 6000); } } };`;
     const { code, of } = await examine({ cwd: folder({ "esim-webhooks.config.ts": config }) });
     expect(code).toBe(3);
     expect(of["clock"]).toMatchObject({
       ok: false,
-      message: expect.stringMatching(/^6\.0 s from the database's\. Set the clocks/),
+      message: expect.stringMatching(/^6\.0 s from the database's clock\. Synchronise/),
     });
   });
 
-  it("finds a database that is away, and keeps its password to itself", async () => {
+  it("reports an unavailable database without its password", async () => {
     const { code, of, stdout } = await examine({
       env: { DATABASE_URL: "postgres://user:hidden@127.0.0.1:1/shop" },
     });
@@ -86,7 +86,7 @@ describe("doctor", () => {
     expect(stdout).not.toContain("hidden");
   });
 
-  it("finds a Redis that may evict keys", async () => {
+  it("reports a Redis that may evict keys", async () => {
     const server = await privateRedis();
     const admin = new Redis(server.url);
     await admin.config("SET", "maxmemory-policy", "allkeys-lru");
@@ -103,7 +103,7 @@ describe("doctor", () => {
     });
   });
 
-  it("finds retention that is short", async () => {
+  it("reports a short retention", async () => {
     const url = redisUrl;
     const config = `import { redisStore } from "@esim-webhooks/store-redis";
       export default { handlers: { "*": () => {} }, store: redisStore(${JSON.stringify(url)}, { retentionMs: 86_400_000 }) };`;
@@ -117,7 +117,7 @@ describe("doctor", () => {
     });
   });
 
-  it("finds a config that cannot be loaded, and handlers of no event type", async () => {
+  it("reports a config that cannot be loaded, and handlers for unknown event types", async () => {
     const broken = await examine({ cwd: folder({ "esim-webhooks.config.ts": "export default {" }) });
     expect(broken.code).toBe(3);
     expect(broken.of["config"]).toMatchObject({ ok: false, code: "invalid_config" });
@@ -126,18 +126,18 @@ describe("doctor", () => {
     expect(misspelt.of["handlers"]).toMatchObject({ ok: false, code: "unknown_event_type" });
   });
 
-  it("leaves an embedded inbox alone that another process has open", async () => {
+  it("does not check an embedded inbox that another process has open", async () => {
     const cwd = folder();
     const serving = start(["serve", "--port", "0"], { cwd });
     await serving.written(/Listening/);
     const { code, of } = await examine({ cwd });
     expect(code).toBe(0);
-    expect(of["store"]?.message).toContain("open in another process");
+    expect(of["store"]?.message).toContain("another process has it open");
     serving.child.kill("SIGTERM");
     await serving.ended;
   });
 
-  it("finds a Node.js that is too old for config files in TypeScript", () => {
+  it("reports a Node.js that is too old for config files in TypeScript", () => {
     expect(checkNode("v22.17.1").ok).toBe(false);
     expect(checkNode("v22.18.0").ok).toBe(true);
     expect(checkNode("v24.0.0").ok).toBe(true);

@@ -5,7 +5,7 @@ const now = Date.parse("2026-11-20T12:00:00Z");
 const at = (text: string) => parseTime(text, now).toISOString();
 
 describe("parseTime", () => {
-  it("takes how long ago it was", () => {
+  it("reads how long ago it was", () => {
     expect(["90s", "30m", "2h", "7d", "1w", "2h ago"].map(at)).toEqual([
       "2026-11-20T11:58:30.000Z",
       "2026-11-20T11:30:00.000Z",
@@ -16,7 +16,7 @@ describe("parseTime", () => {
     ]);
   });
 
-  it("takes a date-time with its offset, and a day from midnight UTC", () => {
+  it("reads a date-time with its offset, and a day as midnight UTC", () => {
     expect(["2026-11-20T14:00:00Z", "2026-11-20T14:00+02:00", "2026-11-20"].map(at)).toEqual([
       "2026-11-20T14:00:00.000Z",
       "2026-11-20T12:00:00.000Z",
@@ -25,10 +25,10 @@ describe("parseTime", () => {
   });
 
   it.each(["", "yesterday", "2026-11-20T14:00:00", "2026-13-01", "-2h", "2 h", "1700000000", "99999999d"])(
-    "refuses %j, and says what it takes",
+    "refuses %j, and says what it accepts",
     (text) => {
       expect(() => parseTime(text, now)).toThrow(
-        /no point in time\. Give how long ago it was \(30m, 2h, 7d\)/,
+        /not a point in time\. Write how long ago it was \(30m, 2h, 7d\)/,
       );
     },
   );

@@ -26,7 +26,7 @@ const report = ({ stdout }: Ended) => JSON.parse(stdout) as ImportReport;
 const stored = async () => (await operated.inbox.stats()).states.ready;
 
 describe("import", () => {
-  it("stores the events of a dump, and reports on standard output alone", async () => {
+  it("stores the events of a dump, and writes only the report, to standard output", async () => {
     writeFileSync(dump, deliveryRecord("evt_1") + deliveryRecord("evt_2", { type: "esim.faulted" }));
     const { code, stdout, stderr } = await trusted();
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
@@ -44,14 +44,14 @@ describe("import", () => {
       `esim.faulted  1  ${"█".repeat(40)}`,
       "",
       "█ stored",
-      "events of 2026-11-18 10:00:00Z to 2026-11-18 10:00:00Z (0s)",
+      "events from 2026-11-18 10:00:00Z to 2026-11-18 10:00:00Z (0s)",
       "",
     ]);
     expect(await stored()).toBe(2);
     expect(readdirSync(folder)).toEqual(["dump.ndjson"]);
   });
 
-  it("reads what unpacks to more than it should as far as that, ends with 3, and names the flag that allows it", async () => {
+  it("reads a dump up to the limit of --max-ratio, ends with 3, and names the flag that raises it", async () => {
     writeFileSync(dump, gzipSync(deliveryRecords(60_000)));
     const bounded = await run(dump, "--trust-unsigned", "--dry-run", "--json", "--max-ratio", "2");
     expect(bounded.code).toBe(3);
@@ -62,7 +62,7 @@ describe("import", () => {
     expect(report(allowed).ledger.read).toBe(60_000);
   });
 
-  it("stores nothing a second time", async () => {
+  it("stores nothing when the dump is imported again", async () => {
     writeFileSync(dump, deliveryRecords(3));
     await trusted();
     const again = await trusted("--json");
@@ -70,7 +70,7 @@ describe("import", () => {
     expect(report(again).ledger).toMatchObject({ read: 3, stored: 0, duplicate: 3 });
   });
 
-  it("leaves the rejects of the import before where it fails at once", async () => {
+  it("keeps the rejects file of the previous import when it fails at once", async () => {
     writeFileSync(dump, `${deliveryRecord("evt_1")}broken\n`);
     await trusted();
     const rejects = readFileSync(`${dump}.rejects.ndjson`, "utf8");
@@ -79,7 +79,7 @@ describe("import", () => {
     expect(readFileSync(`${dump}.rejects.ndjson`, "utf8")).toBe(rejects);
   });
 
-  it("imports to the end when nobody reads how far it is any more", async () => {
+  it("imports to the end when standard error is closed", async () => {
     writeFileSync(dump, deliveryRecords(40_000));
     const args = ["import", dump, "--trust-unsigned", "--json", "--config", configOf("postgres")];
     const { child, ended } = start(args, operated.at);
@@ -89,7 +89,7 @@ describe("import", () => {
     expect(report(ran).ledger).toMatchObject({ read: 40_000, stored: 40_000 });
   });
 
-  it("leaves no empty rejects file behind when nobody reads its report", async () => {
+  it("leaves no empty rejects file behind when standard output is closed", async () => {
     writeFileSync(dump, deliveryRecords(1));
     const { child, ended } = start(
       ["import", dump, "--trust-unsigned", "--config", configOf("postgres")],
@@ -100,34 +100,34 @@ describe("import", () => {
     expect(readdirSync(folder)).toEqual(["dump.ndjson"]);
   });
 
-  it("warns of types that no event can have, and names what is near", async () => {
+  it("warns about --types that match no event type, and suggests the nearest", async () => {
     writeFileSync(dump, deliveryRecords(1));
     const types = "esim.enabeld,esim.lifecyle.*,esim.enabled,esim.lifecycle.*";
     const { code, stderr } = await trusted("--dry-run", "--types", types);
     expect({ code, stderr: stderr.split("\n") }).toEqual({
       code: 0,
       stderr: [
-        'Warning (unknown_event_type): --types esim.enabeld is of no known event type. Did you mean "esim.enabled"?',
-        'Warning (unknown_event_type): --types esim.lifecyle.* is of no known event type. Did you mean "esim.lifecycle.*"?',
+        'Warning (unknown_event_type): --types esim.enabeld matches no known event type. Did you mean "esim.enabled"?',
+        'Warning (unknown_event_type): --types esim.lifecyle.* matches no known event type. Did you mean "esim.lifecycle.*"?',
         "",
       ],
     });
   });
 
-  it("wants the caller's word for records without a signature, and stores nothing before", async () => {
+  it("refuses records without a signature unless --trust-unsigned is set, and stores nothing", async () => {
     writeFileSync(dump, deliveryRecords(3));
     const { code, stdout, stderr } = await run(dump);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
-    expect(stderr).toContain("If you know where it comes from, say so by --trust-unsigned.");
+    expect(stderr).toContain("If you trust where it comes from, add --trust-unsigned.");
     expect(await stored()).toBe(0);
     expect(readdirSync(folder)).toEqual(["dump.ndjson"]);
   });
 
-  it("ends with 3 when records did not get through, and writes them to a file for its owner alone", async () => {
+  it("ends with 3 when records did not get through, and writes them to a file that only its owner can read", async () => {
     writeFileSync(dump, `${deliveryRecord("evt_1")}{"eventId": broken\n${deliveryRecord("evt_2")}`);
     const { code, stdout, stderr } = await trusted();
     expect(code).toBe(3);
-    expect(stdout).toContain(`no event: see ${dump}.rejects.ndjson`);
+    expect(stdout).toContain(`not a valid event: see ${dump}.rejects.ndjson`);
     expect(stderr).toBe("1 of 3 records did not get through.\n");
     const [line = ""] = readFileSync(`${dump}.rejects.ndjson`, "utf8").split("\n");
     expect(JSON.parse(line)).toMatchObject({ position: { record: 2, line: 2 }, text: '{"eventId": broken' });
@@ -135,18 +135,18 @@ describe("import", () => {
     expect(await stored()).toBe(2);
   });
 
-  it("imports what can be read of a damaged archive, says so, and ends with 3", async () => {
+  it("imports the readable part of a damaged archive, says so, and ends with 3", async () => {
     const whole = gzipSync(deliveryRecords(5000));
     writeFileSync(dump, whole.subarray(0, whole.length - 200));
     const ran = await trusted("--json");
     expect(ran.code).toBe(3);
     expect(ran.stderr).toContain("Error (damaged_dump)");
-    expect(ran.stderr).toContain("The dump was read up to there.");
+    expect(ran.stderr).toContain("The dump was read up to that point.");
     expect(report(ran).ledger.stored).toBe(await stored());
     expect(await stored()).toBeGreaterThan(0);
   });
 
-  it("touches nothing in a dry run, and needs no target", async () => {
+  it("changes nothing in a dry run, and needs no target", async () => {
     writeFileSync(dump, `${deliveryRecords(2)}broken\n`);
     const env = { DATABASE_URL: "postgres://127.0.0.1:9/none" };
     const { code, stdout } = await cli(["import", dump, "--dry-run", "--trust-unsigned"], {
@@ -154,7 +154,7 @@ describe("import", () => {
       env,
     });
     expect(code).toBe(3);
-    expect(stdout).toMatch(/^stored +2 +events that would be handed in: this was a dry run$/m);
+    expect(stdout).toMatch(/^stored +2 +would be imported: this was a dry run$/m);
     expect(readdirSync(folder)).toEqual(["dump.ndjson"]);
   });
 
@@ -184,7 +184,7 @@ describe("import", () => {
     ]);
   });
 
-  it("takes a dump from standard input, and leaves no file behind", async () => {
+  it("reads a dump from standard input, and leaves no file behind", async () => {
     const { code, stdout } = await cli(
       ["import", "-", "--trust-unsigned", "--json", "--config", configOf("postgres")],
       { ...operated.at, input: gzipSync(deliveryRecords(3)) },
@@ -198,14 +198,14 @@ describe("import", () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  it("reads records of another shape by --map", async () => {
+  it("reads records of another shape with --map", async () => {
     const { payload } = JSON.parse(deliveryRecord("evt_1")) as { payload: unknown };
     writeFileSync(dump, `${JSON.stringify({ message: { id: "evt_1", body: JSON.stringify(payload) } })}\n`);
     const map = ["--map", "eventId=message.id", "--map", "payload=message.body"];
     expect(report(await trusted("--json", ...map)).ledger).toMatchObject({ read: 1, stored: 1 });
   });
 
-  it("verifies captured requests with the secret of the environment, and rejects what is forged", async () => {
+  it("verifies captured requests with the secret in the environment, and rejects forged ones", async () => {
     const event = (id: string) => ({
       id,
       ...(JSON.parse(deliveryRecord(id)) as { payload: object }).payload,
@@ -226,7 +226,7 @@ describe("import", () => {
     expect(await stored()).toBe(1);
   });
 
-  it("works events by handlers where the config has no target, and runs them again only by --force", async () => {
+  it("runs the handlers when the config has no target, and runs done events again only with --force", async () => {
     writeFileSync(dump, deliveryRecords(2) + deliveryRecord("evt_bad", { type: "esim.faulted" }));
     const work = (...flags: string[]) =>
       cli(["import", dump, "--trust-unsigned", "--json", "--config", configOf("handlers"), ...flags], {
@@ -245,7 +245,7 @@ describe("import", () => {
     expect(seen).toEqual(["evt_0", "evt_1", "evt_0", "evt_1"].map((id) => `${id} esim.enabled true`));
   });
 
-  it("shows how far it is on a terminal", async () => {
+  it("shows its progress on a terminal", async () => {
     writeFileSync(dump, deliveryRecords(2000));
     const args = ["import", dump, "--trust-unsigned", "--config", configOf("postgres")];
     const { code, stdout } = await startInTerminal(args, operated.at).ended;
@@ -254,13 +254,13 @@ describe("import", () => {
     expect(stdout).toContain(`Importing ${dump}`);
   });
 
-  it("waits for no dump to be typed at a terminal", async () => {
+  it("refuses to read a dump from a terminal", async () => {
     const { code, stdout } = await startInTerminal(["import", "-"], operated.at).ended;
     expect(code).toBe(2);
-    expect(stdout).toContain("Nothing is piped in.");
+    expect(stdout).toContain("Standard input is a terminal");
   });
 
-  it("ends with 1 when the database is away, and prints no password", async () => {
+  it("ends with 1 when the database is unavailable, and prints no password", async () => {
     writeFileSync(dump, deliveryRecords(2));
     const env = { DATABASE_URL: "postgres://me:hunter2@127.0.0.1:9/none" };
     const { code, stdout, stderr } = await cli(["import", dump, "--trust-unsigned"], { cwd: folder, env });
@@ -270,16 +270,16 @@ describe("import", () => {
   });
 
   it.each([
-    ["there is none", "missing.ndjson", [], "There is no such file."],
+    ["the file does not exist", "missing.ndjson", [], "There is no such file."],
     ["it is a directory", ".", [], "It is a directory."],
-    ["its rejects would overwrite it", "dump.ndjson", ["--rejects", "./dump.ndjson"], "is the dump itself"],
+    ["--rejects would overwrite it", "dump.ndjson", ["--rejects", "./dump.ndjson"], "is the dump itself"],
     [
-      "its checkpoint would overwrite it",
+      "--checkpoint would overwrite it",
       "dump.ndjson",
       ["--checkpoint", "./dump.ndjson"],
       "is the dump itself",
     ],
-    ["a mapping is half of one", "dump.ndjson", ["--map", "eventId"], "is not of the form field=path"],
+    ["--map has no path", "dump.ndjson", ["--map", "eventId"], "is not of the form field=path"],
     [
       "the flags contradict each other",
       "dump.ndjson",
@@ -294,7 +294,7 @@ describe("import", () => {
     expect(readFileSync(dump, "utf8")).toBe(deliveryRecords(1));
   });
 
-  it("ends with 3 when the dump is of no known form", async () => {
+  it("ends with 3 when the format of the dump is unknown", async () => {
     writeFileSync(dump, "Dear customer,\nplease find attached nothing.\n");
     const { code, stderr } = await trusted();
     expect(code).toBe(3);

@@ -7,7 +7,7 @@ export interface RecordOptions {
   readonly at?: Date;
 }
 
-/** A delivery record as the deliveries listing has it (spec 2.5), on one line. */
+/** A record of the deliveries listing (spec 2.5), on one line. */
 export function deliveryRecord(
   id: string,
   { type = "esim.enabled", status = "exhausted", at = new Date("2026-11-18T10:00:00Z") }: RecordOptions = {},
@@ -27,7 +27,7 @@ export function deliveryRecord(
   })}\n`;
 }
 
-/** So many records of so many events. */
+/** This many records, each of another event. */
 export function deliveryRecords(count: number): string {
   return Array.from({ length: count }, (_, n) => deliveryRecord(`evt_${n}`)).join("");
 }

@@ -7,7 +7,7 @@ import { cli } from "../cli.ts";
 const folder = new URL("../../../import/test/golden/", import.meta.url);
 
 describe("a golden dump", () => {
-  it.each(goldenDumps())("$name comes through a pipe as it is", async ({ name, ledger }) => {
+  it.each(goldenDumps())("$name has the same ledger when it is piped in", async ({ name, ledger }) => {
     const { code, stdout } = await cli(["import", "-", "--dry-run", "--trust-unsigned", "--json"], {
       input: readFileSync(new URL(name, folder)),
       env: { ESIM_WEBHOOK_SECRET: goldenSecret },
@@ -17,7 +17,7 @@ describe("a golden dump", () => {
       read,
       invalid,
       rejected,
-      stored: read - invalid - rejected, // a dry run knows no duplicates
+      stored: read - invalid - rejected, // a dry run finds no duplicates
     });
     expect(code).toBe(invalid + rejected > 0 ? 3 : 0);
   });

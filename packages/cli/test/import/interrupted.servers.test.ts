@@ -24,30 +24,28 @@ const start = (config: "slow" | "failing" | "postgres", ...flags: string[]): Run
   );
 const stored = async () => (await operated.inbox.stats()).states.ready;
 
-/** Runs it again, to its end. */
-async function goOn(...flags: string[]): Promise<ImportReport & { readonly code: number | null }> {
+/** Runs the import again, to its end. */
+async function continueImport(...flags: string[]): Promise<ImportReport & { readonly code: number | null }> {
   const { code, stdout } = await start("postgres", ...flags).ended;
   return { code, ...(JSON.parse(stdout) as ImportReport) };
 }
 
 describe("an import that is interrupted", () => {
-  it("stops cleanly at Ctrl-C, says how to go on, and goes on there", async () => {
+  it("stops cleanly at Ctrl-C, says how to continue, and continues there", async () => {
     const first = start("slow");
     await first.written(/four puts/);
     first.child.kill("SIGINT");
     const { code, stdout, stderr } = await first.ended;
     expect(code).toBe(130);
-    expect(stderr).toMatch(
-      /Interrupted after [\d,]+ records\. Run the same command again to go on there\.\n$/,
-    );
+    expect(stderr).toMatch(/Interrupted after [\d,]+ records\. Run the same command again to continue\.\n$/);
     const before = JSON.parse(stdout) as ImportReport;
     expect(before).toMatchObject({ interrupted: true });
     expect(before.ledger.stored).toBe(await stored());
     expect(before.ledger.stored).toBeLessThan(records);
 
-    const after = await goOn();
+    const after = await continueImport();
     expect(after).toMatchObject({
-      code: 3, // for the one that is broken
+      code: 3, // for the broken record
       resumedAfter: before.ledger.read,
       ledger: { read: records + 1, stored: records, duplicate: 0, invalid: 1 },
     });
@@ -55,7 +53,7 @@ describe("an import that is interrupted", () => {
     expect(existsSync(`${dump}.checkpoint.json`)).toBe(false);
   });
 
-  it("is complete after SIGKILL and a second run, with nothing twice", async () => {
+  it("is complete after SIGKILL and a second run, with no event twice", async () => {
     const first = start("slow");
     await first.written(/four puts/);
     first.child.kill("SIGKILL");
@@ -63,13 +61,13 @@ describe("an import that is interrupted", () => {
     expect(existsSync(`${dump}.checkpoint.json`)).toBe(true);
     expect(await stored()).toBeLessThan(records);
 
-    const { ledger } = await goOn();
+    const { ledger } = await continueImport();
     expect(ledger).toMatchObject({ read: records + 1, invalid: 1, conflict: 0, rejected: 0 });
     expect(ledger.stored + ledger.duplicate).toBe(records);
     expect(await stored()).toBe(records);
   });
 
-  it("ends with 1 when the database goes away, says to run it again, and goes on there", async () => {
+  it("ends with 1 when the database becomes unavailable, says to run it again, and continues there", async () => {
     const { code, stdout, stderr } = await start("failing").ended;
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
     expect(stderr).toContain("Error (store_unavailable): The import stopped");
@@ -77,33 +75,33 @@ describe("an import that is interrupted", () => {
     const before = await stored();
     expect(before).toBeGreaterThan(0);
 
-    const { ledger, resumedAfter } = await goOn();
+    const { ledger, resumedAfter } = await continueImport();
     expect(resumedAfter).toBeGreaterThan(0);
     expect(ledger).toMatchObject({ read: records + 1, invalid: 1, conflict: 0 });
     expect(await stored()).toBe(records);
   });
 
-  it("begins anew without a checkpoint, and what was stored is a duplicate", async () => {
+  it("starts over without a checkpoint, and counts stored events as duplicates", async () => {
     const first = start("slow", "--no-checkpoint");
     await first.written(/four puts/);
     first.child.kill("SIGINT");
     const { code, stderr } = await first.ended;
     expect(code).toBe(130);
-    expect(stderr).toContain("Run the same command again: nothing comes twice.");
+    expect(stderr).toContain("Run the same command again: what was imported counts as duplicate.");
     expect(existsSync(`${dump}.checkpoint.json`)).toBe(false);
 
     const before = await stored();
-    const { ledger } = await goOn("--no-checkpoint");
+    const { ledger } = await continueImport("--no-checkpoint");
     expect(ledger).toMatchObject({ stored: records - before, duplicate: before });
   });
 
-  it("refuses to go on with other flags, and names the file that remembers", async () => {
+  it("refuses to continue with other flags, and names the checkpoint file", async () => {
     const first = start("slow");
     await first.written(/four puts/);
     first.child.kill("SIGINT");
     await first.ended;
     const { code, stderr } = await start("postgres", "--only", "failed").ended;
     expect(code).toBe(2);
-    expect(stderr).toContain(`${dump}.checkpoint.json is of an import that was interrupted`);
+    expect(stderr).toContain(`${dump}.checkpoint.json belongs to an interrupted import`);
   });
 });

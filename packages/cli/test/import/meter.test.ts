@@ -16,7 +16,7 @@ function meterOf(
 }
 
 describe("the meter of an import", () => {
-  it("draws a bar over itself on a terminal, ten times a second at most", () => {
+  it("redraws its bar on a terminal at most ten times a second", () => {
     const { written, update } = meterOf(() => 80);
     update(0, 0, 0);
     update(50, 10, 5);
@@ -27,7 +27,7 @@ describe("the meter of an import", () => {
     ]);
   });
 
-  it("takes its bar away once, so that something else can be said", () => {
+  it("erases its bar once, so that another line can be written", () => {
     const { meter, written, update } = meterOf(() => 80);
     update(0, 0, 0);
     meter.clear();
@@ -35,7 +35,7 @@ describe("the meter of an import", () => {
     expect(written.slice(1)).toEqual(["\r\u001b[2K"]);
   });
 
-  it("leaves the bar as it was in the end, with the rate of the whole", () => {
+  it("draws the bar a last time at the end, with the average rate", () => {
     const { meter, written, update } = meterOf(() => 80);
     update(0, 0, 0);
     update(9950, 900, 900);
@@ -45,7 +45,7 @@ describe("the meter of an import", () => {
     expect(written.at(-1)).toBe("\n");
   });
 
-  it("writes JSON lines where there is no terminal, one a second", () => {
+  it("writes one JSON line per second without a terminal", () => {
     const { written, update } = meterOf();
     update(0, 0, 0);
     update(500, 100, 50);
@@ -58,14 +58,14 @@ describe("the meter of an import", () => {
     ]);
   });
 
-  it("counts no rate of what an earlier run had done", () => {
+  it("does not count the records of an earlier run in the rate", () => {
     const { written, update } = meterOf();
     update(0, 500, 1_000_000);
     update(1000, 600, 1_000_010);
     expect(JSON.parse(written[0] ?? "")).toMatchObject({ progress: { recordsPerSecond: 10 } });
   });
 
-  it("knows no time left of what comes by a pipe", () => {
+  it("gives no time left for a pipe", () => {
     const { written, update } = meterOf(undefined, {});
     update(0, 0, 0);
     update(1000, 100, 10);

@@ -22,14 +22,14 @@ const report = {
 const view = { rejectsFile: "dump.rejects.ndjson", width: 80 };
 
 describe("reportView", () => {
-  it("has the ledger, a bar for each type and the span covered", () => {
+  it("has the ledger, a bar for each type and the time span of the events", () => {
     expect(reportView(report, view)).toEqual([
       "LEDGER     RECORDS",
       "stored         800  new",
-      "duplicate      100  here before; nothing ran again",
-      "conflict         1  the id of another event: the stored one stands",
-      "invalid          9  no event: see dump.rejects.ndjson",
-      "filtered       100  left out by filters, or of no handler",
+      "duplicate      100  already stored or done; not run again",
+      "conflict         1  the id of a different event, which is kept",
+      "invalid          9  not a valid event: see dump.rejects.ndjson",
+      "filtered       100  left out by a filter, or without a handler",
       "rejected         0",
       "read         1,010",
       "",
@@ -38,34 +38,34 @@ describe("reportView", () => {
       "(no type)       9  ×",
       "",
       "█ stored   ▒ duplicate   ░ filtered   × conflict, invalid or rejected",
-      "events of 2026-11-13 10:00:00Z to 2026-11-20 09:00:00Z (6d 23h)",
+      "events from 2026-11-13 10:00:00Z to 2026-11-20 09:00:00Z (6d 23h)",
     ]);
   });
 
-  it("says of a dry run that nothing was done", () => {
+  it("says that a dry run imported nothing", () => {
     expect(reportView({ ...report, dryRun: true }, view)[1]).toBe(
-      "stored         800  events that would be handed in: this was a dry run",
+      "stored         800  would be imported: this was a dry run",
     );
   });
 
-  it("says how many were run again", () => {
+  it("says how many events were run again", () => {
     expect(reportView({ ...report, forced: 12 }, view)[1]).toBe(
-      "stored         800  12 run again by --force, the others new",
+      "stored         800  12 run again with --force, the others new",
     );
   });
 
-  it("says how long it took, and how fast that was, without what an earlier run had done", () => {
+  it("gives its duration and rate without the records of an earlier run", () => {
     const line = reportView({ ...report, resumedAfter: 10 }, { ...view, tookMs: 2000 })[7];
     expect(line).toBe("read         1,010  in 2s, 500 records a second");
   });
 
-  it("says how to get at bad records that went to no file", () => {
+  it("says how to keep bad records when there is no rejects file", () => {
     expect(reportView(report, { ...view, rejectsFile: undefined })[4]).toBe(
-      "invalid          9  no event; --rejects <file> writes them down",
+      "invalid          9  not a valid event; --rejects <file> keeps them",
     );
   });
 
-  it("makes one bar of the rest of many types", () => {
+  it("sums up the rest of many types in one bar", () => {
     const types = Object.fromEntries(
       Array.from({ length: 30 }, (_, n) => [`type.${n}`, { ...none, read: 30 - n, stored: 30 - n }]),
     );
@@ -74,9 +74,9 @@ describe("reportView", () => {
     expect(bars.at(-1)).toMatch(/^11 more types +66 /);
   });
 
-  it("says that nothing was read", () => {
+  it("says that the dump contains no records", () => {
     expect(reportView({ ...report, ledger: none, types: {}, span: null }, view)).toEqual([
-      "There was no record to read.",
+      "The dump contains no records.",
     ]);
   });
 

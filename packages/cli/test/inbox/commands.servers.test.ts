@@ -98,7 +98,7 @@ describe("inbox list", () => {
     const none = await inbox("list", "--types", "esim.faultd");
     expect(none).toMatchObject({ code: 0, stdout: "" });
     expect(none.stderr).toBe(
-      'Warning (unknown_event_type): --types esim.faultd is of no known event type. Did you mean "esim.faulted"?\nNo event matches.\n',
+      'Warning (unknown_event_type): --types esim.faultd matches no known event type. Did you mean "esim.faulted"?\nNo event matches.\n',
     );
   });
 
@@ -113,7 +113,7 @@ describe("inbox list", () => {
   it("says what a point in time is, and ends with 2", async () => {
     const { code, stderr } = await inbox("list", "--since", "yesterday");
     expect(code).toBe(2);
-    expect(stderr).toContain('"yesterday" is no point in time.');
+    expect(stderr).toContain('"yesterday" is not a point in time.');
   });
 });
 
@@ -249,7 +249,7 @@ describe("the inbox commands", () => {
       const { code, stdout, stderr } = await cli(["inbox", ...command], { cwd });
       expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
       expect(stderr).toMatch(
-        /^Error \(not_an_inbox\): The target of \S+ can be stored into, and not be looked at\. Use the tools of its own engine/,
+        /^Error \(not_an_inbox\): The target in \S+ can store events, but lacks the role "admin", which this command needs\. Use the tools of that queue/,
       );
     }
   });
@@ -287,7 +287,7 @@ describe("the inbox commands", () => {
     writeFileSync(join(operated.at.cwd, "file"), "");
     const { code, stderr } = await cli(["serve", "--data-dir", "file"], { cwd: operated.at.cwd });
     expect(code).toBe(2);
-    expect(stderr).toContain("The folder file cannot be made (EEXIST). Name another by --data-dir");
+    expect(stderr).toContain("The folder file cannot be created (EEXIST). Name another with --data-dir");
   });
 
   it("end with 1 when the database is away, and print no password", async () => {

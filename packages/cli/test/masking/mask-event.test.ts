@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { maskEvent } from "../../src/masking/mask-event.ts";
 
 describe("maskEvent", () => {
-  it("masks ICCID and EID of an event, and shows what an operator needs", () => {
+  it("masks ICCID and EID of an event, and shows references and reasons", () => {
     const data = {
       profileReference: "1234567890123456",
       esimReference: "123456789012345678",
@@ -21,7 +21,7 @@ describe("maskEvent", () => {
     });
   });
 
-  it("shows nothing but names of fields that the spec does not show", () => {
+  it("shows only the names of fields that are not in the spec", () => {
     const event = {
       type: "portin.completed",
       data: { msisdn: 32470123456, note: "Jan", donor: { sims: ["a", 1] } },
@@ -32,7 +32,7 @@ describe("maskEvent", () => {
     });
   });
 
-  it("masks what has the name of a harmless field and is a number of someone", () => {
+  it("masks a phone number in a harmless field", () => {
     expect(maskEvent({ source: "32470123456", code: 32470123456, reason: { message: "Jan" } })).toEqual({
       source: "•••",
       code: "•••",
@@ -40,15 +40,15 @@ describe("maskEvent", () => {
     });
   });
 
-  it("masks names that are numbers of someone", () => {
+  it("masks a field name that is an ICCID", () => {
     expect(maskEvent({ "8932042000001234567": true })).toEqual({ "•••": true });
   });
 
-  it("keeps what says nothing of anyone: null, true, false and the shape", () => {
+  it("keeps null, true, false and the shape", () => {
     expect(maskEvent({ a: null, b: true, c: [], d: {} })).toEqual({ a: null, b: true, c: [], d: {} });
   });
 
-  it("ends somewhere in what is nested without end", () => {
+  it("stops at a depth limit in deeply nested JSON", () => {
     const deep = JSON.parse(`${"[".repeat(5000)}"8932042000001234567"${"]".repeat(5000)}`) as unknown;
     expect(JSON.stringify(maskEvent(deep))).not.toContain("8932042000001234567");
   });
@@ -60,7 +60,7 @@ describe("maskEvent", () => {
       if (typeof personal === "string") expect(text).not.toContain(personal);
   });
 
-  it("never shows a string under a name that it does not know", () => {
+  it("never shows a string in an unknown field", () => {
     fc.assert(
       fc.property(fc.string({ minLength: 4 }), (secret) => {
         const text = JSON.stringify(maskEvent({ data: { [`x_${secret.length}`]: `§${secret}§` } }));

@@ -28,7 +28,7 @@ describe("maskText", () => {
     expect(maskText(text)).toBe(text);
   });
 
-  it("leaves no run of ten digits in any text", () => {
+  it("leaves no ten digits in a row in any text", () => {
     const text = fc
       .array(fc.oneof(fc.string(), fc.stringMatching(/^[0-9 .+-]{5,25}$/)))
       .map((parts) => parts.join(""));

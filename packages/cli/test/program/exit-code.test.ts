@@ -45,17 +45,17 @@ describe("exit codes", () => {
     cannot_listen: 1,
     no_answer: 1,
   };
-  it.each(Object.entries(own))("of the program's own %s is %i", (code, exitCode) => {
+  it.each(Object.entries(own))("of a ProgramError %s is %i", (code, exitCode) => {
     expect(exitCodeOfError(new ProgramError(code as ProgramErrorCode, "Wrong.", "Mend it."))).toBe(exitCode);
   });
 
-  it("is 1 for what nobody foresaw, even if it has a code that looks like ours", () => {
+  it("is 1 for an unexpected error, even if it has a code that looks like ours", () => {
     expect(exitCodeOfError(new TypeError("x"))).toBe(1);
     expect(exitCodeOfError("x")).toBe(1);
     expect(exitCodeOfError(Object.assign(new Error("x"), { code: "invalid_option" }))).toBe(1);
   });
 
-  it("is never negative, whatever the parser ends with", () => {
+  it("is never negative, whatever code the parser returns", () => {
     expect(
       Object.fromEntries(Object.entries(ExitCode).map(([name, code]) => [name, exitCodeOfParser(code)])),
     ).toEqual({

@@ -23,7 +23,7 @@ import { defineConfig } from "@esim-webhooks/cli";
 export default defineConfig({ ${quick}, handlers: { ${handlers} }, path: "/in", port: 0 });`;
 
 describe("serve", () => {
-  it("stores into an embedded inbox with nothing but a secret, at any free port, and keeps it for its owner", async () => {
+  it("stores into an embedded inbox that only its owner can read, on any free port, when only a secret is set", async () => {
     const cwd = folder();
     const running = start(["serve", "--port", "0"], { cwd });
     const url = await urlOf(running);
@@ -42,7 +42,7 @@ describe("serve", () => {
     running.child.kill("SIGTERM");
     const ended = await running.ended;
     expect(ended.code).toBe(0);
-    expect(ended.stderr).toContain("Events go to the embedded inbox in .esim-webhooks");
+    expect(ended.stderr).toContain("Events are stored in the embedded inbox in .esim-webhooks");
     expect(jsonLines(ended)).toMatchObject([
       { level: "info", id: "msg_1", type: "esim.faulted", outcome: "stored" },
       { level: "info", id: "msg_1", type: "esim.faulted", outcome: "already_stored" },
@@ -50,7 +50,7 @@ describe("serve", () => {
     expect(ended.stdout).not.toContain(sampleData("esim.faulted").iccid);
   });
 
-  it("works the handlers of a TypeScript config as events come, and prints what they log", async () => {
+  it("runs the handlers of a TypeScript config as events arrive, and prints what they log", async () => {
     const running = start(["serve"], { cwd: folder({ "esim-webhooks.config.ts": withMemory }) });
     const url = await urlOf(running);
     expect(url).toMatch(/\/in$/);
@@ -69,7 +69,7 @@ describe("serve", () => {
   });
 
   it.each(["handlers", "inbox"])(
-    "masks personal data in what a handler throws, on the way of %s",
+    "masks personal data in the error of a handler when the target is %s",
     async (way) => {
       const target =
         way === "inbox" ? "target: embeddedInbox({ dataDir: 'data' })," : "store: memoryStore(),";
@@ -88,7 +88,7 @@ describe("serve", () => {
     },
   );
 
-  it("masks personal data in what a handler throws when nobody waits for it, and ends with 1", async () => {
+  it("masks personal data in an unhandled rejection of a handler, and ends with 1", async () => {
     const error = 'new Error("no SIM 8932042000001234567")';
     const config = `export default { port: 0, handlers: { "*": () => void Promise.reject(${error}) } };`;
     const running = start(["serve"], { cwd: folder({ "esim-webhooks.config.mjs": config }) });
@@ -99,7 +99,7 @@ describe("serve", () => {
     expect(stderr).not.toContain("8932042");
   });
 
-  it("remembers what its handlers did in the Postgres of DATABASE_URL, over a restart", async () => {
+  it("remembers done ids in the Postgres at DATABASE_URL, across a restart", async () => {
     const cwd = folder({
       "esim-webhooks.config.mjs": `export default { source: "restarted", handlers: { ${handlers} } };`,
     });
@@ -115,7 +115,7 @@ describe("serve", () => {
     expect(outcomes).toEqual(["processed", "duplicate"]);
   });
 
-  it("works the events of an embedded target in the same process, and says so", async () => {
+  it("processes the events of an embedded target in the same process, and says so", async () => {
     const config = `import { embeddedInbox } from "@esim-webhooks/store-postgres";
       export default { target: embeddedInbox(), handlers: { ${handlers} } };`;
     const running = start(["serve", "--port", "0"], {
@@ -126,13 +126,13 @@ describe("serve", () => {
     running.child.kill("SIGTERM");
     const ended = await running.ended;
     expect(ended.code).toBe(0);
-    expect(ended.stderr).toContain("its handlers are run in this one");
+    expect(ended.stderr).toContain("the handlers run in this one");
     expect(jsonLines(ended)).toContainEqual(
       expect.objectContaining({ id: "msg_1", type: "esim.faulted", outcome: "done", attempt: 1 }),
     );
   });
 
-  it("prints a line for people on a terminal, and JSON there too when told", async () => {
+  it("prints text on a terminal, and JSON there with --json", async () => {
     const cwd = folder({ "esim-webhooks.config.ts": withMemory });
     const pretty = startInTerminal(["serve"], { cwd });
     await fetch(await urlOf(pretty), event("msg_1"));
@@ -149,7 +149,7 @@ describe("serve", () => {
     await json.ended;
   });
 
-  it("answers what takes longer than a second after SIGTERM", async () => {
+  it("answers a delivery that takes longer than a second after SIGTERM", async () => {
     const config = `import { memoryStore } from "@esim-webhooks/core";
       export default { port: 0, store: memoryStore(), handlers: { "esim.faulted": async (event, { logger }) => {
         logger.info({}, "begun");
@@ -188,12 +188,12 @@ describe("serve", () => {
     await stuck.written(/begun/);
     stuck.child.kill("SIGTERM");
     await stuck.written(/Stopping/);
-    const again = setInterval(() => stuck.child.kill("SIGTERM"), 100); // those at once after the first one count as it
+    const again = setInterval(() => stuck.child.kill("SIGTERM"), 100); // signals right after the first one count as one
     expect((await stuck.ended).code).toBe(130);
     clearInterval(again);
   });
 
-  it("counts flags before the environment, and the environment before the config", async () => {
+  it("gives flags precedence over the environment, and the environment over the config", async () => {
     const cwd = folder({
       "esim-webhooks.config.ts": withMemory.replace("port: 0", 'port: 1, secret: "whsec_wrong"'),
     });
@@ -203,7 +203,7 @@ describe("serve", () => {
     const busy = await cli(["serve"], { cwd, env: { PORT: String(port) } });
     expect(busy.code).toBe(1);
     expect(busy.stderr).toContain(
-      `Error (cannot_listen): Nothing can listen at 127.0.0.1, port ${port}. Name a free port by --port`,
+      `Error (cannot_listen): Cannot listen on 127.0.0.1, port ${port}. Choose a free port with --port`,
     );
     taken.close();
     const running = start(["serve", "--port", "0", "--path", "/flagged"], {
@@ -223,7 +223,11 @@ describe("serve", () => {
     ],
     ["throws", '\nthrow new Error("oh no");', "oh no. (FOLDER/esim-webhooks.config.ts:2)"],
     ["does not parse", "export default { handlers: { , } };", "cannot be loaded: "],
-    ["imports what there is not", 'import "nowhere"; export default {};', "Install what it imports"],
+    [
+      "imports a package that is not installed",
+      'import "nowhere"; export default {};',
+      "Install what it imports",
+    ],
     [
       "exports nothing",
       "export const config = {};",
@@ -232,9 +236,9 @@ describe("serve", () => {
     [
       "has a store with a target",
       "export default { target: { put() {} }, store: { claim() {}, extend() {}, complete() {}, release() {} } };",
-      "has a store together with a target",
+      "has both a store and a target",
     ],
-  ])("says which file it is and what to do when the config %s", async (_, text, message) => {
+  ])("names the file and the remedy when the config %s", async (_, text, message) => {
     const cwd = folder({ "esim-webhooks.config.ts": text });
     const { code, stdout, stderr } = await cli(["serve"], { cwd });
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
@@ -244,7 +248,7 @@ describe("serve", () => {
 
   it.each([
     [
-      "a handler of no event type",
+      "a handler for an unknown event type",
       'export default { handlers: { "esim.fautled": () => {} } };',
       "unknown_event_type",
     ],
@@ -256,7 +260,7 @@ describe("serve", () => {
     expect(stderr).toContain(`Error (${error}): `);
   });
 
-  it("stores into a target that is no more than a put, and takes its keys from a key source", async () => {
+  it("stores into a target that has only put, and takes its keys from a key source", async () => {
     const config = `import { fileKeySource } from "@esim-webhooks/core";
       export default { secret: fileKeySource("keys"), target: { put: async (entries) => entries.map(() => "stored") } };`;
     const cwd = folder({ "esim-webhooks.config.ts": config, keys: secret });
@@ -264,13 +268,13 @@ describe("serve", () => {
     const env = { ESIM_WEBHOOK_SECRET: "" };
     const running = start(["serve", "--port", "0"], { cwd, env });
     const url = await urlOf(running);
-    await running.written(/to be worked by what reads it/);
+    await running.written(/Its own consumers process them/);
     expect((await cli(["send", "esim.enabled", "--url", url], { cwd, env })).code).toBe(0);
     running.child.kill("SIGTERM");
     expect(await running.ended).toMatchObject({ code: 0, stderr: expect.not.stringContaining("Warning") });
   });
 
-  it("ends when nobody reads what it prints any more", async () => {
+  it("ends when its standard output is closed", async () => {
     const running = start(["serve"], { cwd: folder({ "esim-webhooks.config.ts": withMemory }) });
     const url = await urlOf(running);
     running.child.stdout?.destroy();
@@ -278,7 +282,7 @@ describe("serve", () => {
     expect(await running.ended).toMatchObject({ code: 0, stderr: expect.not.stringContaining("EPIPE") });
   });
 
-  it("ends with 2 without a secret, before it opens anything, and with 1 when the database is away", async () => {
+  it("ends with 2 without a secret, before it opens anything, and with 1 when the database is unavailable", async () => {
     const cwd = folder();
     const none = await cli(["serve"], { cwd, env: { ESIM_WEBHOOK_SECRET: "" } });
     expect(none).toMatchObject({

@@ -24,7 +24,7 @@ it("types handlers by the eSIM events when there is no catalog", () => {
   });
 });
 
-it("types handlers by the catalog that it is given", () => {
+it("types handlers by its catalog", () => {
   defineConfig({
     catalog,
     handlers: {
@@ -55,7 +55,7 @@ it("types context.tx by the target, and by the store", () => {
   });
 });
 
-it("takes a target that can only be stored into", () => {
+it("accepts a target that has only put", () => {
   defineConfig({ target: { put: async (entries) => entries.map(() => "stored" as const) } });
 });
 

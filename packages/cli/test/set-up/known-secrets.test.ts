@@ -4,14 +4,14 @@ import { knownSecrets, signingSecret } from "../../src/set-up/known-secrets.ts";
 
 const [old, current] = [newSecret(), newSecret()];
 
-it("asks a key source for its keys, in either of its forms", async () => {
+it("loads a key source that returns a list, or an object with keys", async () => {
   expect(await knownSecrets({ load: async () => [current] })).toEqual([current]);
   expect(await knownSecrets({ load: async () => ({ keys: current }) })).toBe(current);
   expect(await knownSecrets(`${old} ${current}`)).toBe(`${old} ${current}`);
   expect(await knownSecrets(undefined)).toBeUndefined();
 });
 
-it("signs with the first key that counts now", () => {
+it("signs with the first key that is valid now", () => {
   expect(signingSecret(` ${old} ${current} `)).toBe(old);
   expect(signingSecret([{ secret: old, notAfter: "2020-01-01T00:00:00Z" }, { secret: current }])).toBe(
     current,
@@ -19,7 +19,7 @@ it("signs with the first key that counts now", () => {
   expect(signingSecret([current])).toBe(current);
 });
 
-it("refuses what is no secret", () => {
+it("refuses a malformed secret", () => {
   expect(() => signingSecret("whsec_short")).toThrow(expect.objectContaining({ code: "invalid_secret" }));
   expect(() => signingSecret([])).toThrow(expect.objectContaining({ code: "missing_secret" }));
 });

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { barChart } from "../../src/terminal/bar-chart.ts";
 
 describe("barChart", () => {
-  it("draws the longest bar as long as the room allows, and the others in proportion", () => {
+  it("fills the width with the longest bar, and draws the others in proportion", () => {
     const bars = [
       { label: "esim.enabled", parts: [{ value: 2000, tone: "good" as const }] },
       { label: "esim.faulted", parts: [{ value: 1000, tone: "good" as const }] },
@@ -13,7 +13,7 @@ describe("barChart", () => {
     ]);
   });
 
-  it("shows what is there, however small, and nothing for nothing", () => {
+  it("shows a small value as one cell, and zero as none", () => {
     const bars = [
       { label: "a", parts: [{ value: 1_000_000, tone: "good" as const }] },
       { label: "b", parts: [{ value: 1, tone: "good" as const }] },
@@ -22,7 +22,7 @@ describe("barChart", () => {
     expect(barChart(bars, { width: 30 }).map((line) => line.replace(/[^█]/g, "").length)).toEqual([16, 1, 0]);
   });
 
-  it("shares a bar out among its parts, and sees to it that none of them vanishes", () => {
+  it("divides a bar among its parts, with a cell for the smallest", () => {
     const parts = [
       { value: 997, tone: "good" as const, mark: "█" },
       { value: 2, tone: "faint" as const, mark: "░" },
@@ -38,7 +38,7 @@ describe("barChart", () => {
     expect(line.startsWith(`${"x".repeat(29)}…  5  █`)).toBe(true);
   });
 
-  it("is nothing for no bars", () => {
+  it("has no lines for no bars", () => {
     expect(barChart([])).toEqual([]);
   });
 });

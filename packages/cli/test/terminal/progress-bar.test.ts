@@ -14,7 +14,7 @@ describe("progressBar", () => {
     expect(progressBar(pace)).toBe("█████████████▋░░░░░░░░░░   57%  1,234,567 records  310,000/s  43s left");
   });
 
-  it("shows bytes and the rate where nobody knows how many there will be", () => {
+  it("shows bytes and the rate when the total is unknown", () => {
     expect(progressBar({ ...pace, bytesRead: 3 * 1024 ** 2, totalBytes: undefined })).toBe(
       "3.0 MiB  1,234,567 records  310,000/s",
     );
@@ -25,12 +25,12 @@ describe("progressBar", () => {
     expect([...progressBar({ ...pace, totalBytes: undefined }, { width })].length).toBeLessThanOrEqual(width);
   });
 
-  it("is full at the end, also of an empty file", () => {
+  it("is full at the end, also for an empty file", () => {
     expect(progressBar({ ...pace, bytesRead: 100 })).toMatch(/^█{24} {2}100% /);
     expect(progressBar({ ...pace, bytesRead: 0, totalBytes: 0 })).toMatch(/^█{24} {2}100% /);
   });
 
-  it("leaves the time left out as long as nothing is known of it", () => {
+  it("shows no time left while the rate is unknown", () => {
     expect(progressBar({ ...pace, bytesPerSecond: 0 })).not.toContain("left");
   });
 });

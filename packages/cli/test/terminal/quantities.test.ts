@@ -6,7 +6,7 @@ describe("quantities", () => {
     expect([0, 999, 1000, 1234567].map(count)).toEqual(["0", "999", "1,000", "1,234,567"]);
   });
 
-  it("says one event and two events", () => {
+  it("counts one event and two events", () => {
     expect([counted(1, "event"), counted(2, "event"), counted(0, "delivery", "deliveries")]).toEqual([
       "1 event",
       "2 events",
@@ -14,7 +14,7 @@ describe("quantities", () => {
     ]);
   });
 
-  it("says bytes in the unit that is read best", () => {
+  it("gives bytes in the largest fitting unit", () => {
     expect([0, 1023, 1536, 150 * 1024, 2 * 1024 ** 3].map(bytes)).toEqual([
       "0 bytes",
       "1023 bytes",
@@ -24,7 +24,7 @@ describe("quantities", () => {
     ]);
   });
 
-  it("says a span of time in two units at most", () => {
+  it("gives a duration in at most two units", () => {
     expect([0, 8000, 725_000, 3_600_000, 273_600_000].map(span)).toEqual([
       "0s",
       "8s",
@@ -34,7 +34,7 @@ describe("quantities", () => {
     ]);
   });
 
-  it("says how long ago in one unit, also of a time to come", () => {
+  it("gives in one unit how long ago a time was, or how far ahead it is", () => {
     const now = Date.parse("2026-11-20T12:00:00Z");
     const at = (ms: number) => ago(new Date(now - ms), now);
     expect([at(300), at(59_000), at(7_300_000), at(4 * 86_400_000), at(-300_000)]).toEqual([
@@ -46,7 +46,7 @@ describe("quantities", () => {
     ]);
   });
 
-  it("says 100% of nothing less than all, and 0% of nothing more than none", () => {
+  it("gives 100% only for all, and 0% only for none", () => {
     expect([percent(0, 9), percent(1, 1000), percent(999, 1000), percent(9, 9), percent(0, 0)]).toEqual([
       "0%",
       "<1%",
@@ -56,7 +56,7 @@ describe("quantities", () => {
     ]);
   });
 
-  it("says an instant in UTC, to the second", () => {
+  it("gives an instant in UTC, to the second", () => {
     expect(instant(new Date("2026-11-20T14:03:05.678Z"))).toBe("2026-11-20 14:03:05Z");
   });
 });

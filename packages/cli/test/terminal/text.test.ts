@@ -6,11 +6,11 @@ describe("cut", () => {
     expect(cut("12345", 5)).toBe("12345");
   });
 
-  it("says with … that something was cut", () => {
+  it("ends a cut text with …", () => {
     expect(cut("123456", 5)).toBe("1234…");
   });
 
-  it("cuts no character in two", () => {
+  it("never splits a character", () => {
     expect(cut("🎉🎉🎉🎉", 3)).toBe("🎉🎉…");
   });
 });

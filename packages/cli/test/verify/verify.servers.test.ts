@@ -34,10 +34,10 @@ describe("verify", () => {
     const { code, stdout } = await verified(input);
     expect(code).toBe(0);
     expect(stdout).toMatch(/^✔ authentic {2}msg_1 {2}signed with key:[0-9a-f]{8}/);
-    expect(stdout).toContain("esim.enabled: as its schema says");
+    expect(stdout).toContain("esim.enabled: matches its schema");
   });
 
-  it("reads the text of an HTTP request, from a file too", async () => {
+  it("reads the text of an HTTP request, from standard input or a file", async () => {
     const lines = [
       "POST /webhooks HTTP/1.1",
       ...Object.entries(request.headers).map(([name, value]) => `${name}: ${value}`),
@@ -62,7 +62,7 @@ describe("verify", () => {
     ["missing_header", captured({ headers: {} })],
     ["clock_skew", captured({ receivedAt: "2026-11-20T10:30:00Z" })],
     ["body_reserialised", captured({ body: JSON.stringify(JSON.parse(request.body), null, 4) })],
-  ])("says %s for a request that is not, and ends with 3", async (finding, input) => {
+  ])("gives the finding %s for a request that is not authentic, and ends with 3", async (finding, input) => {
     const { code, stdout, stderr } = await verified(input);
     expect({ code, stderr }).toEqual({ code: 3, stderr: "" });
     expect(stdout).toMatch(/^✘ refused /);
@@ -70,13 +70,13 @@ describe("verify", () => {
     expect(stdout).not.toContain(data.iccid);
   });
 
-  it("says that a body of parsed JSON is a guess", async () => {
+  it("says that the bytes of a body captured as JSON are a guess", async () => {
     const other = signedRequest({ type: "esim.enabled", data }, { secret, at, fault: "tampered" });
     const { stdout } = await verified(captured({ body: JSON.parse(other.body) }, other));
     expect(stdout).toContain("its bytes are a guess");
   });
 
-  it("prints JSON, with the tolerance and the time that were asked for", async () => {
+  it("prints JSON, and verifies with --tolerance and --at", async () => {
     const input = captured({ receivedAt: undefined });
     const [near] = jsonLines(
       await verified(input, "--json", "--at", "2026-11-20T09:40:00Z", "--tolerance", "601"),
@@ -97,14 +97,14 @@ describe("verify", () => {
     });
   });
 
-  it("tells an authentic event that is not what its schema says, by paths alone", async () => {
+  it("names the paths, but not the values, when an authentic event does not match its schema", async () => {
     const wrong = signedRequest(
       { type: "esim.enabled", data: { ...data, iccid: 8932042000010012 } },
       { secret, at },
     );
     const { code, stdout } = await verified(captured({}, wrong));
     expect(code).toBe(0);
-    expect(stdout).toContain("not what its schema says: data.iccid");
+    expect(stdout).toContain("does not match its schema: data.iccid");
     expect(stdout).not.toContain("8932042000010012");
   });
 

@@ -54,7 +54,7 @@ describe("work", () => {
     running.child.kill("SIGTERM");
     const ended = await running.ended;
     expect(ended.code).toBe(0);
-    expect(ended.stderr).toMatch(/^Working the target of \S+esim-webhooks\.config\.ts/);
+    expect(ended.stderr).toMatch(/^Working the target in \S+esim-webhooks\.config\.ts/);
     const outcomes = jsonLines(ended).filter(({ msg }) => msg === "event");
     expect(Object.fromEntries(outcomes.map(({ id, outcome }) => [id, outcome]))).toEqual({
       msg_done: "done",
@@ -118,7 +118,7 @@ describe("work", () => {
     const cwd = folder({ "esim-webhooks.config.ts": config });
     const serving = start(["serve"], { cwd });
     const [, url = ""] = await serving.written(/Listening at (\S+)/);
-    await serving.written(/Work them by: esim-webhooks work/);
+    await serving.written(/To process them, run: esim-webhooks work/);
     const body = JSON.stringify({
       type: "esim.faulted",
       timestamp: new Date().toISOString(),
