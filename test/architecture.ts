@@ -15,7 +15,7 @@ const packages: Readonly<Record<string, Package>> = {
   },
   conformance: {
     imports: ["@esim-webhooks/core", "@esim-webhooks/core/testing"],
-    rooms: ["base", "receiver", "store", "inbox"],
+    rooms: ["base", "receiver", "store", "state", "inbox"],
   },
   import: {
     imports: ["@esim-webhooks/core", "@esim-webhooks/core/kit", "csv-parse/sync", "zod/mini"],

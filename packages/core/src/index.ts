@@ -49,6 +49,7 @@ export type { VerifyMessage } from "./receive/verify-stage.ts";
 export type { Claim, DedupeStore, StoreCapabilities, Transacted } from "./store/dedupe-store.ts";
 export type { EncodedEntry } from "./store/entry-codec.ts";
 export { decodeEntry, encodeEntry } from "./store/entry-codec.ts";
+export { fileState } from "./store/file-state.ts";
 export type { Inbox, Rerunnable } from "./store/inbox.ts";
 export type {
   InboxAdmin,
@@ -71,6 +72,7 @@ export { memoryInbox } from "./store/memory-inbox.ts";
 export type { MemoryStoreOptions } from "./store/memory-store.ts";
 export { memoryStore } from "./store/memory-store.ts";
 export type { PutMessage } from "./store/put-stage.ts";
+export type { StateStore, StoredState } from "./store/state-store.ts";
 export type { Explanation, Finding } from "./verify/explain.ts";
 export { explainVerification } from "./verify/explain.ts";
 export type { HeaderSource } from "./verify/headers.ts";

@@ -18,6 +18,7 @@ export { inboxShape, laneReader } from "./store/inbox-options.ts";
 export type { ListCursor } from "./store/list-cursor.ts";
 export { readCursor, writeCursor } from "./store/list-cursor.ts";
 export { putEntries } from "./store/put-entries.ts";
+export { checkStateName, encodeState } from "./store/state-store.ts";
 export type { StoreGuard, StoreGuardOptions } from "./store/store-guard.ts";
 export { createStoreGuard } from "./store/store-guard.ts";
 export type { StoreOptions } from "./store/store-options.ts";

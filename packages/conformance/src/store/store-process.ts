@@ -1,6 +1,6 @@
 // A process of its own with the store under test, for `storeSuite`: opens the store that a module exports, answers
 // calls that come line by line, and ends by itself once the store is closed, if that leaves no handle open.
-import { createInterface } from "node:readline";
+import { answerCalls } from "../base/answer-calls.ts";
 import type { OpenStore } from "./store-context.ts";
 
 const [module = ""] = process.argv.slice(2);
@@ -29,14 +29,4 @@ const operations: Record<string, (...args: never[]) => unknown> = {
   },
 };
 
-const lines = createInterface(process.stdin);
-lines.on("line", async (line) => {
-  const calls = JSON.parse(line) as [name: string, ...args: never[]][];
-  const results = await Promise.all(calls.map(([name, ...args]) => operations[name]?.(...args)));
-  process.stdout.write(`${JSON.stringify(results.map((result) => result ?? null))}\n`);
-});
-lines.on("close", async () => {
-  await store.close();
-  await store.close();
-});
-process.stdout.write("[]\n");
+answerCalls(operations, () => store.close());

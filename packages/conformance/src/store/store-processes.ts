@@ -1,74 +1,7 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { extname } from "node:path";
-import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
 import type { Claim, StoreCapabilities } from "@esim-webhooks/core";
+import type { Call, ProcessScenario } from "../base/other-process.ts";
 import { newKey } from "./store-context.ts";
-
-type Call = readonly [operation: string, ...args: unknown[]];
-
-/** Another process that has opened the store. */
-interface StoreProcess {
-  /** Makes the calls at the same time, and resolves to their results. */
-  call<Result>(...calls: readonly Call[]): Promise<Result[]>;
-  /** Has it close the store, and resolves to its exit code once it has ended by itself. */
-  end(): Promise<number | null>;
-  kill(): void;
-}
-
-/** One sentence about a store that several processes open. */
-export type ProcessScenario = readonly [
-  sentence: string,
-  run: (start: () => Promise<StoreProcess>) => Promise<void>,
-];
-
-/** Runs a scenario, and leaves none of its processes behind. */
-export async function withStoreProcesses(
-  module: string,
-  execArgv: readonly string[],
-  run: ProcessScenario[1],
-): Promise<void> {
-  const started: StoreProcess[] = [];
-  try {
-    await run(async () => {
-      const process = await startStoreProcess(module, execArgv);
-      started.push(process);
-      return process;
-    });
-  } finally {
-    for (const process of started) process.kill();
-  }
-}
-
-/** Starts a process with the store of `module`, whose default export opens it. */
-async function startStoreProcess(module: string, execArgv: readonly string[]): Promise<StoreProcess> {
-  const script = new URL(`./store-process${extname(import.meta.url)}`, import.meta.url);
-  const child = spawn(process.execPath, [...execArgv, fileURLToPath(script), module], {
-    stdio: ["pipe", "pipe", "inherit"],
-  });
-  const exited = once(child, "exit") as Promise<[number | null]>;
-  const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
-  const answer = async () => {
-    const line = await lines.next();
-    assert.equal(line.done, false, "The process with the store ended before it answered.");
-    return JSON.parse(line.value);
-  };
-  await answer(); // it is ready
-  return {
-    async call(...calls) {
-      child.stdin.write(`${JSON.stringify(calls)}\n`);
-      return answer();
-    },
-    async end() {
-      child.stdin.end();
-      const [code] = await exited;
-      return code;
-    },
-    kill: () => void child.kill("SIGKILL"),
-  };
-}
 
 const hourMs = 3_600_000;
 

@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
+import { extname } from "node:path";
 import type { StoreCapabilities } from "@esim-webhooks/core";
+import { withProcesses } from "../base/other-process.ts";
 import { type Runner, runnerOrGlobal } from "../base/runner.ts";
 import { type OpenStore, withStore } from "./store-context.ts";
 import { type StoreServer, storeFaults } from "./store-faults.ts";
 import { storeFingerprints } from "./store-fingerprints.ts";
-import { storeProcesses, withStoreProcesses } from "./store-processes.ts";
+import { storeProcesses } from "./store-processes.ts";
 import { storeStates } from "./store-states.ts";
 
 export interface StoreSuiteOptions {
@@ -18,6 +20,8 @@ export interface StoreSuiteOptions {
   /** The server of the store, a private one, to be killed and paused. Left out where there is none. */
   readonly server?: () => Promise<StoreServer>;
 }
+
+const script = new URL(`./store-process${extname(import.meta.url)}`, import.meta.url);
 
 /**
  * What `DedupeStore` promises, against a real store: every state, four processes at once, clocks that are off, and a
@@ -35,7 +39,7 @@ export function storeSuite(name: string, options: StoreSuiteOptions, runner?: Ru
       ));
     for (const [sentence, run] of [...storeStates, ...storeFingerprints]) it(sentence, () => run(open));
     for (const [sentence, run] of storeProcesses(capabilities)) {
-      it(sentence, () => withStoreProcesses(module, execArgv, run));
+      it(sentence, () => withProcesses({ script, module, execArgv }, run));
     }
     if (server === undefined) return;
     for (const [sentence, run] of storeFaults) it(sentence, async () => run(open, await server()));

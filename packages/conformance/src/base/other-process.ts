@@ -1,0 +1,74 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+
+/** An operation that the process knows, and its arguments. */
+export type Call = readonly [operation: string, ...args: unknown[]];
+
+/** Another process that has opened what is under test, and answers calls line by line. */
+export interface OtherProcess {
+  /** Makes the calls at the same time, and resolves to their results. */
+  call<Result>(...calls: readonly Call[]): Promise<Result[]>;
+  /** Has it close what it opened, and resolves to its exit code once it has ended by itself. */
+  end(): Promise<number | null>;
+  /** Ends it at once (SIGKILL), and resolves when it has ended. */
+  kill(): Promise<void>;
+}
+
+/** One sentence about what several processes open. */
+export type ProcessScenario = readonly [
+  sentence: string,
+  run: (start: () => Promise<OtherProcess>) => Promise<void>,
+];
+
+/** What a process runs: a script of the suite, which opens the default export of `module`. */
+export interface ProcessOptions {
+  readonly script: URL;
+  readonly module: string;
+  readonly execArgv: readonly string[];
+}
+
+/** Runs a scenario, and leaves none of its processes behind. */
+export async function withProcesses(options: ProcessOptions, run: ProcessScenario[1]): Promise<void> {
+  const started: OtherProcess[] = [];
+  try {
+    await run(async () => {
+      const process = await startProcess(options);
+      started.push(process);
+      return process;
+    });
+  } finally {
+    await Promise.all(started.map((process) => process.kill()));
+  }
+}
+
+async function startProcess({ script, module, execArgv }: ProcessOptions): Promise<OtherProcess> {
+  const child = spawn(process.execPath, [...execArgv, fileURLToPath(script), module], {
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  const exited = once(child, "exit") as Promise<[number | null]>;
+  const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
+  const answer = async () => {
+    const line = await lines.next();
+    assert.equal(line.done, false, "The process ended before it answered.");
+    return JSON.parse(line.value);
+  };
+  await answer(); // it is ready
+  return {
+    async call(...calls) {
+      child.stdin.write(`${JSON.stringify(calls)}\n`);
+      return answer();
+    },
+    async end() {
+      child.stdin.end();
+      const [code] = await exited;
+      return code;
+    },
+    async kill() {
+      child.kill("SIGKILL");
+      await exited;
+    },
+  };
+}

@@ -1,0 +1,74 @@
+import assert from "node:assert/strict";
+import { setTimeout as pause } from "node:timers/promises";
+import type { StateStore, StoredState } from "@esim-webhooks/core";
+import type { OtherProcess, ProcessScenario } from "../base/other-process.ts";
+import { newName, type Padded, padded, present } from "./state-context.ts";
+
+const kills = 5;
+
+/** What holds between processes. */
+export const stateProcesses: readonly ProcessScenario[] = [
+  [
+    "lets four processes count up at the same time, and misses none",
+    async (start) => {
+      const processes = await Promise.all([start(), start(), start(), start()]);
+      const name = newName();
+      await Promise.all(processes.map((process) => process.call(["countUp", name, 50])));
+      const [stored] = await processes[0].call<StoredState>(["read", name]);
+      assert.equal(stored?.value, 200);
+      await Promise.all(processes.map((process) => process.end()));
+    },
+  ],
+  [
+    "gives one of the concurrent writes of four processes, the first one included",
+    async (start) => {
+      const processes = await Promise.all([start(), start(), start(), start()]);
+      const name = newName();
+      for (let round = 0; round < 20; round++) {
+        const [before] = await processes[0].call<StoredState | null>(["read", name]);
+        const version = before?.version ?? null;
+        const writes = await Promise.all(
+          processes.map((process, n) =>
+            process.call<boolean>(
+              ["write", name, [round, n, 0], version],
+              ["write", name, [round, n, 1], version],
+            ),
+          ),
+        );
+        assert.equal(writes.flat().filter(Boolean).length, 1);
+        const winner = writes.findIndex((answers) => answers.includes(true));
+        const [after] = await processes[0].call<StoredState>(["read", name]);
+        assert.deepEqual(after?.value, [round, winner, writes[winner]?.indexOf(true)]);
+      }
+      await Promise.all(processes.map((process) => process.end()));
+    },
+  ],
+  [
+    "leaves no handle open when it is closed, twice: the process ends by itself",
+    async (start) => {
+      const process = await start();
+      await process.call(["write", newName(), 1, null]);
+      assert.equal(await process.end(), 0);
+    },
+  ],
+];
+
+/** Kills a process that writes, again and again: what it leaves is a whole value, and none that was read is gone. */
+export async function assertSurvivesKills(
+  state: StateStore,
+  start: () => Promise<OtherProcess>,
+): Promise<void> {
+  const name = newName();
+  for (let kill = 0; kill < kills; kill++) {
+    const before = (await state.read(name))?.version;
+    const process = await start();
+    process.call(["writeOn", name]).catch(() => {}); // it is killed before it has an answer
+    while ((await state.read(name))?.version === before) await pause(1);
+    await pause(Math.random() * 20);
+    const seen = (await present(state, name)).value as Padded;
+    await process.kill();
+    const left = (await present(state, name)).value as Padded;
+    assert.ok(left.count >= seen.count, `${left.count} is left, and ${seen.count} was read before`);
+    assert.deepEqual(left, padded(left.count));
+  }
+}

@@ -1,0 +1,111 @@
+import assert from "node:assert/strict";
+import { countUp, newName, present, type StateScenario, withState } from "./state-context.ts";
+
+/** What the version makes of a write. */
+export const stateVersions: readonly StateScenario[] = [
+  [
+    "writes with the version that was read; with any other it answers false, and nothing changes",
+    (open) =>
+      withState(open, {}, async (state) => {
+        const name = newName();
+        assert.equal(await state.write(name, "none yet", "1"), false);
+        assert.equal(await state.read(name), undefined);
+        assert.equal(await state.write(name, "first", undefined), true);
+        const first = await present(state, name);
+        assert.equal(await state.write(name, "second", first.version), true);
+        const second = await present(state, name);
+        assert.notEqual(second.version, first.version);
+        const others = [undefined, first.version, "", "0", "none", "../..", `${second.version}0`, "é\0"];
+        for (const version of others) assert.equal(await state.write(name, "third", version), false);
+        assert.deepEqual(await present(state, name), second);
+        assert.equal(second.value, "second");
+      }),
+  ],
+  [
+    "gives each write a version of its own: a value that has come back is another one",
+    (open) =>
+      withState(open, {}, async (state) => {
+        const name = newName();
+        const versions: (string | undefined)[] = [undefined];
+        for (const value of ["a", "b", "a", "a", "b"]) {
+          assert.equal(await state.write(name, value, versions.at(-1)), true);
+          versions.push((await present(state, name)).version);
+        }
+        assert.equal(new Set(versions).size, versions.length);
+        for (const version of versions.slice(0, -1)) {
+          assert.equal(await state.write(name, "late", version), false);
+        }
+      }),
+  ],
+  [
+    "gives one of 50 concurrent writes of the same version, the first one included, again and again",
+    (open) =>
+      withState(open, {}, async (state) => {
+        const name = newName();
+        for (let round = 0; round < 20; round++) {
+          const before = await state.read(name);
+          const writes = await Promise.all(
+            Array.from({ length: 50 }, (_, n) => state.write(name, { round, n }, before?.version)),
+          );
+          assert.equal(writes.filter(Boolean).length, 1);
+          assert.deepEqual((await present(state, name)).value, { round, n: writes.indexOf(true) });
+        }
+      }),
+  ],
+  [
+    "never shows a reader anything but whole values, in the order in which they were written",
+    (open) =>
+      withState(open, {}, async (state) => {
+        const name = newName();
+        let isWriting = true;
+        const writer = async () => {
+          for (let n = 0; n < 50; n++) await countUp(state, name);
+          isWriting = false;
+        };
+        const reader = async () => {
+          let last = 0;
+          while (isWriting) {
+            const count = Number((await state.read(name))?.value ?? 0);
+            assert.ok(count >= last, `read ${count} after ${last}`);
+            last = count;
+          }
+        };
+        await Promise.all([writer(), reader(), reader(), reader()]);
+        assert.equal((await present(state, name)).value, 50);
+      }),
+  ],
+  [
+    "keeps its word on `durable`: what was written is there for the next one who opens it",
+    async (open) => {
+      const name = newName();
+      let durable = false;
+      await withState(open, {}, async (state) => {
+        durable = state.capabilities.durable;
+        await countUp(state, name);
+      });
+      if (!durable) return;
+      await withState(open, {}, async (state) => {
+        assert.equal((await present(state, name)).value, 1);
+        await countUp(state, name);
+        assert.equal((await present(state, name)).value, 2);
+      });
+    },
+  ],
+  [
+    "rejects everything once it was closed, and can be closed twice",
+    async (open) => {
+      const state = await open({});
+      await state.ready();
+      await countUp(state, newName());
+      await Promise.all([state.close(), state.close()]);
+      await state.close();
+      for (const operation of [
+        () => state.ready(),
+        () => state.read(newName()),
+        () => state.write(newName(), 1, undefined),
+      ]) {
+        await assert.rejects(operation, { name: "WebhookError", code: "store_unavailable" });
+      }
+    },
+  ],
+];

@@ -1,0 +1,74 @@
+import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileState, type StateStore } from "@esim-webhooks/core";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+
+let folder = "";
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "file-state-"));
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+const files = () => readdir(folder, { recursive: true, withFileTypes: true });
+
+async function write(state: StateStore, name: string, value: unknown): Promise<boolean> {
+  return state.write(name, value, (await state.read(name))?.version);
+}
+
+describe("fileState", () => {
+  it("keeps one value of a name and nothing else, however often it is written and by how many", async () => {
+    const state = fileState(folder);
+    for (let n = 0; n < 20; n++) {
+      const version = (await state.read("rotation"))?.version;
+      await Promise.all(Array.from({ length: 5 }, () => state.write("rotation", n, version)));
+    }
+    await write(state, "rotation", "last"); // takes away what those before came too late with
+    const kept = await files();
+    expect(kept.filter((entry) => entry.isFile())).toHaveLength(1);
+    expect(kept.filter((entry) => entry.isDirectory())).toHaveLength(2);
+    expect(kept[0]?.name).toMatch(/^rotation\./);
+  });
+
+  it("lets no other user read what it keeps", async () => {
+    const state = fileState(join(folder, "made"));
+    await write(state, "a", 1);
+    await write(state, "a", 2);
+    for (const { parentPath, name } of await files()) {
+      const entry = await stat(join(parentPath, name));
+      expect((entry.mode & 0o777).toString(8)).toBe(entry.isFile() ? "600" : "700");
+    }
+  });
+
+  it("is not disturbed by what a process left that was killed while it wrote", async () => {
+    const state = fileState(folder);
+    await mkdir(join(folder, ".4f1f", "1-4f1f"), { recursive: true }); // a first value, not yet renamed
+    await write(state, "a", "old");
+    const [place = ""] = (await readdir(folder)).filter((name) => name.startsWith("a."));
+    const version = (await state.read("a"))?.version ?? "";
+    await writeFile(join(folder, place, version, "draft"), '"ne'); // a next value, half-written
+    expect(await fileState(folder).read("a")).toEqual({ value: "old", version });
+    expect(await write(state, "a", "new")).toBe(true);
+    expect(await state.read("a")).toMatchObject({ value: "new" });
+    expect((await files()).some(({ name }) => name === "draft")).toBe(false);
+  });
+
+  it("rejects with store_unavailable, names the folder and gives the cause, where it cannot write", async () => {
+    const path = join(folder, "file");
+    await writeFile(path, "");
+    const state = fileState(path);
+    for (const operation of [() => state.ready(), () => state.read("a"), () => write(state, "a", 1)]) {
+      await expect(operation()).rejects.toMatchObject({
+        code: "store_unavailable",
+        message: expect.stringContaining(`cannot read or write in ${path}.`),
+        cause: { code: "EEXIST" },
+      });
+    }
+  });
+
+  it("refuses to be given no folder", () => {
+    for (const given of ["", undefined, {}]) {
+      expect(() => fileState(given as string)).toThrow(/was given no folder\. Pass its path/);
+    }
+  });
+});

@@ -1,0 +1,5 @@
+import type { OpenState } from "@esim-webhooks/conformance";
+import { fileState } from "@esim-webhooks/core";
+
+const open: OpenState = () => fileState(process.env["STATE_FOLDER"] ?? "");
+export default open;
