@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { WebhookError } from "../base/errors.ts";
 import type { StoreCapabilities } from "./dedupe-store.ts";
+import type { Lifecycle } from "./lifecycle.ts";
 
 /** A value, and its version: no other value of this name, before or after it, has the same. */
 export interface StoredState {
@@ -19,10 +20,9 @@ export interface StoredState {
  * Operations reject with a `WebhookError`: `invalid_input` for a name or value that cannot be, `store_unavailable` when
  * the store cannot answer. After a `write` that rejected, read again: it may have happened.
  */
-export interface StateStore {
+export interface StateStore extends Lifecycle {
   readonly capabilities: Pick<StoreCapabilities, "durable" | "multiProcess">;
 
-  /** Resolves once the store is reachable and set up as it must be. Operations wait for it by themselves. */
   ready(): Promise<void>;
 
   /** Undefined: nobody has written that name yet. */
@@ -34,9 +34,6 @@ export interface StateStore {
    * is true. Resolves to true once the value is durable.
    */
   write(name: string, value: unknown, version: string | undefined): Promise<boolean>;
-
-  /** Frees what the store opened itself. Safe to call twice. */
-  close(): Promise<void>;
 }
 
 const namePattern = /^[!-~]{1,128}$/;
