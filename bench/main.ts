@@ -1,9 +1,10 @@
-// npm run bench [-- verify | observe | http | inbox | import | cli]: figures side by side with peers in the same run. Not a test: nothing is asserted.
+// npm run bench [-- verify | observe | http | inbox | import | cli | start]: figures side by side with peers in the same run. Not a test: nothing is asserted.
 import { benchCli } from "./cli.ts";
 import { benchHttp } from "./http.ts";
 import { benchImport } from "./import.ts";
 import { benchInbox } from "./inbox.ts";
 import { benchObserve } from "./observe.ts";
+import { benchStart } from "./start.ts";
 import { benchVerify } from "./verify.ts";
 
 const benches: Readonly<Record<string, () => Promise<void>>> = {
@@ -13,6 +14,7 @@ const benches: Readonly<Record<string, () => Promise<void>>> = {
   inbox: benchInbox,
   import: benchImport,
   cli: benchCli,
+  start: benchStart,
 };
 const names = process.argv.slice(2);
 const unknown = names.filter((name) => !(name in benches));
