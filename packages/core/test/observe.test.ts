@@ -328,10 +328,11 @@ describe("a worker that is observed", () => {
     return seen.flatMap(([stage, message]) => (stage === "settle" ? [message] : []));
   }
 
-  it("shows an event that is dead", async () => {
-    expect(await endings({ "*": fails }, {}, { maxAttempts: 1 })).toEqual([
-      { ...about, attempt: 1, outcome: "dead" },
-    ]);
+  it("shows an event that is dead, and one that no handler takes", async () => {
+    const dead = await endings({ "*": fails }, {}, { maxAttempts: 1 });
+    expect(dead).toEqual([{ ...about, attempt: 1, outcome: "dead" }]);
+    const unhandled = await endings({ "esim.assigned": () => {} });
+    expect(unhandled).toEqual([{ ...about, attempt: 1, outcome: "unhandled" }]);
   });
 
   it("shows an event that is done with its transaction", async () => {

@@ -2,7 +2,7 @@ import { type Channel, channel, tracingChannel } from "node:diagnostics_channel"
 
 const prefix = "esim-webhooks:";
 
-/** What the message of every stage says once the stage has ended. */
+/** What every stage's message says once the stage has ended. */
 export interface StageMessage {
   readonly outcome: string;
   /** From the start of the stage to its end, in ms, with fractions. */
@@ -11,13 +11,13 @@ export interface StageMessage {
   readonly error?: unknown;
 }
 
-/** A part of the way of a delivery or an event that takes time: it has a start, an end, and what runs inside it. */
+/** A step of a delivery or an event that takes time: it has a start, an end, and work that runs inside it. */
 export interface Stage<Message extends StageMessage, AtEnd extends keyof Message = never> {
-  /** Gets the message of each stage that has ended. */
+  /** Publishes the message when the stage has ended. */
   readonly ended: Channel<unknown, Message>;
   /**
-   * Runs `work` as this stage, which resolves or rejects as `work` does. `begin` makes the message and `end` what the
-   * result adds to it: both are called only while somebody watches.
+   * Runs `work` inside the stage, and resolves or rejects as it does. `begin` makes the message, and `end` what the result
+   * adds to it: both are called only while somebody watches.
    */
   trace<Result>(
     begin: () => Omit<Message, AtEnd | keyof StageMessage>,

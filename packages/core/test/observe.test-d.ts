@@ -1,0 +1,16 @@
+import { type EventOutcome, type OutcomeCode, observe, type PutResult } from "@esim-webhooks/core";
+import { expectTypeOf, it } from "vitest";
+
+it("observers know the outcomes of what they watch", () => {
+  observe({
+    receive({ outcome, id }) {
+      expectTypeOf(outcome).toEqualTypeOf<OutcomeCode>();
+      expectTypeOf(id).toEqualTypeOf<string | undefined>();
+    },
+    put: ({ results }) => expectTypeOf(results).toEqualTypeOf<readonly PutResult[] | undefined>(),
+    handle: ({ outcome }) => expectTypeOf(outcome).toExtend<EventOutcome["code"]>(),
+    settle: ({ afterMs }) => expectTypeOf(afterMs).toEqualTypeOf<number | undefined>(),
+  });
+  // @ts-expect-error there is nothing by this name
+  observe({ recieve: () => {} });
+});
