@@ -46,12 +46,13 @@ beforeAll(async () => {
   db = new Kysely<Shop>({ dialect: new PostgresDialect({ pool }) });
   await postgresInbox({ kysely: db, schema: shop.schema }).migrate();
   const event = sql.id(shop.schema, "event");
-  // mostly done; 20,000 ready, half of them in lanes and half of them due; 500 leased, of which 100 are over; some dead
+  // mostly done; 20,000 ready, half of them in lanes and half of them due; 500 leased, of which 100 are over; some dead,
+  // some unhandled
   await sql`
     insert into ${event} (source, id, state, ends_at, type, body, body_hash, received_at, occurred_at, lane)
     select 'default', 'old_' || n, state,
       case
-        when state = 'done' then clock_timestamp() + n * interval '1 second'
+        when state in ('done', 'unhandled') then clock_timestamp() + n * interval '1 second'
         when state = 'dead' then 'infinity'
         when n % 5 = 0 then clock_timestamp() - interval '1 second'
         when state = 'ready' and n % 2 = 0 then clock_timestamp() - n * interval '1 millisecond'
@@ -60,7 +61,7 @@ beforeAll(async () => {
       clock_timestamp(), clock_timestamp() + n * interval '1 second',
       case when n % 2 = 0 then 'lane ' || case when state = 'leased' then 'leased ' || n else (n % 500)::text end end
     from (
-      select n, case when n > 980000 then 'ready' when n > 979500 then 'leased' when n > 979000 then 'dead' else 'done' end as state
+      select n, case when n > 980000 then 'ready' when n > 979500 then 'leased' when n > 979000 then 'dead' when n > 978000 then 'unhandled' else 'done' end as state
       from generate_series(1, 1000000) as n
     ) as given`.execute(shop.db);
   await sql`vacuum analyze ${event}`.execute(shop.db);
@@ -181,11 +182,19 @@ describe("with a million rows in the table", () => {
     for (const plan of plans) expectIndexed([plan], "event_pkey");
   });
 
-  it("get, purge and redrive go by their indexes", async () => {
+  it("get, purge, redrive and counts of what is unhandled, dead or past its retention go by their indexes", async () => {
     const inbox = open();
     expectIndexed(await plansOf(() => inbox.get(key("old_1"))), "event_pkey");
     expectIndexed(await plansOf(() => inbox.purge()), "event_forgettable");
     expectIndexed(await plansOf(() => inbox.redrive({}, 10)), "event_dead");
+    expectIndexed(await plansOf(() => inbox.redrive({ state: "unhandled" }, 10)), "event_unhandled");
+    const types = ["esim.enabled", "esim.faulted"];
+    expectIndexed(await plansOf(() => inbox.count({ state: "unhandled", types })), "event_unhandled");
+    expectIndexed(await plansOf(() => inbox.count({ state: "dead" })), "event_dead");
+    expectIndexed(
+      await plansOf(() => inbox.count({ state: "done", endedBy: new Date() })),
+      "event_forgettable",
+    );
   });
 
   it("claim, extend, complete and release of a store go by the primary key", async () => {

@@ -336,14 +336,24 @@ describe("an event that no handler gets", () => {
     expect((await untilState("msg_1", "dead"))?.error).toBe("invalid: : the body is not UTF-8");
   });
 
-  it("ends done with a warning when its type is unknown or unhandled", async () => {
+  it("is kept with its body and a warning when no handler takes its type, known or not, until one does", async () => {
     const logger = keptLog();
-    work({ "esim.enabled": () => {} }, { logger });
+    const first = work({ "esim.enabled": () => {} }, { logger });
     const body = Buffer.from('{"type":"esim.unheard_of","timestamp":"2026-11-20T09:30:00Z","data":{}}');
     await put({ ...entry("unknown"), type: "esim.unheard_of", event: null, body });
-    await put(entry("unhandled", { type: "esim.faulted" }));
-    await untilDone(2);
+    await put(entry("known", { type: "esim.faulted" }));
+    for (const id of ["unknown", "known"]) await untilState(id, "unhandled");
     expect(logger.lines.map(({ level }) => level)).toEqual(["warn", "warn"]);
+    expect(Buffer.from((await inbox.get(key("unknown")))?.body ?? [])).toEqual(body);
+    await first.stop();
+
+    const worked: string[] = [];
+    const upgraded = keptLog();
+    work({ "esim.faulted": ({ id }) => void worked.push(id) }, { logger: upgraded });
+    await expect.poll(() => upgraded.lines.map(({ level }) => level)).toEqual(["info"]);
+    expect(await inbox.redrive({ state: "unhandled", types: ["esim.faulted"] })).toBe(1);
+    expect((await untilState("known", "done"))?.attempts).toBe(1);
+    expect(worked).toEqual(["known"]);
   });
 });
 
@@ -363,7 +373,7 @@ describe("run({ signal }) on abort", () => {
     const stopped = worker.stop();
     finish.resolve();
     await stopped;
-    expect((await inbox.stats()).states).toEqual({ ready: 8, leased: 0, done: 2, dead: 0 });
+    expect((await inbox.stats()).states).toEqual({ ready: 8, leased: 0, done: 2, unhandled: 0, dead: 0 });
     expect(count).toBe(2);
   });
 
@@ -452,7 +462,7 @@ describe("a lost lease", () => {
     expect(new Set(logger.lines.map(({ message }) => message))).toEqual(
       new Set(["The lease on an event was lost, and its result discarded."]),
     );
-    expect((await inbox.stats()).states).toEqual({ ready: 0, leased: 2, done: 0, dead: 0 });
+    expect((await inbox.stats()).states).toEqual({ ready: 0, leased: 2, done: 0, unhandled: 0, dead: 0 });
     expect(await shop.orders()).toEqual([]);
   });
 
@@ -595,6 +605,18 @@ describe("an event that is put in the worker's process", () => {
 });
 
 describe("an id that a store and an inbox share", () => {
+  async function leaveUnhandled(given: InboxEntry): Promise<void> {
+    await put(given);
+    const taken = await inbox.take({ limit: 1, leaseMs: 60_000 });
+    const settled = taken.map(({ source, id, token }) => ({
+      source,
+      id,
+      token,
+      state: "unhandled" as const,
+    }));
+    expect(await inbox.settle(settled)).toEqual([true]);
+  }
+
   it("is a duplicate for the inbox once it was done inline, and done for the store once a worker has done it", async () => {
     const store = postgresStore({ pool: shop.pool(2), schema: shop.schema });
     const claim = await store.claim(key("inline"), 60_000);
@@ -630,6 +652,32 @@ describe("an id that a store and an inbox share", () => {
     expect(Number.isFinite(dead.status === "busy" && dead.retryAfterMs)).toBe(true);
     expect((await inbox.get(key("msg_1")))?.state).toBe("dead");
   });
+
+  it("can be claimed by the store when no worker had a handler for it, by one claim, and is done when that is completed", async () => {
+    const store = postgresStore({ pool: shop.pool(4), schema: shop.schema });
+    await leaveUnhandled(entry("msg_1"));
+    const claims = await Promise.all(Array.from({ length: 4 }, () => store.claim(key("msg_1"), 60_000)));
+    expect(claims.map(({ status }) => status).sort()).toEqual(["busy", "busy", "busy", "claimed"]);
+    const [token = ""] = claims.flatMap((claim) => (claim.status === "claimed" ? [claim.token] : []));
+    expect(await inbox.take({ limit: 1, leaseMs: 1000 })).toEqual([]);
+    expect(await store.complete(key("msg_1"), token)).toBe(true);
+    expect(await inbox.get(key("msg_1"))).toMatchObject({ state: "done", body: null });
+  });
+
+  it.each(["released", "left behind by its process"])(
+    "is for workers again when no worker had a handler for it and a claim of the store is %s: nothing is lost",
+    async (ending) => {
+      const store = postgresStore({ pool: shop.pool(2), schema: shop.schema });
+      await leaveUnhandled(entry("msg_1"));
+      const claim = await store.claim(key("msg_1"), ending === "released" ? 60_000 : 50);
+      if (claim.status !== "claimed") throw new Error("not claimed");
+      if (ending === "released") expect(await store.release(key("msg_1"), claim.token)).toBe(true);
+      const worked: string[] = [];
+      work({ "*": ({ id }) => void worked.push(id) });
+      await untilState("msg_1", "done");
+      expect(worked).toEqual(["msg_1"]);
+    },
+  );
 
   it("is run again by a worker when it was done inline and an import says so, once for its run", async () => {
     const store = postgresStore({ pool: shop.pool(2), schema: shop.schema });
