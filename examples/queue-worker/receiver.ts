@@ -1,13 +1,10 @@
 import type { AddressInfo } from "node:net";
-import type { InboxEntry } from "@esim-webhooks/core";
+import { type EncodedEntry, encodeEntry, type InboxEntry } from "@esim-webhooks/core";
 import { webhookRouter } from "@esim-webhooks/express";
 import { Queue } from "bullmq";
 import express from "express";
 
-/** A job of the queue. Jobs are JSON, so the body's bytes are in base64. */
-export type QueuedDelivery = { source: string; id: string; receivedAt: string; body: string };
-
-const queue = new Queue<QueuedDelivery>(process.env["QUEUE"] ?? "esim-events", {
+const queue = new Queue<EncodedEntry>(process.env["QUEUE"] ?? "esim-events", {
   connection: {
     url: process.env["REDIS_URL"] ?? "redis://localhost:6379",
     enableOfflineQueue: false, // without Redis put() rejects at once: the sender gets 503 and tries again
@@ -23,12 +20,7 @@ await queue.waitUntilReady();
 
 /** Adds every delivery as a job, redeliveries too: the worker deduplicates. */
 async function put(entries: readonly InboxEntry[]): Promise<"stored"[]> {
-  await queue.addBulk(
-    entries.map(({ source, id, receivedAt, body }) => ({
-      name: "delivery",
-      data: { source, id, receivedAt: receivedAt.toISOString(), body: Buffer.from(body).toString("base64") },
-    })),
-  );
+  await queue.addBulk(entries.map((entry) => ({ name: "delivery", data: encodeEntry(entry) })));
   return entries.map(() => "stored");
 }
 

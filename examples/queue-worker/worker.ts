@@ -1,7 +1,13 @@
-import { createProcessor, type EsimEvents, esimCatalog, type Handlers } from "@esim-webhooks/core";
+import {
+  createProcessor,
+  decodeEntry,
+  type EncodedEntry,
+  type EsimEvents,
+  esimCatalog,
+  type Handlers,
+} from "@esim-webhooks/core";
 import { redisStore } from "@esim-webhooks/store-redis";
 import { DelayedError, type Job, UnrecoverableError, Worker } from "bullmq";
-import type { QueuedDelivery } from "./receiver.ts";
 
 const handlers: Handlers<EsimEvents> = {
   "esim.faulted": async ({ data }) => console.log(`reordering ${data.esimReference}`),
@@ -13,11 +19,11 @@ await store.ready();
 const processor = createProcessor(handlers, { store, logger: console });
 
 /** Processes a job. Returning completes it; after an error, the queue tries it again with backoff. */
-async function work(job: Job<QueuedDelivery>, token?: string): Promise<string> {
-  const { source, id, receivedAt, body } = job.data;
-  const parsed = esimCatalog.parse(id, Buffer.from(body, "base64"));
+async function work(job: Job<EncodedEntry>, token?: string): Promise<string> {
+  const { source, id, receivedAt, body } = decodeEntry(job.data);
+  const parsed = esimCatalog.parse(id, body);
   const attempt = job.attemptsStarted; // includes attempts that ended with retryLater
-  const outcome = await processor.accept(parsed, { source, receivedAt: new Date(receivedAt), attempt });
+  const outcome = await processor.accept(parsed, { source, receivedAt, attempt });
   switch (outcome.code) {
     case "processed":
     case "duplicate":
@@ -35,7 +41,7 @@ async function work(job: Job<QueuedDelivery>, token?: string): Promise<string> {
   }
 }
 
-const worker = new Worker<QueuedDelivery, string>(process.env["QUEUE"] ?? "esim-events", work, {
+const worker = new Worker<EncodedEntry, string>(process.env["QUEUE"] ?? "esim-events", work, {
   connection: { url, maxRetriesPerRequest: null }, // a separate connection, which blocks while it waits for jobs
   concurrency: 20,
   maxStalledCount: 16, // how many crashes of workers a job survives; default 1
