@@ -94,7 +94,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
     ],
     testing: ["newSecret", "sampleData", "signedRequest"],
     conformance: ["inboxSuite", "receiverSuite", "stateSuite", "storeSuite"],
-    importing: ["importDeliveries", "readCapturedRequest"],
+    importing: ["importDeliveries", "readCapturedRequest", "replayRecords"],
     express: ["webhookRouter"],
     fastify: ["webhookPlugin"],
     storePostgres: ["embeddedInbox", "embeddedStore", "latestOnly", "postgresInbox", "postgresStore"],

@@ -7,7 +7,9 @@ import type { Position } from "./dump/record.ts";
 import type { ImportSettings } from "./import-options.ts";
 import type { Tally } from "./replay/ledger.ts";
 
-type Place = Pick<Position, "record" | "offset">;
+interface Place extends Pick<Position, "record"> {
+  readonly offset?: number | undefined;
+}
 
 /** How far an import is: all records up to a point are settled, and counted. */
 export interface Checkpoint {
@@ -45,7 +47,7 @@ const fileShape = z.strictObject({
   dump: z.string(),
   options: z.string(),
   rejectsBytes: count,
-  last: z.nullable(z.strictObject({ record: count, offset: count })),
+  last: z.nullable(z.strictObject({ record: count, offset: z.optional(count) })),
   tally: z.strictObject({
     ledger,
     forced: count,

@@ -6,12 +6,11 @@ import type { ImportReport } from "./import-report.ts";
 import { watchInput } from "./input.ts";
 import { createJournal } from "./journal.ts";
 import { createProgress } from "./progress.ts";
-import { createFilter } from "./record/filter.ts";
-import { createProver } from "./record/proof.ts";
-import { createRecordReader } from "./record/record-reader.ts";
-import { createJudge, createTimeReader } from "./replay/classify.ts";
-import { createDestination, type ImportTarget, kindOf } from "./replay/import-target.ts";
-import { importRecords } from "./replay/replay-records.ts";
+import { createQuestions, createTimeReader } from "./replay/classify.ts";
+import { openLedger } from "./replay/ledger.ts";
+import { replay } from "./replay/replay.ts";
+import { isReason } from "./replay/replay-records.ts";
+import { kindOf, openSinkOf, type ReplayTarget } from "./replay/target.ts";
 import { oldestFirst as sortOldestFirst } from "./sort/oldest-first.ts";
 
 /**
@@ -29,42 +28,32 @@ import { oldestFirst as sortOldestFirst } from "./sort/oldest-first.ts";
  */
 export async function importDeliveries<Data = EsimEvents, Tx = unknown>(
   input: AsyncIterable<Uint8Array>,
-  target: ImportTarget<Data, Tx>,
+  target: ReplayTarget<Data, Tx>,
   options: ImportOptions<Data, Tx> = {},
 ): Promise<ImportReport> {
   const settings = parseImportOptions(options);
   const { signal, logger, dryRun, oldestFirst, onProgress } = settings;
   const watched = watchInput(input, signal);
-  const journal = createJournal(settings, kindOf(target), watched);
-  const destination = createDestination(target as ImportTarget<unknown, never>, settings, journal.run);
+  const openSink = openSinkOf(target as ReplayTarget<unknown, never>, settings);
+  const questions = createQuestions(settings);
   const dump = readDump(watched.bytes, settings);
   const readable = untilDamage(dump.batches, watched.check);
-  const questions = {
-    readRecord: createRecordReader(settings.mapping, settings.maxDepth),
-    passes: createFilter(settings),
-    prove: createProver(settings),
-  };
   const records = oldestFirst
     ? sortOldestFirst(readable.batches, { occurredMs: createTimeReader(questions) })
     : readable.batches;
-  const progress = createProgress(onProgress, watched.bytesRead, () => journal.ledger().total(), logger);
-  const hasRejectsFile = settings.rejectsFile !== undefined;
+  const journal = createJournal(settings, kindOf(target), watched);
+  let ledger = openLedger();
+  const { tell, tellTheEnd } = createProgress(onProgress, watched.bytesRead, () => ledger.total(), logger);
   let interrupted = false;
   try {
     await journal.open();
-    const judge = createJudge({ ...questions, destination, hasRejectsFile });
-    await importRecords(records, {
-      judge,
-      destination,
-      journal,
-      check: watched.check,
-      tell: progress.tell,
-    });
+    ledger = openLedger(journal.tally);
+    await replay(journal.unsettled(records), { questions, openSink, journal, ledger, signal, tell });
     if (readable.damage() === null) await journal.complete();
     else await journal.completeDamaged();
   } catch (error) {
-    interrupted = signal?.aborted === true && error === signal.reason;
-    await journal.interrupt().catch((err: unknown) => {
+    interrupted = isReason(error, signal);
+    await journal.interrupt(ledger.tally).catch((err: unknown) => {
       logger.error({ err }, "The checkpoint file was not written: the next run goes on from the one before.");
     });
     if (!interrupted) throw error;
@@ -72,15 +61,15 @@ export async function importDeliveries<Data = EsimEvents, Tx = unknown>(
     watched.close();
     await journal.close();
   }
-  progress.tellTheEnd();
+  tellTheEnd();
   return {
-    run: journal.run(),
+    run: journal.run,
     dryRun,
     interrupted,
     forms: [...dump.forms],
     bytesRead: watched.bytesRead(),
-    resumedAfter: journal.resumedAfter(),
-    ...journal.ledger().tally(),
+    resumedAfter: journal.tally?.ledger.read ?? 0,
+    ...ledger.tally(),
     damage: interrupted ? null : readable.damage(),
   };
 }
@@ -90,7 +79,10 @@ function untilDamage(batches: AsyncIterable<readonly RawRecord[]>, check: () => 
   let damage: ImportReport["damage"] = null;
   async function* undamaged(): AsyncGenerator<readonly RawRecord[]> {
     try {
-      yield* batches;
+      for await (const batch of batches) {
+        check(); // else half a record at the end of the input would count as a bad one
+        yield batch;
+      }
     } catch (error) {
       check(); // the input's own failure, which a decoder may have wrapped
       if (!WebhookError.is(error)) throw error;

@@ -1,11 +1,15 @@
 export type { ImportErrorCode } from "./base/errors.ts";
-export type { FaultCode, Position } from "./dump/record.ts";
+export type { FaultCode, Position, RawRecord } from "./dump/record.ts";
 export { importDeliveries } from "./import-deliveries.ts";
 export type { ImportOptions } from "./import-options.ts";
 export type { ImportProgress, ImportReport } from "./import-report.ts";
 export type { CapturedRequest } from "./record/captured-request.ts";
 export { readCapturedRequest } from "./record/captured-request.ts";
 export type { RecordFault } from "./record/fields.ts";
-export type { ImportTarget } from "./replay/import-target.ts";
-export type { Ledger } from "./replay/ledger.ts";
+export type { ReplayJournal } from "./replay/journal.ts";
+export type { Ledger, Span, Tally } from "./replay/ledger.ts";
 export type { RejectedRecord } from "./replay/rejected-record.ts";
+export type { ReplayOptions } from "./replay/replay-options.ts";
+export type { ReplayRecordsOptions, ReplayReport } from "./replay/replay-records.ts";
+export { replayRecords } from "./replay/replay-records.ts";
+export type { ReplayTarget } from "./replay/target.ts";

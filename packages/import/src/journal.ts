@@ -7,25 +7,25 @@ import {
   mismatch,
   optionsFingerprint,
 } from "./checkpoint.ts";
+import type { Position, RawRecord } from "./dump/record.ts";
 import type { ImportSettings } from "./import-options.ts";
 import type { WatchedInput } from "./input.ts";
 import { openRejectsFile, type RejectsFile } from "./rejects-file.ts";
-import { type OpenLedger, openLedger } from "./replay/ledger.ts";
-import { rejectLine } from "./replay/rejected-record.ts";
-import type { RecordsJournal } from "./replay/replay-records.ts";
-import type { Verdict } from "./replay/sink.ts";
+import type { ReplayJournal } from "./replay/journal.ts";
+import { openLedger, type Tally } from "./replay/ledger.ts";
 
-/** What an import writes down: its ledger, the rejects, and how far it is. */
-export interface Journal extends RecordsJournal {
-  /** The import's name: that of the run before, where it goes on from one. */
-  run(): string;
-  /** How many records the run before had settled. */
-  resumedAfter(): number;
-  ledger(): Pick<OpenLedger, "tally" | "total">;
+/** What an import writes down: the rejects, and how far it is. */
+export interface ImportJournal extends Required<Omit<ReplayJournal, "tally" | "reject">> {
+  /** What the run before had counted. */
+  readonly tally: Tally | undefined;
+  /** Only with a rejects file. */
+  readonly reject?: (lines: string) => Promise<void>;
   /** Finds where to go on. Rejects with `checkpoint_mismatch` where that was another import. */
   open(): Promise<void>;
+  /** The records that the run before had not settled. Throws `checkpoint_mismatch` where the others are not those it had. */
+  unsettled(batches: Batches): Batches;
   /** Notes how far it is, for another run to go on there. */
-  interrupt(): Promise<void>;
+  interrupt(tally: () => Tally): Promise<void>;
   /** There is nothing to go on with. Rejects with `checkpoint_mismatch` where the run before had come further. */
   complete(): Promise<void>;
   /**
@@ -36,16 +36,19 @@ export interface Journal extends RecordsJournal {
   close(): Promise<void>;
 }
 
+type Batches = AsyncIterable<readonly RawRecord[]>;
+
 const saveEveryMs = 1000;
 const isOfAnother = "is of another dump";
+const nothing = (): Tally => openLedger().tally();
 
 /** @param target the kind of it, which decides what becomes of a record */
-export function createJournal(settings: ImportSettings, target: string, input: WatchedInput): Journal {
+export function createJournal(settings: ImportSettings, target: string, input: WatchedInput): ImportJournal {
+  const { checkpointFile: path, rejectsFile, dryRun, force } = settings;
   let run: string = randomUUID();
-  let resumedAfter = 0;
+  let found: Checkpoint | undefined;
   let toSkip = 0;
   let last: Checkpoint["last"] = null;
-  let ledger = openLedger();
   let file: CheckpointFile | undefined;
   let rejects: RejectsFile | undefined;
   let rejectsBytes = 0;
@@ -54,10 +57,10 @@ export function createJournal(settings: ImportSettings, target: string, input: W
   let saving: Promise<void> = Promise.resolve();
 
   /** All of it of one moment, and one after the other: what is handed over goes on meanwhile. */
-  function save(): Promise<void> {
+  function save(tally: () => Tally): Promise<void> {
     const saved = saving.then(async () => {
       savedAt = performance.now();
-      const checkpoint = { run, tally: ledger.tally(), last, rejectsBytes: rejects?.bytes() ?? rejectsBytes };
+      const checkpoint = { run, tally: tally(), last, rejectsBytes: rejects?.bytes() ?? rejectsBytes };
       await rejects?.flush();
       await file?.save(checkpoint);
     });
@@ -65,19 +68,29 @@ export function createJournal(settings: ImportSettings, target: string, input: W
     return saved;
   }
 
+  function wasSettled({ record, offset }: Position): boolean {
+    if (toSkip === 0) return false;
+    toSkip -= 1;
+    // sorted, one record more may have come in between; in the order of the dump, one may be whole that was damaged
+    if (toSkip === 0 && (record !== last?.record || offset !== last.offset)) throw mismatch(isOfAnother);
+    return true;
+  }
+
   return {
-    run: () => run,
-    resumedAfter: () => resumedAfter,
-    ledger: () => ledger,
+    get run() {
+      return run;
+    },
+    get tally() {
+      return found?.tally;
+    },
     async open() {
-      const { checkpointFile: path, rejectsFile, dryRun } = settings;
       await refuseInput(input, { checkpointFile: path, rejectsFile });
       // a dry run neither goes on from one nor leaves one
       const opened =
         path === undefined || dryRun
           ? undefined
           : checkpointFile(path, await input.fingerprint(), optionsFingerprint(settings, target));
-      const found = await opened?.load();
+      found = await opened?.load();
       if (rejectsFile !== undefined) {
         rejects = await openRejectsFile(rejectsFile, found?.rejectsBytes ?? 0);
         if (rejects === undefined) throw mismatch("goes with another rejects file");
@@ -85,40 +98,25 @@ export function createJournal(settings: ImportSettings, target: string, input: W
       file = opened;
       if (found === undefined) return;
       ({ run, rejectsBytes, last } = found);
-      resumedAfter = found.tally.ledger.read;
-      toSkip = resumedAfter;
-      ledger = openLedger(found.tally);
+      toSkip = found.tally.ledger.read;
       begun = Promise.resolve();
     },
-    wasSettled({ record, offset }) {
-      if (toSkip === 0) return false;
-      toSkip -= 1;
-      // sorted, one record more may have come in between; in the order of the dump, one may be whole that was damaged
-      if (toSkip === 0 && (record !== last?.record || offset !== last.offset)) throw mismatch(isOfAnother);
-      return true;
+    async *unsettled(batches) {
+      for await (const batch of batches) {
+        yield toSkip === 0 ? batch : batch.filter(({ position }) => !wasSettled(position));
+      }
     },
-    begin() {
-      begun ??= file ? save() : Promise.resolve();
+    begin(tally) {
+      begun ??= file ? save(tally) : Promise.resolve();
       return begun;
     },
-    async settle({ records }, verdicts) {
-      let handedOver = 0;
-      let lines = "";
-      const settled = records.map(({ verdict, type, occurredMs, line, raw }) => {
-        const { fate, code, reason = "", isForced = false } = verdict ?? (verdicts[handedOver++] as Verdict);
-        if (line !== null) lines += line;
-        else if (raw !== null && code !== undefined) lines += rejectLine(raw, code, reason);
-        return { fate, type, occurredMs, isForced };
-      });
-      if (lines !== "") await rejects?.append(lines);
-      for (const { fate, type, occurredMs, isForced } of settled)
-        ledger.add(fate, type, occurredMs, isForced);
-      const end = records.at(-1)?.position;
-      if (end !== undefined) last = { record: end.record, offset: end.offset };
-      if (file && performance.now() - savedAt >= saveEveryMs) await save();
+    ...(rejectsFile !== undefined && { reject: async (lines: string) => rejects?.append(lines) }),
+    async settle({ record, offset }, tally) {
+      last = { record, offset };
+      if (file && performance.now() - savedAt >= saveEveryMs) await save(tally);
     },
-    async interrupt() {
-      if (begun) await save();
+    async interrupt(tally) {
+      if (begun) await save(tally);
     },
     async complete() {
       if (toSkip > 0) throw mismatch(isOfAnother);
@@ -127,11 +125,8 @@ export function createJournal(settings: ImportSettings, target: string, input: W
     },
     async completeDamaged() {
       await rejects?.cutOff();
-      if (begun && settings.force) {
-        await file?.save({ run, tally: openLedger().tally(), last: null, rejectsBytes: 0 });
-      } else {
-        await file?.remove();
-      }
+      if (begun && force) await file?.save({ run, tally: nothing(), last: null, rejectsBytes: 0 });
+      else await file?.remove();
     },
     async close() {
       await rejects?.close();

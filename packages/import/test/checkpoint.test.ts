@@ -15,7 +15,7 @@ import { finished } from "node:stream/promises";
 import { type InboxEntry, memoryStore, WebhookError } from "@esim-webhooks/core";
 import { type ImportOptions, importDeliveries } from "@esim-webhooks/import";
 import { describe, expect, it } from "vitest";
-import { createSettling } from "../src/replay/settling.ts";
+import { createInOrder } from "../src/replay/in-order.ts";
 import { all, bytes, delivery, folder, memoryInbox, ndjson, sumOf } from "./dump.ts";
 
 const trusted = { trustUnsigned: true };
@@ -243,7 +243,7 @@ describe("an import with a checkpoint file", () => {
     const full = () => importDeliveries(dump(), memoryInbox(), { ...trusted, rejectsFile: "/dev/full" });
     if (existsSync("/dev/full")) await expect(full()).rejects.toMatchObject({ code: "ENOSPC" });
     const settled: number[] = [];
-    const settling = createSettling(
+    const inOrder = createInOrder(
       2,
       async (work: number) => work,
       async (work) => {
@@ -252,10 +252,10 @@ describe("an import with a checkpoint file", () => {
       },
     );
     const all = (async () => {
-      for (let work = 1; work < 9; work++) await settling.begin(work);
+      for (let work = 1; work < 9; work++) await inOrder.begin(work);
     })();
     await expect(all).rejects.toThrow("full");
-    await settling.end();
+    await inOrder.end();
     expect(settled).toEqual([1, 2]);
   });
 

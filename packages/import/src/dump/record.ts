@@ -1,11 +1,11 @@
-/** Where a record is in its dump. */
+/** Where a record stands: in a dump, or among the records that are replayed. */
 export interface Position {
-  /** Which record of the dump it is, from 1. */
+  /** Which record it is, from 1. */
   readonly record: number;
   /** Its line, from 1, where records are lines. */
   readonly line?: number;
-  /** The byte at which it begins, once unpacked, from 0. */
-  readonly offset: number;
+  /** The byte at which it begins, once unpacked, from 0, where the records are those of a dump. */
+  readonly offset?: number;
   /** The entry of the archive that it is in. */
   readonly entry?: string;
 }
@@ -13,7 +13,7 @@ export interface Position {
 /** Why something in a dump is no record. */
 export type FaultCode = "not_json" | "not_a_record" | "too_large" | "too_deep";
 
-/** One record of a dump as it stands there: its JSON, or why it has none. */
+/** A record as it was read: its JSON, or why it has none. */
 export type RawRecord =
   | { readonly position: Position; readonly value: unknown }
   | {

@@ -1,48 +1,66 @@
 import type { Position, RawRecord } from "../dump/record.ts";
 import type { DumpedEvent } from "../record/dumped-event.ts";
 import type { RecordFault } from "../record/fields.ts";
-import type { Prover } from "../record/proof.ts";
-import type { RecordReader } from "../record/record-reader.ts";
+import { createFilter, type ImportFilter } from "../record/filter.ts";
+import type { Mapping } from "../record/mapping.ts";
+import { createProver, type ProofSettings, type Prover } from "../record/proof.ts";
+import { createRecordReader, type RecordReader } from "../record/record-reader.ts";
 import { rejectLine } from "./rejected-record.ts";
-import type { Destination, ProvenEvent, Verdict } from "./sink.ts";
+import type { ProvenEvent, Sink, Verdict } from "./sink.ts";
 
-/** A record, and what is to become of it: either the verdict is there, or an item to hand over. */
-export interface Judged<Item> {
+/** A record with its verdict, or with the item that a sink is to take. */
+export interface Classified<Item> {
   readonly position: Position;
   readonly type: string | null;
   readonly occurredMs: number;
   readonly verdict: Verdict | null;
   readonly item: Item | null;
+  /** What is held for it in memory, about. */
   readonly bytes: number;
-  /** Its line of the rejects file, where the verdict is there. */
+  /** Its line of the rejects file, where it has a verdict. */
   readonly line: string | null;
-  /** Where there may be such a line later. */
+  /** The record, where it may get such a line later. */
   readonly raw: RawRecord | null;
 }
 
-/** What there is to ask of a record, one after the other. */
+/** What is asked of a record, one after the other. */
 export interface Questions {
   readonly readRecord: RecordReader;
   readonly passes: (event: DumpedEvent) => boolean;
   readonly prove: Prover;
 }
 
-export interface JudgeOptions<Item> extends Questions {
-  readonly destination: Destination<Item>;
-  readonly hasRejectsFile: boolean;
+export interface QuestionSettings extends ImportFilter, ProofSettings {
+  readonly mapping?: Mapping | undefined;
+  readonly maxDepth: number;
+}
+
+export function createQuestions(settings: QuestionSettings): Questions {
+  return {
+    readRecord: createRecordReader(settings.mapping, settings.maxDepth),
+    passes: createFilter(settings),
+    prove: createProver(settings),
+  };
 }
 
 const leftOut = { verdict: { fate: "filtered" }, item: null, bytes: 0, line: null, raw: null } as const;
 
-/** Recognise, filter, verify, and prepare what is left. Throws what ends the import (`unsigned_dump`, a mistake in the set-up). */
-export function createJudge<Item>(options: JudgeOptions<Item>): (raw: RawRecord) => Judged<Item> {
-  const { readRecord, passes, prove, destination, hasRejectsFile } = options;
-  const keepsRaw = hasRejectsFile && destination.mayReject;
+/**
+ * Recognises a record, filters it, proves it, and prepares what is left for the sink. Throws what ends the replay
+ * (`unsigned_dump`, a mistake in the set-up).
+ * @param keepsRejects whether what is invalid or rejected is written down
+ */
+export function createClassifier<Item>(
+  { readRecord, passes, prove }: Questions,
+  sink: Sink<Item>,
+  keepsRejects: boolean,
+): (raw: RawRecord) => Classified<Item> {
+  const keepsRaw = keepsRejects && sink.mayReject;
 
-  function refused(raw: RawRecord, event: DumpedEvent | null, verdict: Verdict): Judged<Item> {
+  function refused(raw: RawRecord, event: DumpedEvent | null, verdict: Verdict): Classified<Item> {
     const { type = null, occurredMs = Number.NaN } = event ?? {};
     const { code = verdict.fate, reason = "" } = verdict;
-    const line = hasRejectsFile ? rejectLine(raw, code, reason) : null;
+    const line = keepsRejects ? rejectLine(raw, code, reason) : null;
     const { position } = raw;
     return { position, type, occurredMs, verdict, item: null, bytes: line?.length ?? 0, line, raw: null };
   }
@@ -58,7 +76,7 @@ export function createJudge<Item>(options: JudgeOptions<Item>): (raw: RawRecord)
     if (proof !== null && "code" in proof) {
       return refused(raw, event, { fate: "rejected", code: proof.code, reason: proof.reason });
     }
-    const prepared = destination.prepare(proven(event, proof?.body ?? null));
+    const prepared = sink.prepare(proven(event, proof?.body ?? null));
     if ("fate" in prepared) return refused(raw, event, prepared);
     const { item, bytes } = prepared;
     return { position, type, occurredMs, verdict: null, item, bytes, line: null, raw: keepsRaw ? raw : null };
@@ -78,8 +96,8 @@ function proven(event: DumpedEvent, body: Uint8Array | null): ProvenEvent {
 }
 
 /**
- * When a record's event occurred; -Infinity where there is none, or where that cannot be told. Throws as the judge does for
- * what nothing proves, so that this is known before the dump is sorted.
+ * When a record's event occurred; -Infinity where there is none, or where that cannot be told. Throws for what nothing
+ * proves as the classifier does, so that this is known before a dump is sorted.
  */
 export function createTimeReader({ readRecord, passes, prove }: Questions): (raw: RawRecord) => number {
   return (raw) => {

@@ -1,16 +1,16 @@
 import type { Parsed } from "@esim-webhooks/core";
 import type { DumpedEvent } from "../record/dumped-event.ts";
 import { describeIssues } from "../record/read-event.ts";
-import { type Destination, stored } from "./sink.ts";
+import { type Sink, stored } from "./sink.ts";
 
-/** A dry run: each event would be handed over, but for what handlers could not take. */
+/** A dry run: each event would be taken, but for what handlers could not take. */
 export function intoNothing(
   readEvent: (event: DumpedEvent) => Parsed<Record<string, unknown>>,
   isInline: boolean,
-): Destination<null> {
+): Sink<null> {
   const taken = { item: null, bytes: 0 };
   return {
-    stretch: 1000,
+    batchSize: 1000,
     atOnce: 1,
     mayReject: false,
     prepare(event) {
@@ -18,6 +18,6 @@ export function intoNothing(
       if (parsed.kind !== "invalid" || !isInline) return taken;
       return { fate: "invalid", code: "invalid", reason: describeIssues(parsed.issues) };
     },
-    handOver: async (items) => items.map(() => stored),
+    take: async (items) => items.map(() => stored),
   };
 }

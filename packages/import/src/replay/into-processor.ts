@@ -1,93 +1,88 @@
 import { setTimeout as pause } from "node:timers/promises";
-import {
-  type EventKey,
-  type EventOutcome,
-  type Logger,
-  type Processor,
-  WebhookError,
-} from "@esim-webhooks/core";
+import { type EventKey, type EventOutcome, type Processor, WebhookError } from "@esim-webhooks/core";
 import { eventOf } from "../record/dumped-event.ts";
 import { describeIssues } from "../record/read-event.ts";
+import type { ReplaySettings } from "./replay-options.ts";
 import { rerunStore } from "./rerun-store.ts";
-import type { Destination, ProvenEvent, Verdict } from "./sink.ts";
+import type { OpenSink, ProvenEvent, Verdict } from "./sink.ts";
 
-export interface IntoProcessor {
-  readonly run: () => string;
-  readonly source: string;
-  readonly force: boolean;
-  readonly concurrency: number;
-  readonly now: () => number;
-  readonly logger: Logger;
-  readonly signal: AbortSignal | undefined;
-}
+export type IntoProcessor = Pick<
+  ReplaySettings,
+  "source" | "force" | "concurrency" | "clock" | "logger" | "signal"
+>;
 
 // a timer may go off before the store's clock has come as far
 const marginMs = 100;
 
 /** Works events where they are, as a receiver with handlers does. */
-export function intoProcessor(given: Processor<unknown>, options: IntoProcessor): Destination<ProvenEvent> {
-  const { run, source, force, concurrency, now, logger, signal } = options;
-  const working = new Map<string, Promise<unknown>>();
-  const again = new Set<string>(); // ids that were done before, and are running
-  const onRerun = ({ id }: EventKey) => void again.add(id);
-  const processor = force ? given.withStore((store) => rerunStore(store, { run, onRerun })) : given;
+export function intoProcessor(processor: Processor<unknown>, options: IntoProcessor): OpenSink<ProvenEvent> {
+  return (run) => {
+    const again = new Set<string>(); // ids that were done before, and are running
+    const onRerun = ({ id }: EventKey) => void again.add(id);
+    const into = options.force
+      ? processor.withStore((store) => rerunStore(store, { run, onRerun }))
+      : processor;
+    const work = createWork(into, options, run);
+    const workInTurn = oneAtATime(work);
+
+    async function verdictOn(event: ProvenEvent): Promise<Verdict> {
+      const outcome = await workInTurn(event);
+      const isForced = again.delete(event.id) && wasWorked(outcome);
+      const fields = { id: event.id, type: event.type, source: options.source, run };
+      if (isForced) options.logger.info(fields, "An event that was done is run again.");
+      if (outcome.code === "failed")
+        options.logger.error({ ...fields, err: outcome.error }, "The handler failed.");
+      return verdictOf(outcome, isForced);
+    }
+
+    return {
+      batchSize: 1,
+      atOnce: options.concurrency,
+      mayReject: true,
+      prepare: (item) => ({ item, bytes: 0 }),
+      take: (events) => Promise.all(events.map(verdictOn)),
+    };
+  };
+}
+
+type Work = (event: ProvenEvent) => Promise<EventOutcome>;
+
+function createWork(processor: Processor<unknown>, options: IntoProcessor, run: string): Work {
+  const { source, clock, logger, signal } = options;
 
   async function work(event: ProvenEvent): Promise<EventOutcome> {
-    const receivedAt = event.request?.receivedAt ?? new Date(now());
-    const provenance = { source, receivedAt, replayed: true };
+    const receivedAt = event.request?.receivedAt ?? new Date(clock.now());
     try {
-      return await processor.process(eventOf(event), provenance);
+      return await processor.process(eventOf(event), { source, receivedAt, replayed: true });
     } catch (error) {
       if (WebhookError.is(error)) throw error; // async_schema: no event would fare better
       return { code: "failed", error };
     }
   }
 
-  /** An owner that ended with its process keeps its claim until the lease ends: that of the run before, for one. */
-  async function workOnceFree(event: ProvenEvent): Promise<EventOutcome> {
+  // an owner that ended with its process keeps its claim until the lease ends: that of the run before, for one
+  return async (event) => {
     const outcome = await work(event);
     if (outcome.code !== "busy") return outcome;
     const { id, type } = event;
     const { retryAfterMs } = outcome;
-    logger.info(
-      { id, type, source, run: run(), retryAfterMs },
-      "An id is claimed: the import waits for that.",
-    );
+    logger.info({ id, type, source, run, retryAfterMs }, "An id is claimed: the import waits for that.");
     await pause(retryAfterMs + marginMs, undefined, { signal });
     return work(event);
-  }
+  };
+}
 
-  /** The same id twice in a dump: the second time it is its own duplicate, and not busy. */
-  async function workInTurn(event: ProvenEvent): Promise<EventOutcome> {
+/** The same id twice among the records: the second time it is its own duplicate, and not busy. */
+function oneAtATime(work: Work): Work {
+  const working = new Map<string, Promise<unknown>>();
+  return async (event) => {
     while (working.has(event.id)) await working.get(event.id);
-    const worked = workOnceFree(event);
+    const worked = work(event);
     working.set(
       event.id,
       worked.catch(() => {}),
     );
     return worked.finally(() => working.delete(event.id));
-  }
-
-  function tell({ id, type }: ProvenEvent, outcome: EventOutcome, isForced: boolean): void {
-    const fields = { id, type, source, run: run() };
-    if (isForced) logger.info(fields, "An event that was done is run again.");
-    if (outcome.code === "failed") logger.error({ ...fields, err: outcome.error }, "The handler failed.");
-  }
-
-  return {
-    stretch: 1,
-    atOnce: concurrency,
-    mayReject: true,
-    prepare: (item) => ({ item, bytes: 0 }),
-    handOver: (events) =>
-      Promise.all(
-        events.map(async (event) => {
-          const outcome = await workInTurn(event);
-          const isForced = again.delete(event.id) && wasWorked(outcome);
-          tell(event, outcome, isForced);
-          return verdictOn(outcome, isForced);
-        }),
-      ),
   };
 }
 
@@ -95,7 +90,7 @@ function wasWorked({ code }: EventOutcome): boolean {
   return code === "processed" || code === "discarded";
 }
 
-function verdictOn(outcome: EventOutcome, isForced: boolean): Verdict {
+function verdictOf(outcome: EventOutcome, isForced: boolean): Verdict {
   const { code } = outcome;
   switch (code) {
     case "processed":

@@ -24,10 +24,12 @@ export interface Span {
   readonly to: string;
 }
 
-/** A ledger as a whole and by type. */
+/** A ledger as a whole and by type. Plain JSON. */
 export interface Tally {
   readonly ledger: Ledger;
+  /** How many of those stored were done before, and run again by `force`. */
   readonly forced: number;
+  /** By event type. `"(none)"`: of no type; `"(other)"`: of the types beyond the first 1,000. */
   readonly types: Readonly<Record<string, Ledger>>;
   readonly span: Span | null;
 }

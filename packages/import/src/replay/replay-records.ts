@@ -1,82 +1,68 @@
-import { WebhookError } from "@esim-webhooks/core";
-import type { Position, RawRecord } from "../dump/record.ts";
-import type { Judged } from "./classify.ts";
-import { createSettling } from "./settling.ts";
-import type { Destination, Verdict } from "./sink.ts";
-import { createStretchBuilder, type Stretch } from "./stretch.ts";
+import { randomUUID } from "node:crypto";
+import type { EsimEvents } from "@esim-webhooks/core";
+import { parseOptions, safeLogger } from "@esim-webhooks/core/kit";
+import * as z from "zod/mini";
+import type { RawRecord } from "../dump/record.ts";
+import { createQuestions } from "./classify.ts";
+import type { ReplayJournal } from "./journal.ts";
+import { openLedger, type Tally } from "./ledger.ts";
+import { replay } from "./replay.ts";
+import { type ReplayOptions, replayShape } from "./replay-options.ts";
+import { openSinkOf, type ReplayTarget } from "./target.ts";
 
-/** What a replay writes down while it goes on. */
-export interface RecordsJournal {
-  /**
-   * Whether the run before has settled it: asked of each record, in order. Throws `checkpoint_mismatch` where they are not
-   * those that it had.
-   */
-  wasSettled(position: Position): boolean;
-  /** Before anything is handed over: from now on, another run goes on by the same name. */
-  begin(): Promise<void>;
-  /** Writes down what became of the next records of the dump. */
-  settle(stretch: Stretch<unknown>, verdicts: readonly Verdict[]): Promise<void>;
+/** What became of the records. Plain JSON. */
+export interface ReplayReport extends Tally {
+  /** The name of this run: the same one when it was interrupted and went on. */
+  readonly run: string;
+  /** Nothing was touched: `stored` is what would be handed over, duplicates are not known. */
+  readonly dryRun: boolean;
+  /** The signal ended it: run it again to go on. What is counted is settled. */
+  readonly interrupted: boolean;
 }
 
-export interface RecordsImport<Item> {
-  readonly judge: (raw: RawRecord) => Judged<Item>;
-  readonly destination: Destination<Item>;
-  readonly journal: RecordsJournal;
-  /** Throws when the input has failed, or is not to be read any more. */
-  readonly check: () => void;
-  /** Called often. */
-  readonly tell: () => void;
+export interface ReplayRecordsOptions<Data = EsimEvents, Tx = unknown> extends ReplayOptions<Data, Tx> {
+  /** Where to write down how far it is. Default: nowhere. */
+  readonly journal?: ReplayJournal | undefined;
 }
+
+const shape = {
+  ...replayShape,
+  journal: z.optional(z.custom<ReplayJournal>((given) => typeof given === "object" && given !== null)),
+};
 
 /**
- * Record by record, and stretch by stretch, after those that the run before had settled. Once it has ended, in whatever way,
- * nothing is under way any more, and what could be settled is.
+ * Replays records that come from anywhere, such as the pages of the deliveries listing: what `importDeliveries` does with
+ * those of a dump. Each is classified (recognised, filtered, verified), handed over in its turn, and counted in a ledger
+ * that balances. Ids that are done, or stored, are duplicates and do not run; a bad record never stops it.
+ *
+ * Resolves to a report, also when the signal interrupted it. Rejects as `importDeliveries` does, and with what `records`
+ * rejects with, once nothing is under way any more.
+ * @param records batches of records, in the order in which they are to be handed over; `value` is a delivery record
+ * (spec 2.5) or a captured request
+ * @param target an inbox, handlers (with `store`) or a processor
  */
-export async function importRecords<Item>(
-  batches: AsyncIterable<readonly RawRecord[]>,
-  { judge, destination, journal, check, tell }: RecordsImport<Item>,
-): Promise<void> {
-  const builder = createStretchBuilder<Item>(destination.stretch);
-  const settling = createSettling(destination.atOnce, perform, settle);
-
-  async function perform({ items }: Stretch<Item>): Promise<readonly Verdict[]> {
-    if (items.length === 0) return [];
-    await journal.begin();
-    return destination.handOver(items).catch((error: unknown) => {
-      check(); // an import that was told to stop waits for nothing
-      throw stopped(error);
-    });
-  }
-
-  async function settle(stretch: Stretch<Item>, verdicts: readonly Verdict[]): Promise<void> {
-    await journal.settle(stretch, verdicts);
-    tell();
-  }
-
-  async function handOver(): Promise<void> {
-    check(); // else half a record at the end of the input would count as a bad one
-    await settling.begin(builder.take());
-  }
-
+export async function replayRecords<Data = EsimEvents, Tx = unknown>(
+  records: AsyncIterable<readonly RawRecord[]>,
+  target: ReplayTarget<Data, Tx>,
+  options: ReplayRecordsOptions<Data, Tx> = {},
+): Promise<ReplayReport> {
+  const { journal = { run: randomUUID() }, ...given } = parseOptions("replayRecords", shape, options);
+  const settings = { ...given, logger: safeLogger(given.logger) };
+  const { dryRun, signal } = settings;
+  const questions = createQuestions(settings);
+  const openSink = openSinkOf(target as ReplayTarget<unknown, never>, settings);
+  const ledger = openLedger(journal.tally);
+  let interrupted = false;
   try {
-    for await (const batch of batches) {
-      for (const raw of batch) {
-        if (!journal.wasSettled(raw.position) && builder.add(judge(raw))) await handOver();
-      }
-      tell();
-    }
-    await handOver();
-  } finally {
-    await settling.end();
+    await replay(records, { questions, openSink, journal, ledger, signal });
+  } catch (error) {
+    interrupted = isReason(error, signal);
+    if (!interrupted) throw error;
   }
+  return { run: journal.run, dryRun, interrupted, ...ledger.tally() };
 }
 
-function stopped(cause: unknown): WebhookError<string> {
-  if (WebhookError.is(cause) && cause.code !== "store_unavailable") return cause;
-  return new WebhookError(
-    "store_unavailable",
-    "The import stopped: where the events go cannot be reached.",
-    "Run it again once it can: it goes on from its checkpoint file, or from the start, and nothing comes twice.",
-    { cause },
-  );
+/** Whether the error is that the signal has aborted. */
+export function isReason(error: unknown, signal: AbortSignal | undefined): boolean {
+  return signal?.aborted === true && error === signal.reason;
 }

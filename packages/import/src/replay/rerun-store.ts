@@ -2,7 +2,7 @@ import type { Claim, DedupeStore, EventKey } from "@esim-webhooks/core";
 
 export interface RerunOptions {
   /** The name of the import. */
-  readonly run: () => string;
+  readonly run: string;
   /** Called when a done event is about to run again. */
   readonly onRerun: (key: EventKey) => void;
 }
@@ -18,7 +18,7 @@ const rerunToken = "rerun:";
 export function rerunStore<Tx>(store: DedupeStore<Tx>, { run, onRerun }: RerunOptions): DedupeStore<Tx> {
   // no endpoint has such a name: its ids are neither those of the source nor those of another run
   const rerunKey = ({ source, id }: EventKey): EventKey => ({
-    source: `${source} (run again: ${run()})`,
+    source: `${source} (run again: ${run})`,
     id,
   });
 

@@ -18,17 +18,20 @@ export interface ProvenEvent extends DumpedEvent {
 }
 
 /** Where events go, some at a time. */
-export interface Destination<Item> {
-  /** How many events are handed over together, … */
-  readonly stretch: number;
-  /** … and how often at the same time. */
+export interface Sink<Item> {
+  /** How many events it takes together, … */
+  readonly batchSize: number;
+  /** … and how many batches at the same time. */
   readonly atOnce: number;
-  /** Whether it may say of an event that it is invalid or rejected. */
+  /** Whether it may say of an event it has taken that it is invalid or rejected. */
   readonly mayReject: boolean;
-  /** What there is to do before, at once. Throws for a mistake in the set-up. */
+  /** What is done with an event before it is handed over, without waiting. Throws for a mistake in the set-up. */
   prepare(event: ProvenEvent): { readonly item: Item; readonly bytes: number } | Verdict;
-  /** One to one, in order. Rejects when it cannot go on. */
-  handOver(items: readonly Item[]): Promise<readonly Verdict[]>;
+  /** One verdict for each item, in order. Rejects when it cannot go on. */
+  take(items: readonly Item[]): Promise<readonly Verdict[]>;
 }
+
+/** Opens a sink for the run of this name. What is wrong with the set-up is known before there is one of these. */
+export type OpenSink<Item> = (run: string) => Sink<Item>;
 
 export const stored: Verdict = { fate: "stored" };

@@ -19,9 +19,7 @@ function byForce(handlers: Handlers<EsimEvents, unknown>, store: DedupeStore = m
   async function work(run?: string, source = "default"): Promise<string> {
     const onRerun = () => void reruns.push(run ?? "");
     const processor =
-      run === undefined
-        ? delivered
-        : delivered.withStore((own) => rerunStore(own, { run: () => run, onRerun }));
+      run === undefined ? delivered : delivered.withStore((own) => rerunStore(own, { run, onRerun }));
     return (await processor.process(faulted, { source })).code;
   }
   return { work, reruns };

@@ -1,5 +1,5 @@
 /** Work that is begun in order, some at the same time, and settled in the same order. */
-export interface Settling<Work> {
+export interface InOrder<Work> {
   /** Begins it, and resolves when there is room for the next. Rejects with what kept something from being done. */
   begin(work: Work): Promise<void>;
   /** Resolves when nothing is under way any more and all that was done before the first failure is settled. */
@@ -10,11 +10,11 @@ export interface Settling<Work> {
  * @param atOnce how much is under way at the same time
  * @param settle gets the results in the order in which the work was begun, without a gap
  */
-export function createSettling<Work, Result>(
+export function createInOrder<Work, Result>(
   atOnce: number,
   perform: (work: Work) => Promise<Result>,
   settle: (work: Work, result: Result) => Promise<void>,
-): Settling<Work> {
+): InOrder<Work> {
   const queue: { readonly work: Work; done?: { readonly result: Result } }[] = [];
   const longestQueue = 4 * atOnce; // one that takes long does not let the others pile up behind it
   let running = 0;

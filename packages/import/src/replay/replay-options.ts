@@ -1,0 +1,97 @@
+import {
+  type Catalog,
+  type Clock,
+  type DedupeStore,
+  type EsimEvents,
+  esimCatalog,
+  type Logger,
+  type Secrets,
+} from "@esim-webhooks/core";
+import {
+  defaultToleranceSeconds,
+  loggerOption,
+  type OptionsShape,
+  processorShape,
+  type SettingsOf,
+  silentLogger,
+  systemClock,
+  withMethods,
+} from "@esim-webhooks/core/kit";
+import * as z from "zod/mini";
+import type { ImportFilter } from "../record/filter.ts";
+import { type Mapping, mappable } from "../record/mapping.ts";
+
+/** What a replay can be told, wherever its records come from. */
+export interface ReplayOptions<Data = EsimEvents, Tx = unknown> extends ImportFilter {
+  /** What captured requests are verified with: keys with their windows count at `receivedAt`. Default: `ESIM_WEBHOOK_SECRET`. */
+  readonly secret?: Secrets | undefined;
+  /** The name of the endpoint that the events were for; ids are unique within it. Default `"default"`. */
+  readonly source?: string | undefined;
+  /** How far a captured request's timestamp may be from its `receivedAt`, either way, in seconds. Default 300. */
+  readonly toleranceSeconds?: number | undefined;
+  /** Your word for records that nothing proves: delivery records, and requests without a signature. Default false. */
+  readonly trustUnsigned?: boolean | undefined;
+  /** For records of another shape, our field → dotted path: `{ eventId: "message.id", payload: "message.body" }`. */
+  readonly mapping?: Mapping | undefined;
+  /** Default: the eSIM events. Extend it with `defineCatalog`. A processor has its own. */
+  readonly catalog?: Catalog<Data> | undefined;
+  /** With handlers: where done ids are remembered. Default: a `memoryStore()`, which forgets them with the process. */
+  readonly store?: DedupeStore<Tx> | undefined;
+  /** With handlers or a processor: how many events are worked at the same time. Default 1, which keeps their order. */
+  readonly concurrency?: number | undefined;
+  /** Runs events that are done again: once in this run, each of them logged. Default false. */
+  readonly force?: boolean | undefined;
+  /** Reads, filters and verifies, and touches no target and no store. Default false. */
+  readonly dryRun?: boolean | undefined;
+  /** Stops it: what is under way ends, and the report says `interrupted`. */
+  readonly signal?: AbortSignal | undefined;
+  readonly logger?: Logger | undefined;
+  readonly clock?: Clock | undefined;
+  /** How deeply JSON may be nested that a record holds as text. Default 64. */
+  readonly maxDepth?: number;
+}
+
+/** The options that have no default. */
+export type WithoutDefault = keyof ImportFilter | "secret" | "mapping" | "store" | "signal";
+
+export type ReplaySettings = SettingsOf<ReplayOptions<unknown>, WithoutDefault>;
+
+const nonEmpty = z.string().check(z.minLength(1));
+const names = z.optional(z.array(nonEmpty).check(z.minLength(1, "is empty, so nothing would be imported")));
+const date = z.optional(z.date("expected a valid Date"));
+
+export const replayShape: OptionsShape<ReplaySettings> = {
+  secret: z.optional(z.custom<Secrets>()), // the keyring's to check
+  source: z._default(nonEmpty, "default"),
+  toleranceSeconds: z._default(z.int().check(z.gte(1), z.lte(86_400)), defaultToleranceSeconds),
+  trustUnsigned: z._default(z.boolean(), false),
+  mapping: z.optional(
+    z
+      .partialRecord(z.enum(mappable), nonEmpty)
+      .check(
+        z.refine(
+          (map) =>
+            ("eventId" in map && "payload" in map) ||
+            ("headers" in map && "body" in map && "receivedAt" in map),
+          'map "eventId" and "payload", or "headers", "body" and "receivedAt"',
+        ),
+      ),
+  ) as z.ZodMiniType<Mapping | undefined>,
+  catalog: z._default(withMethods<Catalog<unknown>>("parse", "check"), esimCatalog as Catalog<unknown>),
+  store: processorShape.store,
+  concurrency: z._default(z.int().check(z.gte(1)), 1),
+  since: date,
+  until: date,
+  types: names,
+  ids: names,
+  esimReferences: names,
+  statuses: z.optional(
+    z.array(z.enum(["pending", "sending", "delivered", "failed", "exhausted"])).check(z.minLength(1)),
+  ),
+  force: z._default(z.boolean(), false),
+  dryRun: z._default(z.boolean(), false),
+  signal: z.optional(z.instanceof(AbortSignal)),
+  logger: z._default(loggerOption, silentLogger),
+  clock: z._default(withMethods<Clock>("now"), systemClock),
+  maxDepth: z._default(z.int().check(z.gte(1), z.lte(1000)), 64),
+};

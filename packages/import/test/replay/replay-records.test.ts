@@ -1,0 +1,133 @@
+import { memoryStore, WebhookError } from "@esim-webhooks/core";
+import { type RawRecord, type ReplayJournal, replayRecords, type Tally } from "@esim-webhooks/import";
+import { describe, expect, it } from "vitest";
+import { delivery, memoryInbox, sumOf } from "../dump.ts";
+
+const trusted = { trustUnsigned: true };
+const none = { read: 0, stored: 0, duplicate: 0, conflict: 0, invalid: 0, filtered: 0, rejected: 0 };
+
+/** Pages of a listing: each value is a record. */
+async function* pages(...given: readonly (readonly unknown[])[]): AsyncGenerator<readonly RawRecord[]> {
+  let record = 0;
+  for (const page of given) yield page.map((value) => ({ value, position: { record: ++record } }));
+}
+
+/** A journal in memory, and what was called of it in turn. */
+function memoryJournal(run: string, tally?: Tally) {
+  const calls: string[] = [];
+  const rejects: string[] = [];
+  let latest: Tally | undefined;
+  const journal: Required<Omit<ReplayJournal, "tally">> & { readonly tally: Tally | undefined } = {
+    run,
+    tally,
+    begin: async () => void calls.push("begin"),
+    reject: async (lines) => void rejects.push(...lines.split("\n").slice(0, -1)),
+    settle: async ({ record }, counted) => {
+      calls.push(`settle ${record}`);
+      latest = counted();
+    },
+  };
+  return { journal, calls, rejects, latest: () => latest };
+}
+
+describe("replayRecords", () => {
+  it("stores records of any origin, and reports a ledger that balances", async () => {
+    const inbox = memoryInbox();
+    const records = () => pages([delivery("a"), { neither: true }], [], [delivery("b"), delivery("a")]);
+    const report = await replayRecords(records(), inbox, trusted);
+    expect(report).toMatchObject({ dryRun: false, interrupted: false, forced: 0, run: expect.any(String) });
+    expect(report.ledger).toEqual({ ...none, read: 4, stored: 2, duplicate: 1, invalid: 1 });
+    expect(report.types).toMatchObject({ "esim.enabled": { stored: 2 }, "(none)": { invalid: 1 } });
+    expect(inbox.entries.get("a")?.replay).toMatchObject({ run: report.run, rebuilt: true });
+    const again = await replayRecords(records(), inbox, trusted);
+    expect(again.ledger).toEqual({ ...none, read: 4, duplicate: 3, invalid: 1 });
+  });
+
+  it("works records by handlers, filtered, in their order", async () => {
+    const seen: string[] = [];
+    const handlers = { "*": ({ id }: { id: string }) => void seen.push(id) };
+    const filter = { ids: ["a", "c"], store: memoryStore() };
+    const records = pages([delivery("c"), delivery("b")], [delivery("a")]);
+    const report = await replayRecords(records, handlers, { ...trusted, ...filter });
+    expect(report.ledger).toEqual({ ...none, read: 3, stored: 2, filtered: 1 });
+    expect(seen).toEqual(["c", "a"]);
+  });
+
+  it("tells its journal that it begins, then what it rejects, then how far it is", async () => {
+    const { journal, calls, rejects, latest } = memoryJournal("first");
+    const inbox = memoryInbox();
+    const put: typeof inbox.put = (entries) => {
+      calls.push("put");
+      return inbox.put(entries);
+    };
+    const records = pages([{ neither: true }, delivery("a")]);
+    const report = await replayRecords(records, { put }, { ...trusted, journal });
+    expect(calls).toEqual(["begin", "put", "settle 2"]);
+    expect(rejects.map((line) => JSON.parse(line))).toMatchObject([
+      { position: { record: 1 }, code: "not_a_record", record: { neither: true } },
+    ]);
+    expect(report).toMatchObject({ run: "first", ...latest() });
+  });
+
+  it("goes on with the counts of its journal, and by the same name: nothing is forced twice", async () => {
+    const store = memoryStore();
+    const options = { ...trusted, store, force: true };
+    let runs = 0;
+    const handlers = { "*": () => void runs++ };
+    await replayRecords(pages([delivery("a"), delivery("b")]), handlers, { ...trusted, store });
+    const first = memoryJournal("first");
+    await replayRecords(pages([delivery("a")]), handlers, { ...options, journal: first.journal });
+    const second = memoryJournal("first", first.latest());
+    const report = await replayRecords(pages([delivery("a"), delivery("b")]), handlers, {
+      ...options,
+      journal: second.journal,
+    });
+    expect(report).toMatchObject({ forced: 2, ledger: { read: 3, stored: 2, duplicate: 1 } });
+    expect(runs).toBe(4);
+  });
+
+  it("is stopped by its signal: what is under way ends, and is counted", async () => {
+    const stopping = new AbortController();
+    const inbox = memoryInbox();
+    async function* endless(): AsyncGenerator<readonly RawRecord[]> {
+      for (let record = 1; ; record++) {
+        if (record === 1000) stopping.abort();
+        yield [{ value: delivery(`msg_${record}`), position: { record } }];
+      }
+    }
+    const report = await replayRecords(endless(), inbox, { ...trusted, signal: stopping.signal });
+    expect(report.interrupted).toBe(true);
+    expect(report.ledger.stored).toBe(inbox.entries.size);
+    expect(sumOf({ ...report.ledger })).toBe(report.ledger.read);
+  });
+
+  it("rejects as its records do, once what was handed over is settled", async () => {
+    const { journal, latest } = memoryJournal("first");
+    const inbox = memoryInbox();
+    async function* failing(): AsyncGenerator<readonly RawRecord[]> {
+      yield* pages(Array.from({ length: 400 }, (_, n) => delivery(`msg_${n}`)));
+      throw new Error("the listing is away");
+    }
+    const replaying = replayRecords(failing(), inbox, { ...trusted, journal });
+    await expect(replaying).rejects.toThrow("the listing is away");
+    expect(latest()?.ledger.stored).toBe(inbox.entries.size);
+    expect(inbox.entries.size).toBe(350);
+  });
+
+  it("touches nothing in a dry run, and says what is wrong with the set-up before it reads", async () => {
+    const untouched = { put: () => Promise.reject(new Error("touched")) };
+    const report = await replayRecords(pages([delivery("a")]), untouched, { ...trusted, dryRun: true });
+    expect(report).toMatchObject({ dryRun: true, ledger: { stored: 1 } });
+    const refused = (options: object) => replayRecords(pages([delivery("a")]), untouched, options);
+    await expect(refused({ force: true })).rejects.toMatchObject({ code: "invalid_option" });
+    await expect(refused({ store: memoryStore() })).rejects.toMatchObject({ code: "invalid_option" });
+    await expect(refused({ oldestFirst: true })).rejects.toThrow(
+      /replayRecords: there is no option "oldestFirst"/,
+    );
+    await expect(refused({})).rejects.toMatchObject({ code: "unsigned_dump" });
+    const away = { put: () => Promise.reject(new WebhookError("store_unavailable", "Away.", "Start it.")) };
+    await expect(replayRecords(pages([delivery("a")]), away, trusted)).rejects.toMatchObject({
+      code: "store_unavailable",
+    });
+  });
+});
