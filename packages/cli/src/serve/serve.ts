@@ -67,10 +67,10 @@ function receiver(target: Receiving, { secret, catalog, source }: SetUp, logger:
     : nodeHandler<unknown>(target.handlers, { ...options, ...(target.store && { store: target.store }) });
 }
 
-type HereOnly = Extract<OpenTarget, { inbox: unknown }> & { readonly inbox: InboxQueue };
+type SingleProcessTarget = Extract<OpenTarget, { inbox: unknown }> & { readonly inbox: InboxQueue };
 
 /** Whether no other process can open the inbox, so that this one has to run the handlers. */
-function handledHere(target: OpenTarget, { handlers }: SetUp): target is HereOnly {
+function handledHere(target: OpenTarget, { handlers }: SetUp): target is SingleProcessTarget {
   if (!("inbox" in target) || handlers === undefined) return false;
   return hasRole(target.inbox, "queue") && !target.inbox.capabilities.multiProcess;
 }
