@@ -22,7 +22,7 @@ export interface Stage<Message extends StageMessage, AtEnd extends keyof Message
   trace<Result>(
     begin: () => Omit<Message, AtEnd | keyof StageMessage>,
     work: () => Promise<Result>,
-    end: (result: Result) => Pick<Message, AtEnd> & Omit<StageMessage, "durationMs">,
+    end: (result: Result) => Pick<Message, AtEnd | "outcome" | "error">,
   ): Promise<Result>;
 }
 
