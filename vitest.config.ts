@@ -27,9 +27,9 @@ export default defineConfig({
     // the tests start some hundred processes: compiling the sources would be half of what those do
     env: { NODE_COMPILE_CACHE: join(root, "node_modules/.cache/compiled") },
     // limits for a test that hangs, not for one that is slow: the machine may be busy with other things
-    testTimeout: 180_000,
-    hookTimeout: 180_000,
-    expect: { poll: { timeout: 60_000, interval: 20 } },
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
+    expect: { poll: { timeout: 120_000, interval: 20 } },
     projects: [
       {
         extends: true,

@@ -16,7 +16,7 @@ const schema = environment["SCHEMA"] ?? "esim_webhooks";
 const goOn = environment["WAIT"] === undefined ? undefined : once(process, "SIGUSR2");
 const say = (fields: object, message: string) => console.log(message, JSON.stringify(fields));
 
-const inbox = postgresInbox<Effects>({ url, schema, timeoutMs: 2000 });
+const inbox = postgresInbox<Effects>({ url, schema, timeoutMs: 10_000 });
 await inbox.migrate();
 
 const write = ({ id }: { id: string }, { tx, attempt }: { tx: Transaction<Effects>; attempt: number }) =>

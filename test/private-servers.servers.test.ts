@@ -28,7 +28,7 @@ describe("private servers", () => {
       ...files.filter((file) => existsSync(file)),
       ...servers.map(({ pid }) => pid).filter(isRunning),
     ];
-    await vi.waitFor(() => expect(left()).toEqual([]), { timeout: 10_000, interval: 50 });
+    await expect.poll(left).toEqual([]);
   });
 
   it("are not started where REDIS_URL and DATABASE_URL name others", async () => {
