@@ -36,6 +36,10 @@ const packages: Readonly<Record<string, Package>> = {
     ],
     rooms: ["database", "sql"],
   },
+  "store-sqlite": {
+    imports: ["@esim-webhooks/core", "@esim-webhooks/core/kit", "zod/mini"],
+    rooms: ["database", "sql", "thread"],
+  },
   cli: {
     imports: [
       "@esim-webhooks/core",

@@ -68,7 +68,7 @@ describe("the packed packages, installed elsewhere", () => {
     "%s has a licence, types and nothing but what it needs",
     (name) => {
       const folder = join(project, "node_modules/@esim-webhooks", name);
-      const more = name === "store-postgres" ? ["migrations"] : [];
+      const more = name === "store-postgres" || name === "store-sqlite" ? ["migrations"] : [];
       expect(readdirSync(folder).sort()).toEqual([
         "LICENSE",
         "README.md",

@@ -8,6 +8,7 @@ import * as fastify from "@esim-webhooks/fastify";
 import * as importing from "@esim-webhooks/import";
 import * as storePostgres from "@esim-webhooks/store-postgres";
 import * as storeRedis from "@esim-webhooks/store-redis";
+import * as storeSqlite from "@esim-webhooks/store-sqlite";
 import { expect, it } from "vitest";
 
 it("exports what is meant to be public, and nothing by accident", () => {
@@ -22,6 +23,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       fastify,
       storePostgres,
       storeRedis,
+      storeSqlite,
       cli,
     }).map(([name, module]) => [name, Object.keys(module).sort()]),
   );
@@ -99,6 +101,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
     fastify: ["webhookPlugin"],
     storePostgres: ["embeddedInbox", "embeddedStore", "latestOnly", "postgresInbox", "postgresStore"],
     storeRedis: ["redisStore"],
+    storeSqlite: ["latestOnly", "sqliteInbox", "sqliteState", "sqliteStore"],
     cli: ["defineConfig"],
   });
 });

@@ -460,7 +460,9 @@ describe("redisStore with a database in its URL", () => {
     for (const operation of [() => store.ready?.(), () => store.claim(key(), hourMs)]) {
       const { code, message } = await refusal(operation());
       expect(code).toBe("invalid_option");
-      expect(message).toMatch(/refuses database 99.*ERR DB index is out of range.*number after the URL's slash/);
+      expect(message).toMatch(
+        /refuses database 99.*ERR DB index is out of range.*number after the URL's slash/,
+      );
     }
     expect(await admin.dbsize()).toBe(0);
   });

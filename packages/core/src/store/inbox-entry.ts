@@ -61,7 +61,12 @@ const lastMs = Date.parse("9999-12-31T00:00:00Z") + 2 * 86_400_000;
  * For authors of inboxes: when the event occurred, in ms since the Unix epoch, with the microseconds that `Date.parse`
  * leaves out. When it came in, where the timestamp is none that can be told, such as a leap second. Null without an event.
  */
-export function occurredAtMs({ event, receivedAt }: InboxEntry): number | null {
+export function occurredAtMs({
+  event,
+  receivedAt,
+}: Pick<InboxEntry, "receivedAt"> & { readonly event: Pick<WebhookEvent, "timestamp"> | null }):
+  | number
+  | null {
   if (event === null) return null;
   const ms = Date.parse(event.timestamp);
   if (!(ms > firstMs && ms < lastMs)) return receivedAt.getTime();

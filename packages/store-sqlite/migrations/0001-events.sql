@@ -1,0 +1,83 @@
+-- Events, handled ids, how far latestOnly has come, and small states. Times are in ms since the Unix epoch.
+create table esim_webhooks_migration (
+  number integer primary key,
+  applied_at integer not null
+) strict;
+
+create table esim_webhooks_event (
+  source text not null,
+  id text not null,
+  state text not null check (state in ('ready', 'leased', 'done', 'unhandled', 'dead')),
+  -- random, and so never used twice: a counter could go back at a power cut, and make a late owner the present one
+  fence text,
+  -- ready: when it is due; leased: when the lease ends; done, unhandled: when it may be forgotten; dead: null
+  ends_at integer,
+  -- how long the lease was to be: one that ends further ahead than that has ended, since the clock was set back
+  lease_ms integer,
+  -- CRC-32 of the body, to tell another body of the same id; null where nobody knows the bytes that were signed
+  fingerprint integer,
+  type text,
+  received_at integer,
+  -- with microseconds after the point
+  occurred_at real,
+  lane text,
+  attempts integer not null default 0,
+  conflicts integer not null default 0,
+  error text,
+  -- what an import says of it, as JSON; null for a delivery
+  replay text,
+  -- JSON: the imports that had made the event ready before the one in replay
+  runs text,
+  -- null for an id that is worked inline, and once an event is done; last, so that nobody reads past it for another column
+  body blob,
+  -- the id first: it tells rows apart at its first bytes, where the source is mostly the same
+  primary key (id, source)
+) strict;
+
+-- A partial index is used only where the query says its condition word for word.
+create index esim_webhooks_event_due on esim_webhooks_event (ends_at)
+  where state = 'ready' and lane is null;
+
+create index esim_webhooks_event_due_in_lane on esim_webhooks_event (ends_at)
+  where state = 'ready' and lane is not null;
+
+create index esim_webhooks_event_leased on esim_webhooks_event (ends_at, lease_ms)
+  where state = 'leased' and body is not null;
+
+create index esim_webhooks_event_forgettable on esim_webhooks_event (ends_at)
+  where state in ('done', 'unhandled');
+
+create index esim_webhooks_event_dead on esim_webhooks_event (received_at)
+  where state = 'dead';
+
+create index esim_webhooks_event_unhandled on esim_webhooks_event (received_at)
+  where state = 'unhandled';
+
+create index esim_webhooks_event_conflicts on esim_webhooks_event (conflicts)
+  where conflicts > 0;
+
+-- who is ahead in a lane, who is worked in it, and who died in it
+create index esim_webhooks_event_lane on esim_webhooks_event (lane, occurred_at, source, id)
+  where lane is not null and state in ('ready', 'leased');
+
+create index esim_webhooks_event_lane_leased on esim_webhooks_event (lane)
+  where lane is not null and state = 'leased';
+
+create index esim_webhooks_event_lane_dead on esim_webhooks_event (lane, occurred_at, source, id)
+  where lane is not null and state = 'dead';
+
+-- how far latestOnly has come for each subject
+create table esim_webhooks_latest (
+  family text not null,
+  subject text not null,
+  occurred_at real not null,
+  primary key (family, subject)
+) strict, without rowid;
+
+-- small durable states, such as the steps of a rotation, as JSON: written only by who knows the version that is there
+create table esim_webhooks_state (
+  name text primary key,
+  value text not null,
+  -- random, for the reason of fence
+  version text not null
+) strict, without rowid;

@@ -1,0 +1,53 @@
+import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
+
+/** By name, for `$name` in the SQL, or one by one, for each `?`: a numbered `?1` is not bound by Node.js 22. */
+export type Parameters = readonly [Readonly<Record<string, SQLInputValue>>] | readonly SQLInputValue[];
+
+/** One connection to the file: what operations call. Each method runs one statement, prepared once and kept. */
+export interface Connection {
+  all<Row>(sql: string, ...parameters: Parameters): Row[];
+  get<Row>(sql: string, ...parameters: Parameters): Row | undefined;
+  /** Returns how many rows the statement changed. */
+  run(sql: string, ...parameters: Parameters): number;
+  prepared(sql: string): StatementSync;
+  /** Runs any number of statements without parameters, once. */
+  exec(sql: string): void;
+  close(): void;
+}
+
+const mostStatements = 200; // those of handlers may have values written into them, and be new each time
+
+/** Throws what `node:sqlite` throws. */
+export function connect(
+  path: string,
+  { readOnly, busyMs }: { readOnly: boolean; busyMs: number },
+): Connection {
+  const database = new DatabaseSync(path, { readOnly });
+  database.exec(`pragma busy_timeout = ${busyMs}`); // as the option timeout, which Node.js 22 does not have
+  const statements = new Map<string, StatementSync>();
+
+  function prepared(sql: string): StatementSync {
+    const known = statements.get(sql);
+    if (known !== undefined) return known;
+    if (statements.size >= mostStatements) statements.clear();
+    const made = database.prepare(sql);
+    statements.set(sql, made);
+    return made;
+  }
+
+  return {
+    prepared,
+    all: <Row>(sql: string, ...parameters: Parameters) =>
+      prepared(sql).all(...(parameters as SQLInputValue[])) as Row[],
+    get: <Row>(sql: string, ...parameters: Parameters) =>
+      prepared(sql).get(...(parameters as SQLInputValue[])) as Row | undefined,
+    run: (sql, ...parameters) => Number(prepared(sql).run(...(parameters as SQLInputValue[])).changes),
+    exec: (sql) => database.exec(sql),
+    close: () => database.close(),
+  };
+}
+
+/** The one value of a pragma. */
+export function pragma(connection: Connection, sql: string): unknown {
+  return Object.values(connection.prepared(`pragma ${sql}`).get() ?? {})[0];
+}

@@ -1,0 +1,96 @@
+import { type Fault, FaultError } from "./errors.ts";
+
+/** Primary result codes of SQLite (sqlite.org/rescode.html), as far as they say something about the file or its disk. */
+const resultCodes = {
+  busy: 5,
+  locked: 6,
+  readOnly: 8,
+  ioError: 10,
+  corrupt: 11,
+  full: 13,
+  cannotOpen: 14,
+  protocol: 15,
+  notADatabase: 26,
+} as const;
+
+const aboutTheFile: ReadonlySet<number> = new Set(Object.values(resultCodes));
+
+/** The primary result code of an error of `node:sqlite`; undefined for every other error. */
+export function resultCodeOf(error: unknown): number | undefined {
+  const { code, errcode } = (error ?? {}) as { code?: unknown; errcode?: unknown };
+  return code === "ERR_SQLITE_ERROR" && typeof errcode === "number" ? errcode & 0xff : undefined;
+}
+
+/** Whether somebody else holds the lock: to try again may help. */
+export function isBusy(error: unknown): boolean {
+  const code = resultCodeOf(error);
+  return code === resultCodes.busy || code === resultCodes.locked || code === resultCodes.protocol;
+}
+
+/** Whether a statement was to write by a connection that only reads. */
+export function isOfReading(error: unknown): boolean {
+  return resultCodeOf(error) === resultCodes.readOnly;
+}
+
+/** Whether the file or its disk failed. Every other error is about what was asked, and another question may be answered. */
+export function isOfTheFile(error: unknown): boolean {
+  return error instanceof FaultError || aboutTheFile.has(resultCodeOf(error) ?? -1);
+}
+
+/** What an error of `node:sqlite` or of the file system means for the database at `path`. */
+export function faultOf(error: unknown, path: string): Fault {
+  if (error instanceof FaultError) return error.fault;
+  const cause = error instanceof Error ? error.message : String(error);
+  switch (resultCodeOf(error)) {
+    case resultCodes.busy:
+    case resultCodes.locked:
+    case resultCodes.protocol:
+      return {
+        code: "store_unavailable",
+        problem: `Another process has kept ${path} locked for too long.`,
+        remedy: "Find out which one holds a transaction open, such as a shell of sqlite3.",
+        cause,
+      };
+    case resultCodes.full:
+      return full(path, cause);
+    case resultCodes.readOnly:
+    case resultCodes.cannotOpen:
+      return readOnly(path, cause);
+    case resultCodes.corrupt:
+    case resultCodes.notADatabase:
+      return {
+        code: "database_corrupt",
+        problem: `The file ${path} is damaged, or is no SQLite database.`,
+        remedy:
+          "Check the path. If it is right, keep a copy, and restore a backup or try sqlite3's .recover.",
+        cause,
+      };
+  }
+  const code = (error as { code?: unknown } | null)?.code;
+  if (code === "ENOSPC" || code === "EDQUOT") return full(path, cause);
+  if (code === "EACCES" || code === "EPERM" || code === "EROFS") return readOnly(path, cause);
+  return {
+    code: "store_unavailable",
+    problem: `The database ${path} did not do what it was asked.`,
+    remedy: "Its cause says why.",
+    cause,
+  };
+}
+
+function full(path: string, cause: string): Fault {
+  return {
+    code: "store_full",
+    problem: `There is no room left for ${path}: nothing new can be stored, and what was acknowledged is untouched.`,
+    remedy: "Free space on its disk, or raise the quota.",
+    cause,
+  };
+}
+
+function readOnly(path: string, cause: string): Fault {
+  return {
+    code: "database_read_only",
+    problem: `This process cannot write ${path} or the folder it is in.`,
+    remedy: "Give its user the right to write both: SQLite keeps files of its own beside the database.",
+    cause,
+  };
+}

@@ -1,0 +1,85 @@
+import { access, constants, mkdir, open, stat } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { FaultError } from "./errors.ts";
+import { faultOf } from "./faults.ts";
+import { refuseNetworkMount } from "./network-mount.ts";
+
+export interface Location {
+  /** The database file, as an absolute path. */
+  readonly path: string;
+  readonly allowNetworkMount: boolean;
+}
+
+/**
+ * Makes the folder and the file where they are missing, for the present user alone, and refuses a place where no database
+ * can be kept. Never opens a file that is there: to close it would drop the locks that this process has on it.
+ */
+export async function prepareLocation({ path, allowNetworkMount }: Location): Promise<void> {
+  const folder = dirname(path);
+  try {
+    await refuseFolders(path, folder);
+    const made = await mkdir(folder, { recursive: true, mode: 0o700 });
+    if (!allowNetworkMount) await refuseNetworkMount(folder);
+    await makeFile(path);
+    await access(path, constants.R_OK | constants.W_OK);
+    await access(folder, constants.W_OK);
+    if (made !== undefined) await syncFolder(dirname(made));
+    await syncFolder(folder);
+  } catch (error) {
+    throw new FaultError(faultOf(error, path));
+  }
+}
+
+async function refuseFolders(path: string, folder: string): Promise<void> {
+  for (const each of [path, folder]) {
+    if (!(await exists(join(each, "PG_VERSION")))) continue;
+    throw new FaultError({
+      code: "pglite_folder",
+      problem: `The folder ${each} is one that PGlite left; this version keeps its data in an SQLite file.`,
+      remedy: "Let the version that made it work its events off, then name another path.",
+    });
+  }
+  if (!(await isFolder(path))) return;
+  throw new FaultError({
+    code: "invalid_option",
+    problem: `The path ${path} is a folder.`,
+    remedy: `Name the file in it, such as ${join(path, "events.db")}.`,
+  });
+}
+
+async function makeFile(path: string): Promise<void> {
+  try {
+    await (await open(path, "wx", 0o600)).close(); // SQLite gives its own files beside it the same mode
+  } catch (error) {
+    if ((error as { code?: string }).code !== "EEXIST") throw error;
+  }
+}
+
+/** A file whose name is not on the disk is lost in a power cut, however often it was synced itself. */
+async function syncFolder(folder: string): Promise<void> {
+  if (process.platform === "win32") return; // a folder cannot be opened there
+  const handle = await open(folder, "r");
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+async function exists(path: string): Promise<boolean> {
+  return (await statOf(path)) !== undefined;
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  return (await statOf(path))?.isDirectory() === true;
+}
+
+async function statOf(path: string): Promise<Awaited<ReturnType<typeof stat>> | undefined> {
+  try {
+    return await stat(path);
+  } catch (error) {
+    const { code } = error as { code?: string };
+    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,34 @@
+import { type Connection, connect, pragma } from "./connection.ts";
+import { type Durability, type Journal, setUpJournal, sqliteVersionOf } from "./journal.ts";
+import { migrate } from "./migrations.ts";
+
+export interface OpenOptions {
+  readonly path: string;
+  readonly durability: Durability;
+  /** How long to wait for another process's lock, in ms. */
+  readonly busyMs: number;
+}
+
+/** The connection that writes: one a process. The file is there already, and perhaps empty. */
+export function openWriter({
+  path,
+  durability,
+  busyMs,
+}: OpenOptions): Connection & { readonly journal: Journal } {
+  const connection = connect(path, { readOnly: false, busyMs });
+  try {
+    if (pragma(connection, "page_count") === 0) connection.exec("pragma auto_vacuum = incremental"); // before anything is in it
+    const journal = setUpJournal(connection, { path, durability }, sqliteVersionOf(connection));
+    connection.exec("pragma cache_size = -16384"); // KiB
+    migrate(connection, path);
+    return { ...connection, journal };
+  } catch (error) {
+    connection.close();
+    throw error;
+  }
+}
+
+/** A connection for questions, which may take as long as they take: the writer does not wait for it. */
+export function openReader({ path, busyMs }: OpenOptions): Connection {
+  return connect(path, { readOnly: true, busyMs });
+}

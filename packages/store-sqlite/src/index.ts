@@ -1,0 +1,11 @@
+export type { SqliteErrorCode } from "./database/errors.ts";
+export type { Durability } from "./database/journal.ts";
+export type { LatestOnlyOptions } from "./latest-only.ts";
+export { latestOnly } from "./latest-only.ts";
+export type { SqliteInbox, SqliteInboxOptions } from "./sqlite-inbox.ts";
+export { sqliteInbox } from "./sqlite-inbox.ts";
+export type { SqliteFileOptions, SqliteOptions } from "./sqlite-options.ts";
+export { sqliteState } from "./sqlite-state.ts";
+export type { SqliteStore } from "./sqlite-store.ts";
+export { sqliteStore } from "./sqlite-store.ts";
+export type { SqliteStatement, SqliteTransaction, SqliteValue } from "./transact.ts";

@@ -1,0 +1,52 @@
+import { discard, type Handler, type WebhookEvent } from "@esim-webhooks/core";
+import { occurredAtMs } from "@esim-webhooks/core/kit";
+import type { SqliteTransaction } from "./transact.ts";
+
+export interface LatestOnlyOptions<Event> {
+  /** What the state is kept of. Default: the event's `esimReference`. */
+  subject?: (event: Event) => string;
+  /** Which events change the same state. Default: all but the last part of the type, `esim.lifecycle` for one. */
+  family?: (event: Event) => string;
+}
+
+/**
+ * For a handler that keeps the present state of each eSIM: skips an event that is older than the newest one of its family
+ * already worked for that eSIM, since the sender gives no order. How far it has come commits together with what the handler
+ * writes by `context.tx`. Of two events of one eSIM that are worked at the same time, the older one that comes too late
+ * fails, is tried again, and is skipped then.
+ */
+export function latestOnly<Event extends WebhookEvent<string, unknown>>(
+  handler: Handler<Event, SqliteTransaction>,
+  options: LatestOnlyOptions<Event> = {},
+): Handler<Event, SqliteTransaction> {
+  const { subject = esimOf, family = familyOf } = options;
+  return async (event, context) => {
+    const { tx, receivedAt } = context;
+    const key = [family(event), subject(event)];
+    const occurredAt = occurredAtMs({ event, receivedAt }) ?? 0;
+    const [latest] = await tx.read<{ occurred_at: number }>(
+      "select occurred_at from esim_webhooks_latest where family = ? and subject = ?",
+      key,
+    );
+    if (latest !== undefined && latest.occurred_at > occurredAt)
+      return discard("older than what was worked before");
+    tx.write(
+      {
+        sql: `insert into esim_webhooks_latest (family, subject, occurred_at) values (?, ?, ?)
+          on conflict (family, subject) do update set occurred_at = excluded.occurred_at
+          where occurred_at <= excluded.occurred_at`,
+        parameters: [...key, occurredAt],
+      },
+      { changes: 1 },
+    );
+    return handler(event, context);
+  };
+}
+
+function esimOf({ data }: WebhookEvent<string, unknown>): string {
+  return String((data as { esimReference?: unknown }).esimReference);
+}
+
+function familyOf({ type }: WebhookEvent<string, unknown>): string {
+  return type.slice(0, type.lastIndexOf("."));
+}

@@ -1,0 +1,50 @@
+import { WebhookError } from "@esim-webhooks/core";
+import { createStoreGuard, warnOfSetup } from "@esim-webhooks/core/kit";
+import { type FaultCode, FaultError } from "./database/errors.ts";
+import type { InputOf, OutputOf, Reads, Writes } from "./sql/operations.ts";
+import type { SqliteFileSettings } from "./sqlite-options.ts";
+import type { Hints } from "./thread/hints.ts";
+import { useDatabase } from "./thread/shared-database.ts";
+
+/** The database as a store or an inbox calls it. Everything rejects with a `WebhookError` only, within the timeout. */
+export interface OpenSqlite {
+  ready(): Promise<void>;
+  /** Resolves once it is on the disk, as far as the durability says so. */
+  write<Name extends keyof Writes>(name: Name, input: InputOf<Name>): Promise<OutputOf<Name>>;
+  read<Name extends keyof Reads>(name: Name, input: InputOf<Name>): Promise<OutputOf<Name>>;
+  readonly hints: Hints;
+  close(): Promise<void>;
+}
+
+/** Opens nothing yet: the first operation does, or `ready()`. Throws `invalid_option`. */
+export function openSqlite(caller: string, settings: SqliteFileSettings): OpenSqlite {
+  const { path, allowNetworkMount, durability, timeoutMs, logger } = settings;
+  const busyMs = Math.ceil(timeoutMs * 0.8); // who waits for a lock is told so, and not just that the time is over
+  const { database, release } = useDatabase(caller, { path, allowNetworkMount, durability, busyMs });
+  const guard = createStoreGuard({ name: caller, timeoutMs, logger, check: open });
+
+  async function open(): Promise<void> {
+    const { hasWalResetBug, sqliteVersion } = await database.open().catch(rethrow);
+    if (!hasWalResetBug) return;
+    warnOfSetup(
+      logger,
+      "wal_reset_bug",
+      `SQLite ${sqliteVersion} of this Node.js can corrupt a write-ahead log, so ${path} is written without one: safe, and ` +
+        "slower. Use a Node.js whose SQLite is 3.51.3 or newer.",
+    );
+  }
+
+  return {
+    ready: () => guard.run(async () => {}), // rejects once it was closed, too
+    write: (name, input) => guard.run((signal) => database.write(name, input, signal).catch(rethrow)),
+    read: (name, input) => guard.run(() => database.read(name, input).catch(rethrow)),
+    hints: database.hints,
+    close: () => guard.close(release),
+  };
+}
+
+function rethrow(error: unknown): never {
+  if (!(error instanceof FaultError)) throw error;
+  const { code, problem, remedy, cause } = error.fault;
+  throw new WebhookError<FaultCode>(code, problem, remedy, cause === undefined ? undefined : { cause });
+}

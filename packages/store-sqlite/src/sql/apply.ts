@@ -1,0 +1,69 @@
+import type { SQLInputValue } from "node:sqlite";
+import type { EventKey, Transacted } from "@esim-webhooks/core";
+import { isOfTheFile } from "../database/faults.ts";
+import { inSavepoint, type Transaction } from "../database/transaction.ts";
+import { completeByFence } from "./mark.ts";
+import { type SettleRules, settle } from "./settle.ts";
+
+/** A statement of a handler, to be run once its event is done. */
+export interface HandlerWrite {
+  readonly sql: string;
+  readonly parameters: readonly SQLInputValue[];
+  /** How many rows it must change; undefined for any number. */
+  readonly changes: number | undefined;
+}
+
+/** Who marks the event: a store as done, an inbox as settled. */
+export type Mark =
+  | { readonly by: "store"; readonly key: EventKey; readonly token: string; readonly retentionMs: number }
+  | { readonly by: "inbox"; readonly key: EventKey; readonly token: string; readonly rules: SettleRules };
+
+export interface ApplyInput {
+  readonly mark: Mark;
+  readonly writes: readonly HandlerWrite[];
+}
+
+/** What became of a handler's writes. `refused`: a statement failed, and neither it nor the mark was written. */
+export type Applied =
+  | { readonly status: Exclude<Transacted, "unused"> }
+  | { readonly status: "refused"; readonly message: string; readonly errcode: number | undefined };
+
+/** Writes the mark and what the handler wrote, together or not at all, whatever else is in the same transaction. */
+export function apply(tx: Transaction, { mark, writes }: ApplyInput): Applied {
+  try {
+    return inSavepoint(tx, () => {
+      if (!marked(tx, mark)) return { status: "rolled_back" };
+      for (const write of writes) runWrite(tx, write);
+      return { status: "committed" };
+    });
+  } catch (error) {
+    return refused(error);
+  }
+}
+
+/** Why a statement failed, or a constraint that is checked at the commit. Throws what says something of the file itself. */
+export function refused(error: unknown): Applied {
+  if (isOfTheFile(error)) throw error;
+  const { message, errcode } = error as { message: string; errcode?: number };
+  return { status: "refused", message, errcode };
+}
+
+function marked(tx: Transaction, mark: Mark): boolean {
+  if (mark.by === "store") return completeByFence(tx, mark);
+  const { key, token, rules } = mark;
+  const [settled = false] = settle(tx, { settlements: [{ ...key, token, state: "done" }], rules });
+  return settled;
+}
+
+function runWrite(tx: Transaction, { sql, parameters, changes }: HandlerWrite): void {
+  refuseOthers(tx.prepared(sql).sourceSQL, sql);
+  const changed = tx.run(sql, ...parameters);
+  if (changes === undefined || changed === changes) return;
+  throw new Error(`A write was to change ${changes} rows and changed ${changed}: ${sql}`);
+}
+
+/** SQLite prepares the first statement of a text, and would leave the others out without a word. */
+export function refuseOthers(prepared: string, sql: string): void {
+  const rest = sql.slice(prepared.length).trim();
+  if (rest !== "") throw new Error(`There is more than one statement in one text. Left over: ${rest}`);
+}

@@ -1,0 +1,84 @@
+import type { Claim, EventKey } from "@esim-webhooks/core";
+import type { Transaction } from "../database/transaction.ts";
+import { hasEnded, newFence } from "./lease.ts";
+
+export interface ClaimInput {
+  readonly key: EventKey;
+  readonly leaseMs: number;
+  readonly fingerprint: number | undefined;
+}
+
+interface Held {
+  readonly state: "ready" | "leased" | "done" | "unhandled" | "dead";
+  /** It has its body in the inbox: it is a worker's to work, or an operator's to redrive. */
+  readonly queued: 0 | 1;
+  readonly ended: 0 | 1;
+  readonly leftMs: number;
+  readonly fingerprint: number | null;
+}
+
+const retryQueuedMs = 1000;
+
+/**
+ * Absent → leased, or what holds the id. A lease or a retention that is over is as good as absent, and so is an event that
+ * no worker had a handler for.
+ */
+export function claim(tx: Transaction, input: ClaimInput): Claim {
+  const held = look(tx, input.key);
+  if (held === undefined) return insert(tx, input);
+  if (held.state === "unhandled") return takeOver(tx, input, keepingBody);
+  const conflict = isConflict(held, input) && ({ conflict: true } as const);
+  if (held.queued) {
+    return { status: "busy", retryAfterMs: Math.max(held.leftMs, retryQueuedMs), ...conflict };
+  }
+  if (held.ended) return takeOver(tx, input, withoutBody);
+  return held.state === "done"
+    ? { status: "done", ...conflict }
+    : { status: "busy", retryAfterMs: held.leftMs, ...conflict };
+}
+
+function look(tx: Transaction, { id, source }: EventKey): Held | undefined {
+  return tx.get<Held>(
+    `select state, state <> 'done' and body is not null as queued,
+      case state when 'leased' then ${hasEnded} else ends_at <= $now end as ended,
+      coalesce(ends_at - $now, 0) as leftMs,
+      iif(coalesce(replay ->> 'rebuilt', 0), null, fingerprint) as fingerprint
+    from esim_webhooks_event where id = $id and source = $source`,
+    { now: tx.nowMs, id, source },
+  );
+}
+
+/** Only where both know the bytes that were signed. */
+function isConflict(held: Held, { fingerprint }: ClaimInput): boolean {
+  return fingerprint !== undefined && held.fingerprint !== null && held.fingerprint !== fingerprint;
+}
+
+function insert(tx: Transaction, input: ClaimInput): Claim {
+  const row = tx.get<{ token: string }>(
+    `insert into esim_webhooks_event (source, id, state, fence, ends_at, lease_ms, fingerprint)
+    values ($source, $id, 'leased', ${newFence}, $now + $leaseMs, $leaseMs, $fingerprint) returning fence as token`,
+    parametersOf(tx, input),
+  );
+  return { status: "claimed", token: row?.token ?? "" };
+}
+
+/** What an inbox has left of the event goes with the lease or the retention that is over. */
+const withoutBody = "fingerprint = $fingerprint, body = null, replay = null, runs = null";
+
+/** The body stays until the event is completed here: if that does not end well, workers have it again. */
+const keepingBody = "fingerprint = coalesce(fingerprint, $fingerprint)";
+
+/** In no lane, since its turn there is over. */
+function takeOver(tx: Transaction, input: ClaimInput, changes: string): Claim {
+  const row = tx.get<{ token: string }>(
+    `update esim_webhooks_event
+    set state = 'leased', fence = ${newFence}, ends_at = $now + $leaseMs, lease_ms = $leaseMs, lane = null, ${changes}
+    where id = $id and source = $source returning fence as token`,
+    parametersOf(tx, input),
+  );
+  return { status: "claimed", token: row?.token ?? "" };
+}
+
+function parametersOf({ nowMs: now }: Transaction, { key, leaseMs, fingerprint }: ClaimInput) {
+  return { now, id: key.id, source: key.source, leaseMs, fingerprint: fingerprint ?? null };
+}

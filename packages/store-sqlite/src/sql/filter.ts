@@ -1,0 +1,35 @@
+import type { SQLInputValue } from "node:sqlite";
+import type { InboxFilter } from "@esim-webhooks/core";
+
+/** A condition on the rows of events: SQL with a `?` for each of its parameters. */
+export interface Condition {
+  readonly sql: string;
+  readonly parameters: readonly SQLInputValue[];
+}
+
+/** The rows that a filter means. */
+export function matching(filter: InboxFilter): Condition {
+  const { state, types, source, ids, since, until, endedBy } = filter;
+  const conditions: Condition[] = [
+    ...(state === undefined ? [] : [{ sql: `state = '${state}'`, parameters: [] }]), // written out, for the partial indexes
+    ...anyOf("type", types),
+    ...where("source =", source),
+    ...anyOf("id", ids),
+    ...where("received_at >=", since?.getTime()),
+    ...where("received_at <", until?.getTime()),
+    ...where("ends_at <=", endedBy?.getTime()),
+  ];
+  return {
+    sql: ["true", ...conditions.map(({ sql }) => sql)].join(" and "),
+    parameters: conditions.flatMap(({ parameters }) => parameters),
+  };
+}
+
+function where(comparison: string, value: string | number | undefined): Condition[] {
+  return value === undefined ? [] : [{ sql: `${comparison} ?`, parameters: [value] }];
+}
+
+function anyOf(column: string, values: readonly string[] | undefined): Condition[] {
+  if (values === undefined) return [];
+  return [{ sql: `${column} in (select value from json_each(?))`, parameters: [JSON.stringify(values)] }];
+}

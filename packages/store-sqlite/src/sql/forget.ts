@@ -1,0 +1,21 @@
+import type { Transaction } from "../database/transaction.ts";
+
+/** Deletes some events whose retention is over, and says how many: done and unhandled ones. */
+export function forget(tx: Transaction, { limit }: { readonly limit: number }): number {
+  const forgotten = tx.run(
+    `delete from esim_webhooks_event where rowid in (
+      select rowid from esim_webhooks_event
+      where state in ('done', 'unhandled') and ends_at <= $now order by ends_at limit $limit
+    )`,
+    { now: tx.nowMs, limit },
+  );
+  if (forgotten > 0) shrink(tx);
+  return forgotten;
+}
+
+const mostPages = 256;
+
+/** Gives some of the free pages back to the disk, where the file was made by us; nothing in one that was not. */
+export function shrink(tx: Transaction): void {
+  tx.exec(`pragma incremental_vacuum(${mostPages})`);
+}

@@ -1,0 +1,36 @@
+import type { InboxFilter } from "@esim-webhooks/core";
+import type { Transaction } from "../database/transaction.ts";
+import { matching } from "./filter.ts";
+import { shrink } from "./forget.ts";
+
+export interface ChosenInput {
+  readonly filter: InboxFilter & { readonly state: "dead" | "unhandled" };
+  readonly limit: number;
+}
+
+/** The rows that an operator means, the longest received first: SQL for a list of rowids. */
+function chosen({ filter, limit }: ChosenInput) {
+  const { sql, parameters } = matching(filter);
+  return {
+    sql: `select rowid from esim_webhooks_event where ${sql} order by received_at limit ?`,
+    parameters: [...parameters, limit],
+  };
+}
+
+/** Dead or unhandled → ready, with attempts counted anew. Returns how many. */
+export function redrive(tx: Transaction, input: ChosenInput): number {
+  const { sql, parameters } = chosen(input);
+  return tx.run(
+    `update esim_webhooks_event set state = 'ready', attempts = 0, ends_at = ? where rowid in (${sql})`,
+    tx.nowMs,
+    ...parameters,
+  );
+}
+
+/** Deletes dead events. Returns how many. */
+export function purgeDead(tx: Transaction, input: ChosenInput): number {
+  const { sql, parameters } = chosen(input);
+  const purged = tx.run(`delete from esim_webhooks_event where rowid in (${sql})`, ...parameters);
+  if (purged > 0) shrink(tx);
+  return purged;
+}

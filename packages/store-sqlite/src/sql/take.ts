@@ -1,0 +1,145 @@
+import type { TakenEvent, TakeOptions } from "@esim-webhooks/core";
+import type { Transaction } from "../database/transaction.ts";
+import { hasEnded, newFence } from "./lease.ts";
+
+export interface TakeInput extends TakeOptions {
+  readonly laneHeldByDead: boolean;
+}
+
+interface Due {
+  readonly rowid: number;
+  readonly endsAt: number;
+}
+
+/** Ready and due → leased, the longest due first. */
+export function take(tx: Transaction, input: TakeInput): TakenEvent[] {
+  reap(tx);
+  const due = [...dueOutOfLanes(tx, input), ...dueInLanes(tx, input)]
+    .sort((a, b) => a.endsAt - b.endsAt)
+    .slice(0, input.limit);
+  return due.map(({ rowid }) => lease(tx, rowid, input.leaseMs));
+}
+
+/** Leases that have ended → ready, so that everything that waits is in one state. */
+function reap(tx: Transaction): void {
+  tx.run(
+    `update esim_webhooks_event
+    set state = 'ready', ends_at = min(ends_at, $now), error = coalesce(error, 'The lease ended before its worker settled it.')
+    where state = 'leased' and body is not null and ${hasEnded}`,
+    { now: tx.nowMs },
+  );
+}
+
+/** The types that are asked for: SQL, with the lists as JSON, null for any. */
+const wanted = `($only is null or type in (select value from json_each($only)))
+  and ($except is null or type is null or type not in (select value from json_each($except)))`;
+
+function parametersOf({ nowMs: now }: Transaction, { limit, only, except }: TakeInput) {
+  const listOf = (types: readonly string[] | undefined) => (types ? JSON.stringify(types) : null);
+  return { now, limit, only: listOf(only), except: listOf(except) };
+}
+
+function dueOutOfLanes(tx: Transaction, input: TakeInput): Due[] {
+  return tx.all<Due>(
+    `select rowid, ends_at as endsAt from esim_webhooks_event
+    where state = 'ready' and lane is null and ends_at <= $now and ${wanted}
+    order by ends_at limit $limit`,
+    parametersOf(tx, input),
+  );
+}
+
+/** Whether it is a row's turn in its lane: SQL, each condition that of an index, word for word. */
+function hasTurn(row: string, laneHeldByDead: boolean): string {
+  const before = (other: string) =>
+    `(${other}.occurred_at, ${other}.source, ${other}.id) < (${row}.occurred_at, ${row}.source, ${row}.id)`;
+  return `not exists (
+      select 1 from esim_webhooks_event as worked
+      where worked.lane = ${row}.lane and worked.lane is not null and worked.state = 'leased'
+    ) and not exists (
+      select 1 from esim_webhooks_event as ahead
+      where ahead.lane = ${row}.lane and ahead.lane is not null and ahead.state in ('ready', 'leased')
+        and ${before("ahead")}
+    )${
+      laneHeldByDead
+        ? ` and not exists (
+      select 1 from esim_webhooks_event as died
+      where died.lane = ${row}.lane and died.lane is not null and died.state = 'dead' and ${before("died")}
+    )`
+        : ""
+    }`;
+}
+
+/**
+ * Of what is due in lanes it reads the first thousand rows or more. Where those are all there is, or enough of them have
+ * their turn, that is all: the usual case. Else it asks each lane for its first event, which takes as long as there are lanes,
+ * however long they are.
+ */
+function dueInLanes(tx: Transaction, input: TakeInput): Due[] {
+  const parameters = parametersOf(tx, input);
+  const reach = 1000 + 4 * input.limit;
+  const near = tx.all<Due>(
+    `with near as materialized (
+      select rowid, ends_at, lane, occurred_at, source, id, type from esim_webhooks_event
+      where state = 'ready' and lane is not null and ends_at <= $now
+      order by ends_at limit $reach
+    )
+    select rowid, ends_at as endsAt from near
+    where ${wanted} and ${hasTurn("near", input.laneHeldByDead)}
+    order by ends_at limit $limit`,
+    { ...parameters, reach },
+  );
+  if (near.length === input.limit || isAll(tx, reach)) return near;
+  return tx.all<Due>(
+    `with recursive lane_name (lane) as (
+      select min(lane) from esim_webhooks_event where lane is not null and state in ('ready', 'leased')
+      union all
+      select (
+        select min(lane) from esim_webhooks_event
+        where lane is not null and state in ('ready', 'leased') and lane > lane_name.lane
+      ) from lane_name where lane_name.lane is not null
+    ), head as materialized (
+      select (
+        select rowid from esim_webhooks_event
+        where lane is not null and state in ('ready', 'leased') and lane = lane_name.lane
+        order by occurred_at, source, id limit 1
+      ) as first from lane_name where lane_name.lane is not null
+    )
+    select event.rowid, event.ends_at as endsAt from head
+    join esim_webhooks_event as event on event.rowid = head.first
+    where event.state = 'ready' and event.ends_at <= $now and ${wanted} and ${hasTurn("event", input.laneHeldByDead)}
+    order by event.ends_at limit $limit`,
+    parameters,
+  );
+}
+
+/** Whether no more than `reach` rows are due in lanes. */
+function isAll(tx: Transaction, reach: number): boolean {
+  const next = tx.get(
+    `select 1 from esim_webhooks_event
+    where state = 'ready' and lane is not null and ends_at <= $now order by ends_at limit 1 offset $reach`,
+    { now: tx.nowMs, reach },
+  );
+  return next === undefined;
+}
+
+interface Taken {
+  readonly source: string;
+  readonly id: string;
+  readonly token: string;
+  readonly body: Uint8Array;
+  readonly receivedAt: number;
+  readonly attempt: number;
+  readonly replayed: 0 | 1;
+}
+
+function lease(tx: Transaction, rowid: number, leaseMs: number): TakenEvent {
+  const { receivedAt, replayed, ...taken } = tx.get<Taken>(
+    `update esim_webhooks_event
+    set state = 'leased', fence = ${newFence}, attempts = attempts + 1, ends_at = $now + $leaseMs, lease_ms = $leaseMs
+    where rowid = $rowid
+    returning source, id, fence as token, body, received_at as receivedAt, attempts as attempt,
+      replay is not null as replayed`,
+    { now: tx.nowMs, leaseMs, rowid },
+  ) as Taken;
+  return { ...taken, receivedAt: new Date(receivedAt), replayed: replayed === 1 };
+}

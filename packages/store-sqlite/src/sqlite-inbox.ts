@@ -1,0 +1,130 @@
+import type { EventKey, Inbox, InboxLease, InboxOptions, Settlement } from "@esim-webhooks/core";
+import {
+  checkEntry,
+  checkRerun,
+  type InboxSettings,
+  inboxShape,
+  laneReader,
+  type OptionsShape,
+  parseOptions,
+  readCursor,
+  warnOfShortRetention,
+  writeCursor,
+} from "@esim-webhooks/core/kit";
+import { putRow } from "./inbox-row.ts";
+import { openSqlite } from "./open-sqlite.ts";
+import type { ListInput } from "./sql/look.ts";
+import { type SqliteOptions, type SqliteSettings, sqliteShape } from "./sqlite-options.ts";
+import { type SqliteTransaction, transact } from "./transact.ts";
+
+export interface SqliteInboxOptions extends SqliteOptions, InboxOptions {}
+
+/** An inbox with all roles, for any number of processes on one machine. */
+export type SqliteInbox = Inbox<SqliteTransaction> &
+  Required<Pick<Inbox<SqliteTransaction>, "transact" | "onHint">>;
+
+const shape: OptionsShape<SqliteSettings & InboxSettings> = { ...sqliteShape, ...inboxShape };
+
+const operatorLimit = 1000;
+const pageLimit = 50;
+
+/**
+ * The inbox in an SQLite file, on the table of `sqliteStore`: an id that was done inline is done here too. `put` resolves
+ * once the entries are on the disk; calls of the same time share one sync. Workers of other processes on the same machine
+ * hear of new events within 100 ms.
+ *
+ * Throws `invalid_option`; operations reject with `store_unavailable`, `store_full`, or a code of `SqliteErrorCode`.
+ */
+export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
+  const settings = parseOptions("sqliteInbox", shape, options);
+  const { retentionMs, keepBodies, laneHeldByDead, durability, logger } = settings;
+  warnOfShortRetention("sqliteInbox", settings);
+  const open = openSqlite("sqliteInbox", settings);
+  const { write, read, hints } = open;
+  const laneOf = laneReader(settings, logger);
+  const rules = { retentionMs, keepBodies };
+
+  /** Workers of this process need not wait until they are told that the file has changed. */
+  function hintIf(isSo: boolean): void {
+    if (isSo) hints.give();
+  }
+
+  return {
+    capabilities: {
+      durable: durability === "full",
+      multiProcess: true,
+      transactional: true,
+      ordered: settings.lane !== undefined,
+      retentionMs,
+      roles: ["writer", "queue", "admin", "rerun"],
+    },
+    ready: open.ready,
+    onHint: hints.on,
+    async put(entries) {
+      for (const entry of entries) checkEntry(entry);
+      const results = await write("put", { rows: entries.map((entry) => putRow(entry, laneOf(entry))) });
+      hintIf(results.includes("stored"));
+      return results;
+    },
+    async rerun(entries) {
+      for (const entry of entries) checkRerun(entry);
+      const changed = await write("rerun", { rows: entries.map((entry) => putRow(entry, laneOf(entry))) });
+      hintIf(changed.includes(true));
+      return changed;
+    },
+    take: (options) => write("take", { ...options, laneHeldByDead }),
+    extend: (leases, leaseMs) => write("renew", { leases: leases.map(plainLease), leaseMs }),
+    settle: (settlements) => write("settle", { settlements: settlements.map(plainSettlement), rules }),
+    transact: (lease, work) => transact(open, { by: "inbox", ...keyAndToken(lease), rules }, work),
+    stats: () => read("stats", undefined),
+    count: (filter = {}) => read("count", { filter }),
+    async list(filter = {}, { limit = pageLimit, cursor } = {}) {
+      const { rows, isLast } = await read("list", { filter, limit, after: placeOf(cursor) });
+      const last = rows.at(-1);
+      const nextCursor =
+        isLast || last === undefined ? null : writeCursor({ ...last, receivedAt: timeText(last.receivedAt) });
+      return { rows, nextCursor };
+    },
+    get: ({ source, id }) => read("get", { source, id }),
+    async redrive({ state = "dead", ...filter } = {}, limit = operatorLimit) {
+      const redriven = await write("redrive", { filter: { ...filter, state }, limit });
+      hintIf(redriven > 0);
+      return redriven;
+    },
+    purge: (limit = operatorLimit) => write("forget", { limit }),
+    purgeDead: (filter, limit = operatorLimit) =>
+      write("purgeDead", { filter: { ...filter, state: "dead" }, limit }),
+    close: open.close,
+  };
+}
+
+function keyAndToken({ source, id, token }: InboxLease): { key: EventKey; token: string } {
+  return { key: { source, id }, token };
+}
+
+/** A lease or a settlement may come with more, its event for one, which has no need to cross to the writer. */
+function plainLease({ source, id, token }: InboxLease): InboxLease {
+  return { source, id, token };
+}
+
+function plainSettlement(settlement: Settlement): Settlement {
+  const lease = plainLease(settlement);
+  switch (settlement.state) {
+    case "ready":
+      return { ...lease, state: "ready", afterMs: settlement.afterMs, error: settlement.error };
+    case "dead":
+      return { ...lease, state: "dead", error: settlement.error };
+    default:
+      return { ...lease, state: settlement.state };
+  }
+}
+
+function timeText(time: Date | null): string | null {
+  return time === null ? null : String(time.getTime());
+}
+
+function placeOf(cursor: string | undefined): ListInput["after"] {
+  if (cursor === undefined) return undefined;
+  const { receivedAt, source, id } = readCursor(cursor);
+  return { source, id, receivedAt: receivedAt === null ? null : Number(receivedAt) };
+}

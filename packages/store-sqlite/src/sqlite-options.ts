@@ -1,0 +1,47 @@
+import { resolve } from "node:path";
+import { durationMs, type OptionsShape, type StoreOptions, storeShape } from "@esim-webhooks/core/kit";
+import * as z from "zod/mini";
+import type { Durability } from "./database/journal.ts";
+
+/** Where the file is, and how it is written. */
+export interface SqliteFileOptions extends Pick<StoreOptions, "logger"> {
+  /** The database file, such as `"data/events.db"`; made with its folder where it is missing. Your tables may be in it. */
+  path: string;
+  /**
+   * `"full"`: what was answered is on the disk. `"normal"`: it outlives the process, killed or not, but a power cut may lose
+   * the last moments; several times faster on slow disks. Default `"full"`.
+   */
+  durability?: Durability;
+  /** How long an operation may take, in ms, waiting for other processes included, before it rejects. Default 5,000. */
+  timeoutMs?: number;
+  /** Take a file on a network mount, where SQLite's locks may not hold. Default false: it is refused. */
+  allowNetworkMount?: boolean;
+}
+
+/** What a store or an inbox in the file can be told. */
+export interface SqliteOptions extends SqliteFileOptions, StoreOptions {}
+
+export type SqliteFileSettings = Required<SqliteFileOptions>;
+export type SqliteSettings = Required<SqliteOptions>;
+
+const filePath = z.pipe(
+  z
+    .string()
+    .check(
+      z.refine(
+        (path) => path !== "" && !path.startsWith(":memory:") && !path.startsWith("file:"),
+        "expected the path of a file; for memory alone there are memoryStore() and memoryInbox()",
+      ),
+    ),
+  z.transform((path: string) => resolve(path)),
+);
+
+export const sqliteFileShape: OptionsShape<SqliteFileSettings> = {
+  logger: storeShape.logger,
+  path: filePath,
+  durability: z._default(z.enum(["full", "normal"]), "full"),
+  timeoutMs: z._default(durationMs(1), 5000),
+  allowNetworkMount: z._default(z.boolean(), false),
+};
+
+export const sqliteShape: OptionsShape<SqliteSettings> = { ...sqliteFileShape, ...storeShape };

@@ -1,0 +1,74 @@
+import type { DedupeStore, EventKey, Transacted } from "@esim-webhooks/core";
+import { parseOptions, warnOfShortRetention } from "@esim-webhooks/core/kit";
+import { openSqlite } from "./open-sqlite.ts";
+import { type SqliteOptions, sqliteShape } from "./sqlite-options.ts";
+import { type SqliteTransaction, transact } from "./transact.ts";
+
+/** A dedupe store whose handlers' writes to the same file are committed with the mark. */
+export interface SqliteStore extends DedupeStore<SqliteTransaction> {
+  ready(): Promise<void>;
+  transact(
+    key: EventKey,
+    token: string,
+    work: (tx: SqliteTransaction) => Promise<boolean>,
+  ): Promise<Transacted>;
+}
+
+const forgetEveryMs = 60_000;
+const forgetBatch = 500;
+
+/**
+ * The dedupe store in an SQLite file, for any number of processes on one machine. Needs nothing installed: SQLite is in
+ * Node.js. Time is the machine's clock. What a handler writes by `context.tx` commits together with the mark.
+ *
+ * Throws `invalid_option`; operations reject with `store_unavailable`, `store_full`, or a code of `SqliteErrorCode`.
+ */
+export function sqliteStore(options: SqliteOptions): SqliteStore {
+  const settings = parseOptions("sqliteStore", sqliteShape, options);
+  const { retentionMs, durability } = settings;
+  warnOfShortRetention("sqliteStore", settings);
+  const open = openSqlite("sqliteStore", settings);
+  const { write } = open;
+  let forgetAt = 0;
+
+  /** Now and then, a completed event takes some forgettable ones with it. */
+  function forgetSome(): void {
+    if (performance.now() < forgetAt) return;
+    forgetAt = performance.now() + forgetEveryMs;
+    write("forget", { limit: forgetBatch }).then(
+      (forgotten) => {
+        if (forgotten === forgetBatch) forgetAt = 0; // there are more
+      },
+      () => {}, // tried again later
+    );
+  }
+
+  return {
+    capabilities: {
+      durable: durability === "full",
+      multiProcess: true,
+      transactional: true,
+      retentionMs,
+    },
+    ready: open.ready,
+    claim: (key, leaseMs, fingerprint) => write("claim", { key: plain(key), leaseMs, fingerprint }),
+    extend: (key, token, leaseMs) => write("extend", { key: plain(key), token, leaseMs }),
+    async complete(key, token) {
+      const completed = await write("complete", { key: plain(key), token, retentionMs });
+      forgetSome();
+      return completed;
+    },
+    release: (key, token) => write("release", { key: plain(key), token }),
+    async transact(key, token, work) {
+      const transacted = await transact(open, { by: "store", key: plain(key), token, retentionMs }, work);
+      if (transacted === "committed") forgetSome();
+      return transacted;
+    },
+    close: open.close,
+  };
+}
+
+/** A key may come with more, an event for one, which has no need to cross to the other thread, or cannot. */
+function plain({ source, id }: EventKey): EventKey {
+  return { source, id };
+}

@@ -1,0 +1,100 @@
+import { extname } from "node:path";
+import { type Transferable, Worker } from "node:worker_threads";
+import { type Fault, FaultError } from "../database/errors.ts";
+import type { Journal } from "../database/journal.ts";
+import type { Answer, Call, Reply, Request, ThreadData } from "./protocol.ts";
+
+/** A thread with a connection to the file, as the main thread sees it. */
+export interface Thread {
+  readonly journal: Journal | undefined;
+  /** Answers calls one to one. Rejects with a `FaultError` only when the thread has ended. */
+  call(calls: readonly Call[], transferred?: readonly Transferable[]): Promise<readonly Answer[]>;
+  watch(isOn: boolean): void;
+  /** Has it close its connection once it has answered what it was asked before. */
+  close(): Promise<void>;
+}
+
+export interface ThreadListeners {
+  /** Another process has written. */
+  onChanged(): void;
+  /** It has ended, of itself or because it was closed. */
+  onEnded(): void;
+}
+
+const ended: Fault = {
+  code: "store_unavailable",
+  problem: "The thread that has the database ended.",
+  remedy: "It is started again with the next call.",
+};
+
+/**
+ * Starts a thread. It keeps the process running only while it has something to answer. Rejects with a `FaultError` when it
+ * cannot open the file.
+ */
+export function startThread(data: ThreadData, { onChanged, onEnded }: ThreadListeners): Promise<Thread> {
+  const file = new URL(`./database-thread${extname(import.meta.url)}`, import.meta.url);
+  const worker = new Worker(file, {
+    workerData: data,
+    name: `esim-webhooks sqlite ${data.role}`,
+    // without the flags of the process, which mean its own code; Node.js 22 warns of node:sqlite
+    execArgv: ["--disable-warning=ExperimentalWarning"],
+  });
+  const waiting = new Map<number, (answers: readonly Answer[] | Error) => void>();
+  const exited = new Promise<void>((resolve) => worker.once("exit", () => resolve()));
+  let lastId = 0;
+
+  function post(request: Request, transferred: readonly Transferable[] = []): void {
+    worker.postMessage(request, transferred);
+  }
+
+  function call(calls: readonly Call[], transferred?: readonly Transferable[]): Promise<readonly Answer[]> {
+    const id = ++lastId;
+    return new Promise((resolve, reject) => {
+      waiting.set(id, (answers) => {
+        waiting.delete(id);
+        if (waiting.size === 0) worker.unref();
+        if (answers instanceof Error) reject(answers);
+        else resolve(answers);
+      });
+      worker.ref();
+      post({ kind: "calls", id, calls }, transferred);
+    });
+  }
+
+  async function close(): Promise<void> {
+    worker.ref();
+    post({ kind: "close" });
+    await exited;
+  }
+
+  return new Promise((resolve, reject) => {
+    let cause: string | undefined;
+    worker.on("error", (error: Error) => {
+      cause = error.message;
+    });
+    void exited.then(() => {
+      const error = new FaultError({ ...ended, ...(cause !== undefined && { cause }) });
+      reject(error);
+      for (const settle of [...waiting.values()]) settle(error);
+      onEnded();
+    });
+    worker.on("message", (message: Reply) => {
+      switch (message.kind) {
+        case "opened":
+          worker.unref();
+          return resolve({
+            journal: message.journal,
+            call,
+            watch: (isOn) => post({ kind: "watch", isOn }),
+            close,
+          });
+        case "fault":
+          return reject(new FaultError(message.fault));
+        case "answers":
+          return waiting.get(message.id)?.(message.answers);
+        case "changed":
+          return onChanged();
+      }
+    });
+  });
+}

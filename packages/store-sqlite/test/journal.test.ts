@@ -1,0 +1,91 @@
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type Connection, connect, pragma } from "../src/database/connection.ts";
+import { refuseWal, setUpJournal } from "../src/database/journal.ts";
+import { inTransaction } from "../src/database/transaction.ts";
+import { hasWalResetBug } from "../src/database/wal-reset-bug.ts";
+import { temporaryFolder } from "./temporary-folder.ts";
+
+const mended = "3.53.4";
+const affected = "3.50.2"; // of Node.js 22.18
+const synchronous = { normal: 1, full: 2, extra: 3 };
+
+let folder: ReturnType<typeof temporaryFolder>;
+let path: string;
+let connections: Connection[] = [];
+beforeEach(() => {
+  folder = temporaryFolder();
+  path = join(folder.path, "events.db");
+});
+afterEach(() => {
+  for (const connection of connections) connection.close();
+  connections = [];
+  folder.remove();
+});
+
+function open(): Connection {
+  const connection = connect(path, { readOnly: false, busyMs: 50 });
+  connections.push(connection);
+  return connection;
+}
+
+function settingsOf(connection: Connection) {
+  return { mode: pragma(connection, "journal_mode"), synchronous: pragma(connection, "synchronous") };
+}
+
+describe("how the file is written", () => {
+  it.each([
+    ["3.6.23", false],
+    ["3.7.0", true],
+    ["3.44.5", true],
+    ["3.44.6", false],
+    ["3.45.0", true],
+    [affected, true],
+    ["3.50.7", false],
+    ["3.51.0", true],
+    ["3.51.2", true],
+    ["3.51.3", false],
+    ["3.52.0", false],
+    [mended, false],
+    ["4.0.0", false],
+  ])("knows whether SQLite %s has the WAL-reset bug: %s", (version, isAffected) => {
+    expect(hasWalResetBug(version)).toBe(isAffected);
+  });
+
+  it.each([
+    [mended, "full", { mode: "wal", synchronous: synchronous.full }],
+    [mended, "normal", { mode: "wal", synchronous: synchronous.normal }],
+    [affected, "full", { mode: "delete", synchronous: synchronous.extra }],
+    [affected, "normal", { mode: "delete", synchronous: synchronous.normal }],
+  ] as const)("is, by SQLite %s with durability %s, %o", (version, durability, expected) => {
+    const connection = open();
+    setUpJournal(connection, { path, durability }, version);
+    expect(settingsOf(connection)).toEqual(expected);
+  });
+
+  it("goes from a log to none for an affected SQLite that is alone, and back for a mended one", () => {
+    const options = { path, durability: "full" } as const;
+    for (const [version, mode] of [
+      [mended, "wal"],
+      [affected, "delete"],
+      [mended, "wal"],
+    ] as const) {
+      const connection = open();
+      connection.exec("create table if not exists own (n)");
+      expect(setUpJournal(connection, options, version).mode).toBe(mode);
+      connections.pop()?.close();
+    }
+  });
+
+  it("is refused by an affected SQLite while another process has a log open, before it writes and later on", () => {
+    const options = { path, durability: "full" } as const;
+    const early = open();
+    const journal = setUpJournal(early, options, affected);
+    early.exec("create table own (n)");
+    const other = open();
+    expect(setUpJournal(other, options, mended).mode).toBe("wal");
+    other.exec("insert into own values (1)");
+    expect(() => setUpJournal(open(), options, affected)).toThrow(/write-ahead log/);
+    expect(() => inTransaction(early, (tx) => refuseWal(tx, path, journal))).toThrow(/write-ahead log/);
+  });
+});

@@ -1,0 +1,5 @@
+import type { OpenState } from "@esim-webhooks/conformance";
+import { sqliteState } from "@esim-webhooks/store-sqlite";
+
+const open: OpenState = (options) => sqliteState({ path: process.env["STORE_PATH"] ?? "", ...options });
+export default open;

@@ -1,0 +1,5 @@
+import type { OpenStore } from "@esim-webhooks/conformance";
+import { sqliteStore } from "@esim-webhooks/store-sqlite";
+
+const open: OpenStore = (options) => sqliteStore({ path: process.env["STORE_PATH"] ?? "", ...options });
+export default open;

@@ -1,0 +1,156 @@
+import { execFileSync } from "node:child_process";
+import { chmodSync, mkdirSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { sqliteInbox, sqliteStore } from "@esim-webhooks/store-sqlite";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { faultOf } from "../src/database/faults.ts";
+import { networkTypeOf } from "../src/database/network-mount.ts";
+import { entry, key } from "./entry.ts";
+import { temporaryFolder } from "./temporary-folder.ts";
+
+let folder: ReturnType<typeof temporaryFolder>;
+beforeEach(() => {
+  folder = temporaryFolder();
+});
+afterEach(() => folder.remove());
+
+const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
+
+async function refused(path: string): Promise<{ code: string; message: string }> {
+  const store = sqliteStore({ path });
+  const error = await store.ready().then(
+    () => ({ code: "none", message: "" }),
+    (reason) => reason,
+  );
+  await store.close();
+  return error;
+}
+
+describe("the file", () => {
+  it("is made with its folder, for the present user alone, and so are SQLite's own files beside it", async () => {
+    const path = join(folder.path, "data", "deep", "events.db");
+    const store = sqliteStore({ path });
+    await store.claim(key("msg_1"), 1000);
+    expect([modeOf(join(folder.path, "data")), modeOf(join(folder.path, "data", "deep"))]).toEqual([
+      "700",
+      "700",
+    ]);
+    expect([modeOf(path), modeOf(`${path}-wal`), modeOf(`${path}-shm`)]).toEqual(["600", "600", "600"]);
+    await store.close();
+  });
+
+  it("may have tables of the user's, whose user_version and application_id stay as they are", async () => {
+    const path = join(folder.path, "shop.db");
+    const own = new DatabaseSync(path);
+    own.exec("create table orders (id); pragma user_version = 7; pragma application_id = 42");
+    const inbox = sqliteInbox({ path });
+    await inbox.put([entry("msg_1")]);
+    await inbox.close();
+    expect(own.prepare("pragma user_version").get()).toEqual({ user_version: 7 });
+    expect(own.prepare("pragma application_id").get()).toEqual({ application_id: 42 });
+    const tables = own.prepare("select name from sqlite_schema where type = 'table'").all();
+    for (const { name } of tables) expect(name).toMatch(/^(?:orders$|esim_webhooks_)/);
+    own.close();
+  });
+
+  it("is refused with a code of its own where no database can be kept, and nothing of it is changed", async () => {
+    const damaged = join(folder.path, "damaged.db");
+    writeFileSync(damaged, "not a database at all, but long enough to be looked at".repeat(100));
+    const pglite = join(folder.path, "pglite");
+    mkdirSync(pglite);
+    writeFileSync(join(pglite, "PG_VERSION"), "17");
+    expect(await refused(damaged)).toMatchObject({
+      code: "database_corrupt",
+      message: expect.stringContaining(damaged),
+    });
+    expect(statSync(damaged).size).toBe(5400);
+    expect(await refused(pglite)).toMatchObject({ code: "pglite_folder" });
+    expect(await refused(join(pglite, "events.db"))).toMatchObject({ code: "pglite_folder" });
+    expect(await refused(folder.path)).toMatchObject({
+      code: "invalid_option",
+      message: expect.stringContaining(join(folder.path, "events.db")),
+    });
+  });
+
+  it("is refused when a newer version of this package has written it", async () => {
+    const path = join(folder.path, "events.db");
+    const store = sqliteStore({ path });
+    await store.ready();
+    await store.close();
+    const own = new DatabaseSync(path);
+    own.exec("insert into esim_webhooks_migration (number, applied_at) values (1000, 0)");
+    own.close();
+    expect(await refused(path)).toMatchObject({
+      code: "database_newer",
+      message: expect.stringContaining("migration 1000"),
+    });
+  });
+
+  it("is refused as read-only where this user may not write, and opened once he may", async () => {
+    const path = join(folder.path, "data", "events.db");
+    mkdirSync(join(folder.path, "data"));
+    chmodSync(join(folder.path, "data"), 0o555);
+    chmodSync(folder.path, 0o755);
+    const script = `
+      import { sqliteStore } from ${JSON.stringify(import.meta.resolve("@esim-webhooks/store-sqlite"))};
+      const store = sqliteStore({ path: process.argv[1] });
+      console.log(await store.ready().then(() => "ready", ({ code }) => code));
+      await store.close();`;
+    const user = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}; // root may write anywhere
+    const args = ["--conditions=@esim-webhooks/source", "--input-type=module", "-e", script, path];
+    const environment = { ...process.env };
+    delete environment["NODE_COMPILE_CACHE"];
+    const run = () =>
+      execFileSync(process.execPath, args, { ...user, env: environment, encoding: "utf8" }).trim();
+    expect(run()).toBe("database_read_only");
+    chmodSync(join(folder.path, "data"), 0o777);
+    expect(run()).toBe("ready");
+    chmodSync(join(folder.path, "data"), 0o700);
+  });
+
+  it("can be opened by the same store once what was in its way is gone", async () => {
+    const path = join(folder.path, "events.db");
+    mkdirSync(path);
+    const store = sqliteStore({ path });
+    await expect(store.ready()).rejects.toMatchObject({ code: "invalid_option" });
+    folder.remove();
+    expect((await store.claim(key("msg_1"), 1000)).status).toBe("claimed");
+    await store.close();
+  });
+});
+
+describe("faults", () => {
+  const sqlite = (errcode: number) =>
+    Object.assign(new Error("it says why"), { code: "ERR_SQLITE_ERROR", errcode });
+
+  it.each([
+    [sqlite(5), "store_unavailable"],
+    [sqlite(6 | (1 << 8)), "store_unavailable"],
+    [sqlite(8), "database_read_only"],
+    [sqlite(10 | (3 << 8)), "store_unavailable"],
+    [sqlite(11), "database_corrupt"],
+    [sqlite(13), "store_full"],
+    [sqlite(14), "database_read_only"],
+    [sqlite(26), "database_corrupt"],
+    [Object.assign(new Error("EROFS"), { code: "EROFS" }), "database_read_only"],
+    [Object.assign(new Error("ENOSPC"), { code: "ENOSPC" }), "store_full"],
+    [new Error("anything else"), "store_unavailable"],
+  ])("tells %o as %s, names the file, and keeps what SQLite said", (error, code) => {
+    const fault = faultOf(error, "/data/events.db");
+    expect(fault).toMatchObject({ code, cause: error.message });
+    expect(fault.problem).toContain("/data/events.db");
+  });
+
+  it("knows network mounts by their number, also one that is negative as a signed one", () => {
+    expect(networkTypeOf(0x6969)).toBe("NFS");
+    expect(networkTypeOf(0xff534d42)).toBe("CIFS");
+    expect(networkTypeOf(0xff534d42 | 0)).toBe("CIFS");
+    expect(networkTypeOf(0xef53)).toBeUndefined(); // ext4
+    expect(networkTypeOf(0x01021994)).toBeUndefined(); // tmpfs
+  });
+
+  it.each(["", ":memory:", "file:events.db"])("refuses the path %j, which is no file", (path) => {
+    expect(() => sqliteStore({ path })).toThrow(expect.objectContaining({ code: "invalid_option" }));
+  });
+});

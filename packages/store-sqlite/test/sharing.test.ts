@@ -1,0 +1,123 @@
+import { join } from "node:path";
+import { sqliteInbox, sqliteStore } from "@esim-webhooks/store-sqlite";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { entry, key } from "./entry.ts";
+import { openShop } from "./shop.ts";
+import { temporaryFolder } from "./temporary-folder.ts";
+
+let folder: ReturnType<typeof temporaryFolder>;
+let path: string;
+beforeEach(() => {
+  folder = temporaryFolder();
+  path = join(folder.path, "events.db");
+});
+afterEach(() => folder.remove());
+
+describe("stores and inboxes on one file", () => {
+  it("know each other's ids: one that was done inline is done for the inbox, and its body is compared", async () => {
+    const [store, inbox] = [sqliteStore({ path }), sqliteInbox({ path })];
+    const claim = await store.claim(key("msg_1"), 60_000, 1);
+    if (claim.status !== "claimed") throw new Error("not claimed");
+    await store.complete(key("msg_1"), claim.token);
+    expect(await inbox.put([entry("msg_1")])).toEqual(["conflict"]);
+    expect(await inbox.put([entry("msg_2")])).toEqual(["stored"]);
+    expect(await store.claim(key("msg_2"), 1000)).toEqual({ status: "busy", retryAfterMs: 1000 });
+    await Promise.all([store.close(), inbox.close()]);
+  });
+
+  it("keep an event whose inline claim does not end well, once it was put too", async () => {
+    const [store, inbox] = [sqliteStore({ path }), sqliteInbox({ path })];
+    const claim = await store.claim(key("msg_1"), 60_000);
+    if (claim.status !== "claimed") throw new Error("not claimed");
+    expect(await inbox.put([entry("msg_1")])).toEqual(["stored"]);
+    expect(await inbox.take({ limit: 1, leaseMs: 1000 })).toEqual([]);
+    await store.release(key("msg_1"), claim.token);
+    expect(await inbox.take({ limit: 1, leaseMs: 1000 })).toMatchObject([{ id: "msg_1", attempt: 1 }]);
+    await Promise.all([store.close(), inbox.close()]);
+  });
+
+  it("work an unhandled event inline, and leave it to workers if that does not end well", async () => {
+    const [store, inbox] = [sqliteStore({ path }), sqliteInbox({ path })];
+    await inbox.put([entry("msg_1")]);
+    const [taken] = await inbox.take({ limit: 1, leaseMs: 1000 });
+    await inbox.settle([{ ...key("msg_1"), token: taken?.token ?? "", state: "unhandled" }]);
+    const claim = await store.claim(key("msg_1"), 60_000, 5);
+    if (claim.status !== "claimed") throw new Error("not claimed");
+    await store.release(key("msg_1"), claim.token);
+    const [again] = await inbox.take({ limit: 1, leaseMs: 1000 });
+    expect(Buffer.from(again?.body ?? []).toString()).toContain("esim msg_1");
+    expect(await inbox.put([{ ...entry("msg_1"), body: taken?.body ?? Buffer.of() }])).toEqual(["duplicate"]);
+    await Promise.all([store.close(), inbox.close()]);
+  });
+
+  it("share one writer: the file is open until the last of them is closed", async () => {
+    const [first, second] = [sqliteStore({ path }), sqliteInbox({ path })];
+    await first.ready();
+    await first.close();
+    expect(await second.put([entry("msg_1")])).toEqual(["stored"]);
+    await second.close();
+    const third = sqliteInbox({ path });
+    expect(await third.put([entry("msg_1")])).toMatchObject([expect.stringMatching(/duplicate|conflict/)]);
+    await third.close();
+  });
+
+  it("are refused when they ask one writer for two durabilities, and state what they have", async () => {
+    const inbox = sqliteInbox({ path, durability: "normal" });
+    expect(inbox.capabilities.durable).toBe(false);
+    expect(() => sqliteStore({ path })).toThrow(/durability "normal", not "full"/);
+    await inbox.close();
+    const store = sqliteStore({ path });
+    expect(store.capabilities.durable).toBe(true);
+    await store.close();
+  });
+
+  it("store what was being put as they are closed", async () => {
+    const inbox = sqliteInbox({ path });
+    await inbox.ready();
+    const putting = inbox.put([entry("msg_1")]);
+    await Promise.all([inbox.close(), putting]);
+    const shop = openShop(path);
+    expect(shop.all("select id from esim_webhooks_event")).toEqual([{ id: "msg_1" }]);
+    shop.close();
+  });
+
+  it("do the others of a batch when one of them cannot be done", async () => {
+    const store = sqliteStore({ path });
+    await store.ready();
+    const claims = await Promise.allSettled(
+      [1000, 0.5, 1000].map((leaseMs, n) => store.claim(key(`msg_${n}`), leaseMs)), // a time is a whole number of ms
+    );
+    expect(claims.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+    await store.close();
+  });
+
+  it("reject once another process has kept the file locked for too long, and recover by themselves", async () => {
+    const inbox = sqliteInbox({ path, timeoutMs: 2000 });
+    await inbox.count();
+    const shop = openShop(path);
+    shop.run("begin immediate");
+    await expect(inbox.put([entry("msg_1")])).rejects.toMatchObject({ code: "store_unavailable" });
+    expect(await inbox.count()).toBe(0); // readers do not wait for writers
+    shop.run("commit");
+    expect(await inbox.put([entry("msg_1")])).toEqual(["stored"]);
+    shop.close();
+    await inbox.close();
+  });
+});
+
+describe("a machine whose clock was set back", () => {
+  it("does not wait for leases that would end in another age", async () => {
+    const [store, inbox] = [sqliteStore({ path }), sqliteInbox({ path })];
+    await store.claim(key("msg_1"), 30_000);
+    await inbox.put([entry("msg_2")]);
+    await inbox.take({ limit: 1, leaseMs: 30_000 });
+    expect((await store.claim(key("msg_1"), 30_000)).status).toBe("busy");
+    expect(await inbox.take({ limit: 1, leaseMs: 30_000 })).toEqual([]);
+    const shop = openShop(path);
+    shop.run("update esim_webhooks_event set ends_at = ends_at + 3600000"); // as if an hour had been taken back
+    shop.close();
+    expect((await store.claim(key("msg_1"), 30_000)).status).toBe("claimed");
+    expect(await inbox.take({ limit: 1, leaseMs: 30_000 })).toMatchObject([{ id: "msg_2", attempt: 2 }]);
+    await Promise.all([store.close(), inbox.close()]);
+  });
+});

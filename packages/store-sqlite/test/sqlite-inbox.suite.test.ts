@@ -1,0 +1,23 @@
+import { join } from "node:path";
+import { inboxSuite } from "@esim-webhooks/conformance";
+import { sqliteInbox } from "@esim-webhooks/store-sqlite";
+import { afterAll, describe, it } from "vitest";
+import { temporaryFolder } from "./temporary-folder.ts";
+
+const folder = temporaryFolder();
+afterAll(folder.remove);
+
+const capabilities = {
+  roles: ["writer", "queue", "admin", "rerun"],
+  durable: true,
+  multiProcess: true,
+  transactional: true,
+  ordered: true,
+  retentionMs: 30 * 24 * 3_600_000,
+} as const;
+
+inboxSuite(
+  "sqliteInbox",
+  { capabilities, open: (options) => sqliteInbox({ path: join(folder.path, "events.db"), ...options }) },
+  { describe, it },
+);
