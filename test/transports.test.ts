@@ -47,7 +47,9 @@ receiverSuite(
 );
 
 function fastifyTarget(target: Target): Pick<WebhookPluginOptions, "handlers" | "inbox"> {
-  return "put" in target ? { inbox: target as InboxWriter } : { handlers: target as Handlers<EsimEvents> };
+  return "put" in target
+    ? { inbox: target as Pick<InboxWriter, "put"> }
+    : { handlers: target as Handlers<EsimEvents> };
 }
 
 receiverSuite(

@@ -335,6 +335,12 @@ describe("a worker that is observed", () => {
     expect(unhandled).toEqual([{ ...about, attempt: 1, outcome: "unhandled" }]);
   });
 
+  it("shows an event that no handler takes", async () => {
+    expect(await endings({ "esim.enabled": () => {} })).toEqual([
+      { ...about, attempt: 1, outcome: "unhandled" },
+    ]);
+  });
+
   it("shows an event that is done with its transaction", async () => {
     const transact: Inbox["transact"] = async (_lease, run) => {
       await run({});

@@ -85,7 +85,7 @@ const purge: Command<CliContext> = buildCommand<PurgeFlags, [], CliContext>({
   loader: async () => (await import("../inbox/purge.ts")).purge,
   parameters: { flags: purgeFlags },
   docs: help(
-    "Delete done events past their retention",
+    "Delete events past their retention",
     "Deletes done and unhandled events whose retention has ended. Workers also do\nthis by themselves. Asks first on a terminal; elsewhere it needs --yes.",
     ["esim-webhooks inbox purge --dry-run", "esim-webhooks inbox purge --limit 100000 --yes"],
   ),

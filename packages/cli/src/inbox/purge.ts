@@ -14,8 +14,8 @@ export async function purge(this: CliContext, flags: PurgeFlags): Promise<void> 
     const count = (state: InboxState) => inbox.count({ state, endedBy });
     await perform(this, flags, {
       name: "purge",
-      noun: "done event past its retention",
-      nouns: "done events past their retention",
+      noun: "event past its retention",
+      nouns: "events past their retention",
       verb: "delete",
       report: (events) => `Deleted: ${events}.`,
       count: async () => (await count("done")) + (await count("unhandled")),

@@ -46,12 +46,6 @@ export interface DedupeStore<Tx = unknown> extends Lifecycle {
   readonly capabilities: StoreCapabilities;
 
   /**
-   * Resolves once the store is reachable and set up as it must be. Rejects with `store_unavailable`, or with the code
-   * of the mistake. Operations wait for it by themselves; await it to fail at start-up.
-   */
-  ready?(): Promise<void>;
-
-  /**
    * Absent → claimed, with a new token; else says which of the two it is. Called before a handler runs.
    * `fingerprint` is the CRC-32 of the raw body as signed, an unsigned 32-bit number. It is kept with the claim and the
    * mark, so that the same id with another body shows. Left out where there are no such bytes: then there is no conflict.
@@ -75,9 +69,6 @@ export interface DedupeStore<Tx = unknown> extends Lifecycle {
    * at all. `work` says whether to commit. When it rejects, or the store cannot answer, nothing is committed.
    */
   transact?(key: EventKey, token: string, work: (tx: Tx) => Promise<boolean>): Promise<Transacted>;
-
-  /** Frees what the store opened itself. Safe to call twice. */
-  close(): Promise<void>;
 }
 
 const dayMs = 24 * 60 * 60 * 1000;

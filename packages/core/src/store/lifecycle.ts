@@ -6,7 +6,10 @@ export interface Lifecycle {
    */
   ready?(): Promise<void>;
 
-  /** Creates or updates what the store keeps its data in. Safe when many processes do it at the same time. Left out: there is nothing to do. */
+  /**
+   * Creates or updates what the store keeps its data in. Safe when many processes do it at the same time. Left out where
+   * there is nothing to do.
+   */
   migrate?(): Promise<void>;
 
   /** The time by the store's own clock, where that is not this machine's. */
