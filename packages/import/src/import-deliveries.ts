@@ -43,12 +43,19 @@ export async function importDeliveries<Data = EsimEvents, Tx = unknown>(
     : readable.batches;
   const journal = createJournal(settings, kindOf(target), watched);
   let ledger = openLedger();
-  const { tell, tellTheEnd } = createProgress(onProgress, watched.bytesRead, () => ledger.total(), logger);
+  const progress = createProgress(onProgress, watched.bytesRead, () => ledger.total(), logger);
   let interrupted = false;
   try {
     await journal.open();
     ledger = openLedger(journal.tally);
-    await replay(journal.unsettled(records), { questions, openSink, journal, ledger, signal, tell });
+    await replay(journal.unsettled(records), {
+      questions,
+      openSink,
+      journal,
+      ledger,
+      signal,
+      tell: progress.tell,
+    });
     if (readable.damage() === null) await journal.complete();
     else await journal.completeDamaged();
   } catch (error) {
@@ -56,12 +63,16 @@ export async function importDeliveries<Data = EsimEvents, Tx = unknown>(
     await journal.interrupt(ledger.tally).catch((err: unknown) => {
       logger.error({ err }, "The checkpoint file was not written: the next run goes on from the one before.");
     });
-    if (!interrupted) throw error;
+    if (!interrupted) {
+      progress.tellFailure(error);
+      throw error;
+    }
   } finally {
     watched.close();
     await journal.close();
   }
-  tellTheEnd();
+  const damage = interrupted ? null : readable.damage();
+  progress.tellTheEnd(interrupted ? "interrupted" : damage === null ? "complete" : "damaged");
   return {
     run: journal.run,
     dryRun,
@@ -70,7 +81,7 @@ export async function importDeliveries<Data = EsimEvents, Tx = unknown>(
     bytesRead: watched.bytesRead(),
     resumedAfter: journal.tally?.ledger.read ?? 0,
     ...ledger.tally(),
-    damage: interrupted ? null : readable.damage(),
+    damage,
   };
 }
 

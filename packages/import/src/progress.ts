@@ -1,9 +1,19 @@
-import type { Logger } from "@esim-webhooks/core";
+import type { ImportMessage, Logger } from "@esim-webhooks/core";
 import { importNotice } from "@esim-webhooks/core/kit";
 import type { ImportProgress } from "./import-report.ts";
 import type { Ledger } from "./replay/ledger.ts";
 
 const everyMs = 100;
+
+type Ending = Exclude<ImportMessage["outcome"], "running" | "failed">;
+
+/** Tells the listener, and those who watch by the channel. */
+export interface Progress {
+  tell(): void;
+  tellTheEnd(outcome: Ending): void;
+  /** An import that rejects: the listener learns it by that. */
+  tellFailure(error: unknown): void;
+}
 
 /** Tells how far an import is, 10 times a second at most. A listener that throws is not called again. */
 export function createProgress(
@@ -11,19 +21,25 @@ export function createProgress(
   bytesRead: () => number,
   total: () => Ledger,
   logger: Logger,
-): { tell(): void; tellTheEnd(): void } {
+): Progress {
   const startedAt = performance.now();
   let nextAt = 0;
   let isHeard = listener !== undefined;
 
-  function tell(outcome: "running" | "ended"): void {
+  function progressNow(): ImportProgress {
     const ledger = total();
-    const progress = { bytesRead: bytesRead(), records: ledger.read, ledger };
-    if (importNotice.hasSubscribers) {
-      importNotice.publish({ outcome, durationMs: performance.now() - startedAt, ...progress });
-    }
+    return { bytesRead: bytesRead(), records: ledger.read, ledger };
+  }
+
+  function publish(ending: Pick<ImportMessage, "outcome" | "error">): void {
+    if (!importNotice.hasSubscribers) return;
+    importNotice.publish({ ...ending, durationMs: performance.now() - startedAt, ...progressNow() });
+  }
+
+  function tell(outcome: "running" | Ending): void {
+    publish({ outcome });
     try {
-      if (isHeard) listener?.(progress);
+      if (isHeard) listener?.(progressNow());
     } catch (err) {
       isHeard = false;
       logger.warn({ err }, "onProgress threw: it is not called any more.");
@@ -36,6 +52,7 @@ export function createProgress(
       nextAt = performance.now() + everyMs;
       tell("running");
     },
-    tellTheEnd: () => tell("ended"),
+    tellTheEnd: tell,
+    tellFailure: (error) => publish({ outcome: "failed", error }),
   };
 }

@@ -1,7 +1,7 @@
 import { type ImportMessage, observe, type PutMessage } from "@esim-webhooks/core";
 import { importDeliveries } from "@esim-webhooks/import";
 import { expect, it } from "vitest";
-import { delivery, memoryInbox, ndjson } from "./dump.ts";
+import { bytes, delivery, memoryInbox, ndjson } from "./dump.ts";
 
 it("an import can be watched: how far it is, its end, and what it puts into the inbox", async () => {
   const progress: ImportMessage[] = [];
@@ -15,7 +15,7 @@ it("an import can be watched: how far it is, its end, and what it puts into the 
     trustUnsigned: true,
   }).finally(stop);
   expect(progress.at(-1)).toEqual({
-    outcome: "ended",
+    outcome: "complete",
     durationMs: expect.any(Number),
     bytesRead: report.bytesRead,
     records: 2000,
@@ -28,4 +28,20 @@ it("an import can be watched: how far it is, its end, and what it puts into the 
   expect(ids).toHaveLength(2000);
   expect(results.filter((result) => result === "stored")).toHaveLength(1000);
   expect(results.filter((result) => result === "duplicate")).toHaveLength(1000);
+});
+
+it("the end of an import that can be watched says how it ended, and why it failed", async () => {
+  const ends: ImportMessage[] = [];
+  const stop = observe({ import: (message) => void (message.outcome !== "running" && ends.push(message)) });
+  const dump = () => ndjson(delivery("msg_1"));
+  const error = new Error("disk full");
+  const away = { put: () => Promise.reject(error) };
+  await expect(importDeliveries(dump(), away, { trustUnsigned: true })).rejects.toThrow();
+  const damaged = bytes(Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 1, 2, 3]));
+  await importDeliveries(damaged, memoryInbox(), { trustUnsigned: true });
+  const signal = AbortSignal.abort();
+  await importDeliveries(dump(), memoryInbox(), { trustUnsigned: true, signal });
+  stop();
+  expect(ends.map(({ outcome }) => outcome)).toEqual(["failed", "damaged", "interrupted"]);
+  expect(ends[0]).toMatchObject({ error: expect.any(Error), ledger: { stored: 0 } });
 });

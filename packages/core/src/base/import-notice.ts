@@ -2,11 +2,12 @@ import type { Channel } from "node:diagnostics_channel";
 import { createNotice } from "./trace.ts";
 
 /**
- * How far an import is: published on `esim-webhooks:import` about ten times a second while it reads, and once more when
- * it has ended. An import that rejects publishes no end.
+ * How far an import is: published on `esim-webhooks:import` at most ten times a second while it is `running`, and once
+ * more at its end.
  */
 export interface ImportMessage {
-  readonly outcome: "running" | "ended";
+  /** `damaged`: the rest of the dump could not be read. `interrupted`: by its signal. `failed`: it rejects with `error`. */
+  readonly outcome: "running" | "complete" | "damaged" | "interrupted" | "failed";
   /** Since the import began, in ms. */
   readonly durationMs: number;
   /** Of the input as given: of a compressed dump, compressed bytes. */
@@ -15,6 +16,7 @@ export interface ImportMessage {
   readonly records: number;
   /** Fate → how many records, such as `stored` and `duplicate`. */
   readonly ledger: Readonly<Record<string, number>>;
+  readonly error?: unknown;
 }
 
 export const importNotice: Channel<unknown, ImportMessage> = createNotice("import");
