@@ -1,0 +1,3 @@
+import { goesByIndexes } from "./plans.ts";
+
+goesByIndexes(300_000);

@@ -1,0 +1,221 @@
+import type { TakenEvent } from "@esim-webhooks/core";
+import { postgresInbox, postgresStore } from "@esim-webhooks/store-postgres";
+import { Kysely, PostgresDialect, sql } from "kysely";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { entry, key } from "./entry.ts";
+import { createSchema, type Shop, type TestSchema } from "./schema.ts";
+
+interface Node {
+  readonly "Node Type": string;
+  readonly "Relation Name"?: string;
+  readonly "Index Name"?: string;
+  readonly "Actual Rows"?: number;
+  readonly "Actual Loops"?: number;
+  readonly "Rows Removed by Filter"?: number;
+  readonly Plans?: readonly Node[];
+}
+
+/** A plan, as the names of what it does to the table of events. */
+interface Plan {
+  readonly query: string;
+  readonly scans: readonly string[];
+  /** How many rows of tables they read. */
+  readonly rows: number;
+}
+
+let shop: TestSchema;
+let plans: Plan[] = [];
+let db: Kysely<Shop>;
+
+const laneOf = ({ data }: { data: unknown }) => (data as { esimReference: string }).esimReference;
+
+/** The plans of the statements on the table of events that `work` makes, those within functions of the database too. */
+async function plansOf(work: () => Promise<unknown>): Promise<Plan[]> {
+  plans = [];
+  await work();
+  const made = plans.filter(({ scans }) => scans.some((scan) => /Seq Scan|event_/.test(scan)));
+  expect(made.length).toBeGreaterThan(0);
+  return made;
+}
+
+/** What auto_explain tells of a statement, as it was run. */
+function readPlan(notice: string): Plan | undefined {
+  const json = /plan:\n(\{[\s\S]*\})$/.exec(notice)?.[1];
+  if (json === undefined) return undefined;
+  const { "Query Text": query, Plan: plan } = JSON.parse(json) as { "Query Text": string; Plan: Node };
+  return { query, scans: scansOf(plan), rows: rowsOf(plan) };
+}
+
+function scansOf(node: Node): string[] {
+  const isScan = node["Relation Name"] === "event" && node["Node Type"] !== "ModifyTable";
+  const own =
+    isScan || node["Index Name"] !== undefined ? [`${node["Node Type"]} ${node["Index Name"] ?? ""}`] : [];
+  return [...own, ...(node.Plans ?? []).flatMap(scansOf)];
+}
+
+function rowsOf(node: Node): number {
+  const perLoop = (node["Actual Rows"] ?? 0) + (node["Rows Removed by Filter"] ?? 0);
+  const own = node["Index Name"] === undefined ? 0 : perLoop * (node["Actual Loops"] ?? 1);
+  return (node.Plans ?? []).reduce((sum, plan) => sum + rowsOf(plan), own);
+}
+
+/** Every scan of the table goes by an index; those of `indexes` are among them. */
+function expectIndexed(plans: readonly Plan[], ...indexes: readonly string[]): void {
+  const scans = plans.flatMap((plan) => plan.scans);
+  const bare = plans.filter((plan) => plan.scans.some((scan) => scan.startsWith("Seq Scan")));
+  expect(bare).toEqual([]);
+  for (const index of indexes) expect(scans.join("\n")).toContain(index);
+}
+
+/** Expects every statement to use an index in a table of so many rows. */
+export function goesByIndexes(rows: number): void {
+  beforeAll(async () => {
+    shop = await createSchema();
+    const pool = shop.pool(1);
+    pool.on("connect", (client) => {
+      client.on("notice", ({ message = "" }) => {
+        const plan = readPlan(message);
+        if (plan !== undefined) plans.push(plan);
+      });
+      void client.query(
+        `load 'auto_explain'; set auto_explain.log_min_duration = 0; set auto_explain.log_analyze = on;
+       set auto_explain.log_nested_statements = on;
+       set auto_explain.log_format = json; set client_min_messages = log`,
+      );
+    });
+    db = new Kysely<Shop>({ dialect: new PostgresDialect({ pool }) });
+    await postgresInbox({ kysely: db, schema: shop.schema }).migrate();
+    const event = sql.id(shop.schema, "event");
+    // mostly done; 20,000 ready, half of them in lanes and half of them due; 500 leased, of which 100 are over; some dead,
+    // some unhandled
+    await sql`
+    insert into ${event} (source, id, state, ends_at, type, body, body_hash, received_at, occurred_at, lane)
+    select 'default', 'old_' || n, state,
+      case
+        when state in ('done', 'unhandled') then clock_timestamp() + n * interval '1 second'
+        when state = 'dead' then 'infinity'
+        when n % 5 = 0 then clock_timestamp() - interval '1 second'
+        when state = 'ready' and n % 2 = 0 then clock_timestamp() - n * interval '1 millisecond'
+        else clock_timestamp() + interval '1 hour' end,
+      'esim.enabled', case when state = 'done' then null else '{}'::bytea end, sha256('{}'),
+      clock_timestamp(), clock_timestamp() + n * interval '1 second',
+      case when n % 2 = 0 then 'lane ' || case when state = 'leased' then 'leased ' || n else (n % 500)::text end end
+    from (
+      select n, case when n > ${rows}::int - 20000 then 'ready' when n > ${rows}::int - 20500 then 'leased' when n > ${rows}::int - 21000 then 'dead' when n > ${rows}::int - 22000 then 'unhandled' else 'done' end as state
+      from generate_series(1, ${rows}::int) as n
+    ) as given`.execute(shop.db);
+    await sql`vacuum analyze ${event}`.execute(shop.db);
+  });
+  afterAll(() => shop.drop());
+
+  describe(`with ${rows.toLocaleString("en")} rows in the table`, () => {
+    const open = () => postgresInbox({ kysely: db, schema: shop.schema });
+    const spread = Math.floor((rows - 22_000) / 500);
+    const take = { limit: 20, leaseMs: 60_000 };
+
+    it("take, and what it makes of ended leases, go by the index of pending rows", async () => {
+      const plans = await plansOf(() => open().take(take));
+      expectIndexed(plans, "event_pending", "event_pkey", "event_lane", "event_lane_leased");
+    });
+
+    it("take of some types, or of all but some, goes by the index of pending rows", async () => {
+      const plans = await plansOf(async () => {
+        await open().take({ ...take, only: ["esim.enabled"] });
+        await open().take({ ...take, except: ["esim.faulted"] });
+      });
+      expectIndexed(plans, "event_pending", "event_pkey");
+    });
+
+    it.each([false, true])(
+      "take in lanes, held by the dead: %s, goes by the indexes of lanes as well",
+      async (laneHeldByDead) => {
+        const inbox = postgresInbox({ kysely: db, schema: shop.schema, lane: laneOf, laneHeldByDead });
+        const plans = await plansOf(() => inbox.take(take));
+        expectIndexed(plans, "event_pending_in_lane", "event_pkey", "event_lane", "event_lane_leased");
+      },
+    );
+
+    it("take reads a few thousand rows, however many wait behind a held lane, and finds those of other lanes", async () => {
+      const event = sql.id(shop.schema, "event");
+      await sql`
+      insert into ${event} (source, id, state, ends_at, type, body, received_at, occurred_at, lane)
+      select 'default', 'behind_' || n, 'ready',
+        clock_timestamp() + case when n = 0 then interval '1 hour' else interval '-1 day' end,
+        'esim.behind', '{}'::bytea, clock_timestamp(), clock_timestamp() + n * interval '1 second', 'held'
+      from generate_series(0, 30000) as n
+      union all
+      select 'default', 'beside_' || n, 'ready', clock_timestamp(), 'esim.behind', '{}'::bytea, clock_timestamp(),
+        clock_timestamp(), 'beside ' || n
+      from generate_series(1, 10) as n`.execute(shop.db);
+      let taken: readonly TakenEvent[] = [];
+      const plans = await plansOf(async () => {
+        taken = await open().take({ ...take, only: ["esim.behind"] });
+      });
+      expect(taken.map(({ id }) => id).sort()).toEqual(
+        Array.from({ length: 10 }, (_, n) => `beside_${n + 1}`).sort(),
+      );
+      expectIndexed(plans, "event_pending_in_lane", "event_lane");
+      expect(Math.max(...plans.map(({ rows }) => rows))).toBeLessThan(10_000);
+    });
+
+    it("put of new ones, duplicates and conflicts goes by the primary key", async () => {
+      const inbox = open();
+      const entries = Array.from({ length: 500 }, (_, n) => entry(`old_${n * spread + 1}`));
+      const plans = await plansOf(() => inbox.put([entry("new_1"), entry("new_2"), ...entries]));
+      expectIndexed(plans, "event_pkey");
+    });
+
+    it.each([1, 500])("rerun of %i goes by the primary key", async (count) => {
+      const inbox = open();
+      const replay = { run: `of ${count}`, rebuilt: true };
+      const entries = Array.from({ length: count }, (_, n) => ({
+        ...entry(`old_${n * spread + 2}`),
+        replay,
+      }));
+      const plans = await plansOf(() => inbox.rerun(entries));
+      expectIndexed(plans, "event_pkey");
+    });
+
+    it.each([1, 500])("settle and extend of %i go by the primary key", async (limit) => {
+      const inbox = open();
+      const taken = await inbox.take({ ...take, limit });
+      expect(taken).toHaveLength(limit);
+      const plans = await plansOf(async () => {
+        await inbox.extend(taken, 60_000);
+        await inbox.settle(taken.map(({ source, id, token }) => ({ source, id, token, state: "done" })));
+      });
+      expect(plans).toHaveLength(2);
+      for (const plan of plans) expectIndexed([plan], "event_pkey");
+    });
+
+    it("get, purge, redrive and counts of what is unhandled, dead or past its retention go by their indexes", async () => {
+      const inbox = open();
+      expectIndexed(await plansOf(() => inbox.get(key("old_1"))), "event_pkey");
+      expectIndexed(await plansOf(() => inbox.purge()), "event_forgettable");
+      expectIndexed(await plansOf(() => inbox.redrive({}, 10)), "event_dead");
+      expectIndexed(await plansOf(() => inbox.redrive({ state: "unhandled" }, 10)), "event_unhandled");
+      const types = ["esim.enabled", "esim.faulted"];
+      expectIndexed(await plansOf(() => inbox.count({ state: "unhandled", types })), "event_unhandled");
+      expectIndexed(await plansOf(() => inbox.count({ state: "dead" })), "event_dead");
+      expectIndexed(
+        await plansOf(() => inbox.count({ state: "done", endedBy: new Date() })),
+        "event_forgettable",
+      );
+    });
+
+    it("claim, extend, complete and release of a store go by the primary key", async () => {
+      const store = postgresStore({ kysely: db, schema: shop.schema });
+      const plans = await plansOf(async () => {
+        const claim = await store.claim(key("inline"), 60_000);
+        if (claim.status !== "claimed") throw new Error("not claimed");
+        await store.extend(key("inline"), claim.token, 60_000);
+        await store.complete(key("inline"), claim.token);
+        await store.claim(key("old_1"), 60_000);
+        await store.release(key("inline"), "0");
+      });
+      for (const plan of plans.filter(({ query }) => !query.trim().startsWith("insert"))) {
+        expectIndexed([plan], "event_pkey");
+      }
+    });
+  });
+}
