@@ -18,7 +18,7 @@ const packages: Readonly<Record<string, Package>> = {
     rooms: ["base", "receiver", "store", "state", "inbox"],
   },
   import: {
-    imports: ["@esim-webhooks/core", "@esim-webhooks/core/kit", "csv-parse/sync", "zod/mini"],
+    imports: ["@esim-webhooks/core", "@esim-webhooks/core/kit", "zod/mini"],
     rooms: ["base", "dump", "record", "sort", "replay"],
   },
   "store-redis": {

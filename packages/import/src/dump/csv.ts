@@ -1,4 +1,5 @@
 import { isUtf8 } from "node:buffer";
+import { csvFields } from "./csv-fields.ts";
 import type { CsvHeader } from "./csv-header.ts";
 import { type CsvRow, createCsvRows } from "./csv-rows.ts";
 import { damagedDump } from "./damage.ts";
@@ -6,80 +7,60 @@ import type { DumpLimits } from "./record.ts";
 import type { Recorder } from "./recorder.ts";
 import type { Splitter } from "./splitter.ts";
 
-type Fields = readonly string[];
-
 /**
- * Reads CSV with a header (RFC 4180): each row is an object, column → text. Rows are split here, so that one may be damaged or
- * too large without the others, and their fields are read by csv-parse.
+ * Reads CSV with a header (RFC 4180): each row is an object, column → text. One row may be damaged or too large without
+ * the others.
  * @param start the offset of the first byte
  */
-export async function createCsvReader(
+export function createCsvReader(
   records: Recorder,
   { maxRecordBytes }: DumpLimits,
   { delimiter, columns }: CsvHeader,
   start: number,
-): Promise<Splitter> {
-  // not before there is CSV: nobody else pays for it
-  const { parse } = await import("csv-parse/sync");
-  const options = { delimiter, record_delimiter: ["\r\n", "\n"], relax_column_count: true };
+): Splitter {
   const rows = createCsvRows(delimiter, maxRecordBytes, start);
   let isHeader = true;
 
-  /** The fields of each row; undefined where one of them is no CSV, whichever it is. */
-  function fieldsOf(bytes: readonly Buffer[]): readonly Fields[] | undefined {
-    const text = Buffer.concat(bytes.flatMap((one) => [one, lineEnd]));
-    try {
-      const parsed: string[][] = isUtf8(text) ? parse(text, options) : [];
-      return parsed.length === bytes.length ? parsed : undefined;
-    } catch {
-      return undefined;
+  function read({ offset, line, bytes }: CsvRow): void {
+    if (bytes === undefined) {
+      records.fault("too_large", `longer than ${maxRecordBytes} bytes`, { offset, line });
+      return;
     }
-  }
-
-  function read(found: readonly CsvRow[]): void {
-    const all = found.flatMap(({ bytes }) => (bytes && !isBlank(bytes) ? [bytes] : []));
-    const together = fieldsOf(all)?.values();
-    for (const row of found) {
-      if (!row.bytes) tooLarge(row);
-      else if (!isBlank(row.bytes))
-        readRow(row, row.bytes, together?.next().value ?? fieldsOf([row.bytes])?.[0]);
-    }
-  }
-
-  function readRow(row: CsvRow, bytes: Buffer, fields: Fields | undefined): void {
+    const text = textOf(bytes);
+    if (text === "") return;
     if (isHeader) {
       isHeader = false;
+      return;
+    }
+    const fields = csvFields(text, delimiter);
+    if (!isUtf8(bytes)) {
+      records.fault("not_json", "not UTF-8", { offset, line, text });
     } else if (fields?.length === columns.length) {
-      const value = Object.fromEntries(columns.map((column, index) => [column, fields[index]]));
-      records.value(value, row.offset, row.line);
+      records.value(Object.fromEntries(columns.map((column, i) => [column, fields[i]])), offset, line);
     } else {
-      const at = { offset: row.offset, line: row.line, text: bytes.toString("utf8") };
-      if (isUtf8(bytes)) records.fault("not_a_record", whyNoRow(fields), at);
-      else records.fault("not_json", "not UTF-8", at);
+      records.fault("not_a_record", whyNoRow(fields), { offset, line, text });
     }
   }
 
-  function whyNoRow(fields: Fields | undefined): string {
+  function whyNoRow(fields: readonly string[] | undefined): string {
     if (!fields) return "not CSV: a quote stands where none may be";
     return `has ${fields.length} columns where the header has ${columns.length}`;
   }
 
-  function tooLarge({ offset, line }: CsvRow): void {
-    records.fault("too_large", `longer than ${maxRecordBytes} bytes`, { offset, line });
-  }
-
   return {
-    write: (bytes) => read(rows.write(bytes)),
+    write(bytes) {
+      for (const row of rows.write(bytes)) read(row);
+    },
     end() {
       const last = rows.end();
       if (last === "open") throw damagedDump("The CSV ends within quotes.");
-      if (last) read([last]);
+      if (last) read(last);
     },
   };
 }
 
-const lineEnd = Buffer.from("\n");
-
-function isBlank(bytes: Buffer): boolean {
-  return bytes.byteLength === 0 || (bytes.byteLength === 1 && bytes[0] === 0x0d);
+/** Without the first half of a line end of two characters. */
+function textOf(bytes: Buffer): string {
+  const isCut = bytes.at(-1) === 0x0d;
+  return bytes.toString("utf8", 0, isCut ? bytes.byteLength - 1 : bytes.byteLength);
 }

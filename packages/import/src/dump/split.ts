@@ -14,7 +14,7 @@ export async function* split(
   records: Recorder,
   limits: DumpLimits,
 ): AsyncGenerator<readonly RawRecord[]> {
-  const splitter = await splitterOf(text, records, limits);
+  const splitter = splitterOf(text, records, limits);
   let failure: { readonly error: unknown } | undefined;
   const next = () =>
     source.next().catch((error: unknown) => {
@@ -37,7 +37,7 @@ export async function* split(
   if (failure) throw failure.error;
 }
 
-async function splitterOf(text: TextForm, records: Recorder, limits: DumpLimits): Promise<Splitter> {
+function splitterOf(text: TextForm, records: Recorder, limits: DumpLimits): Splitter {
   switch (text.form) {
     case "ndjson":
       return createJsonLines(records, limits, text.start);
