@@ -36,6 +36,7 @@ export default defineConfig({
         plugins: [noServers],
         test: {
           name: "unit",
+          isolate: false, // loading the sources anew for each file would be half of the work
           include: ending(".test.ts"),
           exclude: ending(".{servers,stress}.test.ts"),
           typecheck: { enabled: true, include: ending(".test-d.ts"), tsconfig: "tsconfig.tests.json" },
