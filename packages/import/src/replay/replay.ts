@@ -45,12 +45,14 @@ export async function replay(
     const last = records.at(-1);
     if (last === undefined) return;
     const all = allVerdicts(records, verdicts);
-    const lines = records.map((record, index) => lineOf(record, all[index] as Verdict)).join("");
-    if (lines !== "") await journal.reject?.(lines);
-    for (const [index, { type, occurredMs }] of records.entries()) {
+    if (journal.reject !== undefined) {
+      const lines = records.map((record, index) => lineOf(record, all[index] as Verdict)).join("");
+      if (lines !== "") await journal.reject(lines);
+    }
+    records.forEach(({ type, occurredMs }, index) => {
       const { fate, isForced = false } = all[index] as Verdict;
       ledger.add(fate, type, occurredMs, isForced);
-    }
+    });
     await journal.settle?.(last.position, ledger.tally);
     tell();
   }
