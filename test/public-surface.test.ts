@@ -100,7 +100,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
     express: ["webhookRouter"],
     fastify: ["webhookPlugin"],
     storePostgres: ["embeddedInbox", "embeddedStore", "latestOnly", "postgresInbox", "postgresStore"],
-    storeRedis: ["redisStore"],
+    storeRedis: ["redisState", "redisStore"],
     storeSqlite: ["latestOnly", "sqliteInbox", "sqliteState", "sqliteStore"],
     cli: ["defineConfig"],
   });

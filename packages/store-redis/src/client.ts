@@ -28,14 +28,19 @@ export interface OpenClient {
   close(): Promise<void>;
 }
 
-/** Uses the client, or makes one from a URL. */
-export function openClient(redis: RedisClient | string, timeoutMs: number, logger: Logger): OpenClient {
+/** Uses the client, or makes one from a URL. `name` is the function that was given it, for messages. */
+export function openClient(
+  name: string,
+  redis: RedisClient | string,
+  timeoutMs: number,
+  logger: Logger,
+): OpenClient {
   return typeof redis === "string"
-    ? connectTo(redis, timeoutMs, logger)
+    ? connectTo(name, redis, timeoutMs, logger)
     : { client: redis, reasonOf: (error) => error, close: async () => {} };
 }
 
-function connectTo(url: string, timeoutMs: number, logger: Logger): OpenClient {
+function connectTo(name: string, url: string, timeoutMs: number, logger: Logger): OpenClient {
   const client = new Redis(url, {
     enableAutoPipelining: true,
     maxRetriesPerRequest: 1, // a delivery should get 503 rather than wait
@@ -49,7 +54,7 @@ function connectTo(url: string, timeoutMs: number, logger: Logger): OpenClient {
     connectionError = error;
     log({ err: error }, "redis connection");
     if (isRefusedDatabase(error)) {
-      connectionError = refusedDatabase(client.options.db, error);
+      connectionError = refusedDatabase(name, client.options.db, error);
       client.disconnect(true); // ioredis would otherwise continue in database 0
     }
   });
@@ -72,10 +77,10 @@ function isRefusedDatabase(error: Error & { command?: { name?: string } }): bool
   return error.command?.name === "select";
 }
 
-function refusedDatabase(database: number | undefined, cause: Error): WebhookError {
+function refusedDatabase(name: string, database: number | undefined, cause: Error): WebhookError {
   return new WebhookError(
     "invalid_option",
-    `The Redis server refuses database ${database}, which is in the URL of redisStore: ${cause.message}.`,
+    `The Redis server refuses database ${database}, which is in the URL of ${name}: ${cause.message}.`,
     "Correct the number after the URL's slash, or remove it to use database 0.",
     { cause },
   );

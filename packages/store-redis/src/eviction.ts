@@ -5,7 +5,7 @@ import type { RedisErrorCode } from "./errors.ts";
 
 /**
  * Throws `evicting_store` for a server that may evict keys when memory is short: it would forget done ids. All keys
- * of the store have a time to live, so the `volatile-*` policies evict them too. Checks every master of a cluster.
+ * of a dedupe store have a time to live, so the `volatile-*` policies evict them too. Checks every master of a cluster.
  */
 export async function checkEviction(
   client: RedisClient,
@@ -18,7 +18,7 @@ export async function checkEviction(
     if (policy === undefined || policy === "noeviction" || allowEviction) continue;
     throw new WebhookError<RedisErrorCode>(
       "evicting_store",
-      `The Redis server's maxmemory-policy is ${policy}: when memory is short it forgets ids, and their redeliveries run again.`,
+      `The Redis server's maxmemory-policy is ${policy}: when memory is short it forgets what was written, and redeliveries run again.`,
       "Set maxmemory-policy to noeviction, use a separate server, or accept the risk with allowEviction: true.",
     );
   }

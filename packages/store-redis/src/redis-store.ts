@@ -1,54 +1,23 @@
 import { randomUUID } from "node:crypto";
 import { type DedupeStore, type EventKey, WebhookError } from "@esim-webhooks/core";
 import {
-  createStoreGuard,
-  durationMs,
   type OptionsShape,
   parseOptions,
   type StoreOptions,
   storeShape,
   warnOfShortRetention,
-  withMethods,
 } from "@esim-webhooks/core/kit";
-import * as z from "zod/mini";
-import { openClient, type RedisClient } from "./client.ts";
-import { checkEviction } from "./eviction.ts";
-import { onReplicas } from "./replicas.ts";
+import type { RedisClient } from "./client.ts";
+import { openRedis, type RedisOptions, redisShape } from "./open-redis.ts";
 import * as scripts from "./scripts.ts";
 
-export interface RedisStoreOptions extends StoreOptions {
-  /** What keys begin with. Default `"esim-webhooks:"`. */
-  keyPrefix?: string;
-  /** How long an operation may take, in ms, before it rejects. Default 5,000. */
-  timeoutMs?: number;
-  /**
-   * Accept a server whose `maxmemory-policy` may evict keys: when memory is short it forgets ids, and their
-   * redeliveries run again. Default false: such a server is refused.
-   */
-  allowEviction?: boolean;
-  /**
-   * How many replicas must have a claim and a mark before it counts (`WAIT`). Default 0. It holds up the connection, so
-   * give the store one of its own. Not for a `Cluster`.
-   */
-  waitReplicas?: number;
-}
+export interface RedisStoreOptions extends RedisOptions, StoreOptions {}
 
 export interface RedisStore extends DedupeStore {
   ready(): Promise<void>;
 }
 
-const shape: OptionsShape<Required<RedisStoreOptions>> = {
-  ...storeShape,
-  keyPrefix: z._default(z.string(), "esim-webhooks:"),
-  timeoutMs: z._default(durationMs(1), 5000),
-  allowEviction: z._default(z.boolean(), false),
-  waitReplicas: z._default(z.int().check(z.gte(0)), 0),
-};
-
-const clientShape = z.union([
-  z.string().check(z.regex(/^rediss?:\/\//)),
-  withMethods<RedisClient>("eval", "evalsha", "config", "pipeline"),
-]);
+const shape: OptionsShape<Required<RedisStoreOptions>> = { ...storeShape, ...redisShape };
 
 /**
  * The dedupe store on Redis 6 or newer, shared by any number of processes. `redis` is an ioredis client (`Redis`, also
@@ -64,57 +33,28 @@ const clientShape = z.union([
  */
 export function redisStore(redis: RedisClient | string, options: RedisStoreOptions = {}): RedisStore {
   const settings = parseOptions("redisStore", shape, options);
-  const { keyPrefix, timeoutMs, logger, retentionMs, allowEviction, waitReplicas } = settings;
-  if (!clientShape.safeParse(redis).success) {
-    throw new WebhookError(
-      "invalid_option",
-      "redisStore was given neither an ioredis client nor a redis:// URL.",
-      'Pass new Redis(…), or a URL such as "redis://localhost:6379".',
-    );
-  }
-  if (waitReplicas > 0 && typeof redis === "object" && redis.nodes !== undefined) {
-    throw new WebhookError(
-      "invalid_option",
-      "redisStore was given waitReplicas with a Cluster, whose every node has replicas of its own.",
-      "Leave it out, or use a client of a single master, as behind Sentinel.",
-    );
-  }
+  const { keyPrefix, retentionMs } = settings;
+  const { guard, send, sendUnguarded, close } = openRedis("redisStore", redis, settings);
   warnOfShortRetention("redisStore", settings);
-  const { client, reasonOf, close } = openClient(redis, timeoutMs, logger);
-  const guard = createStoreGuard({
-    name: "redisStore",
-    timeoutMs,
-    logger,
-    check: () => checkEviction(client, allowEviction, logger).catch(rethrow),
-  });
-
-  const send =
-    waitReplicas === 0
-      ? (operation: scripts.Operation) => scripts.run(client, operation)
-      : onReplicas(client, waitReplicas, timeoutMs);
-
-  function rethrow(error: unknown): never {
-    throw reasonOf(error);
-  }
 
   function keyOf({ source, id }: EventKey): string {
     return `${keyPrefix}${source.length}:${source}:${id}`; // the length keeps "a:b" + "c" from "a" + "b:c"
   }
 
   function run(script: scripts.Script, key: EventKey, ...args: (string | number)[]): Promise<unknown> {
-    return guard.run((signal) => send({ script, key: keyOf(key), args, signal }).catch(rethrow));
+    return guard.run((signal) => send({ script, key: keyOf(key), args, signal }));
   }
 
   /** A claim that fails or comes too late may be on the server: there it would keep the id for a lease, for nobody. */
   function runClaim(key: EventKey, token: string, leaseMs: number): Promise<unknown> {
     const name = keyOf(key);
     const giveBack = () => {
-      scripts.run(client, { script: scripts.release, key: name, args: [token] }).catch(() => {});
+      sendUnguarded({ script: scripts.release, key: name, args: [token] }).catch(() => {});
     };
     return guard.run((signal) => {
       const sent = send({ script: scripts.claim, key: name, args: [token, leaseMs], signal });
       sent.then((answer) => signal.aborted && statusIn(answer) === "claimed" && giveBack(), giveBack);
-      return sent.catch(rethrow);
+      return sent;
     });
   }
 
@@ -142,7 +82,7 @@ export function redisStore(redis: RedisClient | string, options: RedisStoreOptio
     extend: async (key, token, leaseMs) => isOne(await run(scripts.extend, key, token, leaseMs)),
     complete: async (key, token) => isOne(await run(scripts.complete, key, token, retentionMs)),
     release: async (key, token) => isOne(await run(scripts.release, key, token)),
-    close: () => guard.close(close),
+    close,
   };
 }
 

@@ -8,6 +8,7 @@ import type { Operation } from "./scripts.ts";
  * WAIT blocks its connection, so the operations that arrive meanwhile are sent together and share the next WAIT.
  */
 export function onReplicas(
+  name: string,
   client: RedisClient,
   replicas: number,
   timeoutMs: number,
@@ -23,7 +24,7 @@ export function onReplicas(
       if (!(Number(reached) >= replicas)) {
         throw new WebhookError(
           "store_unavailable",
-          `redisStore reached ${reached} of the ${replicas} replicas that waitReplicas asks for.`,
+          `${name} reached ${reached} of the ${replicas} replicas that waitReplicas asks for.`,
           "Check the replicas, or lower waitReplicas.",
         );
       }

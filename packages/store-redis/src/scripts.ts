@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { RedisClient } from "./client.ts";
 
 /**
- * One key an id. Its value is `c` and the owner's token while claimed, `d` and that token once done; absent is absent.
+ * Of a dedupe store, one key an id. Its value is `c` and the owner's token while claimed, `d` and that token once done; absent is absent.
  * A token is a UUID, and behind it the fingerprint of the claim in hex, so that every script keeps it. Leases and
  * retention are the key's time to live, by the server's clock. Each script looks and acts in one step, on one key, so
  * that it also runs on the node of a cluster that has the key.
@@ -52,6 +52,21 @@ return 1`);
 export const release: Script = script(`
 if redis.call('GET', KEYS[1]) ~= 'c' .. ARGV[1] then return 0 end
 return redis.call('DEL', KEYS[1])`);
+
+/** One key a name. Its value is the version, a UUID, and behind it the JSON. → that, or null. */
+export const readState: Script = script(`
+return redis.call('GET', KEYS[1])`);
+
+/**
+ * → 1, or 0 when the version is not ARGV[1] any more; an empty one stands for no value. The same new version, ARGV[2], once
+ * more is the same write.
+ */
+export const writeState: Script = script(`
+local held = string.sub(redis.call('GET', KEYS[1]) or '', 1, 36)
+if held == ARGV[2] then return 1 end
+if held ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[2] .. ARGV[3])
+return 1`);
 
 /** One operation, until `signal` says that nobody waits for it any more: from then on nothing is sent for it. */
 export interface Operation {

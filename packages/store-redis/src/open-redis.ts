@@ -1,0 +1,96 @@
+import { type Logger, WebhookError } from "@esim-webhooks/core";
+import {
+  createStoreGuard,
+  durationMs,
+  type OptionsShape,
+  type StoreGuard,
+  storeShape,
+  withMethods,
+} from "@esim-webhooks/core/kit";
+import * as z from "zod/mini";
+import { openClient, type RedisClient } from "./client.ts";
+import { checkEviction } from "./eviction.ts";
+import { onReplicas } from "./replicas.ts";
+import { type Operation, run } from "./scripts.ts";
+
+/** What everything that keeps its data on Redis can be told. */
+export interface RedisOptions {
+  /** What keys begin with. Default `"esim-webhooks:"`. */
+  keyPrefix?: string;
+  /** How long an operation may take, in ms, before it rejects. Default 5,000. */
+  timeoutMs?: number;
+  /**
+   * Accept a server whose `maxmemory-policy` may evict keys: when memory is short it forgets what was written, and
+   * redeliveries run again. Default false: such a server is refused.
+   */
+  allowEviction?: boolean;
+  /**
+   * How many replicas must have what was written before it counts (`WAIT`). Default 0. It holds up the connection, so
+   * give the store one of its own. Not for a `Cluster`.
+   */
+  waitReplicas?: number;
+  logger?: Logger;
+}
+
+export const redisShape: OptionsShape<Required<RedisOptions>> = {
+  keyPrefix: z._default(z.string(), "esim-webhooks:"),
+  timeoutMs: z._default(durationMs(1), 5000),
+  allowEviction: z._default(z.boolean(), false),
+  waitReplicas: z._default(z.int().check(z.gte(0)), 0),
+  logger: storeShape.logger,
+};
+
+const clientShape = z.union([
+  z.string().check(z.regex(/^rediss?:\/\//)),
+  withMethods<RedisClient>("eval", "evalsha", "config", "pipeline"),
+]);
+
+/** A Redis, and what keeps the word of what is built on it. */
+export interface OpenRedis {
+  readonly guard: StoreGuard;
+  /** Runs one script for `guard`; rejects with the reason behind an error of the client. */
+  send(operation: Operation): Promise<unknown>;
+  /** Runs one script at once, whatever became of the guard, and waits for no replica. */
+  sendUnguarded(operation: Operation): Promise<unknown>;
+  close(): Promise<void>;
+}
+
+/** Opens a Redis for `name`. Throws `invalid_option`. */
+export function openRedis(
+  name: string,
+  redis: RedisClient | string,
+  { timeoutMs, logger, allowEviction, waitReplicas }: Required<RedisOptions>,
+): OpenRedis {
+  if (!clientShape.safeParse(redis).success) {
+    throw new WebhookError(
+      "invalid_option",
+      `${name} was given neither an ioredis client nor a redis:// URL.`,
+      'Pass new Redis(…), or a URL such as "redis://localhost:6379".',
+    );
+  }
+  if (waitReplicas > 0 && typeof redis === "object" && redis.nodes !== undefined) {
+    throw new WebhookError(
+      "invalid_option",
+      `${name} was given waitReplicas with a Cluster, whose every node has replicas of its own.`,
+      "Leave it out, or use a client of a single master, as behind Sentinel.",
+    );
+  }
+  const { client, reasonOf, close } = openClient(name, redis, timeoutMs, logger);
+  const rethrow = (error: unknown): never => {
+    throw reasonOf(error);
+  };
+  const guard = createStoreGuard({
+    name,
+    timeoutMs,
+    logger,
+    check: () => checkEviction(client, allowEviction, logger).catch(rethrow),
+  });
+  const sendUnguarded = (operation: Operation) => run(client, operation);
+  const send = waitReplicas === 0 ? sendUnguarded : onReplicas(name, client, waitReplicas, timeoutMs);
+  return {
+    guard,
+    send: (operation) => send(operation).catch(rethrow),
+    sendUnguarded,
+    close: () => guard.close(close),
+  };
+}

@@ -1,0 +1,5 @@
+import type { OpenState } from "@esim-webhooks/conformance";
+import { redisState } from "@esim-webhooks/store-redis";
+
+const open: OpenState = (options) => redisState(process.env["STORE_URL"] ?? "", options);
+export default open;

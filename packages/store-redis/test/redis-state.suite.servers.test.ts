@@ -1,0 +1,23 @@
+import { stateSuite } from "@esim-webhooks/conformance";
+import { afterAll, beforeAll, describe, it } from "vitest";
+import { startRedis, type TestServer } from "../../../test/servers/index.ts";
+import open from "./open-redis-state.ts";
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startRedis();
+  process.env["STORE_URL"] = server.url;
+});
+afterAll(() => server.close());
+
+stateSuite(
+  "redisState",
+  {
+    capabilities: { durable: true, multiProcess: true },
+    open,
+    module: import.meta.resolve("./open-redis-state.ts"),
+    execArgv: ["--conditions=@esim-webhooks/source"],
+    server: async () => server,
+  },
+  { describe, it },
+);
