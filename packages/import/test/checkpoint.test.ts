@@ -16,7 +16,7 @@ import { type InboxEntry, memoryStore, WebhookError } from "@esim-webhooks/core"
 import { type ImportOptions, importDeliveries } from "@esim-webhooks/import";
 import { describe, expect, it } from "vitest";
 import { createInOrder } from "../src/replay/in-order.ts";
-import { all, bytes, delivery, folder, memoryInbox, ndjson, sumOf } from "./dump.ts";
+import { all, bytes, delivery, folder, ndjson, sumOf, watchedInbox } from "./dump.ts";
 
 const trusted = { trustUnsigned: true };
 const records = Array.from({ length: 3000 }, (_, n) =>
@@ -31,7 +31,7 @@ const linesOf = (path: string) =>
     .map((line) => JSON.parse(line));
 
 /** An inbox that is away from the n-th put on. */
-function awayFrom(n: number, inbox = memoryInbox()) {
+function awayFrom(n: number, inbox = watchedInbox()) {
   let puts = 0;
   return {
     put: async (entries: readonly InboxEntry[]) => (++puts < n ? inbox.put(entries) : Promise.reject(away)),
@@ -42,7 +42,7 @@ describe("an import with a checkpoint file", () => {
   it("goes on where it was when the inbox went away, with one ledger, one rejects file and one name", async () => {
     const at = folder();
     const options = { ...trusted, checkpointFile: join(at, "checkpoint"), rejectsFile: join(at, "rejects") };
-    const inbox = memoryInbox();
+    const inbox = watchedInbox();
     await expect(importDeliveries(dump(), awayFrom(4, inbox), options)).rejects.toMatchObject({
       code: "store_unavailable",
     });
@@ -64,7 +64,7 @@ describe("an import with a checkpoint file", () => {
 
   it("is stopped by its signal: what is under way ends, and the next run goes on there", async () => {
     const checkpointFile = join(folder(), "checkpoint");
-    const inbox = memoryInbox();
+    const inbox = watchedInbox();
     const stopping = new AbortController();
     let puts = 0;
     const put = async (entries: readonly InboxEntry[]) => {
@@ -96,7 +96,7 @@ describe("an import with a checkpoint file", () => {
         isClosed = true;
       }
     }
-    const inbox = memoryInbox();
+    const inbox = watchedInbox();
     const report = await importDeliveries(stalled(), inbox, { ...trusted, signal: stopping.signal });
     expect(report.interrupted).toBe(true);
     expect(report.ledger.stored).toBe(inbox.entries.size);
@@ -112,7 +112,7 @@ describe("an import with a checkpoint file", () => {
       yield* bytes(whole.subarray(0, 1_000_005));
       throw new Error("EIO");
     }
-    const inbox = memoryInbox();
+    const inbox = watchedInbox();
     const options = { ...trusted, checkpointFile };
     await expect(importDeliveries(failing(), inbox, options)).rejects.toThrow("EIO");
     const report = await importDeliveries(bytes(whole), inbox, options);
@@ -129,7 +129,7 @@ describe("an import with a checkpoint file", () => {
     const checkpointFile = join(folder(), "checkpoint");
     const options = { ...trusted, checkpointFile };
     await importDeliveries(dump(), awayFrom(3), options).catch(() => {});
-    const importing = importDeliveries(input(), memoryInbox(), { ...options, ...other });
+    const importing = importDeliveries(input(), watchedInbox(), { ...options, ...other });
     await expect(importing).rejects.toMatchObject({ code: "checkpoint_mismatch" });
     await expect(importing).rejects.toThrow(/remove it/);
     expect(existsSync(checkpointFile)).toBe(true);
@@ -140,7 +140,7 @@ describe("an import with a checkpoint file", () => {
     const newestFirst = Array.from({ length: 3000 }, (_, n) =>
       delivery(`msg_${n}`, { timestamp: new Date(1.79e12 - n * 1000).toISOString() }),
     );
-    const inbox = memoryInbox();
+    const inbox = watchedInbox();
     const cut = ndjson(...newestFirst.slice(0, 2000));
     await importDeliveries(cut, awayFrom(3, inbox), options).catch(() => {});
     expect(inbox.entries.size).toBe(700);
@@ -155,9 +155,9 @@ describe("an import with a checkpoint file", () => {
   it("refuses to go on with a dump that begins the same and ends before", async () => {
     const options = { ...trusted, checkpointFile: join(folder(), "checkpoint") };
     await importDeliveries(dump(), awayFrom(4), options).catch(() => {});
-    const goingOn = importDeliveries(ndjson(...records.slice(0, 1000)), memoryInbox(), options);
+    const goingOn = importDeliveries(ndjson(...records.slice(0, 1000)), watchedInbox(), options);
     await expect(goingOn).rejects.toMatchObject({ code: "checkpoint_mismatch" });
-    const report = await importDeliveries(dump(), memoryInbox(), options);
+    const report = await importDeliveries(dump(), watchedInbox(), options);
     expect(report.ledger).toMatchObject({ read: 3000, stored: 2700 });
   });
 
@@ -166,7 +166,7 @@ describe("an import with a checkpoint file", () => {
     const timestamp = "+012026-01-01T00:00:00.000Z";
     const late = () => ndjson(delivery("late", { timestamp }), ...records);
     await importDeliveries(late(), awayFrom(3), options).catch(() => {});
-    const report = await importDeliveries(late(), memoryInbox(), options);
+    const report = await importDeliveries(late(), watchedInbox(), options);
     expect(report.resumedAfter).toBeGreaterThan(0);
     expect(report.span?.to).toBe(timestamp);
   });
@@ -184,7 +184,7 @@ describe("an import with a checkpoint file", () => {
       { rejectsFile: join(at, "new"), checkpointFile: join(at, ".", "new") },
     ]) {
       for (const input of [createReadStream(path), createReadStream("", { fd: openSync(path, "r") })]) {
-        const importing = importDeliveries(input, memoryInbox(), { ...trusted, ...other });
+        const importing = importDeliveries(input, watchedInbox(), { ...trusted, ...other });
         await expect(importing).rejects.toMatchObject({ code: "invalid_option" });
         input.destroy();
         await finished(input).catch(() => {});
@@ -198,7 +198,7 @@ describe("an import with a checkpoint file", () => {
     const checkpointFile = join(at, "checkpoint");
     for (const text of ["", "{", "{}", '{"version":2}']) {
       writeFileSync(checkpointFile, text);
-      const importing = importDeliveries(dump(), memoryInbox(), { ...trusted, checkpointFile });
+      const importing = importDeliveries(dump(), watchedInbox(), { ...trusted, checkpointFile });
       await expect(importing).rejects.toMatchObject({ code: "checkpoint_mismatch" });
     }
     const options = { ...trusted, checkpointFile: join(at, "other"), rejectsFile: join(at, "rejects") };
@@ -207,7 +207,7 @@ describe("an import with a checkpoint file", () => {
       join(at, "elsewhere"),
       options.checkpointFile.replace("other", "checkpoint"),
     ]) {
-      const importing = importDeliveries(dump(), memoryInbox(), { ...options, rejectsFile });
+      const importing = importDeliveries(dump(), watchedInbox(), { ...options, rejectsFile });
       await expect(importing).rejects.toMatchObject({ code: "checkpoint_mismatch" });
     }
   });
@@ -215,10 +215,10 @@ describe("an import with a checkpoint file", () => {
   it("leaves none, and reads none, in a dry run", async () => {
     const checkpointFile = join(folder(), "checkpoint");
     const options = { ...trusted, checkpointFile };
-    await importDeliveries(dump(), memoryInbox(), { ...options, dryRun: true });
+    await importDeliveries(dump(), watchedInbox(), { ...options, dryRun: true });
     expect(existsSync(checkpointFile)).toBe(false);
     await importDeliveries(dump(), awayFrom(3), options).catch(() => {});
-    const report = await importDeliveries(dump(), memoryInbox(), { ...options, dryRun: true });
+    const report = await importDeliveries(dump(), watchedInbox(), { ...options, dryRun: true });
     expect(report).toMatchObject({ resumedAfter: 0, ledger: { read: 3000, stored: 2700 } });
     expect(existsSync(checkpointFile)).toBe(true);
   });
@@ -227,7 +227,7 @@ describe("an import with a checkpoint file", () => {
     const rejectsFile = join(folder(), "pipe");
     execFileSync("mkfifo", [rejectsFile]);
     const read = text(createReadStream(rejectsFile));
-    await importDeliveries(ndjson(delivery("msg_0"), "bad", "worse"), memoryInbox(), {
+    await importDeliveries(ndjson(delivery("msg_0"), "bad", "worse"), watchedInbox(), {
       ...trusted,
       rejectsFile,
     });
@@ -240,7 +240,7 @@ describe("an import with a checkpoint file", () => {
   });
 
   it("stops where its rejects cannot be written, and counts nothing that was not written down", async () => {
-    const full = () => importDeliveries(dump(), memoryInbox(), { ...trusted, rejectsFile: "/dev/full" });
+    const full = () => importDeliveries(dump(), watchedInbox(), { ...trusted, rejectsFile: "/dev/full" });
     if (existsSync("/dev/full")) await expect(full()).rejects.toMatchObject({ code: "ENOSPC" });
     const settled: number[] = [];
     const inOrder = createInOrder(
@@ -262,16 +262,16 @@ describe("an import with a checkpoint file", () => {
   it("leaves the rejects of the run before where it comes to nothing, and replaces them where it is complete", async () => {
     const rejectsFile = join(folder(), "rejects");
     const options = { ...trusted, rejectsFile };
-    await importDeliveries(dump(), memoryInbox(), options);
+    await importDeliveries(dump(), watchedInbox(), options);
     const rejects = readFileSync(rejectsFile, "utf8");
-    await expect(importDeliveries(dump(), memoryInbox(), { rejectsFile })).rejects.toMatchObject({
+    await expect(importDeliveries(dump(), watchedInbox(), { rejectsFile })).rejects.toMatchObject({
       code: "unsigned_dump",
     });
     await expect(importDeliveries(dump(), awayFrom(1), options)).rejects.toThrow(/Run it again/);
     expect(readFileSync(rejectsFile, "utf8")).toBe(rejects);
-    await importDeliveries(ndjson(delivery("msg_0"), "bad"), memoryInbox(), options);
+    await importDeliveries(ndjson(delivery("msg_0"), "bad"), watchedInbox(), options);
     expect(linesOf(rejectsFile)).toHaveLength(1);
-    await importDeliveries(ndjson(delivery("msg_0")), memoryInbox(), options);
+    await importDeliveries(ndjson(delivery("msg_0")), watchedInbox(), options);
     expect(readFileSync(rejectsFile, "utf8")).toBe("");
   });
 
@@ -282,13 +282,13 @@ describe("an import with a checkpoint file", () => {
     const late = () => ndjson(...good, "bad");
     writeFileSync(options.rejectsFile, `${"of another import\n".repeat(100)}`);
     await expect(importDeliveries(late(), awayFrom(2), options)).rejects.toThrow(/Run it again/);
-    expect(await importDeliveries(late(), memoryInbox(), options)).toMatchObject({ resumedAfter: 350 });
+    expect(await importDeliveries(late(), watchedInbox(), options)).toMatchObject({ resumedAfter: 350 });
     expect(linesOf(options.rejectsFile)).toMatchObject([{ position: { record: 1001 } }]);
   });
 
   it("goes on after unsigned_dump with the operator's word", async () => {
     const checkpointFile = join(folder(), "checkpoint");
-    const inbox = memoryInbox();
+    const inbox = watchedInbox();
     const importing = importDeliveries(dump(), inbox, { checkpointFile });
     await expect(importing).rejects.toMatchObject({ code: "unsigned_dump" });
     const report = await importDeliveries(dump(), inbox, { ...trusted, checkpointFile });
@@ -297,7 +297,7 @@ describe("an import with a checkpoint file", () => {
 
   it("goes on in the same place when it is sorted", async () => {
     const checkpointFile = join(folder(), "checkpoint");
-    const inbox = memoryInbox();
+    const inbox = watchedInbox();
     const options = { ...trusted, checkpointFile, oldestFirst: true };
     const newestFirst = () =>
       ndjson(

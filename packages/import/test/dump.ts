@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { memoryInbox as createMemoryInbox, type Inbox, type InboxEntry } from "@esim-webhooks/core";
+import { type Inbox, type InboxEntry, memoryInbox } from "@esim-webhooks/core";
 import { sampleData } from "@esim-webhooks/core/testing";
 import { onTestFinished } from "vitest";
 
@@ -47,13 +47,13 @@ export async function* bytes(text: string | Uint8Array, chunkBytes = 1000): Asyn
 }
 
 /** An inbox that tells what was put into it. */
-export function memoryInbox(): Inbox & {
+export function watchedInbox(): Inbox & {
   readonly entries: Map<string, InboxEntry>;
   readonly puts: InboxEntry[];
 } {
   const entries = new Map<string, InboxEntry>();
   const puts: InboxEntry[] = [];
-  const inbox = createMemoryInbox();
+  const inbox = memoryInbox();
   return {
     ...inbox,
     entries,

@@ -1,7 +1,7 @@
 import { createReadStream } from "node:fs";
 import { importDeliveries } from "@esim-webhooks/import";
 import { describe, expect, it } from "vitest";
-import { memoryInbox } from "./dump.ts";
+import { watchedInbox } from "./dump.ts";
 import { goldenDumps, goldenSecret } from "./golden.ts";
 
 describe("a golden dump", () => {
@@ -9,7 +9,7 @@ describe("a golden dump", () => {
     "$name is imported, and all of it is a duplicate the second time",
     async (golden) => {
       const { name, ledger, ids } = golden;
-      const inbox = memoryInbox();
+      const inbox = watchedInbox();
       const open = () => createReadStream(new URL(`golden/${name}`, import.meta.url));
       const options = { trustUnsigned: true, secret: goldenSecret };
       const first = await importDeliveries(open(), inbox, options);

@@ -10,7 +10,7 @@ import {
 } from "@esim-webhooks/core";
 import { type ImportOptions, type ImportProgress, importDeliveries } from "@esim-webhooks/import";
 import { describe, expect, it, vi } from "vitest";
-import { bytes, delivery, folder, memoryInbox, ndjson } from "./dump.ts";
+import { bytes, delivery, folder, ndjson, watchedInbox } from "./dump.ts";
 
 const trusted = { trustUnsigned: true };
 const none = { read: 0, stored: 0, duplicate: 0, conflict: 0, invalid: 0, filtered: 0, rejected: 0 };
@@ -22,7 +22,7 @@ const lines = (path: string) =>
 
 describe("importDeliveries into an inbox", () => {
   it("stores each event with its id, its payload as body, and the rest as provenance", async () => {
-    const inbox = memoryInbox();
+    const inbox = watchedInbox();
     const clock = { now: () => Date.parse("2026-11-21T00:00:00Z") };
     const record: Record<string, unknown> = { ...delivery("msg_1"), responseBody: "secret" };
     const report = await importDeliveries(ndjson(record), inbox, { ...trusted, source: "shop", clock });
@@ -62,7 +62,7 @@ describe("importDeliveries into an inbox", () => {
   });
 
   it("counts duplicates and conflicts as the inbox does, and the same dump twice as all duplicates", async () => {
-    const inbox = memoryInbox();
+    const inbox = watchedInbox();
     const dump = () => ndjson(delivery("a"), delivery("a"), delivery("a", { esim: "other" }), delivery("b"));
     const first = await importDeliveries(dump(), inbox, trusted);
     expect(first.ledger).toEqual({ ...none, read: 4, stored: 2, duplicate: 1, conflict: 1 });
@@ -72,7 +72,7 @@ describe("importDeliveries into an inbox", () => {
   });
 
   it("stores what the catalog does not know or what is not as its schema says, for a worker to judge", async () => {
-    const inbox = memoryInbox();
+    const inbox = watchedInbox();
     const noData = {
       ...delivery("bad"),
       payload: { type: "esim.enabled", timestamp: "2026-11-20T09:30:00Z" },
@@ -158,7 +158,7 @@ describe("importDeliveries into an inbox", () => {
   });
 
   it("cannot run events again in a target without rerun()", async () => {
-    const { put } = memoryInbox();
+    const { put } = watchedInbox();
     const importing = importDeliveries(ndjson(delivery("a")), { put }, { ...trusted, force: true });
     await expect(importing).rejects.toMatchObject({ code: "invalid_option" });
   });
@@ -351,7 +351,7 @@ describe("importDeliveries", () => {
         `"${"x".repeat(5000)}"`,
         delivery("b"),
       ),
-      memoryInbox(),
+      watchedInbox(),
       { ...trusted, rejectsFile, maxRecordBytes: 4000 },
     );
     expect(report.ledger).toMatchObject({ stored: 2, invalid: report.ledger.read - 2 });
@@ -375,7 +375,7 @@ describe("importDeliveries", () => {
   it("overwrites a rejects file of before, and takes its rights away from others", async () => {
     const rejectsFile = join(folder(), "rejects.ndjson");
     writeFileSync(rejectsFile, "old", { mode: 0o644 });
-    await importDeliveries(ndjson(delivery("a")), memoryInbox(), { ...trusted, rejectsFile });
+    await importDeliveries(ndjson(delivery("a")), watchedInbox(), { ...trusted, rejectsFile });
     expect(readFileSync(rejectsFile, "utf8")).toBe("");
     expect(statSync(rejectsFile).mode & 0o777).toBe(0o600);
   });
@@ -384,7 +384,7 @@ describe("importDeliveries", () => {
     const rejectsFile = join(folder(), "rejects.ndjson");
     const failing = { "*": () => Promise.reject(new Error("down")) };
     await importDeliveries(ndjson(delivery("a"), delivery("b")), failing, { ...trusted, rejectsFile });
-    const inbox = memoryInbox();
+    const inbox = watchedInbox();
     const mapping = { eventId: "record.eventId", payload: "record.payload", status: "record.status" };
     await importDeliveries(bytes(readFileSync(rejectsFile)), inbox, { ...trusted, mapping });
     expect([...inbox.entries.keys()]).toEqual(["a", "b"]);
@@ -392,7 +392,7 @@ describe("importDeliveries", () => {
   });
 
   it("maps records of another shape, and payloads that are JSON text", async () => {
-    const inbox = memoryInbox();
+    const inbox = watchedInbox();
     const { payload } = delivery("x");
     const record = (id: string, body: unknown) => ({
       message: { id, body },
@@ -412,7 +412,7 @@ describe("importDeliveries", () => {
   });
 
   it("finds nothing on a prototype, by a mapping or without one, and passes no prototype on", async () => {
-    const inbox = memoryInbox();
+    const inbox = watchedInbox();
     const mapping = { eventId: "constructor.name", payload: "__proto__" };
     const report = await importDeliveries(ndjson({ a: 1 }), inbox, { ...trusted, mapping });
     expect(report.ledger).toMatchObject({ invalid: 1 });
@@ -442,7 +442,7 @@ describe("importDeliveries", () => {
     ["delivery statuses", { statuses: ["failed", "exhausted"] }, ["a", "b", "d"]],
     ["several, all of which hold", { types: ["esim.*"], statuses: ["failed"] }, ["b"]],
   ])("filters by %s", async (_, filter, ids) => {
-    const inbox = memoryInbox();
+    const inbox = watchedInbox();
     const at = (hour: number) => `2026-11-20T0${hour}:00:00.000Z`;
     const dump = ndjson(
       delivery("a", { timestamp: at(0), esim: "e1" }),
@@ -456,7 +456,7 @@ describe("importDeliveries", () => {
   });
 
   it("stops at the first record that nothing proves, before anything is stored, unless it is trusted", async () => {
-    const inbox = memoryInbox();
+    const inbox = watchedInbox();
     const importing = importDeliveries(ndjson(delivery("a")), inbox);
     await expect(importing).rejects.toMatchObject({ code: "unsigned_dump" });
     await expect(importing).rejects.toThrow(/trustUnsigned/);
@@ -497,7 +497,7 @@ describe("importDeliveries", () => {
   it("imports all that is before the damage of a dump, and then says so", async () => {
     const records = Array.from({ length: 1200 }, (_, n) => delivery(`msg_${n}`));
     const text = JSON.stringify(records);
-    const inbox = memoryInbox();
+    const inbox = watchedInbox();
     const report = await importDeliveries(bytes(text.slice(0, -10)), inbox, trusted);
     expect(report.ledger).toEqual({ ...none, read: 1199, stored: 1199 });
     expect(inbox.entries.size).toBe(1199);
@@ -510,12 +510,12 @@ describe("importDeliveries", () => {
   });
 
   it("says of what is no dump that it is none", async () => {
-    const report = await importDeliveries(bytes(Buffer.from([1, 2, 3, 250, 4, 0])), memoryInbox(), trusted);
+    const report = await importDeliveries(bytes(Buffer.from([1, 2, 3, 250, 4, 0])), watchedInbox(), trusted);
     expect(report).toMatchObject({ ledger: none, damage: { code: "unknown_dump" } });
   });
 
   it("rejects with what its input rejects with, which is no damage", async () => {
-    const inbox = memoryInbox();
+    const inbox = watchedInbox();
     async function* input() {
       yield* ndjson(delivery("a"));
       throw new Error("EIO");
@@ -528,7 +528,7 @@ describe("importDeliveries", () => {
     ["a path", "dump.ndjson"],
     ["bytes", new Uint8Array(5)],
   ])("says what it takes when the input is %s", async (_, input) => {
-    const importing = importDeliveries(input as never, memoryInbox(), trusted);
+    const importing = importDeliveries(input as never, watchedInbox(), trusted);
     await expect(importing).rejects.toMatchObject({ code: "invalid_input" });
     await expect(importing).rejects.toThrow(/createReadStream/);
   });
@@ -537,22 +537,22 @@ describe("importDeliveries", () => {
     async function* text() {
       yield "{}";
     }
-    const importing = importDeliveries(text() as never, memoryInbox(), trusted);
+    const importing = importDeliveries(text() as never, watchedInbox(), trusted);
     await expect(importing).rejects.toMatchObject({ code: "invalid_input" });
   });
 
   it.each<[string, object, object]>([
-    ["an option that there is not", memoryInbox(), { dryrun: true }],
-    ["a filter that nothing can pass", memoryInbox(), { ids: [] }],
-    ["a status that there is not", memoryInbox(), { statuses: ["lost"] }],
-    ["a mapping without a payload", memoryInbox(), { mapping: { eventId: "id" } }],
+    ["an option that there is not", watchedInbox(), { dryrun: true }],
+    ["a filter that nothing can pass", watchedInbox(), { ids: [] }],
+    ["a status that there is not", watchedInbox(), { statuses: ["lost"] }],
+    ["a mapping without a payload", watchedInbox(), { mapping: { eventId: "id" } }],
     [
       "a mapping of a field that there is not",
-      memoryInbox(),
+      watchedInbox(),
       { mapping: { eventId: "id", payload: "p", id: "x" } },
     ],
-    ["a date that is none", memoryInbox(), { since: new Date("x") }],
-    ["a store together with an inbox", memoryInbox(), { store: memoryStore() }],
+    ["a date that is none", watchedInbox(), { since: new Date("x") }],
+    ["a store together with an inbox", watchedInbox(), { store: memoryStore() }],
     ["a store together with a processor", createProcessor({ "*": () => {} }), { store: memoryStore() }],
     ["no handlers", {}, {}],
   ])("refuses %s", async (_, target, options) => {
@@ -574,7 +574,7 @@ describe("importDeliveries", () => {
     const told: ImportProgress[] = [];
     const records = Array.from({ length: 3000 }, (_, n) => delivery(`msg_${n}`));
     const onProgress = (progress: ImportProgress) => void told.push(progress);
-    const report = await importDeliveries(ndjson(...records), memoryInbox(), { ...trusted, onProgress });
+    const report = await importDeliveries(ndjson(...records), watchedInbox(), { ...trusted, onProgress });
     expect(told.at(-1)).toEqual({ bytesRead: report.bytesRead, records: 3000, ledger: report.ledger });
     expect(told.length).toBeLessThan(100);
     const reads = told.map(({ records }) => records);
@@ -596,7 +596,7 @@ describe("importDeliveries", () => {
     };
     const logger = { debug: throws, info: throws, warn: throws, error: throws };
     const catalog = { types: ["esim.enabled"], parse: throws, check: throws } as never;
-    const inbox = memoryInbox();
+    const inbox = watchedInbox();
     const options = { ...trusted, onProgress: throws, logger, catalog };
     const report = await importDeliveries(ndjson(delivery("a")), inbox, options);
     expect(report.ledger).toEqual({ ...none, read: 1, stored: 1 });
@@ -614,7 +614,7 @@ describe("importDeliveries", () => {
       throw new WebhookError("async_schema", "It is.", "Do not.");
     };
     const catalog = { types: ["esim.enabled"], parse: check, check } as never;
-    for (const target of [memoryInbox(), { "esim.enabled": () => {} }]) {
+    for (const target of [watchedInbox(), { "esim.enabled": () => {} }]) {
       const importing = importDeliveries(ndjson(delivery("a")), target, { ...trusted, catalog });
       await expect(importing).rejects.toMatchObject({ code: "async_schema" });
     }
@@ -623,7 +623,7 @@ describe("importDeliveries", () => {
   it("keeps a ledger for 1,000 types, and one for the rest and what is no name", async () => {
     const records = Array.from({ length: 1500 }, (_, n) => delivery(`msg_${n}`, { type: `t.${n}` }));
     const odd = delivery("odd", { type: "\u001b[31mred" });
-    const { types } = await importDeliveries(ndjson(odd, ...records), memoryInbox(), trusted);
+    const { types } = await importDeliveries(ndjson(odd, ...records), watchedInbox(), trusted);
     expect(Object.keys(types)).toHaveLength(1000);
     expect(types["(other)"]).toMatchObject({ read: 502 });
   });

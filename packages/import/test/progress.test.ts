@@ -1,7 +1,7 @@
 import { type ImportMessage, observe, type PutMessage } from "@esim-webhooks/core";
 import { importDeliveries } from "@esim-webhooks/import";
 import { expect, it } from "vitest";
-import { bytes, delivery, memoryInbox, ndjson } from "./dump.ts";
+import { bytes, delivery, ndjson, watchedInbox } from "./dump.ts";
 
 it("an import can be watched: how far it is, its end, and what it puts into the inbox", async () => {
   const progress: ImportMessage[] = [];
@@ -11,7 +11,7 @@ it("an import can be watched: how far it is, its end, and what it puts into the 
     put: (message) => void puts.push(message),
   });
   const records = Array.from({ length: 1000 }, (_, n) => delivery(`msg_${n}`));
-  const report = await importDeliveries(ndjson(...records, ...records), memoryInbox(), {
+  const report = await importDeliveries(ndjson(...records, ...records), watchedInbox(), {
     trustUnsigned: true,
   }).finally(stop);
   expect(progress.at(-1)).toEqual({
@@ -38,9 +38,9 @@ it("the end of an import that can be watched says how it ended, and why it faile
   const away = { put: () => Promise.reject(error) };
   await expect(importDeliveries(dump(), away, { trustUnsigned: true })).rejects.toThrow();
   const damaged = bytes(Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 1, 2, 3]));
-  await importDeliveries(damaged, memoryInbox(), { trustUnsigned: true });
+  await importDeliveries(damaged, watchedInbox(), { trustUnsigned: true });
   const signal = AbortSignal.abort();
-  await importDeliveries(dump(), memoryInbox(), { trustUnsigned: true, signal });
+  await importDeliveries(dump(), watchedInbox(), { trustUnsigned: true, signal });
   stop();
   expect(ends.map(({ outcome }) => outcome)).toEqual(["failed", "damaged", "interrupted"]);
   expect(ends[0]).toMatchObject({ error: expect.any(Error), ledger: { stored: 0 } });

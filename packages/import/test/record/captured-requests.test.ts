@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { type ImportOptions, importDeliveries } from "@esim-webhooks/import";
 import { describe, expect, it, vi } from "vitest";
-import { delivery, folder, memoryInbox, ndjson } from "../dump.ts";
+import { delivery, folder, ndjson, watchedInbox } from "../dump.ts";
 import * as shapes from "./captured-shapes.ts";
 
 const { readable, unreadable } = shapes;
@@ -26,7 +26,7 @@ function captured(options: Partial<Parameters<typeof signedRequest>[1]> = {}, id
 }
 
 async function imported(record: unknown, options: ImportOptions = {}) {
-  const inbox = memoryInbox();
+  const inbox = watchedInbox();
   const rejectsFile = join(folder(), "rejects.ndjson");
   const report = await importDeliveries(ndjson(record), inbox, { secret, rejectsFile, ...options });
   const rejects = readFileSync(rejectsFile, "utf8");
@@ -174,7 +174,7 @@ describe("a captured request", () => {
 
   it("is what asks for a secret, and only that", async () => {
     vi.stubEnv("ESIM_WEBHOOK_SECRET", undefined);
-    const inbox = memoryInbox();
+    const inbox = watchedInbox();
     const importing = importDeliveries(ndjson(request), inbox);
     await expect(importing).rejects.toMatchObject({ code: "missing_secret" });
     await importDeliveries(ndjson(delivery("a")), inbox, { trustUnsigned: true });

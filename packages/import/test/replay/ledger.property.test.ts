@@ -4,7 +4,7 @@ import { type InboxEntry, memoryStore } from "@esim-webhooks/core";
 import { type ImportOptions, importDeliveries, type Ledger } from "@esim-webhooks/import";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { delivery, folder, memoryInbox, ndjson, sumOf } from "../dump.ts";
+import { delivery, folder, ndjson, sumOf, watchedInbox } from "../dump.ts";
 
 const record = fc.oneof(
   {
@@ -68,7 +68,7 @@ describe("the ledger", () => {
     await fc.assert(
       fc.asyncProperty(fc.array(record, { maxLength: 80 }), filter, async (records, options) => {
         const lines = [delivery("first"), ...records]; // what makes it a dump
-        const inbox = memoryInbox();
+        const inbox = watchedInbox();
         const report = await importDeliveries(ndjson(...lines), inbox, { ...base, ...options });
         expectBalance(report);
         expect(report.ledger.read).toBe(lines.length);
@@ -100,7 +100,7 @@ describe("the ledger", () => {
         async (records, { dryRun: _, ...options }, interruptions, where) => {
           const lines = [delivery("first"), ...records]; // what makes it a dump
           const seen: string[] = [];
-          const inbox = memoryInbox();
+          const inbox = watchedInbox();
           const store = memoryStore();
           const once = async (after: number, isAbort: boolean) => {
             const stopping = new AbortController();

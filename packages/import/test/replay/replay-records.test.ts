@@ -1,7 +1,7 @@
 import { memoryStore, WebhookError } from "@esim-webhooks/core";
 import { type RawRecord, type ReplayJournal, replayRecords, type Tally } from "@esim-webhooks/import";
 import { describe, expect, it } from "vitest";
-import { delivery, memoryInbox, sumOf } from "../dump.ts";
+import { delivery, sumOf, watchedInbox } from "../dump.ts";
 
 const trusted = { trustUnsigned: true };
 const none = { read: 0, stored: 0, duplicate: 0, conflict: 0, invalid: 0, filtered: 0, rejected: 0 };
@@ -32,7 +32,7 @@ function memoryJournal(run: string, tally?: Tally) {
 
 describe("replayRecords", () => {
   it("stores records of any origin, and reports a ledger that balances", async () => {
-    const inbox = memoryInbox();
+    const inbox = watchedInbox();
     const records = () => pages([delivery("a"), { neither: true }], [], [delivery("b"), delivery("a")]);
     const report = await replayRecords(records(), inbox, trusted);
     expect(report).toMatchObject({ dryRun: false, interrupted: false, forced: 0, run: expect.any(String) });
@@ -55,7 +55,7 @@ describe("replayRecords", () => {
 
   it("tells its journal that it begins, then what it rejects, then how far it is", async () => {
     const { journal, calls, rejects, latest } = memoryJournal("first");
-    const inbox = memoryInbox();
+    const inbox = watchedInbox();
     const put: typeof inbox.put = (entries) => {
       calls.push("put");
       return inbox.put(entries);
@@ -88,7 +88,7 @@ describe("replayRecords", () => {
 
   it("is stopped by its signal: what is under way ends, and is counted", async () => {
     const stopping = new AbortController();
-    const inbox = memoryInbox();
+    const inbox = watchedInbox();
     async function* endless(): AsyncGenerator<readonly RawRecord[]> {
       for (let record = 1; ; record++) {
         if (record === 1000) stopping.abort();
@@ -103,7 +103,7 @@ describe("replayRecords", () => {
 
   it("rejects as its records do, once what was handed over is settled", async () => {
     const { journal, latest } = memoryJournal("first");
-    const inbox = memoryInbox();
+    const inbox = watchedInbox();
     async function* failing(): AsyncGenerator<readonly RawRecord[]> {
       yield* pages(Array.from({ length: 400 }, (_, n) => delivery(`msg_${n}`)));
       throw new Error("the listing is away");

@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { RawRecord } from "../../src/dump/record.ts";
 import { oldestFirst } from "../../src/sort/oldest-first.ts";
-import { all, delivery, memoryInbox, ndjson } from "../dump.ts";
+import { all, delivery, ndjson, watchedInbox } from "../dump.ts";
 
 // by a random name alone: other tests have folders there too
 const temporary = () => readdirSync(tmpdir()).filter((name) => /^esim-webhooks-[0-9a-f]{8}-/.test(name));
@@ -92,7 +92,7 @@ describe("oldestFirst", () => {
   });
 
   it("puts what has no time of its own first", async () => {
-    const inbox = memoryInbox();
+    const inbox = watchedInbox();
     const options = { trustUnsigned: true, oldestFirst: true };
     await importDeliveries(ndjson(delivery("a"), delivery("b", { timestamp: "never" })), inbox, options);
     expect([...inbox.entries.keys()]).toEqual(["b", "a"]);
