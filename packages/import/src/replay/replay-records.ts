@@ -27,7 +27,12 @@ export interface ReplayRecordsOptions<Data = EsimEvents, Tx = unknown> extends R
 
 const shape = {
   ...replayShape,
-  journal: z.optional(z.custom<ReplayJournal>((given) => typeof given === "object" && given !== null)),
+  journal: z.optional(
+    z.custom<ReplayJournal>(
+      (given) => typeof (given as Partial<ReplayJournal> | null)?.run === "string",
+      "expected an object with the name of the run as run",
+    ),
+  ),
 };
 
 /**
