@@ -9,10 +9,10 @@ import { type Handler, type HandlerContext, type Handlers, isRetryLater, readVer
 
 /** Calls handlers. Does not know who called it. */
 export interface Dispatcher {
-  /** The event types that a handler takes. */
+  /** The event types that have a handler. */
   readonly types: readonly string[];
   handles(type: string): boolean;
-  /** Runs the handler of this event's type. Never rejects: a throw is the outcome `failed`. */
+  /** Runs the handler of the event's type. Never rejects: a throw becomes the outcome `failed`. */
   dispatch(event: WebhookEvent, context: HandlerContext): Promise<DispatchOutcome>;
 }
 
@@ -24,7 +24,7 @@ export function createDispatcher<Data>(handlers: Handlers<Data, never>, catalog:
     if (patterns.has(name)) continue;
     throw new WebhookError(
       "unknown_event_type",
-      `There is a handler for "${name}", which the catalog does not have.`,
+      `There is a handler for "${name}", but the catalog has no such event type.`,
       `${suggest(name, [...patterns])} Use defineCatalog to add event types.`,
     );
   }
@@ -83,7 +83,7 @@ function readHandlers(handlers: unknown): Map<string, Handler<WebhookEvent>> {
   return new Map(entries);
 }
 
-/** What a handler of this type may be named, most specific first: `a.b.c`, `a.b.*`, `a.*`, `*`. */
+/** The keys that match a type, most specific first: `a.b.c`, `a.b.*`, `a.*`, `*`. */
 function patternsOf(type: string): string[] {
   const parts = type.split(".");
   const families = parts

@@ -5,9 +5,9 @@ import type { DispatchOutcome } from "./event-outcome.ts";
 /** One run of a handler, for a delivery or by a worker. On `tracing:esim-webhooks:handle:*`. */
 export interface HandleMessage extends EventKey, StageMessage {
   readonly type: string;
-  /** Which try this is, from 1, as `context.attempt`. */
+  /** The number of this try, from 1, like `context.attempt`. */
   readonly attempt: number;
-  /** Whether the event comes from a dump and not from the sender. */
+  /** True when the event comes from an import, not from the sender. */
   readonly replayed: boolean;
   readonly outcome: DispatchOutcome["code"];
 }

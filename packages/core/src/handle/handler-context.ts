@@ -2,13 +2,13 @@ import type { Logger } from "../base/logger.ts";
 import type { WebhookEvent } from "../event/event.ts";
 import type { HandlerContext } from "./handler.ts";
 
-/** What is known of an event besides itself, when its handler is called. */
+/** What is known about an event when its handler is called. */
 export interface ContextFacts {
   readonly source: string;
   readonly attempt: number;
   readonly receivedAt: Date;
   readonly replayed: boolean;
-  /** Read for its signal when a handler asks for it: most never do. */
+  /** Its signal is made only when a handler asks for it; most never do. */
   readonly lease: { readonly signal: AbortSignal };
   readonly tx: unknown;
 }

@@ -2,30 +2,30 @@ import { WebhookError } from "../base/errors.ts";
 import type { Logger } from "../base/logger.ts";
 import type { EventOf, FamilyOf } from "../event/event.ts";
 
-/** What a handler learns besides the event. */
+/** What a handler gets besides the event. */
 export interface HandlerContext<Tx = unknown> {
-  /** Aborts when the time for an answer is up or the claim is lost: stop, and write nothing more. */
+  /** Aborts at the deadline, or when the claim is lost. Stop then, and write nothing more. */
   readonly signal: AbortSignal;
-  /** Which try this is, from 1, as far as whoever hands in the event counts. */
+  /** The number of this try, from 1. Inline it is 1, unless your own queue counts. */
   readonly attempt: number;
-  /** The name of the endpoint the event came in by. */
+  /** The name of the endpoint that received the event. */
   readonly source: string;
   /** When this delivery arrived. */
   readonly receivedAt: Date;
-  /** True when the event comes from a dump and not from the sender. */
+  /** True when the event comes from an import, not from the sender. */
   readonly replayed: boolean;
   /** Adds the event's id, type and source to every line. */
   readonly logger: Logger;
   /**
-   * Where the store is transactional, a transaction of its database: what is written by it commits together with the
-   * mark that the event is done, or not at all. Begun at its first query, over when the handler returns.
+   * A transaction of the store's database, if the store is transactional. Its writes commit together with the mark that
+   * the event is done, or not at all. It begins with its first query and ends when the handler returns.
    */
   readonly tx: Tx;
 }
 
 /**
- * Works one event. Returning means done, whatever is returned, save `retryLater(ms)` and `discard(reason)`;
- * throwing means failed, and the event is tried again.
+ * Works one event. Returning means done, unless the handler returns `retryLater(ms)` or `discard(reason)`. Throwing
+ * means failed, and the event is tried again.
  */
 export type Handler<Event, Tx = unknown> = (event: Event, context: HandlerContext<Tx>) => unknown;
 
@@ -34,8 +34,8 @@ type FamilyMember<Types, Family> = Family extends `${infer Prefix}.*`
   : never;
 
 /**
- * Event type → function. Keys are exact types, families (`"esim.lifecycle.*"`) and `"*"`, which takes every
- * type of the catalog; the most specific one runs.
+ * Event type → function. Keys are exact types, families (`"esim.lifecycle.*"`) and `"*"` for every type of the catalog.
+ * The most specific key runs.
  */
 export type Handlers<Data, Tx = unknown> = {
   readonly [Type in keyof Data & string]?: Handler<EventOf<Pick<Data, Type>>, Tx>;
@@ -61,21 +61,25 @@ export interface Discard {
 }
 
 /**
- * Return this from a handler that is not ready for the event, such as one that came before the answer of
- * the API call that caused it (spec 6.5). The event is tried again.
- * @param afterMs the pause asked for; a sender keeps its own schedule, a worker keeps to this
+ * Returned by a handler that is not ready for the event, for example because the event came before the API call that
+ * caused it has answered (spec 6.5). The event is tried again. Throws `invalid_input` for a negative pause.
+ * @param afterMs the pause, in ms. A worker keeps to it; a sender keeps to its own schedule
  */
 export function retryLater(afterMs: number): RetryLater {
   if (Number.isFinite(afterMs) && afterMs >= 0) return { [verdict]: "retry_later", afterMs };
-  throw new WebhookError("invalid_input", `retryLater got ${afterMs}.`, "Give it milliseconds, 0 or more.");
+  throw new WebhookError(
+    "invalid_input",
+    `retryLater was called with ${afterMs}.`,
+    "Pass milliseconds, 0 or more.",
+  );
 }
 
-/** Return this from a handler to be done with an event without effect, for a reason that is logged. */
+/** Returned by a handler that wants no effect: the event is done, and `reason` is logged. */
 export function discard(reason: string): Discard {
   return { [verdict]: "discard", reason };
 }
 
-/** Tells the two verdicts from everything else a handler may return. */
+/** The verdict that a handler returned, or undefined for any other value. */
 export function readVerdict(returned: unknown): RetryLater | Discard | undefined {
   const isVerdict = typeof returned === "object" && returned !== null && verdict in returned;
   return isVerdict ? (returned as RetryLater | Discard) : undefined;

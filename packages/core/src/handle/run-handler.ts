@@ -2,16 +2,16 @@ import { WebhookError } from "../base/errors.ts";
 import type { Transacted } from "../store/dedupe-store.ts";
 import type { DispatchOutcome } from "./event-outcome.ts";
 
-/** What became of the handler, and of its transaction. */
+/** The outcome of a handler, and what became of its transaction. */
 export interface Ran {
   readonly outcome: DispatchOutcome;
   readonly transaction: Transacted;
 }
 
-/** Runs `work` with a transaction, and commits it with the mark if `work` says so. */
+/** Runs `work` with a transaction. Commits it together with the mark if `work` resolves to true. */
 export type Transact = (work: (tx: unknown) => Promise<boolean>) => Promise<Transacted>;
 
-/** Runs the handler, in a transaction where the store has them: committed if the event is done. */
+/** Runs the handler, in a transaction if the store has them. Commits it if the event is done. */
 export async function transacted(
   transact: Transact | undefined,
   run: (tx: unknown) => Promise<DispatchOutcome>,
@@ -27,7 +27,7 @@ export async function transacted(
     return { outcome, transaction };
   } catch (error) {
     if (WebhookError.is(error)) throw error;
-    return { outcome: { code: "failed", error }, transaction: "rolled_back" }; // a constraint checked at its end, say
+    return { outcome: { code: "failed", error }, transaction: "rolled_back" }; // for example a constraint that is checked at commit
   }
 }
 

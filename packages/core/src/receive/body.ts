@@ -4,7 +4,7 @@ import type { Outcome } from "./outcome.ts";
 export type BodyFault = Extract<Outcome, { code: "too_large" | "body_incomplete" | "body_consumed" }>;
 
 /**
- * Reads a request's raw body: at most `limitBytes`, and no longer than until `signal` aborts.
- * Resolves with the fault instead of rejecting; leaves the connection open, so that an answer can be sent.
+ * Reads a request's raw body: at most `limitBytes`, until `signal` aborts. Never rejects: resolves to the fault.
+ * Leaves the connection open, so that an answer can be sent.
  */
 export type BodyReader = (limitBytes: number, signal: AbortSignal) => Promise<Uint8Array | BodyFault>;

@@ -5,16 +5,16 @@ import type { BodyReader } from "./body.ts";
 import { createReceiver, type ReceiverOptions } from "./receiver.ts";
 import type { Target } from "./target.ts";
 
-/** A handler of fetch requests, as Next.js, Hono, Bun and Deno take them. */
+/** A handler of fetch requests, for Next.js, Hono, Bun and Deno. */
 export interface WebhookHandler {
   (request: Request): Promise<Response>;
-  /** From now on answers 503; resolves when everything accepted has ended. */
+  /** Answers 503 from now on. Resolves when all accepted deliveries have ended. */
   close(): Promise<void>;
 }
 
 /**
- * A receiver for everything that speaks fetch: `export const POST = webhookHandler(handlers)`.
- * Throws as `createReceiver` does when the set-up is wrong.
+ * Makes a receiver of fetch requests: `export const POST = webhookHandler(handlers)`.
+ * Throws like `createReceiver`.
  */
 export function webhookHandler<Data = EsimEvents, Tx = unknown>(
   target: Target<Data, Tx>,
@@ -60,4 +60,4 @@ function fetchBody(request: Request): BodyReader {
 
 const consumedHint =
   "The request's body was read before the webhook receiver, and the signature covers the raw bytes. " +
-  "Call the receiver before request.json() or request.text(), or hand it request.clone().";
+  "Call the receiver before request.json() or request.text(), or pass it request.clone().";

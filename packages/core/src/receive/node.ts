@@ -7,10 +7,10 @@ import { createReceiver, type Delivery, type ReceiverOptions } from "./receiver.
 import type { Reply } from "./reply.ts";
 import type { Target } from "./target.ts";
 
-/** A request listener for `http.createServer`, which takes deliveries on every path it is called for. */
+/** A request listener for `http.createServer`. It does not look at the path. */
 export interface NodeHandler {
   (request: IncomingMessage, response: ServerResponse): void;
-  /** From now on answers 503; resolves when everything accepted has ended. */
+  /** Answers 503 from now on. Resolves when all accepted deliveries have ended. */
   close(): Promise<void>;
 }
 
@@ -18,8 +18,8 @@ export interface NodeHandler {
 export type NodeRequest = IncomingMessage & { rawBody?: unknown; body?: unknown };
 
 /**
- * A receiver for plain Node.js: `http.createServer(nodeHandler(handlers))`.
- * Throws as `createReceiver` does when the set-up is wrong.
+ * Makes a receiver for plain Node.js: `http.createServer(nodeHandler(handlers))`.
+ * Throws like `createReceiver`.
  */
 export function nodeHandler<Data = EsimEvents, Tx = unknown>(
   target: Target<Data, Tx>,
@@ -37,13 +37,13 @@ export function nodeHandler<Data = EsimEvents, Tx = unknown>(
   );
 }
 
-/** A Node.js request as a delivery. Raw bytes that a body parser kept are taken; parsed ones never are. */
+/** A Node.js request as a delivery. Uses the raw bytes that a body parser has kept, never a parsed body. */
 export function nodeDelivery(request: NodeRequest): Delivery {
   const kept = [request.rawBody, request.body].find(isUint8Array);
   return { method: request.method ?? "", headers: request.headers, body: kept ?? nodeBody(request) };
 }
 
-/** Answers a request, unless somebody has answered it before. */
+/** Answers a request, unless it was answered already. */
 export function writeReply(response: ServerResponse, { status, headers, body }: Reply): void {
   if (response.headersSent || response.destroyed) return;
   response.writeHead(status, { ...headers, "content-length": Buffer.byteLength(body) });
@@ -54,8 +54,8 @@ export function writeReply(response: ServerResponse, { status, headers, body }: 
 const discardedBytes = 16 * 1024 * 1024;
 
 /**
- * Lets a sender that was answered early finish sending, so that it reads the answer. One that goes on sending for
- * more than 16 MiB is cut off.
+ * Reads the rest of a body that was answered early, so that the sender gets to read the answer. Cuts the connection
+ * after 16 MiB.
  */
 export function discardRest(request: IncomingMessage): void {
   if (request.complete) return;
@@ -89,7 +89,7 @@ function nodeBody(request: NodeRequest): BodyReader {
       request.on("data", onData).on("error", onIncomplete).on("close", onIncomplete);
       request.on("end", onEnd);
       signal.addEventListener("abort", onIncomplete);
-      request.resume(); // it may have been paused on its way here
+      request.resume(); // an earlier listener may have paused it
     });
   };
 }

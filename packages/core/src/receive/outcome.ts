@@ -17,16 +17,16 @@ export type Outcome =
   /** A content-encoding was set; nothing unauthenticated is inflated. */
   | { readonly code: "unsupported_encoding" }
   | { readonly code: "too_large" }
-  /** The sender stopped half-way. */
+  /** The sender stopped in the middle of the body. */
   | { readonly code: "body_incomplete" }
-  /** Something read the body before us, and the raw bytes are gone. */
+  /** Something else read the body first, and the raw bytes are gone. */
   | { readonly code: "body_consumed"; readonly hint: string }
   | { readonly code: "shutting_down" }
-  /** No key matches, while the keyring says that a rotation is under way. */
+  /** No key matches, and the keyring says that a rotation is under way. */
   | { readonly code: "rotating" }
-  /** No key matches, and the newest keys could not be had. */
+  /** No key matches, and the newest keys could not be loaded. */
   | { readonly code: "keys_unavailable"; readonly reason: string }
-  /** A mistake of ours or of a schema: not foreseen. */
+  /** A bug, or a schema that threw. */
   | { readonly code: "internal_error"; readonly error: unknown };
 
 export type OutcomeCode = Outcome["code"];

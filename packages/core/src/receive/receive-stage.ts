@@ -3,17 +3,17 @@ import type { OutcomeCode } from "./outcome.ts";
 
 /**
  * One delivery, from its arrival to its answer. On `tracing:esim-webhooks:receive:*`. At the deadline it ends with
- * `deadline_reached`; what a late handler comes to is a `handle` and a `settle` of its own.
+ * `deadline_reached`; the end of a late handler is seen in `handle` and `settle`.
  */
 export interface ReceiveMessage extends StageMessage {
   readonly source: string;
-  /** As the delivery says, once its headers are well-formed. It is authentic where there is a `key`. */
+  /** Read from the headers once they are well-formed. Authentic only if there is a `key`. */
   readonly id?: string;
   /** The fingerprint of the key that matched. */
   readonly key?: string;
   readonly type?: string;
   readonly outcome: OutcomeCode;
-  /** A duplicate by its id alone: it was done with another body. */
+  /** The id was done before, with another body. */
   readonly conflict?: true;
 }
 

@@ -30,24 +30,24 @@ export interface ReceiverOptions<Data = EsimEvents, Tx = unknown> extends Proces
   toleranceSeconds?: number;
   /** The longest body taken, in bytes. Default 1 MiB. */
   maxBodyBytes?: number;
-  /** When the sender gets its answer at the latest, in ms, below the 30,000 at which it gives up (spec 6.5). Default 25,000. */
+  /** The longest time until the sender is answered, in ms. Below 30,000, when it gives up (spec 6.5). Default 25,000. */
   deadlineMs?: number;
 }
 
-/** A request, whichever framework it came by. */
+/** A request of any framework. */
 export interface Delivery {
   readonly method: string;
   readonly headers: HeaderSource;
-  /** The raw body, or how to read it; text stands for its UTF-8 bytes. */
+  /** The raw body, or a function that reads it. A string stands for its UTF-8 bytes. */
   readonly body: Uint8Array | string | BodyReader;
 }
 
 export interface Receiver {
-  /** Works one delivery through and says what to answer. Never rejects. */
+  /** Takes one delivery through the pipeline. Resolves to the answer, and never rejects. */
   receive(delivery: Delivery): Promise<Reply>;
   /**
-   * From now on answers 503; resolves when everything accepted has ended, late handlers too. A handler that never
-   * ends keeps it from resolving: give the shutdown a time limit of its own.
+   * Answers 503 from now on. Resolves when all accepted deliveries have ended, late handlers included. A handler that
+   * never ends keeps it waiting, so give the shutdown a time limit.
    */
   close(): Promise<void>;
 }
@@ -55,7 +55,7 @@ export interface Receiver {
 type ReceiverSettings = SettingsOf<ReceiverOptions<unknown>, "secret" | "store">;
 
 const shape: OptionsShape<ReceiverSettings> = {
-  secret: z.optional(z.custom<Secret>()), // the keyring's to check
+  secret: z.optional(z.custom<Secret>()), // checked by the keyring
   ...processorShape,
   source: z._default(z.string().check(z.minLength(1)), "default"),
   toleranceSeconds: z._default(z.int().check(z.gte(1), z.lte(86_400)), defaultToleranceSeconds),
@@ -97,11 +97,11 @@ export function createReceiver<Data = EsimEvents, Tx = unknown>(
   if (isInbox(target) && store !== undefined) {
     throw new WebhookError(
       "invalid_option",
-      "A store was given together with an inbox, which deduplicates by itself.",
-      "Leave the store out, or pass handlers in place of the inbox.",
+      "The options have a store, but the target is an inbox, which deduplicates by itself.",
+      "Leave the store out, or pass handlers instead of the inbox.",
     );
   }
-  const logUnavailable = throttledLog(logger.error, monotonicClock); // every delivery has the same to say
+  const logUnavailable = throttledLog(logger.error, monotonicClock); // every delivery would log the same
   let inFlight = 0;
   let onIdle = () => {};
   let closed: Promise<void> | undefined;
@@ -134,7 +134,7 @@ export function createReceiver<Data = EsimEvents, Tx = unknown>(
     return accept({ parsed, id: proof.id, body, source, receivedAt, signal });
   }
 
-  /** The outcome of the work, whatever happens; counted, so that `close` can wait for it. */
+  /** Resolves to an outcome, whatever happens. Counts the work, so that `close` can wait for it. */
   async function work(delivery: Delivery, signal: AbortSignal, seen: Seen): Promise<Outcome> {
     inFlight += 1;
     try {
@@ -147,7 +147,7 @@ export function createReceiver<Data = EsimEvents, Tx = unknown>(
     }
   }
 
-  /** The outcome of the work, or that the deadline was reached: then the work's own outcome is logged when it is known. */
+  /** The outcome of the work, or `deadline_reached`. An outcome that comes later is logged when it is known. */
   async function outcomeInTime(delivery: Delivery, seen: Seen): Promise<Outcome> {
     const deadline = startDeadline(deadlineMs);
     const worked = work(delivery, deadline.signal, seen);
@@ -178,7 +178,7 @@ export function createReceiver<Data = EsimEvents, Tx = unknown>(
     },
     close() {
       closed ??= new Promise((resolve) => {
-        onIdle = () => setImmediate(resolve); // after late work has been logged
+        onIdle = () => setImmediate(resolve); // late work is logged first
         if (inFlight === 0) onIdle();
       });
       return closed;
@@ -186,12 +186,12 @@ export function createReceiver<Data = EsimEvents, Tx = unknown>(
   };
 }
 
-/** What is known of a delivery so far, for its log line. */
+/** What is known about a delivery so far, for its log line. */
 interface Seen {
   id?: string;
   key?: string;
   type?: string;
-  /** The answer had to be given before this outcome was known. */
+  /** The sender was answered before this outcome was known. */
   late?: boolean;
 }
 
@@ -208,7 +208,7 @@ async function readBody(
   return bytes.byteLength > maxBodyBytes ? { code: "too_large" } : bytes;
 }
 
-/** What an outcome adds to its log line. Issues by path alone: a schema's messages may quote personal data. */
+/** What an outcome adds to its log line. Issues as paths only: a schema's messages may quote personal data. */
 function loggable(outcome: Outcome): Record<string, unknown> {
   if ("error" in outcome) return { err: outcome.error };
   if ("issues" in outcome) return { issues: outcome.issues.map((issue) => issue.path) };

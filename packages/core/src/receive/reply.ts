@@ -10,12 +10,12 @@ export interface Reply {
 interface Answer {
   readonly status: number;
   readonly log: "info" | "warn" | "error";
-  /** What the sender may read. Fixed texts: the sender keeps them, so they hold nothing of ours. */
+  /** The text that the sender reads and keeps. Fixed, so that it reveals nothing. */
   readonly title: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** The pause we ask for where the outcome itself does not say. The sender keeps its own schedule (spec 6.5). */
+/** The default pause to ask for. The sender keeps to its own schedule (spec 6.5). */
 const soon = { "retry-after": "5" };
 
 /**
@@ -55,7 +55,7 @@ const answers: Readonly<Record<OutcomeCode, Answer>> = {
 
 const daySeconds = 24 * 60 * 60;
 
-/** Everything of a reply that its outcome's code decides. */
+/** The reply of each outcome code. */
 const replies = new Map(Object.entries(answers).map(([code, answer]) => [code, replyOf(code, answer)]));
 
 function replyOf(code: string, { status, title, headers }: Answer): Reply {
@@ -69,15 +69,15 @@ function replyOf(code: string, { status, title, headers }: Answer): Reply {
 /** Outcome → status, headers and body. Bodies are JSON: `{"outcome"}`, or a problem (RFC 9457) with the code. */
 export function replyTo(outcome: Outcome): Reply {
   const reply = replies.get(outcome.code);
-  if (reply === undefined) throw new TypeError(`There is no outcome ${String(outcome.code)}.`);
+  if (reply === undefined) throw new TypeError(`There is no reply for the outcome ${String(outcome.code)}.`);
   if (!("retryAfterMs" in outcome)) return reply;
   const seconds = Math.ceil(outcome.retryAfterMs / 1000) || 1;
   const retryAfter = String(Math.min(Math.max(1, seconds), daySeconds));
   return { ...reply, headers: { ...reply.headers, "retry-after": retryAfter } };
 }
 
-/** How loud an outcome is logged. */
+/** The log level of an outcome. */
 export function logLevelOf(outcome: Outcome): Answer["log"] {
-  if ("conflict" in outcome) return "error"; // a duplicate by its id alone
+  if ("conflict" in outcome) return "error"; // the same id with another body
   return answers[outcome.code].log;
 }

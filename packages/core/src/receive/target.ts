@@ -9,8 +9,8 @@ import type { InboxWriter, PutResult } from "../store/inbox-writer.ts";
 import { putEntries } from "../store/put-entries.ts";
 import type { StoredOutcome } from "./outcome.ts";
 
-/** Where accepted events go: handlers, worked inline, or an inbox, stored and worked later. */
-// NoInfer is around the handlers alone: around the union, editors would complete no event types
+/** Where accepted events go: to handlers, which run at once, or to an inbox, to be worked later. */
+// NoInfer around the whole union would hide the event types from completion
 export type Target<Data = EsimEvents, Tx = unknown> = NoInfer<Handlers<Data, Tx>> | Pick<InboxWriter, "put">;
 
 /** An authentic delivery, parsed. */
@@ -20,7 +20,7 @@ export interface Accepted<Data> {
   readonly body: Uint8Array;
   readonly source: string;
   readonly receivedAt: Date;
-  /** Aborts when the time for an answer is up. */
+  /** Aborts at the deadline of the answer. */
   readonly signal: AbortSignal;
 }
 
@@ -42,7 +42,7 @@ const storedAs: Readonly<Record<PutResult, StoredOutcome>> = {
   conflict: { code: "conflict" },
 };
 
-/** Unknown, unhandled and invalid events are stored too: what to make of them is the worker's to say. */
+/** Stores unknown, unhandled and invalid events too: the worker decides about them. */
 export function acceptInto<Data>(inbox: Pick<InboxWriter, "put">): Accept<Data> {
   return async ({ parsed, id, body, source, receivedAt }) => {
     try {

@@ -9,10 +9,10 @@ import type { Outcome } from "./outcome.ts";
 /** The signing secret of the endpoint: one, several separated by spaces, a list, keys with windows, or a key source. */
 export type Secret = Secrets | KeySource;
 
-/** No key matches, and it is not known yet whether one will. */
+/** No key matches, but a newer one may. */
 export type Undecided = Extract<Outcome, { code: "rotating" | "keys_unavailable" }> & { readonly ok: false };
 
-/** Proves what the headers claim, with the keys that count at `atMs`; asks a key source when none matches. */
+/** Verifies a signature with the keys that are valid at `atMs`. Asks the key source when none matches. */
 export type Verifier = (
   signed: SignedHeaders,
   body: Uint8Array,

@@ -3,12 +3,12 @@ import type { Refusal } from "../verify/signature.ts";
 import type { Undecided } from "./verifier.ts";
 
 /**
- * The comparison of a signature with the keys, waiting for a key source included. On `tracing:esim-webhooks:verify:*`. A
- * delivery whose headers or size are refused is not compared: that is seen in `receive`.
+ * One comparison of a signature with the keys, including the wait for a key source. On `tracing:esim-webhooks:verify:*`.
+ * A delivery that is refused for its headers or size is not compared; it is seen in `receive`.
  */
 export interface VerifyMessage extends StageMessage {
   readonly source: string;
-  /** As the delivery says: authentic when the outcome is `verified`. */
+  /** Read from the headers. Authentic only if the outcome is `verified`. */
   readonly id: string;
   /** The fingerprint of the key that matched. */
   readonly key?: string;
