@@ -1,0 +1,71 @@
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { afterAll, expect, it } from "vitest";
+import { root, runCommand } from "../../../test/run.ts";
+import { program } from "../../../test/servers/binaries.ts";
+import { readTrace, straceArguments } from "./disk-trace.ts";
+import { createTracedDisk } from "./power-cut.ts";
+import { openShop } from "./shop.ts";
+import { temporaryFolder } from "./temporary-folder.ts";
+
+const folder = temporaryFolder();
+afterAll(folder.remove);
+
+const puts = 500;
+const bodyBytes = 8000; // so that the log is checkpointed several times
+const cutEvery = 25;
+
+/** What a process did that put events, each system call of it. */
+async function traceOfPuts(): Promise<{ path: string; before: Buffer; trace: string }> {
+  const path = join(folder.path, "data", "events.db");
+  mkdirSync(dirname(path));
+  openShop(path).close();
+  const before = readFileSync(path);
+  const strace = program("strace", "strace", "").path;
+  const log = join(folder.path, "trace");
+  const script = join(root, "packages/store-sqlite/test/fire-process.ts");
+  const node = [process.execPath, "--conditions=@esim-webhooks/source", script];
+  const run = runCommand(strace, [
+    ...straceArguments,
+    ...["-o", log, ...node, path, "p", "10", String(bodyBytes), String(puts)],
+  ]);
+  expect((await run.ended).code).toBe(0);
+  return { path, before, trace: readFileSync(log, "utf8") };
+}
+
+/** What is in the database whose files these are. */
+function idsIn(files: ReadonlyMap<string, Buffer>, path: string, copy: string): Set<string> {
+  mkdirSync(copy);
+  for (const [file, content] of files) {
+    if (file.startsWith(path) && !file.endsWith("-shm")) writeFileSync(join(copy, basename(file)), content);
+  }
+  const database = new DatabaseSync(join(copy, basename(path)));
+  expect(database.prepare("pragma integrity_check").get()).toEqual({ integrity_check: "ok" });
+  const rows = database.prepare("select id from esim_webhooks_event").all();
+  database.close();
+  return new Set(rows.map((row) => String(row["id"])));
+}
+
+it("has every acknowledged event after a power cut, whichever of the writes that were not synced got through", async () => {
+  const { path, before, trace } = await traceOfPuts();
+  const disk = createTracedDisk(new Map([[path, before]]));
+  const acknowledged: string[] = [];
+  let checkpoints = 0;
+  let cuts = 0;
+  for (const event of readTrace(trace)) {
+    disk.apply(event);
+    if (event.kind === "synced" && event.file === path) checkpoints += 1;
+    if (event.kind !== "output") continue;
+    acknowledged.push(...[...event.text.matchAll(/^acknowledged (\S+)$/gm)].map(([, id = ""]) => id));
+    if (acknowledged.length % cutEvery !== 0) continue;
+    for (const survives of [() => false, () => true, () => Math.random() < 0.5]) {
+      const files = disk.afterCut(survives);
+      const ids = idsIn(files, path, join(folder.path, `cut_${++cuts}`));
+      expect(acknowledged.filter((id) => !ids.has(id))).toEqual([]);
+    }
+  }
+  expect(acknowledged.length).toBe(puts);
+  expect(checkpoints).toBeGreaterThan(1);
+  expect(cuts).toBe((3 * puts) / cutEvery);
+});
