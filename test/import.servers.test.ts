@@ -218,7 +218,8 @@ describe("an import into Postgres", () => {
     const at = folder();
     const options = { checkpointFile: join(at, "checkpoint"), rejectsFile: join(at, "rejects") };
     const environment = { DATABASE_URL: postgresUrl, SCHEMA: schema, PAUSE_MS: "400" };
-    for (const put of [1, 1, 1, 1, 4]) {
+    // two at a time and 400 ms each: what was put by the sixth is in the checkpoint file, which is written once a second
+    for (const put of [1, 1, 1, 1, 8]) {
       const kill = { KILL_AT: `${put}`, KILL_AFTER_MS: `${Math.random() * 600}` };
       const { child, ended } = startImport(dump, { ...environment, ...kill }, options);
       await ended;
