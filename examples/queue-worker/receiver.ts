@@ -1,5 +1,6 @@
 import type { AddressInfo } from "node:net";
-import { type EncodedEntry, encodeEntry, type InboxEntry } from "@esim-webhooks/core";
+import type { InboxEntry } from "@esim-webhooks/core";
+import { type EncodedEntry, encodeEntry } from "@esim-webhooks/core/kit";
 import { webhookRouter } from "@esim-webhooks/express";
 import { Queue } from "bullmq";
 import express from "express";

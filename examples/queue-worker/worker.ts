@@ -1,11 +1,5 @@
-import {
-  createProcessor,
-  decodeEntry,
-  type EncodedEntry,
-  type EsimEvents,
-  esimCatalog,
-  type Handlers,
-} from "@esim-webhooks/core";
+import { createProcessor, type EsimEvents, esimCatalog, type Handlers } from "@esim-webhooks/core";
+import { decodeEntry, type EncodedEntry } from "@esim-webhooks/core/kit";
 import { redisStore } from "@esim-webhooks/store-redis";
 import { DelayedError, type Job, UnrecoverableError, Worker } from "bullmq";
 

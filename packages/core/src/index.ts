@@ -47,8 +47,6 @@ export type { Target } from "./receive/target.ts";
 export type { Secret } from "./receive/verifier.ts";
 export type { VerifyMessage } from "./receive/verify-stage.ts";
 export type { Claim, DedupeStore, StoreCapabilities, Transacted } from "./store/dedupe-store.ts";
-export type { EncodedEntry } from "./store/entry-codec.ts";
-export { decodeEntry, encodeEntry } from "./store/entry-codec.ts";
 export { fileState } from "./store/file-state.ts";
 export type { Inbox, Rerunnable } from "./store/inbox.ts";
 export type {
@@ -67,8 +65,6 @@ export type { InboxLease, InboxQueue, Settlement, TakenEvent, TakeOptions } from
 export type { InboxCapabilities, InboxRole, InboxRoleName } from "./store/inbox-role.ts";
 export type { InboxWriter, PutResult } from "./store/inbox-writer.ts";
 export type { Lifecycle } from "./store/lifecycle.ts";
-export type { MemoryInboxOptions } from "./store/memory-inbox.ts";
-export { memoryInbox } from "./store/memory-inbox.ts";
 export type { MemoryStoreOptions } from "./store/memory-store.ts";
 export { memoryStore } from "./store/memory-store.ts";
 export type { PutMessage } from "./store/put-stage.ts";

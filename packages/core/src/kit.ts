@@ -10,6 +10,8 @@ export { durationMs, loggerOption, parseOptions, suggest, withMethods } from "./
 export { keyText } from "./event/event.ts";
 export { processorShape } from "./process/processor.ts";
 export { isInbox } from "./receive/target.ts";
+export type { EncodedEntry } from "./store/entry-codec.ts";
+export { decodeEntry, encodeEntry } from "./store/entry-codec.ts";
 export type { InboxRoles } from "./store/inbox.ts";
 export { hasRole } from "./store/inbox.ts";
 export { checkEntry, checkRerun, inboxEntry, occurredAtMs } from "./store/inbox-entry.ts";

@@ -1,3 +1,5 @@
 export { sampleData } from "./send/samples.ts";
 export type { EventToSend, Fault, SignedRequest, SignedRequestOptions } from "./send/signed-request.ts";
 export { newSecret, signedRequest } from "./send/signed-request.ts";
+export type { MemoryInboxOptions } from "./store/memory-inbox.ts";
+export { memoryInbox } from "./store/memory-inbox.ts";

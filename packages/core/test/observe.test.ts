@@ -11,7 +11,6 @@ import {
   type HandleMessage,
   type Handlers,
   type Inbox,
-  memoryInbox,
   memoryStore,
   nodeHandler,
   type Observer,
@@ -21,7 +20,7 @@ import {
   type WebhookEvent,
   type WorkerOptions,
 } from "@esim-webhooks/core";
-import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { memoryInbox, newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { listen } from "../../../test/listen.ts";
 

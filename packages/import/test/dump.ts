@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Inbox, type InboxEntry, memoryInbox } from "@esim-webhooks/core";
-import { sampleData } from "@esim-webhooks/core/testing";
+import type { Inbox, InboxEntry } from "@esim-webhooks/core";
+import { memoryInbox, sampleData } from "@esim-webhooks/core/testing";
 import { onTestFinished } from "vitest";
 
 export interface DeliveryOptions {

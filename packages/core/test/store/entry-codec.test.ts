@@ -1,4 +1,5 @@
-import { decodeEntry, encodeEntry, type InboxEntry } from "@esim-webhooks/core";
+import type { InboxEntry } from "@esim-webhooks/core";
+import { decodeEntry, encodeEntry } from "@esim-webhooks/core/kit";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 

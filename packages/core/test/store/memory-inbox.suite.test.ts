@@ -1,5 +1,6 @@
 import { inboxSuite } from "@esim-webhooks/conformance";
-import { type Inbox, type InboxRole, type InboxRoleName, memoryInbox } from "@esim-webhooks/core";
+import type { Inbox, InboxRole, InboxRoleName } from "@esim-webhooks/core";
+import { memoryInbox } from "@esim-webhooks/core/testing";
 import { describe, it } from "vitest";
 
 const capabilities = {

@@ -1,4 +1,4 @@
-import { memoryInbox } from "@esim-webhooks/core";
+import { memoryInbox } from "@esim-webhooks/core/testing";
 import { describe, expect, it, vi } from "vitest";
 
 function entry(id: string, body = Buffer.from(`{"of":"${id}"}`)) {

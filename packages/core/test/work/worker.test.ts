@@ -1,5 +1,5 @@
-import { createWorker, type Inbox, type InboxEntry, memoryInbox } from "@esim-webhooks/core";
-import { sampleData } from "@esim-webhooks/core/testing";
+import { createWorker, type Inbox, type InboxEntry } from "@esim-webhooks/core";
+import { memoryInbox, sampleData } from "@esim-webhooks/core/testing";
 import { describe, expect, it, vi } from "vitest";
 
 function entry(id: string, type = "esim.enabled"): InboxEntry {
