@@ -10,7 +10,7 @@ interface Package {
 
 const packages: Readonly<Record<string, Package>> = {
   core: {
-    imports: ["@standard-schema/spec", "leven", "zod/locales", "zod/mini"],
+    imports: ["@standard-schema/spec", "leven", "zod/locales", "zod/v4/core", "zod/mini"],
     rooms: ["base", "event", "verify", "store", "handle", "process", "work", "receive", "send"],
   },
   conformance: {

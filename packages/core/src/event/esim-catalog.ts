@@ -1,5 +1,6 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import * as z from "zod/mini";
+import { $ZodObjectJIT } from "zod/v4/core";
 import { type Catalog, createCatalog, type Schemas } from "./catalog.ts";
 
 /** One of the known values, or one that the API adds later. */
@@ -115,24 +116,37 @@ const optional = z.pipe(
   z.transform((value) => value ?? undefined),
 );
 
+/**
+ * An object that keeps unknown fields, like `z.looseObject`. Compiled where the runtime allows it, as `zod` does and
+ * `zod/mini` does not: every event passes one of these.
+ */
+function dataOf<Shape extends z.core.$ZodShape>(shape: Shape): z.core.$ZodObject<Shape, z.core.$loose> {
+  const schema: z.core.$ZodObject = new $ZodObjectJIT({
+    type: "object",
+    shape,
+    catchall: z.unknown(),
+  });
+  return schema as z.core.$ZodObject<Shape, z.core.$loose>;
+}
+
 const esim = { profileReference: text, esimReference: text, iccid: optional };
 const device = { ...esim, eid: optional };
 const lifecycle = <Status extends LifecycleStatus>(status: Status) =>
-  z.looseObject({
+  dataOf({
     ...esim,
     lifecycleStatus: z.literal(status, `expected "${status}"`),
     previousLifecycleStatus: optional,
   });
 
 const schemas: { readonly [Type in keyof EsimEvents]: StandardSchemaV1<unknown, EsimEvents[Type]> } = {
-  "esim.assigned": z.looseObject({ ...esim, iccid: text }),
-  "esim.downloaded": z.looseObject(device),
-  "esim.installed": z.looseObject(device),
-  "esim.enabled": z.looseObject(device),
-  "esim.disabled": z.looseObject(device),
-  "esim.deleted": z.looseObject(device),
-  "esim.faulted": z.looseObject({ ...device, reason: text, detail: optional }),
-  "esim.mccswitch": z.looseObject({
+  "esim.assigned": dataOf({ ...esim, iccid: text }),
+  "esim.downloaded": dataOf(device),
+  "esim.installed": dataOf(device),
+  "esim.enabled": dataOf(device),
+  "esim.disabled": dataOf(device),
+  "esim.deleted": dataOf(device),
+  "esim.faulted": dataOf({ ...device, reason: text, detail: optional }),
+  "esim.mccswitch": dataOf({
     ...esim,
     previousCountry: optional,
     previousMcc: optional,
@@ -144,7 +158,7 @@ const schemas: { readonly [Type in keyof EsimEvents]: StandardSchemaV1<unknown, 
   "esim.lifecycle.suspended": lifecycle("suspended"),
   "esim.lifecycle.activated": lifecycle("active"),
   "esim.lifecycle.terminated": lifecycle("terminated"),
-  "esim.balance.updated": z.looseObject({
+  "esim.balance.updated": dataOf({
     ...esim,
     updateType: text,
     source: text,
@@ -157,7 +171,7 @@ const schemas: { readonly [Type in keyof EsimEvents]: StandardSchemaV1<unknown, 
     providerTransactionId: optional,
     occurredAt: optional,
   }),
-  "package.ended": z.looseObject({ reason: text }),
+  "package.ended": dataOf({ reason: text }),
 };
 
 /** The twelve eSIM events of the partner API (spec 6.2, 6.3) and `package.ended`. */
