@@ -4,7 +4,7 @@ import { parseTime } from "./parse-time.ts";
 /** An optional flag. */
 export type OptionalFlag<Value> = TypedFlagParameter<Value | undefined>;
 
-export function yesFlag(brief: string): OptionalFlag<boolean> {
+export function switchFlag(brief: string): OptionalFlag<boolean> {
   return { kind: "boolean", optional: true, withNegated: false, brief };
 }
 

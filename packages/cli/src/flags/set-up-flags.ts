@@ -1,4 +1,4 @@
-import { type OptionalFlag, textFlag, yesFlag } from "./flag-kinds.ts";
+import { type OptionalFlag, switchFlag, textFlag } from "./flag-kinds.ts";
 
 /** The flags of every command that uses the set-up: config, inbox, handlers. */
 export interface SetUpFlags {
@@ -17,4 +17,4 @@ export const setUpFlags: { readonly config: OptionalFlag<string>; readonly dataD
 };
 
 /** A flag that makes a command print JSON. */
-export const jsonFlag: OptionalFlag<boolean> = yesFlag("Print JSON, for programs");
+export const jsonFlag: OptionalFlag<boolean> = switchFlag("Print JSON, for programs");

@@ -3,14 +3,14 @@ import type { Output } from "../program/output.ts";
 import { printable } from "../program/printable.ts";
 
 /** The known types that a type or a family, such as `esim.lifecycle.*`, matches. */
-export function meantBy(type: string, known: readonly string[]): readonly string[] {
+export function matchingTypes(type: string, known: readonly string[]): readonly string[] {
   if (!type.endsWith("*")) return known.filter((name) => name === type);
   return known.filter((name) => name.startsWith(type.slice(0, -1)));
 }
 
 /** Warns about each type that matches no known type: a typing error would silently filter everything out. */
-export function warnOfUnknown(types: readonly string[], known: readonly string[], output: Output): void {
-  for (const type of types.filter((type) => meantBy(type, known).length === 0)) {
+export function warnOfUnknownTypes(types: readonly string[], known: readonly string[], output: Output): void {
+  for (const type of types.filter((type) => matchingTypes(type, known).length === 0)) {
     const names = type.endsWith("*") ? known.map((name) => name.replace(/[^.]*$/, "*")) : known;
     output.note(
       `Warning (unknown_event_type): --types ${printable(type)} matches no known event type. ${suggest(type, [...new Set(names)])}`,

@@ -1,5 +1,5 @@
 import type { FlagParametersForType } from "@stricli/core";
-import { type OptionalFlag, textFlag, textsFlag, timeFlag, yesFlag } from "../flags/flag-kinds.ts";
+import { type OptionalFlag, switchFlag, textFlag, textsFlag, timeFlag } from "../flags/flag-kinds.ts";
 import { wholeNumber } from "../flags/number-flag.ts";
 import { jsonFlag, type SetUpFlags, setUpFlags } from "../flags/set-up-flags.ts";
 import type { CliContext } from "../program/context.ts";
@@ -38,8 +38,8 @@ const limitFlag = (brief: string): OptionalFlag<number> => ({
 });
 
 export const importFlags: FlagParametersForType<ImportFlags, CliContext> = {
-  dryRun: yesFlag("Read, filter and verify, but change nothing"),
-  trustUnsigned: yesFlag("Accept records without a signature"),
+  dryRun: switchFlag("Read, filter and verify, but change nothing"),
+  trustUnsigned: switchFlag("Accept records without a signature"),
   only: {
     kind: "enum",
     values: statuses,
@@ -52,8 +52,8 @@ export const importFlags: FlagParametersForType<ImportFlags, CliContext> = {
   types: textsFlag("type,…", "Only these types or families: esim.lifecycle.*"),
   ids: textsFlag("id,…", "Only these event ids"),
   esim: textsFlag("reference,…", "Only these eSIMs, by esimReference"),
-  oldestFirst: yesFlag("Order by timestamp; needs disk space for the dump"),
-  force: yesFlag("Run done events again"),
+  oldestFirst: switchFlag("Order by timestamp; needs disk space for the dump"),
+  force: switchFlag("Run done events again"),
   map: {
     kind: "parsed",
     parse: parseMapping,
@@ -65,7 +65,7 @@ export const importFlags: FlagParametersForType<ImportFlags, CliContext> = {
   source: textFlag("name", "The endpoint they were sent to. Default: the config's"),
   rejects: textFlag("file", "The file for bad records. Default: <dump>.rejects.ndjson"),
   checkpoint: textFlag("file", "The file for progress. Default: <dump>.checkpoint.json"),
-  noCheckpoint: yesFlag("Keep no checkpoint: start over each time"),
+  noCheckpoint: switchFlag("Keep no checkpoint: start over each time"),
   maxRecordBytes: limitFlag("The most bytes of one record. Default: 1048576"),
   maxUnpackedBytes: limitFlag("The most bytes it may unpack to. Default: 64 GiB"),
   maxRatio: limitFlag("The most times its size it may unpack to. Default: 250"),

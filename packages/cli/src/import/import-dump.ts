@@ -1,6 +1,6 @@
 import { esimCatalog } from "@esim-webhooks/core";
 import { type ImportReport, importDeliveries } from "@esim-webhooks/import";
-import { warnOfUnknown } from "../flags/types-flag.ts";
+import { warnOfUnknownTypes } from "../flags/types-flag.ts";
 import { commandLogger } from "../log/command-logger.ts";
 import type { CliContext } from "../program/context.ts";
 import { stopSignal } from "../program/stopping.ts";
@@ -20,7 +20,7 @@ import { verdictOn } from "./verdict.ts";
 export async function importDump(this: CliContext, flags: ImportFlags, path: string): Promise<void> {
   const { output, process } = this;
   const setUp = await readSetUp(this, flags);
-  warnOfUnknown(flags.types ?? [], (setUp.catalog ?? esimCatalog).types, output);
+  warnOfUnknownTypes(flags.types ?? [], (setUp.catalog ?? esimCatalog).types, output);
   const dump = await openDump(path, flags, process.stdin);
   const noteOnTerminal = (line: string) => (process.stderr.isTTY ? output.note(line) : undefined);
   noteOnTerminal(`Importing ${dump.name}${flags.dryRun ? ": a dry run, which changes nothing" : ""}`);

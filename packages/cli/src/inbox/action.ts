@@ -11,27 +11,28 @@ export interface ActionFlags {
   readonly json?: boolean;
 }
 
-/** Something that changes many events at once. */
+/** A command that changes many events at once. */
 export interface Action {
   readonly name: "retry" | "discard" | "purge";
-  /** What it is about: `dead event`. */
+  /** The events that it changes, in the singular: `dead event`. */
   readonly noun: string;
+  /** The plural. Default: the noun with an `s`. */
   readonly nouns?: string;
-  /** What it does to them, as in `Would … 3 dead events` and `… 3 dead events?`. */
+  /** As in `Would retry 3 dead events.` and `Retry 3 dead events?` */
   readonly verb: string;
-  /** What has been done to `3 dead events`. */
+  /** The sentence to print at the end. `events` is the amount with its noun: `3 dead events`. */
   report(events: string): string;
-  /** How many there are. */
+  /** Counts the events that it would change without a limit. */
   count(): Promise<number>;
-  /** Acts on so many at most, and says on how many it did. */
+  /** Changes at most `limit` events. Resolves to how many it changed. */
   act(limit: number): Promise<number>;
 }
 
-/** One statement of the store is about so many. */
+/** The most events that one statement of the store changes. */
 const stepEvents = 1000;
 
-/** Refuses, before anything is opened, to act where nobody can be asked and nobody has said yes. */
-export function checkAskable(
+/** Throws `invalid_usage` when there is neither --yes nor --dry-run, and no terminal to ask on. */
+export function checkConfirmable(
   { process }: CliContext,
   name: Action["name"],
   { dryRun, yes }: ActionFlags,
@@ -40,12 +41,12 @@ export function checkAskable(
   if (dryRun || yes || canAsk) return;
   throw new ProgramError(
     "invalid_usage",
-    `inbox ${name} asks before it acts, and there is no terminal to ask at.`,
+    `inbox ${name} asks before it changes events, but there is no terminal to ask on.`,
     "Add --yes, or --dry-run to see what it would do.",
   );
 }
 
-/** Counts, asks, acts and reports. */
+/** Counts the events, asks for confirmation, changes the events and reports how many. */
 export async function perform(context: CliContext, flags: ActionFlags, action: Action): Promise<void> {
   const { limit, dryRun = false, yes = false, json = false } = flags;
   const { output } = context;
@@ -54,16 +55,16 @@ export async function perform(context: CliContext, flags: ActionFlags, action: A
   const report = (amount: number, text: string) =>
     json ? output.json({ action: action.name, dryRun, events: amount }) : output.data(text);
 
-  const about = `${action.verb} ${named(events)}${limitNote(events, limit)}`;
+  const plan = `${action.verb} ${named(events)}${limitNote(events, limit)}`;
   if (events === 0) return report(0, `Nothing to do: ${named(0)}.`);
-  if (dryRun) return report(events, `Would ${about}.`);
-  if (!yes && !(await isWanted(context, about))) return output.note("Nothing was changed.");
+  if (dryRun) return report(events, `Would ${plan}.`);
+  if (!yes && !(await isConfirmed(context, plan))) return output.note("Nothing was changed.");
   const done = await actInSteps(action, events);
   report(done, action.report(named(done)));
 }
 
-async function isWanted({ process }: CliContext, about: string): Promise<boolean> {
-  const question = `${about.charAt(0).toUpperCase()}${about.slice(1)}?`;
+async function isConfirmed({ process }: CliContext, plan: string): Promise<boolean> {
+  const question = `${plan.charAt(0).toUpperCase()}${plan.slice(1)}?`;
   const answer = await confirm(question, { input: process.stdin, output: process.stderr });
   if (answer === "interrupted") process.exitCode = exitCodes.interrupted;
   return answer === "yes";

@@ -1,14 +1,14 @@
 import type { CliContext } from "../program/context.ts";
-import { checkAskable, perform } from "./action.ts";
+import { checkConfirmable, perform } from "./action.ts";
 import { filterOf } from "./filter.ts";
 import type { DeadFlags } from "./flags.ts";
 import { withInbox } from "./with-inbox.ts";
 
 export async function discard(this: CliContext, flags: DeadFlags): Promise<void> {
-  checkAskable(this, "discard", flags);
-  await withInbox(this, flags, async (at) => {
-    const { inbox } = at;
-    const filter = await filterOf(flags, at, this.output);
+  checkConfirmable(this, "discard", flags);
+  await withInbox(this, flags, async (access) => {
+    const { inbox } = access;
+    const filter = await filterOf(flags, access, this.output);
     await perform(this, flags, {
       name: "discard",
       noun: "dead event",

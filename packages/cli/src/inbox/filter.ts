@@ -1,9 +1,9 @@
 import type { InboxFilter } from "@esim-webhooks/core";
-import { meantBy, warnOfUnknown } from "../flags/types-flag.ts";
+import { matchingTypes, warnOfUnknownTypes } from "../flags/types-flag.ts";
 import type { Output } from "../program/output.ts";
-import type { AtInbox } from "./with-inbox.ts";
+import type { InboxAccess } from "./with-inbox.ts";
 
-/** Which events a command is about. */
+/** The flags that select events. */
 export interface FilterFlags {
   readonly source?: string;
   readonly types?: readonly string[];
@@ -12,30 +12,30 @@ export interface FilterFlags {
   readonly id?: readonly string[];
 }
 
-/** The events that the flags mean. Warns of types that neither the catalog nor the inbox has. */
+/** The inbox's filter for these flags. Warns about types that neither the catalog nor the inbox contains. */
 export async function filterOf(
   { source, types, since, until, id }: FilterFlags,
-  at: AtInbox,
+  access: InboxAccess,
   output: Output,
 ): Promise<Omit<InboxFilter, "state">> {
   return {
     ...(source !== undefined && { source }),
-    ...(types && { types: await typesOf(types, at, output) }),
+    ...(types && { types: await exactTypes(types, access, output) }),
     ...(since && { since }),
     ...(until && { until }),
     ...(id && { ids: id }),
   };
 }
 
-/** An inbox filters by names alone, and has events of types that no catalog knows: a family has those too. */
-async function typesOf(
-  given: readonly string[],
-  { inbox, types }: AtInbox,
+/** Replaces each family by its types, those of stored events that the catalog does not contain included. */
+async function exactTypes(
+  names: readonly string[],
+  { inbox, types }: InboxAccess,
   output: Output,
 ): Promise<readonly string[]> {
-  if (given.every((type) => types.includes(type))) return given;
+  if (names.every((name) => types.includes(name))) return names;
   const stored = (await inbox.stats()).types.flatMap(({ type }) => type ?? []);
   const known = [...new Set([...types, ...stored])];
-  warnOfUnknown(given, known, output);
-  return given.flatMap((type) => meantBy(type, known));
+  warnOfUnknownTypes(names, known, output);
+  return names.flatMap((name) => matchingTypes(name, known));
 }

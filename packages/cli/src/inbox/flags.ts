@@ -1,6 +1,6 @@
 import type { InboxState } from "@esim-webhooks/core";
 import type { FlagParametersForType, TypedFlagParameter } from "@stricli/core";
-import { textFlag, textsFlag, timeFlag, yesFlag } from "../flags/flag-kinds.ts";
+import { switchFlag, textFlag, textsFlag, timeFlag } from "../flags/flag-kinds.ts";
 import { wholeNumber } from "../flags/number-flag.ts";
 import { jsonFlag, type SetUpFlags, setUpFlags } from "../flags/set-up-flags.ts";
 import type { CliContext } from "../program/context.ts";
@@ -28,7 +28,7 @@ export interface ShowFlags extends InboxFlags {
 export interface PurgeFlags extends InboxFlags, ActionFlags {}
 
 export interface DeadFlags extends PurgeFlags, FilterFlags {
-  /** Only dead events are discarded; to say so is allowed. */
+  /** Changes nothing: only dead events are discarded. */
   readonly status?: "dead";
 }
 
@@ -38,23 +38,23 @@ export interface RetryFlags extends PurgeFlags, FilterFlags {
 }
 
 type FlagsOf<Flags> = FlagParametersForType<Flags, CliContext>;
-const reveal = yesFlag("Show personal data, which is masked otherwise");
-const source = textFlag("name", "Of this source alone");
+const reveal = switchFlag("Show personal data instead of masking it");
+const source = textFlag("name", "Only events from this source");
 
-const limit = (what: string, preset: string): TypedFlagParameter<number, CliContext> => ({
+const limit = (brief: string, preset: string): TypedFlagParameter<number, CliContext> => ({
   kind: "parsed",
   parse: wholeNumber(1, 1_000_000),
   default: preset,
   placeholder: "number",
-  brief: what,
+  brief,
 });
 
 const filterFlags: FlagsOf<FilterFlags> = {
   source,
-  types: textsFlag("type,…", "Of these types, or families such as esim.lifecycle.*"),
-  since: timeFlag("Received then or later: 2h, 7d, 2026-11-20"),
-  until: timeFlag("Received before then"),
-  id: textsFlag("id,…", "With these ids"),
+  types: textsFlag("type,…", "Only events of these types, or families such as esim.lifecycle.*"),
+  since: timeFlag("Only events received at this time or later: 2h, 7d, 2026-11-20"),
+  until: timeFlag("Only events received before this time"),
+  id: textsFlag("id,…", "Only events with these ids"),
 };
 
 export const inboxFlags: FlagsOf<InboxFlags> = { ...setUpFlags, json: jsonFlag };
@@ -64,16 +64,16 @@ export const listFlags: FlagsOf<ListFlags> = {
     kind: "enum",
     values: ["ready", "leased", "done", "unhandled", "dead"],
     optional: true,
-    brief: "In this state",
+    brief: "Only events in this state",
   },
   ...filterFlags,
-  limit: limit("At most so many", "50"),
-  all: yesFlag("Without a limit"),
+  limit: limit("The most events to list", "50"),
+  all: switchFlag("List all events, whatever --limit says"),
   cursor: {
     kind: "parsed",
     parse: String,
     optional: true,
-    brief: "From where an earlier list ended",
+    brief: "Continue an earlier list: its nextCursor",
   },
   reveal,
   ...inboxFlags,
@@ -82,9 +82,9 @@ export const listFlags: FlagsOf<ListFlags> = {
 export const showFlags: FlagsOf<ShowFlags> = { source, reveal, ...inboxFlags };
 
 export const purgeFlags: FlagsOf<PurgeFlags> = {
-  limit: limit("At most so many", "1000"),
-  dryRun: yesFlag("Say what would be done, and do nothing"),
-  yes: yesFlag("Do not ask: needed where there is no terminal"),
+  limit: limit("The most events to change", "1000"),
+  dryRun: switchFlag("Say what would be done, but change nothing"),
+  yes: switchFlag("Do not ask; needed without a terminal"),
   ...inboxFlags,
 };
 
@@ -93,7 +93,7 @@ export const deadFlags: FlagsOf<DeadFlags> = {
     kind: "enum",
     values: ["dead"],
     optional: true,
-    brief: "Dead events are meant anyway",
+    brief: "Always dead: discard deletes no other events",
   },
   ...filterFlags,
   ...purgeFlags,
@@ -104,7 +104,7 @@ export const retryFlags: FlagsOf<RetryFlags> = {
     kind: "enum",
     values: ["dead", "unhandled"],
     optional: true,
-    brief: "Dead events, which is the default, or those that no handler took",
+    brief: "Only events in this state. Default: dead",
   },
   ...filterFlags,
   ...purgeFlags,

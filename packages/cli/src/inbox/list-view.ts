@@ -11,7 +11,7 @@ export interface ListView extends Layout {
   readonly reveal: boolean;
 }
 
-/** One line an event. The source has a column only where there is more than the default one. */
+/** One line per event. There is a column of sources when an event has another source than the default. */
 export function listView(rows: readonly InboxRow[], { now, reveal, ...layout }: ListView): string[] {
   const withSource = rows.some(({ source }) => source !== "default");
   const columns: Column[] = [

@@ -2,12 +2,12 @@ import type { InboxState } from "@esim-webhooks/core";
 import { hasRole } from "@esim-webhooks/core/kit";
 import type { CliContext } from "../program/context.ts";
 import { missingRole } from "../set-up/open-target.ts";
-import { checkAskable, perform } from "./action.ts";
+import { checkConfirmable, perform } from "./action.ts";
 import type { PurgeFlags } from "./flags.ts";
 import { withInbox } from "./with-inbox.ts";
 
 export async function purge(this: CliContext, flags: PurgeFlags): Promise<void> {
-  checkAskable(this, "purge", flags);
+  checkConfirmable(this, "purge", flags);
   await withInbox(this, flags, async ({ inbox, where }) => {
     if (!hasRole(inbox, "queue")) throw missingRole("queue", where);
     const endedBy = new Date();

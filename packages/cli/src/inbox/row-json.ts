@@ -3,7 +3,7 @@ import type { InboxRow, Replay, StoredEvent } from "@esim-webhooks/core";
 import { maskEvent } from "../masking/mask-event.ts";
 import { maskText } from "../masking/mask-text.ts";
 
-/** An event as `list --json` prints it: without its body, so that a lane is masked, whatever it is. */
+/** An event as `list --json` prints it. Its lane is masked: only the body, which is missing here, tells what it is. */
 export function listedJson(row: InboxRow, reveal: boolean): Record<string, unknown> {
   const text = reveal ? (shown: string) => shown : maskText;
   const { source, id, state, type, receivedAt, attempts, endsAt, error, conflicts } = row;
@@ -21,7 +21,7 @@ export function listedJson(row: InboxRow, reveal: boolean): Record<string, unkno
   };
 }
 
-/** A lane is a reference of the event, or whatever else the option `lane` makes of it. */
+/** Masks a lane unless it is a reference of the event: the option `lane` may put personal data there. */
 export function maskLane({ lane, body }: StoredEvent): string | null {
   const { data } = ((body && readBody(body).json) ?? {}) as { data?: Record<string, unknown> | null };
   const isReference = lane === data?.["esimReference"] || lane === data?.["profileReference"];
@@ -41,15 +41,17 @@ export function shownJson(row: StoredEvent, reveal: boolean): Record<string, unk
   };
 }
 
-/** What a dump said of a delivery: fields of the spec, or what a mapping made of others. */
+/** Masks what a dump says about a delivery: its fields may come from a mapping. */
 export function maskReplay({ replay }: InboxRow): Replay | null {
   if (replay?.delivery === undefined) return replay;
   return { ...replay, delivery: maskEvent(replay.delivery) as NonNullable<Replay["delivery"]> };
 }
 
-/** What a body is: JSON, text, or bytes of something else, which have no text. */
+/** A body as JSON, as text, or neither. */
 export interface ReadBody {
+  /** Left out when the body is not JSON. */
   readonly json?: unknown;
+  /** Null when the body is not UTF-8. */
   readonly text: string | null;
 }
 
@@ -58,14 +60,14 @@ export function readBody(body: Uint8Array): ReadBody {
   const text = Buffer.from(body).toString();
   try {
     const json: unknown = JSON.parse(text);
-    JSON.stringify(json); // nested too deeply, it could be read but not written
+    JSON.stringify(json); // throws for JSON that is nested so deeply that it can be parsed but not printed
     return { json, text };
   } catch {
     return { text };
   }
 }
 
-/** JSON text on indented lines, its numbers as they stand there, however long. */
+/** Indents JSON text. Its numbers keep all their digits. */
 export function indented(text: string): string {
   const exact = JSON as unknown as { rawJSON(text: string): unknown };
   const keepDigits = (_key: string, value: unknown, context?: { source: string }) =>

@@ -21,9 +21,9 @@ const endings: Readonly<Record<InboxState, string>> = {
   dead: "",
 };
 
-/** All that is known of an event, a fact a line, then its body. */
+/** Everything that is known about an event, one fact per line, then its body. */
 export function showView(row: StoredEvent, { now, reveal, paint = unpainted }: ShowView): string[] {
-  const text = (given: string) => printable(reveal ? given : maskText(given));
+  const text = (error: string) => printable(reveal ? error : maskText(error));
   const when = (date: Date) => `${instant(date)}  ${paint("faint", ago(date, now))}`;
   const lane = reveal ? row.lane : maskLane(row);
   const { state, type, receivedAt, endsAt, attempts, error, conflicts } = row;
@@ -31,7 +31,7 @@ export function showView(row: StoredEvent, { now, reveal, paint = unpainted }: S
   const facts: [name: string, value: string][] = [
     ["id", paint("strong", printable(row.id))],
     ["source", printable(row.source)],
-    ["type", type === null ? paint("faint", "none: the body is no event") : printable(type)],
+    ["type", type === null ? paint("faint", "none: the body is not an event") : printable(type)],
     ["state", paint(stateTones[state], state)],
     ...optional("lane", lane && printable(lane)),
     ...optional("received", receivedAt && when(receivedAt)),
@@ -41,7 +41,7 @@ export function showView(row: StoredEvent, { now, reveal, paint = unpainted }: S
     ...optional(
       "conflicts",
       conflicts > 0 &&
-        paint("warn", `${counted(conflicts, "delivery", "deliveries")} of this id had another body`),
+        paint("warn", `${counted(conflicts, "delivery", "deliveries")} with this id had another body`),
     ),
     ...(replay ? replayFacts(replay) : []),
   ];
@@ -56,7 +56,7 @@ export function showView(row: StoredEvent, { now, reveal, paint = unpainted }: S
 function replayFacts({ run, rebuilt, delivery = {} }: Replay): [name: string, value: string][] {
   return [
     ["replayed", `by import ${printable(run)}`],
-    ...optional("  body", rebuilt && "made from the dump's JSON, as unsigned as that"),
+    ...optional("  body", rebuilt && "rebuilt from the dump's JSON, so not signed"),
     ...Object.entries(delivery).map(([name, value]): [string, string] => [
       `  ${printable(name)}`,
       printable(String(value ?? "none")),
@@ -70,17 +70,22 @@ function optional(name: string, value: string | false | null | undefined): [stri
 
 function bodyLines({ state, body }: StoredEvent, reveal: boolean, paint: Paint): string[] {
   if (body === null)
-    return [paint("faint", state === "done" ? "Its body was dropped when it was done." : "It has no body.")];
+    return [
+      paint(
+        "faint",
+        state === "done" ? "The body was deleted when the event was done." : "There is no body.",
+      ),
+    ];
   const title = paint("faint", `body, ${bytes(body.byteLength)}`);
   const read = readBody(body);
   if ("json" in read && read.text !== null) {
     const json = reveal ? indented(read.text) : JSON.stringify(maskEvent(read.json), null, 2);
     return [title, ...json.split("\n").map(printable)];
   }
-  return [title, ...notJson(read, body, reveal)];
+  return [title, ...otherBodyLines(read, body, reveal)];
 }
 
-function notJson({ text }: ReadBody, body: Uint8Array, reveal: boolean): string[] {
-  if (!reveal) return ["It is not JSON, and not shown without --reveal."];
+function otherBodyLines({ text }: ReadBody, body: Uint8Array, reveal: boolean): string[] {
+  if (!reveal) return ["The body is not JSON: --reveal shows it."];
   return text === null ? [Buffer.from(body).toString("base64")] : text.split("\n").map(printable);
 }

@@ -7,15 +7,15 @@ import { layoutFor } from "../terminal/layout.ts";
 import type { ShowFlags } from "./flags.ts";
 import { shownJson } from "./row-json.ts";
 import { showView } from "./show-view.ts";
-import { type AtInbox, withInbox } from "./with-inbox.ts";
+import { type InboxAccess, withInbox } from "./with-inbox.ts";
 
 export async function show(this: CliContext, flags: ShowFlags, id: string): Promise<void> {
   const { json = false, reveal = false } = flags;
   const { output, process } = this;
-  await withInbox(this, flags, async (at) => {
-    const row = await find(at, id, flags.source);
+  await withInbox(this, flags, async (access) => {
+    const row = await find(access, id, flags.source);
     if (row === undefined) {
-      output.note(`There is no event ${printable(id)} in ${at.where}.`);
+      output.note(`There is no event ${printable(id)} in ${access.where}.`);
       process.exitCode = exitCodes.problem;
       return;
     }
@@ -26,21 +26,21 @@ export async function show(this: CliContext, flags: ShowFlags, id: string): Prom
   });
 }
 
-/** In the source that is named, else in the config's, else in any other. */
+/** Finds an event of the source of --source; without that flag, of the config's source, else of any other. */
 async function find(
-  { inbox, source }: AtInbox,
+  { inbox, source }: InboxAccess,
   id: string,
-  named: string | undefined,
+  flag: string | undefined,
 ): Promise<StoredEvent | undefined> {
-  const event = await inbox.get({ source: named ?? source, id });
-  if (event !== undefined || named !== undefined) return event;
+  const event = await inbox.get({ source: flag ?? source, id });
+  if (event !== undefined || flag !== undefined) return event;
   const { rows } = await inbox.list({ ids: [id] }, { limit: 10 });
   const [only] = rows;
   if (only === undefined) return undefined;
   if (rows.length === 1) return inbox.get(only);
   throw new ProgramError(
     "invalid_usage",
-    `There are ${rows.length} events of this id, of the sources ${rows.map((each) => printable(each.source)).join(", ")}.`,
-    "Name one of them by --source.",
+    `There are ${rows.length} events with this id, from the sources ${rows.map((each) => printable(each.source)).join(", ")}.`,
+    "Choose one with --source.",
   );
 }

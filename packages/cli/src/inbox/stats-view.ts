@@ -15,7 +15,7 @@ export const stateTones: Readonly<Record<InboxState, Tone>> = {
 
 const states = ["ready", "leased", "done", "unhandled", "dead"] as const;
 
-/** Types down, states across, and below it what an operator looks at first. */
+/** A table with a row per type and a column per state, then what an operator should look at. */
 export function statsView(stats: InboxStats, layout: Layout = {}): string[] {
   const total = states.reduce((sum, state) => sum + stats.states[state], 0);
   if (total === 0) return ["The inbox is empty."];
@@ -33,7 +33,7 @@ export function statsView(stats: InboxStats, layout: Layout = {}): string[] {
 
 type Counts = Readonly<Record<InboxState, number>>;
 
-/** The types with the most events first. */
+/** The type with the most events first. */
 function rowsByType({ types }: InboxStats): [type: string | null, counts: Counts][] {
   const rows = new Map<string | null, Record<InboxState, number>>();
   for (const { state, type, count } of types) {
@@ -55,14 +55,12 @@ function countCells(counts: Counts) {
 
 function remarks({ states, oldestReadyMs, conflicts }: InboxStats, paint: Paint): string[] {
   const dead = `${counted(states.dead, "event is", "events are")} dead: esim-webhooks inbox list --status dead`;
-  const unhandled = `${counted(states.unhandled, "event has", "events have")} no handler: once there is one, esim-webhooks inbox retry --status unhandled`;
-  const differing = `${counted(conflicts, "delivery", "deliveries")} with the id of a stored event and another body`;
+  const unhandled = `${counted(states.unhandled, "event has", "events have")} no handler. Once there is one: esim-webhooks inbox retry --status unhandled`;
+  const conflicting = `${counted(conflicts, "delivery", "deliveries")} had the id of a stored event, but another body`;
   return [
-    oldestReadyMs === null
-      ? "Nothing is due."
-      : `The event due the longest has waited ${span(oldestReadyMs)}.`,
+    oldestReadyMs === null ? "No event is due." : `The oldest due event has waited ${span(oldestReadyMs)}.`,
     ...(states.unhandled > 0 ? [paint("warn", unhandled)] : []),
     ...(states.dead > 0 ? [paint("bad", dead)] : []),
-    ...(conflicts > 0 ? [paint("warn", differing)] : []),
+    ...(conflicts > 0 ? [paint("warn", conflicting)] : []),
   ];
 }

@@ -6,8 +6,8 @@ import { withInbox } from "./with-inbox.ts";
 
 export async function stats(this: CliContext, flags: InboxFlags): Promise<void> {
   await withInbox(this, flags, async ({ inbox }) => {
-    const counted = await inbox.stats();
-    if (flags.json) return this.output.json(counted);
-    for (const line of statsView(counted, layoutFor(this.process.stdout))) this.output.data(line);
+    const counts = await inbox.stats();
+    if (flags.json) return this.output.json(counts);
+    for (const line of statsView(counts, layoutFor(this.process.stdout))) this.output.data(line);
   });
 }

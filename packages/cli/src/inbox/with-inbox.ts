@@ -5,21 +5,22 @@ import type { CliContext } from "../program/context.ts";
 import { findInbox, hasInbox } from "../set-up/open-target.ts";
 import { readSetUp, type SetUp } from "../set-up/set-up.ts";
 
-export interface AtInbox {
+/** An open inbox, and what a command needs to know about it. */
+export interface InboxAccess {
   readonly inbox: InboxAdmin;
-  /** For people: which inbox it is. */
+  /** Names the inbox in messages. */
   readonly where: string;
-  /** The types that the catalog knows. */
+  /** The types in the catalog. */
   readonly types: readonly string[];
   /** The source of the config. */
   readonly source: string;
 }
 
-/** Opens the inbox for a command, and closes it whatever happens. Migrates nothing: that is for those who store and work. */
+/** Opens the inbox for a command, and closes it whatever happens. Migrates nothing: serve, work and import do. */
 export async function withInbox(
   context: CliContext,
   flags: SetUpFlags,
-  use: (at: AtInbox) => Promise<void>,
+  use: (access: InboxAccess) => Promise<void>,
 ): Promise<void> {
   const setUp = await readSetUp(context, flags);
   if (!hasInbox(setUp)) throw noInbox(setUp);
@@ -28,28 +29,28 @@ export async function withInbox(
   try {
     await use({ inbox, where, types, source: setUp.source });
   } catch (error) {
-    throw explained(error, where);
+    throw namingInbox(error, where);
   } finally {
     await close();
   }
 }
 
-/** Looking makes no inbox where there is none: a folder may be misspelt. */
+/** Commands that only look create no inbox: the folder may be misspelt. */
 function noInbox({ place }: SetUp): WebhookError<PostgresErrorCode> {
   return new WebhookError<PostgresErrorCode>(
     "migration_missing",
     `There is no inbox${"dataDir" in place ? ` in ${place.dataDir}` : ""}.`,
-    "Name its folder by --data-dir, or its Postgres by DATABASE_URL; esim-webhooks serve and import make one.",
+    "Name its folder with --data-dir, or its Postgres with DATABASE_URL; esim-webhooks serve and import create one.",
   );
 }
 
-/** Nothing is there yet, or it is older than this program: another command sets it up. */
-function explained(error: unknown, where: string): unknown {
+/** Says which inbox has no tables yet, or older ones than this version needs, and which commands create them. */
+function namingInbox(error: unknown, where: string): unknown {
   if (!WebhookError.is(error) || error.code !== "migration_missing") return error;
   return new WebhookError<PostgresErrorCode>(
     "migration_missing",
     `${where.charAt(0).toUpperCase()}${where.slice(1)} is not set up for this version.`,
-    "esim-webhooks serve, work and import do so, as does migrate() at deployment.",
+    "Run esim-webhooks serve, work or import, or call migrate() when you deploy.",
     { cause: error },
   );
 }

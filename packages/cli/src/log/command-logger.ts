@@ -6,26 +6,26 @@ import { printable, printableJson } from "../program/printable.ts";
 type Level = "debug" | "info" | "warn" | "error";
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Where log lines go, and in which form. */
+/** Where log lines are written, and in which form. */
 export interface LogLines {
   write(line: string): void;
-  /** JSON lines in place of lines for people. */
+  /** JSON lines instead of lines for people. */
   readonly json: boolean;
-  /** Colour, for lines that people read. */
+  /** Colours the lines for people. */
   readonly style: Output["style"];
 }
 
-/** Lines on standard output, for commands whose data is what they log. */
+/** Log lines on standard output: for commands that print nothing else there. */
 export function dataLines(output: Output, { json = false }: { json?: boolean | undefined }): LogLines {
   return { write: output.data, json: json || !output.isTerminal, style: output.style };
 }
 
-/** Prints what a command logs while it runs: what becomes of deliveries and events, and what handlers log. */
+/** The logger of a command. It prints the outcomes of deliveries and events, and what handlers log. */
 export function commandLogger({ write, json, style }: LogLines): Logger {
   const lineOf = json ? jsonLine : prettyLine;
   const withBindings = (bindings: Fields): Logger => {
     const at = (level: Level) => (fields: Fields, message: string) => {
-      const isText = typeof fields === "string"; // pino takes a message alone as well
+      const isText = typeof fields === "string"; // as with pino, the fields can be left out
       const all = isText ? bindings : { ...bindings, ...fields };
       write(lineOf(style, level, all, isText ? String(fields) : message));
     };
@@ -52,7 +52,7 @@ const marks = {
   error: ["✘", "red"],
 } as const;
 
-/** The outcome, the event and what else is known: `12:00:01 ✔ stored  esim.faulted  msg_1  key:1a2b3c4d`. */
+/** The outcome, the event and the other fields: `12:00:01  ✔ stored  esim.faulted  msg_1  key:1a2b3c4d`. */
 function prettyLine(style: LogLines["style"], level: Level, fields: Fields, msg: string): string {
   const { outcome, type, id, source, err, issues, ...rest } = fields;
   const [mark, colour] = marks[level];
@@ -60,7 +60,7 @@ function prettyLine(style: LogLines["style"], level: Level, fields: Fields, msg:
   const notes = [
     ...(source === undefined || source === "default" ? [] : [source]),
     ...Object.entries(rest).map(([name, value]) =>
-      name === "key" || name === "reason" ? value : `${name} ${inWords(value)}`,
+      name === "key" || name === "reason" ? value : `${name} ${textOf(value)}`,
     ),
     ...(Array.isArray(issues) ? [`wrong: ${issues.join(", ")}`] : []),
     ...(err === undefined ? [] : [[...Object.values(codeOf(err)), messageOf(err)].join(": ")]),
@@ -74,7 +74,7 @@ function prettyLine(style: LogLines["style"], level: Level, fields: Fields, msg:
   return columns.join("  ").trimEnd();
 }
 
-function inWords(value: unknown): string {
+function textOf(value: unknown): string {
   return typeof value === "object" ? printableJson(value, bigintAsText) : String(value);
 }
 
@@ -83,7 +83,7 @@ function codeOf(err: unknown): { code?: string } {
   return typeof code === "string" ? { code } : {};
 }
 
-/** A handler's message may name a person. */
+/** The message, masked: a handler's message may contain personal data. */
 function messageOf(err: unknown): string {
   return maskText(err instanceof Error ? err.message : String(err));
 }

@@ -3,7 +3,7 @@ import { ProgramError } from "../program/program-error.ts";
 
 export type Captured = Omit<CapturedRequest, "payload">;
 
-/** Reads a captured request in JSON, as an import does, or the text of an HTTP request. Throws `invalid_usage`. */
+/** Reads a captured request: JSON, as `import` reads it, or the text of an HTTP request. Throws `invalid_usage`. */
 export function readCaptured(bytes: Buffer): Captured {
   return bytes.toString("utf8").trimStart().startsWith("{") ? readJson(bytes) : readHttp(bytes);
 }
@@ -18,13 +18,13 @@ function parse(bytes: Buffer): unknown {
   try {
     return JSON.parse(bytes.toString("utf8"));
   } catch {
-    throw notCaptured("It begins like JSON and is none."); // the parser's own message quotes it
+    throw notCaptured('It starts with "{" but is not valid JSON.'); // the parser's message would quote it
   }
 }
 
-/** A request line or not, header lines, an empty line, and the rest is the body. */
+/** Reads header lines, with or without a request line before them, an empty line, and the body. */
 function readHttp(bytes: Buffer): Captured {
-  const text = bytes.toString("latin1"); // a character for a byte, so that positions are the same
+  const text = bytes.toString("latin1"); // one character per byte, so that positions in the text and in the bytes are the same
   const end = /\r?\n\r?\n/.exec(text);
   const head = text.slice(0, end?.index ?? text.length).trim();
   const headers: Record<string, string[]> = {};
@@ -39,7 +39,7 @@ function readHttp(bytes: Buffer): Captured {
 function notCaptured(problem: string): ProgramError {
   return new ProgramError(
     "invalid_usage",
-    `This is no captured request. ${problem}`,
-    'Give { "headers": {…}, "body": "…", "receivedAt": "…" }, or the text of the HTTP request.',
+    `This is not a captured request. ${problem}`,
+    'Give { "headers": {…}, "body": "…", "receivedAt": "…" }, or the text of an HTTP request.',
   );
 }

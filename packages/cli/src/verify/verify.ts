@@ -22,7 +22,7 @@ export interface VerifyFlags {
   readonly json?: boolean;
 }
 
-/** Says whether a captured request is authentic, and why not. */
+/** Prints whether a captured request is authentic, and if not, why. */
 export async function verify(this: CliContext, flags: VerifyFlags, file = "-"): Promise<void> {
   const setUp = await readSetUp(this, flags);
   const secrets = (await knownSecrets(setUp.secret)) ?? noSecret();
@@ -61,13 +61,13 @@ interface Report extends Partial<EventReport> {
   readonly hint?: string;
 }
 
-/** Throws `missing_secret`. */
+/** Throws `missing_secret`, with the message of the receivers. */
 function noSecret(): Secrets {
   createKeyring(undefined);
   return [];
 }
 
-/** Explains the body that verifies, else the likeliest one. */
+/** Explains the verification of the body that verifies, else of the likeliest body. */
 function explain(
   { headers, bodies }: Captured,
   secrets: Secrets,
@@ -83,9 +83,9 @@ function explain(
 
 interface EventReport {
   readonly type: string | null;
-  /** What the catalog says about it. */
+  /** Whether the catalog contains its type, and whether it matches the schema. */
   readonly event: "known" | "unknown" | "invalid";
-  /** The paths that do not match the schema. Without the schema's messages, which may quote personal data. */
+  /** The paths that do not match the schema, without the schema's messages: they may quote personal data. */
   readonly issues?: readonly string[];
 }
 

@@ -10,7 +10,7 @@ const levels: Readonly<Record<SettleMessage["outcome"], "info" | "warn" | "error
   lost: null, // the worker logs it
 };
 
-/** Prints what becomes of each event in this process. Why is in the inbox, not here: it may name a person. */
+/** Logs the outcome of each event that this process settles. Returns a function that stops it. */
 export function printSettled(logger: Logger): () => void {
   return observe({
     settle({ durationMs: _, error: err, ...event }) {

@@ -3,21 +3,21 @@ import { ProgramError } from "../program/program-error.ts";
 import type { SetUp } from "../set-up/set-up.ts";
 import { printSettled } from "./print-settled.ts";
 
-/** A set-up with which events can be worked. */
+/** A set-up with handlers. */
 export type WorkingSetUp = SetUp & { readonly handlers: Handlers<unknown> };
 
-/** Throws `no_handlers` when the config has none. */
+/** Checks that the config has handlers. Throws `no_handlers`. */
 export function withHandlers(setUp: SetUp): WorkingSetUp {
   const { file, handlers } = setUp;
   if (handlers !== undefined) return { ...setUp, handlers };
   throw new ProgramError(
     "no_handlers",
     file === undefined ? "There is no config file, so there are no handlers." : `${file} has no handlers.`,
-    'Write them into esim-webhooks.config.ts: export default defineConfig({ handlers: { "esim.faulted": async ({ data }) => … } }).',
+    'Add them to esim-webhooks.config.ts: export default defineConfig({ handlers: { "esim.faulted": async ({ data }) => … } }).',
   );
 }
 
-/** A worker for the config's handlers, which prints what becomes of each event. Throws as `createWorker` does. */
+/** A worker that runs the config's handlers and logs the outcome of each event. Throws as `createWorker` does. */
 export function startWorker(
   inbox: InboxQueue,
   { config, handlers, catalog }: WorkingSetUp,

@@ -11,7 +11,7 @@ export interface WorkFlags extends SetUpFlags {
   readonly json?: boolean;
 }
 
-/** Works the inbox until it is told to stop. */
+/** Processes the events of the inbox until SIGINT or SIGTERM, or until nobody reads its output. */
 export async function work(this: CliContext, flags: WorkFlags): Promise<void> {
   const setUp = withHandlers(await readSetUp(this, flags));
   const logger = commandLogger(dataLines(this.output, flags));
@@ -19,7 +19,7 @@ export async function work(this: CliContext, flags: WorkFlags): Promise<void> {
   try {
     const worker = startWorker(open.inbox, setUp, logger, flags.concurrency);
     const stop = stopSignal(this.output);
-    this.output.note(`Working ${open.where}. Ctrl-C to stop.`);
+    this.output.note(`Processing events from ${open.where}. Press Ctrl-C to stop.`);
     await worker.run(stop.signal);
     stop.release();
   } finally {

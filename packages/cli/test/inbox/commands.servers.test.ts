@@ -8,7 +8,7 @@ const hourMs = 3_600_000;
 const iccid = "8932042000010012344";
 let operated: OperatedInbox;
 
-/** Two dead events, one of them a day old, one that is done, one that is ready. */
+/** Two dead events, one of them a day old; one done and one ready event. */
 beforeEach(async () => {
   operated = await openOperatedInbox();
   const { inbox } = operated;
@@ -46,14 +46,14 @@ describe("inbox stats", () => {
     expect(stdout).toMatch(/^2 events are dead: esim-webhooks inbox list --status dead$/m);
   });
 
-  it("gives the counts as JSON, for programs", async () => {
+  it("prints the counts as JSON", async () => {
     const { stdout } = await inbox("stats", "--json");
     expect(JSON.parse(stdout)).toMatchObject({ states: { leased: 0, dead: 2 }, conflicts: 0 });
   });
 });
 
 describe("inbox list", () => {
-  it("lists the newest received first, a line an event", async () => {
+  it("prints one line per event, newest first", async () => {
     const ran = await inbox("list", "--status", "dead");
     expect(lines(ran)).toEqual([
       "ID        TYPE          STATE  RECEIVED  TRIES  ERROR",
@@ -66,15 +66,15 @@ describe("inbox list", () => {
     ["state", ["--status", "dead"], ["evt_dead", "evt_old"]],
     ["type", ["--types", "esim.faulted,esim.assigned"], ["evt_old"]],
     ["family of types", ["--types", "esim.lifecycle.*"], ["evt_ready"]],
-    ["time, from then on", ["--status", "dead", "--since", "2h"], ["evt_dead"]],
-    ["time, before then", ["--until", "1d"], ["evt_old"]],
+    ["time of receipt, from --since", ["--status", "dead", "--since", "2h"], ["evt_dead"]],
+    ["time of receipt, before --until", ["--until", "1d"], ["evt_old"]],
     ["id", ["--id", "evt_old", "--id", "evt_done"], ["evt_done", "evt_old"]],
     ["source", ["--source", "backup"], []],
   ])("filters by %s", async (_name, filter, found) => {
     expect(ids(await inbox("list", "--json", ...filter))).toEqual(found);
   });
 
-  it("gives a page, where the next one begins, and all of them", async () => {
+  it("prints a page, the cursor of the next one, and all events with --all", async () => {
     const first = await inbox("list", "--status", "dead", "--limit", "1", "--json");
     expect(ids(first)).toEqual(["evt_dead"]);
     const { nextCursor } = JSON.parse(first.stderr) as { nextCursor: string };
@@ -83,13 +83,13 @@ describe("inbox list", () => {
     expect(ids(await inbox("list", "--status", "dead", "--all", "--limit", "1", "--json"))).toHaveLength(2);
   });
 
-  it("refuses a cursor that no list has given", async () => {
+  it("refuses a --cursor that it has not printed", async () => {
     const { code, stderr } = await inbox("list", "--cursor", "x");
     expect(code).toBe(2);
-    expect(stderr).toContain("--cursor is none that a list has given.");
+    expect(stderr).toContain("--cursor is not a cursor that inbox list has printed.");
   });
 
-  it("finds stored types that the catalog does not have by their family, and warns of types that nothing has", async () => {
+  it("finds stored types outside the catalog by their family, and warns about types that match nothing", async () => {
     const stored = { ...entry("evt_new", "esim.enabled"), type: "roaming.started" };
     await operated.inbox.put([stored]);
     const found = await inbox("list", "--types", "roaming.*", "--json");
@@ -102,7 +102,7 @@ describe("inbox list", () => {
     );
   });
 
-  it("says that no event matches, and that is no problem", async () => {
+  it("says that no event matches, and ends with 0", async () => {
     expect(await inbox("list", "--id", "evt_none")).toMatchObject({
       code: 0,
       stdout: "",
@@ -110,7 +110,7 @@ describe("inbox list", () => {
     });
   });
 
-  it("says what a point in time is, and ends with 2", async () => {
+  it("refuses a --since that is not a point in time, and ends with 2", async () => {
     const { code, stderr } = await inbox("list", "--since", "yesterday");
     expect(code).toBe(2);
     expect(stderr).toContain('"yesterday" is not a point in time.');
@@ -127,11 +127,11 @@ describe("inbox show", () => {
     expect(stderr).toContain("--reveal shows it");
   });
 
-  it("shows personal data when told to", async () => {
+  it("shows personal data with --reveal", async () => {
     expect((await inbox("show", "evt_dead", "--reveal")).stdout).toContain(`"iccid": "${iccid}"`);
   });
 
-  it("masks its JSON too, which holds the text that was signed once revealed", async () => {
+  it("masks personal data in JSON too, which contains the signed text with --reveal", async () => {
     expect((await inbox("show", "evt_dead", "--json")).stdout).not.toContain(iccid);
     const { stdout } = await inbox("show", "evt_dead", "--json", "--reveal");
     const { bodyText } = JSON.parse(stdout) as { bodyText: string };
@@ -144,7 +144,7 @@ describe("inbox show", () => {
     expect(stderr).toContain("There is no event evt_none in");
   });
 
-  it("finds an event of another source, and asks which one where there are several", async () => {
+  it("finds an event of another source, and needs --source when there are several", async () => {
     await operated.inbox.put([{ ...entry("evt_dead", "esim.enabled"), source: "backup" }]);
     expect((await inbox("show", "evt_dead", "--source", "backup", "--json")).stdout).toContain(
       '"source":"backup"',
@@ -154,59 +154,59 @@ describe("inbox show", () => {
     await operated.inbox.put([{ ...entry("evt_far", "esim.enabled"), source: "third" }]);
     const { code, stderr } = await inbox("show", "evt_far");
     expect(code).toBe(2);
-    expect(stderr).toContain("of the sources third, backup. Name one of them by --source.");
+    expect(stderr).toContain("from the sources third, backup. Choose one with --source.");
   });
 });
 
 describe("inbox retry", () => {
-  it("makes the dead events that are meant ready again", async () => {
+  it("makes the matching dead events ready again", async () => {
     const { code, stdout } = await inbox("retry", "--status", "dead", "--since", "2h", "--yes");
-    expect({ code, stdout }).toEqual({ code: 0, stdout: "Ready to be worked again: 1 dead event.\n" });
+    expect({ code, stdout }).toEqual({ code: 0, stdout: "Made ready again: 1 dead event.\n" });
     expect(ids(await inbox("list", "--status", "dead", "--json"))).toEqual(["evt_old"]);
   });
 
-  it("only says what it would do in a dry run", async () => {
+  it("changes nothing with --dry-run, and says what it would do", async () => {
     const { code, stdout } = await inbox("retry", "--limit", "100", "--dry-run");
     expect({ code, stdout }).toEqual({ code: 0, stdout: "Would retry 2 dead events.\n" });
     expect(ids(await inbox("list", "--status", "dead", "--json"))).toHaveLength(2);
   });
 
-  it("keeps to its limit, the longest received first", async () => {
+  it("retries at most --limit events, oldest first", async () => {
     const { stdout } = await inbox("retry", "--limit", "1", "--yes", "--json");
     expect(JSON.parse(stdout)).toEqual({ action: "retry", dryRun: false, events: 1 });
     expect(ids(await inbox("list", "--status", "dead", "--json"))).toEqual(["evt_dead"]);
   });
 
-  it("needs --yes where nobody can be asked, and ends with 2 without", async () => {
+  it("needs --yes without a terminal, and ends with 2 otherwise", async () => {
     const { code, stdout, stderr } = await inbox("retry");
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toContain("Add --yes, or --dry-run");
     expect(ids(await inbox("list", "--status", "dead", "--json"))).toHaveLength(2);
   });
 
-  it("makes events ready that no handler took, where it says so", async () => {
+  it("makes unhandled events ready again with --status unhandled", async () => {
     await operated.inbox.put([entry("evt_new", "esim.enabled")]);
     const taken = await operated.inbox.take({ limit: 10, leaseMs: 60_000 });
     await operated.inbox.settle(taken.map((lease) => ({ ...lease, state: "unhandled" as const })));
     const { stdout } = await inbox("retry", "--status", "unhandled", "--id", "evt_new", "--yes");
-    expect(stdout).toBe("Ready to be worked again: 1 unhandled event.\n");
+    expect(stdout).toBe("Made ready again: 1 unhandled event.\n");
     expect(ids(await inbox("list", "--status", "unhandled", "--json"))).toEqual(["evt_ready"]);
     expect(ids(await inbox("list", "--status", "ready", "--json"))).toEqual(["evt_new"]);
   });
 
-  it("is for dead and unhandled events alone", async () => {
+  it("refuses any state but dead and unhandled", async () => {
     expect((await inbox("retry", "--status", "done", "--yes")).code).toBe(2);
   });
 
-  it("has nothing to do where no dead event matches", async () => {
+  it("has nothing to do when no dead event matches", async () => {
     const { code, stdout } = await inbox("retry", "--id", "evt_done", "--yes");
     expect({ code, stdout }).toEqual({ code: 0, stdout: "Nothing to do: 0 dead events.\n" });
   });
 
   it.each([
-    ["does nothing at a terminal unless the answer is yes", "\n", 0, "Nothing was changed.", 2],
-    ["does it once the answer is yes", "y\n", 0, "Ready to be worked again: 2 dead events.", 0],
-    ["ends with 130 when it is interrupted instead", "\u0003", 130, "Nothing was changed.", 2],
+    ["changes nothing when the answer on a terminal is not yes", "\n", 0, "Nothing was changed.", 2],
+    ["retries when the answer on a terminal is yes", "y\n", 0, "Made ready again: 2 dead events.", 0],
+    ["changes nothing and ends with 130 when it is interrupted", "\u0003", 130, "Nothing was changed.", 2],
   ])("%s", async (_name, typed, code, says, left) => {
     const args = ["inbox", "retry", "--config", configOf("postgres")];
     const { child, ended, written } = startInTerminal(args, operated.at);
@@ -221,7 +221,7 @@ describe("inbox retry", () => {
 });
 
 describe("inbox discard", () => {
-  it("deletes the dead events that are meant, and no other", async () => {
+  it("deletes the matching dead events, and no others", async () => {
     const { stdout } = await inbox("discard", "--types", "esim.faulted,esim.lifecycle.*", "--yes");
     expect(stdout).toBe("Deleted: 1 dead event.\n");
     expect(ids(await inbox("list", "--id", "evt_old,evt_dead,evt_ready", "--json"))).toEqual([
@@ -247,7 +247,7 @@ describe("inbox purge", () => {
 });
 
 describe("the inbox commands", () => {
-  it("say that a target which is no more than a put cannot be looked at, and what to use", async () => {
+  it("refuse a target that can only store events, and say what to use", async () => {
     const cwd = operated.at.cwd;
     writeFileSync(join(cwd, "esim-webhooks.config.ts"), "export default { target: { put() {} } };");
     for (const command of [["list"], ["stats"], ["purge", "--yes"], ["retry", "--yes"], ["show", "evt_1"]]) {
@@ -259,7 +259,7 @@ describe("the inbox commands", () => {
     }
   });
 
-  it("end quietly when who reads them has read enough", async () => {
+  it("end quietly when their output is closed early", async () => {
     const entries = Array.from({ length: 3000 }, (_, n) => entry(`evt_many_${n}`, "esim.enabled"));
     await operated.inbox.put(entries);
     const { child, ended } = start(
@@ -270,12 +270,12 @@ describe("the inbox commands", () => {
     expect(await ended).toMatchObject({ code: 0, stderr: "" });
   });
 
-  it("work on the embedded inbox where nothing is configured, once there is one", async () => {
+  it("use the embedded inbox when nothing is configured, but do not create it", async () => {
     const at = { cwd: operated.at.cwd };
     const missing = await cli(["inbox", "stats"], at);
     expect(missing).toMatchObject({ code: 1, stdout: "" });
     expect(missing.stderr).toContain(
-      "Error (migration_missing): There is no inbox in .esim-webhooks. Name its folder by",
+      "Error (migration_missing): There is no inbox in .esim-webhooks. Name its folder with",
     );
     expect(existsSync(join(at.cwd, ".esim-webhooks"))).toBe(false);
     const dump = join(at.cwd, "empty.ndjson");
@@ -288,14 +288,14 @@ describe("the inbox commands", () => {
     });
   });
 
-  it("say how to name another folder where theirs cannot be made", async () => {
+  it("say how to name another folder when theirs cannot be created", async () => {
     writeFileSync(join(operated.at.cwd, "file"), "");
     const { code, stderr } = await cli(["serve", "--data-dir", "file"], { cwd: operated.at.cwd });
     expect(code).toBe(2);
     expect(stderr).toContain("The folder file cannot be created (EEXIST). Name another with --data-dir");
   });
 
-  it("end with 1 when the database is away, and print no password", async () => {
+  it("end with 1 when the database cannot be reached, and print no password", async () => {
     const env = { DATABASE_URL: "postgres://me:hunter2@127.0.0.1:9/db" };
     const { code, stdout, stderr } = await cli(["inbox", "stats"], { cwd: operated.at.cwd, env });
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });

@@ -32,7 +32,7 @@ function row(fields: Partial<StoredEvent> = {}): StoredEvent {
 }
 
 describe("statsView", () => {
-  it("has a line a type, the most frequent first, and what an operator looks at first", () => {
+  it("has a row per type, the most frequent first, and what an operator should look at", () => {
     const stats = {
       states: { ready: 1200, leased: 1, done: 30, unhandled: 3, dead: 2 },
       types: [
@@ -53,14 +53,14 @@ describe("statsView", () => {
       "(no type)         ·       ·     ·          ·     2",
       "all           1,200       1    30          3     2",
       "",
-      "The event due the longest has waited 2h 05m.",
-      "3 events have no handler: once there is one, esim-webhooks inbox retry --status unhandled",
+      "The oldest due event has waited 2h 05m.",
+      "3 events have no handler. Once there is one: esim-webhooks inbox retry --status unhandled",
       "2 events are dead: esim-webhooks inbox list --status dead",
-      "1 delivery with the id of a stored event and another body",
+      "1 delivery had the id of a stored event, but another body",
     ]);
   });
 
-  it("says that there is nothing", () => {
+  it("says that the inbox is empty", () => {
     const states = { ready: 0, leased: 0, done: 0, unhandled: 0, dead: 0 };
     expect(statsView({ states, types: [], oldestReadyMs: null, conflicts: 0 })).toEqual([
       "The inbox is empty.",
@@ -69,18 +69,18 @@ describe("statsView", () => {
 });
 
 describe("listView", () => {
-  it("has a line an event, personal data in errors masked", () => {
+  it("has one line per event, with personal data in errors masked", () => {
     expect(listView([row()], { now, reveal: false })).toEqual([
       "ID     TYPE          STATE  RECEIVED  TRIES  ERROR",
       "evt_1  esim.enabled  dead     2h ago      8  no SIM •••",
     ]);
   });
 
-  it("reveals what an error says when told to", () => {
+  it("shows personal data in errors with --reveal", () => {
     expect(listView([row()], { now, reveal: true })[1]).toContain(`no SIM ${iccid}`);
   });
 
-  it("fits into 80 columns, and has sources where there is more than one", () => {
+  it("fits into 80 columns, and has a column of sources when there are several", () => {
     const long = row({
       source: "backup",
       id: `evt_${"1".repeat(40)}`,
@@ -91,14 +91,14 @@ describe("listView", () => {
     expect(lines[0]).toMatch(/^SOURCE /);
   });
 
-  it("lets no id and no error drive the terminal", () => {
+  it("prints no control characters of an id or an error", () => {
     const lines = listView([row({ id: "\u001b[2J", error: "\u001b]0;title\u0007" })], { now, reveal: true });
     expect(lines.join("")).not.toMatch(/\p{Cc}/u);
   });
 });
 
 describe("showView", () => {
-  it("tells all that is known, and the body with its personal data masked", () => {
+  it("shows everything that is known, and the body with its personal data masked", () => {
     expect(showView(row({ lane: "730155", conflicts: 1 }), { now, reveal: false })).toEqual([
       "id         evt_1",
       "source     default",
@@ -108,7 +108,7 @@ describe("showView", () => {
       "received   2026-11-20 10:00:00Z  2h ago",
       "tries      8",
       "error      no SIM •••",
-      "conflicts  1 delivery of this id had another body",
+      "conflicts  1 delivery with this id had another body",
       "",
       "body, 122 bytes",
       "{",
@@ -129,7 +129,7 @@ describe("showView", () => {
     expect(lane(iccid)).toBe("lane      •••");
   });
 
-  it("tells what an import's dump said of the delivery", () => {
+  it("shows what the dump of an import says about the delivery", () => {
     const replay = {
       run: "3f2a",
       rebuilt: true,
@@ -138,7 +138,7 @@ describe("showView", () => {
     expect(showView(row({ replay }), { now, reveal: false })).toEqual(
       expect.arrayContaining([
         "replayed         by import 3f2a",
-        "  body           made from the dump's JSON, as unsigned as that",
+        "  body           rebuilt from the dump's JSON, so not signed",
         "  status         exhausted",
         "  attemptNumber  10",
         "  deliveredAt    none",
@@ -150,35 +150,33 @@ describe("showView", () => {
     const done = row({ state: "done", error: null, body: null, endsAt: new Date("2026-12-20T10:00:00Z") });
     const lines = showView(done, { now, reveal: false });
     expect(lines).toContain("kept until  2026-12-20 10:00:00Z  in 29d");
-    expect(lines.at(-1)).toBe("Its body was dropped when it was done.");
+    expect(lines.at(-1)).toBe("The body was deleted when the event was done.");
   });
 
-  it("does not show a body that is not JSON, unless told to", () => {
+  it("shows a body that is not JSON only with --reveal", () => {
     const broken = row({ type: null, body: Buffer.from(`{"iccid": "${iccid}"`) });
-    expect(showView(broken, { now, reveal: false }).at(-1)).toBe(
-      "It is not JSON, and not shown without --reveal.",
-    );
+    expect(showView(broken, { now, reveal: false }).at(-1)).toBe("The body is not JSON: --reveal shows it.");
     expect(showView(broken, { now, reveal: true }).at(-1)).toBe(`{"iccid": "${iccid}"`);
   });
 
-  it("shows bytes that are no text as base64", () => {
+  it("shows bytes that are not text as base64", () => {
     const broken = row({ body: Buffer.from([0xff, 0x00]) });
     expect(showView(broken, { now, reveal: true }).at(-1)).toBe("/wA=");
   });
 
-  it("rounds no number of a body that it reveals", () => {
+  it("does not round numbers in a revealed body", () => {
     const body = Buffer.from('{"esimReference":730155284096617302}');
     expect(showView(row({ body }), { now, reveal: true })).toContain('  "esimReference": 730155284096617302');
   });
 
-  it("survives a body that is nested without end", () => {
+  it("survives a body that is nested 200,000 levels deep", () => {
     const body = Buffer.from("[".repeat(200_000) + "]".repeat(200_000));
-    expect(showView(row({ body }), { now, reveal: false }).at(-1)).toMatch(/not shown without --reveal/);
+    expect(showView(row({ body }), { now, reveal: false }).at(-1)).toMatch(/not JSON: --reveal shows it/);
   });
 });
 
 describe("an event as JSON", () => {
-  it("lists everything but the body, masked, the lane too, which only the body could tell for a reference", () => {
+  it("lists everything but the body, and masks the lane, which may be personal data", () => {
     expect(listedJson(row({ lane: iccid }), false)).toEqual({
       source: "default",
       id: "evt_1",
@@ -193,7 +191,7 @@ describe("an event as JSON", () => {
     });
   });
 
-  it("shows the body masked, and once revealed also the text that was signed", () => {
+  it("shows the body masked, and with --reveal also the signed text", () => {
     expect(JSON.stringify(shownJson(row(), false))).not.toContain(iccid);
     expect(shownJson(row(), true)["bodyText"]).toBe(row().body?.toString());
   });

@@ -10,7 +10,7 @@ function logged(json: boolean) {
 }
 
 describe("the logger of the command line", () => {
-  it("writes JSON lines with level, msg and err, whose message is masked", () => {
+  it("writes JSON lines with level, msg and err, and masks the error's message", () => {
     const { logger, lines } = logged(true);
     const err = Object.assign(new Error(`no order for ${imei}`), { code: "no_order" });
     logger.error({ id: "msg_1", err }, "The handler failed.");
@@ -23,7 +23,7 @@ describe("the logger of the command line", () => {
     });
   });
 
-  it("writes a line for people: the outcome or the message, the event, and what else is known", () => {
+  it("writes a line for people: the outcome or the message, the event, and the other fields", () => {
     const { logger, lines } = logged(false);
     logger.info({ source: "default", id: "msg_1", type: "esim.enabled", outcome: "done" }, "event");
     logger.warn({ run: "r1", err: new Error(imei) }, "An event that was done is run again.");
@@ -33,7 +33,7 @@ describe("the logger of the command line", () => {
     ]);
   });
 
-  it("adds a child's fields to its lines, and says nothing of what is for debugging", () => {
+  it("adds a child's fields to its lines, and drops debug lines", () => {
     const { logger, lines } = logged(true);
     logger.debug({}, "unheard");
     logger.child?.({ id: "msg_1" }).info({ seen: 1n }, "heard");

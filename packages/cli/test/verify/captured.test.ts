@@ -17,10 +17,10 @@ describe("a captured request on the command line", () => {
 
   it.each(unreadable)("is refused as an import refuses it: %s", (_, shape, reason) => {
     expect(() => read(shape)).toThrow(reason);
-    expect(() => read(shape)).toThrow(/^This is no captured request\. Its .* Give \{ "headers"/);
+    expect(() => read(shape)).toThrow(/^This is not a captured request\. Its .* Give \{ "headers"/);
   });
 
-  it("need not say when it was received, which --at tells", () => {
+  it("may lack receivedAt, which --at replaces", () => {
     expect(read({ ...request, receivedAt: undefined }).receivedAt).toBeNull();
   });
 });

@@ -16,21 +16,21 @@ const verified = (input: string, ...args: string[]) => cli(["verify", ...args], 
 describe("verify", () => {
   it.each([
     ["as text", captured()],
-    ["in base64", captured({ body: Buffer.from(request.body).toString("base64") })],
+    ["as base64", captured({ body: Buffer.from(request.body).toString("base64") })],
     [
-      "in base64 that says so",
+      "as base64 with isBase64Encoded",
       captured({ body: Buffer.from(request.body).toString("base64"), isBase64Encoded: true }),
     ],
     ["as JSON", captured({ body: JSON.parse(request.body) })],
     [
-      "with headers in capitals and in lists",
+      "as text, and header names in capitals with lists of values",
       captured({
         headers: Object.fromEntries(
           Object.entries(request.headers).map(([name, value]) => [name.toUpperCase(), [value]]),
         ),
       }),
     ],
-  ])("finds a request authentic at the time it was received, with its body %s", async (_, input) => {
+  ])("verifies a request at the time it was received, with its body %s", async (_, input) => {
     const { code, stdout } = await verified(input);
     expect(code).toBe(0);
     expect(stdout).toMatch(/^✔ authentic {2}msg_1 {2}signed with key:[0-9a-f]{8}/);
@@ -116,7 +116,7 @@ describe("verify", () => {
   ])("ends with 2 for %s", async (_, input) => {
     const { code, stderr } = await verified(input);
     expect(code).toBe(2);
-    expect(stderr).toMatch(/^Error \(invalid_usage\): This is no captured request\. .* Give \{ "headers"/);
+    expect(stderr).toMatch(/^Error \(invalid_usage\): This is not a captured request\. .* Give \{ "headers"/);
   });
 
   it("ends with 2 without a secret", async () => {

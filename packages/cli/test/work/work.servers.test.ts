@@ -33,7 +33,7 @@ async function withInbox(entries: readonly InboxEntry[]) {
 }
 
 describe("work", () => {
-  it("works what is stored and prints what becomes of each event, until SIGTERM", async () => {
+  it("processes stored events and prints the outcome of each, until SIGTERM", async () => {
     const open = await withInbox([
       entry("msg_done"),
       entry("msg_fails"),
@@ -54,7 +54,7 @@ describe("work", () => {
     running.child.kill("SIGTERM");
     const ended = await running.ended;
     expect(ended.code).toBe(0);
-    expect(ended.stderr).toMatch(/^Working the target in \S+esim-webhooks\.config\.ts/);
+    expect(ended.stderr).toMatch(/^Processing events from the target in \S+esim-webhooks\.config\.ts/);
     const outcomes = jsonLines(ended).filter(({ msg }) => msg === "event");
     expect(Object.fromEntries(outcomes.map(({ id, outcome }) => [id, outcome]))).toEqual({
       msg_done: "done",
@@ -65,7 +65,7 @@ describe("work", () => {
     expect(outcomes[0]).toMatchObject({ type: "esim.faulted", attempt: 1, source: "default" });
   });
 
-  it("finishes what it has begun when nobody reads what it prints any more", async () => {
+  it("finishes running events and ends when its output is closed", async () => {
     const open = await withInbox([entry("msg_quick"), entry("msg_slow")]);
     const config = `${open}
       import { writeFileSync } from "node:fs";
@@ -85,7 +85,7 @@ describe("work", () => {
     expect(existsSync(join(cwd, "finished.txt"))).toBe(true);
   });
 
-  it("prints an event that is done in the handler's own transaction, and one that is to be tried again", async () => {
+  it("prints an event that is done in the handler's transaction, and one to be retried", async () => {
     const open = await withInbox([entry("msg_tx"), entry("msg_later")]);
     const config = `${open}
       import { retryLater } from "@esim-webhooks/core";
@@ -99,11 +99,11 @@ describe("work", () => {
     expect((await running.ended).code).toBe(0);
   });
 
-  it("ends with 2 without handlers, and with a target that is no inbox", async () => {
+  it("ends with 2 without handlers, and with a target that is not an inbox", async () => {
     const none = await cli(["work"]);
     expect(none).toMatchObject({ code: 2, stdout: "" });
     expect(none.stderr).toMatch(
-      /^Error \(no_handlers\): There is no config file.*Write them into esim-webhooks\.config\.ts/,
+      /^Error \(no_handlers\): There is no config file.*Add them to esim-webhooks\.config\.ts/,
     );
     const queue = folder({
       "esim-webhooks.config.ts": "export default { target: { put() {} }, handlers: {} };",
@@ -112,7 +112,7 @@ describe("work", () => {
     expect(half).toMatchObject({ code: 2, stderr: expect.stringMatching(/^Error \(not_an_inbox\): /) });
   });
 
-  it("is what serve leaves the events of an inbox on Postgres to", async () => {
+  it("processes the events that serve stores on Postgres", async () => {
     const open = await withInbox([]);
     const config = `${open} export default { target, port: 0, handlers: { "esim.faulted": () => {} } };`;
     const cwd = folder({ "esim-webhooks.config.ts": config });

@@ -2,8 +2,8 @@ import type { InboxAdmin, InboxFilter, InboxPage } from "@esim-webhooks/core";
 
 const pageRows = 1000;
 
-/** The events that a filter means, the newest received first, `limit` at most, a page at a time. */
-export async function* matching(
+/** Lists the events that match a filter, newest first, at most `limit`, page by page. */
+export async function* listPages(
   inbox: Pick<InboxAdmin, "list">,
   filter: InboxFilter,
   limit: number = Number.POSITIVE_INFINITY,
@@ -16,7 +16,7 @@ export async function* matching(
       ...(cursor !== undefined && { cursor }),
     });
     yield page;
-    await new Promise(setImmediate); // an embedded database would never let signals and closed pipes be heard
+    await new Promise(setImmediate); // an embedded database never yields to signals and closed pipes
     left -= page.rows.length;
     cursor = page.nextCursor;
   }
