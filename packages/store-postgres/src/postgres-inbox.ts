@@ -1,5 +1,13 @@
 import { type Inbox, type InboxOptions, WebhookError } from "@esim-webhooks/core";
-import { type InboxSettings, inboxShape, type OptionsShape, parseOptions } from "@esim-webhooks/core/kit";
+import {
+  type InboxSettings,
+  inboxShape,
+  type OptionsShape,
+  parseOptions,
+  type StoreOptions,
+  storeShape,
+  warnOfShortRetention,
+} from "@esim-webhooks/core/kit";
 import type { Transaction } from "kysely";
 import * as z from "zod/mini";
 import {
@@ -10,7 +18,10 @@ import {
 } from "./database/postgres-database.ts";
 import { createSqlInbox, inboxRoles } from "./sql-inbox.ts";
 
-export interface PostgresInboxOptions<Database = unknown> extends PostgresOptions<Database>, InboxOptions {
+export interface PostgresInboxOptions<Database = unknown>
+  extends PostgresOptions<Database>,
+    StoreOptions,
+    InboxOptions {
   /**
    * Tell workers in other processes at once that there is something to take (LISTEN and NOTIFY). A worker then holds a
    * connection of the pool, and a transaction pooler will not do. Default false: they find it at their next look.
@@ -25,8 +36,9 @@ export interface PostgresInbox<Database = unknown> extends Inbox<Transaction<Dat
   now(): Promise<Date>;
 }
 
-const shape: OptionsShape<PostgresSettings & InboxSettings & { notify: boolean }> = {
+const shape: OptionsShape<PostgresSettings & Required<StoreOptions> & InboxSettings & { notify: boolean }> = {
   ...postgresShape,
+  ...storeShape,
   ...inboxShape,
   notify: z._default(z.boolean(), false),
 };
@@ -41,6 +53,7 @@ export function postgresInbox<Database = unknown>(
   options: PostgresInboxOptions<Database>,
 ): PostgresInbox<Database> {
   const settings = parseOptions("postgresInbox", shape, options);
+  warnOfShortRetention("postgresInbox", settings);
   const { migrate, now, close, pool, ...open } = openPostgres("postgresInbox", options, settings);
   if (settings.notify && pool === undefined) {
     throw new WebhookError(

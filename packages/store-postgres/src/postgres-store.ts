@@ -1,6 +1,19 @@
-import { parseOptions } from "@esim-webhooks/core/kit";
-import { openPostgres, type PostgresOptions, postgresShape } from "./database/postgres-database.ts";
+import {
+  type OptionsShape,
+  parseOptions,
+  type StoreOptions,
+  storeShape,
+  warnOfShortRetention,
+} from "@esim-webhooks/core/kit";
+import {
+  openPostgres,
+  type PostgresOptions,
+  type PostgresSettings,
+  postgresShape,
+} from "./database/postgres-database.ts";
 import { createSqlStore, type TransactionalStore } from "./sql-store.ts";
+
+export interface PostgresStoreOptions<Database = unknown> extends PostgresOptions<Database>, StoreOptions {}
 
 export interface PostgresStore<Database = unknown> extends TransactionalStore<Database> {
   /** The time of the server. Answers also while migrations are missing. */
@@ -8,6 +21,8 @@ export interface PostgresStore<Database = unknown> extends TransactionalStore<Da
   /** Creates or updates the tables. Safe when many processes do it at the same time. */
   migrate(): Promise<void>;
 }
+
+const shape: OptionsShape<PostgresSettings & Required<StoreOptions>> = { ...postgresShape, ...storeShape };
 
 /**
  * The dedupe store on Postgres 12 or newer, shared by any number of processes. An operation takes one connection and
@@ -17,9 +32,10 @@ export interface PostgresStore<Database = unknown> extends TransactionalStore<Da
  * Throws `invalid_option`; operations reject with `store_unavailable`, or `migration_missing` until `migrate()` was run.
  */
 export function postgresStore<Database = unknown>(
-  options: PostgresOptions<Database>,
+  options: PostgresStoreOptions<Database>,
 ): PostgresStore<Database> {
-  const settings = parseOptions("postgresStore", postgresShape, options);
+  const settings = parseOptions("postgresStore", shape, options);
+  warnOfShortRetention("postgresStore", settings);
   const { migrate, now, close, ...open } = openPostgres("postgresStore", options, settings);
   return {
     ...createSqlStore(open, settings.retentionMs),

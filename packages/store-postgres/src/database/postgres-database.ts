@@ -1,13 +1,11 @@
-import type { Lifecycle } from "@esim-webhooks/core";
+import type { Lifecycle, Logger } from "@esim-webhooks/core";
 import {
   createStoreGuard,
   durationMs,
   type OptionsShape,
   type SettingsOf,
   type StoreGuard,
-  type StoreOptions,
   storeShape,
-  warnOfShortRetention,
 } from "@esim-webhooks/core/kit";
 import { type Kysely, sql } from "kysely";
 import * as z from "zod/mini";
@@ -17,17 +15,17 @@ import { type Tables, tablesIn } from "./tables.ts";
 import { withoutPlugins } from "./without-plugins.ts";
 
 /** Where the tables are, and how they are to be reached. */
-export interface PostgresOptions<Database = unknown> extends DatabaseOptions<Database>, StoreOptions {
+export interface PostgresOptions<Database = unknown> extends DatabaseOptions<Database> {
   /** The schema the tables are in. Default `"esim_webhooks"`. */
   schema?: string;
   /** How long an operation may take, in ms, waiting for a connection included, before it rejects. Default 5,000. */
   timeoutMs?: number;
+  logger?: Logger;
 }
 
 export type PostgresSettings = SettingsOf<PostgresOptions<never>, keyof DatabaseOptions>;
 
 export const postgresShape: OptionsShape<PostgresSettings> = {
-  ...storeShape,
   url: z.optional(z.string().check(z.regex(/^postgres(?:ql)?:\/\//, "expected a postgres:// URL"))),
   pool: z.optional(z.custom<Pool>()),
   kysely: z.optional(z.custom<Kysely<never>>()),
@@ -36,6 +34,7 @@ export const postgresShape: OptionsShape<PostgresSettings> = {
     "esim_webhooks",
   ),
   timeoutMs: z._default(durationMs(1), 5000),
+  logger: storeShape.logger,
 };
 
 /** The tables, and what keeps the word of what is built on them. */
@@ -52,7 +51,6 @@ export function openPostgres<Database>(
   options: DatabaseOptions<Database>,
   settings: PostgresSettings,
 ): OpenTables<Database> & Pick<OpenPool<Database>, "pool"> & Required<Pick<Lifecycle, "migrate" | "now">> {
-  warnOfShortRetention(name, settings);
   const { logger, schema, timeoutMs } = settings;
   const { db, close, ...pool } = openPool(name, options, timeoutMs, logger);
   const ours = withoutPlugins(db);

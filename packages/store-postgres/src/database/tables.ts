@@ -6,6 +6,7 @@ export interface Tables {
   readonly event: RawBuilder<unknown>;
   readonly migration: RawBuilder<unknown>;
   readonly latest: RawBuilder<unknown>;
+  readonly state: RawBuilder<unknown>;
   readonly take: RawBuilder<unknown>;
   readonly settle: RawBuilder<unknown>;
   readonly renew: RawBuilder<unknown>;
@@ -30,6 +31,7 @@ export function tablesIn(schema: string, now: Tables["now"] = () => serverTime):
     event: sql.id(schema, "event"),
     migration: sql.id(schema, "migration"),
     latest: sql.id(schema, "latest"),
+    state: sql.id(schema, "state"),
     take: sql.id(schema, "take"),
     settle: sql.id(schema, "settle"),
     renew: sql.id(schema, "renew"),

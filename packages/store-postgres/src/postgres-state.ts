@@ -1,0 +1,44 @@
+import type { StateStore } from "@esim-webhooks/core";
+import { checkStateName, encodeState, parseOptions } from "@esim-webhooks/core/kit";
+import { openPostgres, type PostgresOptions, postgresShape } from "./database/postgres-database.ts";
+import { runOn } from "./database/run-on.ts";
+import { readState } from "./sql/read-state.ts";
+import { writeState } from "./sql/write-state.ts";
+
+export interface PostgresState extends StateStore {
+  /** Creates or updates the tables. Safe when many processes do it at the same time. */
+  migrate(): Promise<void>;
+  /** The server's time. Works before the migrations were run, too. */
+  now(): Promise<Date>;
+}
+
+/**
+ * Small state on Postgres 12 or newer, shared by any number of processes: one row per name. It can share a schema with
+ * `postgresStore` and `postgresInbox`.
+ *
+ * A write is sent once. If its answer is lost, it rejects with `store_unavailable` and may have taken effect: read again.
+ *
+ * Throws `invalid_option`. Operations reject with `invalid_input` as `StateStore` says, with `store_unavailable`, or with
+ * `migration_missing` until `migrate()` was run.
+ */
+export function postgresState<Database = unknown>(options: PostgresOptions<Database>): PostgresState {
+  const settings = parseOptions("postgresState", postgresShape, options);
+  const { db, guard, tables, migrate, now, close } = openPostgres("postgresState", options, settings);
+  const run = runOn(db, guard);
+  return {
+    capabilities: { durable: true, multiProcess: true },
+    ready: guard.ready,
+    async read(name) {
+      checkStateName(name);
+      return run((connection) => readState(connection, tables, name));
+    },
+    async write(name, value, version) {
+      checkStateName(name);
+      const write = { name, value: encodeState(value), version };
+      return run((connection) => writeState(connection, tables, write));
+    },
+    migrate,
+    now,
+    close,
+  };
+}

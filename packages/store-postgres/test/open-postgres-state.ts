@@ -1,0 +1,5 @@
+import type { OpenState } from "@esim-webhooks/conformance";
+import { postgresState } from "@esim-webhooks/store-postgres";
+
+const open: OpenState = (options) => postgresState({ url: process.env["STORE_URL"] ?? "", ...options });
+export default open;
