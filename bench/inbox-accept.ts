@@ -2,8 +2,8 @@ import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
+import type { InboxWriter } from "@esim-webhooks/core";
 import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
-import type { PostgresInbox } from "@esim-webhooks/store-postgres";
 import { batchesOf, entriesOf } from "./inbox-entries.ts";
 import { type Load, load } from "./load.ts";
 
@@ -14,28 +14,36 @@ const putsPerRound = 40_000;
 const batchSize = 500;
 
 export interface AcceptingServer {
+  readonly url: string;
   /** Deliveries with ids of their own, each answered 202. */
   measure(): Promise<Load & { readonly perSecond: number }>;
   end(): void;
 }
 
-export async function startServer(variant: "ours" | "peer", databaseUrl: string): Promise<AcceptingServer> {
-  const file = join(import.meta.dirname, "inbox-server.ts");
+/** Starts a server of a file of the bench: ours, or what one writes by hand. */
+export async function startServer(
+  script: "inbox-server.ts" | "embedded-server.ts",
+  variant: "ours" | "peer",
+  database: string,
+): Promise<AcceptingServer> {
+  const file = join(import.meta.dirname, script);
   const child: ChildProcessByStdio<Writable, Readable, null> = spawn(
     process.execPath,
-    ["--conditions=@esim-webhooks/source", file, variant, databaseUrl],
+    ["--conditions=@esim-webhooks/source", file, variant, database],
     {
       env: { ...process.env, ESIM_WEBHOOK_SECRET: secret, NODE_ENV: "production" },
       stdio: ["pipe", "pipe", "inherit"],
     },
   );
   const [port] = await once(child.stdout, "data");
+  const url = `http://127.0.0.1:${Number(port)}`;
   return {
+    url,
     async measure() {
       const deliveries = Array.from({ length: deliveriesPerRound }, () =>
         signedRequest({ type: "esim.enabled", data: sampleData("esim.enabled") }, { secret }),
       );
-      const loaded = await load(`http://127.0.0.1:${Number(port)}/webhooks`, deliveries, connections);
+      const loaded = await load(`${url}/webhooks`, deliveries, connections);
       return { ...loaded, perSecond: deliveriesPerRound / loaded.seconds };
     },
     end: () => child.stdin.end(),
@@ -43,7 +51,7 @@ export async function startServer(variant: "ours" | "peer", databaseUrl: string)
 }
 
 /** Events per second by `put` of batches, two at a time. */
-export async function measurePut(inbox: PostgresInbox): Promise<number> {
+export async function measurePut(inbox: Pick<InboxWriter, "put">): Promise<number> {
   const batches = batchesOf(entriesOf(putsPerRound, putsPerRound), batchSize);
   const start = performance.now();
   const putNext = async () => {

@@ -1,4 +1,4 @@
-import { createWorker } from "@esim-webhooks/core";
+import { createWorker, type InboxQueue, type InboxWriter } from "@esim-webhooks/core";
 import type { PostgresInbox } from "@esim-webhooks/store-postgres";
 import { Logger, makeWorkerUtils, run } from "graphile-worker";
 import pg from "pg";
@@ -9,11 +9,19 @@ export const lanes = 4000;
 const concurrency = 500;
 const batchSize = 500;
 
-/** Jobs per second by a worker whose handler does nothing, until all is settled. */
 export async function drain(inbox: PostgresInbox, pool: pg.Pool, schema: string): Promise<number> {
   await pool.query(`truncate ${schema}.event`);
-  for (const batch of batchesOf(entriesOf(jobs, lanes), batchSize)) await inbox.put(batch);
+  await fillWithJobs(inbox);
   await pool.query(`analyze ${schema}.event`);
+  return drainJobs(inbox);
+}
+
+export async function fillWithJobs(inbox: InboxWriter): Promise<void> {
+  for (const batch of batchesOf(entriesOf(jobs, lanes), batchSize)) await inbox.put(batch);
+}
+
+/** Jobs per second by a worker whose handler does nothing, until all is settled. */
+export async function drainJobs(inbox: InboxQueue): Promise<number> {
   const drained = new AbortController();
   let left = jobs;
   const handler = () => {

@@ -4,13 +4,19 @@ import { sampleData } from "@esim-webhooks/core/testing";
 
 const type = "esim.enabled";
 
+/** Where an id goes in an index: anywhere, or behind those of before, as those that begin with their time. */
+export const newId = {
+  random: (): string => `msg_${randomUUID()}`,
+  ordered: (): string => `msg_${process.hrtime.bigint()}`,
+};
+
 /** Entries of as many eSIMs as told, which occurred a millisecond after one another. */
-export function entriesOf(count: number, esims: number): InboxEntry[] {
+export function entriesOf(count: number, esims: number, idOf: () => string = newId.random): InboxEntry[] {
   const begin = Date.UTC(2026, 0, 1);
   return Array.from({ length: count }, (_, n) => {
     const timestamp = new Date(begin + n).toISOString();
     const data = { ...sampleData(type), esimReference: `esim_${n % esims}` };
-    const id = `msg_${randomUUID()}`;
+    const id = idOf();
     return {
       source: "default",
       id,

@@ -1,6 +1,6 @@
-import type { PostgresInbox } from "@esim-webhooks/store-postgres";
+import type { Inbox } from "@esim-webhooks/core";
 import type pg from "pg";
-import { entriesOf } from "./inbox-entries.ts";
+import { entriesOf, newId } from "./inbox-entries.ts";
 
 const batch = 500;
 
@@ -23,8 +23,8 @@ export async function fill(pool: pg.Pool, schema: string): Promise<void> {
 }
 
 /** Puts, takes and settles a batch of new events. */
-export async function measureCost(inbox: PostgresInbox): Promise<Cost> {
-  const entries = entriesOf(batch, batch);
+export async function measureCost(inbox: Inbox, idOf: () => string = newId.random): Promise<Cost> {
+  const entries = entriesOf(batch, batch, idOf);
   const start = performance.now();
   await inbox.put(entries);
   const putAt = performance.now();

@@ -35,8 +35,8 @@ export async function benchInbox(): Promise<void> {
 }
 
 async function benchAccept(url: string): Promise<void> {
-  const ours = await startServer("ours", url);
-  const peer = await startServer("peer", url);
+  const ours = await startServer("inbox-server.ts", "ours", url);
+  const peer = await startServer("inbox-server.ts", "peer", url);
   const inbox = postgresInbox({ url });
   const { served, byHand } = await inTurns({ served: ours.measure, byHand: peer.measure }, rounds);
   ours.end();

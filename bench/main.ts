@@ -1,5 +1,6 @@
-// npm run bench [-- verify | observe | http | inbox | import | cli | start]: figures side by side with peers in the same run. Not a test: nothing is asserted.
+// npm run bench [-- verify | observe | http | inbox | embedded | import | cli | start]: figures side by side with peers in the same run. Not a test: nothing is asserted.
 import { benchCli } from "./cli.ts";
+import { benchEmbedded } from "./embedded.ts";
 import { benchHttp } from "./http.ts";
 import { benchImport } from "./import.ts";
 import { benchInbox } from "./inbox.ts";
@@ -12,6 +13,7 @@ const benches: Readonly<Record<string, () => Promise<void>>> = {
   observe: benchObserve,
   http: benchHttp,
   inbox: benchInbox,
+  embedded: benchEmbedded,
   import: benchImport,
   cli: benchCli,
   start: benchStart,
