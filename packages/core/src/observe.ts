@@ -9,7 +9,7 @@ import { type VerifyMessage, verifyStage } from "./receive/verify-stage.ts";
 import { type PutMessage, putStage } from "./store/put-stage.ts";
 import { type TakeMessage, takeStage } from "./work/take-stage.ts";
 
-/** What can be watched, by the word for it: each is called when such a thing has ended. */
+/** What can be watched. Each function is called when such a step has ended. */
 export interface Observer {
   /** A delivery was received and answered. */
   receive?(message: ReceiveMessage): void;
@@ -17,13 +17,13 @@ export interface Observer {
   verify?(message: VerifyMessage): void;
   /** Events were put into an inbox. */
   put?(message: PutMessage): void;
-  /** A worker asked its inbox for events. */
+  /** A worker took events from its inbox. */
   take?(message: TakeMessage): void;
   /** A handler ran. */
   handle?(message: HandleMessage): void;
   /** A lease or a claim on an event ended. */
   settle?(message: SettleMessage): void;
-  /** An import got further. */
+  /** An import made progress, or ended. */
   import?(message: ImportMessage): void;
 }
 
@@ -38,7 +38,7 @@ const channels: { readonly [Name in keyof Observer]-?: Channel } = {
 };
 
 const callback = z.optional(
-  z.custom<(message: never) => void>((given) => typeof given === "function", "expected a function"),
+  z.custom<(message: never) => void>((value) => typeof value === "function", "expected a function"),
 );
 
 const shape = Object.fromEntries(
@@ -46,16 +46,16 @@ const shape = Object.fromEntries(
 ) as unknown as OptionsShape<Observer>;
 
 /**
- * Watches everything that happens to deliveries and events in this process, whoever set it up: every receiver, worker,
- * processor and import. Messages hold ids, types, outcomes, durations in ms and error objects; never a payload, a body, a
- * header or a secret. An observer that throws or rejects harms nothing: it is warned of once, as a Node.js process warning.
+ * Watches all deliveries and events in this process: those of every receiver, worker, processor and import. Messages hold
+ * ids, types, outcomes, durations in ms and error objects; never a payload, a body, a header or a secret. An observer that
+ * throws or rejects changes nothing else: the first such error becomes a Node.js process warning.
  *
- * Beneath are channels of `node:diagnostics_channel`, for tools that follow the async context: a tracing channel
- * `esim-webhooks:receive` (and `verify`, `put`, `take`, `handle`), whose message at `start` is what is known by then, and
- * plain channels `esim-webhooks:settle` and `esim-webhooks:import`. A subscriber of those that throws ends the process, as
- * Node.js has it.
+ * Tools that follow the async context can subscribe to the channels of `node:diagnostics_channel` instead: the tracing
+ * channels `esim-webhooks:receive`, `verify`, `put`, `take` and `handle`, and the plain channels `esim-webhooks:settle` and
+ * `esim-webhooks:import`. At `start`, a message holds what is known by then. Node.js ends the process when a subscriber
+ * of a channel throws.
  *
- * Throws `invalid_option` for a name that there is not. Returns a function that stops watching.
+ * Throws `invalid_option` for an unknown name. Returns a function that stops watching.
  */
 export function observe(observer: Observer): () => void {
   parseOptions("observe", shape, observer);
@@ -83,7 +83,7 @@ function warnOnce(): (name: string, error: unknown) => void {
   return (name, error) => {
     if (isWarned) return;
     isWarned = true;
-    process.emitWarning(`The observer of "${name}" threw. Catch its errors where they are thrown.`, {
+    process.emitWarning(`The observer of "${name}" threw. Catch errors inside the observer.`, {
       type: "EsimWebhooksWarning",
       code: "observer_failed",
       ...(error instanceof Error && error.stack !== undefined && { detail: error.stack }),

@@ -1,7 +1,7 @@
 import { type EventOutcome, type OutcomeCode, observe, type PutResult } from "@esim-webhooks/core";
 import { expectTypeOf, it } from "vitest";
 
-it("observers know the outcomes of what they watch", () => {
+it("observers know the outcomes of each stage", () => {
   observe({
     receive({ outcome, id }) {
       expectTypeOf(outcome).toEqualTypeOf<OutcomeCode>();
@@ -11,6 +11,6 @@ it("observers know the outcomes of what they watch", () => {
     handle: ({ outcome }) => expectTypeOf(outcome).toExtend<EventOutcome["code"]>(),
     settle: ({ afterMs }) => expectTypeOf(afterMs).toEqualTypeOf<number | undefined>(),
   });
-  // @ts-expect-error there is nothing by this name
+  // @ts-expect-error unknown name
   observe({ recieve: () => {} });
 });

@@ -34,7 +34,7 @@ const stages = ["receive", "verify", "put", "take", "handle", "settle", "import"
 
 type Seen = readonly [stage: string, message: Record<string, unknown>];
 
-/** What is seen from now on until the test ends. */
+/** Collects the messages of these stages until the test ends. */
 function watched(only: readonly string[] = stages): Seen[] {
   const seen: Seen[] = [];
   const watch = (stage: string) => (message: object) => void seen.push([stage, { ...message }]);
@@ -85,7 +85,7 @@ describe("a delivery that is observed", () => {
     ]);
   });
 
-  it("that is refused says why, and has no key", async () => {
+  it("is seen as refused, with the reason and without a key", async () => {
     const seen = watched();
     const { headers, body } = delivery();
     const receiver = createReceiver({ "*": () => {} }, { secret: newSecret() });
@@ -98,7 +98,7 @@ describe("a delivery that is observed", () => {
     ]);
   });
 
-  it("is seen as a duplicate that has another body", async () => {
+  it("is seen as a duplicate with another body", async () => {
     const seen = watched(["receive"]);
     const receiver = createReceiver({ "*": () => {} }, { secret });
     const other = { ...sampleData("esim.faulted"), esimReference: "another" };
@@ -107,7 +107,7 @@ describe("a delivery that is observed", () => {
     expect(seen[1]).toEqual(["receive", { ...ref, key, outcome: "duplicate", conflict: true, durationMs }]);
   });
 
-  it("ends at the deadline, and its late handler later", async () => {
+  it("ends at the deadline, before its late handler ends", async () => {
     const seen = watched(["receive", "handle", "settle"]);
     const finish = Promise.withResolvers<void>();
     const receiver = createReceiver({ "*": () => finish.promise }, { secret, deadlineMs: 20 });
@@ -121,7 +121,7 @@ describe("a delivery that is observed", () => {
     ]);
   });
 
-  it("ends in every outcome of the status contract, and no message holds anything of a payload, a header or a secret", async () => {
+  it("has messages for every outcome of the status contract, without any part of a payload, a header or a secret", async () => {
     const secrets = new Set<string>();
     const messages: unknown[] = [];
     for (const stage of ["receive", "verify", "put", "handle"]) {
@@ -206,7 +206,7 @@ const everyOutcome: Readonly<Record<OutcomeCode, true>> = {
 };
 const allOutcomes = Object.keys(everyOutcome);
 
-/** Every name and value in a message but its error, whose text is not ours, as text. */
+/** Every name and value in a message, as text, except its error, whose text comes from elsewhere. */
 function* leaves(value: unknown): Generator<string> {
   if (typeof value !== "object" || value === null) yield String(value);
   else {
@@ -229,14 +229,19 @@ describe("a claim that is observed", () => {
   const done = { "*": () => {} };
 
   it.each<[string, Handlers<EsimEvents>, Partial<DedupeStore>, object]>([
-    ["done when its event is", done, {}, { outcome: "done" }],
+    ["done when its handler succeeds", done, {}, { outcome: "done" }],
     [
       "done with its transaction",
       done,
       { transact: async (_key, _token, work) => ((await work({})) ? "committed" : "rolled_back") },
       { outcome: "done" },
     ],
-    ["lost when somebody else has it", done, { complete: async () => false }, { outcome: "lost" }],
+    [
+      "lost when another owner has claimed the event",
+      done,
+      { complete: async () => false },
+      { outcome: "lost" },
+    ],
     [
       "lost with its transaction",
       done,
@@ -244,20 +249,20 @@ describe("a claim that is observed", () => {
       { outcome: "lost" },
     ],
     [
-      "unsettled when the store does not answer any more",
+      "not stored when the store stops answering",
       done,
       { complete: () => Promise.reject(new Error("away")) },
       { outcome: "store_unavailable", error: new Error("away") },
     ],
-    ["to be tried again when its handler failed", { "*": fails }, {}, { outcome: "retry" }],
+    ["retried when its handler failed", { "*": fails }, {}, { outcome: "retry" }],
     [
-      "lost when it was not there to be released",
+      "lost when the store had no claim to release",
       { "*": fails },
       { release: async () => false },
       { outcome: "lost" },
     ],
     [
-      "unsettled when it could not be released",
+      "not stored when the store could not release it",
       { "*": fails },
       { release: () => Promise.reject(new Error("away")) },
       { outcome: "store_unavailable", error: new Error("away") },
@@ -270,7 +275,7 @@ describe("a claim that is observed", () => {
 describe("a worker that is observed", () => {
   const body = Buffer.from(JSON.stringify({ ...event, id: undefined }));
 
-  /** A memory inbox with one event, which an import brought, and does what the test says. */
+  /** A memory inbox with one event from an import. `changes` replace its methods. */
   async function inboxOf(changes: Partial<Inbox>): Promise<Inbox> {
     const inbox = memoryInbox();
     await inbox.put([
@@ -279,7 +284,7 @@ describe("a worker that is observed", () => {
     return { ...inbox, ...changes };
   }
 
-  /** Works one event until it is settled for good, or lost. */
+  /** Runs a worker until its only event is settled without a retry, or lost. */
   async function work(
     handlers: Handlers<EsimEvents>,
     changes: Partial<Inbox> = {},
@@ -300,7 +305,7 @@ describe("a worker that is observed", () => {
   }
   const about = { ...ref, durationMs };
 
-  it("shows what it takes, each run of a handler with its attempt, and how the lease ended", async () => {
+  it("shows each take, each run of a handler with its attempt, and how each lease ended", async () => {
     let runs = 0;
     const handler = () => {
       runs += 1;
@@ -327,20 +332,20 @@ describe("a worker that is observed", () => {
     return seen.flatMap(([stage, message]) => (stage === "settle" ? [message] : []));
   }
 
-  it("shows an event that is dead, and one that no handler takes", async () => {
+  it("shows an event that is dead, and an unhandled one", async () => {
     const dead = await endings({ "*": fails }, {}, { maxAttempts: 1 });
     expect(dead).toEqual([{ ...about, attempt: 1, outcome: "dead" }]);
     const unhandled = await endings({ "esim.assigned": () => {} });
     expect(unhandled).toEqual([{ ...about, attempt: 1, outcome: "unhandled" }]);
   });
 
-  it("shows an event that no handler takes", async () => {
+  it("shows an event whose type has no handler", async () => {
     expect(await endings({ "esim.enabled": () => {} })).toEqual([
       { ...about, attempt: 1, outcome: "unhandled" },
     ]);
   });
 
-  it("shows an event that is done with its transaction", async () => {
+  it("shows an event whose transaction was committed", async () => {
     const transact: Inbox["transact"] = async (_lease, run) => {
       await run({});
       return "committed";
@@ -366,7 +371,7 @@ describe("a worker that is observed", () => {
       () => Promise.reject(new Error("away")),
       { outcome: "store_unavailable", error: new Error("away") },
     ],
-  ])("shows an event that is %s at a stop, once", async (_, settle, expected) => {
+  ])("shows once, when the worker stops, an event that is %s", async (_, settle, expected) => {
     const seen = watched(["settle"]);
     const stop = new AbortController();
     const handler = (_event: unknown, { signal }: { signal: AbortSignal }) => {
@@ -393,7 +398,7 @@ describe("a worker that is observed", () => {
 });
 
 describe("async context", () => {
-  it("is kept: what is bound where a handler starts is there in the handler, for each delivery its own", async () => {
+  it("is kept: each handler finds the store that was bound at its start", async () => {
     const store = new AsyncLocalStorage<string>();
     const { start } = tracingChannel<string, HandleMessage>("esim-webhooks:handle");
     start.bindStore(store, ({ id, attempt }) => `${id}/${attempt}`);
@@ -410,7 +415,7 @@ describe("async context", () => {
     expect(store.getStore()).toBeUndefined();
   });
 
-  it("is kept from where a delivery starts, through the store, to its handler", async () => {
+  it("is kept from the start of a delivery, through the dedupe store, to its handler", async () => {
     const store = new AsyncLocalStorage<object>();
     const { start, asyncEnd } = tracingChannel<object, object>("esim-webhooks:receive");
     start.bindStore(store);
@@ -438,7 +443,7 @@ describe("a tracer on the channels", () => {
     failed?: true;
   }
 
-  /** As one for OpenTelemetry would: a span is made and made current at the start, and ended at the end. */
+  /** Does what a tracer for OpenTelemetry would: starts a span, makes it current, and ends it. */
   function tracer(): { spans: Span[]; current: () => Span | undefined } {
     const active = new AsyncLocalStorage<Span>();
     const spans: Span[] = [];
@@ -467,7 +472,7 @@ describe("a tracer on the channels", () => {
     return { spans, current: () => active.getStore() };
   }
 
-  it("gets a span of the handler within that of its delivery, current while the handler runs", async () => {
+  it("gets a handler's span inside that of its delivery, current while the handler runs", async () => {
     const { spans, current } = tracer();
     let inHandler: Span | undefined;
     const handler = async () => {
@@ -482,7 +487,7 @@ describe("a tracer on the channels", () => {
     expect(inHandler).toBe(spans[2]);
   });
 
-  it("gets a span of its own for each handler of a worker", async () => {
+  it("gets one span for each handler that a worker runs", async () => {
     const { spans, current } = tracer();
     const stop = new AbortController();
     const inbox = memoryInbox();
@@ -510,7 +515,7 @@ describe("a tracer on the channels", () => {
 });
 
 describe("observe", () => {
-  it("is harmed by nothing that an observer throws, and warns of it once", async () => {
+  it("continues when an observer throws, and warns once", async () => {
     const emitWarning = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
     stops.push(() => emitWarning.mockRestore());
     stops.push(observe({ handle: fails, receive: async () => fails() }));
@@ -525,7 +530,7 @@ describe("observe", () => {
     );
   });
 
-  it("calls an observer as a method of what it was given, and not after it was stopped", async () => {
+  it("calls the observer's functions as its methods, and not after it was stopped", async () => {
     class Counter {
       #count = 0;
       get count() {
@@ -545,7 +550,7 @@ describe("observe", () => {
     expect(counter.count).toBe(1);
   });
 
-  it("refuses a name that there is not, with the nearest one", () => {
+  it("refuses an unknown name, and suggests a similar one", () => {
     expect(() => observe({ recieve: () => {} } as Observer)).toThrow('Did you mean "receive"?');
     expect(() => observe({ handle: "no function" } as unknown as Observer)).toThrow(
       '"handle": expected a function',

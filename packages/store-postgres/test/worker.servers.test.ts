@@ -173,7 +173,7 @@ describe("concurrency", () => {
   it("refuses a limit for a type that the catalog does not have", () => {
     const limits = { "esim.balance.update": 1 } as Record<string, number>;
     expect(() => createWorker(inbox, { "*": () => {} }, { typeLimits: limits })).toThrow(
-      'There is a limit for "esim.balance.update"',
+      'typeLimits names "esim.balance.update"',
     );
   });
 });

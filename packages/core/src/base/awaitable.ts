@@ -1,2 +1,2 @@
-/** An answer given at once, or a promise of it. A caller that awaits takes both. */
+/** A value, or a promise of it. `await` accepts both. */
 export type Awaitable<T> = T | Promise<T>;

@@ -1,4 +1,4 @@
-/** Stable codes of the errors that core throws. Other packages have codes of their own. */
+/** The codes of the errors that core throws; they are stable. Other packages have their own codes. */
 export type CoreErrorCode =
   | "missing_secret"
   | "invalid_secret"
@@ -12,9 +12,9 @@ export type CoreErrorCode =
 const brand = Symbol.for("esim-webhooks.error");
 
 /**
- * What goes wrong in set-up or infrastructure. What becomes of a delivery is an `Outcome`, never an error.
- * Match on `code`, never on the message, which has two halves: what is wrong, and how to mend it.
- * @template Code the codes of the package that throws it; default those of core
+ * An error in set-up or infrastructure. The result of a delivery is an `Outcome`, never an error.
+ * Match on `code`, not on the message. The message says what is wrong and how to mend it.
+ * @template Code the codes of the package that throws it; default: those of core
  */
 export class WebhookError<Code extends string = CoreErrorCode> extends Error {
   override readonly name = "WebhookError";
@@ -26,7 +26,7 @@ export class WebhookError<Code extends string = CoreErrorCode> extends Error {
     Object.defineProperty(this, brand, { value: true });
   }
 
-  /** True for a `WebhookError` of any package, and of any copy of this one in the process, where `instanceof` is not. */
+  /** Whether a value is a `WebhookError`, even one from another copy of this package, which `instanceof` does not see. */
   static is(value: unknown): value is WebhookError<CoreErrorCode | (string & {})> {
     return typeof value === "object" && value !== null && brand in value;
   }

@@ -1,20 +1,21 @@
 import type { Channel } from "node:diagnostics_channel";
 import { createNotice } from "./trace.ts";
 
-/**
- * How far an import is: published on `esim-webhooks:import` at most ten times a second while it is `running`, and once
- * more at its end.
- */
+/** The progress of an import. On `esim-webhooks:import`, at most ten times a second while it runs, and once at its end. */
 export interface ImportMessage {
-  /** `damaged`: the rest of the dump could not be read. `interrupted`: by its signal. `failed`: it rejects with `error`. */
+  /**
+   * - `damaged`: the rest of the dump could not be read
+   * - `interrupted`: its signal aborted
+   * - `failed`: it rejects with `error`
+   */
   readonly outcome: "running" | "complete" | "damaged" | "interrupted" | "failed";
   /** Since the import began, in ms. */
   readonly durationMs: number;
-  /** Of the input as given: of a compressed dump, compressed bytes. */
+  /** How many bytes of the dump were read; compressed bytes if it is compressed. */
   readonly bytesRead: number;
-  /** Records whose fate is settled, those of an interrupted run before this one included. */
+  /** How many records have a fate. Includes those of the interrupted run that this one continues. */
   readonly records: number;
-  /** Fate → how many records, such as `stored` and `duplicate`. */
+  /** Fate, such as `stored` or `duplicate` → how many records. */
   readonly ledger: Readonly<Record<string, number>>;
   readonly error?: unknown;
 }

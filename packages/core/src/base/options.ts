@@ -4,24 +4,24 @@ import * as z from "zod/mini";
 import { WebhookError } from "./errors.ts";
 import type { Logger } from "./logger.ts";
 
-/** `Did you mean "…"?` when one of the names is near, else the names that there are. */
+/** `Did you mean "…"?` when one of the names is similar, else all names. */
 export function suggest(name: string, names: readonly string[]): string {
   const near = closestMatch(name, names, { maxDistance: Math.max(3, Math.floor(name.length / 3)) });
   return near === undefined ? `There are: ${names.join(", ")}.` : `Did you mean "${near}"?`;
 }
 
-// zod/mini has no messages of its own; `zod` has them in fifty languages, and all of them would be in every bundle
+// zod/mini has no messages; `zod` has them in fifty languages, which would all be in every bundle
 const inEnglish = en().localeError;
 
-/** `Options` as they are once read: each one is there, but for those that have no default (`WithoutDefault`). */
+/** `Options` after parsing: every option has a value, except those without a default (`WithoutDefault`). */
 export type SettingsOf<Options, WithoutDefault extends keyof Options = never> = {
   [Name in keyof Options as Exclude<Name, WithoutDefault>]-?: Exclude<Options[Name], undefined>;
 } & { [Name in WithoutDefault]: Options[Name] | undefined };
 
-/** How each option is read into a setting. */
+/** The schema of each option. */
 export type OptionsShape<Settings> = { readonly [Name in keyof Settings]-?: z.core.$ZodType<Settings[Name]> };
 
-/** Reads the options of `caller` once, at the door. Throws `invalid_option` with every issue named. */
+/** Parses the options that were passed to the function `caller`. Throws `invalid_option`, which names every issue. */
 export function parseOptions<Settings>(
   caller: string,
   shape: OptionsShape<Settings>,
@@ -50,23 +50,26 @@ export function parseOptions<Settings>(
   );
 }
 
-/** A URL says by itself which option it is. */
-function examplesOf(names: readonly string[], given: unknown): string {
-  if (typeof given === "string" && names.includes("url")) return "{ url }";
+/** The first names; only `url` when a string was passed, which must be the URL. */
+function examplesOf(names: readonly string[], passed: unknown): string {
+  if (typeof passed === "string" && names.includes("url")) return "{ url }";
   return names.length > 3 ? `{ ${names.slice(0, 3).join(", ")}, … }` : `{ ${names.join(", ")} }`;
 }
 
 const wholeMs = "expected a whole number of milliseconds";
 const longestTimerMs = 2 ** 31 - 1;
 
-/** A duration in milliseconds, at least `min`, no longer than a timer can be. */
+/** A duration in milliseconds, from `min` to the longest that a timer of Node.js can wait. */
 export function durationMs(min: number): z.ZodMiniNumber {
   return z
     .int(wholeMs)
-    .check(z.gte(min, `expected at least ${min} ms`), z.lte(longestTimerMs, "longer than a timer can be"));
+    .check(
+      z.gte(min, `expected at least ${min} ms`),
+      z.lte(longestTimerMs, `expected at most ${longestTimerMs} ms, the longest timer`),
+    );
 }
 
-/** A value with the named methods: stores, clocks and loggers are taken by their shape. */
+/** A value with the named methods, for stores, clocks and loggers: any object of that shape will do. */
 export function withMethods<T>(...methods: (keyof T & string)[]): z.ZodMiniCustom<T, T> {
   return z.custom<T>(
     (value) =>

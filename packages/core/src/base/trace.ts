@@ -2,22 +2,22 @@ import { type Channel, channel, tracingChannel } from "node:diagnostics_channel"
 
 const prefix = "esim-webhooks:";
 
-/** What every stage's message says once the stage has ended. */
+/** What the message of every stage contains once the stage has ended. */
 export interface StageMessage {
   readonly outcome: string;
   /** From the start of the stage to its end, in ms, with fractions. */
   readonly durationMs: number;
-  /** What was thrown, if anything was. Its text is not ours: a handler's error may quote personal data. */
+  /** What was thrown, if anything. A handler's error may quote personal data. */
   readonly error?: unknown;
 }
 
-/** A step of a delivery or an event that takes time: it has a start, an end, and work that runs inside it. */
+/** A step in the way of a delivery or an event, with a start, an end, and work that runs in between. */
 export interface Stage<Message extends StageMessage, AtEnd extends keyof Message = never> {
-  /** Publishes the message when the stage has ended. */
+  /** The channel of messages about ended stages. */
   readonly ended: Channel<unknown, Message>;
   /**
-   * Runs `work` inside the stage, and resolves or rejects as it does. `begin` makes the message, and `end` what the result
-   * adds to it: both are called only while somebody watches.
+   * Runs `work` inside the stage, and resolves or rejects as it does. `begin` makes the message; `end` makes the fields that
+   * the result adds. Both are called only when the channel has subscribers.
    */
   trace<Result>(
     begin: () => Omit<Message, AtEnd | keyof StageMessage>,
@@ -27,10 +27,10 @@ export interface Stage<Message extends StageMessage, AtEnd extends keyof Message
 }
 
 /**
- * A tracing channel of `node:diagnostics_channel`, as `tracePromise` uses it: `start` and `end` bracket the call, and
- * `asyncStart` and `asyncEnd` follow when its promise settles. A store bound to `start` holds for all that runs inside.
- * Unlike `tracePromise`, it publishes no results, which may hold a payload. Outcomes are values here: `error` is
- * published, before `asyncStart`, where the outcome has one.
+ * Creates a stage on a tracing channel of `node:diagnostics_channel`. It publishes as `tracePromise` does: `start` and `end`
+ * before and after the call, `asyncStart` and `asyncEnd` when its promise settles. A store bound to `start` is current in
+ * all the work. Unlike `tracePromise`, it publishes no results, which may contain a payload, and it publishes `error`,
+ * before `asyncStart`, also for an outcome that has an error.
  * @param rejected the outcome of work that rejects
  */
 export function createStage<Message extends StageMessage, AtEnd extends keyof Message = never>(
@@ -39,7 +39,7 @@ export function createStage<Message extends StageMessage, AtEnd extends keyof Me
 ): Stage<Message, AtEnd> {
   const { start, end, asyncStart, asyncEnd, error } = tracingChannel<unknown, Message>(prefix + name);
 
-  /** As `TracingChannel.hasSubscribers`, which Bun does not have. */
+  /** Does the same as `TracingChannel.hasSubscribers`, which Bun does not have. */
   function isWatched(): boolean {
     return (
       asyncEnd.hasSubscribers ||
@@ -84,7 +84,7 @@ export function createStage<Message extends StageMessage, AtEnd extends keyof Me
   };
 }
 
-/** What a stage's message says of an outcome. */
+/** An outcome as fields of a stage's message. */
 export function outcomeOf<Code extends string>(outcome: {
   readonly code: Code;
   readonly error?: unknown;
@@ -93,7 +93,7 @@ export function outcomeOf<Code extends string>(outcome: {
   return "error" in outcome ? { outcome: code, error: outcome.error } : { outcome: code };
 }
 
-/** A plain channel, for what takes no time of its own. Publish only while it `hasSubscribers`. */
+/** A plain channel, for facts that have no duration. Publish only while it `hasSubscribers`. */
 export function createNotice<Message>(name: string): Channel<unknown, Message> {
   return channel(prefix + name) as Channel<unknown, Message>;
 }

@@ -3,9 +3,9 @@ import type { InboxQueue, TakenEvent } from "../store/inbox-queue.ts";
 /** A lease on a taken event, renewed until it is dropped or lost. */
 export interface WorkerLease {
   readonly taken: TakenEvent;
-  /** When the inbox was asked for it, by `performance.now()`. */
-  readonly askedAt: number;
-  /** What its body says it is, once that has been read. */
+  /** When `take` was called, by `performance.now()`. */
+  readonly takenAt: number;
+  /** The event's type, once its body has been read. */
   type?: string | null;
   /** Aborts when the lease is lost, or when the handler must stop. */
   readonly signal: AbortSignal;
@@ -14,9 +14,9 @@ export interface WorkerLease {
 
 /** The leases of one worker, renewed together. */
 export interface WorkerLeases {
-  hold(taken: TakenEvent, askedAt: number): WorkerLease;
+  hold(taken: TakenEvent, takenAt: number): WorkerLease;
   drop(lease: WorkerLease): void;
-  /** Tells every handler that still runs to stop. */
+  /** Aborts the signals of all leases that are held. */
   abortAll(reason: unknown): void;
   /** Stops renewing. */
   stop(): void;
@@ -28,19 +28,19 @@ interface Held extends WorkerLease {
 }
 
 /**
- * Renews every third of `leaseMs`, in one call, what was not renewed since. A lease counts as lost when the inbox says
- * so, or when no renewal has got through for a whole lease: by then somebody else may have it.
+ * Renews leases, all in one call, every third of `leaseMs`. A lease is lost when the inbox says so, or when no renewal
+ * has succeeded for `leaseMs`: another worker may have it by then.
  */
 export function keepLeases(inbox: Pick<InboxQueue, "extend">, leaseMs: number): WorkerLeases {
   const leases = new Set<Held>();
-  let asking = false;
+  let isRenewing = false;
 
   async function renew(): Promise<void> {
     const now = performance.now();
     for (const held of leases) if (now - held.heldSince >= leaseMs) held.lose(lostReason());
     const due = [...leases].filter((held) => !held.isLost && now - held.heldSince >= leaseMs / 4);
-    if (asking || due.length === 0) return;
-    asking = true;
+    if (isRenewing || due.length === 0) return;
+    isRenewing = true;
     try {
       const renewed = await inbox.extend(
         due.map(({ taken }) => taken),
@@ -48,19 +48,19 @@ export function keepLeases(inbox: Pick<InboxQueue, "extend">, leaseMs: number): 
       );
       for (const [index, held] of due.entries()) {
         if (renewed[index]) held.heldSince = now;
-        else if (leases.has(held)) held.lose(lostReason()); // else it was settled meanwhile
+        else if (leases.has(held)) held.lose(lostReason()); // else it was settled during the call
       }
     } catch {
-      // asked again at the next third
+      // the next renewal tries again
     } finally {
-      asking = false;
+      isRenewing = false;
     }
   }
 
   const timer = setInterval(renew, leaseMs / 3);
   return {
-    hold(taken, askedAt) {
-      const held = createHeld(taken, askedAt);
+    hold(taken, takenAt) {
+      const held = createHeld(taken, takenAt);
       leases.add(held);
       return held;
     },
@@ -72,13 +72,13 @@ export function keepLeases(inbox: Pick<InboxQueue, "extend">, leaseMs: number): 
   };
 }
 
-function createHeld(taken: TakenEvent, askedAt: number): Held {
-  let controller: AbortController | undefined; // made when the handler asks for the signal: most never do
+function createHeld(taken: TakenEvent, takenAt: number): Held {
+  let controller: AbortController | undefined; // created when the handler reads its signal: most never do
   let lostFor: { readonly reason: unknown } | undefined;
   return {
     taken,
-    askedAt,
-    heldSince: askedAt,
+    takenAt,
+    heldSince: takenAt,
     get isLost() {
       return lostFor !== undefined;
     },

@@ -8,10 +8,10 @@ import { isDone, transacted } from "../handle/run-handler.ts";
 import type { InboxQueue, Settlement } from "../store/inbox-queue.ts";
 import type { WorkerLease } from "./leases.ts";
 
-/** What a worker makes of a taken event: how to settle it, or that it has been settled with its transaction. */
-export type Worked = Settlement | "committed" | "lost";
+/** The result of running a taken event: how to settle it, or that its transaction has settled it or lost its lease. */
+export type RunResult = Settlement | "committed" | "lost";
 
-export interface TakenWorkOptions {
+export interface EventRunnerOptions {
   readonly inbox: Pick<InboxQueue, "transact">;
   readonly dispatcher: Dispatcher;
   readonly catalog: Catalog<unknown>;
@@ -20,18 +20,18 @@ export interface TakenWorkOptions {
   readonly logger: Logger;
 }
 
-/** Parse, dispatch, and say how to settle. Never rejects but for what the inbox does. */
-export function createTakenWork(options: TakenWorkOptions): (lease: WorkerLease) => Promise<Worked> {
+/** Creates the function that parses a taken event and runs its handler. It rejects only when the inbox fails. */
+export function createEventRunner(options: EventRunnerOptions): (lease: WorkerLease) => Promise<RunResult> {
   const { inbox, dispatcher, catalog, maxAttempts, backoff, logger } = options;
 
-  const warnedOf = new Set<string>();
+  const warnedTypes = new Set<string>();
 
   function warnUnhandled(type: string, source: string): void {
-    if (warnedOf.has(type)) return;
-    warnedOf.add(type);
+    if (warnedTypes.has(type)) return;
+    warnedTypes.add(type);
     logger.warn(
       { type, source },
-      "No handler takes events of this type: they are kept unhandled. Add a handler and redrive them before their retention ends.",
+      "Events of this type have no handler and are kept unhandled. Add a handler and redrive them before their retention ends.",
     );
   }
 
@@ -89,16 +89,16 @@ export function createTakenWork(options: TakenWorkOptions): (lease: WorkerLease)
   };
 }
 
-/** For operators, in the inbox: what the handler threw, without its stack. */
+/** What the handler threw, without its stack: the inbox keeps it for operators. */
 function describeError(error: unknown): string {
   try {
     return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
   } catch {
-    return "The handler threw what has no text."; // an object without a prototype, for one
+    return "The handler threw a value that cannot be converted to text."; // such as an object without a prototype
   }
 }
 
-/** By path and message: they stay in the inbox, beside the body. */
+/** The path and message of each issue: the inbox keeps them beside the body. */
 function describeIssues(issues: readonly Issue[]): string {
   return `invalid: ${issues.map(({ path, message }) => `${path}: ${message}`).join("; ")}`;
 }

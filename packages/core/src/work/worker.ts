@@ -20,24 +20,24 @@ import { createDispatcher } from "../handle/dispatcher.ts";
 import type { Handlers } from "../handle/handler.ts";
 import { hasRole } from "../store/inbox.ts";
 import type { InboxQueue, TakeOptions } from "../store/inbox-queue.ts";
-import { createHands, type WorkerHands } from "./in-flight.ts";
-import { createTakenWork } from "./run-event.ts";
+import { createInFlight, type InFlightEvents } from "./in-flight.ts";
+import { createEventRunner } from "./run-event.ts";
 import { takeStage } from "./take-stage.ts";
 
 export interface WorkerOptions<Data = EsimEvents> {
-  /** How many events are worked at the same time. Default 20. */
+  /** How many handlers run at the same time. Default 20. */
   concurrency?: number;
-  /** At most so many at the same time of a type: `{ "esim.balance.updated": 2 }`. Default: no limit of its own. */
+  /** How many handlers of one type run at the same time: `{ "esim.balance.updated": 2 }`. Default: only `concurrency`. */
   typeLimits?: { readonly [Type in keyof Data & string]?: number };
-  /** How long a crashed worker keeps an event from the others, in ms; renewed while a handler runs. Default 30,000. */
+  /** How long a crashed worker blocks an event for the others, in ms; renewed while a handler runs. Default 30,000. */
   leaseMs?: number;
-  /** How often an event is tried before it is dead, those included that ended with their worker. Default 20. */
+  /** How many times an event is tried before it is dead. A try counts even if its worker crashes. Default 20. */
   maxAttempts?: number;
-  /** How long to wait after a failure. Default: full jitter up to 1 s after the first, doubling, up to 15 minutes. */
+  /** How long to wait after a failure. Default: full jitter up to 1 s after the first failure, doubling, up to 15 minutes. */
   backoff?: Backoff;
-  /** How long to wait before looking again when there was nothing, in ms, give or take a half. Default 1,000. */
+  /** How long to wait before asking an empty inbox again, in ms, plus or minus up to a half. Default 1,000. */
   pollMs?: number;
-  /** How long handlers may go on after the signal to stop, in ms. Default 20,000. */
+  /** How long handlers may continue after the signal to stop, in ms. Default 20,000. */
   shutdownMs?: number;
   /** Default: the eSIM events. Extend it with `defineCatalog`. */
   catalog?: Catalog<Data>;
@@ -46,8 +46,9 @@ export interface WorkerOptions<Data = EsimEvents> {
 
 export interface Worker {
   /**
-   * Takes and works events until `signal` aborts. Then takes no more, lets handlers finish for `shutdownMs`, tells those
-   * that are left to stop by their own signal, gives their events back as if never tried, and resolves. Call it once.
+   * Takes and handles events until `signal` aborts. Then it takes no more and gives handlers `shutdownMs` to finish. It
+   * aborts the signals of those that have not finished, makes their events ready again without counting the attempt, and
+   * resolves. Call it once.
    */
   run(options: { readonly signal: AbortSignal }): Promise<void>;
 }
@@ -64,7 +65,7 @@ const shape: OptionsShape<WorkerSettings> = {
   leaseMs: z._default(durationMs(30), 30_000),
   maxAttempts: z._default(z.int().check(z.gte(1)), 20),
   backoff: z._default(
-    z.custom<Backoff>((given) => typeof given === "function", "expected a function, such as fullJitter(…)"),
+    z.custom<Backoff>((value) => typeof value === "function", "expected a function, such as fullJitter(…)"),
     () => defaultBackoff,
   ),
   pollMs: z._default(durationMs(1), 1000),
@@ -75,11 +76,11 @@ const shape: OptionsShape<WorkerSettings> = {
 
 const purgeEveryMs = 60_000;
 const purgeBatch = 1000;
-const awayBackoff = fullJitter({ baseMs: 200, capMs: 10_000 });
+const takeBackoff = fullJitter({ baseMs: 200, capMs: 10_000 });
 
 /**
- * Works events off an inbox: take, dispatch, settle. Any number of workers may share one.
- * Throws `unknown_event_type` or `invalid_option` when the set-up is wrong.
+ * A worker takes events from an inbox, runs their handlers and settles them. Any number of workers can share an inbox.
+ * Throws `unknown_event_type` for a handler or a limit of an unknown type, and `invalid_option`.
  */
 export function createWorker<Data = EsimEvents, Tx = unknown>(
   inbox: InboxQueue<Tx>,
@@ -89,84 +90,84 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
   const settings = parseOptions("createWorker", shape, options);
   const { concurrency, typeLimits, leaseMs, maxAttempts, pollMs, shutdownMs, catalog } = settings;
   const logger = safeLogger(settings.logger);
-  const logAway = throttledLog(logger.error, monotonicClock);
+  const logUnavailable = throttledLog(logger.error, monotonicClock);
   const backoff = safeBackoff(settings.backoff, defaultBackoff);
   const dispatcher = createDispatcher<Data>(handlers, catalog as Catalog<Data>);
   for (const type of Object.keys(typeLimits)) checkType(type, catalog);
-  const work = createTakenWork({ inbox, dispatcher, catalog, maxAttempts, backoff, logger });
+  const runEvent = createEventRunner({ inbox, dispatcher, catalog, maxAttempts, backoff, logger });
 
-  /** Takes what there is room for, types with a limit by themselves. Resolves to whether there may be more. */
-  async function takeSome(hands: WorkerHands, signal: AbortSignal): Promise<boolean> {
-    let more = false;
+  /** Fills the free places with events; types with a limit are taken separately. Resolves to whether more may be due. */
+  async function takeSome(inFlight: InFlightEvents, signal: AbortSignal): Promise<boolean> {
+    let mayBeMore = false;
     const take = async (room: number, which: Pick<TakeOptions, "only" | "except">, group: string | null) => {
-      const limit = Math.min(room, concurrency - hands.working());
+      const limit = Math.min(room, concurrency - inFlight.running());
       if (limit <= 0 || signal.aborted) return;
-      const askedAt = performance.now();
+      const takenAt = performance.now();
       const taken = await takeStage.trace(
         () => ({ limit }),
         () => inbox.take({ limit, leaseMs, ...which }),
         ({ length }) => ({ outcome: "taken", taken: length }),
       );
-      for (const event of taken) hands.start(event, askedAt, group);
-      more ||= taken.length === limit;
+      for (const event of taken) inFlight.start(event, takenAt, group);
+      mayBeMore ||= taken.length === limit;
     };
     for (const [type, limit] of Object.entries(typeLimits)) {
-      await take(limit - hands.working(type), { only: [type] }, type);
+      await take(limit - inFlight.running(type), { only: [type] }, type);
     }
     await take(concurrency, { except: Object.keys(typeLimits) }, null);
-    return more;
+    return mayBeMore;
   }
 
-  /** An upgrade may have brought the handlers that they were waiting for. */
-  async function tellUnhandled(): Promise<void> {
+  /** Logs how many unhandled events have a handler now: an upgrade may have added it. */
+  async function logUnhandled(): Promise<void> {
     if (!hasRole(inbox, "admin")) return;
-    const events = await inbox.count({ state: "unhandled", types: dispatcher.types }).catch(() => 0); // a later start tells
+    const events = await inbox.count({ state: "unhandled", types: dispatcher.types }).catch(() => 0); // the next start tries again
     if (events === 0) return;
     logger.info(
       { events },
-      "There are unhandled events that a handler takes now: have them worked by redrive with the state unhandled.",
+      "Unhandled events have a handler now. Redrive events in the state unhandled to run it.",
     );
   }
 
   return {
     async run({ signal }) {
-      const told = tellUnhandled();
+      const logged = logUnhandled();
       const wakeup = createWakeup(signal);
       let isFull = false;
       const onFree = (group: string | null) => {
-        if (isFull || group !== null) wakeup.wake(); // a type may have been at its limit, and the worker not full
+        if (isFull || group !== null) wakeup.wake(); // its type may have been at its limit although the worker was not full
       };
       const onEnded = () => {
-        if (isFull || inbox.capabilities.ordered) wakeup.wake(); // the next one of its lane may be due
+        if (isFull || inbox.capabilities.ordered) wakeup.wake(); // the next event of its lane may be due
       };
-      const hands = createHands({ inbox, leaseMs, backoff, logger, work, onFree, onEnded });
-      const endHints = inbox.onHint?.(wakeup.wake);
+      const inFlight = createInFlight({ inbox, leaseMs, backoff, logger, runEvent, onFree, onEnded });
+      const stopHints = inbox.onHint?.(wakeup.wake);
       const purge = createPurge(inbox);
       for (let failures = 0; !signal.aborted; ) {
-        isFull = hands.working() >= concurrency || hands.unsettled() >= 2 * concurrency;
+        isFull = inFlight.running() >= concurrency || inFlight.unsettled() >= 2 * concurrency;
         if (isFull) {
           await wakeup.wait(pollMs);
           continue;
         }
         try {
-          const more = await takeSome(hands, signal);
+          const mayBeMore = await takeSome(inFlight, signal);
           await purge();
           failures = 0;
-          if (!more) await wakeup.wait(pollMs * (0.5 + Math.random()));
+          if (!mayBeMore) await wakeup.wait(pollMs * (0.5 + Math.random()));
         } catch (err) {
           failures += 1;
-          logAway({ err }, "The inbox did not answer.");
-          await pause(awayBackoff(failures), undefined, { signal }).catch(() => {});
+          logUnavailable({ err }, "The inbox did not answer.");
+          await pause(takeBackoff(failures), undefined, { signal }).catch(() => {});
         }
       }
-      endHints?.();
-      await hands.stop(shutdownMs);
-      await told;
+      stopHints?.();
+      await inFlight.stop(shutdownMs);
+      await logged;
     },
   };
 }
 
-/** Deletes what may be forgotten now and then, and on until there is no more. */
+/** Purges the inbox once a minute; at once again while a whole batch was purged. */
 function createPurge(inbox: Pick<InboxQueue, "purge">): () => Promise<void> {
   let nextAt = 0;
   return async () => {
@@ -181,7 +182,7 @@ function checkType(type: string, catalog: Catalog<unknown>): void {
   if (types.includes(type)) return;
   throw new WebhookError(
     "unknown_event_type",
-    `There is a limit for "${type}", which the catalog does not have.`,
-    `${suggest(type, types)} Limits are by exact type.`,
+    `createWorker: typeLimits names "${type}", which is not in the catalog.`,
+    `${suggest(type, types)} Each limit is for one exact type.`,
   );
 }

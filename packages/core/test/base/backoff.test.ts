@@ -2,22 +2,22 @@ import { fullJitter } from "@esim-webhooks/core";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
-/** The largest number below 1, which is the most that a random number can be. */
+/** The largest number below 1: the largest that `Math.random` can return. */
 const almostOne = 1 - Number.EPSILON / 2;
 
 describe("fullJitter", () => {
-  it("bounds the pause by the base after the first failure, doubled after each, up to the cap", () => {
+  it("waits at most the base after the first failure, twice as long after each further one, up to the cap", () => {
     const longest = fullJitter({ baseMs: 1000, capMs: 10_000, random: () => almostOne });
     expect([1, 2, 3, 4, 5, 6].map(longest)).toEqual([999, 1999, 3999, 7999, 9999, 9999]);
   });
 
-  it("may be no pause at all, and anything between", () => {
+  it("can be any time from 0 up to that limit", () => {
     const of = (random: number) => fullJitter({ baseMs: 1000, capMs: 10_000, random: () => random });
     expect(of(0)(3)).toBe(0);
     expect(of(0.5)(3)).toBe(2000);
   });
 
-  it("depends on nothing but the attempt and the random number", () => {
+  it("depends only on the attempt and the random number", () => {
     const numbers = [0.1, 0.9, 0.1, 0.9];
     const backoff = fullJitter({ baseMs: 100, capMs: 1000, random: () => numbers.shift() ?? 0 });
     expect([backoff(4), backoff(2), backoff(4), backoff(2)]).toEqual([80, 180, 80, 180]);
@@ -37,7 +37,7 @@ describe("fullJitter", () => {
     );
   });
 
-  it("is random unless told otherwise", () => {
+  it("is random by default", () => {
     const backoff = fullJitter({ baseMs: 2 ** 30, capMs: 2 ** 30 });
     expect(new Set(Array.from({ length: 20 }, () => backoff(1))).size).toBeGreaterThan(1);
   });

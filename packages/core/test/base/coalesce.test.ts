@@ -2,7 +2,7 @@ import { coalesce } from "@esim-webhooks/core/kit";
 import { describe, expect, it } from "vitest";
 
 describe("coalesce", () => {
-  it("sends together what comes while flushes are under way, no more than allowed, and answers one to one", async () => {
+  it("batches items that arrive during a flush, up to maxItems, and answers one to one", async () => {
     const flushed: number[] = [];
     let underWay = 0;
     let most = 0;
@@ -25,7 +25,7 @@ describe("coalesce", () => {
     expect(flushed.at(-1)).toBe(1);
   });
 
-  it("sends no more together than is allowed by size, and what is larger alone", async () => {
+  it("batches items up to maxSize, and flushes a larger item alone", async () => {
     const flushed: string[][] = [];
     const put = coalesce<string, boolean>(
       async (items) => {
@@ -38,7 +38,7 @@ describe("coalesce", () => {
     expect(flushed).toEqual([["aaa", "bb"], ["c"], ["dddddddd"], ["e"]]);
   });
 
-  it("rejects those whose flush failed, and goes on with the others", async () => {
+  it("rejects the items of a failed flush, and continues with the others", async () => {
     const even = coalesce<number, string>(
       async ([item = 0]) => {
         if (item % 2 === 1) throw new Error(`odd: ${item}`);
@@ -50,7 +50,7 @@ describe("coalesce", () => {
     expect(results.map(({ status }) => status)).toEqual(["rejected", "fulfilled", "rejected", "fulfilled"]);
   });
 
-  it("rejects an item that its flush has no answer for", async () => {
+  it("rejects an item without an answer from its flush", async () => {
     const silent = coalesce<number, number>(async () => [], { maxItems: 5, maxFlushes: 1 });
     await expect(silent(1)).rejects.toThrow("did not answer for each");
   });

@@ -4,14 +4,14 @@ import { newSecret } from "@esim-webhooks/core/testing";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 
-describe("options that are no object", () => {
+describe("options that are not an object", () => {
   const any = z.unknown();
 
   it.each<[string, Record<string, z.ZodType>, unknown, string]>([
     ["the only ones", { keyPrefix: any }, "redis://localhost", "Pass them by name: { keyPrefix }."],
     ["the first ones", { a: any, b: any, c: any, d: any }, undefined, "Pass them by name: { a, b, c, … }."],
     ["url, for a URL", { a: any, url: any }, "postgres://localhost", "Pass them by name: { url }."],
-  ])("are refused, naming those that there are: %s", (_, shape, given, remedy) => {
+  ])("are refused, with the names of the options: %s", (_, shape, given, remedy) => {
     expect(() => parseOptions("myStore", shape, given)).toThrow(
       `myStore: the options are not an object. ${remedy}`,
     );
@@ -22,11 +22,11 @@ describe("options that are no object", () => {
   });
 });
 
-describe("a store option that is no store", () => {
+describe("a store option that is not a store", () => {
   it.each<[string, unknown, RegExp]>([
-    ["a promise of one", Promise.resolve(memoryStore()), /"store": .*not a promise of it: await it/],
+    ["a promise of a store", Promise.resolve(memoryStore()), /"store": .*not a promise of it: await it/],
     ["a URL", "redis://localhost:6379", /"store": .*not a URL: call redisStore\(url\)/],
-    ["the function that makes one", memoryStore, /"store": .*not the function: call it/],
+    ["the function that creates a store", memoryStore, /"store": .*not the function: call it/],
     [
       "an object of something else",
       { get() {} },

@@ -7,7 +7,7 @@ interface Options {
   signal?: AbortSignal;
 }
 
-it("has every option, and undefined only where there is no default", () => {
+it("settings have every option, and undefined only for options without a default", () => {
   type Settings = SettingsOf<Options, "signal">;
   expectTypeOf<Settings["limit"]>().toEqualTypeOf<number>();
   expectTypeOf<Settings["name"]>().toEqualTypeOf<string>();

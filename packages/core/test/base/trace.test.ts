@@ -26,7 +26,7 @@ function stageOf(name: string) {
 const begin = () => ({ name: "one" });
 
 describe("a stage", () => {
-  it("brackets the call with start and end, and its promise with asyncStart and asyncEnd", async () => {
+  it("publishes start and end around the call, and asyncStart and asyncEnd when its promise settles", async () => {
     const { stage, seen, watch } = stageOf("bracket");
     watch();
     const result = await stage.trace(
@@ -70,7 +70,7 @@ describe("a stage", () => {
       () => ({ outcome: "ok" }),
       { outcome: "broken", error: new Error("away") },
     ],
-  ])("publishes the error of its %s, before it ends", async (_, work, end, expected) => {
+  ])("publishes the error of its %s before it ends", async (_, work, end, expected) => {
     const { stage, seen, watch } = stageOf(`error:${_}`);
     watch();
     await stage.trace(begin, work, end).catch((error) => expect(error).toEqual(expected.error));
@@ -78,7 +78,7 @@ describe("a stage", () => {
     expect(seen.at(-1)?.[1]).toEqual({ name: "one", durationMs: expect.any(Number), ...expected });
   });
 
-  it("builds no message while nobody watches, and hands on the promise of the work itself", async () => {
+  it("builds no message without subscribers, and returns the promise of the work itself", async () => {
     const { stage } = stageOf("unwatched");
     const unwanted = () => expect.unreachable("a message was built");
     const promise = Promise.resolve("result");
@@ -89,7 +89,7 @@ describe("a stage", () => {
     expect(stage.trace(unwanted, () => promise, unwanted)).toBe(promise);
   });
 
-  it("is watched by a store alone, which holds for the work and for nothing beside it", async () => {
+  it("runs with a bound store even without subscribers, and the store is current only in the work", async () => {
     const { stage, channel } = stageOf("store");
     const store = new AsyncLocalStorage<string>();
     channel.start.bindStore(store, ({ name }) => name);

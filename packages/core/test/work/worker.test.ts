@@ -17,7 +17,7 @@ function keptLog() {
 
 describe("createWorker", () => {
   it.each([1, 2, 5])(
-    "goes on with %i at a time when its leases were lost before anything could be settled",
+    "continues with %i at a time after leases were lost before their events could be settled",
     async (concurrency) => {
       let isAway = true;
       const whenThere = <Answer>(answer: () => Promise<Answer>) =>
@@ -42,7 +42,7 @@ describe("createWorker", () => {
     },
   );
 
-  it("works what there is for as long as there is more, and leaves nothing unsettled when it stops", async () => {
+  it("handles events without a pause while more are due, and settles all of them before it stops", async () => {
     const inbox = memoryInbox();
     await inbox.put(many(6000));
     const stop = new AbortController();
@@ -56,7 +56,7 @@ describe("createWorker", () => {
     expect(await inbox.count({ state: "leased" })).toBe(0);
   });
 
-  it("keeps events that no handler takes as unhandled, warns once a type, and goes on", async () => {
+  it("settles events without a handler as unhandled, and warns once per type", async () => {
     const inbox = memoryInbox();
     const unhandled = [entry("a", "esim.faulted"), entry("b", "esim.faulted"), entry("c", "esim.unheard_of")];
     const faulted = { ...sampleData("esim.faulted") };
@@ -82,7 +82,7 @@ describe("createWorker", () => {
     ]);
   });
 
-  it("says at its start how many unhandled events its handlers would take, and leaves them for an operator", async () => {
+  it("logs at its start how many unhandled events have a handler now, and leaves them for an operator", async () => {
     const inbox = memoryInbox();
     await inbox.put([entry("a"), entry("b"), entry("c", "esim.unheard_of")]);
     const taken = await inbox.take({ limit: 3, leaseMs: 1000 });
@@ -95,7 +95,7 @@ describe("createWorker", () => {
     expect(await inbox.count({ state: "unhandled" })).toBe(3);
   });
 
-  it("takes an inbox that is a queue and nothing more", async () => {
+  it("accepts an inbox that has only the role of a queue", async () => {
     const { capabilities, ready, close, take, extend, settle, purge, ...rest } = memoryInbox();
     const queue = {
       capabilities: { ...capabilities, roles: ["queue"] as const },

@@ -1,18 +1,18 @@
 import { type SettleMessage, settleNotice } from "../handle/settle-notice.ts";
 import type { WorkerLease } from "./leases.ts";
-import type { Worked } from "./run-event.ts";
+import type { RunResult } from "./run-event.ts";
 
-/** How a worker's lease ended, for those who watch. */
-export function tellSettled(lease: WorkerLease, ending: Worked | { readonly error: unknown }): void {
+/** Publishes how a worker's lease ended; `error` when the inbox did not answer. */
+export function publishSettled(lease: WorkerLease, ending: RunResult | { readonly error: unknown }): void {
   if (!settleNotice.hasSubscribers) return;
-  const { taken, askedAt, type } = lease;
+  const { taken, takenAt, type } = lease;
   const { source, id, attempt } = taken;
-  const durationMs = performance.now() - askedAt;
+  const durationMs = performance.now() - takenAt;
   settleNotice.publish({ source, id, ...(type && { type }), attempt, ...outcomeOf(ending), durationMs });
 }
 
 function outcomeOf(
-  ending: Parameters<typeof tellSettled>[1],
+  ending: Parameters<typeof publishSettled>[1],
 ): Pick<SettleMessage, "outcome" | "afterMs" | "error"> {
   if (ending === "committed") return { outcome: "done" };
   if (ending === "lost") return { outcome: "lost" };
