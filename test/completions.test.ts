@@ -85,7 +85,7 @@ describe.each([
     it("names an event type that is misspelt, and what has no such type", async () => {
       const [problem] = await editor.problems(given + call('{ "esim.fautled": () => {} }'));
       expect(problem).toMatch(
-        /'"esim\.fautled"' does not exist in type '(Handlers|Target|ImportTarget)<EsimEvents, unknown>'\./,
+        /'"esim\.fautled"' does not exist in type '(Handlers|Target|ReplayTarget)<EsimEvents, unknown>'\./,
       );
     });
   });

@@ -1,6 +1,6 @@
 import { type DedupeStore, memoryStore } from "@esim-webhooks/core";
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 
 function storeAt(start = 0, options: { maxEntries?: number; retentionMs?: number } = {}) {
   const time = { now: start };
@@ -164,7 +164,9 @@ describe("memoryStore", () => {
         (given: Error & { code?: string }) => given.code === "short_retention" && resolve(given),
       );
     });
-    memoryStore({ retentionMs: 7 * dayMs });
+    vi.resetModules(); // a process is warned once, and other tests share this one
+    const fresh = await import("@esim-webhooks/core");
+    fresh.memoryStore({ retentionMs: 7 * dayMs });
     expect((await warning).name).toBe("EsimWebhooksWarning");
     expect((await warning).message).toMatch(/less than 8 days.*Raise retentionMs/);
   });
