@@ -154,7 +154,7 @@ describe("importDeliveries into an inbox", () => {
       trusted,
     );
     await expect(importing).rejects.toMatchObject({ code: "invalid_option" }); // it is not away
-    await expect(importing).rejects.toThrow(/one to one/);
+    await expect(importing).rejects.toThrow(/one result per entry/);
   });
 
   it("cannot run events again in a target without rerun()", async () => {

@@ -1,42 +1,42 @@
 import type { EventKey } from "../event/event.ts";
 import type { DedupeStore } from "../store/dedupe-store.ts";
 
-/** A claim that is renewed until it is stopped. */
+/** Keeps a claim alive until `stop()`. */
 export interface Lease {
-  /** Aborts when the claim is lost, or when the signal it was made with does. */
+  /** Aborts when the claim is lost, or when the caller's signal aborts. */
   readonly signal: AbortSignal;
-  /** Milliseconds for which nobody else can have the claim, as far as the store has confirmed it. */
+  /** For how many ms the store has confirmed that nobody else can have the claim. */
   remainingMs(): number;
   stop(): void;
 }
 
-/** A claim as the store gave it. */
+/** A claim that the store has granted. */
 export interface HeldClaim {
   readonly key: EventKey;
   readonly type: string;
   readonly attempt: number;
   readonly token: string;
   readonly leaseMs: number;
-  /** When it was asked for, by `performance.now()`: the lease has not begun before. */
+  /** When it was requested, by `performance.now()`. The lease began at this time or later. */
   readonly askedAt: number;
 }
 
-/** How many leases long a handler that was told to stop may still hold its event. */
+/** For how many leases a handler may keep its event after its signal has aborted. */
 const leasesAfterAbort = 10;
 
 /**
- * Renews the claim every third of its lease while its handler runs. The claim counts as lost when the store says so,
- * or when no renewal has got through for a whole lease. A handler that does not end after its signal has aborted is
- * given ten leases more; then its event is free for the next delivery.
+ * Renews the claim every third of its lease while the handler runs. The claim is lost when the store says so, or when no
+ * renewal has succeeded for a whole lease. If the handler does not end after its signal has aborted, renewals stop after
+ * ten more leases, and the next delivery can claim the event.
  */
 export function keepLease(
   store: Pick<DedupeStore, "extend">,
   { key, token, leaseMs, askedAt }: HeldClaim,
   outer: AbortSignal | undefined,
 ): Lease {
-  let controller: AbortController | undefined; // made when the handler asks for the signal: most never do
+  let controller: AbortController | undefined; // created on first use: most handlers never use the signal
   let lost = false;
-  let asking = false;
+  let isRenewing = false;
   let heldSince = askedAt;
   let renewalsAfterAbort = 3 * leasesAfterAbort;
 
@@ -54,17 +54,17 @@ export function keepLease(
 
   async function renew(): Promise<void> {
     if (outer?.aborted && renewalsAfterAbort-- <= 0) return stop();
-    if (remainingMs() <= 0) return lose(); // the store is away, and the lease with it
-    if (asking) return;
-    asking = true;
+    if (remainingMs() <= 0) return lose(); // no renewal succeeded in time
+    if (isRenewing) return;
+    isRenewing = true;
     const renewedAt = performance.now();
     try {
       if (await store.extend(key, token, leaseMs)) heldSince = renewedAt;
       else lose();
     } catch {
-      // asked again at the next third
+      // the next third of the lease tries again
     } finally {
-      asking = false;
+      isRenewing = false;
     }
   }
 

@@ -7,15 +7,15 @@ import { type SettleMessage, settleNotice } from "../handle/settle-notice.ts";
 import type { DedupeStore } from "../store/dedupe-store.ts";
 import type { HeldClaim, Lease } from "./claim-lease.ts";
 
-/** How a claim ends: what became of the event is written down. */
+/** Ends a claim in the store, according to the outcome of its event. */
 export interface Settler {
-  /** For an event that was done. A store that is away is asked again while nobody else can have the claim. */
+  /** For a done event. While the store is unreachable, tries again until somebody else could have the claim. */
   complete(held: HeldClaim, outcome: EventOutcome, lease: Lease): Promise<EventOutcome>;
-  /** For an event that was not. A store that is away leaves the claim to end with its lease. */
+  /** For an event that is not done. If the store is unreachable, the claim ends with its lease. */
   release(held: HeldClaim, outcome: EventOutcome): Promise<EventOutcome>;
-  /** For an event that was done with its transaction. */
+  /** For an event whose transaction was committed together with its done mark. */
   committed(held: HeldClaim, outcome: EventOutcome): EventOutcome;
-  /** For an event whose claim went to another owner. */
+  /** For an event whose claim was lost. */
   lost(held: HeldClaim): EventOutcome;
 }
 
@@ -26,12 +26,12 @@ const longestPauseMs = 1000;
 
 export function createSettler(store: DedupeStore, logger: Logger): Settler {
   function committed(held: HeldClaim, outcome: EventOutcome): EventOutcome {
-    tell(held, { outcome: "done" });
+    publish(held, { outcome: "done" });
     return outcome;
   }
 
   function lost(held: HeldClaim): EventOutcome {
-    tell(held, { outcome: "lost" });
+    publish(held, { outcome: "lost" });
     return { code: "lease_lost" };
   }
 
@@ -40,27 +40,27 @@ export function createSettler(store: DedupeStore, logger: Logger): Settler {
     lost,
     async complete(held, outcome, lease) {
       for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(2 * pauseMs, longestPauseMs)) {
-        const completed = await asked(() => store.complete(held.key, held.token));
+        const completed = await callStore(() => store.complete(held.key, held.token));
         if (!("error" in completed)) return completed.answer ? committed(held, outcome) : lost(held);
         if (lease.remainingMs() <= pauseMs) {
-          tell(held, outcomeOf(completed));
+          publish(held, outcomeOf(completed));
           return completed;
         }
         await pause(pauseMs);
       }
     },
     async release(held, outcome) {
-      const released = await asked(() => store.release(held.key, held.token));
+      const released = await callStore(() => store.release(held.key, held.token));
       if ("error" in released) {
-        logger.debug({ id: held.key.id }, "A claim was not released; it ends with its lease.");
-        tell(held, outcomeOf(released));
-      } else tell(held, { outcome: released.answer ? "retry" : "lost" });
+        logger.debug({ id: held.key.id }, "A claim could not be released; it ends with its lease.");
+        publish(held, outcomeOf(released));
+      } else publish(held, { outcome: released.answer ? "retry" : "lost" });
       return outcome;
     },
   };
 }
 
-function tell(
+function publish(
   { key, type, attempt, askedAt }: HeldClaim,
   ending: Pick<SettleMessage, "outcome" | "error">,
 ): void {
@@ -69,11 +69,11 @@ function tell(
   settleNotice.publish({ source, id, type, attempt, ...ending, durationMs: performance.now() - askedAt });
 }
 
-/** What the store answers, or that it did not: at once where the store answers at once. */
-export function asked<T>(ask: () => Awaitable<T>): Awaitable<{ readonly answer: T } | StoreUnavailable> {
+/** Calls the store and returns its answer, or `store_unavailable` when it fails. Synchronous if the store is. */
+export function callStore<T>(call: () => Awaitable<T>): Awaitable<{ readonly answer: T } | StoreUnavailable> {
   try {
-    const answer = ask();
-    return isPromise(answer) ? answer.then((given) => ({ answer: given }), unavailable) : { answer };
+    const answer = call();
+    return isPromise(answer) ? answer.then((value) => ({ answer: value }), unavailable) : { answer };
   } catch (error) {
     return unavailable(error);
   }

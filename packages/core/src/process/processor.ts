@@ -20,45 +20,45 @@ import { isDone, type Transact, transacted } from "../handle/run-handler.ts";
 import type { DedupeStore } from "../store/dedupe-store.ts";
 import { memoryStore } from "../store/memory-store.ts";
 import { type HeldClaim, keepLease } from "./claim-lease.ts";
-import { asked, createSettler } from "./end-claim.ts";
+import { callStore, createSettler } from "./end-claim.ts";
 
 export interface ProcessorOptions<Data = EsimEvents, Tx = unknown> {
-  /** Where done ids are remembered. Default: a `memoryStore()`, which is for a single process. */
+  /** Remembers done ids. Default: a `memoryStore()`, which is for a single process. */
   store?: DedupeStore<Tx>;
   /** Default: the eSIM events. Extend it with `defineCatalog`. */
   catalog?: Catalog<Data>;
-  /** How long a crashed process blocks an id, in ms; renewed while a handler runs. Default 30,000. */
+  /** How long a crashed process blocks an id, in ms. The lease is renewed while a handler runs. Default 30,000. */
   leaseMs?: number;
   logger?: Logger;
   clock?: Clock;
 }
 
-/** How an event came here. */
+/** Where an event came from. */
 export interface Provenance {
-  /** The name of the endpoint it came in by. Default `"default"`. */
+  /** The name of the endpoint that received it. Default `"default"`. */
   source?: string;
   /** Default: now. */
   receivedAt?: Date;
-  /** Default 1. Give what your queue counts. */
+  /** The attempt as your queue counts it, from 1. Default 1. */
   attempt?: number;
   /** Default false. */
   replayed?: boolean;
   /**
-   * The CRC-32 of the raw body as signed (`zlib.crc32`): a done id that comes with another one is a `conflict`. Leave it
-   * out where the body is not those bytes. Default: none.
+   * The CRC-32 of the raw body as signed (`zlib.crc32`). A done id with another fingerprint is a `conflict`. Omit it if
+   * the body was rebuilt and is not the signed bytes. Default: none.
    */
   fingerprint?: number;
-  /** Passed on to the handler: aborts when it should stop. Once aborted, no handler is started. */
+  /** Passed to the handler; aborts when the handler should stop. Once it has aborted, no handler starts. */
   signal?: AbortSignal;
 }
 
-/** Works events where they are: claim, dispatch, then complete or release. */
+/** Works events inline: claim, dispatch, then complete or release. */
 export interface Processor<Data = EsimEvents> {
-  /** Works one event that a queue or your own code hands in. Never rejects for what the event is. */
+  /** Works one event from a queue or your own code. No event makes it reject, however invalid. */
   process(event: WebhookEvent, provenance?: Provenance): Promise<EventOutcome>;
-  /** The same for an event that the catalog has read. */
+  /** Works an event that the catalog has parsed. */
   accept(parsed: Parsed<Data>, provenance?: Provenance): Promise<EventOutcome>;
-  /** The same handlers on another store, which `wrap` makes of this processor's own. */
+  /** A processor with the same handlers on another store: `wrap` receives this one's store. */
   withStore(wrap: (store: DedupeStore) => DedupeStore): Processor<Data>;
 }
 
@@ -66,8 +66,8 @@ type ProcessorSettings = SettingsOf<ProcessorOptions<unknown>, "store">;
 
 const storeMethods = withMethods<DedupeStore>("claim", "extend", "complete", "release");
 
-/** What may have been meant by a value that is no store. */
-function slipOf(value: unknown): string {
+/** A hint for a value that is not a store. */
+function hintFor(value: unknown): string {
   if (typeof value === "string") return ", not a URL: call redisStore(url) or postgresStore({ url })";
   if (value instanceof Promise) return ", not a promise of it: await it";
   if (typeof value === "function") return ", not the function: call it";
@@ -78,7 +78,7 @@ export const processorShape: OptionsShape<ProcessorSettings> = {
   store: z.optional(
     z.custom<DedupeStore>((value) => storeMethods.safeParse(value).success, {
       error: ({ input }) =>
-        `expected an object with claim(), extend(), complete(), release(), as redisStore(…) returns${slipOf(input)}`,
+        `expected an object with claim(), extend(), complete(), release(), as redisStore(…) returns${hintFor(input)}`,
     }),
   ),
   catalog: z._default(
@@ -93,7 +93,7 @@ export const processorShape: OptionsShape<ProcessorSettings> = {
 };
 
 /**
- * Deduplicates and works events wherever they are: behind a receiver, or behind any queue (SQS, Kafka, NATS).
+ * Deduplicates and works events inline: behind a receiver, or behind any queue (SQS, Kafka, NATS).
  * Throws `unknown_event_type` or `invalid_option` when the set-up is wrong.
  */
 export function createProcessor<Data = EsimEvents, Tx = unknown>(
@@ -104,40 +104,43 @@ export function createProcessor<Data = EsimEvents, Tx = unknown>(
   const { leaseMs, logger, clock, store = memoryStore({ logger }) } = settings;
   const catalog = settings.catalog as Catalog<Data>;
   const dispatcher = createDispatcher<Data>(handlers, catalog);
-  store.ready?.().catch(() => {}); // a mistake in its set-up is heard now; every claim asks again
+  store.ready?.().catch(() => {}); // logs a set-up mistake at start-up; every claim checks again
   const { complete, release, committed, lost } = createSettler(store, logger);
 
-  async function accept(read: Parsed<Data>, provenance: Provenance = {}): Promise<EventOutcome> {
-    if (read.kind === "invalid") return { code: "invalid", issues: read.issues };
-    if (read.kind === "unknown") return { code: "unknown_type" };
-    if (!dispatcher.handles(read.event.type)) return { code: "unhandled_type" };
-    return claimAndWork(read.event, provenance);
+  async function accept(parsed: Parsed<Data>, provenance: Provenance = {}): Promise<EventOutcome> {
+    if (parsed.kind === "invalid") return { code: "invalid", issues: parsed.issues };
+    if (parsed.kind === "unknown") return { code: "unknown_type" };
+    if (!dispatcher.handles(parsed.event.type)) return { code: "unhandled_type" };
+    return claimAndWork(parsed.event, provenance);
   }
 
   async function claimAndWork(event: WebhookEvent, provenance: Provenance): Promise<EventOutcome> {
     const key = { source: provenance.source ?? "default", id: event.id };
     const askedAt = performance.now();
-    const claim = await claimed(key, provenance.fingerprint);
+    const claim = await claimId(key, provenance.fingerprint);
     if ("code" in claim) return claim;
     const { attempt = 1 } = provenance;
     const held = { key, type: event.type, attempt, token: claim.token, leaseMs, askedAt };
-    // once aborted, the sender was told to come again
+    // after an abort, the sender has already been callStore to retry
     return provenance.signal?.aborted
       ? release(held, { code: "deadline_reached" })
       : work(event, provenance, held);
   }
 
-  async function claimed(
+  async function claimId(
     key: EventKey,
     fingerprint: number | undefined,
   ): Promise<{ readonly token: string } | EventOutcome> {
-    const asking = await asked(() => store.claim(key, leaseMs, fingerprint));
-    if ("error" in asking) return asking;
-    const { answer: claim } = asking;
+    const called = await callStore(() => store.claim(key, leaseMs, fingerprint));
+    if ("error" in called) return called;
+    const { answer: claim } = called;
     if (claim?.status === "done") return { code: "duplicate", ...(claim.conflict && { conflict: true }) };
     if (claim?.status === "busy") return { code: "busy", retryAfterMs: claim.retryAfterMs };
     if (claim?.status === "claimed") return claim;
-    return { code: "store_unavailable", error: new TypeError("claim() gave no answer that there is.") };
+    return {
+      code: "store_unavailable",
+      error: new TypeError("claim() answered with none of the statuses claimed, busy and done."),
+    };
   }
 
   async function work(event: WebhookEvent, provenance: Provenance, held: HeldClaim): Promise<EventOutcome> {
@@ -154,7 +157,7 @@ export function createProcessor<Data = EsimEvents, Tx = unknown>(
     const { transact } = store;
     const inTransaction: Transact | undefined =
       transact && ((work) => transact.call(store, key, token, work));
-    const ran = await asked(() => transacted(inTransaction, run));
+    const ran = await callStore(() => transacted(inTransaction, run));
     lease.stop();
     if ("error" in ran) return release(held, ran);
     const { outcome, transaction } = ran.answer;

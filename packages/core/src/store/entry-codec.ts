@@ -8,14 +8,14 @@ export interface EncodedEntry {
   readonly id: string;
   readonly type: string | null;
   readonly event: WebhookEvent | null;
-  /** The raw bytes, in base64. */
+  /** The raw body, in base64. */
   readonly body: string;
-  /** A date-time in UTC. */
+  /** An ISO 8601 time in UTC, such as `2026-01-31T12:00:00.000Z`. */
   readonly receivedAt: string;
   readonly replay?: Replay;
 }
 
-/** An entry as a value that `JSON.stringify` can write; `decodeEntry` reads it, every byte of its body included. */
+/** Encodes an entry as plain JSON. `decodeEntry` restores it, with every byte of its body. */
 export function encodeEntry(entry: InboxEntry): EncodedEntry {
   const { source, id, type, event, body, receivedAt, replay } = entry;
   return {
@@ -29,7 +29,7 @@ export function encodeEntry(entry: InboxEntry): EncodedEntry {
   };
 }
 
-/** The entry that `encodeEntry` was given. Throws `invalid_input` for a value that it has not made. */
+/** Restores an entry that `encodeEntry` encoded. Throws `invalid_input` for anything else. */
 export function decodeEntry(json: unknown): InboxEntry {
   const { source, id, type, event, body, receivedAt, replay } = fieldsOf(json, "The value");
   const entry: InboxEntry = {
@@ -45,41 +45,41 @@ export function decodeEntry(json: unknown): InboxEntry {
   return entry;
 }
 
-function readEvent(given: unknown): WebhookEvent {
-  const { id, type, timestamp, data } = fieldsOf(given, "Its event");
+function readEvent(value: unknown): WebhookEvent {
+  const { id, type, timestamp, data } = fieldsOf(value, "Its event");
   if (isText(id) && isText(type) && isText(timestamp)) return { id, type, timestamp, data };
   return refuse("event", "null, or an object with id, type, timestamp and data");
 }
 
-function readBody(given: unknown): Uint8Array {
-  const body = Buffer.from(isText(given) ? given : "", "base64");
-  return body.toString("base64") === given ? body : refuse("body", "base64"); // Buffer.from takes anything
+function readBody(value: unknown): Uint8Array {
+  const body = Buffer.from(isText(value) ? value : "", "base64");
+  return body.toString("base64") === value ? body : refuse("body", "base64"); // Buffer.from accepts invalid base64
 }
 
-function readTime(given: unknown): Date {
-  const time = new Date(isText(given) ? given : Number.NaN);
-  const isExact = Number.isFinite(time.getTime()) && time.toISOString() === given;
-  return isExact ? time : refuse("receivedAt", "a date-time in UTC, to the millisecond");
+function readTime(value: unknown): Date {
+  const time = new Date(isText(value) ? value : Number.NaN);
+  const isExact = Number.isFinite(time.getTime()) && time.toISOString() === value;
+  return isExact ? time : refuse("receivedAt", "an ISO 8601 time in UTC, with milliseconds");
 }
 
-function readReplay(given: unknown): Replay {
-  const { run, rebuilt, delivery } = fieldsOf(given, "Its replay");
+function readReplay(value: unknown): Replay {
+  const { run, rebuilt, delivery } = fieldsOf(value, "Its replay");
   if (!isText(run) || typeof rebuilt !== "boolean") refuse("replay", "an object with run and rebuilt");
   if (delivery === undefined) return { run, rebuilt };
   const facts = Object.values(fieldsOf(delivery, "Its replay.delivery"));
   if (facts.every((fact) => fact === null || isText(fact) || typeof fact === "number"))
     return { run, rebuilt, delivery: delivery as NonNullable<Replay["delivery"]> };
-  return refuse("replay.delivery", "strings, numbers and null by name");
+  return refuse("replay.delivery", "an object of strings, numbers and nulls");
 }
 
-function isText(given: unknown): given is string {
-  return typeof given === "string";
+function isText(value: unknown): value is string {
+  return typeof value === "string";
 }
 
-function fieldsOf(given: unknown, what: string): Readonly<Record<string, unknown>> {
-  if (typeof given === "object" && given !== null && !Array.isArray(given))
-    return given as Readonly<Record<string, unknown>>;
-  throw invalid(`${what} is not an object, so it is no encoded entry.`);
+function fieldsOf(value: unknown, what: string): Readonly<Record<string, unknown>> {
+  if (typeof value === "object" && value !== null && !Array.isArray(value))
+    return value as Readonly<Record<string, unknown>>;
+  throw invalid(`${what} is not an object, so it is not an encoded entry.`);
 }
 
 function refuse(field: string, expected: string): never {
@@ -87,5 +87,5 @@ function refuse(field: string, expected: string): never {
 }
 
 function invalid(problem: string): WebhookError {
-  return new WebhookError("invalid_input", problem, "Pass on what encodeEntry returned, unchanged.");
+  return new WebhookError("invalid_input", problem, "Pass the value that encodeEntry returned, unchanged.");
 }

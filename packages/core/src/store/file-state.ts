@@ -6,24 +6,24 @@ import { checkStateName, encodeState, type StateStore, type StoredState } from "
 
 const versionPattern = /^([1-9]\d{0,14})-([0-9a-f-]{36})$/;
 
-/** How often a reader looks again, since what it had found was replaced meanwhile. */
-const looks = 1000;
+/** How often a reader starts again when a writer has replaced the version that it found. */
+const maxReads = 1000;
 
 /**
- * Small state in a folder of a local disk, shared by the processes of one machine. The folder is made if it is missing,
- * for this user alone. What was written is on the disk; a crash at any point leaves the old value or the new one.
- * Not for Windows or network file systems, whose renames promise less.
+ * Small state in a folder on a local disk, shared by the processes of one machine. Creates the folder if it is missing,
+ * readable only by this user. `write` resolves once the value is on the disk; a crash leaves the old value or the new one.
+ * Not for Windows or network file systems, whose renames guarantee less.
  *
  * Throws `invalid_option`; operations reject with `store_unavailable`, and with `invalid_input` as `StateStore` says.
  */
 export function fileState(folder: string): StateStore {
-  // <folder>/<name>/<number>-<id>/<id> is the value. Its folder says which version it is, and the next one is made by
-  // renaming that folder: only one rename finds it, and the draft of the new value goes along in it.
+  // The value is in <folder>/<name>/<number>-<id>/<id>. The folder <number>-<id> is the version. A writer puts the new value
+  // into that folder and renames it to the next version; only one writer's rename finds the folder.
   if (typeof folder !== "string" || folder === "") {
     throw new WebhookError(
       "invalid_option",
-      "fileState was given no folder.",
-      'Pass its path: fileState("/var/lib/my-app/webhooks").',
+      "fileState needs a folder.",
+      'Pass a path: fileState("/var/lib/my-app/webhooks").',
     );
   }
   const root = resolve(folder);
@@ -45,7 +45,7 @@ export function fileState(folder: string): StateStore {
       throw new WebhookError(
         "store_unavailable",
         `fileState cannot read or write in ${root}.`,
-        "Its cause says why: a disk that is full, or a folder of another user, for example.",
+        "See the error's cause: the disk may be full, or the folder may belong to another user.",
         { cause: error },
       );
     }
@@ -54,10 +54,10 @@ export function fileState(folder: string): StateStore {
   return {
     capabilities: { durable: true, multiProcess: true },
     ready: () => run(async () => {}),
-    read: (name) => run(() => readNewest(placeOf(root, name))),
+    read: (name) => run(() => readNewest(folderOf(root, name))),
     write: (name, value, version) =>
       run(async () => {
-        const place = placeOf(root, name);
+        const place = folderOf(root, name);
         const text = encodeState(value);
         return version === undefined ? create(root, place, text) : replace(place, version, text);
       }),
@@ -67,15 +67,15 @@ export function fileState(folder: string): StateStore {
   };
 }
 
-/** The folder of a name: legible, and unique where the file system takes upper case for lower case. */
-function placeOf(root: string, name: string): string {
+/** The folder of a name: readable, and unique on a file system that ignores case. */
+function folderOf(root: string, name: string): string {
   checkStateName(name);
-  const legible = name.toLowerCase().replace(/[^a-z0-9]+/g, "-");
-  return join(root, `${legible.slice(0, 40)}.${hash("sha256", name).slice(0, 32)}`);
+  const readable = name.toLowerCase().replace(/[^a-z0-9]+/g, "-");
+  return join(root, `${readable.slice(0, 40)}.${hash("sha256", name).slice(0, 32)}`);
 }
 
 async function readNewest(place: string): Promise<StoredState | undefined> {
-  for (let look = 0; look < looks; look++) {
+  for (let reads = 0; reads < maxReads; reads++) {
     const names = await readdir(place).catch(unlessMissing);
     if (names === undefined) return undefined;
     const version = newestOf(names);
@@ -83,10 +83,10 @@ async function readNewest(place: string): Promise<StoredState | undefined> {
     const text = await readFile(join(place, version, idOf(version)), "utf8").catch(unlessMissing);
     if (text !== undefined) return { value: JSON.parse(text), version };
   }
-  throw new Error(`${place} has no version with a value: something else than fileState has changed it.`);
+  throw new Error(`${place} has no version with a value: another program has changed it.`);
 }
 
-/** The first version and the folder of its name appear together, and only where there is no such folder. */
+/** Renames a draft to the folder of the name, which creates both the folder and its first version, or fails if it exists. */
 async function create(root: string, place: string, text: string): Promise<boolean> {
   const id = randomUUID();
   const draft = join(root, `.${id}`);
@@ -116,7 +116,7 @@ async function replace(place: string, version: string, text: string): Promise<bo
   return true;
 }
 
-/** Resolves to what was in the folder before: the value so far, and drafts of others, which now come too late. */
+/** Resolves to the files that the folder had before: the old value, and the drafts of writers that are now too late. */
 async function rewrite(from: string, to: string, id: string, text: string): Promise<string[]> {
   const replaced = await readdir(from);
   await writeDurably(from, id, text);
@@ -135,14 +135,14 @@ async function writeDurably(folder: string, name: string, text: string): Promise
   await sync(folder);
 }
 
-/** Makes a folder, and those above it, durably. */
+/** Creates a folder and its parents, durably. */
 async function makeFolder(folder: string): Promise<void> {
   const first = await mkdir(folder, { recursive: true, mode: 0o700 });
   if (first === undefined) return;
   for (let made = folder; made.length >= first.length; made = dirname(made)) await sync(dirname(made));
 }
 
-/** What was made or renamed in a folder is on the disk only once the folder is. */
+/** A created or renamed file is on the disk only once its folder is. */
 async function sync(folder: string): Promise<void> {
   const handle = await open(folder, "r");
   try {

@@ -1,33 +1,33 @@
 import { WebhookError } from "../base/errors.ts";
 import type { EventKey, WebhookEvent } from "../event/event.ts";
 
-/** What is kept of an event that an import brought. Plain JSON. */
+/** What an inbox stores about an imported event. Plain JSON. */
 export interface Replay {
-  /** The import: the same one when it was interrupted and went on. */
+  /** The name of the import; it stays the same when an interrupted import continues. */
   readonly run: string;
   /**
-   * Whether the body was made from a dump's JSON, so that its bytes are not those that were signed. Between such a body
-   * and a signed one, other bytes are no conflict.
+   * Whether the body was rebuilt from a dump's JSON, so its bytes are not the signed ones. A rebuilt body and a signed one
+   * may differ without a conflict.
    */
   readonly rebuilt: boolean;
-  /** What the dump says of the delivery besides the event: `status`, `sentAt`, `attemptNumber`, … (spec 2.5). */
+  /** The dump's other facts about the delivery: `status`, `sentAt`, `attemptNumber`, … (spec 2.5). */
   readonly delivery?: Readonly<Record<string, string | number | null>>;
 }
 
-/** An authentic delivery on its way into an inbox. */
+/** An authentic delivery to store in an inbox. */
 export interface InboxEntry extends EventKey {
-  /** Null when the body is no envelope. */
+  /** Null if the body is not an envelope. */
   readonly type: string | null;
-  /** What the body says; null when it is no envelope, or not what its schema says. */
+  /** The parsed body; null if it is not an envelope, or does not match its schema. */
   readonly event: WebhookEvent | null;
-  /** The raw bytes as signed; everything else can be read from them again. */
+  /** The raw bytes as signed. */
   readonly body: Uint8Array;
   readonly receivedAt: Date;
-  /** Where an import brought it. */
+  /** Present if an import stores it. */
   readonly replay?: Replay;
 }
 
-/** The entry of a delivery, from what the catalog says of it. Unknown and invalid events are stored too. */
+/** Makes the entry of a delivery that the catalog has parsed. Unknown and invalid events are stored too. */
 export function inboxEntry(
   { type, event }: Pick<InboxEntry, "type" | "event">,
   { source, id, body, receivedAt, replay }: Omit<InboxEntry, "type" | "event">,
@@ -35,9 +35,9 @@ export function inboxEntry(
   return { source, id, type, event, body, receivedAt, ...(replay && { replay }) };
 }
 
-const longestKeyBytes = 2000; // a row of a database's index holds no more than some 2,700
+const longestKeyBytes = 2000; // an index entry of Postgres holds about 2,700 bytes
 
-/** For authors of inboxes. Throws `invalid_input` for an entry that some database could not keep. */
+/** For authors of inboxes. Throws `invalid_input` for an entry that some database cannot store. */
 export function checkEntry({ source, id, receivedAt }: InboxEntry): void {
   const key = `${source}${id}`;
   const isStorable =
@@ -48,18 +48,18 @@ export function checkEntry({ source, id, receivedAt }: InboxEntry): void {
   if (isStorable) return;
   throw new WebhookError(
     "invalid_input",
-    "An entry has an id or source with NUL, with half a character or of more than 2,000 bytes, or no valid receivedAt.",
-    "Hand in entries as a receiver makes them.",
+    "An entry cannot be stored: its id or source has a NUL or a lone surrogate, both together exceed 2,000 bytes, or its receivedAt is invalid.",
+    "Pass entries as a receiver makes them.",
   );
 }
 
-// as far as both databases and JavaScript can tell the time
+// the range of times that both the databases and JavaScript support
 const firstMs = Date.parse("0001-01-01T00:00:00Z") - 86_400_000;
 const lastMs = Date.parse("9999-12-31T00:00:00Z") + 2 * 86_400_000;
 
 /**
- * For authors of inboxes: when the event occurred, in ms since the Unix epoch, with the microseconds that `Date.parse`
- * leaves out. When it came in, where the timestamp is none that can be told, such as a leap second. Null without an event.
+ * For authors of inboxes: when the event occurred, in ms since the Unix epoch, including the microseconds that `Date.parse`
+ * drops. Falls back to `receivedAt` for a timestamp that cannot be parsed, such as a leap second. Null without an event.
  */
 export function occurredAtMs({
   event,
@@ -74,13 +74,13 @@ export function occurredAtMs({
   return ms + Number(micros.padEnd(3, "0")) / 1000;
 }
 
-/** For authors of inboxes. Throws `invalid_input` for an entry without a replay: nobody could tell whether its run had it before. */
+/** For authors of inboxes: `checkEntry`, and throws `invalid_input` for an entry without a replay, whose run is needed. */
 export function checkRerun(entry: InboxEntry): void {
   checkEntry(entry);
   if (entry.replay !== undefined) return;
   throw new WebhookError(
     "invalid_input",
-    "An entry that is to run again has no replay.",
-    "Give it one, with the name of the run; put() is for what was delivered.",
+    "rerun() got an entry without a replay.",
+    "Add a replay with the name of the run, or call put() for a delivery.",
   );
 }

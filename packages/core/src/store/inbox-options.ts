@@ -6,33 +6,33 @@ import type { EsimData } from "../event/esim-catalog.ts";
 import type { WebhookEvent } from "../event/event.ts";
 import type { InboxEntry } from "./inbox-entry.ts";
 
-/** The lane an event is worked in. Null or undefined: this one needs no order. */
+/** Returns the lane of an event. Null or undefined: the event needs no order. */
 export type LaneOf = (
   event: WebhookEvent<string, Partial<EsimData> & Readonly<Record<string, unknown>>>,
 ) => string | null | undefined;
 
-/** What every inbox can be told. */
+/** The options of every inbox. */
 export interface InboxOptions {
   /**
-   * Events of the same lane are worked one at a time, by the time at which they occurred: `(event) =>
-   * event.data.esimReference`. Written down when an event is stored. Default: no lanes.
+   * The lane of an event, such as `(event) => event.data.esimReference`. Events of the same lane are worked one at a time,
+   * ordered by when they occurred. It is called when an event is stored. Default: no lanes.
    */
   lane?: LaneOf;
-  /** Whether a dead event lets nothing of its lane pass until an operator has dealt with it. Default false. */
+  /** Whether a dead event blocks its lane until an operator has redriven or deleted it. Default false. */
   laneHeldByDead?: boolean;
-  /** Whether the bodies of done events are kept until they are forgotten. Default false. */
+  /** Whether to keep the bodies of done events for the retention. Default false. */
   keepBodies?: boolean;
 }
 
 export type InboxSettings = SettingsOf<InboxOptions, "lane">;
 
 export const inboxShape: OptionsShape<InboxSettings> = {
-  lane: z.optional(z.custom<LaneOf>((given) => typeof given === "function", "expected a function")),
+  lane: z.optional(z.custom<LaneOf>((value) => typeof value === "function", "expected a function")),
   laneHeldByDead: z._default(z.boolean(), false),
   keepBodies: z._default(z.boolean(), false),
 };
 
-/** For authors of inboxes: what says the lane of an entry, as the option `lane` does. An option that throws is logged. */
+/** For authors of inboxes: returns a function that gives the lane of an entry. If the option `lane` throws, it is logged. */
 export function laneReader(
   { lane }: Pick<InboxSettings, "lane">,
   logger: Logger,

@@ -2,20 +2,20 @@ import type { InboxEntry } from "./inbox-entry.ts";
 import type { InboxRole } from "./inbox-role.ts";
 
 /**
- * What became of an entry. `duplicate`: the same id and body were stored before, or the id was done elsewhere.
- * `conflict`: the same id was stored with another body, which stands.
+ * The result for one entry. `duplicate`: the same id and body were stored before, or the id was done inline.
+ * `conflict`: the id was stored before with another body, which is kept.
  */
 export type PutResult = "stored" | "duplicate" | "conflict";
 
 /**
- * The role of an inbox that accepts events. Receivers call `put` alone: a few lines around the producer of SQS, Kafka or
- * NATS make a target, `{ put }`.
+ * The role of an inbox that accepts events. Receivers call only `put`, so an object `{ put }` around a producer of SQS,
+ * Kafka or NATS is a target.
  */
 export interface InboxWriter extends InboxRole {
   /**
-   * Stores entries durably and answers one to one, in order. Other bytes are another body only if both are as signed, or
-   * both `rebuilt`; else they are a duplicate. An engine that cannot tell answers `stored`. Resolves only once nothing can
-   * be lost any more; rejects when it cannot store, with `invalid_input` where no store could keep an entry.
+   * Stores entries and answers one to one, in order. Bodies are compared only if both are as signed, or both `rebuilt`;
+   * otherwise the entry is a duplicate. An engine that cannot tell answers `stored`. Resolves once the entries are durable.
+   * Rejects if it cannot store them, with `invalid_input` for an entry that no store could keep.
    */
   put(entries: readonly InboxEntry[]): Promise<readonly PutResult[]>;
 }

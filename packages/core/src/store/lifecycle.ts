@@ -1,18 +1,18 @@
-/** What every store and inbox has besides its work. */
+/** How a store or an inbox is set up and closed. */
 export interface Lifecycle {
   /**
-   * Resolves once the store is reachable and set up as it must be. Rejects with `store_unavailable`, or with the code
-   * of the mistake. Operations wait for it by themselves; await it to fail at start-up.
+   * Resolves once the store is reachable and its set-up is right. Rejects with `store_unavailable`, or with the code of the
+   * mistake. Every operation waits for it; await it yourself to find a mistake at start-up.
    */
   ready?(): Promise<void>;
 
   /**
-   * Creates or updates what the store keeps its data in. Safe when many processes do it at the same time. Left out where
-   * there is nothing to do.
+   * Creates or updates the store's tables. Safe when many processes call it at the same time. Absent if there is nothing to
+   * create.
    */
   migrate?(): Promise<void>;
 
-  /** The time by the store's own clock, where that is not this machine's. */
+  /** The store's own time, if it does not use the clock of this machine. */
   now?(): Promise<Date>;
 
   /** Frees what the store opened itself. Safe to call twice. */

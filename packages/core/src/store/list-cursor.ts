@@ -1,9 +1,9 @@
 import { WebhookError } from "../base/errors.ts";
 import type { EventKey } from "../event/event.ts";
 
-/** The place in an inbox's list after which a page begins. */
+/** The last row of a page; the next page begins after it. */
 export interface ListCursor extends EventKey {
-  /** When the event was received, in whatever form the inbox compares. */
+  /** When the event was received, in the form that the inbox compares. */
   readonly receivedAt: string | null;
 }
 
@@ -18,11 +18,11 @@ export function readCursor(text: string): ListCursor {
     const isTime = receivedAt === null || typeof receivedAt === "string";
     if (isTime && typeof source === "string" && typeof id === "string") return { receivedAt, source, id };
   } catch {
-    // refused below
+    // not JSON: refused below
   }
   throw new WebhookError(
     "invalid_input",
-    "The cursor is none that a list has given.",
-    "Take it from nextCursor of the page before.",
+    "The cursor is not one that list() returned.",
+    "Pass the nextCursor of the previous page.",
   );
 }

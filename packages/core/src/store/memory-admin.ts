@@ -10,9 +10,9 @@ import type {
   StoredEvent,
 } from "./inbox-admin.ts";
 import { readCursor, writeCursor } from "./list-cursor.ts";
-import { isMeant, type MemoryRow, type MemoryTable, storedEvent } from "./memory-table.ts";
+import { type MemoryRow, type MemoryTable, matches, storedEvent } from "./memory-table.ts";
 
-/** What operators do with the rows of a memory inbox. */
+/** The operators' role of a memory inbox. */
 export interface MemoryAdmin {
   stats(): InboxStats;
   count(filter: InboxFilter): number;
@@ -23,11 +23,11 @@ export interface MemoryAdmin {
 }
 
 export function createMemoryAdmin(table: MemoryTable, clock: Clock): MemoryAdmin {
-  const meant = (filter: InboxFilter) => [...table.all()].filter((row) => isMeant(row, filter));
+  const matching = (filter: InboxFilter) => [...table.all()].filter((row) => matches(row, filter));
 
-  /** Those to be changed, the longest received first. */
-  const chosen = (filter: InboxFilter, limit: number) =>
-    meant(filter)
+  /** At most `limit` matching rows, oldest received first. */
+  const oldest = (filter: InboxFilter, limit: number) =>
+    matching(filter)
       .sort((a, b) => a.receivedAt.getTime() - b.receivedAt.getTime())
       .slice(0, limit);
 
@@ -48,11 +48,11 @@ export function createMemoryAdmin(table: MemoryTable, clock: Clock): MemoryAdmin
       }
       return { states, types: [...types.values()], oldestReadyMs, conflicts };
     },
-    count: (filter) => meant(filter).length,
+    count: (filter) => matching(filter).length,
     list(filter, limit, cursor) {
       const after = cursor === undefined ? undefined : readCursor(cursor);
       const from = after && { ...after, receivedAt: new Date(after.receivedAt ?? 0) };
-      const rows = meant(filter)
+      const rows = matching(filter)
         .filter((row) => from === undefined || compare(row, from) < 0)
         .sort((a, b) => compare(b, a));
       const page = rows.slice(0, limit);
@@ -69,12 +69,12 @@ export function createMemoryAdmin(table: MemoryTable, clock: Clock): MemoryAdmin
     },
     redrive({ state = "dead", ...filter }, limit) {
       const now = clock.now();
-      const redriven = chosen({ ...filter, state }, limit);
+      const redriven = oldest({ ...filter, state }, limit);
       for (const row of redriven) table.write({ ...row, state: "ready", attempts: 0, endsAt: now });
       return redriven.length;
     },
     purgeDead(filter, limit) {
-      const dead = chosen({ ...filter, state: "dead" }, limit);
+      const dead = oldest({ ...filter, state: "dead" }, limit);
       for (const row of dead) table.remove(row);
       return dead.length;
     },
@@ -86,11 +86,11 @@ function withoutBody(row: MemoryRow): InboxRow {
   return rest;
 }
 
-type Place = Pick<MemoryRow, "receivedAt" | "source" | "id">;
+type ListPlace = Pick<MemoryRow, "receivedAt" | "source" | "id">;
 
-function compare(a: Place, b: Place): number {
-  const apart = a.receivedAt.getTime() - b.receivedAt.getTime();
-  if (apart !== 0) return apart;
+function compare(a: ListPlace, b: ListPlace): number {
+  const difference = a.receivedAt.getTime() - b.receivedAt.getTime();
+  if (difference !== 0) return difference;
   if (a.source !== b.source) return a.source < b.source ? -1 : 1;
   return a.id === b.id ? 0 : a.id < b.id ? -1 : 1;
 }

@@ -12,7 +12,7 @@ import { createMemoryTable, hashOf, type MemoryRow, readyRow } from "./memory-ta
 import { type StoreOptions, storeShape, warnOfShortRetention } from "./store-options.ts";
 
 export interface MemoryInboxOptions extends InboxOptions, StoreOptions {
-  /** Default: one that does not jump when the machine's time is set. */
+  /** Default: a monotonic clock, which does not jump when the machine's time is set. */
   clock?: Clock;
 }
 
@@ -26,8 +26,8 @@ const operatorLimit = 1000;
 const pageLimit = 50;
 
 /**
- * An inbox in this process's memory, with all roles: for tests and for trying things out; gone with the process.
- * Throws `invalid_option`; operations reject with `store_unavailable` once it was closed.
+ * An inbox in this process's memory, with all roles: for tests and experiments. Its events are lost with the process.
+ * Throws `invalid_option`; operations reject with `store_unavailable` once it is closed.
  */
 export function memoryInbox(options: MemoryInboxOptions = {}): Inbox {
   const settings = parseOptions("memoryInbox", shape, options);
@@ -66,7 +66,7 @@ export function memoryInbox(options: MemoryInboxOptions = {}): Inbox {
     for (const listener of listeners) listener();
   }
 
-  /** Answers as a store does that is asked over a network: later, and not at all once it was closed. */
+  /** Answers asynchronously, like a store on a server, and rejects once the inbox is closed. */
   async function ask<Answer>(work: () => Answer): Promise<Answer> {
     if (!isClosed) return work();
     throw new WebhookError(
@@ -91,7 +91,7 @@ export function memoryInbox(options: MemoryInboxOptions = {}): Inbox {
     },
     put: (entries) =>
       ask(() => {
-        entries.forEach(checkEntry); // all of them first: a refusal stores nothing
+        entries.forEach(checkEntry); // before any is stored: an invalid entry stores none
         const results = entries.map(putOne);
         if (results.includes("stored")) hint();
         return results;
@@ -125,8 +125,8 @@ export function memoryInbox(options: MemoryInboxOptions = {}): Inbox {
   };
 }
 
-/** Other bytes are another body only where both were made the same way: a dump has its own way to write JSON. */
+/** Compares bodies only if both are signed bytes or both were rebuilt: a dump formats JSON its own way. */
 function isConflict({ body, replay }: InboxEntry, present: MemoryRow): boolean {
-  const isMadeAlike = (replay?.rebuilt ?? false) === (present.replay?.rebuilt ?? false);
-  return isMadeAlike && hashOf(body) !== present.bodyHash;
+  const isComparable = (replay?.rebuilt ?? false) === (present.replay?.rebuilt ?? false);
+  return isComparable && hashOf(body) !== present.bodyHash;
 }

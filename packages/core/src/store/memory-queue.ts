@@ -8,7 +8,7 @@ export interface MemoryQueueSettings extends InboxSettings {
   readonly clock: Clock;
 }
 
-/** What workers do with the rows of a memory inbox. */
+/** The workers' role of a memory inbox. */
 export interface MemoryQueue {
   take(options: TakeOptions): readonly TakenEvent[];
   extend(leases: readonly InboxLease[], leaseMs: number): readonly boolean[];
@@ -20,7 +20,7 @@ export function createMemoryQueue(table: MemoryTable, settings: MemoryQueueSetti
   const { clock, retentionMs, keepBodies, laneHeldByDead } = settings;
   let lastToken = 0;
 
-  /** Leases that have ended → ready, so that everything that waits is in one state. */
+  /** Leased, but the lease has ended → ready, so that all waiting rows have one state. */
   function reap(now: number): void {
     for (const row of [...table.pending()]) {
       if (row.state !== "leased" || row.endsAt > now) continue;
@@ -29,7 +29,7 @@ export function createMemoryQueue(table: MemoryTable, settings: MemoryQueueSetti
     }
   }
 
-  /** Whether it is a row's turn in its lane: nothing of the lane is worked, and nothing is ahead. */
+  /** Returns whether it is a row's turn in its lane: no row of the lane is leased, and none is ahead. */
   function turns(): (row: MemoryRow) => boolean {
     const heads = new Map<string, MemoryRow>();
     const worked = new Set<string>();
@@ -46,7 +46,7 @@ export function createMemoryQueue(table: MemoryTable, settings: MemoryQueueSetti
   function lease(row: MemoryRow, endsAt: number): TakenEvent {
     const { source, id, body, receivedAt, replay } = row;
     const attempts = row.attempts + 1;
-    const token = String(++lastToken); // never used twice, so that a late owner cannot be taken for the present one
+    const token = String(++lastToken); // never reused, so that a late owner cannot pass for the current one
     table.write({ ...row, state: "leased", token, attempts, endsAt });
     return {
       source,
@@ -59,7 +59,7 @@ export function createMemoryQueue(table: MemoryTable, settings: MemoryQueueSetti
     };
   }
 
-  /** Writes what `change` makes of a row, where the lease is still held. */
+  /** Replaces a row with `change(row)` if the lease is still held. */
   function asOwner(held: InboxLease, change: (row: MemoryRow) => MemoryRow): boolean {
     const row = table.get(held);
     if (row?.state !== "leased" || row.token !== held.token) return false;
@@ -121,7 +121,7 @@ export function createMemoryQueue(table: MemoryTable, settings: MemoryQueueSetti
   };
 }
 
-/** By the time at which they occurred, then by source and id. */
+/** Orders rows by when they occurred, then by source and id. */
 function isAhead(row: MemoryRow, other: MemoryRow): boolean {
   if (row.occurredAt !== other.occurredAt) return row.occurredAt < other.occurredAt;
   return row.source === other.source ? row.id < other.id : row.source < other.source;

@@ -8,9 +8,9 @@ import type { Claim, DedupeStore } from "./dedupe-store.ts";
 import { type StoreOptions, storeShape, warnOfShortRetention } from "./store-options.ts";
 
 export interface MemoryStoreOptions extends StoreOptions {
-  /** How many ids are kept at most; past it the oldest done ids are forgotten. Default 100,000. */
+  /** The most ids to keep. Beyond it, the store forgets the oldest done ids. Default 100,000. */
   maxEntries?: number;
-  /** Default: one that does not jump when the machine's time is set. */
+  /** Default: a monotonic clock, which does not jump when the machine's time is set. */
   clock?: Clock;
 }
 
@@ -20,7 +20,7 @@ const shape: OptionsShape<Required<MemoryStoreOptions>> = {
   clock: z._default(withMethods<Clock>("now"), monotonicClock),
 };
 
-/** A live claim, or the mark that it left. */
+/** A claim, or a done mark. */
 interface Held {
   readonly token: string;
   readonly endsAt: number;
@@ -28,19 +28,19 @@ interface Held {
 }
 
 /**
- * A dedupe store in this process's memory: for one process, and gone with it. Use a shared store where
- * several processes receive, or where a restart must not let a redelivery run again. It answers at once.
- * Throws `invalid_option`; `claim` throws `store_full` when `maxEntries` ids are claimed at the same moment.
+ * A dedupe store in this process's memory. It answers at once, without a promise. Use a shared store if several processes
+ * receive, or if a redelivery must not run again after a restart.
+ * Throws `invalid_option`; `claim` throws `store_full` when `maxEntries` ids are claimed at the same time.
  */
 export function memoryStore(options: MemoryStoreOptions = {}): DedupeStore {
   const { retentionMs, maxEntries, clock, logger } = parseOptions("memoryStore", shape, options);
   warnOfShortRetention("memoryStore", { retentionMs, logger });
   const leases = new Map<string, Held>();
-  const marks = new Map<string, Held>(); // done ids, oldest first, since all are kept equally long
+  const marks = new Map<string, Held>(); // done ids, oldest first
   let lastToken = 0;
   let overflowed = false;
 
-  /** Makes room for one more id: forgets what is over, then the oldest done ids, and never a live claim. */
+  /** Makes room for one more id: forgets what has expired, then the oldest done ids, but never a live claim. */
   function makeRoom(now: number): void {
     for (const [id, done] of marks) {
       if (done.endsAt > now) break;
@@ -56,7 +56,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): DedupeStore {
     if (leases.size < maxEntries) return;
     throw new WebhookError(
       "store_full",
-      `memoryStore holds ${maxEntries} claimed ids, its maxEntries.`,
+      `memoryStore is full: all ${maxEntries} ids of its maxEntries are claimed.`,
       "Raise maxEntries, or use a shared store.",
     );
   }
@@ -67,12 +67,12 @@ export function memoryStore(options: MemoryStoreOptions = {}): DedupeStore {
     warnOfSetup(
       logger,
       "memory_store_overflow",
-      `memoryStore reached its maxEntries of ${maxEntries} and forgets done ids before their retention ends, ` +
-        "so a redelivery could run again. Raise maxEntries, or use a shared store.",
+      `memoryStore has reached its maxEntries of ${maxEntries} and now forgets done ids before their retention ends, ` +
+        "so a redelivery can run again. Raise maxEntries, or use a shared store.",
     );
   }
 
-  /** Runs `change` if the token still owns the id. */
+  /** Runs `change` if the token still holds the claim. */
   function asOwner(
     key: EventKey,
     token: string,

@@ -8,7 +8,7 @@ export interface MemoryRow extends EventKey {
   readonly state: InboxState;
   /** The fence of its last lease. */
   readonly token: string;
-  /** When the state may be left; infinite for dead. */
+  /** When the row is due, or its lease or retention ends; infinite for dead. */
   readonly endsAt: number;
   readonly type: string | null;
   readonly body: Uint8Array | null;
@@ -20,18 +20,18 @@ export interface MemoryRow extends EventKey {
   readonly conflicts: number;
   readonly error: string | null;
   readonly replay: Replay | null;
-  /** The imports that had made it ready before the one in `replay`. */
+  /** The imports that made it ready before the one in `replay`. */
   readonly runs: readonly string[];
 }
 
 /** The rows of a memory inbox, by key. A row is never changed, only replaced. */
 export interface MemoryTable {
   get(key: EventKey): MemoryRow | undefined;
-  /** Writes a row in place of the one of the same key, and returns it. */
+  /** Adds a row, or replaces the one with the same key. Returns the row. */
   write(row: MemoryRow): MemoryRow;
   remove(key: EventKey): void;
   all(): Iterable<MemoryRow>;
-  /** The ready and leased ones: what a take looks through. */
+  /** The ready and leased rows. */
   pending(): Iterable<MemoryRow>;
 }
 
@@ -56,7 +56,7 @@ export function createMemoryTable(): MemoryTable {
   };
 }
 
-/** A row that is due at once, never tried before. */
+/** A new row, due at once. */
 export function readyRow(entry: InboxEntry, lane: string | null, now: number): MemoryRow {
   const { source, id, type, body, receivedAt, replay = null } = entry;
   return {
@@ -83,7 +83,7 @@ export function hashOf(body: Uint8Array): string {
   return createHash("sha256").update(body).digest("hex");
 }
 
-export function isMeant(row: MemoryRow, filter: InboxFilter): boolean {
+export function matches(row: MemoryRow, filter: InboxFilter): boolean {
   const { state, types, source, ids, since, until, endedBy } = filter;
   return (
     (state === undefined || row.state === state) &&

@@ -5,7 +5,7 @@ import { putStage } from "./put-stage.ts";
 
 const results: ReadonlySet<unknown> = new Set<PutResult>(["stored", "duplicate", "conflict"]);
 
-/** Stores entries. Rejects as `put` does, and with `invalid_option` when its answer is not one result for each entry. */
+/** Calls the inbox's `put` and checks its answer. Rejects with `invalid_option` unless it is one result per entry. */
 export function putEntries(
   inbox: Pick<InboxWriter, "put">,
   entries: readonly InboxEntry[],
@@ -28,6 +28,6 @@ async function putAndCheck(
   throw new WebhookError(
     "invalid_option",
     'The inbox\'s put() did not answer "stored", "duplicate" or "conflict" for each entry.',
-    "Let it answer with a list, one to one and in order.",
+    "Return an array with one result per entry, in order.",
   );
 }

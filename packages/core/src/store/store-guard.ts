@@ -8,19 +8,19 @@ export interface StoreGuardOptions {
   /** How long one operation may take, in ms. */
   readonly timeoutMs: number;
   readonly logger: Logger;
-  /** Looks at how the server is set up, before the first operation. Rejects with the mistake as a `WebhookError`. */
+  /** Checks the server's set-up before the first operation. Rejects with a `WebhookError` for a mistake. */
   check(signal: AbortSignal): Promise<void>;
 }
 
-/** What keeps a store's word: its set-up is checked, it answers in time, and it rejects with a `WebhookError` only. */
+/** Makes a store check its set-up, answer in time, and reject only with a `WebhookError`. */
 export interface StoreGuard {
-  /** The check: made by the first call, and again by the next one while it fails. */
+  /** Runs the check once; after a failed check, the next call runs it again. */
   ready(): Promise<void>;
-  /** Runs one operation. `signal` aborts when nobody waits for it any more. */
+  /** Runs one operation with the timeout. `signal` aborts when the timeout has passed. */
   run<T>(operation: (signal: AbortSignal) => Promise<T>): Promise<T>;
-  /** Runs what takes as long as it takes, such as migrations, without the check. */
+  /** Runs an operation without check and timeout, such as migrations. */
   runUnchecked<T>(operation: () => Promise<T>): Promise<T>;
-  /** Refuses everything from now on, and runs `free`, once. */
+  /** Rejects all further operations, and runs `free` once. */
   close(free: () => Promise<void>): Promise<void>;
 }
 
@@ -32,7 +32,7 @@ export function createStoreGuard({ name, timeoutMs, logger, check }: StoreGuardO
   let closed: Promise<void> | undefined;
 
   function ready(): Promise<void> {
-    checked ??= within(check).then(
+    checked ??= inTime(check).then(
       () => {
         isReady = true;
       },
@@ -46,7 +46,7 @@ export function createStoreGuard({ name, timeoutMs, logger, check }: StoreGuardO
     return checked;
   }
 
-  async function heard<T>(operation: () => Promise<T>): Promise<T> {
+  async function guarded<T>(operation: () => Promise<T>): Promise<T> {
     if (closed !== undefined) {
       throw new WebhookError("store_unavailable", `The ${name} was closed.`, "Close it after its last user.");
     }
@@ -56,16 +56,16 @@ export function createStoreGuard({ name, timeoutMs, logger, check }: StoreGuardO
       if (WebhookError.is(error)) throw error;
       throw new WebhookError(
         "store_unavailable",
-        `The server of the ${name} could not be asked.`,
-        "Its cause says why: the server is down or cannot be reached, or refuses this client.",
+        `The server of the ${name} could not be reached, or refused the operation.`,
+        "See the error's cause: the server may be down, or its URL or credentials may be wrong.",
         { cause: error },
       );
     }
   }
 
-  async function within<T>(operation: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  async function inTime<T>(operation: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const deadline = startDeadline(timeoutMs);
-    const work = heard(() => operation(deadline.signal)).then((answer) => ({ answer }));
+    const work = guarded(() => operation(deadline.signal)).then((answer) => ({ answer }));
     const answered = await deadline.before(work);
     if (answered !== undefined) return answered.answer;
     throw new WebhookError(
@@ -79,11 +79,11 @@ export function createStoreGuard({ name, timeoutMs, logger, check }: StoreGuardO
     ready,
     async run(operation) {
       if (!isReady) await ready();
-      return within(operation);
+      return inTime(operation);
     },
-    runUnchecked: heard,
+    runUnchecked: guarded,
     close(free) {
-      closed ??= Promise.allSettled([checked]).then(free); // what is being opened is freed as well
+      closed ??= Promise.allSettled([checked]).then(free); // frees what a running check still opens
       return closed;
     },
   };

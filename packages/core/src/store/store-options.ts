@@ -3,9 +3,9 @@ import { type Logger, silentLogger, warnOfSetup } from "../base/logger.ts";
 import { loggerOption, type OptionsShape } from "../base/options.ts";
 import { defaultRetentionMs, shortestSafeRetentionMs } from "./dedupe-store.ts";
 
-/** What every dedupe store can be told. */
+/** The options of every dedupe store. */
 export interface StoreOptions {
-  /** How long done ids are remembered, in ms. Default 30 days; below 8 days replays can run again. */
+  /** How long done ids are remembered, in ms. Default 30 days; below 8 days, replays can run again. */
   retentionMs?: number;
   logger?: Logger;
 }
@@ -15,12 +15,12 @@ export const storeShape: OptionsShape<Required<StoreOptions>> = {
   logger: z._default(loggerOption, silentLogger),
 };
 
-/** Warns when `caller` forgets done ids before the sender and support have done with them. */
+/** Logs a warning when `caller` forgets done ids that the sender may still retry or replay. */
 export function warnOfShortRetention(caller: string, { retentionMs, logger }: Required<StoreOptions>): void {
   if (retentionMs >= shortestSafeRetentionMs) return;
   warnOfSetup(
     logger,
     "short_retention",
-    `${caller} forgets done ids in less than 8 days, and replays reach back further. Raise retentionMs.`,
+    `${caller} forgets done ids after less than 8 days, so a replay can run again. Raise retentionMs.`,
   );
 }

@@ -16,7 +16,7 @@ import { z } from "zod";
 const timestamp = "2026-11-20T12:00:00Z";
 const faulted = { id: "msg_1", type: "esim.faulted", timestamp, data: sampleData("esim.faulted") };
 
-/** No lease ends by this clock, however slow the machine. */
+/** A clock on which no lease ends, however slow the machine. */
 const stopped = { now: () => 0 };
 
 function errorOf(create: () => unknown): WebhookError<string> {
@@ -42,7 +42,7 @@ describe("handlers at start-up", () => {
     );
   });
 
-  it("a name near nothing fails and lists what there is", () => {
+  it("an event type unlike any other fails, and the message lists the types", () => {
     const { message } = errorOf(() => createProcessor({ zzzzzzzzzzzzzzzzzzzzzzzzzzzz: () => {} } as never));
     expect(message).toContain("There are: esim.assigned,");
   });
@@ -65,7 +65,7 @@ describe("handlers at start-up", () => {
     expect(error.message).toMatch(message);
   });
 
-  it("an option that there is not fails and suggests the nearest", () => {
+  it("an unknown option fails, and the message suggests the nearest", () => {
     const { message } = errorOf(() => createProcessor({ "*": () => {} }, { leaseMS: 5 } as never));
     expect(message).toContain('createProcessor: there is no option "leaseMS". Did you mean "leaseMs"?');
   });
@@ -113,7 +113,7 @@ describe("dispatch", () => {
     ]);
   });
 
-  it("tells unhandled, unknown and invalid events apart", async () => {
+  it("distinguishes unhandled, unknown and invalid events", async () => {
     const processor = createProcessor({ "esim.assigned": () => {} });
     expect(await processor.process(faulted)).toEqual({ code: "unhandled_type" });
     expect(await processor.process({ ...faulted, type: "esim.new" })).toEqual({ code: "unknown_type" });
@@ -123,7 +123,7 @@ describe("dispatch", () => {
     }
   });
 
-  it("takes anything a handler returns for done, but the two verdicts", async () => {
+  it("treats any return value as done, except retryLater and discard", async () => {
     const returned = [undefined, null, false, { code: "failed" }, [], retryLater(7), discard("seen")];
     const processor = createProcessor({ "*": async (event) => returned[Number(event.id)] });
     const outcomes = [];
@@ -136,12 +136,12 @@ describe("dispatch", () => {
     ]);
   });
 
-  it("says what retryLater wants when it is given something else", () => {
+  it("says what retryLater expects when it gets something else", () => {
     for (const wrong of [-1, Number.NaN, Number.POSITIVE_INFINITY])
       expect(() => retryLater(wrong)).toThrow(/milliseconds, 0 or more/);
   });
 
-  it("runs handlers of a defined catalog, with what the schema returns", async () => {
+  it("runs handlers of a custom catalog, with the data that its schema returns", async () => {
     const catalog = defineCatalog({ "package.created": z.object({ at: z.coerce.date() }) });
     const seen: Date[] = [];
     const processor = createProcessor(
@@ -154,7 +154,7 @@ describe("dispatch", () => {
 });
 
 describe("dedupe around the handler", () => {
-  it("runs a failing event again, a done one never", async () => {
+  it("runs a failed event again, but never a done one", async () => {
     let runs = 0;
     const processor = createProcessor({
       "*": () => {
@@ -168,7 +168,7 @@ describe("dedupe around the handler", () => {
     expect(runs).toBe(3);
   });
 
-  it("runs once for many concurrent calls, and runs the same id of another source too", async () => {
+  it("runs once for many concurrent calls, but also for the same id of another source", async () => {
     let runs = 0;
     const processor = createProcessor({
       "*": async () => {
@@ -184,7 +184,7 @@ describe("dedupe around the handler", () => {
     expect((await processor.process(faulted, { source: "other" })).code).toBe("processed");
   });
 
-  it("says conflict where a done id comes with another fingerprint, and not where either has none", async () => {
+  it("reports a conflict for a done id with another fingerprint, but not if either has none", async () => {
     const processor = createProcessor({ "*": () => {} });
     const process = (fingerprint?: number) =>
       processor.process(faulted, fingerprint === undefined ? {} : { fingerprint });
@@ -194,7 +194,7 @@ describe("dedupe around the handler", () => {
     expect(await process(8)).toEqual({ code: "duplicate", conflict: true });
   });
 
-  it("takes what a store throws at once for a rejection, at each operation", async () => {
+  it("handles an exception of a store like a rejection, in each operation", async () => {
     const away = () => {
       throw new Error("away");
     };
@@ -212,7 +212,7 @@ describe("dedupe around the handler", () => {
     expect(await outcomeWith({ release: away }, failing)).toMatchObject({ code: "failed" });
   });
 
-  it("works on another store, made of its own, with the same handlers", async () => {
+  it("withStore works with the same handlers on another store, made from its own", async () => {
     let runs = 0;
     const processor = createProcessor({ "*": () => void runs++ });
     expect((await processor.process(faulted)).code).toBe("processed");
@@ -230,7 +230,7 @@ describe("dedupe around the handler", () => {
     expect(runs).toBe(2);
   });
 
-  it("renews the lease while the handler runs, so that a long one keeps its claim", async () => {
+  it("renews the lease while the handler runs, so a slow handler keeps its claim", async () => {
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
     onTestFinished(() => void vi.useRealTimers());
     const extended = Promise.withResolvers<void>();
@@ -262,7 +262,7 @@ describe("dedupe around the handler", () => {
     expect(await processor.process(faulted)).toEqual({ code: "lease_lost" });
   });
 
-  it("keeps the claim, and lets the handler go on, when one renewal cannot reach the store", async () => {
+  it("keeps the claim, and the handler running, when one renewal cannot reach the store", async () => {
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
     onTestFinished(() => void vi.useRealTimers());
     const tried = Promise.withResolvers<void>();
@@ -315,7 +315,7 @@ describe("dedupe around the handler", () => {
     expect(reasons).toEqual(["The claim on this event was lost."]);
   });
 
-  it("gives an event free whose handler does not end, ten leases after it was told to stop", async () => {
+  it("frees an event whose handler does not end, ten leases after its signal aborted", async () => {
     const store = memoryStore();
     const never = createProcessor({ "*": () => new Promise(() => {}) }, { store, leaseMs: 30 });
     const stop = new AbortController();
@@ -325,7 +325,7 @@ describe("dedupe around the handler", () => {
     await expect.poll(async () => (await other.process(faulted)).code).toBe("processed");
   });
 
-  it("leaves no listener on a signal that outlives the event, as a worker's does", async () => {
+  it("leaves no listener on a signal that outlives the event, such as a worker's", async () => {
     const { signal } = new AbortController();
     const processor = createProcessor({ "*": () => {} });
     for (let i = 0; i < 20; i++) await processor.process({ ...faulted, id: `msg_${i}` }, { signal });
@@ -359,7 +359,7 @@ describe("dedupe around the handler", () => {
     },
   );
 
-  it("says that the store is unavailable when the mark cannot be written, and failed when the handler did", async () => {
+  it("answers store_unavailable when the done mark cannot be written, and failed when the handler failed", async () => {
     const down = () => Promise.reject(new Error("connection lost"));
     const store: DedupeStore = { ...memoryStore(), complete: down, release: down };
     let fails = false;
@@ -376,14 +376,14 @@ describe("dedupe around the handler", () => {
     expect((await processor.process({ ...faulted, id: "msg_2" })).code).toBe("failed");
   });
 
-  it("asks for the mark again when the store was away just then, and runs nothing twice", async () => {
+  it("writes the done mark again when the store was unreachable, and runs nothing twice", async () => {
     const memory = memoryStore();
     let asked = 0;
     const store: DedupeStore = {
       ...memory,
       complete: async (...args) => {
         asked += 1;
-        if (asked === 2) await memory.complete(...args); // done, and the answer got lost
+        if (asked === 2) await memory.complete(...args); // done, but the answer is lost
         if (asked <= 2) throw new Error("connection lost");
         return memory.complete(...args);
       },

@@ -49,7 +49,7 @@ const good = encodeEntry({
 });
 
 describe("encodeEntry and decodeEntry", () => {
-  it("carry any entry across JSON, each byte of its body included", () => {
+  it("carry any entry through JSON, with every byte of its body", () => {
     fc.assert(
       fc.property(entries, (entry) => {
         const decoded = decodeEntry(JSON.parse(JSON.stringify(encodeEntry(entry))));
@@ -98,7 +98,7 @@ describe("encodeEntry and decodeEntry", () => {
       { ...good, replay: { ...good.replay, delivery: { a: {} } } },
       "a wrong replay.delivery",
     ],
-  ])("refuse %s, and say what is wrong", (_, given, problem) => {
+  ])("refuse %s, and name the wrong field", (_, given, problem) => {
     expect(() => decodeEntry(given)).toThrow(
       expect.objectContaining({ code: "invalid_input", message: expect.stringContaining(problem) }),
     );

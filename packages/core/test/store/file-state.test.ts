@@ -17,20 +17,20 @@ async function write(state: StateStore, name: string, value: unknown): Promise<b
 }
 
 describe("fileState", () => {
-  it("keeps one value of a name and nothing else, however often it is written and by how many", async () => {
+  it("keeps only the newest value of a name after many concurrent writes", async () => {
     const state = fileState(folder);
     for (let n = 0; n < 20; n++) {
       const version = (await state.read("rotation"))?.version;
       await Promise.all(Array.from({ length: 5 }, () => state.write("rotation", n, version)));
     }
-    await write(state, "rotation", "last"); // takes away what those before came too late with
+    await write(state, "rotation", "last"); // removes the drafts of the writers that were too late
     const kept = await files();
     expect(kept.filter((entry) => entry.isFile())).toHaveLength(1);
     expect(kept.filter((entry) => entry.isDirectory())).toHaveLength(2);
     expect(kept[0]?.name).toMatch(/^rotation\./);
   });
 
-  it("lets no other user read what it keeps", async () => {
+  it("lets no other user read its files", async () => {
     const state = fileState(join(folder, "made"));
     await write(state, "a", 1);
     await write(state, "a", 2);
@@ -40,7 +40,7 @@ describe("fileState", () => {
     }
   });
 
-  it("is not disturbed by what a process left that was killed while it wrote", async () => {
+  it("ignores the drafts of a process that was killed while writing", async () => {
     const state = fileState(folder);
     await mkdir(join(folder, ".4f1f", "1-4f1f"), { recursive: true }); // a first value, not yet renamed
     await write(state, "a", "old");
@@ -53,7 +53,7 @@ describe("fileState", () => {
     expect((await files()).some(({ name }) => name === "draft")).toBe(false);
   });
 
-  it("rejects with store_unavailable, names the folder and gives the cause, where it cannot write", async () => {
+  it("rejects with store_unavailable, the folder's path and the cause when it cannot write", async () => {
     const path = join(folder, "file");
     await writeFile(path, "");
     const state = fileState(path);
@@ -66,9 +66,9 @@ describe("fileState", () => {
     }
   });
 
-  it("refuses to be given no folder", () => {
+  it("refuses to start without a folder", () => {
     for (const given of ["", undefined, {}]) {
-      expect(() => fileState(given as string)).toThrow(/was given no folder\. Pass its path/);
+      expect(() => fileState(given as string)).toThrow(/needs a folder\. Pass a path/);
     }
   });
 });

@@ -7,10 +7,10 @@ const delivery = { source: "eu", id: "msg_1", body, receivedAt: new Date(0) };
 const entry = inboxEntry(esimCatalog.parse("msg_1", body), delivery);
 
 describe("inboxEntry", () => {
-  it("has neither type nor event where the body is no envelope", () => {
+  it("has neither type nor event if the body is not an envelope", () => {
     expect(entry).toEqual({ ...delivery, type: null, event: null });
   });
-  it("has the type alone where the data is not what its schema says, and keeps where an import brought it", () => {
+  it("has only the type if the data does not match its schema, and keeps the replay", () => {
     const event = { type: "esim.faulted", timestamp: "2026-11-20T12:00:00Z", data: {} };
     const parsed = esimCatalog.parse("msg_1", Buffer.from(JSON.stringify(event)));
     const replay = { run: "first", rebuilt: false };

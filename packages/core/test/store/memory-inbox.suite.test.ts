@@ -28,7 +28,7 @@ const operations = {
   rerun: ["rerun"],
 } as const;
 
-/** An inbox that has some of the roles alone, as that of another engine may. */
+/** An inbox with only some of the roles. */
 function partOf(inbox: Inbox, roles: readonly InboxRoleName[]): InboxRole {
   const names = ["ready", "close", ...roles.flatMap((role) => operations[role])] as const;
   return {
@@ -37,7 +37,7 @@ function partOf(inbox: Inbox, roles: readonly InboxRoleName[]): InboxRole {
   };
 }
 
-// a scenario that called another role than those it names would fail here
+// a scenario that calls a role it does not name fails here
 for (const roles of [
   ["writer"],
   ["writer", "queue"],

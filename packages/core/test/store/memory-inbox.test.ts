@@ -6,7 +6,7 @@ function entry(id: string, body = Buffer.from(`{"of":"${id}"}`)) {
 }
 
 describe("memoryInbox", () => {
-  it("tells the time by the clock it is given", async () => {
+  it("uses the clock that it is given", async () => {
     let now = 0;
     const inbox = memoryInbox({ clock: { now: () => now }, retentionMs: 10 * 86_400_000 });
     await inbox.put([entry("a")]);
@@ -32,7 +32,7 @@ describe("memoryInbox", () => {
     expect(Buffer.from(taken?.body ?? []).toString()).toBe("first");
   });
 
-  it("stores nothing of a call of which it refuses one entry", async () => {
+  it("stores no entry of a call when it refuses one of them", async () => {
     const inbox = memoryInbox();
     await expect(inbox.put([entry("a"), entry("b\0")])).rejects.toMatchObject({ code: "invalid_input" });
     expect(await inbox.count()).toBe(0);
@@ -51,7 +51,7 @@ describe("memoryInbox", () => {
     expect(error).toHaveBeenCalledOnce();
   });
 
-  it("keeps the bodies of done events when told to", async () => {
+  it("keeps the bodies of done events with keepBodies", async () => {
     const inbox = memoryInbox({ keepBodies: true });
     await inbox.put([entry("a")]);
     const taken = await inbox.take({ limit: 1, leaseMs: 1000 });

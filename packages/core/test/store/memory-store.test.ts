@@ -18,7 +18,7 @@ async function claimed(store: DedupeStore, leaseMs = 1000, id = key): Promise<st
 }
 
 describe("memoryStore", () => {
-  it("gives one of many concurrent claims of an id, and says for how long the others must wait", async () => {
+  it("grants one of many concurrent claims of an id, and says how long the others must wait", async () => {
     const { store } = storeAt();
     const claims = await Promise.all(Array.from({ length: 200 }, () => store.claim(key, 1000)));
     expect(claims.filter((claim) => claim.status === "claimed")).toHaveLength(1);
@@ -27,7 +27,7 @@ describe("memoryStore", () => {
     );
   });
 
-  it("keeps the same id of two sources apart, and ids that look alike when joined", async () => {
+  it("keeps apart the same id of two sources, and keys that look alike when joined", async () => {
     const { store } = storeAt();
     await claimed(store, 1000, { source: "a", id: "b:c" });
     await claimed(store, 1000, { source: "a:b", id: "c" });
@@ -43,7 +43,7 @@ describe("memoryStore", () => {
     await claimed(store);
   });
 
-  it("lets an expired lease be claimed again, with another token that fences the late owner off", async () => {
+  it("lets an expired lease be claimed again, with a new token that fences off the late owner", async () => {
     const { store, time } = storeAt();
     const late = await claimed(store);
     time.now = 1000;
@@ -56,7 +56,7 @@ describe("memoryStore", () => {
     expect(await store.complete(key, owner)).toBe(true);
   });
 
-  it("changes nothing for an owner whose lease has ended, even when nobody else claimed", async () => {
+  it("changes nothing for an owner whose lease has ended, even if nobody else has claimed the id", async () => {
     const { store, time } = storeAt();
     const late = await claimed(store);
     time.now = 1000;
@@ -98,7 +98,7 @@ describe("memoryStore", () => {
     expect(await store.complete({ source: "s", id: "live" }, live)).toBe(true);
   });
 
-  it("throws store_full when everything it may hold is claimed, until a lease ends", async () => {
+  it("throws store_full while all its ids are claimed, until a lease ends", async () => {
     const { store, time } = storeAt(0, { maxEntries: 2 });
     await claimed(store, 1000, { source: "s", id: "1" });
     await claimed(store, 1000, { source: "s", id: "2" });
@@ -107,7 +107,7 @@ describe("memoryStore", () => {
     await claimed(store);
   });
 
-  it("never gives an id to two owners at once nor a done id to anybody, whatever happens in whatever order", async () => {
+  it("never gives an id to two owners at once, nor a done id to anybody, in any order of operations", async () => {
     const step = fc.record({
       what: fc.constantFrom("claim", "extend", "complete", "release", "wait"),
       id: fc.constantFrom("a", "b"),
@@ -157,7 +157,7 @@ describe("memoryStore", () => {
     ]);
   });
 
-  it("warns of a retention shorter than replays reach back", async () => {
+  it("warns when the retention is shorter than the reach of replays", async () => {
     const warning = new Promise<Error>((resolve) => {
       process.on(
         "warning",

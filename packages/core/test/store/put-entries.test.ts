@@ -8,7 +8,7 @@ const delivery = { source: "eu", id: "msg_1", body, receivedAt: new Date(0) };
 const entry = inboxEntry(esimCatalog.parse("msg_1", body), delivery);
 
 describe("putEntries", () => {
-  it("answers as put() does", async () => {
+  it("answers what put() answers", async () => {
     const put = async () => ["stored", "conflict"] as const;
     expect(await putEntries({ put }, [entry, entry])).toEqual(["stored", "conflict"]);
   });
@@ -17,7 +17,7 @@ describe("putEntries", () => {
     async (answer) => {
       await expect(putEntries({ put: async () => answer as never }, [entry])).rejects.toMatchObject({
         code: "invalid_option",
-        message: expect.stringMatching(/put\(\) did not answer .* Let it answer with a list/),
+        message: expect.stringMatching(/put\(\) did not answer .* Return an array/),
       });
     },
   );

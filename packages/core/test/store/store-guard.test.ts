@@ -8,7 +8,7 @@ function guardWith(check: () => Promise<void>, timeoutMs = 1000) {
 }
 
 describe("createStoreGuard", () => {
-  it("checks once for operations that come at the same time, and not again once it went well", async () => {
+  it("checks once for concurrent operations, and not again after it succeeded", async () => {
     let checks = 0;
     const guard = guardWith(async () => {
       checks += 1;
@@ -18,7 +18,7 @@ describe("createStoreGuard", () => {
     expect(checks).toBe(1);
   });
 
-  it("runs nothing while the check fails, rejects with its error, and checks again each time", async () => {
+  it("runs no operation while the check fails, rejects with its error, and repeats it each time", async () => {
     let wrong = true;
     const guard = guardWith(async () => {
       if (wrong) throw new WebhookError<string>("evicting_store", "It evicts.", "Do not let it.");
@@ -33,10 +33,10 @@ describe("createStoreGuard", () => {
     const guard = guardWith(async () => {});
     const error = await guard.run(() => Promise.reject(cause)).catch((reason: unknown) => reason);
     expect(error).toMatchObject({ code: "store_unavailable", cause });
-    expect(String(error)).toMatch(/myStore could not be asked.*cannot be reached, or refuses this client\.$/);
+    expect(String(error)).toMatch(/myStore could not be reached.*its URL or credentials may be wrong\.$/);
   });
 
-  it("rejects an operation that never ends, and tells it by its signal", async () => {
+  it("rejects an operation that never ends, and aborts its signal", async () => {
     const guard = guardWith(async () => {}, 20);
     const told = Promise.withResolvers<void>();
     const never = (signal: AbortSignal) =>
@@ -47,7 +47,7 @@ describe("createStoreGuard", () => {
     await told.promise;
   });
 
-  it("rejects once it was closed, and frees what it holds once", async () => {
+  it("rejects once it is closed, and frees its resources once", async () => {
     const guard = guardWith(async () => {});
     await guard.ready();
     let freed = 0;
@@ -61,7 +61,7 @@ describe("createStoreGuard", () => {
 });
 
 describe("throttledLog", () => {
-  it("lets one line a second through, and says how many alike it left out", () => {
+  it("logs one line a second, with the number of suppressed lines", () => {
     const lines: unknown[] = [];
     const clock = { time: 0, now: () => clock.time };
     const log = throttledLog((fields) => lines.push(fields), clock);
