@@ -40,12 +40,12 @@ export async function transact(
     write({ sql, parameters = [] }, { changes } = {}) {
       refuseLate(isOver);
       refuseOtherThan(writing, sql, "write()");
-      writes.push({ sql, parameters: parameters.map(ownBytes), changes });
+      writes.push({ sql, parameters: parameters.map(checkedValue), changes });
     },
     async read<Row>(sql: string, parameters: readonly SqliteValue[] = []) {
       refuseLate(isOver);
       refuseOtherThan(reading, sql, "read()");
-      const answer = await read("read", { sql, parameters: parameters.map(ownBytes) });
+      const answer = await read("read", { sql, parameters: parameters.map(checkedValue) });
       if ("rows" in answer) return answer.rows as readonly Row[];
       throw sqliteError(answer);
     },
@@ -83,9 +83,17 @@ function refuseLate(isOver: boolean): void {
   );
 }
 
-/** Bytes may be a slice of a larger buffer, all of which would cross to the other thread with them. */
-function ownBytes(value: SqliteValue): SqliteValue {
-  return value instanceof Uint8Array ? Uint8Array.from(value) : value;
+const plainTypes: readonly string[] = ["number", "bigint", "string"];
+
+/** As it can cross to the other thread. Bytes may be a slice of a larger buffer, all of which would go with them. */
+function checkedValue(value: SqliteValue): SqliteValue {
+  if (value instanceof Uint8Array) return Uint8Array.from(value);
+  if (value === null || plainTypes.includes(typeof value)) return value;
+  throw new WebhookError(
+    "invalid_input",
+    `context.tx was given a parameter that SQLite cannot keep: ${typeof value}.`,
+    "Make it null, a number, a bigint, a string or bytes.",
+  );
 }
 
 /** As `node:sqlite` would throw it in the handler: it is the handler's failure, and not the store's. */

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { chmodSync, mkdirSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { sqliteInbox, sqliteStore } from "@esim-webhooks/store-sqlite";
@@ -36,7 +36,9 @@ describe("the file", () => {
       "700",
       "700",
     ]);
-    expect([modeOf(path), modeOf(`${path}-wal`), modeOf(`${path}-shm`)]).toEqual(["600", "600", "600"]);
+    const files = readdirSync(join(folder.path, "data", "deep"));
+    expect(files).toContain("events.db");
+    for (const file of files) expect(modeOf(join(folder.path, "data", "deep", file))).toBe("600");
     await store.close();
   });
 

@@ -165,6 +165,23 @@ describe("context.tx", () => {
     expect(outcome).toMatchObject({ code: "failed", error: { code: "invalid_input" } });
   });
 
+  it.each([true, undefined, () => {}, { a: 1 }])(
+    "refuses the parameter %o, and writes for the others",
+    async (value) => {
+      const processor = processorOf(({ id }, { tx }) => {
+        order(tx, id);
+        if (id === "bad")
+          tx.write({ sql: "insert into orders values (?, null)", parameters: [value as never] });
+      });
+      const outcomes = await Promise.all(["msg_1", "bad"].map((id) => processor.process(faulted(id))));
+      expect(outcomes).toMatchObject([
+        { code: "processed" },
+        { code: "failed", error: { code: "invalid_input" } },
+      ]);
+      expect(shop.orders()).toEqual(["msg_1"]);
+    },
+  );
+
   it("rejects a question that SQLite does not understand, and one that would write", async () => {
     const errors: unknown[] = [];
     const processor = processorOf(async (_, { tx }) => {

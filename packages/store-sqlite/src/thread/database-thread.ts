@@ -52,11 +52,15 @@ function write(connection: Connection, journal: Journal, calls: readonly Call[])
 
 /** Tells when another connection has committed: the number changes for no commit of this one. */
 function watch(connection: Connection): NodeJS.Timeout {
-  let version = pragma(connection, "data_version");
+  let version: unknown;
   return setInterval(() => {
-    const current = pragma(connection, "data_version");
-    if (current !== version) reply({ kind: "changed" });
-    version = current;
+    try {
+      const current = pragma(connection, "data_version");
+      if (current !== version) reply({ kind: "changed" });
+      version = current;
+    } catch {
+      // a hint may be missed, and whoever writes or asks is told what is wrong
+    }
   }, watchEveryMs);
 }
 
@@ -73,7 +77,7 @@ function serve(connection: Connection, answer: (calls: readonly Call[]) => Answe
       case "close":
         clearInterval(watching);
         connection.close();
-        port.close();
+        process.exit(); // of this thread alone
     }
   });
 }
@@ -89,6 +93,5 @@ try {
     reply({ kind: "opened", journal: undefined });
   }
 } catch (error) {
-  reply({ kind: "fault", fault: faultOf(error, path) });
-  port.close();
+  reply({ kind: "fault", fault: faultOf(error, path) }); // and the thread ends, since it listens to nothing
 }

@@ -21,6 +21,9 @@ export interface ThreadListeners {
   onEnded(): void;
 }
 
+/** Node.js 22 warns of node:sqlite. Deno does not, and refuses the flag. */
+const execArgv = "deno" in process.versions ? [] : ["--disable-warning=ExperimentalWarning"];
+
 const ended: Fault = {
   code: "store_unavailable",
   problem: "The thread that has the database ended.",
@@ -36,8 +39,7 @@ export function startThread(data: ThreadData, { onChanged, onEnded }: ThreadList
   const worker = new Worker(file, {
     workerData: data,
     name: `esim-webhooks sqlite ${data.role}`,
-    // without the flags of the process, which mean its own code; Node.js 22 warns of node:sqlite
-    execArgv: ["--disable-warning=ExperimentalWarning"],
+    execArgv, // without the flags of the process, which mean its own code
   });
   const waiting = new Map<number, (answers: readonly Answer[] | Error) => void>();
   const exited = new Promise<void>((resolve) => worker.once("exit", () => resolve()));
@@ -50,6 +52,7 @@ export function startThread(data: ThreadData, { onChanged, onEnded }: ThreadList
   function call(calls: readonly Call[], transferred?: readonly Transferable[]): Promise<readonly Answer[]> {
     const id = ++lastId;
     return new Promise((resolve, reject) => {
+      post({ kind: "calls", id, calls }, transferred);
       waiting.set(id, (answers) => {
         waiting.delete(id);
         if (waiting.size === 0) worker.unref();
@@ -57,7 +60,6 @@ export function startThread(data: ThreadData, { onChanged, onEnded }: ThreadList
         else resolve(answers);
       });
       worker.ref();
-      post({ kind: "calls", id, calls }, transferred);
     });
   }
 

@@ -1,0 +1,22 @@
+import { join } from "node:path";
+import { afterAll, expect, it } from "vitest";
+import { root, runCommand } from "../../../test/run.ts";
+import { temporaryFolder } from "./temporary-folder.ts";
+
+const folder = temporaryFolder();
+afterAll(folder.remove);
+
+const bin = (name: string) => join(root, "node_modules/.bin", name);
+
+it.each([
+  ["Node.js", process.execPath, []],
+  ["Bun", bin("bun"), []],
+  ["Deno", bin("deno"), ["run", "--allow-all"]],
+])("stores and works events under %s, and the process ends by itself", async (name, command, flags) => {
+  const script = "packages/store-sqlite/test/runtime-process.ts";
+  const args = [...flags, "--conditions=@esim-webhooks/source", script, join(folder.path, `${name}.db`)];
+  const { code, output } = await runCommand(command, args).ended;
+  const lines = output.split("\n").filter((line) => /^(?:put|worked|state|refused) /.test(line));
+  const expected = ["put stored", "worked msg_1 1", "state done", "refused database_corrupt"];
+  expect({ code, lines, output }).toMatchObject({ code: 0, lines: expected });
+});
