@@ -102,12 +102,20 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "embeddedInbox",
       "embeddedStore",
       "latestOnly",
+      "postgresCopyTarget",
       "postgresInbox",
       "postgresState",
       "postgresStore",
     ],
     storeRedis: ["redisState", "redisStore"],
-    storeSqlite: ["latestOnly", "sqliteInbox", "sqliteState", "sqliteStore"],
+    storeSqlite: [
+      "latestOnly",
+      "sqliteBackup",
+      "sqliteCopySource",
+      "sqliteInbox",
+      "sqliteState",
+      "sqliteStore",
+    ],
     cli: ["defineConfig"],
   });
 });

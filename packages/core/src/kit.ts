@@ -14,6 +14,14 @@ export type { EncodedEntry } from "./store/entry-codec.ts";
 export { decodeEntry, encodeEntry } from "./store/entry-codec.ts";
 export type { InboxRoles } from "./store/inbox.ts";
 export { hasRole } from "./store/inbox.ts";
+export type {
+  CopySource,
+  CopySourceState,
+  CopyTarget,
+  EventRecord,
+  LatestRecord,
+  StateRecord,
+} from "./store/inbox-copy.ts";
 export { checkEntry, checkRerun, inboxEntry, occurredAtMs } from "./store/inbox-entry.ts";
 export type { InboxSettings } from "./store/inbox-options.ts";
 export { inboxShape, laneReader } from "./store/inbox-options.ts";

@@ -6,6 +6,7 @@ export type { EmbeddedInboxOptions } from "./embedded-inbox.ts";
 export { embeddedInbox } from "./embedded-inbox.ts";
 export { embeddedStore } from "./embedded-store.ts";
 export { latestOnly } from "./latest-only.ts";
+export { postgresCopyTarget } from "./postgres-copy-target.ts";
 export type { PostgresInbox, PostgresInboxOptions } from "./postgres-inbox.ts";
 export { postgresInbox } from "./postgres-inbox.ts";
 export type { PostgresState } from "./postgres-state.ts";

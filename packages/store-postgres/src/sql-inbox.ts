@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import {
   type Inbox,
   type InboxEntry,
@@ -24,7 +23,7 @@ import { transact } from "./database/transact.ts";
 import { count, get, list, purgeDead, redrive, stats } from "./sql/admin.ts";
 import { forget } from "./sql/forget.ts";
 import { put } from "./sql/put.ts";
-import { type PutRow, storableJson } from "./sql/put-rows.ts";
+import { type PutRow, shortened, storableJson, storableLane } from "./sql/put-rows.ts";
 import { rerun } from "./sql/rerun.ts";
 import { renew, type SettleRules, settle } from "./sql/settle.ts";
 import { reap, take } from "./sql/take.ts";
@@ -165,13 +164,6 @@ function channelOf(schema: string): string {
   return `esim_webhooks_${shortened(schema)}`;
 }
 
-function shortened(text: string): string {
-  return createHash("sha256").update(text).digest("hex").slice(0, 32);
-}
-
-/** Key and lane are in one index together, whose entries have at most 2,704 bytes. */
-const longestLaneBytes = 500;
-
 /** Checks an entry at the door: what the database refuses would take its whole batch with it. */
 function rowReader(
   settings: SqlInboxSettings,
@@ -180,10 +172,9 @@ function rowReader(
   const laneOf = laneReader(settings, settings.logger);
   return (entry) => {
     check(entry);
-    const lane = laneOf(entry);
     return {
       entry,
-      lane: lane !== null && Buffer.byteLength(lane) > longestLaneBytes ? shortened(lane) : lane,
+      lane: storableLane(laneOf(entry)),
       replay: entry.replay === undefined ? null : storableJson(JSON.stringify(entry.replay)),
     };
   };

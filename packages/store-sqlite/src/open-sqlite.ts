@@ -12,6 +12,8 @@ export interface OpenSqlite {
   /** Resolves once it is on the disk, as far as the durability says so. */
   write<Name extends keyof Writes>(name: Name, input: InputOf<Name>): Promise<OutputOf<Name>>;
   read<Name extends keyof Reads>(name: Name, input: InputOf<Name>): Promise<OutputOf<Name>>;
+  /** For what takes long: no timeout, and a connection of its own, so that other questions are answered meanwhile. */
+  readApart<Name extends keyof Reads>(name: Name, input: InputOf<Name>): Promise<OutputOf<Name>>;
   readonly hints: Hints;
   close(): Promise<void>;
 }
@@ -38,12 +40,17 @@ export function openSqlite(caller: string, settings: SqliteFileSettings): OpenSq
     ready: () => guard.run(async () => {}), // rejects once it was closed, too
     write: (name, input) => guard.run((signal) => database.write(name, input, signal).catch(rethrow)),
     read: (name, input) => guard.run(() => database.read(name, input).catch(rethrow)),
+    async readApart(name, input) {
+      await guard.ready();
+      return guard.runUnchecked(() => database.readApart(name, input).catch(rethrow));
+    },
     hints: database.hints,
     close: () => guard.close(release),
   };
 }
 
-function rethrow(error: unknown): never {
+/** A fault as the error that users see; everything else as it is. */
+export function rethrow(error: unknown): never {
   if (!(error instanceof FaultError)) throw error;
   const { code, problem, remedy, cause } = error.fault;
   throw new WebhookError<FaultCode>(code, problem, remedy, cause === undefined ? undefined : { cause });

@@ -66,7 +66,7 @@ async function look(
 ): Promise<Held | undefined> {
   const { rows } = await sql<{ state: Held["state"]; queued: boolean; conflict: boolean; left_ms: number }>`
     select state, state not in ('done', 'unhandled') and body is not null as queued,
-      coalesce(fingerprint <> ${fingerprint}::bigint, false) as conflict,
+      coalesce(fingerprint <> ${fingerprint}::bigint and replay -> 'rebuilt' is distinct from 'true', false) as conflict,
       case when state in ('unhandled', 'dead') then 0 else (extract(epoch from ends_at - ${tables.now()}) * 1000)::float8 end as left_ms
     from ${tables.event} where source = ${source} and id = ${id}`.execute(db);
   const row = rows[0];

@@ -1,5 +1,6 @@
+import { createHash } from "node:crypto";
 import type { InboxEntry } from "@esim-webhooks/core";
-import { keyText, occurredAtMs } from "@esim-webhooks/core/kit";
+import { occurredAtMs } from "@esim-webhooks/core/kit";
 import { type RawBuilder, sql } from "kysely";
 
 /** An entry, and what is written down beside it. */
@@ -46,15 +47,22 @@ export function putRows(rows: readonly PutRow[]): RawBuilder<unknown> {
     ) with ordinality as entry (source, id, type, body_begin, body_length, received, occurred, lane, replay, place)`;
 }
 
-/** By their keys: everybody writes rows in this order, so that two with the same keys wait for each other one way only. */
-export function inKeyOrder(rows: readonly PutRow[]): PutRow[] {
-  return [...rows].sort((a, b) => (keyText(a.entry) < keyText(b.entry) ? -1 : 1));
-}
-
 /** In seconds since the epoch. */
 function occurredAt(entry: InboxEntry): number | null {
   const ms = occurredAtMs(entry);
   return ms === null ? null : ms / 1000;
+}
+
+/** Key and lane are in one index together, whose entries have at most 2,704 bytes. */
+const longestLaneBytes = 500;
+
+/** A lane that fits into its index. */
+export function storableLane(lane: string | null): string | null {
+  return lane !== null && Buffer.byteLength(lane) > longestLaneBytes ? shortened(lane) : lane;
+}
+
+export function shortened(text: string): string {
+  return createHash("sha256").update(text).digest("hex").slice(0, 32);
 }
 
 /** Text as Postgres can keep it, which refuses NUL. Only for what is read from the body again. */

@@ -1,9 +1,11 @@
 import { createHash } from "node:crypto";
+import { crc32 } from "node:zlib";
 import type { EventKey, InboxEntry, PutResult } from "@esim-webhooks/core";
 import { keyText } from "@esim-webhooks/core/kit";
 import { type Kysely, sql } from "kysely";
 import type { Tables } from "../database/tables.ts";
-import { inKeyOrder, type PutRow, putRows, storable } from "./put-rows.ts";
+import { inKeyOrder } from "./key-order.ts";
+import { type PutRow, putRows, storable } from "./put-rows.ts";
 
 /**
  * Stores rows of different keys. An insert that does nothing on conflict, then a look at the keys that did not come
@@ -14,7 +16,11 @@ export async function put(
   tables: Tables,
   rows: readonly PutRow[],
 ): Promise<PutResult[]> {
-  const inserted = await insert(db, tables, inKeyOrder(rows));
+  const inserted = await insert(
+    db,
+    tables,
+    inKeyOrder(rows, ({ entry }) => entry),
+  );
   const present = rows.filter(({ entry }) => !inserted.has(keyText(entry)));
   const results = present.length === 0 ? new Map<string, PutResult>() : await compare(db, tables, present);
   return rows.map(({ entry }) => results.get(keyText(entry)) ?? "stored");
@@ -53,6 +59,8 @@ async function compare(
 interface Present extends EventKey {
   readonly state: string;
   readonly hash: Buffer | null;
+  /** Of an id that was handled inline, or copied from another inbox after its body was dropped. */
+  readonly fingerprint: number | null;
   readonly bodiless: boolean;
   readonly rebuilt: boolean;
 }
@@ -63,7 +71,7 @@ async function look(
   rows: readonly PutRow[],
 ): Promise<Map<string, Present>> {
   const { rows: present } = await sql<Present>`
-    select source, id, state, body_hash as hash, body is null as bodiless,
+    select source, id, state, body_hash as hash, fingerprint::float8 as fingerprint, body is null as bodiless,
       coalesce(replay -> 'rebuilt' = 'true', false) as rebuilt
     from ${tables.event} join unnest(
       ${rows.map(({ entry }) => entry.source)}::text[], ${rows.map(({ entry }) => entry.id)}::text[]
@@ -91,9 +99,10 @@ async function compareOne(
 }
 
 /** Other bytes are another body only where both were made the same way: a dump has its own way to write JSON. */
-function isConflict({ body, replay }: InboxEntry, { hash, rebuilt }: Present): boolean {
-  if (hash === null) return false; // the id was done inline
-  return (replay?.rebuilt ?? false) === rebuilt && !createHash("sha256").update(body).digest().equals(hash);
+function isConflict({ body, replay }: InboxEntry, { hash, fingerprint, rebuilt }: Present): boolean {
+  if ((replay?.rebuilt ?? false) !== rebuilt) return false;
+  if (hash !== null) return !createHash("sha256").update(body).digest().equals(hash);
+  return fingerprint !== null && fingerprint !== crc32(body);
 }
 
 /**

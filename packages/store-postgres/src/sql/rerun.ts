@@ -2,7 +2,8 @@ import type { EventKey } from "@esim-webhooks/core";
 import { keyText } from "@esim-webhooks/core/kit";
 import { type Kysely, sql } from "kysely";
 import type { Tables } from "../database/tables.ts";
-import { inKeyOrder, type PutRow, putRows } from "./put-rows.ts";
+import { inKeyOrder } from "./key-order.ts";
+import { type PutRow, putRows } from "./put-rows.ts";
 
 /**
  * Done → ready with the body that is putRows, for rows of different keys. One to one: whether it was done, and its run had
@@ -15,7 +16,7 @@ export async function rerun(
   rows: readonly PutRow[],
 ): Promise<boolean[]> {
   const { rows: changed } = await sql<EventKey>`
-    with given as materialized (${putRows(inKeyOrder(rows))}),
+    with given as materialized (${putRows(inKeyOrder(rows, ({ entry }) => entry))}),
     done as materialized (
       select event.source, event.id from ${tables.event} as event join given using (source, id)
       where event.state = 'done'

@@ -1,7 +1,7 @@
-import type { EventKey, InboxLease, Settlement } from "@esim-webhooks/core";
-import { keyText } from "@esim-webhooks/core/kit";
+import type { InboxLease, Settlement } from "@esim-webhooks/core";
 import { type Kysely, sql } from "kysely";
 import { inMs, type Tables } from "../database/tables.ts";
+import { inKeyOrder } from "./key-order.ts";
 
 export interface SettleRules {
   readonly retentionMs: number;
@@ -21,7 +21,7 @@ export async function settle(
   settlements: readonly Settlement[],
   { retentionMs, keepBodies }: SettleRules,
 ): Promise<boolean[]> {
-  const sorted = inOrder(settlements);
+  const sorted = inKeyOrder(settlements, (lease) => lease);
   const { rows } = await sql<{ token: string }>`
     select fence::text as token from ${tables.settle}(
       ${sorted.map(({ source }) => source)}::text[],
@@ -43,7 +43,7 @@ export async function renew(
   leases: readonly InboxLease[],
   leaseMs: number,
 ): Promise<boolean[]> {
-  const sorted = inOrder(leases);
+  const sorted = inKeyOrder(leases, (lease) => lease);
   const { rows } = await sql<{ token: string }>`
     select fence::text as token from ${tables.renew}(
       ${sorted.map(({ source }) => source)}::text[],
@@ -52,11 +52,6 @@ export async function renew(
       ${inMs(tables, leaseMs)}
     ) as fence`.execute(db);
   return outOf(leases, rows);
-}
-
-/** Of their keys, the one in which everybody locks rows. */
-function inOrder<Key extends EventKey>(keys: readonly Key[]): Key[] {
-  return [...keys].sort((a, b) => (keyText(a) < keyText(b) ? -1 : 1));
 }
 
 /** A fence is never used twice, so that it names a lease. */

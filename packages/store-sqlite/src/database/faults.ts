@@ -32,6 +32,12 @@ export function isOfReading(error: unknown): boolean {
   return resultCodeOf(error) === resultCodes.readOnly;
 }
 
+/** Whether a file could not be written or made. */
+export function isOfRoom(error: unknown): boolean {
+  const code = resultCodeOf(error);
+  return code === resultCodes.full || code === resultCodes.readOnly || code === resultCodes.cannotOpen;
+}
+
 /** Whether the file or its disk failed. Every other error is about what was asked, and another question may be answered. */
 export function isOfTheFile(error: unknown): boolean {
   return error instanceof FaultError || aboutTheFile.has(resultCodeOf(error) ?? -1);

@@ -56,7 +56,7 @@ async function makeFile(path: string): Promise<void> {
 }
 
 /** A file whose name is not on the disk is lost in a power cut, however often it was synced itself. */
-async function syncFolder(folder: string): Promise<void> {
+export async function syncFolder(folder: string): Promise<void> {
   if (process.platform === "win32") return; // a folder cannot be opened there
   const handle = await open(folder, "r");
   try {

@@ -1,4 +1,6 @@
 // What the reader answers. Each takes a connection, which sees what is committed, and what it is asked.
+export { backup } from "./backup.ts";
+export { copyState, eventRecords, latestRecords, stateRecords } from "./copy.ts";
 export { count, get, list, stats } from "./look.ts";
 export { read } from "./read.ts";
 export { readState } from "./state.ts";

@@ -1,6 +1,6 @@
 import type { TakenEvent, TakeOptions } from "@esim-webhooks/core";
 import type { Transaction } from "../database/transaction.ts";
-import { hasEnded, newFence } from "./lease.ts";
+import { hasEnded, leaseEnded, newFence } from "./lease.ts";
 
 export interface TakeInput extends TakeOptions {
   readonly laneHeldByDead: boolean;
@@ -24,9 +24,9 @@ export function take(tx: Transaction, input: TakeInput): TakenEvent[] {
 function reap(tx: Transaction): void {
   tx.run(
     `update esim_webhooks_event
-    set state = 'ready', ends_at = min(ends_at, $now), error = coalesce(error, 'The lease ended before its worker settled it.')
+    set state = 'ready', ends_at = min(ends_at, $now), error = coalesce(error, $leaseEnded)
     where state = 'leased' and body is not null and ${hasEnded}`,
-    { now: tx.nowMs },
+    { now: tx.nowMs, leaseEnded },
   );
 }
 

@@ -25,6 +25,8 @@ export interface Database {
     signal: AbortSignal,
   ): Promise<OutputOf<Name>>;
   read<Name extends keyof Reads>(name: Name, input: InputOf<Name>): Promise<OutputOf<Name>>;
+  /** Asks a reader of its own, which ends with its answer. */
+  readApart<Name extends keyof Reads>(name: Name, input: InputOf<Name>): Promise<OutputOf<Name>>;
   readonly hints: Hints;
   close(): Promise<void>;
 }
@@ -80,6 +82,16 @@ export function createDatabase(options: DatabaseOptions): Database {
     },
     async read(name, input) {
       const [answer = notAsked] = await (await reader.get()).call([{ name, input }]);
+      return outputOf(answer);
+    },
+    async readApart(name, input) {
+      const { path, durability, busyMs } = options;
+      await writer.get();
+      const thread = await startThread(
+        { role: "reader", path, durability, busyMs },
+        { onChanged() {}, onEnded() {} },
+      );
+      const [answer = notAsked] = await thread.call([{ name, input }]).finally(() => thread.close());
       return outputOf(answer);
     },
     async close() {

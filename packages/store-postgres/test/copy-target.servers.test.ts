@@ -1,0 +1,179 @@
+import { crc32 } from "node:zlib";
+import type { CopyTarget, EventRecord } from "@esim-webhooks/core/kit";
+import {
+  latestOnly,
+  postgresCopyTarget,
+  postgresInbox,
+  postgresState,
+  postgresStore,
+} from "@esim-webhooks/store-postgres";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { postgresUrl as url } from "../../../test/servers/shared.ts";
+import { entry, key } from "./entry.ts";
+import { createSchema, type TestSchema } from "./schema.ts";
+
+let tables: TestSchema;
+let schema: string;
+let target: CopyTarget;
+beforeEach(async () => {
+  tables = await createSchema();
+  schema = tables.schema;
+  target = postgresCopyTarget({ url, schema });
+  await target.migrate();
+});
+afterEach(async () => {
+  await target.close();
+  await tables.drop();
+});
+
+const hourMs = 3_600_000;
+const body = Buffer.from(entry("msg_1").body);
+
+function record(id: string, changes: Partial<EventRecord> = {}): EventRecord {
+  return {
+    ...{
+      source: "default",
+      id,
+      state: "ready",
+      type: "esim.enabled",
+      lane: null,
+      body,
+      fingerprint: crc32(body),
+    },
+    ...{ receivedAtMs: Date.now() - hourMs, occurredAtMs: Date.now() - hourMs, endsAtMs: Date.now() - 1000 },
+    ...{ attempts: 0, conflicts: 0, error: null, replay: null, runs: [] },
+    ...changes,
+  };
+}
+
+describe("records of another inbox", () => {
+  it("are inserted where their keys are not there, and change nothing where they are", async () => {
+    const inbox = postgresInbox({ url, schema });
+    const present = entry("msg_2");
+    await inbox.put([present]);
+    const records = [record("msg_3"), record("msg_2", { state: "dead", endsAtMs: null }), record("msg_1")];
+    expect(await target.insertEvents(records)).toBe(2);
+    expect(await target.insertEvents(records)).toBe(0);
+    expect(await inbox.get(key("msg_2"))).toMatchObject({ state: "ready", body: Buffer.from(present.body) });
+    expect((await inbox.stats()).states).toMatchObject({ ready: 3, dead: 0 });
+    await inbox.close();
+  });
+
+  it("keep everything that they had, and absolute times", async () => {
+    const inbox = postgresInbox({ url, schema });
+    const endsAtMs = Date.now() + 7 * 24 * hourMs;
+    const replay = { run: "run_2", rebuilt: false, delivery: { status: "failed", attemptNumber: 3 } };
+    const given = record("msg_1", {
+      ...{
+        state: "unhandled",
+        endsAtMs,
+        attempts: 3,
+        conflicts: 2,
+        error: "why",
+        replay,
+        runs: ["run_1"],
+        lane: "E1",
+      },
+    });
+    await target.insertEvents([given, record("msg_2", { state: "dead", endsAtMs: null })]);
+    const { receivedAtMs, occurredAtMs: _, fingerprint: __, runs: ___, endsAtMs: ____, ...rest } = given;
+    expect(await inbox.get(key("msg_1"))).toEqual({
+      ...rest,
+      receivedAt: new Date(receivedAtMs ?? 0),
+      endsAt: new Date(endsAtMs),
+    });
+    expect(await inbox.get(key("msg_2"))).toMatchObject({ state: "dead", endsAt: null });
+    await inbox.close();
+  });
+
+  it("with text that Postgres refuses are kept as put would keep it", async () => {
+    const inbox = postgresInbox({ url, schema, lane: () => "E\0".repeat(400) });
+    const odd = record("msg_1", {
+      ...{ type: "a\0b", lane: "E\0".repeat(400), error: "half \ud800, none \0, \\u0000" },
+      replay: { run: "run\0", rebuilt: true, delivery: { status: "\0" } },
+      ...{ runs: ["run\0 1", '{"odd",'], attempts: 1 },
+    });
+    expect(await target.insertEvents([odd])).toBe(1);
+    await inbox.put([entry("msg_2")]);
+    const [first, second] = [await inbox.get(key("msg_1")), await inbox.get(key("msg_2"))];
+    expect(first).toMatchObject({ type: "a\uFFFDb", error: "half \uFFFD, none \uFFFD, \\u0000" });
+    expect(first?.lane).toBe(second?.lane);
+    await inbox.close();
+  });
+
+  it("without a body tell another body of their id by its fingerprint, to put and to claim", async () => {
+    const [inbox, store] = [postgresInbox({ url, schema }), postgresStore({ url, schema })];
+    const done = { state: "done", body: null, endsAtMs: Date.now() + hourMs } as const;
+    const rebuilt = { run: "run_1", rebuilt: true };
+    await target.insertEvents([record("msg_1", done), record("msg_2", { ...done, replay: rebuilt })]);
+    const same = { ...entry("msg_1"), body };
+    const another = { ...same, body: Buffer.concat([body, body]) };
+    expect(await inbox.put([same])).toEqual(["duplicate"]);
+    expect(await inbox.put([another])).toEqual(["conflict"]);
+    expect(await inbox.put([{ ...another, replay: rebuilt }])).toEqual(["duplicate"]);
+    expect(await inbox.put([{ ...another, id: "msg_2" }])).toEqual(["duplicate"]);
+    expect(await inbox.put([{ ...another, id: "msg_2", replay: rebuilt }])).toEqual(["conflict"]);
+    expect(await store.claim(key("msg_1"), 1000, crc32(body))).toEqual({ status: "done" });
+    expect(await store.claim(key("msg_1"), 1000, 7)).toEqual({ status: "done", conflict: true });
+    expect(await store.claim(key("msg_2"), 1000, 7)).toEqual({ status: "done" });
+    await Promise.all([inbox.close(), store.close()]);
+  });
+
+  it("are inserted by several copies at once, each once", async () => {
+    const records = Array.from({ length: 300 }, (_, n) => record(`msg_${n}`));
+    const inserted = await Promise.all(
+      [records, records.toReversed(), records, records.toReversed()].map((given) =>
+        target.insertEvents(given),
+      ),
+    );
+    expect(inserted.reduce((sum, each) => sum + each)).toBe(300);
+  });
+
+  it("of latestOnly keep the later time of a subject, there or here", async () => {
+    const at = (iso: string) => Date.parse(iso);
+    const latest = {
+      family: "esim.lifecycle",
+      subject: "E1",
+      occurredAtMs: at("2026-11-20T10:00:00Z") + 0.25,
+    };
+    await target.insertLatest([latest]);
+    await target.insertLatest([{ ...latest, occurredAtMs: at("2026-11-19T10:00:00Z") }]);
+    const store = postgresStore({ url, schema });
+    const handle = latestOnly(() => {}, { schema });
+    const worked = async (timestamp: string) => {
+      const claim = await store.claim(key(timestamp), 60_000);
+      let result: unknown;
+      const work = async (tx: unknown) => {
+        const event = {
+          ...entry("msg_1").event,
+          type: "esim.lifecycle.suspended",
+          timestamp,
+          data: { esimReference: "E1" },
+        };
+        result = await handle(event as never, { tx } as never);
+        return true;
+      };
+      if (claim.status === "claimed") await store.transact(key(timestamp), claim.token, work);
+      return result;
+    };
+    expect(await worked("2026-11-20T10:00:00.000249Z")).toMatchObject({
+      reason: "older than what was worked before",
+    });
+    expect(await worked("2026-11-20T10:00:00.000250Z")).toBeUndefined();
+    await store.close();
+  });
+
+  it("of small states are kept where their names are not there", async () => {
+    const state = postgresState({ url, schema });
+    await state.write("present", { mine: true }, undefined);
+    await target.insertStates([
+      { name: "present", value: '{"mine":false}' },
+      { name: "absent", value: '{"step":2}' },
+    ]);
+    expect((await state.read("present"))?.value).toEqual({ mine: true });
+    const absent = await state.read("absent");
+    expect(absent?.value).toEqual({ step: 2 });
+    expect(await state.write("absent", { step: 3 }, absent?.version)).toBe(true);
+    await state.close();
+  });
+});

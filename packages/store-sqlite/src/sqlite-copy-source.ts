@@ -1,0 +1,35 @@
+import { type CopySource, parseOptions } from "@esim-webhooks/core/kit";
+import { openSqlite } from "./open-sqlite.ts";
+import { type SqliteFileOptions, sqliteFileShape } from "./sqlite-options.ts";
+
+/**
+ * What the stores and inboxes in an SQLite file keep, to be copied into another inbox. Stop everybody who writes to the file
+ * first. Your own tables are not among it.
+ *
+ * Throws `invalid_option`; operations reject with `store_unavailable`, or a code of `SqliteErrorCode`.
+ */
+export function sqliteCopySource(options: SqliteFileOptions): CopySource {
+  const settings = parseOptions("sqliteCopySource", sqliteFileShape, options);
+  const { ready, read, close } = openSqlite("sqliteCopySource", settings);
+  return {
+    ready,
+    look: () => read("copyState", undefined),
+    events: () =>
+      pages((last) => read("eventRecords", { after: last && { source: last.source, id: last.id } })),
+    latest: () => pages((last) => read("latestRecords", { after: last })),
+    states: () => pages((last) => read("stateRecords", { after: last })),
+    close,
+  };
+}
+
+/** Pages until one is empty, each behind the last row of the page before. */
+async function* pages<Row>(
+  readAfter: (last: Row | undefined) => Promise<readonly Row[]>,
+): AsyncGenerator<readonly Row[]> {
+  for (let last: Row | undefined; ; ) {
+    const page = await readAfter(last);
+    last = page.at(-1);
+    if (last === undefined) return;
+    yield page;
+  }
+}

@@ -1,0 +1,119 @@
+import { existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { sqliteBackup, sqliteInbox } from "@esim-webhooks/store-sqlite";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { entry } from "./entry.ts";
+import { openShop } from "./shop.ts";
+import { temporaryFolder } from "./temporary-folder.ts";
+
+let folder: ReturnType<typeof temporaryFolder>;
+let path: string;
+let file: string;
+beforeEach(() => {
+  folder = temporaryFolder();
+  path = join(folder.path, "events.db");
+  file = join(folder.path, "backup.db");
+});
+afterEach(() => folder.remove());
+
+function idsIn(database: string): Set<string> {
+  const opened = new DatabaseSync(database, { readOnly: true });
+  const rows = opened.prepare("select id from esim_webhooks_event").all();
+  opened.close();
+  return new Set(rows.map(({ id }) => String(id)));
+}
+
+const refusal = (backup: Promise<void>) =>
+  backup.then(
+    () => ({ code: "none" }),
+    (error: unknown) => error,
+  );
+
+describe("a backup", () => {
+  it("has every event that was acknowledged before, while puts go on", async () => {
+    const inbox = sqliteInbox({ path });
+    const acknowledged: string[] = [];
+    let isOver = false;
+    const putting = Promise.all(
+      Array.from({ length: 20 }, async (_, putter) => {
+        for (let n = 0; !isOver; n++) {
+          const id = `msg_${putter}_${n}`;
+          await inbox.put([entry(id)]);
+          acknowledged.push(id);
+        }
+      }),
+    );
+    await expect.poll(() => acknowledged.length).toBeGreaterThan(500);
+    const before = [...acknowledged];
+    await sqliteBackup({ path }, file);
+    const during = acknowledged.length - before.length;
+    await expect.poll(() => acknowledged.length).toBeGreaterThan(before.length + during);
+    isOver = true;
+    await putting;
+    await inbox.close();
+    const ids = idsIn(file);
+    expect(before.filter((id) => !ids.has(id))).toEqual([]);
+    const whole = new DatabaseSync(file);
+    expect(whole.prepare("pragma integrity_check").all()).toEqual([{ integrity_check: "ok" }]);
+    whole.close();
+  });
+
+  it("is an inbox like the first one, with the user's own tables", async () => {
+    const shop = openShop(path);
+    shop.run("insert into orders (event) values ('msg_0')");
+    const inbox = sqliteInbox({ path });
+    await inbox.put([entry("msg_1")]);
+    await sqliteBackup({ path }, file);
+    const copy = sqliteInbox({ path: file });
+    expect(await copy.put([entry("msg_1", { timestamp: "2026-11-20T10:00:00Z" })])).toEqual(["conflict"]);
+    expect(await copy.take({ limit: 5, leaseMs: 1000 })).toMatchObject([{ id: "msg_1" }]);
+    expect((await inbox.stats()).states.ready).toBe(1);
+    const copiedShop = openShop(file);
+    expect(copiedShop.orders()).toEqual(["msg_0"]);
+    copiedShop.close();
+    shop.close();
+    await copy.close();
+    await inbox.close();
+  });
+
+  it("can be read by its user alone, and leaves nothing beside it", async () => {
+    await sqliteBackup({ path }, file);
+    expect((statSync(file).mode & 0o777).toString(8)).toBe("600");
+    expect(existsSync(`${file}.partial`)).toBe(false);
+  });
+
+  it("overwrites nothing, and leaves what is there as it is", async () => {
+    writeFileSync(file, "mine");
+    expect(await refusal(sqliteBackup({ path }, file))).toMatchObject({
+      code: "invalid_option",
+      message: `The file ${file} exists, and is not overwritten. Name another file, or remove this one.`,
+    });
+    expect(statSync(file).size).toBe(4);
+  });
+
+  it("is refused where another one is being written, and where there is no folder", async () => {
+    writeFileSync(`${file}.partial`, "");
+    expect(await refusal(sqliteBackup({ path }, file))).toMatchObject({
+      code: "invalid_option",
+      message: expect.stringContaining("it is being written, or was left by a process that was killed"),
+    });
+    expect(await refusal(sqliteBackup({ path }, join(folder.path, "none", "backup.db")))).toMatchObject({
+      code: "invalid_option",
+      message: `There is no folder ${join(folder.path, "none")}. Make it, or name another file.`,
+    });
+    mkdirSync(join(folder.path, "folder"));
+    expect(await refusal(sqliteBackup({ path }, join(folder.path, "folder")))).toMatchObject({
+      code: "invalid_option",
+    });
+  });
+
+  it("of a damaged file is refused, and none is left", async () => {
+    writeFileSync(path, "not a database at all".repeat(300));
+    expect(await refusal(sqliteBackup({ path }, file))).toMatchObject({
+      code: "database_corrupt",
+      message: expect.stringContaining(path),
+    });
+    expect(existsSync(file) || existsSync(`${file}.partial`)).toBe(false);
+  });
+});

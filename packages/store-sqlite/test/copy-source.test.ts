@@ -1,0 +1,201 @@
+import { join } from "node:path";
+import { crc32 } from "node:zlib";
+import type { CopySource, EventRecord } from "@esim-webhooks/core/kit";
+import {
+  type SqliteInbox,
+  sqliteCopySource,
+  sqliteInbox,
+  sqliteState,
+  sqliteStore,
+} from "@esim-webhooks/store-sqlite";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { entry, key } from "./entry.ts";
+import { openShop, type Shop } from "./shop.ts";
+import { temporaryFolder } from "./temporary-folder.ts";
+
+let folder: ReturnType<typeof temporaryFolder>;
+let path: string;
+let inbox: SqliteInbox;
+let source: CopySource;
+/** Another connection to the file. */
+let other: Shop;
+
+beforeEach(() => {
+  folder = temporaryFolder();
+  path = join(folder.path, "events.db");
+  inbox = sqliteInbox({
+    path,
+    lane: (event) => String((event.data as Record<string, unknown>)["esimReference"]),
+  });
+  source = sqliteCopySource({ path });
+  other = openShop(path);
+});
+afterEach(async () => {
+  await source.close();
+  await inbox.close();
+  other.close();
+  folder.remove();
+});
+
+async function all<Row>(pages: AsyncIterable<readonly Row[]>): Promise<Row[]> {
+  const rows: Row[] = [];
+  for await (const page of pages) rows.push(...page);
+  return rows;
+}
+
+const recordsById = async (): Promise<Record<string, EventRecord>> =>
+  Object.fromEntries((await all(source.events())).map((record) => [record.id, record]));
+
+async function takeAndSettle(state: "done" | "unhandled" | "dead", id: string): Promise<void> {
+  await inbox.put([entry(id)]);
+  const [lease] = await inbox.take({ limit: 1, leaseMs: 60_000 });
+  if (lease === undefined) throw new Error("nothing was taken");
+  await inbox.settle([state === "dead" ? { ...lease, state, error: "no SIM" } : { ...lease, state }]);
+}
+
+describe("the records of a file", () => {
+  it("hold all that is kept of an event that waits, its body and the microseconds of its time included", async () => {
+    const replay = { run: "second", rebuilt: true, delivery: { status: "failed" } };
+    const given = { ...entry("msg_1", { timestamp: "2026-11-20T10:00:00.123456Z", esim: "E1" }), replay };
+    await inbox.put([{ ...given, replay: { ...replay, run: "first" } }]);
+    const [lease] = await inbox.take({ limit: 1, leaseMs: 60_000 });
+    if (lease) await inbox.settle([{ ...lease, state: "done" }]);
+    await inbox.rerun([given]);
+    const other = { ...given, body: Buffer.from(`${given.body} `) };
+    expect(await inbox.put([other])).toEqual(["conflict"]);
+    expect(await all(source.events())).toEqual([
+      {
+        ...{ source: "default", id: "msg_1", state: "ready", type: "esim.enabled", lane: "E1" },
+        body: new Uint8Array(given.body),
+        fingerprint: crc32(given.body),
+        receivedAtMs: given.receivedAt.getTime(),
+        occurredAtMs: Date.parse("2026-11-20T10:00:00.123Z") + 0.456,
+        endsAtMs: expect.closeTo(Date.now(), -5),
+        ...{ attempts: 0, conflicts: 1, error: null, replay, runs: ["first"] },
+      },
+    ]);
+  });
+
+  it("hold done, unhandled and dead events, and when they may be forgotten", async () => {
+    await takeAndSettle("done", "msg_done");
+    await takeAndSettle("unhandled", "msg_unhandled");
+    await takeAndSettle("dead", "msg_dead");
+    const { msg_done, msg_unhandled, msg_dead } = await recordsById();
+    const inAMonth = expect.closeTo(Date.now() + 30 * 86_400_000, -5);
+    expect(msg_done).toMatchObject({ state: "done", body: null, endsAtMs: inAMonth });
+    expect(msg_done?.fingerprint).toEqual(expect.any(Number));
+    expect(msg_unhandled).toMatchObject({
+      state: "unhandled",
+      body: expect.any(Uint8Array),
+      endsAtMs: inAMonth,
+    });
+    expect(msg_dead).toMatchObject({ state: "dead", endsAtMs: null, error: "no SIM", attempts: 1 });
+  });
+
+  it("hold ids that were handled inline", async () => {
+    const store = sqliteStore({ path });
+    const claim = await store.claim(key("msg_1"), 1000, 7);
+    if (claim.status === "claimed") await store.complete(key("msg_1"), claim.token);
+    expect((await recordsById())["msg_1"]).toMatchObject({
+      ...{
+        state: "done",
+        type: null,
+        body: null,
+        lane: null,
+        fingerprint: 7,
+        receivedAtMs: null,
+        occurredAtMs: null,
+      },
+    });
+    await store.close();
+  });
+
+  it("leave live leases and claims out, which are counted", async () => {
+    const store = sqliteStore({ path });
+    await inbox.put([entry("msg_1"), entry("msg_2")]);
+    await inbox.take({ limit: 1, leaseMs: 60_000 });
+    await store.claim(key("msg_3"), 60_000);
+    expect(await source.look()).toMatchObject({ events: 1, leased: 2 });
+    expect(await all(source.events())).toHaveLength(1);
+    await store.close();
+  });
+
+  it("take an ended lease for an event that is ready, and an ended claim for none", async () => {
+    const store = sqliteStore({ path });
+    await inbox.put([entry("msg_1")]);
+    await inbox.take({ limit: 1, leaseMs: 60_000 });
+    await store.claim(key("msg_2"), 60_000);
+    other.run("update esim_webhooks_event set ends_at = 1000 where id = 'msg_1'");
+    other.run("update esim_webhooks_event set ends_at = ends_at + 3600000 where id = 'msg_2'"); // the clock was set back
+    expect(await source.look()).toMatchObject({ events: 1, leased: 0 });
+    expect(await all(source.events())).toMatchObject([
+      {
+        ...{ id: "msg_1", state: "ready", endsAtMs: 1000, attempts: 1 },
+        error: "The lease ended before its worker settled it.",
+      },
+    ]);
+    await store.close();
+  });
+
+  it("come in pages, each once, however large their bodies are", async () => {
+    const mebibyte = 1024 * 1024;
+    const ids = Array.from({ length: 1203 }, (_, n) => `msg_${n}`);
+    const sources = ["a", "b"];
+    await inbox.put(
+      sources.flatMap((source) =>
+        ids.map((id, n) => ({
+          ...entry(id, { timestamp: "2026-11-20T10:00:00Z" }),
+          source,
+          ...(n < 20 && { body: Buffer.alloc(mebibyte) }),
+        })),
+      ),
+    );
+    const pages: { readonly rows: number; readonly bytes: number }[] = [];
+    const keys = new Set<string>();
+    for await (const page of source.events()) {
+      pages.push({
+        rows: page.length,
+        bytes: page.reduce((sum, { body }) => sum + (body?.byteLength ?? 0), 0),
+      });
+      for (const record of page) keys.add(`${record.source} ${record.id}`);
+    }
+    expect(keys.size).toBe(2406);
+    expect(pages.reduce((sum, { rows }) => sum + rows, 0)).toBe(2406);
+    expect(Math.max(...pages.map(({ rows }) => rows))).toBe(500);
+    expect(Math.max(...pages.map(({ bytes }) => bytes))).toBeLessThan(9 * mebibyte);
+  });
+
+  it("are none in an empty file", async () => {
+    expect(await source.look()).toMatchObject({ events: 0, leased: 0 });
+    expect([await all(source.events()), await all(source.latest()), await all(source.states())]).toEqual([
+      [],
+      [],
+      [],
+    ]);
+  });
+
+  it("hold how far latestOnly has come, and small states", async () => {
+    await source.ready();
+    other.run(
+      "insert into esim_webhooks_latest values ('esim.lifecycle', 'E1', 1000.5), ('esim.lifecycle', 'E2', 2000)",
+    );
+    const state = sqliteState({ path });
+    await state.write("rotation", { step: 2 }, undefined);
+    await state.close();
+    expect(await all(source.latest())).toEqual([
+      { family: "esim.lifecycle", subject: "E1", occurredAtMs: 1000.5 },
+      { family: "esim.lifecycle", subject: "E2", occurredAtMs: 2000 },
+    ]);
+    expect(await all(source.states())).toEqual([{ name: "rotation", value: '{"step":2}' }]);
+  });
+
+  it("have another version once somebody has written", async () => {
+    const first = await source.look();
+    expect(await source.look()).toEqual(first);
+    await inbox.put([entry("msg_1")]);
+    const second = await source.look();
+    expect(second.version).not.toBe(first.version);
+    other.run("update esim_webhooks_event set attempts = 2");
+    expect((await source.look()).version).not.toBe(second.version);
+  });
+});
