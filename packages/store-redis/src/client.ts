@@ -28,7 +28,7 @@ export interface OpenClient {
   close(): Promise<void>;
 }
 
-/** Uses the client, or makes one from a URL. `name` is the function that was given it, for messages. */
+/** Uses the client, or makes one from a URL. `name` is the public function, for messages. */
 export function openClient(
   name: string,
   redis: RedisClient | string,

@@ -13,11 +13,11 @@ import { checkEviction } from "./eviction.ts";
 import { onReplicas } from "./replicas.ts";
 import { type Operation, run } from "./scripts.ts";
 
-/** What everything that keeps its data on Redis can be told. */
+/** The options that `redisStore` and `redisState` share. */
 export interface RedisOptions {
-  /** What keys begin with. Default `"esim-webhooks:"`. */
+  /** The prefix of all keys. Default `"esim-webhooks:"`. */
   keyPrefix?: string;
-  /** How long an operation may take, in ms, before it rejects. Default 5,000. */
+  /** The timeout of an operation, in ms. Default 5,000. */
   timeoutMs?: number;
   /**
    * Accept a server whose `maxmemory-policy` may evict keys: when memory is short it forgets what was written, and
@@ -25,8 +25,8 @@ export interface RedisOptions {
    */
   allowEviction?: boolean;
   /**
-   * How many replicas must have what was written before it counts (`WAIT`). Default 0. It holds up the connection, so
-   * give the store one of its own. Not for a `Cluster`.
+   * How many replicas must have a write before it counts (`WAIT`). Default 0. Waiting blocks the connection, so give the
+   * store its own. Not for a `Cluster`.
    */
   waitReplicas?: number;
   logger?: Logger;
@@ -45,17 +45,17 @@ const clientShape = z.union([
   withMethods<RedisClient>("eval", "evalsha", "config", "pipeline"),
 ]);
 
-/** A Redis, and what keeps the word of what is built on it. */
+/** A client, and the guard of the store that uses it. */
 export interface OpenRedis {
   readonly guard: StoreGuard;
-  /** Runs one script for `guard`; rejects with the reason behind an error of the client. */
+  /** Runs one script inside `guard`. Rejects with the cause of a client's error. */
   send(operation: Operation): Promise<unknown>;
-  /** Runs one script at once, whatever became of the guard, and waits for no replica. */
+  /** Runs one script outside the guard, without waiting for replicas. */
   sendUnguarded(operation: Operation): Promise<unknown>;
   close(): Promise<void>;
 }
 
-/** Opens a Redis for `name`. Throws `invalid_option`. */
+/** Opens a Redis. `name` is the public function, for messages. Throws `invalid_option`. */
 export function openRedis(
   name: string,
   redis: RedisClient | string,
@@ -71,8 +71,8 @@ export function openRedis(
   if (waitReplicas > 0 && typeof redis === "object" && redis.nodes !== undefined) {
     throw new WebhookError(
       "invalid_option",
-      `${name} was given waitReplicas with a Cluster, whose every node has replicas of its own.`,
-      "Leave it out, or use a client of a single master, as behind Sentinel.",
+      `${name} cannot use waitReplicas with a Cluster, since every node has its own replicas.`,
+      "Remove waitReplicas, or pass a client of a single master, for example behind Sentinel.",
     );
   }
   const { client, reasonOf, close } = openClient(name, redis, timeoutMs, logger);

@@ -10,13 +10,13 @@ export interface RedisStateOptions extends RedisOptions {}
 const versionLength = 36; // a UUID
 
 /**
- * Small state on Redis 6 or newer, shared by any number of processes: one key a name, which never expires. `redis` is as
- * for `redisStore`, and so is what a failover or a restart can lose.
+ * Small state on Redis 6 or newer, shared by any number of processes: one key per name, without expiry. `redis` is the same
+ * as for `redisStore`, and a failover or a restart can lose the same writes.
  *
- * A write that the client sends again, since its connection broke, counts once; only if somebody else has written the name
- * after it meanwhile does it answer false.
+ * If the connection breaks, the client sends a write again. It takes effect once, and answers true unless somebody else has
+ * written the name in between.
  *
- * Throws `invalid_option`; operations reject as those of `redisStore`, and with `invalid_input` as `StateStore` says.
+ * Throws `invalid_option`. Operations reject like those of `redisStore`, and with `invalid_input` for an invalid name or value.
  */
 export function redisState(redis: RedisClient | string, options: RedisStateOptions = {}): StateStore {
   const settings = parseOptions("redisState", redisShape, options);
@@ -51,7 +51,7 @@ function decoded(stored: string): StoredState {
     throw new WebhookError(
       "store_unavailable",
       "The Redis key of a state has a value that redisState did not write.",
-      "Remove it, and give the state a keyPrefix that nobody else uses.",
+      "Delete the key, or set a keyPrefix that no other program uses.",
       { cause },
     );
   }

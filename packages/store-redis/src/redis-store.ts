@@ -20,16 +20,16 @@ export interface RedisStore extends DedupeStore {
 const shape: OptionsShape<Required<RedisStoreOptions>> = { ...storeShape, ...redisShape };
 
 /**
- * The dedupe store on Redis 6 or newer, shared by any number of processes. `redis` is an ioredis client (`Redis`, also
- * behind Sentinel, or `Cluster`), which stays yours to close, or a `redis://` URL. One key an id, one round trip an
- * operation; leases and retention are by the server's clock.
+ * The dedupe store on Redis 6 or newer, shared by any number of processes. `redis` is a `redis://` URL, or an ioredis client
+ * (`Redis`, also behind Sentinel, or `Cluster`), which stays yours to close. One key per id and one round trip per operation.
+ * Leases and retention use the server's clock.
  *
- * What a failover can lose: Redis replicates asynchronously, so a claim or a mark that the old master had just written
- * may be missing on the new one, and its redelivery then runs again. `waitReplicas` makes that rarer, not impossible.
- * The same goes for a restart of a server that does not persist (`appendonly yes`, `appendfsync`).
+ * A failover can lose writes, because Redis replicates asynchronously: a claim or done mark that the old master had just
+ * written may be missing on the new one, and the redelivery runs again. `waitReplicas` makes that rarer, not impossible.
+ * A restart loses what was not yet on disk (`appendonly yes`, `appendfsync`).
  *
- * Throws `invalid_option`; operations reject with `store_unavailable`, with `evicting_store` while the server may evict,
- * or with `invalid_option` while it refuses the database that the URL names.
+ * Throws `invalid_option`. Operations reject with `store_unavailable`, with `evicting_store` while the server may evict keys,
+ * or with `invalid_option` while it refuses the database in the URL.
  */
 export function redisStore(redis: RedisClient | string, options: RedisStoreOptions = {}): RedisStore {
   const settings = parseOptions("redisStore", shape, options);
@@ -45,15 +45,15 @@ export function redisStore(redis: RedisClient | string, options: RedisStoreOptio
     return guard.run((signal) => send({ script, key: keyOf(key), args, signal }));
   }
 
-  /** A claim that fails or comes too late may be on the server: there it would keep the id for a lease, for nobody. */
+  /** Releases a claim that fails or succeeds too late: otherwise the id would be busy for a lease that nobody holds. */
   function runClaim(key: EventKey, token: string, leaseMs: number): Promise<unknown> {
     const name = keyOf(key);
-    const giveBack = () => {
+    const releaseClaim = () => {
       sendUnguarded({ script: scripts.release, key: name, args: [token] }).catch(() => {});
     };
     return guard.run((signal) => {
       const sent = send({ script: scripts.claim, key: name, args: [token, leaseMs], signal });
-      sent.then((answer) => signal.aborted && statusIn(answer) === "claimed" && giveBack(), giveBack);
+      sent.then((answer) => signal.aborted && statusIn(answer) === "claimed" && releaseClaim(), releaseClaim);
       return sent;
     });
   }
@@ -70,7 +70,7 @@ export function redisStore(redis: RedisClient | string, options: RedisStoreOptio
         throw new WebhookError(
           "store_unavailable",
           "The Redis key of an id has a value that redisStore did not write.",
-          "Remove it, and give the store a keyPrefix that nobody else uses.",
+          "Delete the key, or set a keyPrefix that no other program uses.",
         );
       }
       const [, conflicting, leftMs] = answer as unknown[];

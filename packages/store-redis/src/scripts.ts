@@ -2,10 +2,11 @@ import { createHash } from "node:crypto";
 import type { RedisClient } from "./client.ts";
 
 /**
- * Of a dedupe store, one key an id. Its value is `c` and the owner's token while claimed, `d` and that token once done; absent is absent.
- * A token is a UUID, and behind it the fingerprint of the claim in hex, so that every script keeps it. Leases and
- * retention are the key's time to live, by the server's clock. Each script looks and acts in one step, on one key, so
- * that it also runs on the node of a cluster that has the key.
+ * A Lua script on one key, which the server runs atomically; in a cluster, on the node of the key.
+ *
+ * A dedupe store has one key per id. Its value is `c` and the owner's token while claimed, or `d` and that token once done.
+ * A token is a UUID followed by the claim's fingerprint in hex, so every script keeps the fingerprint. Leases and retention
+ * are the key's time to live, by the server's clock.
  */
 export interface Script {
   readonly source: string;
@@ -17,8 +18,8 @@ function script(source: string): Script {
 }
 
 /**
- * → `[claimed]`, `[done, conflict]`, `[busy, conflict, for how many ms the owner may still have it]`, or `[foreign]` when
- * the value is somebody else's; `conflict` is 1 or 0. The same token again is the same claim.
+ * → `[claimed]`, `[done, conflict]`, `[busy, conflict, remaining ms of the lease]`, or `[foreign]` for a value that another
+ * program wrote. `conflict` is 1 or 0. Repeating a claim with the same token is the same claim.
  */
 export const claim: Script = script(`
 local held = redis.call('GET', KEYS[1])
@@ -40,7 +41,7 @@ export const extend: Script = script(`
 if redis.call('GET', KEYS[1]) ~= 'c' .. ARGV[1] then return 0 end
 return redis.call('PEXPIRE', KEYS[1], ARGV[2])`);
 
-/** → 1, for the token that completed it before as well, or 0. */
+/** → 1, also for the token that completed it before, or 0. */
 export const complete: Script = script(`
 local held = redis.call('GET', KEYS[1])
 if held == 'd' .. ARGV[1] then return 1 end
@@ -53,13 +54,13 @@ export const release: Script = script(`
 if redis.call('GET', KEYS[1]) ~= 'c' .. ARGV[1] then return 0 end
 return redis.call('DEL', KEYS[1])`);
 
-/** One key a name. Its value is the version, a UUID, and behind it the JSON. → that, or null. */
+/** A state has one key per name. Its value is the version, a UUID, followed by the JSON. → the value, or null. */
 export const readState: Script = script(`
 return redis.call('GET', KEYS[1])`);
 
 /**
- * → 1, or 0 when the version is not ARGV[1] any more; an empty one stands for no value. The same new version, ARGV[2], once
- * more is the same write.
+ * → 1, or 0 if the current version is not ARGV[1], which is empty for a name without a value. Repeating a write with the
+ * same new version, ARGV[2], is the same write.
  */
 export const writeState: Script = script(`
 local held = string.sub(redis.call('GET', KEYS[1]) or '', 1, 36)
@@ -68,7 +69,7 @@ if held ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[2] .. ARGV[3])
 return 1`);
 
-/** One operation, until `signal` says that nobody waits for it any more: from then on nothing is sent for it. */
+/** One operation. Nothing more is sent for it once `signal` has aborted. */
 export interface Operation {
   readonly script: Script;
   readonly key: string;
@@ -76,7 +77,7 @@ export interface Operation {
   readonly signal?: AbortSignal;
 }
 
-/** One round trip; a second one when the server has not seen the script yet, as after a restart. Null: not sent. */
+/** Runs a script in one round trip, or two if the server does not know it yet, as after a restart. Null: not sent. */
 export async function run(
   client: RedisClient,
   { script: { source, sha1 }, key, args, signal }: Operation,

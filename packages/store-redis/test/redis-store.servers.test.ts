@@ -424,7 +424,7 @@ describe("redisStore with a URL at which no server answers", () => {
     for (const _ of [1, 2, 3]) {
       const { code, message, cause } = await refusal(store.claim(key(), hourMs));
       expect(code).toBe("store_unavailable");
-      expect(message).toContain("Its cause says why: the server is down or cannot be reached, or refuses");
+      expect(message).toContain("the server may be down, or its URL or credentials may be wrong.");
       expect(cause).toMatchObject({ message: `connect ECONNREFUSED ${host}` });
     }
     expect(lines[0]).toMatchObject({ err: { message: `connect ECONNREFUSED ${host}` } });

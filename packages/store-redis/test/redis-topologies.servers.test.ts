@@ -87,7 +87,7 @@ describe("redisStore on a Redis Cluster", () => {
 
   it("refuses waitReplicas, since every node has replicas of its own", () => {
     const client = keep(new Cluster([...cluster.nodes]));
-    expect(() => redisStore(client, { waitReplicas: 1 })).toThrow(/with a Cluster.*Leave it out/);
+    expect(() => redisStore(client, { waitReplicas: 1 })).toThrow(/with a Cluster.*Remove waitReplicas/);
   });
 });
 

@@ -1,6 +1,6 @@
 import { createInterface } from "node:readline";
 
-/** The other end of an `OtherProcess`: answers calls that come line by line, and closes when there are no more. */
+/** The child's side of `OtherProcess`: answers one line of calls at a time, and closes at the end of standard input. */
 export function answerCalls(
   operations: Readonly<Record<string, (...args: never[]) => unknown>>,
   close: () => Promise<void>,

@@ -4,33 +4,33 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
-/** An operation that the process knows, and its arguments. */
+/** The name of an operation of the process, and its arguments. */
 export type Call = readonly [operation: string, ...args: unknown[]];
 
-/** Another process that has opened what is under test, and answers calls line by line. */
+/** A child process with the store under test, which answers calls over its standard streams. */
 export interface OtherProcess {
-  /** Makes the calls at the same time, and resolves to their results. */
+  /** Makes the calls concurrently. Resolves to their results. */
   call<Result>(...calls: readonly Call[]): Promise<Result[]>;
-  /** Has it close what it opened, and resolves to its exit code once it has ended by itself. */
+  /** Lets the process close its store. Resolves to its exit code once it has ended by itself. */
   end(): Promise<number | null>;
-  /** Ends it at once (SIGKILL), and resolves when it has ended. */
+  /** Kills the process (SIGKILL). Resolves once it has ended. */
   kill(): Promise<void>;
 }
 
-/** One sentence about what several processes open. */
+/** A scenario with several processes on the same data. */
 export type ProcessScenario = readonly [
   sentence: string,
   run: (start: () => Promise<OtherProcess>) => Promise<void>,
 ];
 
-/** What a process runs: a script of the suite, which opens the default export of `module`. */
+/** What a process runs: a script of the suite, which opens a store with the default export of `module`. */
 export interface ProcessOptions {
   readonly script: URL;
   readonly module: string;
   readonly execArgv: readonly string[];
 }
 
-/** Runs a scenario, and leaves none of its processes behind. */
+/** Runs a scenario, and kills the processes that it leaves. */
 export async function withProcesses(options: ProcessOptions, run: ProcessScenario[1]): Promise<void> {
   const started: OtherProcess[] = [];
   try {
@@ -55,7 +55,7 @@ async function startProcess({ script, module, execArgv }: ProcessOptions): Promi
     assert.equal(line.done, false, "The process ended before it answered.");
     return JSON.parse(line.value);
   };
-  await answer(); // it is ready
+  await answer(); // the process is ready
   return {
     async call(...calls) {
       child.stdin.write(`${JSON.stringify(calls)}\n`);

@@ -13,20 +13,20 @@ import type {
 } from "@esim-webhooks/core";
 import { longLeaseMs } from "../store/store-context.ts";
 
-/** How an inbox under test is to be opened. */
+/** The options with which the suite opens the inbox under test. */
 export interface OpenInboxOptions {
   readonly retentionMs?: number;
-  /** How long an operation may take, where a server can be away. */
+  /** The timeout of an operation, in ms, for stores on a server. */
   readonly timeoutMs?: number;
-  /** The lane of each event, where the inbox keeps an order. */
+  /** The lane of each event, for an inbox with lanes. */
   readonly lane?: (event: WebhookEvent) => string;
   readonly laneHeldByDead?: boolean;
 }
 
-/** Opens the inbox under test, on the same data each time. The suite closes it. It has the roles that its capabilities say. */
+/** Opens the inbox under test, on the same data each time, with the roles of its capabilities. The suite closes it. */
 export type OpenInbox<Roles = InboxRole> = (options: OpenInboxOptions) => Roles | Promise<Roles>;
 
-/** One sentence about an inbox, the roles without which it says nothing, and how to see that it is so. */
+/** A sentence about an inbox, which names the test; the roles that the test needs; and the test itself. */
 export type InboxScenario = readonly [
   sentence: string,
   needs: readonly InboxRoleName[],
@@ -47,14 +47,14 @@ export async function withInbox<Roles extends InboxRole>(
   }
 }
 
-/** The events of one test: of a type of its own, so that tests can share their data. */
+/** The events of one test. Each test has its own type, so tests can share an inbox. */
 export interface TestEvents {
   readonly type: string;
   readonly source: string;
   entry(id: string, changes?: Partial<InboxEntry> & { data?: unknown; timestamp?: string }): InboxEntry;
-  /** Takes what is due of them. */
+  /** Takes the due events of this test. */
   take(inbox: InboxQueue, limit?: number, leaseMs?: number): Promise<readonly TakenEvent[]>;
-  /** Takes one as soon as it is due: nobody tells when a lease has ended. */
+  /** Takes an event as soon as it is due. It polls, since no inbox reports the end of a lease. */
   takeInTime(inbox: InboxQueue, leaseMs?: number): Promise<TakenEvent>;
 }
 

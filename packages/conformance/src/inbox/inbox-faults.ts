@@ -4,7 +4,7 @@ import type { Inbox, InboxRoleName } from "@esim-webhooks/core";
 import { answered, type StoreServer } from "../store/store-faults.ts";
 import { newEvents, type OpenInbox, withInbox } from "./inbox-context.ts";
 
-/** One sentence about an inbox whose server goes away. */
+/** A scenario in which the inbox's server goes away. */
 export type InboxFaultScenario = readonly [
   sentence: string,
   needs: readonly InboxRoleName[],
@@ -13,35 +13,35 @@ export type InboxFaultScenario = readonly [
 
 export const inboxFaults: readonly InboxFaultScenario[] = [
   [
-    "rejects what it could not store when its server is killed, and has everything that it said was stored",
+    "still has every event that it answered stored when its server is killed, and rejects the others",
     ["writer", "admin"],
     (open, server) =>
       withInbox(open, { timeoutMs: 2000 }, async (inbox) => {
         const events = newEvents();
         await answered(() => inbox.put([events.entry("first")]));
-        const told: string[] = [];
-        const some = Promise.withResolvers<void>();
+        const answeredStored: string[] = [];
+        const fifty = Promise.withResolvers<void>();
         const puts = Array.from({ length: 400 }, async (_, n) => {
           await pause(n / 2);
           const results = await inbox.put([events.entry(`msg_${n}`)]);
-          if (results[0] === "stored") told.push(`msg_${n}`);
-          if (told.length === 50) some.resolve();
+          if (results[0] === "stored") answeredStored.push(`msg_${n}`);
+          if (answeredStored.length === 50) fifty.resolve();
         });
         const settled = Promise.allSettled(puts);
-        await Promise.race([some.promise, settled]);
+        await Promise.race([fifty.promise, settled]);
         await server.kill();
         await server.start();
         for (const result of await settled) {
           if (result.status === "rejected") assert.equal(result.reason.code, "store_unavailable");
         }
-        for (const id of told) {
+        for (const id of answeredStored) {
           const row = await answered(() => inbox.get({ source: events.source, id }));
           assert.equal(row?.state, "ready");
         }
       }),
   ],
   [
-    "rejects in a bounded time while its server is frozen, and goes on when it is back",
+    "rejects in a bounded time while its server is frozen, and recovers afterwards",
     ["writer", "queue", "admin"],
     (open, server) =>
       withInbox(open, { timeoutMs: 300 }, async (inbox) => {

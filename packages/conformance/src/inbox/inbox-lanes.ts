@@ -5,7 +5,7 @@ import { type InboxScenario, idsOf, newEvents, stored, type TestEvents, withInbo
 
 const lane = ({ data }: { data: unknown }) => (data as { lane: string }).lane;
 
-/** An entry of a lane, `second` seconds after the first. */
+/** An entry of a lane that occurred `second` seconds after the first. */
 function at(events: TestEvents, name: string, second: number) {
   const timestamp = new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString();
   return events.entry(`${name}_${second}`, { timestamp, data: { lane: `${events.source} ${name}` } });
@@ -19,10 +19,10 @@ async function settle(
   assert.deepEqual(await inbox.settle([{ source, id, token, state, error: "" }]), [true]);
 }
 
-/** What holds for an inbox that keeps the order of lanes. */
+/** Scenarios for an inbox with lanes. */
 export const inboxLanes: readonly InboxScenario[] = [
   [
-    "gives the events of a lane one at a time, by the time they occurred, however they came in",
+    "gives out the events of a lane one at a time, in the order they occurred, however they were put",
     ["writer", "queue"],
     (open) =>
       withInbox(open, { lane }, async (inbox) => {
@@ -36,7 +36,7 @@ export const inboxLanes: readonly InboxScenario[] = [
       }),
   ],
   [
-    "tells the order within a millisecond, and keeps lanes with long names",
+    "orders events within a millisecond, and accepts lanes with long names",
     ["writer", "queue"],
     (open) =>
       withInbox(open, { lane: (event) => `${lane(event)} ${"漢".repeat(600)}` }, async (inbox) => {
@@ -48,7 +48,7 @@ export const inboxLanes: readonly InboxScenario[] = [
       }),
   ],
   [
-    "gives nothing of a lane that is being worked, an earlier event that comes in meanwhile included",
+    "gives out no event of a lane while another is worked, not even an earlier one put meanwhile",
     ["writer", "queue"],
     (open) =>
       withInbox(open, { lane }, async (inbox) => {
@@ -62,7 +62,7 @@ export const inboxLanes: readonly InboxScenario[] = [
       }),
   ],
   [
-    "holds a lane while its first event waits for its next try, and no other lane",
+    "blocks a lane, but no other one, while its first event waits for its next attempt",
     ["writer", "queue"],
     (open) =>
       withInbox(open, { lane }, async (inbox) => {
@@ -80,7 +80,7 @@ export const inboxLanes: readonly InboxScenario[] = [
       }),
   ],
   [
-    "frees a lane when its first event is dead, unless the dead are to hold it",
+    "frees a lane when its first event is dead, unless laneHeldByDead is set",
     ["writer", "queue", "admin"],
     async (open) => {
       for (const laneHeldByDead of [false, true]) {
@@ -98,7 +98,7 @@ export const inboxLanes: readonly InboxScenario[] = [
     },
   ],
   [
-    "holds no lane by an event that no handler takes, where the dead hold theirs as well",
+    "lets an unhandled event block no lane, even with laneHeldByDead",
     ["writer", "queue"],
     (open) =>
       withInbox(open, { lane, laneHeldByDead: true }, async (inbox) => {
@@ -110,7 +110,7 @@ export const inboxLanes: readonly InboxScenario[] = [
       }),
   ],
   [
-    "keeps lanes that were written down, for a worker that was not told of them as well",
+    "keeps the order of stored lanes for a worker without the lane option",
     ["writer", "queue"],
     async (open) => {
       const events = newEvents();
@@ -127,7 +127,7 @@ export const inboxLanes: readonly InboxScenario[] = [
     },
   ],
   [
-    "works what is to run again in its lane, in its turn",
+    "gives out a rerun event in its lane, in its turn",
     ["writer", "queue", "rerun"],
     (open) =>
       withInbox(open, { lane }, async (inbox) => {
@@ -148,19 +148,19 @@ export const inboxLanes: readonly InboxScenario[] = [
       }),
   ],
   [
-    "is not stuck by a lease that has ended behind an earlier event",
+    "does not stall when a lease ends behind an earlier event",
     ["writer", "queue"],
     (open) =>
       withInbox(open, { lane }, async (inbox) => {
         const events = newEvents();
         await stored(inbox, at(events, "a", 5));
-        await events.take(inbox, 1, 30); // and its worker is gone
+        await events.take(inbox, 1, 30); // a worker that never settles
         await stored(inbox, at(events, "a", 1));
         assert.equal((await events.takeInTime(inbox)).id, "a_1");
       }),
   ],
   [
-    "gives no lane to two of many who take at the same time",
+    "never gives a lane to two concurrent takes",
     ["writer", "queue"],
     (open) =>
       withInbox(open, { lane }, async (inbox) => {
@@ -174,7 +174,7 @@ export const inboxLanes: readonly InboxScenario[] = [
         const worked: string[] = [];
         const worker = async () => {
           while (worked.length < entries.length) {
-            await new Promise((resolve) => setImmediate(resolve)); // or a database in this process would let nobody else run
+            await new Promise((resolve) => setImmediate(resolve)); // lets others run while the database is in this process
             for (const taken of await events.take(inbox, 3)) {
               const name = taken.id.split("_")[0] ?? "";
               assert.ok(!working.has(name), `two events of ${name} at the same time`);

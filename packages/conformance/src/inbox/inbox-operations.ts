@@ -3,10 +3,10 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { StoredEvent } from "@esim-webhooks/core";
 import { type InboxScenario, idsOf, newEvents, stored, withInbox } from "./inbox-context.ts";
 
-/** What an operator sees and does. */
+/** Scenarios for the operators' role. */
 export const inboxOperations: readonly InboxScenario[] = [
   [
-    "lists by state, type, source, id and time, newest first, page by page",
+    "lists events by state, type, source, id and time, newest first, page by page",
     ["writer", "admin"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
@@ -40,7 +40,7 @@ export const inboxOperations: readonly InboxScenario[] = [
       }),
   ],
   [
-    "counts by state and type, and says how long the oldest due event has waited",
+    "counts events by state and type, and states how long the oldest due event has waited",
     ["writer", "queue", "admin"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
@@ -58,7 +58,7 @@ export const inboxOperations: readonly InboxScenario[] = [
       }),
   ],
   [
-    "counts what a filter means, as the list shows it",
+    "counts the same events as a list with the same filter",
     ["writer", "queue", "admin"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
@@ -91,7 +91,7 @@ export const inboxOperations: readonly InboxScenario[] = [
       }),
   ],
   [
-    "gives no bodies in a list, which may be long, and the body of one that is asked for",
+    "omits bodies in a list, and returns the body in get",
     ["writer", "admin"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
@@ -105,7 +105,7 @@ export const inboxOperations: readonly InboxScenario[] = [
       }),
   ],
   [
-    "refuses a cursor that no page has given",
+    "refuses a cursor that no page returned",
     ["writer", "admin"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
@@ -134,24 +134,24 @@ export const inboxOperations: readonly InboxScenario[] = [
       }),
   ],
   [
-    "says once that it was closed, twice or not, and gives hints of what can be taken",
+    "gives a hint when there may be work, can be closed twice, and then rejects",
     ["writer"],
     async (open) => {
       const inbox = await open({});
       const events = newEvents();
       if (inbox.onHint !== undefined) {
         const hinted = Promise.withResolvers<void>();
-        const end = inbox.onHint(hinted.resolve);
+        const unsubscribe = inbox.onHint(hinted.resolve);
         await stored(inbox, events.entry("a"));
         await hinted.promise;
-        end();
+        unsubscribe();
       }
       await Promise.all([inbox.close(), inbox.close()]);
       await assert.rejects(inbox.put([events.entry("b")]), { code: "store_unavailable" });
     },
   ],
   [
-    "keeps its word on `durable`: what was stored is there for the next one who opens it",
+    "still has a stored event when it is opened again, if it is `durable`",
     ["writer", "queue"],
     async (open) => {
       const events = newEvents();

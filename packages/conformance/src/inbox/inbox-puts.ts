@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import type { PutResult } from "@esim-webhooks/core";
 import { type InboxScenario, newEvents, stored, takenOne, withInbox } from "./inbox-context.ts";
 
-/** What an inbox makes of what is put into it. */
+/** Scenarios for the role that accepts events. */
 export const inboxPuts: readonly InboxScenario[] = [
   [
-    "keeps bodies byte for byte, whatever their bytes are",
+    "keeps every body byte for byte",
     ["writer", "queue"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
@@ -26,7 +26,7 @@ export const inboxPuts: readonly InboxScenario[] = [
       }),
   ],
   [
-    "answers one to one, in order: stored, duplicate, and conflict for the same id with another body, which changes nothing",
+    "answers one to one, in order: stored, duplicate, or conflict for the same id with another body, which is not kept",
     ["writer", "admin"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
@@ -49,7 +49,7 @@ export const inboxPuts: readonly InboxScenario[] = [
       }),
   ],
   [
-    "knows a duplicate and a conflict by the body, when it is done as well",
+    "distinguishes a duplicate from a conflict by the body, also for a done event",
     ["writer", "queue"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
@@ -64,7 +64,7 @@ export const inboxPuts: readonly InboxScenario[] = [
       }),
   ],
   [
-    "stores each of many ids once when they are put by many at the same time, in any order",
+    "stores each id once when many concurrent calls put them in any order",
     ["writer"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
@@ -84,7 +84,7 @@ export const inboxPuts: readonly InboxScenario[] = [
       }),
   ],
   [
-    "keeps the same id of another source apart, and takes odd ids, types and times as they are",
+    "keeps apart the same id of two sources, and keeps odd ids, types and times exactly",
     ["writer", "queue", "admin"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
@@ -108,7 +108,7 @@ export const inboxPuts: readonly InboxScenario[] = [
       }),
   ],
   [
-    "stores events whose time cannot be told, and large ones, with all that are put at the same time",
+    "stores large events and events with an invalid timestamp, along with those put at the same time",
     ["writer"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
@@ -129,7 +129,7 @@ export const inboxPuts: readonly InboxScenario[] = [
       }),
   ],
   [
-    "refuses an entry that it cannot keep, and stores those put at the same time",
+    "refuses an entry that it cannot store, but stores those put at the same time",
     ["writer"],
     (open) =>
       withInbox(open, {}, async (inbox) => {

@@ -15,7 +15,7 @@ function replayOf(changes: Partial<Replay> = {}): Replay {
   return { run: randomUUID(), rebuilt: true, ...changes };
 }
 
-/** Takes what is due, and settles it as done. */
+/** Takes the due events, and settles them as done. */
 async function worked(events: TestEvents, inbox: Inbox): Promise<string[]> {
   const taken = await events.take(inbox);
   const done = taken.map(({ source, id, token }) => ({ source, id, token, state: "done" }) as const);
@@ -32,7 +32,7 @@ async function storedAndDone(
   assert.equal((await worked(events, inbox)).length, entries.length);
 }
 
-/** Opens as many inboxes on the same data as told, or one where only one can be, and closes them. */
+/** Opens several inboxes on the same data, or one if the inbox is for a single process, and closes them. */
 async function withInboxes(
   open: OpenInbox<Inbox>,
   count: number,
@@ -49,10 +49,10 @@ async function withInboxes(
   });
 }
 
-/** What an import brings, and what it has run again. */
+/** Scenarios for imports, which store events and run them again. */
 export const inboxReplays: readonly InboxScenario[] = [
   [
-    "keeps what an import says of its event, and tells who takes it that it is a replay",
+    "keeps the replay of an imported event, and takes it with replayed true",
     ["writer", "queue", "admin"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
@@ -73,7 +73,7 @@ export const inboxReplays: readonly InboxScenario[] = [
       }),
   ],
   [
-    "stores an event whose replay has NUL, halves of characters or names that no database would take",
+    "stores an event whose replay has NUL, lone surrogates or names that a database refuses",
     ["writer", "queue", "rerun"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
@@ -91,7 +91,7 @@ export const inboxReplays: readonly InboxScenario[] = [
       }),
   ],
   [
-    "takes other bytes for a conflict where both are signed or both are rebuilt, and else for a duplicate",
+    "reports a conflict for another body only if both are signed or both are rebuilt, otherwise a duplicate",
     ["writer", "queue", "admin"],
     async (open) => {
       const made = {
@@ -122,7 +122,7 @@ export const inboxReplays: readonly InboxScenario[] = [
     },
   ],
   [
-    "makes a done event ready with the body it is given, and counts its attempts anew",
+    "makes a done event ready with the new body, and resets its attempts",
     ["writer", "queue", "admin", "rerun"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
@@ -149,7 +149,7 @@ export const inboxReplays: readonly InboxScenario[] = [
       }),
   ],
   [
-    "changes nothing of an event that is not done, by rerun, and answers one to one",
+    "answers rerun one to one, and changes no event that is not done",
     ["writer", "queue", "admin", "rerun"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
@@ -172,7 +172,7 @@ export const inboxReplays: readonly InboxScenario[] = [
       }),
   ],
   [
-    "runs an event again once for each run: not for one that has brought it, nor for one of before",
+    "runs an event again once per run, and never for the run that stored it or an earlier run",
     ["writer", "queue", "rerun"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
@@ -193,7 +193,7 @@ export const inboxReplays: readonly InboxScenario[] = [
       }),
   ],
   [
-    "runs each of many done events again once, when many ask for it with the same run while workers are at it",
+    "runs each done event again once when many concurrent calls name the same run while workers work",
     ["writer", "queue", "rerun"],
     (open) =>
       withInboxes(open, 6, async (inboxes) => {
@@ -232,7 +232,7 @@ export const inboxReplays: readonly InboxScenario[] = [
       }),
   ],
   [
-    "refuses to run again what has no replay, and changes nothing of what was asked for with it",
+    "refuses to run again an entry without a replay, and changes no other entry of the call",
     ["writer", "queue", "rerun"],
     (open) =>
       withInbox(open, {}, async (inbox) => {

@@ -12,10 +12,10 @@ import { inboxTakes } from "./inbox-takes.ts";
 import { inboxUnhandled } from "./inbox-unhandled.ts";
 
 export interface InboxSuiteOptions {
-  /** What the inbox states about itself: its roles, whose scenarios are run, and `ordered` when it was opened with lanes. */
+  /** The capabilities that the inbox must state when it is opened with `lane`. Its roles decide which scenarios run. */
   readonly capabilities: InboxCapabilities;
   readonly open: OpenInbox;
-  /** The server of the inbox, a private one, to be killed and paused. Left out where there is none. */
+  /** The inbox's private server, which the suite kills and freezes. Omit it if the inbox has none. */
   readonly server?: () => Promise<StoreServer>;
 }
 
@@ -35,18 +35,18 @@ const operations: Readonly<Record<InboxRoleName, readonly (keyof Inbox)[]>> = {
 };
 
 /**
- * What the roles of an inbox promise, against a real one: every state, many at once, lanes where it keeps them, and a
- * server that goes away. Of an inbox with some of the roles, it runs the scenarios that need no other. Runs under any
- * runner that has `describe` and `it`, given or global.
+ * Tests what the roles of an inbox promise: every state, concurrent calls, lanes if it has them, and a server that goes
+ * away. For an inbox with only some roles, it runs the scenarios that need no other role. Runs under any test runner with
+ * `describe` and `it`, passed or global.
  */
 export function inboxSuite(name: string, options: InboxSuiteOptions, runner?: Runner): void {
   const { describe, it } = runnerOrGlobal(runner);
   const { capabilities, server } = options;
   const { roles } = capabilities;
-  const open = options.open as OpenInbox<Inbox>; // scenarios call the roles that they name, and no other
+  const open = options.open as OpenInbox<Inbox>; // scenarios call only the roles that they name
   const possible = <Scenario extends readonly [string, readonly InboxRoleName[], unknown]>(
-    given: readonly Scenario[],
-  ) => given.filter(([, needs]) => needs.every((role) => roles.includes(role)));
+    all: readonly Scenario[],
+  ) => all.filter(([, needs]) => needs.every((role) => roles.includes(role)));
 
   describe(`inboxSuite: ${name}`, () => {
     it("states its capabilities, has the operations of its roles, and is ready until it is closed", () =>
@@ -56,7 +56,7 @@ export function inboxSuite(name: string, options: InboxSuiteOptions, runner?: Ru
           assert.equal(typeof inbox[operation], "function", operation);
         await inbox.ready();
       }));
-    it("states for how long it remembers done ids, in ms", () =>
+    it("states how long it remembers done ids, in ms", () =>
       withInbox(open, { retentionMs: 700 }, async (inbox) =>
         assert.equal(inbox.capabilities.retentionMs, 700),
       ));

@@ -4,10 +4,10 @@ import type { TakenEvent } from "@esim-webhooks/core";
 import { longLeaseMs } from "../store/store-context.ts";
 import { type InboxScenario, idsOf, newEvents, stored, takenOne, withInbox } from "./inbox-context.ts";
 
-/** What becomes of an event that was taken. */
+/** Scenarios for the workers' role. */
 export const inboxTakes: readonly InboxScenario[] = [
   [
-    "gives each event to one of many who take at the same time, and counts the attempt",
+    "gives each event to one of many concurrent takes, and counts the attempt",
     ["writer", "queue"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
@@ -23,13 +23,13 @@ export const inboxTakes: readonly InboxScenario[] = [
           }
         });
         const ids = (await Promise.all(takers)).flat();
-        while (ids.length < 100) ids.push(...idsOf(await events.take(inbox))); // skipped while others held them
+        while (ids.length < 100) ids.push(...idsOf(await events.take(inbox))); // events that concurrent takes had locked and skipped
         assert.equal(ids.length, 100);
         assert.equal(new Set(ids).size, 100);
       }),
   ],
   [
-    "takes an event again once its lease has ended, with a new token and one more attempt, and lets the late owner change nothing",
+    "gives out an event again once its lease has ended, with a new token and one more attempt, and lets the late owner change nothing",
     ["writer", "queue", "admin"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
@@ -57,7 +57,7 @@ export const inboxTakes: readonly InboxScenario[] = [
       }),
   ],
   [
-    "keeps an event from others for as long as its lease is extended",
+    "gives an event to nobody else while its lease is extended",
     ["writer", "queue"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
@@ -66,7 +66,7 @@ export const inboxTakes: readonly InboxScenario[] = [
         let taken: TakenEvent;
         let extended: readonly boolean[];
         do {
-          taken = await events.takeInTime(inbox, 300); // again, where the lease has ended before it could be extended
+          taken = await events.takeInTime(inbox, 300); // repeated when the lease ended before it was extended
           extended = await inbox.extend([taken, { ...taken, token: "0" }], longLeaseMs);
         } while (!extended[0]);
         assert.deepEqual(extended, [true, false]);
@@ -77,7 +77,7 @@ export const inboxTakes: readonly InboxScenario[] = [
       }),
   ],
   [
-    "gives an event that is to be tried again when it is due, not before, and keeps the reason",
+    "gives out an event for its next attempt only when it is due, and keeps the error",
     ["writer", "queue", "admin"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
@@ -100,7 +100,7 @@ export const inboxTakes: readonly InboxScenario[] = [
       }),
   ],
   [
-    "gives an event that was given back untouched at once, as if it had not been taken",
+    "gives out an untouched event again at once, without counting the attempt",
     ["writer", "queue"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
@@ -112,7 +112,7 @@ export const inboxTakes: readonly InboxScenario[] = [
       }),
   ],
   [
-    "gives a dead event to nobody until an operator redrives it, which counts its attempts anew",
+    "gives out no dead event until an operator redrives it, which resets its attempts",
     ["writer", "queue", "admin"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
@@ -133,7 +133,7 @@ export const inboxTakes: readonly InboxScenario[] = [
       }),
   ],
   [
-    "takes what has been due for longest first, and types as asked for",
+    "takes the longest due event first, and only the requested types",
     ["writer", "queue"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
@@ -148,7 +148,7 @@ export const inboxTakes: readonly InboxScenario[] = [
       }),
   ],
   [
-    "commits what transact wrote with the mark that the event is done, or leaves it leased",
+    "commits the writes of transact together with the done mark, or leaves the event leased",
     ["writer", "queue", "admin"],
     (open) =>
       withInbox(open, {}, async (inbox) => {

@@ -13,10 +13,10 @@ async function leaveUnhandled(inbox: InboxQueue, ...taken: readonly TakenEvent[]
   assert.deepEqual(await inbox.settle(settlements), Array(taken.length).fill(true));
 }
 
-/** What becomes of an event that no handler takes. */
+/** Scenarios for events without a handler. */
 export const inboxUnhandled: readonly InboxScenario[] = [
   [
-    "keeps an unhandled event with its body, for nobody to take, and shows it in lists and counts",
+    "keeps an unhandled event with its body, gives it to no worker, and shows it in lists and counts",
     ["writer", "queue", "admin"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
@@ -43,7 +43,7 @@ export const inboxUnhandled: readonly InboxScenario[] = [
       }),
   ],
   [
-    "makes an unhandled event ready when that state is redriven, with its attempts counted anew, and not with the dead",
+    "makes an unhandled event ready only when unhandled events are redriven, and resets its attempts",
     ["writer", "queue", "admin"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
@@ -62,7 +62,7 @@ export const inboxUnhandled: readonly InboxScenario[] = [
       }),
   ],
   [
-    "takes another delivery of an unhandled event for a duplicate, or for a conflict, and wakes nothing",
+    "answers duplicate or conflict to a redelivery of an unhandled event, and leaves it unhandled",
     ["writer", "queue"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
@@ -76,7 +76,7 @@ export const inboxUnhandled: readonly InboxScenario[] = [
       }),
   ],
   [
-    "does not run an unhandled event again by rerun",
+    "does not run an unhandled event again with rerun",
     ["writer", "queue", "rerun"],
     (open) =>
       withInbox(open, {}, async (inbox) => {

@@ -5,7 +5,7 @@ import { type Answer, send, sendHalf, type WireRequest } from "./wire.ts";
 
 type Headers = Record<string, string | readonly string[]>;
 
-/** Sends one request to a new receiver; says what was answered and what the handler saw. */
+/** Sends one request to a new receiver. Resolves to the answer and the events that the handler got. */
 type Exchange = (request: WireRequest) => Promise<{ answer: Answer; events: readonly EventOf<EsimEvents>[] }>;
 
 const now = new Date("2026-11-20T12:00:00.400Z");
@@ -14,7 +14,7 @@ const good = faulted({ at: now });
 const goodSignature = good.headers["webhook-signature"] as string;
 const wrongSignature = `v1,${Buffer.alloc(32, 7).toString("base64")}`;
 
-/** One exchange, at a clock that stands still. */
+/** One exchange with a fixed clock. */
 function exchange(sentence: string, run: (exchange: Exchange) => Promise<void>): Scenario {
   return [
     sentence,
@@ -28,7 +28,7 @@ function exchange(sentence: string, run: (exchange: Exchange) => Promise<void>):
   ];
 }
 
-/** Refused with `code` for each of these headers in place of the good ones; no handler runs. */
+/** Replaces the good headers with each of these. Expects a refusal with `code`, and that no handler runs. */
 function refusedHeaders(sentence: string, status: number, code: string, cases: readonly Headers[]): Scenario {
   return exchange(sentence, async (exchangeOne) => {
     for (const headers of cases) {
@@ -42,7 +42,7 @@ function refusedHeaders(sentence: string, status: number, code: string, cases: r
   });
 }
 
-/** An authentic request with just these bytes as its body. */
+/** An authentic request with exactly these bytes as its body. */
 function authentic(body: string | Uint8Array, id = "msg_bytes", timestamp = now): WireRequest {
   return { headers: { ...sign({ id, body, timestamp }, secret) }, body };
 }
@@ -51,7 +51,7 @@ function envelope(data: string): string {
   return `{"type":"esim.faulted","timestamp":"2026-11-20T12:00:00Z","data":${data}}`;
 }
 
-/** Authentic, and handled: the handler's view of `data` is checked. */
+/** Sends an authentic request, and checks the `data` that the handler gets. */
 function handled(
   sentence: string,
   body: string | Uint8Array,
@@ -178,7 +178,7 @@ const bodyCases: readonly Scenario[] = [
     (data) => assert.equal(data["e"], "é"),
   ),
   handled(
-    "handles __proto__ keys and pollutes nothing",
+    "handles __proto__ keys and pollutes no prototype",
     envelope(`{${base},"__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}}}`),
     (data) => {
       assert.equal(data["polluted"], undefined);
@@ -204,7 +204,7 @@ const bodyCases: readonly Scenario[] = [
 
 const connectionCases: readonly Scenario[] = [
   [
-    "answers 503 at the deadline to a client that stops sending half-way, and goes on with others",
+    "answers 503 at the deadline to a client that stops sending half-way, and keeps serving others",
     async (withServer) => {
       const { handlers, events } = recording();
       await withServer(handlers, { secret, deadlineMs: 100 }, async ({ url }) => {
@@ -221,7 +221,7 @@ const connectionCases: readonly Scenario[] = [
     },
   ],
   [
-    "is done at once with a client that goes away half-way, and goes on with others",
+    "gives up at once when a client disconnects half-way, and keeps serving others",
     async (withServer) => {
       const { handlers, events } = recording();
       const gone = Promise.withResolvers<void>();

@@ -4,9 +4,9 @@ import type { StartServer, WithServer } from "./server.ts";
 import { statusContract } from "./status-contract.ts";
 
 /**
- * The whole status contract and the list of bad input, over real HTTP, for any adapter:
+ * Tests an adapter over real HTTP: the whole status contract, and a list of bad input.
  * `receiverSuite("my adapter", startServer, { describe, it })`.
- * @param runner may be left out where `describe` and `it` are global
+ * @param runner can be omitted if `describe` and `it` are global
  */
 export function receiverSuite(name: string, startServer: StartServer, runner?: Runner): void {
   const { describe, it } = runnerOrGlobal(runner);

@@ -10,12 +10,12 @@ import {
 import type { WithServer } from "./server.ts";
 import type { Answer } from "./wire.ts";
 
-/** One sentence about a receiver, and how to see that it is so. */
+/** A sentence about a receiver, which names the test, and the test itself. */
 export type Scenario = readonly [sentence: string, run: (withServer: WithServer) => Promise<void>];
 
 export const secret: string = newSecret();
 
-/** A signed `esim.faulted`, with a new id unless one is given. */
+/** A signed `esim.faulted`. Its id is new unless one is passed. */
 export function faulted(options: Partial<SignedRequestOptions> & { id?: string } = {}): SignedRequest {
   const { id, ...rest } = options;
   return signedRequest(
@@ -24,13 +24,13 @@ export function faulted(options: Partial<SignedRequestOptions> & { id?: string }
   );
 }
 
-/** Handlers that remember what they were given. */
+/** Handlers that record their events. */
 export function recording(): { handlers: Handlers<EsimEvents>; events: EventOf<EsimEvents>[] } {
   const events: EventOf<EsimEvents>[] = [];
   return { handlers: { "*": (event) => void events.push(event) }, events };
 }
 
-/** Handlers that say when they have `started`, and run until they are told to `finish`. */
+/** Handlers that run until `finish()` is called. `started` resolves when one begins. */
 export function blocking(): { handlers: Handlers<EsimEvents>; started: Promise<void>; finish: () => void } {
   const started = Promise.withResolvers<void>();
   const finish = Promise.withResolvers<void>();
@@ -41,14 +41,14 @@ export function blocking(): { handlers: Handlers<EsimEvents>; started: Promise<v
   return { handlers: { "*": handler }, started: started.promise, finish: () => finish.resolve() };
 }
 
-/** A logger that remembers its lines, each with its level. */
+/** A logger that records its lines with their levels. */
 export function recordingLogger(): { logger: Logger; lines: Record<string, unknown>[] } {
   const lines: Record<string, unknown>[] = [];
   const at = (level: string) => (fields: object) => void lines.push({ level, ...fields });
   return { lines, logger: { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") } };
 }
 
-/** Checks the status, the code, and that the body holds nothing beside what the contract says. */
+/** Checks the status and the code, and that the body contains nothing else than the contract says. */
 export function assertAnswer(answer: Answer, status: number, code: string): void {
   const body = JSON.parse(answer.body) as Record<string, unknown>;
   assert.deepEqual({ status: answer.status, code: body["outcome"] ?? body["code"] }, { status, code });

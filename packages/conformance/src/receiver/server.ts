@@ -1,10 +1,10 @@
 import type { ReceiverOptions, Target } from "@esim-webhooks/core";
 
-/** A server with the adapter under test mounted in it. */
+/** A server with the adapter under test. */
 export interface RunningServer {
   /** The full URL of the endpoint. */
   readonly url: string;
-  /** Closes the receiver and leaves the server listening: deliveries are then answered 503. */
+  /** Closes the receiver. The server keeps listening, and deliveries are answered 503. */
   shutDown(): Promise<void>;
   /** Stops the server. */
   close(): Promise<void>;
@@ -13,7 +13,7 @@ export interface RunningServer {
 /** Starts a server on a free port of the loopback interface. Called once for each test. */
 export type StartServer = (target: Target, options: ReceiverOptions) => Promise<RunningServer>;
 
-/** Runs `use` against a server of its own and stops it, whatever happens. */
+/** Runs `use` with a new server, and stops it in any case. */
 export type WithServer = <T>(
   target: Target,
   options: ReceiverOptions,

@@ -20,7 +20,7 @@ import {
 } from "./scenario.ts";
 import { send } from "./wire.ts";
 
-/** Outcomes that a test of an adapter cannot bring about over HTTP, or not on every adapter. */
+/** Outcomes that no test can provoke over HTTP on every adapter. */
 type Elsewhere = "body_consumed" | "body_incomplete";
 
 const untouched = { "*": () => assert.fail("a handler ran") };
@@ -34,7 +34,7 @@ const unreachable: DedupeStore = {
   close: async () => {},
 };
 
-// a new outcome code does not compile before it is shown here
+// a new outcome code does not compile until it has a test here
 const byOutcome: Readonly<Record<Exclude<OutcomeCode, Elsewhere>, Scenario>> = {
   processed: [
     "answers 200 when the handler has returned",
@@ -49,7 +49,7 @@ const byOutcome: Readonly<Record<Exclude<OutcomeCode, Elsewhere>, Scenario>> = {
     },
   ],
   duplicate: [
-    "answers 200 to a redelivery of a done event, and runs nothing; one with another body is an error in the log",
+    "answers 200 to a redelivery of a done event, runs no handler, and logs an error if the body is another",
     async (withServer) => {
       const { handlers, events } = recording();
       const { logger, lines } = recordingLogger();
@@ -73,7 +73,7 @@ const byOutcome: Readonly<Record<Exclude<OutcomeCode, Elsewhere>, Scenario>> = {
     },
   ],
   discarded: [
-    "answers 200 when the handler discards the event, and does not say why",
+    "answers 200 when the handler discards the event, without its reason",
     (withServer) =>
       withServer({ "*": () => discard("internal reason") }, { secret }, async ({ url }) => {
         assertAnswer(await send(url, faulted({ id: "msg_discarded" })), 200, "discarded");
@@ -88,7 +88,7 @@ const byOutcome: Readonly<Record<Exclude<OutcomeCode, Elsewhere>, Scenario>> = {
       }),
   ],
   unhandled_type: [
-    "answers 200 to an event type that no handler takes",
+    "answers 200 to an event type without a handler",
     (withServer) =>
       withServer({ "esim.assigned": untouched["*"] }, { secret }, async ({ url }) => {
         assertAnswer(await send(url, faulted()), 200, "unhandled_type");
@@ -116,14 +116,14 @@ const byOutcome: Readonly<Record<Exclude<OutcomeCode, Elsewhere>, Scenario>> = {
     },
   ],
   already_stored: [
-    "answers 202 when the inbox has the event already",
+    "answers 202 when the inbox already has the event",
     (withServer) =>
       withServer({ put: async () => ["duplicate"] }, { secret }, async ({ url }) => {
         assertAnswer(await send(url, faulted()), 202, "already_stored");
       }),
   ],
   conflict: [
-    "answers 202 when the inbox has the id with another body",
+    "answers 202 when the inbox already has the id with another body",
     (withServer) =>
       withServer({ put: async () => ["conflict"] }, { secret }, async ({ url }) => {
         assertAnswer(await send(url, faulted()), 202, "conflict");
@@ -147,7 +147,7 @@ const byOutcome: Readonly<Record<Exclude<OutcomeCode, Elsewhere>, Scenario>> = {
     },
   ],
   failed: [
-    "answers 500 when the handler throws, shows nothing of the error, and runs it again on the next delivery",
+    "answers 500 when the handler throws, without the error, and runs it again on the next delivery",
     async (withServer) => {
       let runs = 0;
       const handlers = {
@@ -164,7 +164,7 @@ const byOutcome: Readonly<Record<Exclude<OutcomeCode, Elsewhere>, Scenario>> = {
     },
   ],
   invalid: [
-    "answers 500 to an authentic event that does not fit its schema, so that it is sent again",
+    "answers 500 to an authentic event that does not match its schema, so that the sender retries",
     (withServer) =>
       withServer(untouched, { secret }, async ({ url }) => {
         const noReason = { type: "esim.faulted", data: { profileReference: "1", esimReference: "2" } };
@@ -173,7 +173,7 @@ const byOutcome: Readonly<Record<Exclude<OutcomeCode, Elsewhere>, Scenario>> = {
       }),
   ],
   retry_later: [
-    "answers 503 with the Retry-After that the handler asked for, and runs it again",
+    "answers 503 with the Retry-After of retryLater, and runs the handler again",
     async (withServer) => {
       let ready = false;
       const handlers = { "*": () => (ready ? undefined : retryLater(90_500)) };
@@ -187,7 +187,7 @@ const byOutcome: Readonly<Record<Exclude<OutcomeCode, Elsewhere>, Scenario>> = {
     },
   ],
   deadline_reached: [
-    "answers 503 at the deadline, aborts the handler's signal, and a handler that finishes later completes its claim",
+    "answers 503 at the deadline, aborts the handler's signal, and still completes the claim when the handler returns",
     async (withServer) => {
       const aborted = Promise.withResolvers<void>();
       const finish = Promise.withResolvers<void>();
@@ -210,7 +210,7 @@ const byOutcome: Readonly<Record<Exclude<OutcomeCode, Elsewhere>, Scenario>> = {
     },
   ],
   lease_lost: [
-    "answers 503 when the claim went to another owner while the handler ran",
+    "answers 503 when another owner has taken the claim while the handler ran",
     (withServer) =>
       withServer(
         { "*": () => {} },
@@ -221,7 +221,7 @@ const byOutcome: Readonly<Record<Exclude<OutcomeCode, Elsewhere>, Scenario>> = {
       ),
   ],
   internal_error: [
-    "answers 500 to what nobody foresaw, and shows nothing of it",
+    "answers 500 to an unexpected error, without its message",
     (withServer) => {
       const parse = () => {
         throw new Error("a schema library is broken");
@@ -232,14 +232,14 @@ const byOutcome: Readonly<Record<Exclude<OutcomeCode, Elsewhere>, Scenario>> = {
     },
   ],
   store_unavailable: [
-    "answers 503 when the store is unreachable, runs nothing, and shows nothing of the error",
+    "answers 503 when the store is unreachable, runs no handler, and does not show the error",
     (withServer) =>
       withServer(untouched, { secret, store: unreachable }, async ({ url }) => {
         assertAnswer(await send(url, faulted()), 503, "store_unavailable");
       }),
   ],
   shutting_down: [
-    "answers 503 while shutting down, after the deliveries in flight have had their answer",
+    "answers 503 once it shuts down, after it has answered the deliveries in flight",
     async (withServer) => {
       const { handlers, started, finish } = blocking();
       await withServer(handlers, { secret }, async ({ url, shutDown }) => {
@@ -258,7 +258,7 @@ const byOutcome: Readonly<Record<Exclude<OutcomeCode, Elsewhere>, Scenario>> = {
     },
   ],
   rotating: [
-    "answers 503 when no key matches while the key source says that a rotation is under way",
+    "answers 503 when no key matches while the key source reports a rotation",
     (withServer) => {
       const rotatingUntil = new Date(Date.now() + 60_000);
       const source = { load: async () => ({ keys: [secret], rotatingUntil }) };
@@ -269,7 +269,7 @@ const byOutcome: Readonly<Record<Exclude<OutcomeCode, Elsewhere>, Scenario>> = {
     },
   ],
   keys_unavailable: [
-    "answers 503 when no key matches and the key source cannot be loaded, and keeps accepting the keys it had",
+    "answers 503 when no key matches and the key source cannot be loaded, and still accepts the loaded keys",
     (withServer) => {
       let loads = 0;
       const load = async () => {
@@ -308,7 +308,7 @@ const byOutcome: Readonly<Record<Exclude<OutcomeCode, Elsewhere>, Scenario>> = {
       }),
   ],
   no_matching_key: [
-    "answers 401 when no key matches: another secret, or a body that was changed",
+    "answers 401 when no key matches, because the secret is another or the body was changed",
     (withServer) =>
       withServer(untouched, { secret }, async ({ url }) => {
         assertAnswer(await send(url, faulted({ fault: "wrong_key" })), 401, "no_matching_key");

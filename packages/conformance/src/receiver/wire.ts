@@ -1,11 +1,11 @@
 import { request as httpRequest } from "node:http";
 import { connect, type Socket } from "node:net";
 
-/** A request as it goes over the wire: header values may repeat, bodies may come in chunks. */
+/** A raw HTTP request: headers may repeat, and the body may come in chunks. */
 export interface WireRequest {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
-  /** A list is sent chunk by chunk, without a Content-Length. */
+  /** An array is sent chunk by chunk, without a Content-Length. */
   readonly body?: string | Uint8Array | readonly Uint8Array[];
 }
 
@@ -15,7 +15,7 @@ export interface Answer {
   readonly body: string;
 }
 
-/** Sends one request on a connection of its own. */
+/** Sends one request on a new connection. */
 export function send(url: string, { method = "POST", headers = {}, body }: WireRequest): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const chunks =
@@ -40,7 +40,7 @@ export function send(url: string, { method = "POST", headers = {}, body }: WireR
   });
 }
 
-/** Opens a connection, announces `length` bytes and sends only the first part of them. */
+/** Opens a connection, announces a body of `length` bytes, and sends only its beginning. */
 export function sendHalf(
   url: string,
   headers: Readonly<Record<string, string>>,

@@ -2,19 +2,19 @@ import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import type { StateStore, StoredState } from "@esim-webhooks/core";
 
-/** How a state store under test is to be opened. */
+/** The options with which the suite opens the state store under test. */
 export interface OpenStateOptions {
-  /** How long an operation may take, where a server can be away. */
+  /** The timeout of an operation, in ms, for stores on a server. */
   readonly timeoutMs?: number;
 }
 
-/** Opens the state store under test, on the same data each time where it is durable. The suite closes it. */
+/** Opens the state store under test; a durable one on the same data each time. The suite closes it. */
 export type OpenState = (options: OpenStateOptions) => StateStore | Promise<StateStore>;
 
-/** One sentence about a state store, and how to see that it is so. */
+/** A sentence about a state store, which names the test, and the test itself. */
 export type StateScenario = readonly [sentence: string, run: (open: OpenState) => Promise<void>];
 
-/** A name that no other test has. */
+/** A name that no other test uses. */
 export function newName(): string {
   return `state/${randomUUID()}`;
 }
@@ -39,7 +39,7 @@ export async function present(state: StateStore, name: string): Promise<StoredSt
   return stored;
 }
 
-/** Counts up by one, again whenever somebody else was first. */
+/** Adds one to a count. Tries again whenever somebody else wrote first. */
 export async function countUp(state: StateStore, name: string): Promise<void> {
   for (;;) {
     const stored = await state.read(name);
@@ -48,7 +48,7 @@ export async function countUp(state: StateStore, name: string): Promise<void> {
   }
 }
 
-/** A count, and so much text that a half-written value shows. */
+/** A count with much text, so that a half-written value is noticed. */
 export interface Padded {
   readonly count: number;
   readonly padding: string;

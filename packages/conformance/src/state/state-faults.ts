@@ -3,7 +3,7 @@ import type { StateStore } from "@esim-webhooks/core";
 import { answered, type StoreServer } from "../store/store-faults.ts";
 import { countUp, newName, type OpenState, present, withState } from "./state-context.ts";
 
-/** One sentence about a state store whose server goes away. */
+/** A scenario in which the state store's server goes away. */
 type StateFaultScenario = readonly [
   sentence: string,
   run: (open: OpenState, server: StoreServer) => Promise<void>,
@@ -16,7 +16,7 @@ async function assertUnavailable(state: StateStore, name: string): Promise<void>
 
 export const stateFaults: readonly StateFaultScenario[] = [
   [
-    "rejects with store_unavailable while its server is down, and has every value once it is up",
+    "rejects with store_unavailable while its server is down, and still has every value after a restart",
     (open, server) =>
       withState(open, { timeoutMs: 2000 }, async (state) => {
         const name = newName();

@@ -1,4 +1,4 @@
-// A process of its own with the state store under test, for `stateSuite`.
+// The child process of `stateSuite`, with the state store under test.
 import { answerCalls } from "../base/answer-calls.ts";
 import { countUp, type OpenState, type Padded, padded } from "./state-context.ts";
 
@@ -8,13 +8,13 @@ const state = await open({});
 
 const operations: Record<string, (...args: never[]) => unknown> = {
   read: state.read.bind(state),
-  /** JSON has no undefined: null stands for it. */
+  /** A null version stands for undefined, which JSON does not have. */
   write: (name: string, value: unknown, version: string | null) =>
     state.write(name, value, version ?? undefined),
   async countUp(name: string, times: number) {
     for (let n = 0; n < times; n++) await countUp(state, name);
   },
-  /** Writes one value after the other, until it is killed. */
+  /** Writes values until the process is killed. */
   async writeOn(name: string) {
     for (;;) {
       const stored = await state.read(name);

@@ -6,10 +6,10 @@ import { newName, type Padded, padded, present } from "./state-context.ts";
 
 const kills = 5;
 
-/** What holds between processes. */
+/** Scenarios between processes. */
 export const stateProcesses: readonly ProcessScenario[] = [
   [
-    "lets four processes count up at the same time, and misses none",
+    "loses no count when four processes count up at the same time",
     async (start) => {
       const processes = await Promise.all([start(), start(), start(), start()]);
       const name = newName();
@@ -20,7 +20,7 @@ export const stateProcesses: readonly ProcessScenario[] = [
     },
   ],
   [
-    "gives one of the concurrent writes of four processes, the first one included",
+    "accepts one of the concurrent writes of four processes, also when the name has no value yet",
     async (start) => {
       const processes = await Promise.all([start(), start(), start(), start()]);
       const name = newName();
@@ -44,7 +44,7 @@ export const stateProcesses: readonly ProcessScenario[] = [
     },
   ],
   [
-    "leaves no handle open when it is closed, twice: the process ends by itself",
+    "leaves no handle open when it is closed twice, so the process ends by itself",
     async (start) => {
       const process = await start();
       await process.call(["write", newName(), 1, null]);
@@ -53,7 +53,7 @@ export const stateProcesses: readonly ProcessScenario[] = [
   ],
 ];
 
-/** Kills a process that writes, again and again: what it leaves is a whole value, and none that was read is gone. */
+/** Kills a writing process several times. Expects a whole value each time, never older than the last one read. */
 export async function assertSurvivesKills(
   state: StateStore,
   start: () => Promise<OtherProcess>,
@@ -62,7 +62,7 @@ export async function assertSurvivesKills(
   for (let kill = 0; kill < kills; kill++) {
     const before = (await state.read(name))?.version;
     const process = await start();
-    process.call(["writeOn", name]).catch(() => {}); // it is killed before it has an answer
+    process.call(["writeOn", name]).catch(() => {}); // rejects, since the process is killed before it answers
     while ((await state.read(name))?.version === before) await pause(1);
     await pause(Math.random() * 20);
     const seen = (await present(state, name)).value as Padded;

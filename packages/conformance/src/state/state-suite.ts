@@ -11,22 +11,22 @@ import { stateValues } from "./state-values.ts";
 import { stateVersions } from "./state-versions.ts";
 
 export interface StateSuiteOptions {
-  /** What the store states about itself. */
+  /** The capabilities that the state store must state. */
   readonly capabilities: StateStore["capabilities"];
   readonly open: OpenState;
-  /** The URL of a module whose default export is `open`, for the processes that the suite starts. */
+  /** The URL of a module with `open` as its default export, for the child processes of the suite. */
   readonly module: string;
-  /** Arguments of Node.js for those processes. Default none. */
+  /** Arguments of Node.js for those processes. Default: none. */
   readonly execArgv?: readonly string[];
-  /** The server of the store, a private one, to be killed and paused. Left out where there is none. */
+  /** The store's private server, which the suite kills and freezes. Omit it if the store has none. */
   readonly server?: () => Promise<StoreServer>;
 }
 
 const script = new URL(`./state-process${extname(import.meta.url)}`, import.meta.url);
 
 /**
- * What `StateStore` promises, against a real store: exact values, one writer a version, several processes, a process
- * that is killed, and a server that goes away. Runs under any runner that has `describe` and `it`, given or global.
+ * Tests what `StateStore` promises: exact values, one winner per version, four processes at once, a killed process, and a
+ * server that goes away. Runs under any test runner with `describe` and `it`, passed or global.
  */
 export function stateSuite(name: string, options: StateSuiteOptions, runner?: Runner): void {
   const { describe, it } = runnerOrGlobal(runner);
@@ -40,7 +40,7 @@ export function stateSuite(name: string, options: StateSuiteOptions, runner?: Ru
       for (const [sentence, run] of stateProcesses) it(sentence, () => withProcesses(processes, run));
     }
     if (capabilities.multiProcess && capabilities.durable) {
-      it("leaves the old value or the new one, whole, when a process is killed while it writes", () =>
+      it("has the whole old value or the whole new one after a process was killed while writing", () =>
         withState(open, {}, (state) =>
           withProcesses(processes, (start) => assertSurvivesKills(state, start)),
         ));

@@ -27,10 +27,10 @@ const values: readonly unknown[] = [
   "x".repeat(maxValueBytes - 2),
 ];
 
-const circle: { self?: unknown } = {};
-circle.self = circle;
+const circular: { self?: unknown } = {};
+circular.self = circular;
 
-const noJson: readonly unknown[] = [
+const invalidValues: readonly unknown[] = [
   undefined,
   Number.NaN,
   Number.POSITIVE_INFINITY,
@@ -43,7 +43,7 @@ const noJson: readonly unknown[] = [
   () => {},
   { left: undefined },
   [undefined],
-  circle,
+  circular,
 ];
 
 const names = [
@@ -66,7 +66,7 @@ const names = [
   `${"x".repeat(127)}y`,
 ];
 
-const noNames = ["", "x".repeat(129), "a b", " ", "a\n", "a\0", "é", "\u007f"];
+const invalidNames = ["", "x".repeat(129), "a b", " ", "a\n", "a\0", "é", "\u007f"];
 
 async function assertInvalid(work: () => Promise<unknown>): Promise<void> {
   await assert.rejects(work, { name: "WebhookError", code: "invalid_input" });
@@ -77,17 +77,17 @@ async function written(state: StateStore, name: string, value: unknown): Promise
   assert.equal(await state.write(name, value, stored?.version), true);
 }
 
-/** Which values and names there are, and what becomes of them. */
+/** Which names and values are valid, and that values stay exact. */
 export const stateValues: readonly StateScenario[] = [
   [
-    "has nothing for a name that nobody has written",
+    "reads undefined for a name that nobody has written",
     (open) =>
       withState(open, {}, async (state) => {
         assert.equal(await state.read(newName()), undefined);
       }),
   ],
   [
-    "gives back each value as it was: numbers, unicode, 64 KiB",
+    "returns each value unchanged: numbers, unicode, 64 KiB",
     (open) =>
       withState(open, {}, async (state) => {
         const name = newName();
@@ -98,21 +98,21 @@ export const stateValues: readonly StateScenario[] = [
       }),
   ],
   [
-    "refuses values that are not plain JSON, or longer than 64 KiB of it, and leaves the value as it is",
+    "refuses a value that is not plain JSON or exceeds 64 KiB, and keeps the old value",
     (open) =>
       withState(open, {}, async (state) => {
         const name = newName();
         await written(state, name, "kept");
         const { version } = await present(state, name);
         const tooLong = ["x".repeat(maxValueBytes - 1), "é".repeat(maxValueBytes / 2)];
-        for (const value of [...noJson, ...tooLong]) {
+        for (const value of [...invalidValues, ...tooLong]) {
           await assertInvalid(() => state.write(name, value, version));
         }
         assert.deepEqual(await state.read(name), { value: "kept", version });
       }),
   ],
   [
-    "keeps names apart: case, dots, slashes, quotes, 128 characters",
+    "keeps similar names apart: case, dots, slashes, quotes, 128 characters",
     (open) =>
       withState(open, {}, async (state) => {
         for (const name of names) await written(state, name, `of ${name}`);
@@ -123,7 +123,7 @@ export const stateValues: readonly StateScenario[] = [
     "refuses names that are not 1 to 128 visible ASCII characters",
     (open) =>
       withState(open, {}, async (state) => {
-        for (const name of noNames) {
+        for (const name of invalidNames) {
           await assertInvalid(() => state.read(name));
           await assertInvalid(() => state.write(name, 1, undefined));
         }

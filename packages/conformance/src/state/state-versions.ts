@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { countUp, newName, present, type StateScenario, withState } from "./state-context.ts";
 
-/** What the version makes of a write. */
+/** How versions decide which write succeeds. */
 export const stateVersions: readonly StateScenario[] = [
   [
-    "writes with the version that was read; with any other it answers false, and nothing changes",
+    "writes with the version that was read; with any other version it answers false, and nothing changes",
     (open) =>
       withState(open, {}, async (state) => {
         const name = newName();
@@ -22,7 +22,7 @@ export const stateVersions: readonly StateScenario[] = [
       }),
   ],
   [
-    "gives each write a version of its own: a value that has come back is another one",
+    "gives each write a new version, even if it repeats an earlier value",
     (open) =>
       withState(open, {}, async (state) => {
         const name = newName();
@@ -38,7 +38,7 @@ export const stateVersions: readonly StateScenario[] = [
       }),
   ],
   [
-    "gives one of 50 concurrent writes of the same version, the first one included, again and again",
+    "accepts one of 50 concurrent writes with the same version, also when the name has no value yet",
     (open) =>
       withState(open, {}, async (state) => {
         const name = newName();
@@ -53,7 +53,7 @@ export const stateVersions: readonly StateScenario[] = [
       }),
   ],
   [
-    "never shows a reader anything but whole values, in the order in which they were written",
+    "shows readers only whole values, in the order of their writes",
     (open) =>
       withState(open, {}, async (state) => {
         const name = newName();
@@ -75,7 +75,7 @@ export const stateVersions: readonly StateScenario[] = [
       }),
   ],
   [
-    "keeps its word on `durable`: what was written is there for the next one who opens it",
+    "still has a value when it is opened again, if it is `durable`",
     async (open) => {
       const name = newName();
       let durable = false;
@@ -92,7 +92,7 @@ export const stateVersions: readonly StateScenario[] = [
     },
   ],
   [
-    "rejects every read and write once it was closed, and can be closed twice",
+    "rejects every read and write once it is closed, and can be closed twice",
     async (open) => {
       const state = await open({});
       await state.ready();

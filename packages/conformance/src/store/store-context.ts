@@ -3,25 +3,25 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import type { DedupeStore, EventKey } from "@esim-webhooks/core";
 
-/** How a store under test is to be opened. */
+/** The options with which the suite opens the store under test. */
 export interface OpenOptions {
   readonly retentionMs?: number;
-  /** How long an operation may take, where a server can be away. */
+  /** The timeout of an operation, in ms, for stores on a server. */
   readonly timeoutMs?: number;
 }
 
-/** Opens the store under test, on the same data each time where it is durable. The suite closes it. */
+/** Opens the store under test; a durable one on the same data each time. The suite closes it. */
 export type OpenStore = (options: OpenOptions) => DedupeStore | Promise<DedupeStore>;
 
-/** One sentence about a store, and how to see that it is so. */
+/** A sentence about a store, which names the test, and the test itself. */
 export type StoreScenario = readonly [sentence: string, run: (open: OpenStore) => Promise<void>];
 
-/** A key that no other test has. */
+/** A key that no other test uses. */
 export function newKey(id = "msg_1"): EventKey {
   return { source: randomUUID(), id };
 }
 
-/** Long enough that it does not end during a test. */
+/** A lease that does not end during a test. */
 export const longLeaseMs = 600_000;
 
 /** Opens a store for `use`, and closes it. */
@@ -48,7 +48,7 @@ export async function claimed(
   return claim.status === "claimed" ? claim.token : "";
 }
 
-/** Claims as soon as the id is free: a server tells nobody when a lease has ended. */
+/** Claims an id as soon as it is free. It polls, since no store reports the end of a lease. */
 export async function claimedInTime(store: DedupeStore, key: EventKey, leaseMs: number): Promise<string> {
   for (;;) {
     const claim = await store.claim(key, leaseMs);

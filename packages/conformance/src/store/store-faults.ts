@@ -3,24 +3,24 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { Awaitable, DedupeStore, EventKey } from "@esim-webhooks/core";
 import { claimed, longLeaseMs, newKey, type OpenStore, withStore } from "./store-context.ts";
 
-/** What the suite does to the server of the store. */
+/** How the suite controls the server of the store. */
 export interface StoreServer {
-  /** Ends it at once (SIGKILL). */
+  /** Kills the server (SIGKILL). */
   kill(): Promise<void>;
-  /** Starts it again, with what it had. */
+  /** Starts it again, on the same data. */
   start(): Promise<void>;
-  /** Lets it answer nothing (SIGSTOP), and go on. */
+  /** Freezes the server (SIGSTOP) until `resume`. */
   pause(): Promise<void>;
   resume(): Promise<void>;
 }
 
-/** One sentence about a store whose server goes away. */
+/** A scenario in which the store's server goes away. */
 export type FaultScenario = readonly [
   sentence: string,
   run: (open: OpenStore, server: StoreServer) => Promise<void>,
 ];
 
-/** All at the same time; one that throws rejects. */
+/** Calls every operation concurrently. An exception becomes a rejection. */
 function everyOperation(store: DedupeStore, key: EventKey, token: string): Promise<unknown>[] {
   return [
     () => store.claim(newKey(), longLeaseMs),
@@ -39,11 +39,11 @@ async function assertUnavailable(operations: readonly Promise<unknown>[]): Promi
   }
 }
 
-/** Asks until the store answers: nobody tells a client that its server is back. */
-export async function answered<T>(ask: () => Awaitable<T>): Promise<T> {
+/** Repeats a call until the store answers. It polls, since nothing reports that a server is back. */
+export async function answered<T>(call: () => Awaitable<T>): Promise<T> {
   for (;;) {
     try {
-      return await ask();
+      return await call();
     } catch (error) {
       assert.equal((error as { code?: string }).code, "store_unavailable");
       await pause(50);
@@ -51,7 +51,7 @@ export async function answered<T>(ask: () => Awaitable<T>): Promise<T> {
   }
 }
 
-/** Claims an id that no other test has; another one where the server was too slow to answer. */
+/** Claims an id that no other test uses. Takes a new id when the server was too slow to answer. */
 function claimedAnew(store: DedupeStore): Promise<{ readonly key: EventKey; readonly token: string }> {
   return answered(async () => {
     const key = newKey();
@@ -61,7 +61,7 @@ function claimedAnew(store: DedupeStore): Promise<{ readonly key: EventKey; read
 
 export const storeFaults: readonly FaultScenario[] = [
   [
-    "rejects everything once it was closed",
+    "rejects every operation once it is closed",
     async (open) => {
       const store = await open({});
       const key = newKey();
@@ -71,7 +71,7 @@ export const storeFaults: readonly FaultScenario[] = [
     },
   ],
   [
-    "rejects everything with store_unavailable while its server is down, and recovers by itself",
+    "rejects every operation with store_unavailable while its server is down, and recovers by itself",
     (open, server) =>
       withStore(open, { timeoutMs: 2000 }, async (store) => {
         const { key: done, token: mark } = await claimedAnew(store);
@@ -104,7 +104,7 @@ export const storeFaults: readonly FaultScenario[] = [
     },
   ],
   [
-    "settles what is in flight when its server is killed, and never says what it does not know",
+    "settles the operations in flight when its server is killed, and guesses no answer",
     (open, server) =>
       withStore(open, { timeoutMs: 2000 }, async (store) => {
         await claimedAnew(store);

@@ -9,7 +9,7 @@ import {
   withStore,
 } from "./store-context.ts";
 
-/** The bounds of an unsigned 32-bit number, and what a signed one would confuse with them. */
+/** The bounds of an unsigned 32-bit number, and of a signed one. */
 const fingerprints = [0, 1, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff];
 
 async function claimedWith(store: DedupeStore, key: EventKey, fingerprint?: number): Promise<string> {
@@ -18,25 +18,25 @@ async function claimedWith(store: DedupeStore, key: EventKey, fingerprint?: numb
   return claim.token;
 }
 
-/** Checks which of the fingerprints the store calls a conflict, while the id is held with `own`. */
+/** Checks that the store reports a conflict for every fingerprint other than `own`, which holds the id. */
 async function assertConflicts(
   store: DedupeStore,
   key: EventKey,
   status: Claim["status"],
   own: number | undefined,
 ): Promise<void> {
-  for (const given of [...fingerprints, undefined]) {
-    const claim = await store.claim(key, longLeaseMs, given);
+  for (const other of [...fingerprints, undefined]) {
+    const claim = await store.claim(key, longLeaseMs, other);
     assert.equal(claim.status, status);
-    const differs = own !== undefined && given !== undefined && own !== given;
+    const differs = own !== undefined && other !== undefined && own !== other;
     assert.equal("conflict" in claim ? claim.conflict : undefined, differs ? true : undefined);
   }
 }
 
-/** What the fingerprint of a body makes of an id that is held. */
+/** How fingerprints reveal another body. */
 export const storeFingerprints: readonly StoreScenario[] = [
   [
-    "says conflict for a busy or done id that comes with another fingerprint, and for no other",
+    "reports a conflict for a busy or done id with another fingerprint, and only then",
     (open) =>
       withStore(open, {}, async (store) => {
         for (const own of [...fingerprints, undefined]) {
@@ -51,7 +51,7 @@ export const storeFingerprints: readonly StoreScenario[] = [
       }),
   ],
   [
-    "forgets the fingerprint of a claim that was released or has ended: the next owner's counts",
+    "forgets the fingerprint of a released or ended claim, and keeps the next owner's",
     (open) =>
       withStore(open, {}, async (store) => {
         const released = newKey();
@@ -67,28 +67,28 @@ export const storeFingerprints: readonly StoreScenario[] = [
       }),
   ],
   [
-    "says conflict to those of 200 concurrent claims of an id whose fingerprint is not the winner's",
+    "reports a conflict to each of 200 concurrent claims whose fingerprint is not the winner's",
     (open) =>
       withStore(open, {}, async (store) => {
         for (let round = 0; round < 5; round++) {
           const key = newKey();
           const claims = await Promise.all(
             Array.from({ length: 200 }, async (_, n) => ({
-              given: n % 3,
+              fingerprint: n % 3,
               claim: await store.claim(key, longLeaseMs, n % 3),
             })),
           );
           const winners = claims.filter(({ claim }) => claim.status === "claimed");
           assert.equal(winners.length, 1);
-          for (const { given, claim } of claims) {
+          for (const { fingerprint, claim } of claims) {
             if (claim.status === "claimed") continue;
-            assert.equal(claim.conflict === true, given !== winners[0]?.given);
+            assert.equal(claim.conflict === true, fingerprint !== winners[0]?.fingerprint);
           }
         }
       }),
   ],
   [
-    "keeps the fingerprint of a done id for the next one who opens the store, where that is `durable`",
+    "keeps the fingerprint of a done id until the store is opened again, if it is `durable`",
     async (open) => {
       const key = newKey();
       let durable = false;
@@ -100,7 +100,7 @@ export const storeFingerprints: readonly StoreScenario[] = [
     },
   ],
   [
-    "takes over an id with its fingerprint once its retention has ended",
+    "replaces the fingerprint when an id is claimed again after its retention",
     (open) =>
       withStore(open, { retentionMs: 50 }, async (store) => {
         const key = newKey();

@@ -1,5 +1,5 @@
-// A process of its own with the store under test, for `storeSuite`: opens the store that a module exports, answers
-// calls that come line by line, and ends by itself once the store is closed, if that leaves no handle open.
+// The child process of `storeSuite`: opens the store under test, answers calls line by line, and ends once the store is
+// closed, unless that leaves a handle open.
 import { answerCalls } from "../base/answer-calls.ts";
 import type { OpenStore } from "./store-context.ts";
 
@@ -8,8 +8,8 @@ const RealDate = Date;
 let offsetMs = 0;
 
 globalThis.Date = class extends RealDate {
-  constructor(...given: unknown[]) {
-    super(...((given.length === 0 ? [RealDate.now() + offsetMs] : given) as [number]));
+  constructor(...args: unknown[]) {
+    super(...((args.length === 0 ? [RealDate.now() + offsetMs] : args) as [number]));
   }
   static override now(): number {
     return RealDate.now() + offsetMs;

@@ -5,11 +5,11 @@ import { newKey } from "./store-context.ts";
 
 const hourMs = 3_600_000;
 
-/** What holds between processes, or for one alone where the store is for one. */
+/** Scenarios between processes, or in one process if the store is for a single one. */
 export function storeProcesses({ multiProcess }: StoreCapabilities): readonly ProcessScenario[] {
   const always: readonly ProcessScenario[] = [
     [
-      "leaves no handle open when it is closed, twice: the process ends by itself",
+      "leaves no handle open when it is closed twice, so the process ends by itself",
       async (start) => {
         const process = await start();
         await process.call(["claim", newKey(), 1000]);
@@ -17,7 +17,7 @@ export function storeProcesses({ multiProcess }: StoreCapabilities): readonly Pr
       },
     ],
     [
-      "is not moved by a client's clock that is set an hour forward or back",
+      "does not depend on a client's clock, even if it is an hour off",
       async (start) => {
         const process = await start();
         const key = newKey();
@@ -38,7 +38,7 @@ export function storeProcesses({ multiProcess }: StoreCapabilities): readonly Pr
   ];
   const between: readonly ProcessScenario[] = [
     [
-      "gives one of 200 concurrent claims of an id from four processes",
+      "grants one of 200 concurrent claims of an id from four processes",
       async (start) => {
         const processes = await Promise.all([start(), start(), start(), start()]);
         for (let round = 0; round < 10; round++) {
@@ -55,7 +55,7 @@ export function storeProcesses({ multiProcess }: StoreCapabilities): readonly Pr
       },
     ],
     [
-      "says conflict to a process that comes with another fingerprint than the owner's",
+      "reports a conflict to a process with another fingerprint than the owner's",
       async (start) => {
         const [owner, other] = await Promise.all([start(), start()]);
         const key = newKey();
@@ -73,7 +73,7 @@ export function storeProcesses({ multiProcess }: StoreCapabilities): readonly Pr
       },
     ],
     [
-      "keeps a lease whichever process's clock is an hour off",
+      "keeps a lease, whichever process's clock is an hour off",
       async (start) => {
         const [right, wrong] = await Promise.all([start(), start()]);
         for (const offset of [hourMs, -hourMs]) {

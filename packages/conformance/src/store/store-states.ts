@@ -17,7 +17,7 @@ const oddIds = [
   "0",
   "12345678901234567890",
   " ",
-  "with two  blanks ",
+  "with two  spaces ",
   "{tag}",
   "%s $1 ' \" ; --",
   "žluťoučký 🦓 \u202e",
@@ -29,10 +29,10 @@ const oddIds = [
   `${"x".repeat(511)}y`,
 ];
 
-/** What an id's state makes of an operation. */
+/** The states of an id, and what each operation does in them. */
 export const storeStates: readonly StoreScenario[] = [
   [
-    "gives one of 200 concurrent claims of an id, and tells the others for how long it is busy",
+    "grants one of 200 concurrent claims of an id, and answers the others for how long it is busy",
     (open) =>
       withStore(open, {}, async (store) => {
         const key = newKey();
@@ -45,7 +45,7 @@ export const storeStates: readonly StoreScenario[] = [
       }),
   ],
   [
-    "answers done for an id that was completed",
+    "answers done for a completed id",
     (open) =>
       withStore(open, {}, async (store) => {
         const key = newKey();
@@ -55,7 +55,7 @@ export const storeStates: readonly StoreScenario[] = [
       }),
   ],
   [
-    "gives an id that was released to the next claim, under a new token",
+    "grants a released id to the next claim, with a new token",
     (open) =>
       withStore(open, {}, async (store) => {
         const key = newKey();
@@ -68,7 +68,7 @@ export const storeStates: readonly StoreScenario[] = [
       }),
   ],
   [
-    "gives an id whose lease has ended to the next claim, under a new token",
+    "grants an id whose lease has ended to the next claim, with a new token",
     (open) =>
       withStore(open, {}, async (store) => {
         const key = newKey();
@@ -77,7 +77,7 @@ export const storeStates: readonly StoreScenario[] = [
       }),
   ],
   [
-    "lets a late owner change nothing: complete, extend and release are false",
+    "lets a late owner change nothing: complete, extend and release answer false",
     (open) =>
       withStore(open, {}, async (store) => {
         const key = newKey();
@@ -93,7 +93,7 @@ export const storeStates: readonly StoreScenario[] = [
       }),
   ],
   [
-    "lets an owner whose lease has ended change nothing, though nobody has taken over",
+    "lets an owner whose lease has ended change nothing, even if nobody has taken over",
     (open) =>
       withStore(open, {}, async (store) => {
         const key = newKey();
@@ -106,7 +106,7 @@ export const storeStates: readonly StoreScenario[] = [
       }),
   ],
   [
-    "is not changed by tokens it never gave",
+    "ignores tokens that it never gave",
     (open) =>
       withStore(open, {}, async (store) => {
         const key = newKey();
@@ -121,7 +121,7 @@ export const storeStates: readonly StoreScenario[] = [
       }),
   ],
   [
-    "moves the end of the lease by extend, again and again",
+    "moves the end of the lease with each extend",
     (open) =>
       withStore(open, {}, async (store) => {
         const key = newKey();
@@ -134,7 +134,7 @@ export const storeStates: readonly StoreScenario[] = [
       }),
   ],
   [
-    "says once more that it was completed, to the token that did it",
+    "answers complete with true again for the token that completed the id",
     (open) =>
       withStore(open, {}, async (store) => {
         const key = newKey();
@@ -151,7 +151,7 @@ export const storeStates: readonly StoreScenario[] = [
     async (open) => {
       await withStore(open, {}, async (store) => {
         const key = newKey();
-        // again, where the lease has ended before the event could be completed
+        // repeated when the lease ended before the call of complete
         while (!(await store.complete(key, await claimedInTime(store, key, 50))));
         await pause(150);
         assert.deepEqual(await store.claim(key, 1000), { status: "done" });
@@ -198,7 +198,7 @@ export const storeStates: readonly StoreScenario[] = [
       }),
   ],
   [
-    "takes ids as they are: colons, digits, blanks, quotes, unicode, 512 characters",
+    "keeps ids exactly: colons, digits, spaces, quotes, unicode, 512 characters",
     (open) =>
       withStore(open, {}, async (store) => {
         const { source } = newKey();
@@ -209,7 +209,7 @@ export const storeStates: readonly StoreScenario[] = [
       }),
   ],
   [
-    "keeps its word on `durable`: what was done is done for the next one who opens it",
+    "still knows a done id when it is opened again, if it is `durable`",
     async (open) => {
       const key = newKey();
       let durable = false;
@@ -224,7 +224,7 @@ export const storeStates: readonly StoreScenario[] = [
     },
   ],
   [
-    "has transact if it says that it is transactional, and only then; unused, it leaves the claim as it is",
+    "has transact only if it is transactional, and an unused transaction leaves the claim as it is",
     (open) =>
       withStore(open, {}, async (store) => {
         assert.equal(store.transact !== undefined, store.capabilities.transactional);
@@ -242,7 +242,7 @@ export const storeStates: readonly StoreScenario[] = [
       }),
   ],
   [
-    "can be closed twice, at the same time as well, and without having been used",
+    "can be closed twice, also concurrently, and without having been used",
     async (open) => {
       const store = await open({});
       await claimed(store, newKey());

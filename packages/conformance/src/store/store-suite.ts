@@ -10,22 +10,22 @@ import { storeProcesses } from "./store-processes.ts";
 import { storeStates } from "./store-states.ts";
 
 export interface StoreSuiteOptions {
-  /** What the store states about itself. */
+  /** The capabilities that the store must state. */
   readonly capabilities: StoreCapabilities;
   readonly open: OpenStore;
-  /** The URL of a module whose default export is `open`, for the processes that the suite starts. */
+  /** The URL of a module with `open` as its default export, for the child processes of the suite. */
   readonly module: string;
-  /** Arguments of Node.js for those processes. Default none. */
+  /** Arguments of Node.js for those processes. Default: none. */
   readonly execArgv?: readonly string[];
-  /** The server of the store, a private one, to be killed and paused. Left out where there is none. */
+  /** The store's private server, which the suite kills and freezes. Omit it if the store has none. */
   readonly server?: () => Promise<StoreServer>;
 }
 
 const script = new URL(`./store-process${extname(import.meta.url)}`, import.meta.url);
 
 /**
- * What `DedupeStore` promises, against a real store: every state, four processes at once, clocks that are off, and a
- * server that goes away. Runs under any runner that has `describe` and `it`, given or global.
+ * Tests what `DedupeStore` promises: every state, four processes at once, wrong clocks, and a server that goes away. Runs
+ * under any test runner with `describe` and `it`, passed or global.
  */
 export function storeSuite(name: string, options: StoreSuiteOptions, runner?: Runner): void {
   const { describe, it } = runnerOrGlobal(runner);
@@ -33,7 +33,7 @@ export function storeSuite(name: string, options: StoreSuiteOptions, runner?: Ru
   describe(`storeSuite: ${name}`, () => {
     it("states its capabilities", () =>
       withStore(open, {}, async (store) => assert.deepEqual(store.capabilities, capabilities)));
-    it("states for how long it remembers done ids, in ms", () =>
+    it("states how long it remembers done ids, in ms", () =>
       withStore(open, { retentionMs: 700 }, async (store) =>
         assert.equal(store.capabilities.retentionMs, 700),
       ));
