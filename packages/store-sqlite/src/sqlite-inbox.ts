@@ -13,7 +13,7 @@ import {
 } from "@esim-webhooks/core/kit";
 import { putRow } from "./inbox-row.ts";
 import { openSqlite } from "./open-sqlite.ts";
-import type { ListInput } from "./sql/look.ts";
+import type { ListInput } from "./sql/list.ts";
 import { type SqliteOptions, type SqliteSettings, sqliteShape } from "./sqlite-options.ts";
 import { type SqliteTransaction, transact } from "./transact.ts";
 

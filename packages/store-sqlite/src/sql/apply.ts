@@ -2,7 +2,7 @@ import type { SQLInputValue } from "node:sqlite";
 import type { EventKey, Transacted } from "@esim-webhooks/core";
 import { isOfTheFile } from "../database/faults.ts";
 import { inSavepoint, type Transaction } from "../database/transaction.ts";
-import { completeByFence } from "./mark.ts";
+import { completeByFence } from "./complete.ts";
 import { type SettleRules, settle } from "./settle.ts";
 
 /** A statement of a handler, to be run once its event is done. */

@@ -1,4 +1,5 @@
 import type { Transaction } from "../database/transaction.ts";
+import { shrink } from "./shrink.ts";
 
 /** Deletes some events whose retention is over, and says how many: done and unhandled ones. */
 export function forget(tx: Transaction, { limit }: { readonly limit: number }): number {
@@ -11,11 +12,4 @@ export function forget(tx: Transaction, { limit }: { readonly limit: number }): 
   );
   if (forgotten > 0) shrink(tx);
   return forgotten;
-}
-
-const mostPages = 256;
-
-/** Gives some of the free pages back to the disk, where the file was made by us; nothing in one that was not. */
-export function shrink(tx: Transaction): void {
-  tx.exec(`pragma incremental_vacuum(${mostPages})`);
 }

@@ -1,4 +1,4 @@
-import type { InboxLease, Settlement } from "@esim-webhooks/core";
+import type { Settlement } from "@esim-webhooks/core";
 import type { Transaction } from "../database/transaction.ts";
 
 export interface SettleRules {
@@ -63,19 +63,4 @@ function written({ nowMs }: Transaction, settlement: Settlement, rules: SettleRu
 
 function storable(error: string): string {
   return error.slice(0, longestError);
-}
-
-/** Leased → leased for longer. One to one: whether the lease was still held. */
-export function renew(
-  tx: Transaction,
-  { leases, leaseMs }: { readonly leases: readonly InboxLease[]; readonly leaseMs: number },
-): boolean[] {
-  return leases.map(({ source, id, token }) => {
-    const changed = tx.run(
-      `update esim_webhooks_event set ends_at = $now + $leaseMs, lease_ms = $leaseMs
-      where id = $id and source = $source and fence = $token and state = 'leased'`,
-      { now: tx.nowMs, leaseMs, id, source, token },
-    );
-    return changed > 0;
-  });
 }

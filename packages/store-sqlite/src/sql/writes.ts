@@ -1,11 +1,15 @@
 // What the writer does. Each takes a transaction, which others may share, and what it is asked.
 export { apply } from "./apply.ts";
 export { claim } from "./claim.ts";
+export { complete } from "./complete.ts";
+export { extend } from "./extend.ts";
 export { forget } from "./forget.ts";
-export { complete, extend, release } from "./mark.ts";
-export { purgeDead, redrive } from "./operate.ts";
+export { purgeDead } from "./purge-dead.ts";
 export { put } from "./put.ts";
+export { redrive } from "./redrive.ts";
+export { release } from "./release.ts";
+export { renew } from "./renew.ts";
 export { rerun } from "./rerun.ts";
-export { renew, settle } from "./settle.ts";
+export { settle } from "./settle.ts";
 export { writeState } from "./state.ts";
 export { take } from "./take.ts";

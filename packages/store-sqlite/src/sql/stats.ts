@@ -1,0 +1,28 @@
+import type { InboxState, InboxStats } from "@esim-webhooks/core";
+import type { Connection } from "../database/connection.ts";
+import { nowMs } from "../database/transaction.ts";
+
+export function stats(connection: Connection, _: undefined): InboxStats {
+  const types = connection.all<{ state: InboxState; type: string | null; count: number }>(
+    "select state, type, count(*) as count from esim_webhooks_event group by state, type order by state, type",
+  );
+  const states = { ready: 0, leased: 0, done: 0, unhandled: 0, dead: 0 };
+  for (const { state, count } of types) states[state] += count;
+  const conflicts = connection.get<{ sum: number }>(
+    "select coalesce(sum(conflicts), 0) as sum from esim_webhooks_event where conflicts > 0",
+  );
+  return { states, types, oldestReadyMs: oldestReadyMs(connection), conflicts: conflicts?.sum ?? 0 };
+}
+
+/** Each index is asked by itself: its first row is the answer. */
+function oldestReadyMs(connection: Connection): number | null {
+  const now = nowMs(connection);
+  const dueAt = ["lane is null", "lane is not null"].flatMap((where) => {
+    const row = connection.get<{ ends_at: number }>(
+      `select ends_at from esim_webhooks_event where state = 'ready' and ${where} order by ends_at limit 1`,
+    );
+    return row === undefined ? [] : [row.ends_at];
+  });
+  const oldest = Math.min(...dueAt);
+  return oldest <= now ? now - oldest : null;
+}

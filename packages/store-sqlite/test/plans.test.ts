@@ -1,0 +1,92 @@
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Connection } from "../src/database/connection.ts";
+import { openWriter } from "../src/database/open.ts";
+import { inTransaction, type Transaction } from "../src/database/transaction.ts";
+import * as reads from "../src/sql/reads.ts";
+import * as writes from "../src/sql/writes.ts";
+import { temporaryFolder } from "./temporary-folder.ts";
+
+const folder = temporaryFolder();
+let connection: Connection;
+beforeAll(() => {
+  connection = openWriter({ path: join(folder.path, "events.db"), durability: "full", busyMs: 100 });
+});
+afterAll(() => {
+  connection.close();
+  folder.remove();
+});
+
+/** Each statement that `work` runs, and how SQLite goes about it. */
+function plansOf(work: (tx: Transaction) => unknown): string[] {
+  const statements = new Set<string>();
+  const recorded = <Name extends "all" | "get" | "run">(name: Name) =>
+    ((sql: string, ...parameters: never[]) => {
+      statements.add(sql);
+      return connection[name](sql, ...parameters);
+    }) as Connection[Name];
+  inTransaction(connection, (tx) =>
+    work({ ...tx, all: recorded("all"), get: recorded("get"), run: recorded("run") }),
+  );
+  return [...statements].flatMap((sql) =>
+    connection.all<{ detail: string }>(`explain query plan ${sql}`).map(({ detail }) => detail),
+  );
+}
+
+const key = { source: "default", id: "msg_1" };
+const held = { key, token: "token" };
+const rules = { retentionMs: 1000, keepBodies: false };
+const times = { receivedAt: 1, occurredAt: 1 };
+const row = {
+  ...key,
+  type: "a",
+  lane: "a",
+  body: Buffer.from("a"),
+  replay: '{"run":"a"}',
+  rebuilt: true,
+  ...times,
+};
+const dead = { filter: { state: "dead" }, limit: 10 } as const;
+const unhandled = { filter: { state: "unhandled" }, limit: 10 } as const;
+
+describe("no operation that many events make reads the whole table", () => {
+  it.each<[string, (tx: Transaction) => unknown]>([
+    [
+      "take",
+      (tx) => writes.take(tx, { limit: 10, leaseMs: 1000, only: ["a"], except: ["b"], laneHeldByDead: true }),
+    ],
+    ["put", (tx) => writes.put(tx, { rows: [row, row] })],
+    ["rerun", (tx) => writes.rerun(tx, { rows: [row] })],
+    [
+      "settle",
+      (tx) => writes.settle(tx, { settlements: [{ ...key, token: "token", state: "done" }], rules }),
+    ],
+    ["renew", (tx) => writes.renew(tx, { leases: [{ ...key, token: "token" }], leaseMs: 1000 })],
+    ["claim", (tx) => writes.claim(tx, { key, leaseMs: 1000, fingerprint: 1 })],
+    ["extend", (tx) => writes.extend(tx, { ...held, leaseMs: 1000 })],
+    ["complete", (tx) => writes.complete(tx, { ...held, retentionMs: 1000 })],
+    ["release", (tx) => writes.release(tx, held)],
+    ["forget", (tx) => writes.forget(tx, { limit: 10 })],
+    ["redrive of the dead", (tx) => writes.redrive(tx, dead)],
+    ["redrive of the unhandled", (tx) => writes.redrive(tx, unhandled)],
+    ["purgeDead", (tx) => writes.purgeDead(tx, dead)],
+    ["get", (tx) => reads.get(tx, key)],
+    ["count of the dead", (tx) => reads.count(tx, dead)],
+  ])("%s", (_, work) => {
+    const plans = plansOf(work);
+    expect(plans.length).toBeGreaterThan(0);
+    const scans = plans.filter((detail) => /^SCAN (?!near|head|lane_name|json_each|CONSTANT)/.test(detail));
+    for (const scan of scans) expect(scan).toMatch(/USING (?:COVERING )?INDEX esim_webhooks_event_/);
+  });
+
+  it("a take goes to the due events by their indexes, and asks lanes by theirs", () => {
+    const deep = { limit: 10, leaseMs: 1000, laneHeldByDead: true };
+    const rows = Array.from({ length: 1100 }, (_, n) => ({ ...row, id: `held_${n}`, occurredAt: n }));
+    const plans = plansOf((tx) => {
+      writes.put(tx, { rows });
+      return writes.take(tx, deep);
+    }).join("\n");
+    for (const index of ["due", "due_in_lane", "lane", "lane_leased", "lane_dead", "leased"])
+      expect(plans).toMatch(new RegExp(`INDEX esim_webhooks_event_${index}\\b`));
+  });
+});
