@@ -48,6 +48,7 @@ const packages: Readonly<Record<string, Package>> = {
       "@esim-webhooks/import",
       "@esim-webhooks/store-postgres",
       "@esim-webhooks/store-redis",
+      "@esim-webhooks/store-sqlite",
       "@stricli/auto-complete",
       "@stricli/core",
       "zod/mini",

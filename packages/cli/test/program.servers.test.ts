@@ -24,14 +24,14 @@ describe("the program", () => {
   });
 
   it.each([["--version"], ["--help"], ["serve", "--help"]])(
-    "loads none of zod, core, pg, pglite for %s %s",
+    "loads none of zod, core, pg, node:sqlite for %s %s",
     async (...args) => {
       const { stderr } = await cli(args, { node: ["--import", printLoads] });
       const loaded = stderr.match(/loaded \S+/g) ?? [];
       expect(loaded.length).toBeGreaterThan(5);
       expect(
         loaded.filter((url) =>
-          /\/(?:zod|pg|pglite|kysely|ioredis|core\/src|packages\/store-\w+)\//.test(
+          /\/(?:zod|pg|kysely|ioredis|core\/src|packages\/store-\w+)\/|^loaded node:sqlite/.test(
             url.replace("@stricli/core", ""),
           ),
         ),

@@ -1,8 +1,10 @@
-import { existsSync } from "node:fs";
 import type { Lifecycle } from "@esim-webhooks/core";
-import { findTarget, type OpenTarget } from "../set-up/open-target.ts";
+import { findTarget, isThere, type OpenTarget } from "../set-up/open-target.ts";
 import type { SetUp } from "../set-up/set-up.ts";
 import { type Check, check, failed, passed } from "./check.ts";
+
+/** As much of a store or an inbox as doctor looks at. */
+type Opened = Partial<Lifecycle> & { readonly capabilities?: { readonly durable: boolean } };
 
 /** With more skew than this, leases or timestamps go wrong. */
 const mostSkewMs = 5000;
@@ -12,20 +14,17 @@ export async function checkStores(setUp: SetUp): Promise<readonly Check[]> {
   const { place, config } = setUp;
   const isDefault =
     config.target === undefined && (setUp.handlers === undefined || config.store === undefined);
-  if (isDefault && "dataDir" in place && !existsSync(place.dataDir)) {
-    return [passed("store", `an embedded inbox; its first use will create it in ${place.dataDir}`)];
-  }
   let found: OpenTarget;
   try {
+    if (isDefault && "dataDir" in place && !isThere(place))
+      return [passed("store", `an embedded inbox; its first use will create it in ${place.dataDir}`)];
     found = await findTarget(setUp);
   } catch (error) {
     return [await check("store", () => Promise.reject(error))];
   }
-  const opened: Partial<Lifecycle> = "inbox" in found ? found.inbox : found.store;
+  const opened: Opened = "inbox" in found ? found.inbox : found.store;
   try {
     const store = await check("store", () => checkReady(opened, found.where));
-    if (store.code === "folder_in_use")
-      return [passed("store", `${found.where}; not checked, since another process has it open`)];
     const isReachable = store.ok || store.code === "migration_missing";
     return [store, ...(isReachable && opened.now ? [await check("clock", () => checkClock(opened))] : [])];
   } finally {
@@ -34,9 +33,15 @@ export async function checkStores(setUp: SetUp): Promise<readonly Check[]> {
 }
 
 /** Whether it is reachable, migrated and configured correctly: a Redis that may evict keys fails. */
-async function checkReady(opened: Partial<Lifecycle>, where: string): Promise<Check> {
-  await opened.ready?.();
-  return passed("store", opened.ready ? where : `${where}; not checked, since it has no ready()`);
+async function checkReady(opened: Opened, where: string): Promise<Check> {
+  if (opened.ready === undefined) return passed("store", `${where}; not checked, since it has no ready()`);
+  await opened.ready();
+  return passed("store", `${where}${durabilityOf(opened)}`);
+}
+
+function durabilityOf({ capabilities }: Opened): string {
+  if (capabilities === undefined) return "";
+  return capabilities.durable ? "; durable" : "; not durable: it may lose events that it has acknowledged";
 }
 
 async function checkClock(opened: Partial<Lifecycle>): Promise<Check> {

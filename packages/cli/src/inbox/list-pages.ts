@@ -16,7 +16,7 @@ export async function* listPages(
       ...(cursor !== undefined && { cursor }),
     });
     yield page;
-    await new Promise(setImmediate); // an embedded database never yields to signals and closed pipes
+    await new Promise(setImmediate); // an inbox in memory never yields to signals and closed pipes
     left -= page.rows.length;
     cursor = page.nextCursor;
   }

@@ -2,6 +2,7 @@ import type { CoreErrorCode } from "@esim-webhooks/core";
 import type { ImportErrorCode } from "@esim-webhooks/import";
 import type { PostgresErrorCode } from "@esim-webhooks/store-postgres";
 import type { RedisErrorCode } from "@esim-webhooks/store-redis";
+import type { SqliteErrorCode } from "@esim-webhooks/store-sqlite";
 import type { ProgramErrorCode } from "./program-error.ts";
 
 /** The program's exit codes. They are public: scripts rely on them. */
@@ -20,7 +21,13 @@ export const exitCodes = {
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
 /** The error codes of all packages. `byErrorCode` does not compile when one is missing. */
-type ErrorCode = CoreErrorCode | ImportErrorCode | PostgresErrorCode | RedisErrorCode | ProgramErrorCode;
+type ErrorCode =
+  | CoreErrorCode
+  | ImportErrorCode
+  | PostgresErrorCode
+  | RedisErrorCode
+  | SqliteErrorCode
+  | ProgramErrorCode;
 
 const byErrorCode: Readonly<Record<ErrorCode, ExitCode>> = {
   missing_secret: exitCodes.usage,
@@ -36,14 +43,20 @@ const byErrorCode: Readonly<Record<ErrorCode, ExitCode>> = {
   unreadable_file: exitCodes.usage,
   not_an_inbox: exitCodes.usage,
   no_handlers: exitCodes.usage,
+  network_mount: exitCodes.usage,
+  pglite_folder: exitCodes.usage,
   damaged_dump: exitCodes.problem,
   unknown_dump: exitCodes.problem,
   dump_too_large: exitCodes.problem,
+  database_corrupt: exitCodes.unexpected,
+  database_newer: exitCodes.unexpected,
+  database_read_only: exitCodes.unexpected,
   evicting_store: exitCodes.unexpected,
   folder_in_use: exitCodes.unexpected,
   migration_missing: exitCodes.unexpected,
   store_full: exitCodes.unexpected,
   store_unavailable: exitCodes.unexpected,
+  wal_in_use: exitCodes.unexpected,
   cannot_listen: exitCodes.unexpected,
   no_answer: exitCodes.unexpected,
 };

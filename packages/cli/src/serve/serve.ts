@@ -2,7 +2,6 @@ import { once } from "node:events";
 import {
   type DedupeStore,
   type Handlers,
-  type InboxQueue,
   type InboxWriter,
   type Logger,
   type NodeHandler,
@@ -13,7 +12,7 @@ import type { SetUpFlags } from "../flags/set-up-flags.ts";
 import { commandLogger, dataLines } from "../log/command-logger.ts";
 import type { CliContext } from "../program/context.ts";
 import { stopSignal } from "../program/stopping.ts";
-import { type OpenTarget, openTarget } from "../set-up/open-target.ts";
+import { type OpenTarget, openQueueOf, openTarget } from "../set-up/open-target.ts";
 import { portOf, readSetUp, type SetUp } from "../set-up/set-up.ts";
 import { startWorker, withHandlers } from "../work/start-worker.ts";
 import { listen } from "./listener.ts";
@@ -25,7 +24,7 @@ export interface ServeFlags extends SetUpFlags {
   readonly json?: boolean;
 }
 
-/** Receives deliveries until it is stopped by a signal. */
+/** Receives deliveries, and processes the events of its inbox if there are handlers, until it is stopped by a signal. */
 export async function serve(this: CliContext, flags: ServeFlags): Promise<void> {
   const setUp = await readSetUp(this, flags);
   const { config } = setUp;
@@ -37,19 +36,24 @@ export async function serve(this: CliContext, flags: ServeFlags): Promise<void> 
   // reports a mistake in the options before anything is opened
   receiver(setUp.handlers ? { handlers: setUp.handlers } : { inbox: unusedInbox }, setUp, logger);
   const target = await openTarget(setUp);
+  const queue = await openQueueOf(target, setUp).catch(async (error: unknown) => {
+    await target.close();
+    throw error;
+  });
   try {
     const receive = receiver(target, setUp, logger);
-    const worker = handledHere(target, setUp) && startWorker(target.inbox, withHandlers(setUp), logger);
+    const worker = queue && startWorker(queue.inbox, withHandlers(setUp), logger);
     const listening = await listen(receive, { host, port, path, logger });
     const stop = stopSignal(this.output);
     this.output.note(`Listening at ${this.output.styleNote("bold", listening.url)}`);
-    this.output.note(destination(target, setUp));
+    this.output.note(destination(target, setUp, queue !== undefined));
 
-    const working = worker ? worker.run(stop.signal) : undefined;
+    const working = worker?.run(stop.signal);
     await once(stop.signal, "abort");
     await Promise.all([listening.close(receive.close()), working]);
     stop.release();
   } finally {
+    await queue?.close();
     await target.close();
   }
 }
@@ -67,23 +71,15 @@ function receiver(target: Receiving, { secret, catalog, source }: SetUp, logger:
     : nodeHandler<unknown>(target.handlers, { ...options, ...(target.store && { store: target.store }) });
 }
 
-type SingleProcessTarget = Extract<OpenTarget, { inbox: unknown }> & { readonly inbox: InboxQueue };
-
-/** Whether no other process can open the inbox, so that this one has to run the handlers. */
-function handledHere(target: OpenTarget, { handlers }: SetUp): target is SingleProcessTarget {
-  if (!("inbox" in target) || handlers === undefined) return false;
-  return hasRole(target.inbox, "queue") && !target.inbox.capabilities.multiProcess;
-}
-
-function destination(target: OpenTarget, setUp: SetUp): string {
-  if (!("inbox" in target)) return `Events are handled as they arrive, by ${target.where}.`;
-  return `Events are stored in ${target.where}. ${nextStep(target, setUp)}`;
-}
-
-function nextStep(target: Extract<OpenTarget, { inbox: unknown }>, setUp: SetUp): string {
-  if (handledHere(target, setUp)) return "It is for one process, so the handlers run in this one.";
-  if (!hasRole(target.inbox, "queue")) return "Its own consumers process them.";
-  return setUp.handlers === undefined
-    ? "To process them, add handlers to a config file."
-    : "To process them, run: esim-webhooks work";
+function destination(target: OpenTarget, { file }: SetUp, worksInbox: boolean): string {
+  if (!("inbox" in target)) {
+    const waiting = worksInbox ? " Events that are stored there are processed too." : "";
+    return `Events are handled as they arrive, by ${target.where}.${waiting}`;
+  }
+  const stored = `Events are stored in ${target.where}.`;
+  if (worksInbox)
+    return `${stored} The handlers in ${file} process them here; for more workers, run: esim-webhooks work`;
+  return hasRole(target.inbox, "queue")
+    ? `${stored} To process them, add handlers to a config file.`
+    : `${stored} Its own consumers process them.`;
 }

@@ -1,8 +1,16 @@
 import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { DedupeStore, Handlers, Inbox, InboxQueue, Lifecycle } from "@esim-webhooks/core";
+import {
+  type DedupeStore,
+  type Handlers,
+  type Inbox,
+  type InboxQueue,
+  type Lifecycle,
+  WebhookError,
+} from "@esim-webhooks/core";
 import { hasRole, type InboxRoles } from "@esim-webhooks/core/kit";
+import type { SqliteErrorCode } from "@esim-webhooks/store-sqlite";
 import { ProgramError } from "../program/program-error.ts";
 import type { ConfigTarget } from "./config.ts";
 import type { Place, SetUp } from "./set-up.ts";
@@ -46,6 +54,20 @@ export async function openQueue(setUp: SetUp): Promise<OpenInbox<InboxQueue>> {
 }
 
 /**
+ * Opens the inbox whose events `serve` processes: its target, or the default inbox if its handlers use the default store. Undefined if there is none, or no handlers.
+ */
+export async function openQueueOf(
+  target: OpenTarget,
+  setUp: SetUp,
+): Promise<OpenInbox<InboxQueue> | undefined> {
+  const { handlers, config } = setUp;
+  if (handlers === undefined) return undefined;
+  if (!("inbox" in target)) return config.store === undefined ? openQueue(setUp) : undefined;
+  const { inbox, where } = target;
+  return hasRole(inbox, "queue") ? { inbox, where, close: async () => {} } : undefined; // closed with the target
+}
+
+/**
  * Finds the config's target, else the default inbox, neither migrated nor checked yet.
  * Throws `not_an_inbox` when the config's target does not have the role.
  */
@@ -63,7 +85,7 @@ export function missingRole(role: "queue" | "admin", where: string): ProgramErro
   return new ProgramError(
     "not_an_inbox",
     `${where.charAt(0).toUpperCase()}${where.slice(1)} can store events, but lacks the role "${role}", which this command needs.`,
-    "Use the tools of that queue, or an inbox such as postgresInbox.",
+    "Use the tools of that queue, or an inbox such as sqliteInbox or postgresInbox.",
   );
 }
 
@@ -90,22 +112,31 @@ async function prepared<Open extends { close(): Promise<void> }>(
 }
 
 async function defaultInbox(place: Place): Promise<Inbox> {
-  const { embeddedInbox, postgresInbox } = await import("@esim-webhooks/store-postgres");
-  if ("url" in place) return postgresInbox({ url: place.url });
-  return embeddedInbox({ dataDir: await ownFolder(place.dataDir) });
+  if ("url" in place) {
+    const { postgresInbox } = await import("@esim-webhooks/store-postgres");
+    return postgresInbox({ url: place.url });
+  }
+  const path = await ownFile(place.dataDir);
+  const { sqliteInbox } = await import("@esim-webhooks/store-sqlite");
+  return sqliteInbox({ path });
 }
 
 async function defaultStore(place: Place): Promise<DedupeStore> {
-  const { embeddedStore, postgresStore } = await import("@esim-webhooks/store-postgres");
-  if ("url" in place) return postgresStore({ url: place.url });
-  return embeddedStore({ dataDir: await ownFolder(place.dataDir) });
+  if ("url" in place) {
+    const { postgresStore } = await import("@esim-webhooks/store-postgres");
+    return postgresStore({ url: place.url });
+  }
+  const path = await ownFile(place.dataDir);
+  const { sqliteStore } = await import("@esim-webhooks/store-sqlite");
+  return sqliteStore({ path });
 }
 
 /**
  * Creates the folder, which will contain personal data: only its owner can read it, and git ignores it.
  * Resolves to the path of the database in it.
  */
-async function ownFolder(folder: string): Promise<string> {
+async function ownFile(folder: string): Promise<string> {
+  const path = fileIn(folder);
   await mkdir(folder, { recursive: true, mode: 0o700 }).catch((cause: NodeJS.ErrnoException) => {
     throw new ProgramError(
       "invalid_usage",
@@ -115,16 +146,27 @@ async function ownFolder(folder: string): Promise<string> {
     );
   });
   await writeFile(join(folder, ".gitignore"), "*\n", { flag: "wx" }).catch(() => {}); // it exists
-  return databaseIn(folder);
+  return path;
 }
 
-function databaseIn(folder: string): string {
-  return join(folder, "postgres");
+/** The database in the folder. Throws `pglite_folder` where an earlier version has left one of another kind. */
+function fileIn(folder: string): string {
+  if (!existsSync(join(folder, "postgres", "PG_VERSION"))) return join(folder, "events.db");
+  throw new WebhookError<SqliteErrorCode>(
+    "pglite_folder",
+    `The events in ${join(folder, "postgres")} were stored by an earlier version, with PGlite, which this version cannot read.`,
+    "Let that version process them, and then remove that folder; or name another folder with --data-dir.",
+  );
 }
 
-/** Whether there is an inbox yet: opening an embedded one would create it. */
+/** Whether there is an inbox yet. Throws `pglite_folder`. */
 export function hasInbox({ config, place }: SetUp): boolean {
-  return config.target !== undefined || "url" in place || existsSync(databaseIn(place.dataDir));
+  return config.target !== undefined || isThere(place);
+}
+
+/** Whether the default inbox is there: opening an embedded one would create it. Throws `pglite_folder`. */
+export function isThere(place: Place): boolean {
+  return "url" in place || existsSync(fileIn(place.dataDir));
 }
 
 function nameOf(place: Place): string {

@@ -1,4 +1,6 @@
 import { randomUUID } from "node:crypto";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { Redis } from "ioredis";
 import { describe, expect, it } from "vitest";
 import { privateRedis } from "../../../../test/servers/index.ts";
@@ -126,15 +128,22 @@ describe("doctor", () => {
     expect(misspelt.of["handlers"]).toMatchObject({ ok: false, code: "unknown_event_type" });
   });
 
-  it("does not check an embedded inbox that another process has open", async () => {
+  it("checks an embedded inbox beside the process that serves it, and says whether it is durable", async () => {
     const cwd = folder();
     const serving = start(["serve", "--port", "0"], { cwd });
     await serving.written(/Listening/);
     const { code, of } = await examine({ cwd });
     expect(code).toBe(0);
-    expect(of["store"]?.message).toContain("another process has it open");
+    expect(of["store"]?.message).toBe("the embedded inbox in .esim-webhooks; durable");
     serving.child.kill("SIGTERM");
     await serving.ended;
+    writeFileSync(join(cwd, ".esim-webhooks/events.db"), "no database".repeat(100));
+    const damaged = await examine({ cwd });
+    expect(damaged).toMatchObject({ code: 3, of: { store: { ok: false, code: "database_corrupt" } } });
+    const config = `import { sqliteInbox } from "@esim-webhooks/store-sqlite";
+      export default { target: sqliteInbox({ path: "fast/events.db", durability: "normal" }) };`;
+    const fast = await examine({ cwd: folder({ "esim-webhooks.config.ts": config }) });
+    expect(fast.of["store"]?.message).toContain("not durable: it may lose events that it has acknowledged");
   });
 
   it("reports a Node.js that is too old for config files in TypeScript", () => {

@@ -2,6 +2,7 @@ import { type CoreErrorCode, WebhookError } from "@esim-webhooks/core";
 import type { ImportErrorCode } from "@esim-webhooks/import";
 import type { PostgresErrorCode } from "@esim-webhooks/store-postgres";
 import type { RedisErrorCode } from "@esim-webhooks/store-redis";
+import type { SqliteErrorCode } from "@esim-webhooks/store-sqlite";
 import { ExitCode } from "@stricli/core";
 import { describe, expect, it } from "vitest";
 import { exitCodeOfError, exitCodeOfParser, exitCodes } from "../../src/program/exit-code.ts";
@@ -13,7 +14,7 @@ describe("exit codes", () => {
   });
 
   const codes: Readonly<
-    Record<CoreErrorCode | ImportErrorCode | PostgresErrorCode | RedisErrorCode, number>
+    Record<CoreErrorCode | ImportErrorCode | PostgresErrorCode | RedisErrorCode | SqliteErrorCode, number>
   > = {
     missing_secret: 2,
     invalid_secret: 2,
@@ -28,6 +29,12 @@ describe("exit codes", () => {
     dump_too_large: 3,
     evicting_store: 1,
     folder_in_use: 1,
+    database_corrupt: 1,
+    database_newer: 1,
+    database_read_only: 1,
+    network_mount: 2,
+    pglite_folder: 2,
+    wal_in_use: 1,
     migration_missing: 1,
     store_full: 1,
     store_unavailable: 1,

@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, readFileSync, statSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -28,17 +28,12 @@ describe("serve", () => {
     const running = start(["serve", "--port", "0"], { cwd });
     const url = await urlOf(running);
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:[1-9]\d*\/webhooks$/);
-    expect(statSync(join(cwd, ".esim-webhooks")).mode & 0o077).toBe(0);
+    const modeOf = (path: string) => statSync(join(cwd, path)).mode & 0o777;
+    expect([modeOf(".esim-webhooks"), modeOf(".esim-webhooks/events.db")]).toEqual([0o700, 0o600]);
     expect(readFileSync(join(cwd, ".esim-webhooks/.gitignore"), "utf8")).toBe("*\n");
     const delivery = event("msg_1");
     expect((await fetch(url, delivery)).status).toBe(202);
     expect((await fetch(url, delivery)).status).toBe(202);
-    const other = await cli(["work"], {
-      cwd: folder({ "esim-webhooks.config.ts": "export default { handlers: {} }" }),
-      env: { ESIM_WEBHOOKS_DATA_DIR: `${cwd}/.esim-webhooks` },
-    });
-    expect(other).toMatchObject({ code: 1, stdout: "" });
-    expect(other.stderr).toMatch(/^Error \(folder_in_use\): .* one process at a time/);
     running.child.kill("SIGTERM");
     const ended = await running.ended;
     expect(ended.code).toBe(0);
@@ -72,9 +67,9 @@ describe("serve", () => {
     "masks personal data in the error of a handler when the target is %s",
     async (way) => {
       const target =
-        way === "inbox" ? "target: embeddedInbox({ dataDir: 'data' })," : "store: memoryStore(),";
+        way === "inbox" ? "target: sqliteInbox({ path: 'data/events.db' })," : "store: memoryStore(),";
       const config = `import { memoryStore } from "@esim-webhooks/core";
-      import { embeddedInbox } from "@esim-webhooks/store-postgres";
+      import { sqliteInbox } from "@esim-webhooks/store-sqlite";
       export default { port: 0, ${target} handlers: { "*": () => {
         throw new Error("no SIM 8932042000001234567, LPA:1$smdp.example.com$CODE");
       } } };`;
@@ -115,9 +110,9 @@ describe("serve", () => {
     expect(outcomes).toEqual(["processed", "duplicate"]);
   });
 
-  it("processes the events of an embedded target in the same process, and says so", async () => {
-    const config = `import { embeddedInbox } from "@esim-webhooks/store-postgres";
-      export default { target: embeddedInbox(), handlers: { ${handlers} } };`;
+  it("processes the events of its target in the same process when there are handlers, and says so", async () => {
+    const config = `import { sqliteInbox } from "@esim-webhooks/store-sqlite";
+      export default { target: sqliteInbox({ path: "events.db" }), handlers: { ${handlers} } };`;
     const running = start(["serve", "--port", "0"], {
       cwd: folder({ "esim-webhooks.config.js": config, "package.json": '{"type":"module"}' }),
     });
@@ -126,11 +121,47 @@ describe("serve", () => {
     running.child.kill("SIGTERM");
     const ended = await running.ended;
     expect(ended.code).toBe(0);
-    expect(ended.stderr).toContain("the handlers run in this one");
+    expect(ended.stderr).toMatch(
+      /The handlers in \S+ process them here; for more workers, run: esim-webhooks work/,
+    );
     expect(jsonLines(ended)).toContainEqual(
       expect.objectContaining({ id: "msg_1", type: "esim.faulted", outcome: "done", attempt: 1 }),
     );
   });
+
+  it("processes events that were stored in the default inbox before there were handlers", async () => {
+    const cwd = folder();
+    const before = start(["serve", "--port", "0"], { cwd });
+    expect((await fetch(await urlOf(before), event("msg_before"))).status).toBe(202);
+    before.child.kill("SIGTERM");
+    await before.ended;
+    writeFileSync(join(cwd, "esim-webhooks.config.mjs"), `export default { handlers: { ${handlers} } };`);
+    const after = start(["serve", "--port", "0"], { cwd });
+    const url = await urlOf(after);
+    await after.written(/"id":"msg_before".*"outcome":"done"/);
+    expect(await (await fetch(url, event("msg_before"))).json()).toEqual({ outcome: "duplicate" });
+    expect(await (await fetch(url, event("msg_after"))).json()).toEqual({ outcome: "processed" });
+    after.child.kill("SIGTERM");
+    expect((await after.ended).stderr).toContain(
+      "done ids are kept in the embedded inbox in .esim-webhooks. Events that are stored there are processed too.",
+    );
+  });
+
+  it.each([["serve"], ["inbox", "stats"], ["doctor"]])(
+    "refuses the events that PGlite left, and says what to do: %s %s",
+    async (...args) => {
+      const cwd = folder();
+      mkdirSync(join(cwd, ".esim-webhooks/postgres"), { recursive: true });
+      writeFileSync(join(cwd, ".esim-webhooks/postgres/PG_VERSION"), "17\n");
+      const { code, stdout, stderr } = await cli(args, { cwd });
+      expect(code).toBe(args[0] === "doctor" ? 3 : 2);
+      expect(stdout + stderr).toContain(
+        "The events in .esim-webhooks/postgres were stored by an earlier version, with PGlite",
+      );
+      expect(stdout + stderr).toContain("Let that version process them, and then remove that folder");
+      expect(existsSync(join(cwd, ".esim-webhooks/events.db"))).toBe(false);
+    },
+  );
 
   it("prints text on a terminal, and JSON there with --json", async () => {
     const cwd = folder({ "esim-webhooks.config.ts": withMemory });

@@ -112,13 +112,15 @@ describe("work", () => {
     expect(half).toMatchObject({ code: 2, stderr: expect.stringMatching(/^Error \(not_an_inbox\): /) });
   });
 
-  it("processes the events that serve stores on Postgres", async () => {
+  it("processes the events that a serve without handlers stores on Postgres", async () => {
     const open = await withInbox([]);
-    const config = `${open} export default { target, port: 0, handlers: { "esim.faulted": () => {} } };`;
-    const cwd = folder({ "esim-webhooks.config.ts": config });
-    const serving = start(["serve"], { cwd });
+    const cwd = folder({
+      "esim-webhooks.config.ts": `${open} export default { target, handlers: { "esim.faulted": () => {} } };`,
+      "receiver.config.ts": `${open} export default { target, port: 0 };`,
+    });
+    const serving = start(["serve", "--config", "receiver.config.ts"], { cwd });
     const [, url = ""] = await serving.written(/Listening at (\S+)/);
-    await serving.written(/To process them, run: esim-webhooks work/);
+    await serving.written(/To process them, add handlers to a config file/);
     const body = JSON.stringify({
       type: "esim.faulted",
       timestamp: new Date().toISOString(),
