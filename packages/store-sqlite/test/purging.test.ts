@@ -1,0 +1,33 @@
+import { statSync } from "node:fs";
+import { join } from "node:path";
+import { sqliteInbox } from "@esim-webhooks/store-sqlite";
+import { afterAll, expect, it } from "vitest";
+import { entry } from "./entry.ts";
+import { temporaryFolder } from "./temporary-folder.ts";
+
+const folder = temporaryFolder();
+afterAll(folder.remove);
+
+it("gives the room of what was purged back to the disk, some at each purge", async () => {
+  const path = join(folder.path, "events.db");
+  const open = () => sqliteInbox({ path, retentionMs: 1, keepBodies: true });
+  const count = 200;
+  let inbox = open();
+  const body = new Uint8Array(10_000);
+  await inbox.put(Array.from({ length: count }, (_, n) => ({ ...entry(`msg_${n}`), body })));
+  const taken = await inbox.take({ limit: count, leaseMs: 60_000 });
+  await inbox.settle(taken.map(({ source, id, token }) => ({ source, id, token, state: "done" })));
+  await inbox.close(); // which writes the log back
+  const before = statSync(path).size;
+  expect(before).toBeGreaterThan(count * body.length);
+  inbox = open();
+  let purged = 0;
+  await expect
+    .poll(async () => {
+      purged += await inbox.purge(50);
+      return purged;
+    })
+    .toBe(count);
+  await inbox.close();
+  expect(statSync(path).size).toBeLessThan(before / 4);
+});
