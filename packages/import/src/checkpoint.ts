@@ -11,18 +11,18 @@ interface Place extends Pick<Position, "record"> {
   readonly offset?: number | undefined;
 }
 
-/** How far an import is: all records up to a point are settled, and counted. */
+/** How far an import has come: all records up to `last` are settled and counted. */
 export interface Checkpoint {
   readonly run: string;
   readonly tally: Tally;
-  /** Where the last record stands of those that are settled, by which the same dump is told from a longer one; null: there are none. */
+  /** The position of the last settled record. It tells this dump from one that only begins the same. Null before the first. */
   readonly last: Place | null;
-  /** How long the rejects file was. */
+  /** The length of the rejects file. */
   readonly rejectsBytes: number;
 }
 
 export interface CheckpointFile {
-  /** What the run before left. Throws `checkpoint_mismatch` where that was another import. */
+  /** The checkpoint of the previous run, if there is one. Rejects with `checkpoint_mismatch` when it is of another import. */
   load(): Promise<Checkpoint | undefined>;
   save(checkpoint: Checkpoint): Promise<void>;
   remove(): Promise<void>;
@@ -30,7 +30,7 @@ export interface CheckpointFile {
 
 const version = 1;
 const count = z.int().check(z.gte(0));
-// of whatever year a dump says, which z.iso.datetime() has four digits for
+// a dump may contain any year, and z.iso.datetime() allows only four digits
 const time = z.string().check(z.refine((text) => !Number.isNaN(Date.parse(text))));
 const ledger = z.strictObject({
   read: count,
@@ -56,7 +56,7 @@ const fileShape = z.strictObject({
   }),
 });
 
-/** A file that is replaced as a whole, so that it is never half-written. */
+/** A file that each save replaces as a whole, so that it is never half-written. */
 export function checkpointFile(path: string, dump: string, options: string): CheckpointFile {
   return {
     async load() {
@@ -66,9 +66,9 @@ export function checkpointFile(path: string, dump: string, options: string): Che
       });
       if (text === undefined) return undefined;
       const read = fileShape.safeParse(jsonOf(text));
-      if (!read.success) throw mismatch("is not one of this version");
-      if (read.data.dump !== dump) throw mismatch("is of another dump");
-      if (read.data.options !== options) throw mismatch("is of an import with other options");
+      if (!read.success) throw mismatch("was not written by this version");
+      if (read.data.dump !== dump) throw mismatch("belongs to another dump");
+      if (read.data.options !== options) throw mismatch("belongs to an import with other options");
       const { run, tally, last, rejectsBytes } = read.data;
       return { run, tally, last, rejectsBytes };
     },
@@ -89,7 +89,7 @@ export function checkpointFile(path: string, dump: string, options: string): Che
   };
 }
 
-/** Stands for the options that decide what becomes of a record. Not the secret, and nothing that can be read back. */
+/** A hash of the options that decide the fate of a record. The secret is not among them. */
 export function optionsFingerprint(settings: ImportSettings, target: string): string {
   const { source, mapping, since, until, types, ids, esimReferences, statuses, oldestFirst, force } =
     settings;
@@ -105,7 +105,7 @@ export function mismatch(what: string): WebhookError<ImportErrorCode> {
   return new WebhookError<ImportErrorCode>(
     "checkpoint_mismatch",
     `The checkpoint file ${what}.`,
-    "Go on with the dump and the options that it is of, or remove it to begin anew: what was done stays a duplicate.",
+    "Continue with the dump and the options that it belongs to, or remove it to start over: done events stay duplicates.",
   );
 }
 

@@ -6,7 +6,7 @@ import type { ImportReport } from "./import-report.ts";
 import { watchInput } from "./input.ts";
 import { createJournal } from "./journal.ts";
 import { createProgress } from "./progress.ts";
-import { createQuestions, createTimeReader } from "./replay/classify.ts";
+import { createChecks, createTimeReader } from "./replay/classify.ts";
 import { openLedger } from "./replay/ledger.ts";
 import { replay } from "./replay/replay.ts";
 import { isReason } from "./replay/replay-records.ts";
@@ -14,16 +14,17 @@ import { kindOf, openSinkOf, type ReplayTarget } from "./replay/target.ts";
 import { oldestFirst as sortOldestFirst } from "./sort/oldest-first.ts";
 
 /**
- * Replays a dump: what support sends, an export of the deliveries listing (spec 2.5, 4.5), or requests that a proxy
- * captured. Its form is recognised by its content: see docs/import.md. Ids that are done, or stored, are duplicates and do
- * not run; handlers see `context.replayed`. A bad record never stops it. Memory does not grow with the dump.
+ * Replays a dump: a file from support, an export of the deliveries listing (spec 2.5, 4.5), or requests that a proxy
+ * captured. It detects the format from the content: see docs/import.md. Ids that are stored or done are duplicates and do
+ * not run; handlers see `context.replayed`. A bad record does not stop the import. Memory does not grow with the dump.
  *
- * Resolves to a report whose ledger balances, also when it was interrupted (`interrupted`) or when the rest of the dump could
- * not be read (`damage`). Rejects with `store_unavailable` when the target is away, `unsigned_dump` at the first record that
- * nothing proves unless `trustUnsigned`, `missing_secret` or `invalid_secret` at the first captured request,
- * `checkpoint_mismatch`, and `invalid_option`, `unknown_event_type` or `async_schema` when the set-up is wrong. Running it
- * again completes it: with a `checkpointFile` from there on, without one from the start, and nothing twice.
- * @param input the dump's bytes as they are: a file's stream, standard input, a download
+ * Resolves to a report whose ledger balances, also when its signal aborted (`interrupted`) or the rest of the dump could
+ * not be read (`damage`). Rejects with `store_unavailable` when the target cannot be reached; with `unsigned_dump` at the
+ * first record without a signature unless `trustUnsigned`; with `missing_secret` or `invalid_secret` at the first captured
+ * request; with `checkpoint_mismatch`; and with `invalid_option`, `unknown_event_type` or `async_schema` for a mistake in
+ * the set-up. Run it again to complete it: it continues from its `checkpointFile`, or starts over without one; no event
+ * runs twice.
+ * @param input the bytes of the dump, packed or not: a file's stream, standard input, a download
  * @param target an inbox, handlers (with `store`) or a processor
  */
 export async function importDeliveries<Data = EsimEvents, Tx = unknown>(
@@ -35,11 +36,11 @@ export async function importDeliveries<Data = EsimEvents, Tx = unknown>(
   const { signal, logger, dryRun, oldestFirst, onProgress } = settings;
   const watched = watchInput(input, signal);
   const openSink = openSinkOf(target as ReplayTarget<unknown, never>, settings);
-  const questions = createQuestions(settings);
+  const checks = createChecks(settings);
   const dump = readDump(watched.bytes, settings);
   const readable = untilDamage(dump.batches, watched.check);
   const records = oldestFirst
-    ? sortOldestFirst(readable.batches, { occurredMs: createTimeReader(questions) })
+    ? sortOldestFirst(readable.batches, { occurredMs: createTimeReader(checks) })
     : readable.batches;
   const journal = createJournal(settings, kindOf(target), watched);
   let ledger = openLedger();
@@ -49,22 +50,25 @@ export async function importDeliveries<Data = EsimEvents, Tx = unknown>(
     await journal.open();
     ledger = openLedger(journal.tally);
     await replay(journal.unsettled(records), {
-      questions,
+      checks,
       openSink,
       journal,
       ledger,
       signal,
-      tell: progress.tell,
+      onProgress: progress.report,
     });
     if (readable.damage() === null) await journal.complete();
     else await journal.completeDamaged();
   } catch (error) {
     interrupted = isReason(error, signal);
     await journal.interrupt(ledger.tally).catch((err: unknown) => {
-      logger.error({ err }, "The checkpoint file was not written: the next run goes on from the one before.");
+      logger.error(
+        { err },
+        "The checkpoint file could not be written: the next run continues from the last one.",
+      );
     });
     if (!interrupted) {
-      progress.tellFailure(error);
+      progress.fail(error);
       throw error;
     }
   } finally {
@@ -72,7 +76,7 @@ export async function importDeliveries<Data = EsimEvents, Tx = unknown>(
     await journal.close();
   }
   const damage = interrupted ? null : readable.damage();
-  progress.tellTheEnd(interrupted ? "interrupted" : damage === null ? "complete" : "damaged");
+  progress.end(interrupted ? "interrupted" : damage === null ? "complete" : "damaged");
   return {
     run: journal.run,
     dryRun,
@@ -85,17 +89,17 @@ export async function importDeliveries<Data = EsimEvents, Tx = unknown>(
   };
 }
 
-/** What there is to read. Damage ends it, and is told later, since everything before it counts. */
+/** The batches up to the damage of the dump, if any: the records before it count. `damage` is known at their end. */
 function untilDamage(batches: AsyncIterable<readonly RawRecord[]>, check: () => void): Readable {
   let damage: ImportReport["damage"] = null;
   async function* undamaged(): AsyncGenerator<readonly RawRecord[]> {
     try {
       for await (const batch of batches) {
-        check(); // else half a record at the end of the input would count as a bad one
+        check(); // a failed input must not make its last, incomplete record count as a bad one
         yield batch;
       }
     } catch (error) {
-      check(); // the input's own failure, which a decoder may have wrapped
+      check(); // throws the input's own error, which a decoder may have wrapped
       if (!WebhookError.is(error)) throw error;
       damage = { code: error.code, message: error.message };
     }

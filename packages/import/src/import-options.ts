@@ -9,25 +9,25 @@ import { type ReplayOptions, replayShape, type WithoutDefault } from "./replay/r
 export interface ImportOptions<Data = EsimEvents, Tx = unknown>
   extends ReplayOptions<Data, Tx>,
     Partial<DumpLimits> {
-  /** Hands the events over by their timestamps; the deliveries listing is newest first. Takes disk for the dump. Default false. */
+  /** Sorts the events by timestamp: the deliveries listing is newest first. Needs disk space for the dump. Default false. */
   readonly oldestFirst?: boolean | undefined;
-  /** Where records go that are invalid or rejected, as NDJSON of `RejectedRecord`. Holds personal data: mode 0600. */
+  /** The file for invalid and rejected records, as NDJSON of `RejectedRecord`. It contains personal data: mode 0600. */
   readonly rejectsFile?: string | undefined;
-  /** Where to note what is done, so that an import which was interrupted goes on there. Removed when the dump is read. */
+  /** The file that remembers how far the import has come: after an interruption, the next run continues there. Removed at the end. */
   readonly checkpointFile?: string | undefined;
-  /** Called some 10 times a second at most. */
+  /** Called at most 10 times a second, and at the end. */
   readonly onProgress?: ((progress: ImportProgress) => void) | undefined;
   /** The longest record, in bytes. Default 1 MiB. */
   readonly maxRecordBytes?: number;
   /** How deeply a record's JSON may be nested. Default 64. */
   readonly maxDepth?: number;
-  /** How many bytes the dump may unpack to. Default 64 GiB. */
+  /** The largest size of the unpacked dump, in bytes. Default 64 GiB. */
   readonly maxUnpackedBytes?: number;
-  /** How many times its own size the dump may unpack to. Default 250. */
+  /** The largest ratio of the unpacked size to the packed size. Default 250. */
   readonly maxRatio?: number;
 }
 
-/** `ImportOptions`, read and with the defaults filled in. */
+/** `ImportOptions` after parsing, with defaults. */
 export type ImportSettings = SettingsOf<
   ImportOptions<unknown>,
   WithoutDefault | "rejectsFile" | "checkpointFile" | "onProgress"
@@ -43,7 +43,7 @@ const shape: OptionsShape<ImportSettings> = {
   checkpointFile: path,
   onProgress: z.optional(
     z.custom<(progress: ImportProgress) => void>(
-      (given) => typeof given === "function",
+      (value) => typeof value === "function",
       "expected a function",
     ),
   ),
@@ -62,8 +62,8 @@ export function parseImportOptions(options: unknown): ImportSettings {
   ) {
     throw new WebhookError(
       "invalid_option",
-      "importDeliveries: rejectsFile and checkpointFile are one file, in which each would overwrite the other.",
-      "Give each a name of its own.",
+      "importDeliveries: rejectsFile and checkpointFile are the same file, and each would overwrite the other.",
+      "Use two files.",
     );
   }
   return { ...settings, logger: safeLogger(settings.logger) };

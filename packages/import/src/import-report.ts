@@ -1,23 +1,23 @@
 import type { Ledger } from "./replay/ledger.ts";
 import type { ReplayReport } from "./replay/replay-records.ts";
 
-/** How far an import is. */
+/** The progress of an import. */
 export interface ImportProgress {
-  /** Of the input as given: of a compressed dump, compressed bytes. */
+  /** How many bytes of the dump were read; compressed bytes if it is compressed. */
   readonly bytesRead: number;
-  /** Records whose fate is settled, those of the run before included. */
+  /** How many records have a fate. Includes those of the interrupted run that this one continues. */
   readonly records: number;
   readonly ledger: Ledger;
 }
 
-/** What became of a dump. Plain JSON. */
+/** The result of an import. Plain JSON. */
 export interface ImportReport extends ReplayReport {
-  /** What the dump was recognised as, such as `["gzip", "ndjson"]`. */
+  /** The formats detected in the dump, such as `["gzip", "ndjson"]`. */
   readonly forms: readonly string[];
-  /** Of the input as given, by this run. */
+  /** How many bytes of the dump this run read; compressed bytes if it is compressed. */
   readonly bytesRead: number;
-  /** How many records were settled by the run that this one went on from. */
+  /** How many records the interrupted run that this one continues had settled; 0 if there is none. */
   readonly resumedAfter: number;
-  /** The rest of the dump could not be read: everything before it was imported. */
+  /** Why the rest of the dump could not be read; everything before the damage was imported. Null for a whole dump. */
   readonly damage: { readonly code: string; readonly message: string } | null;
 }

@@ -5,23 +5,23 @@ import { promisify } from "node:util";
 import { isUint8Array } from "node:util/types";
 import { WebhookError } from "@esim-webhooks/core";
 
-/** A dump's bytes as they come in: counted, and cut off by a signal. */
+/** The input of an import. It counts the bytes, and a signal can end it. */
 export interface WatchedInput {
   readonly bytes: AsyncIterable<Uint8Array>;
   bytesRead(): number;
-  /** A hash of its first 64 KiB, which are kept for `bytes`. Call it before. */
+  /** A hash of the first 64 KiB. Call it before reading `bytes`, which still yields them. */
   fingerprint(): Promise<string>;
-  /** Whether it is read from this file, as far as a stream of Node.js tells. */
+  /** Whether the input is a Node.js stream of this file. */
   isRead(path: string): Promise<boolean>;
-  /** Throws what the input rejected with, which is not the dump's fault, or the signal's reason. */
+  /** Throws the input's own error, if it rejected, or the signal's reason. */
   check(): void;
-  /** Lets go of the input, read to its end or not. */
+  /** Closes the input, whether it was read to its end or not. */
   close(): void;
 }
 
 const headBytes = 64 * 1024;
 
-/** Throws `invalid_input` for what is no stream of bytes. Once the signal aborts, the bytes reject with its reason. */
+/** Throws `invalid_input` when the input is not a stream of bytes. Once the signal aborts, `bytes` rejects with its reason. */
 export function watchInput(input: AsyncIterable<Uint8Array>, signal?: AbortSignal): WatchedInput {
   if (typeof input?.[Symbol.asyncIterator] !== "function") {
     throw notBytes("The input is not a stream.");
@@ -36,7 +36,7 @@ export function watchInput(input: AsyncIterable<Uint8Array>, signal?: AbortSigna
       const { done, value } = await unlessAborted(chunks.next(), signal);
       if (done) return undefined;
       if (isUint8Array(value)) return value;
-      throw notBytes(`The stream gives a ${typeof value}.`);
+      throw notBytes(`The stream yields a ${typeof value}, not bytes.`);
     } catch (error) {
       failure ??= { error };
       throw error;
@@ -64,7 +64,7 @@ export function watchInput(input: AsyncIterable<Uint8Array>, signal?: AbortSigna
       if (failure) throw failure.error;
     },
     close() {
-      chunks.return?.()?.catch(() => {}); // not awaited: it may wait for a chunk that never comes
+      chunks.return?.()?.catch(() => {}); // not awaited: a stream may never answer
     },
     async fingerprint() {
       for (let length = 0; length < headBytes; ) {
@@ -78,10 +78,10 @@ export function watchInput(input: AsyncIterable<Uint8Array>, signal?: AbortSigna
   };
 }
 
-/** What a stream reads; undefined where it is no file. */
+/** The file that a stream reads; undefined for any other source. */
 async function fileOf(input: object): Promise<Stats | undefined> {
   const { path, fd } = input as { readonly path?: unknown; readonly fd?: unknown };
-  if (typeof fd === "number") return regular(promisify(fstat)(fd)); // of standard input, there is nothing else
+  if (typeof fd === "number") return regular(promisify(fstat)(fd)); // standard input has only a descriptor
   return typeof path === "string" ? fileAt(path) : undefined;
 }
 
@@ -89,12 +89,12 @@ function fileAt(path: string): Promise<Stats | undefined> {
   return regular(stat(path));
 }
 
-async function regular(looking: Promise<Stats>): Promise<Stats | undefined> {
-  const stats = await looking.catch(() => undefined);
+async function regular(result: Promise<Stats>): Promise<Stats | undefined> {
+  const stats = await result.catch(() => undefined);
   return stats?.isFile() ? stats : undefined;
 }
 
-// not by a race with one promise for all, which would keep every one of them
+// not Promise.race with one promise for the signal: that promise would keep a reaction for every chunk
 function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return work;
   return new Promise((resolve, reject) => {

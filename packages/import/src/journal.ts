@@ -14,23 +14,23 @@ import { openRejectsFile, type RejectsFile } from "./rejects-file.ts";
 import type { ReplayJournal } from "./replay/journal.ts";
 import { openLedger, type Tally } from "./replay/ledger.ts";
 
-/** What an import writes down: the rejects, and how far it is. */
+/** The journal of an import: its rejects file and its checkpoint file. */
 export interface ImportJournal extends Required<Omit<ReplayJournal, "tally" | "reject">> {
-  /** What the run before had counted. */
+  /** What the previous run had counted. */
   readonly tally: Tally | undefined;
-  /** Only with a rejects file. */
+  /** Present only with a rejects file. */
   readonly reject?: (lines: string) => Promise<void>;
-  /** Finds where to go on. Rejects with `checkpoint_mismatch` where that was another import. */
+  /** Reads the checkpoint of the previous run. Rejects with `checkpoint_mismatch` when it is of another import. */
   open(): Promise<void>;
-  /** The records that the run before had not settled. Throws `checkpoint_mismatch` where the others are not those it had. */
+  /** Skips the records that the previous run has settled. Throws `checkpoint_mismatch` when they are not the same records. */
   unsettled(batches: Batches): Batches;
-  /** Notes how far it is, for another run to go on there. */
+  /** Saves how far the import has come, so that the next run continues there. */
   interrupt(tally: () => Tally): Promise<void>;
-  /** There is nothing to go on with. Rejects with `checkpoint_mismatch` where the run before had come further. */
+  /** Ends a complete import. Rejects with `checkpoint_mismatch` when the previous run had settled more records. */
   complete(): Promise<void>;
   /**
-   * The dump has to be got again, and read from its start. By force it is so under the same name, so that what this run has
-   * forced is not forced once more.
+   * Ends the import of a damaged dump: the next run reads the dump from its start. With `force` it keeps its name, so that
+   * events which this run has forced do not run again.
    */
   completeDamaged(): Promise<void>;
   close(): Promise<void>;
@@ -39,10 +39,10 @@ export interface ImportJournal extends Required<Omit<ReplayJournal, "tally" | "r
 type Batches = AsyncIterable<readonly RawRecord[]>;
 
 const saveEveryMs = 1000;
-const isOfAnother = "is of another dump";
-const nothing = (): Tally => openLedger().tally();
+const otherDump = "belongs to another dump";
+const emptyTally = (): Tally => openLedger().tally();
 
-/** @param target the kind of it, which decides what becomes of a record */
+/** @param target the kind of target: a checkpoint is for one kind only */
 export function createJournal(settings: ImportSettings, target: string, input: WatchedInput): ImportJournal {
   const { checkpointFile: path, rejectsFile, dryRun, force } = settings;
   let run: string = randomUUID();
@@ -53,10 +53,10 @@ export function createJournal(settings: ImportSettings, target: string, input: W
   let rejects: RejectsFile | undefined;
   let rejectsBytes = 0;
   let savedAt = performance.now();
-  let begun: Promise<void> | undefined;
+  let started: Promise<void> | undefined;
   let saving: Promise<void> = Promise.resolve();
 
-  /** All of it of one moment, and one after the other: what is handed over goes on meanwhile. */
+  /** Saves one consistent state, one save after the other. Events are handed over meanwhile. */
   function save(tally: () => Tally): Promise<void> {
     const saved = saving.then(async () => {
       savedAt = performance.now();
@@ -71,8 +71,8 @@ export function createJournal(settings: ImportSettings, target: string, input: W
   function wasSettled({ record, offset }: Position): boolean {
     if (toSkip === 0) return false;
     toSkip -= 1;
-    // sorted, one record more may have come in between; in the order of the dump, one may be whole that was damaged
-    if (toSkip === 0 && (record !== last?.record || offset !== last.offset)) throw mismatch(isOfAnother);
+    // a sorted dump may have a record more; an unsorted one may have a whole record in place of a damaged one
+    if (toSkip === 0 && (record !== last?.record || offset !== last.offset)) throw mismatch(otherDump);
     return true;
   }
 
@@ -85,7 +85,7 @@ export function createJournal(settings: ImportSettings, target: string, input: W
     },
     async open() {
       await refuseInput(input, { checkpointFile: path, rejectsFile });
-      // a dry run neither goes on from one nor leaves one
+      // a dry run reads no checkpoint and writes none
       const opened =
         path === undefined || dryRun
           ? undefined
@@ -93,13 +93,13 @@ export function createJournal(settings: ImportSettings, target: string, input: W
       found = await opened?.load();
       if (rejectsFile !== undefined) {
         rejects = await openRejectsFile(rejectsFile, found?.rejectsBytes ?? 0);
-        if (rejects === undefined) throw mismatch("goes with another rejects file");
+        if (rejects === undefined) throw mismatch("belongs to another rejects file");
       }
       file = opened;
       if (found === undefined) return;
       ({ run, rejectsBytes, last } = found);
       toSkip = found.tally.ledger.read;
-      begun = Promise.resolve();
+      started = Promise.resolve();
     },
     async *unsettled(batches) {
       for await (const batch of batches) {
@@ -107,8 +107,8 @@ export function createJournal(settings: ImportSettings, target: string, input: W
       }
     },
     begin(tally) {
-      begun ??= file ? save(tally) : Promise.resolve();
-      return begun;
+      started ??= file ? save(tally) : Promise.resolve();
+      return started;
     },
     ...(rejectsFile !== undefined && { reject: async (lines: string) => rejects?.append(lines) }),
     async settle({ record, offset }, tally) {
@@ -116,16 +116,16 @@ export function createJournal(settings: ImportSettings, target: string, input: W
       if (file && performance.now() - savedAt >= saveEveryMs) await save(tally);
     },
     async interrupt(tally) {
-      if (begun) await save(tally);
+      if (started) await save(tally);
     },
     async complete() {
-      if (toSkip > 0) throw mismatch(isOfAnother);
+      if (toSkip > 0) throw mismatch(otherDump);
       await rejects?.cutOff();
       await file?.remove();
     },
     async completeDamaged() {
       await rejects?.cutOff();
-      if (begun && force) await file?.save({ run, tally: nothing(), last: null, rejectsBytes: 0 });
+      if (started && force) await file?.save({ run, tally: emptyTally(), last: null, rejectsBytes: 0 });
       else await file?.remove();
     },
     async close() {
@@ -143,7 +143,7 @@ async function refuseInput(
     throw new WebhookError(
       "invalid_option",
       `importDeliveries: ${option} is the dump itself, which would be overwritten.`,
-      "Give it a name of its own.",
+      "Use another file.",
     );
   }
 }

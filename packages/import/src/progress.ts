@@ -7,15 +7,16 @@ const everyMs = 100;
 
 type Ending = Exclude<ImportMessage["outcome"], "running" | "failed">;
 
-/** Tells the listener, and those who watch by the channel. */
+/** Reports to the listener and to the channel. */
 export interface Progress {
-  tell(): void;
-  tellTheEnd(outcome: Ending): void;
-  /** An import that rejects: the listener learns it by that. */
-  tellFailure(error: unknown): void;
+  /** Call it often: it reports at most 10 times a second. */
+  report(): void;
+  end(outcome: Ending): void;
+  /** Reports to the channel only: the caller of a failed import gets its error. */
+  fail(error: unknown): void;
 }
 
-/** Tells how far an import is, 10 times a second at most. A listener that throws is not called again. */
+/** Reports the progress of an import. A listener that throws is not called again. */
 export function createProgress(
   listener: ((progress: ImportProgress) => void) | undefined,
   bytesRead: () => number,
@@ -24,7 +25,7 @@ export function createProgress(
 ): Progress {
   const startedAt = performance.now();
   let nextAt = 0;
-  let isHeard = listener !== undefined;
+  let isListening = listener !== undefined;
 
   function progressNow(): ImportProgress {
     const ledger = total();
@@ -36,23 +37,23 @@ export function createProgress(
     importNotice.publish({ ...ending, durationMs: performance.now() - startedAt, ...progressNow() });
   }
 
-  function tell(outcome: "running" | Ending): void {
+  function reportNow(outcome: "running" | Ending): void {
     publish({ outcome });
     try {
-      if (isHeard) listener?.(progressNow());
+      if (isListening) listener?.(progressNow());
     } catch (err) {
-      isHeard = false;
-      logger.warn({ err }, "onProgress threw: it is not called any more.");
+      isListening = false;
+      logger.warn({ err }, "onProgress threw and will not be called again.");
     }
   }
 
   return {
-    tell() {
-      if (!(isHeard || importNotice.hasSubscribers) || performance.now() < nextAt) return;
+    report() {
+      if (!(isListening || importNotice.hasSubscribers) || performance.now() < nextAt) return;
       nextAt = performance.now() + everyMs;
-      tell("running");
+      reportNow("running");
     },
-    tellTheEnd: tell,
-    tellFailure: (error) => publish({ outcome: "failed", error }),
+    end: reportNow,
+    fail: (error) => publish({ outcome: "failed", error }),
   };
 }

@@ -3,18 +3,18 @@ import { type FileHandle, open } from "node:fs/promises";
 
 export interface RejectsFile {
   append(lines: string): Promise<void>;
-  /** Cuts off what an earlier import, or one that was killed, has left behind what this one kept or wrote. */
+  /** Truncates the file after the lines of this import: an earlier import may have left more. */
   cutOff(): Promise<void>;
-  /** How long it is, as far as it was written whole. */
+  /** The length of the file, without lines that were written only in part. */
   bytes(): number;
-  /** Resolves when that is on disk. */
+  /** Resolves when those bytes are on disk. */
   flush(): Promise<void>;
   close(): Promise<void>;
 }
 
 /**
- * Opens it for its owner alone. What is in it behind `keptBytes` stays until there is something to write there: an import
- * that comes to nothing takes nothing from the one before. Undefined: it does not have so many.
+ * Opens the file, readable by its owner only. Bytes after `keptBytes` stay until something is written there: an import that
+ * fails early does not delete the rejects of the previous one. Resolves to undefined when the file is shorter than that.
  */
 export async function openRejectsFile(path: string, keptBytes: number): Promise<RejectsFile | undefined> {
   const opened = await openAt(path, keptBytes);
@@ -34,13 +34,13 @@ export async function openRejectsFile(path: string, keptBytes: number): Promise<
       const bytes = Buffer.from(lines, "utf8");
       for (let written = 0; written < bytes.byteLength; ) {
         const left = bytes.byteLength - written;
-        const place = isFile ? length + written : null; // a pipe has none
+        const place = isFile ? length + written : null; // a pipe has no positions
         written += (await handle.write(bytes, written, left, place)).bytesWritten;
       }
-      length += bytes.byteLength; // half of them, on a full disk, do not count
+      length += bytes.byteLength; // lines that a full disk has cut do not count
     },
     bytes: () => length,
-    flush: () => handle.datasync().catch(() => {}), // what is no file has no disk
+    flush: () => handle.datasync().catch(() => {}), // a pipe cannot be flushed
     close: () => handle.close(),
   };
 }
@@ -59,7 +59,7 @@ async function openAt(path: string, keptBytes: number): Promise<Opened | undefin
   if (handle === undefined) return undefined;
   const about = await handle.stat();
   const isFile = about.isFile();
-  if (isFile) await handle.chmod(0o600); // it may have been there before
+  if (isFile) await handle.chmod(0o600); // for a file that already existed
   if (keptBytes === 0 || about.size >= keptBytes) return { handle, isFile };
   await handle.close();
   return undefined;

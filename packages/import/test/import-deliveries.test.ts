@@ -216,7 +216,7 @@ describe("importDeliveries into handlers", () => {
     expect(ran.mock.calls).toEqual([["a"], ["b"], ["a"], ["b"]]);
     const line = (id: string) => [
       { id, type: "esim.enabled", source: "default", run: forced.run },
-      "An event that was done is run again.",
+      "A done event is run again.",
     ];
     expect(info.mock.calls).toEqual([line("a"), line("b")]);
   });

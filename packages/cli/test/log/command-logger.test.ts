@@ -26,10 +26,10 @@ describe("the logger of the command line", () => {
   it("writes a line for people: the outcome or the message, the event, and the other fields", () => {
     const { logger, lines } = logged(false);
     logger.info({ source: "default", id: "msg_1", type: "esim.enabled", outcome: "done" }, "event");
-    logger.warn({ run: "r1", err: new Error(imei) }, "An event that was done is run again.");
+    logger.warn({ run: "r1", err: new Error(imei) }, "A done event is run again.");
     expect(lines.map((line) => line.slice("12:00:00  ".length))).toEqual([
       expect.stringMatching(/^✔ done +esim\.enabled {2}msg_1$/),
-      "! An event that was done is run again.  run r1  •••",
+      "! A done event is run again.  run r1  •••",
     ]);
   });
 

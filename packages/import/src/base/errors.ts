@@ -1,6 +1,6 @@
 import type { CoreErrorCode, WebhookError } from "@esim-webhooks/core";
 
-/** Stable codes of the errors that an import throws, besides those of core. */
+/** The codes of the errors that an import throws, besides those of core; they are stable. */
 export type ImportErrorCode =
   | "damaged_dump"
   | "unknown_dump"

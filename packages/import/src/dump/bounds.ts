@@ -2,15 +2,15 @@ import { WebhookError } from "@esim-webhooks/core";
 import type { ImportErrorCode } from "../base/errors.ts";
 import type { DumpLimits } from "./record.ts";
 
-/** Keeps what is unpacked in bounds: its size, and its ratio to what was read for it. */
+/** Limits the size of the unpacked dump, and its ratio to the packed size. */
 export interface Bounds {
-  /** Bytes of the dump itself. */
+  /** Counts bytes of the dump itself. */
   packed(bytes: number): void;
-  /** A count of the bytes that come out of unpacking, over all entries at this depth. Throws `dump_too_large`. */
+  /** Returns a counter of unpacked bytes, for all entries at this depth. The counter throws `dump_too_large`. */
   unpacked(depth: number): (bytes: number) => void;
 }
 
-// a short dump may well be one record, many times over
+// a small dump may honestly have a high ratio, such as one record repeated many times
 const ratioFromBytes = 16 * 1024 * 1024;
 
 export function createBounds({ maxUnpackedBytes, maxRatio }: DumpLimits): Bounds {
@@ -36,7 +36,7 @@ export function createBounds({ maxUnpackedBytes, maxRatio }: DumpLimits): Bounds
 function tooLarge(problem: string, option: string): WebhookError<ImportErrorCode> {
   return new WebhookError<ImportErrorCode>(
     "dump_too_large",
-    `${problem} What came before was read.`,
-    `Where you trust its sender, raise ${option}; otherwise take it for an attack.`,
+    `${problem} Everything before was read.`,
+    `If you trust its sender, raise ${option}; otherwise treat it as an attack.`,
   );
 }

@@ -3,33 +3,33 @@ import { WebhookError } from "@esim-webhooks/core";
 import { byteBuffer } from "@esim-webhooks/core/kit";
 import { truncated } from "./damage.ts";
 
-/** Bytes that are pulled as they are needed, and that can be looked at before they are taken. */
+/** A source of bytes that reads its input only when needed, and can look ahead. */
 export interface ByteSource {
   /**
-   * The next bytes, as many as there are at hand and at most `max`; undefined at the end.
-   * Throws what the input throws, once everything before it was taken.
+   * Takes the next bytes, at most `max`: fewer when only fewer have arrived; undefined at the end.
+   * Throws the error of the input, after everything before it was taken.
    */
   next(max?: number): Promise<Buffer | undefined>;
-  /** Puts bytes back in front. */
+  /** Puts bytes back: they are the next ones again. */
   unread(bytes: Buffer): void;
-  /** The next `size` bytes, without taking them; fewer where the input ends or fails before. */
+  /** The next `size` bytes, without taking them; fewer if the input ends or fails before. */
   peek(size: number): Promise<Buffer>;
-  /** Takes `size` bytes; fewer where the input ends before. */
+  /** Takes `size` bytes; fewer if the input ends before. */
   take(size: number): Promise<Buffer>;
-  /** Takes and drops as many bytes; false where the input ends before. */
+  /** Skips `size` bytes. Resolves to false if the input ends before. */
   skip(size: number): Promise<boolean>;
-  /** Lets go of the input. */
+  /** Closes the input. */
   close(): Promise<void>;
 }
 
-// what is parsed at once: a caller may hand over a whole file as one chunk
+// the most bytes that are parsed at once: a caller may pass a whole file as one chunk
 const largestChunk = 64 * 1024;
 
 const noText = "Read it without an encoding: createReadStream(path).";
 
 /**
- * Throws `invalid_input` where the input gives anything but bytes.
- * @param count is told of every chunk before anybody sees it, and may throw
+ * Throws `invalid_input` when the input yields anything but bytes.
+ * @param count gets the size of every chunk before the chunk is used, and may throw
  */
 export function byteSource(
   input: AsyncIterable<Uint8Array>,
@@ -40,7 +40,7 @@ export function byteSource(
   let ended = false;
   let failure: { readonly error: unknown } | undefined;
 
-  /** The input's next chunk; a failure is kept until what is held was taken. */
+  /** The input's next chunk. An error is kept until all held bytes are taken. */
   async function pull(): Promise<Buffer | undefined> {
     while (!ended) {
       try {
@@ -49,7 +49,11 @@ export function byteSource(
         if (done) {
           ended = true;
         } else if (!isUint8Array(value)) {
-          throw new WebhookError("invalid_input", `A dump is bytes; got a ${typeof value}.`, noText);
+          throw new WebhookError(
+            "invalid_input",
+            `A dump must be bytes, and its stream yields a ${typeof value}.`,
+            noText,
+          );
         } else if (value.byteLength > 0) {
           count(value.byteLength);
           return asBuffer(value);
@@ -122,7 +126,7 @@ export function byteSource(
   };
 }
 
-/** One buffer of two, without a copy where they were one: short members are put back by the thousand. */
+/** Joins two buffers, without a copy if they are neighbours in one: short gzip members put bytes back very often. */
 function joined(first: Buffer, second: Buffer): Buffer {
   if (second.byteLength === 0) return first;
   const wereOne = first.buffer === second.buffer && first.byteOffset + first.byteLength === second.byteOffset;
@@ -130,7 +134,7 @@ function joined(first: Buffer, second: Buffer): Buffer {
   return Buffer.from(first.buffer, first.byteOffset, first.byteLength + second.byteLength);
 }
 
-/** Takes `size` bytes. Throws `damaged_dump` where the input, which is `what`, ends before. */
+/** Takes `size` bytes. Throws `damaged_dump` if the input ends before; `what` names it. */
 export async function exactly(source: ByteSource, size: number, what: string): Promise<Buffer> {
   const bytes = await source.take(size);
   if (bytes.byteLength < size) throw truncated(what);

@@ -1,6 +1,6 @@
 const quote = '"';
 
-/** The fields of a row (RFC 4180), without the end of its line; undefined where a quote stands where none may be. */
+/** The fields of a row (RFC 4180) without its line end; undefined when a quote is in the wrong place. */
 export function csvFields(row: string, delimiter: string): readonly string[] | undefined {
   if (!row.includes(quote)) return row.split(delimiter);
   const fields: string[] = [];
@@ -23,7 +23,7 @@ export function csvFields(row: string, delimiter: string): readonly string[] | u
   }
 }
 
-/** A doubled quote is one that is text. */
+/** The index of the closing quote, or -1. A doubled quote is text. */
 function closingQuote(row: string, from: number): number {
   let at = row.indexOf(quote, from);
   while (at !== -1 && row[at + 1] === quote) at = row.indexOf(quote, at + 2);

@@ -4,11 +4,11 @@ export interface CsvHeader {
   readonly columns: readonly string[];
 }
 
-// a comma (RFC 4180), or what spreadsheets write where the comma is a decimal point
+// a comma (RFC 4180), or what spreadsheets write in countries with a decimal comma
 const delimiters = [",", ";", "\t"];
 const columnName = /^[\p{L}_][\p{L}\p{N}_.\-/]*( [\p{L}\p{N}_\-/]+){0,2}(?<![.\-/])$/u;
 
-/** Reads the header of CSV; undefined where the first line of the text is none. */
+/** Reads the header of CSV; undefined when the first line of the text is not a header. */
 export function csvHeader(text: string): CsvHeader | undefined {
   const line = /^[^\n]*/.exec(text)?.[0].trimEnd() ?? "";
   if (line.length > 4096) return undefined;

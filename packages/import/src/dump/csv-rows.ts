@@ -1,17 +1,17 @@
 import { byteBuffer } from "@esim-webhooks/core/kit";
 
-/** One row as it stands there, without the end of its line. */
+/** The bytes of one row, without its line end. */
 export interface CsvRow {
   readonly offset: number;
   readonly line: number;
-  /** Undefined where it is larger than a record may be. */
+  /** Undefined when it is longer than a record may be. */
   readonly bytes: Buffer | undefined;
 }
 
-/** Splits CSV into rows: at line ends outside of quotes (RFC 4180). Holds one row at a time. */
+/** Splits CSV into rows, at line ends outside quotes (RFC 4180). Holds one row in memory. */
 export interface CsvRows {
   write(bytes: Buffer): CsvRow[];
-  /** The last row, where no line end follows it; "open" where it ends within quotes. */
+  /** The last row, if no line end follows it; "open" if it ends inside quotes. */
   end(): CsvRow | "open" | undefined;
 }
 
@@ -27,7 +27,7 @@ export function createCsvRows(delimiter: string, maxRecordBytes: number, start: 
   let kept = byteBuffer(maxRecordBytes);
   let length = 0;
   let isQuoted = false;
-  // a quote counts at the beginning of a field, and where it ends one; anywhere else it is text
+  // a quote opens a field only at its beginning; later in the field it is text
   let mayOpen = true;
 
   function keep(bytes: Buffer): void {

@@ -8,8 +8,8 @@ import type { Recorder } from "./recorder.ts";
 import type { Splitter } from "./splitter.ts";
 
 /**
- * Reads CSV with a header (RFC 4180): each row is an object, column → text. One row may be damaged or too large without
- * the others.
+ * Reads CSV with a header (RFC 4180): each row becomes an object, column → text. A row that is damaged or too large is a
+ * fault, and does not affect the others.
  * @param start the offset of the first byte
  */
 export function createCsvReader(
@@ -38,13 +38,13 @@ export function createCsvReader(
     } else if (fields?.length === columns.length) {
       records.value(Object.fromEntries(columns.map((column, i) => [column, fields[i]])), offset, line);
     } else {
-      records.fault("not_a_record", whyNoRow(fields), { offset, line, text });
+      records.fault("not_a_record", rowProblem(fields), { offset, line, text });
     }
   }
 
-  function whyNoRow(fields: readonly string[] | undefined): string {
-    if (!fields) return "not CSV: a quote stands where none may be";
-    return `has ${fields.length} columns where the header has ${columns.length}`;
+  function rowProblem(fields: readonly string[] | undefined): string {
+    if (!fields) return "not CSV: a quote is in the wrong place";
+    return `has ${fields.length} columns, but the header has ${columns.length}`;
   }
 
   return {
@@ -53,13 +53,13 @@ export function createCsvReader(
     },
     end() {
       const last = rows.end();
-      if (last === "open") throw damagedDump("The CSV ends within quotes.");
+      if (last === "open") throw damagedDump("The CSV ends inside a quoted field.");
       if (last) read(last);
     },
   };
 }
 
-/** Without the first half of a line end of two characters. */
+/** The text of a row, without the CR of a CRLF. */
 function textOf(bytes: Buffer): string {
   const isCut = bytes.at(-1) === 0x0d;
   return bytes.toString("utf8", 0, isCut ? bytes.byteLength - 1 : bytes.byteLength);

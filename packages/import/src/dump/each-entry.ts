@@ -3,8 +3,8 @@ import type { ByteSource } from "./byte-source.ts";
 import type { ZipEntry } from "./zip.ts";
 
 /**
- * Reads every entry that can be read. What is wrong with one does not stop the others: the first `damaged_dump` or
- * `unknown_dump` is thrown at the end, anything else at once.
+ * Reads every entry that can be read. A `damaged_dump` or `unknown_dump` of one entry does not stop the others: the first
+ * such error is thrown at the end. Any other error is thrown at once.
  */
 export async function* eachEntry<T>(
   entries: AsyncIterable<ZipEntry>,
@@ -25,7 +25,7 @@ export async function* eachEntry<T>(
         } catch (error) {
           note(error);
         }
-        // what is left of it tells where the next one begins, and whether its checksum is right
+        // the rest of the entry must be read to verify its checksum and to find the next entry
         await source.skip(Number.POSITIVE_INFINITY).catch(note);
       } finally {
         await source.close();

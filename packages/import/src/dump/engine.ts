@@ -1,30 +1,30 @@
 import type { Transform } from "node:stream";
 
-/** What one piece of packed bytes came to. */
+/** The result of unpacking one piece of packed bytes. */
 export interface Unpacked {
   readonly output: readonly Buffer[];
-  /** How many of the piece's bytes were taken: fewer than all where the packed stream ends within it. */
+  /** How many of the piece's bytes were used: fewer than all when the packed stream ends inside the piece. */
   readonly taken: number;
-  /** What is wrong with the piece; the output before it is there all the same. */
+  /** Why the piece cannot be unpacked. `output` has the bytes before the error. */
   readonly error?: unknown;
 }
 
 /** A decoder of `node:zlib`, fed piece by piece. */
 export interface Engine {
-  /** Resolves once the whole piece is unpacked, so that the pieces' size is the back-pressure. */
+  /** Resolves when the whole piece is unpacked: small pieces keep memory small. */
   feed(piece: Buffer): Promise<Unpacked>;
   close(): void;
 }
 
 /**
- * Never ends the stream and reads each output as it is made: a stream that is ended or destroyed drops what it holds, and
- * so does its iterator.
+ * Creates an engine on a stream of `node:zlib`. It collects output by `data` events and never ends the stream: a stream
+ * that fails or ends early drops buffered output, and so does its iterator.
  */
 export function createEngine(stream: Transform & { readonly bytesWritten: number }): Engine {
   let output: Buffer[] = [];
   stream.on("data", (bytes: Buffer) => output.push(bytes));
   let fail: (error: unknown) => void = () => {};
-  stream.on("error", (error) => fail(error)); // zstd's does not call back the write
+  stream.on("error", (error) => fail(error)); // for an error, zstd does not call the callback of write
   return {
     async feed(piece) {
       const before = stream.bytesWritten;

@@ -6,7 +6,7 @@ import { inflate } from "./inflate.ts";
 const what = "gzip file";
 const has = { headerCrc: 2, extra: 4, name: 8, comment: 16 };
 
-/** Unpacks every member of a gzip file (RFC 1952). Throws `damaged_dump`, also for what is behind the members. */
+/** Unpacks every member of a gzip file (RFC 1952). Throws `damaged_dump`, also for other data after the last member. */
 export async function* gunzip(packed: ByteSource): AsyncGenerator<Buffer> {
   do {
     await skipHeader(packed);
@@ -20,7 +20,7 @@ export async function* gunzip(packed: ByteSource): AsyncGenerator<Buffer> {
     const trailer = await exactly(packed, 8, what);
     if (trailer.readUInt32LE(0) !== sum || trailer.readUInt32LE(4) !== size) {
       throw damagedDump(
-        "The gzip file is damaged: what it holds does not match its checksum, and any of it may be wrong.",
+        "The gzip file is damaged: its content does not match its checksum, so any part of it may be wrong.",
       );
     }
   } while (await anotherMember(packed));
@@ -36,13 +36,13 @@ async function anotherMember(packed: ByteSource): Promise<boolean> {
     if (isGzip(head)) return true;
     const bytes = await packed.next();
     if (bytes === undefined) return false;
-    // tapes and some uploaders fill up with zeros
+    // tapes and some uploaders append zeros
     const end = bytes.findIndex((byte) => byte !== 0);
     if (end === -1) continue;
     const rest = bytes.subarray(end);
     packed.unread(rest);
     if (!isGzip(await packed.peek(2)))
-      throw damagedDump("The gzip file goes on with something that is not gzip.");
+      throw damagedDump("The gzip file continues with data that is not gzip.");
   }
 }
 
@@ -50,7 +50,7 @@ async function skipHeader(packed: ByteSource): Promise<void> {
   const header = await exactly(packed, 10, what);
   const flags = header[3] ?? 0;
   if (header[2] !== 8 || flags > 31)
-    throw damagedDump("The gzip file is damaged: a header of it is not gzip's.");
+    throw damagedDump("The gzip file is damaged: one of its headers is not valid.");
   if (flags & has.extra) await exactly(packed, (await exactly(packed, 2, what)).readUInt16LE(0), what);
   if (flags & has.name) await skipText(packed);
   if (flags & has.comment) await skipText(packed);

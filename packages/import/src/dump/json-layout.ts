@@ -1,35 +1,35 @@
 import { isPage } from "./json-text.ts";
 
-/** How JSON is laid out: one value a line, or any other way. */
+/** The layout of JSON: one value per line, or any other. */
 export type JsonLayout = "ndjson" | "json";
 
-// enough to tell, and few enough that looking costs nothing
-const linesLookedAt = 16;
+// enough lines to decide, and cheap to parse
+const examinedLines = 16;
 
 /**
- * Tells by the first lines, of which some may be damaged. A value that goes over several lines is no NDJSON.
+ * Detects the layout from the first lines, some of which may be damaged. A value on several lines means `"json"`.
  * @param head the first lines
- * @param isWhole whether they are all
+ * @param isWhole whether these are all lines
  */
 export function jsonLayout(head: string, isWhole: boolean): JsonLayout {
   const all = head.split("\n");
-  if (!isWhole) all.pop(); // cut off
+  if (!isWhole) all.pop(); // it may be incomplete
   const lines = all.filter((line) => line.trim() !== "");
-  const whole = lines.slice(0, linesLookedAt).map(isJson);
+  const whole = lines.slice(0, examinedLines).map(isJson);
   const first = whole.indexOf(false);
   if (first === -1) return lines.length > 1 || holdsRecord(lines[0]) ? "ndjson" : "json";
-  if (goesOn(lines.slice(first))) return "json";
+  if (beginsMultilineValue(lines.slice(first))) return "json";
   return whole[0] || whole.filter(Boolean).length * 2 > whole.length ? "ndjson" : "json";
 }
 
-/** One line alone may as well be an array or a page. */
+/** Whether a single line is a record. An array or a page is not. */
 function holdsRecord(line = "[]"): boolean {
   const value: unknown = JSON.parse(line);
   return !Array.isArray(value) && !isPage(value);
 }
 
-/** Whether the lines begin with a value that more than one of them make up, the last of which closes it and is no more. */
-function goesOn(lines: readonly string[]): boolean {
+/** Whether the lines begin with a value that spans several lines, with only its closing bracket on the last one. */
+function beginsMultilineValue(lines: readonly string[]): boolean {
   const text = lines.join("\n");
   const end = endOfValue(text);
   const beginOfLine = text.lastIndexOf("\n", end) + 1;
@@ -37,7 +37,7 @@ function goesOn(lines: readonly string[]): boolean {
   return beginOfLine > 0 && /^\s*[\]}]\s*$/.test(lastLine) && isJson(text.slice(0, end + 1));
 }
 
-/** Where the bracket is that closes the first one, or -1. */
+/** The index of the bracket that closes the first one, or -1. */
 function endOfValue(text: string): number {
   let depth = 0;
   let inString = false;

@@ -9,13 +9,13 @@ import type { Splitter } from "./splitter.ts";
 const newline = 0x0a;
 
 /**
- * Reads JSON of which each line is a record, a page, or an array of records. What is wrong with a line stays within it.
+ * Reads NDJSON: each line is a record, a page, or an array of records. A damaged line does not affect the others.
  * @param start the offset of the first byte
  */
 export function createJsonLines(records: Recorder, limits: DumpLimits, start: number): Splitter {
   let line = 1;
   let offset = start; // of the line
-  // of the line that goes on in the next chunk: its bytes, or its scanner where it is longer than a record may be
+  // for a line that continues in the next chunk: its bytes, or a scanner once it is longer than a record may be
   let kept = byteBuffer(limits.maxRecordBytes);
   let long: Splitter | undefined;
   let length = 0;
@@ -29,7 +29,7 @@ export function createJsonLines(records: Recorder, limits: DumpLimits, start: nu
     else if (text.trim() !== "") records.fault(reading.fault, reading.reason, { offset, line, text });
   }
 
-  /** Finds the records within the line. Where its structure is lost, the rest of it is one fault. */
+  /** Finds the records inside the line. After broken JSON, the rest of the line is one fault. */
   function scanLine(bytes: Buffer, text: string): void {
     const scanner = createJsonScanner(records, limits, offset, line);
     try {
@@ -40,7 +40,7 @@ export function createJsonLines(records: Recorder, limits: DumpLimits, start: nu
     }
   }
 
-  /** The same for a line that is not kept, since it is longer than a record may be. */
+  /** Does the same for a line that is too long to keep. */
   function scanOn(step: (scanner: Splitter) => void): void {
     try {
       if (long) step(long);
@@ -97,17 +97,17 @@ export function createJsonLines(records: Recorder, limits: DumpLimits, start: nu
       if (length > 0) endLine(Buffer.alloc(0), false);
     },
     cut() {
-      if (length > limits.maxRecordBytes) return; // its records are out already
+      if (length > limits.maxRecordBytes) return; // the scanner has read its records already
       try {
         createJsonScanner(records, limits, offset, line).write(Buffer.from(kept.bytes()));
       } catch {
-        // that the dump ends here is what is said of it
+        // the dump ends here, and that error is reported instead
       }
     },
   };
 }
 
-/** What is deeper than this has as many opening brackets. Counting depth itself would cost a third of the time. */
+/** Whether the text has more than `maxDepth` opening brackets. Cheap: computing the depth would cost a third of the time. */
 function mayBeDeep(text: string, maxDepth: number): boolean {
   let brackets = 0;
   for (const bracket of ["{", "["]) {
@@ -118,7 +118,7 @@ function mayBeDeep(text: string, maxDepth: number): boolean {
   return false;
 }
 
-/** Whether a line is a list or a page, or seems to be one that is damaged, whose other records may be whole. */
+/** Whether a line is an array or a page, or looks like a damaged one, which may still contain whole records. */
 function isList(reading: JsonReading): boolean {
   return "value" in reading ? isPage(reading.value) : /^\s*\[|"data"\s*:\s*\[/.test(reading.text);
 }

@@ -5,9 +5,9 @@ import type { DumpLimits } from "./record.ts";
 import type { Recorder } from "./recorder.ts";
 import type { Splitter } from "./splitter.ts";
 
-/** Where values are looked for. */
+/** Where the next value is expected. */
 type Place = "top" | "array" | "page";
-/** What the bytes are in: a value of that kind, what follows the data of a page, or neither. */
+/** What the scanner is inside: a value of this kind, the rest of a page after its data, or nothing. */
 type Within = "nothing" | "container" | "string" | "token" | "page_rest";
 
 const quote = 0x22;
@@ -20,10 +20,10 @@ const comma = 0x2c;
 const dataKey = Buffer.from("data");
 
 /**
- * Finds the records in JSON that is not one value a line: the elements of arrays, the `data` of pages, and objects one after
- * the other. A top-level object with an array `data` is a page. Holds one record at a time, never the whole.
+ * Finds the records in JSON of any layout: the elements of arrays, the `data` of pages, and consecutive objects. A top-level
+ * object with an array `data` is a page. Holds one record in memory, never the whole dump.
  * @param start the offset of the first byte
- * @param line the line of all of it, where it is one
+ * @param line the line number, if all the JSON is on one line
  */
 export function createJsonScanner(
   records: Recorder,
@@ -34,25 +34,25 @@ export function createJsonScanner(
   let place: Place = "top";
   let within: Within = "nothing";
   let offset = start;
-  // in an array: whether a comma was read that wants an element
-  let wanting = false;
+  // whether a comma was read, so that an element must follow
+  let isElementDue = false;
 
-  // the value that the bytes are in
+  // the current value
   let valueOffset = 0;
-  let kept: ByteBuffer | undefined; // what earlier chunks have of it
+  let kept: ByteBuffer | undefined; // its bytes in earlier chunks
   let fits = true;
   let depth = 0;
   let deepest = 0;
   let inString = false;
   let escaped = false;
-  // the closing bracket of each depth; what is deeper than any record may be is only counted
+  // the closing bracket of each depth, as deep as a record may be
   const closing = new Uint8Array(maxDepth + 2);
-  // of a top-level object's own strings: how much of `data` has been read, -1 when it is another
+  // how many bytes of the current string match the key `data`, in a top-level object; -1: it is another string
   let matched = -1;
 
   function begin(kind: Within, index: number): void {
     within = kind;
-    wanting = false;
+    isElementDue = false;
     valueOffset = offset + index;
     kept = undefined;
     fits = true;
@@ -70,7 +70,7 @@ export function createJsonScanner(
     if (!fits) kept = undefined;
   }
 
-  /** The whole value, or undefined where it is too large. */
+  /** The whole value; undefined if it is too large. */
   function whole(last: Buffer): Buffer | undefined {
     if (kept !== undefined) keep(last);
     else if (last.byteLength <= maxRecordBytes && fits) return last;
@@ -89,18 +89,18 @@ export function createJsonScanner(
     else records.fault(reading.fault, reading.reason, { ...at, text: reading.text });
   }
 
-  /** Looks for the next value; returns the index to go on from. */
+  /** Looks for the next value. Returns the index where to continue. */
   function between(bytes: Buffer, index: number): number {
     const byte = bytes[index] as number;
-    if (isBlank(byte)) return index + 1;
+    if (isSpace(byte)) return index + 1;
     if (byte === comma) {
-      if (place !== "top" && wanting) nothingThere(index);
-      wanting = true;
+      if (place !== "top" && isElementDue) missingRecord(index);
+      isElementDue = true;
       return index + 1;
     }
     if (byte === closeArray && place !== "top") {
-      if (wanting) nothingThere(index);
-      wanting = false;
+      if (isElementDue) missingRecord(index);
+      isElementDue = false;
       if (place === "page") {
         begin("page_rest", index);
         depth = 1;
@@ -109,10 +109,10 @@ export function createJsonScanner(
       place = "top";
       return index + 1;
     }
-    if (byte === closeArray || byte === closeObject) throw lost(index);
+    if (byte === closeArray || byte === closeObject) throw wrongBracket(index);
     if (byte === openArray && place === "top") {
       place = "array";
-      wanting = false;
+      isElementDue = false;
       return index + 1;
     }
     begin(
@@ -123,12 +123,12 @@ export function createJsonScanner(
     return index + (within === "string" ? 1 : 0);
   }
 
-  function nothingThere(index: number): void {
-    const reason = "nothing where a record should be";
+  function missingRecord(index: number): void {
+    const reason = "a comma without a record";
     records.fault("not_json", reason, { offset: offset + index, line, text: "" });
   }
 
-  /** Follows the value that begins at `from` or before; returns the index behind it, or the end of the bytes. */
+  /** Reads on in the current value, from `index`. Returns the index after the value, or the end of the bytes. */
   function inside(bytes: Buffer, index: number, from: number): number {
     const end =
       within === "token"
@@ -167,14 +167,14 @@ export function createJsonScanner(
         if (depth > deepest) deepest = depth;
       } else if (byte === closeObject || byte === closeArray) {
         depth--;
-        if (depth < closing.byteLength && closing[depth] !== byte) throw lost(i);
+        if (depth < closing.byteLength && closing[depth] !== byte) throw wrongBracket(i);
         if (depth === 0) return i + 1;
       }
     }
     return -1;
   }
 
-  /** The index behind the string's closing quote, or -1. */
+  /** The index after the string's closing quote, or -1. */
   function endOfString(bytes: Buffer, index: number, matching = false): number {
     const length = bytes.byteLength;
     for (let i = index; i < length; i++) {
@@ -196,13 +196,13 @@ export function createJsonScanner(
   function endOfToken(bytes: Buffer, index: number): number {
     for (let i = index; i < bytes.byteLength; i++) {
       const byte = bytes[i] as number;
-      if (isBlank(byte) || isStructure(byte)) return i;
+      if (isSpace(byte) || isStructure(byte)) return i;
     }
     return -1;
   }
 
-  function lost(index: number): Error {
-    return damagedDump(`The JSON's structure is lost at byte ${offset + index}.`);
+  function wrongBracket(index: number): Error {
+    return damagedDump(`The JSON has a wrong closing bracket at byte ${offset + index}.`);
   }
 
   return {
@@ -217,13 +217,13 @@ export function createJsonScanner(
     end() {
       if (within === "token") finish(Buffer.alloc(0));
       if (within !== "nothing" || place !== "top") {
-        throw damagedDump(`The JSON ends within a record or a list, at byte ${offset}.`);
+        throw damagedDump(`The JSON ends inside a record or an array, at byte ${offset}.`);
       }
     },
   };
 }
 
-function isBlank(byte: number): boolean {
+function isSpace(byte: number): boolean {
   return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }
 

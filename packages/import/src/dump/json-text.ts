@@ -1,12 +1,12 @@
 import { isUtf8 } from "node:buffer";
 import type { FaultCode } from "./record.ts";
 
-/** A record's JSON, or why it has none. */
+/** The JSON of a record, or the fault in it. */
 export type JsonReading =
   | { readonly value: object }
   | { readonly fault: FaultCode; readonly reason: string; readonly text: string };
 
-/** A top-level object with an array `data` is a page of the deliveries listing (spec 4.5), unless it says that it is a record. */
+/** Whether a value is a page of the deliveries listing (spec 4.5): it has an array `data`, and is neither kind of record. */
 export function isPage(value: unknown): boolean {
   if (typeof value !== "object" || value === null || "eventId" in value || "headers" in value) return false;
   return Array.isArray((value as { data?: unknown }).data);
@@ -18,7 +18,7 @@ export function readJsonText(text: string): JsonReading {
   try {
     value = JSON.parse(text);
   } catch (error) {
-    return { fault: "not_json", reason: whyNotJson(error), text };
+    return { fault: "not_json", reason: jsonProblem(error), text };
   }
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return { value };
   const got = value === null ? "null" : Array.isArray(value) ? "an array" : `a ${typeof value}`;
@@ -30,10 +30,10 @@ export function readJsonBytes(bytes: Buffer): JsonReading {
   return isUtf8(bytes) ? readJsonText(text) : { fault: "not_json", reason: "not UTF-8", text };
 }
 
-/** V8 says where, and also quotes the text, which may be anybody's. */
-function whyNotJson(error: unknown): string {
+/** What is wrong with the JSON, and where. V8's own message would quote the text, which may contain personal data. */
+function jsonProblem(error: unknown): string {
   const message = error instanceof Error ? error.message : "";
   const position = /at position (\d+)/.exec(message)?.[1];
   if (position !== undefined) return `not JSON from character ${Number(position) + 1} on`;
-  return /end of JSON input/.test(message) ? "not JSON: it ends too early" : "not JSON";
+  return /end of JSON input/.test(message) ? "not JSON: it is incomplete" : "not JSON";
 }

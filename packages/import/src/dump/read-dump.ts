@@ -13,11 +13,11 @@ import { unzstd } from "./zstd.ts";
 /** A dump that is being read. */
 export interface Dump {
   /**
-   * Its records in order, some at a time. Where the dump cannot be read to its end, throws after everything that can be read:
-   * `damaged_dump`, `dump_too_large` or `unknown_dump`.
+   * Its records in order, in batches. Throws `damaged_dump`, `dump_too_large` or `unknown_dump` after everything that can
+   * be read.
    */
   readonly batches: AsyncGenerator<readonly RawRecord[]>;
-  /** The forms recognised so far, outermost first per entry: `"gzip"`, `"ndjson"`. */
+  /** The formats detected so far, the outermost first: `"gzip"`, `"ndjson"`. */
   readonly forms: ReadonlySet<string>;
 }
 
@@ -26,15 +26,15 @@ type Batches = AsyncGenerator<readonly RawRecord[]>;
 const maxNesting = 3;
 
 /**
- * Reads a dump of any known form, recognised by its content and never by a name: unpacks it, however often it is packed, and
- * splits it into records. Reads nothing before `batches` is read, and then no more than is asked for.
+ * Reads a dump of any known format: detects it from the content, never from a file name, unpacks it, even if it is packed
+ * several times, and splits it into records. Reads the input only as `batches` is read.
  */
 export function readDump(input: AsyncIterable<Uint8Array>, limits: DumpLimits): Dump {
   const forms = new Set<string>();
   const tally = { records: 0 };
   const bounds = createBounds(limits);
 
-  /** Recognise, unpack, split; what is unpacked goes the same way again. */
+  /** Detects the format, then unpacks or splits. Unpacked bytes are read in the same way. */
   async function* readAll(source: ByteSource, nesting: number, entry?: string): Batches {
     const recognised = await recognise(source);
     if (recognised.form === "empty") return void (await source.skip(Number.POSITIVE_INFINITY));
@@ -46,7 +46,7 @@ export function readDump(input: AsyncIterable<Uint8Array>, limits: DumpLimits): 
 
   function unpack({ form }: Packing, source: ByteSource, nesting: number, entry?: string): Batches {
     if (nesting === maxNesting) {
-      throw unknownDump(`The dump is packed more than ${maxNesting} times over.`, "Unpack it before.");
+      throw unknownDump(`The dump is packed more than ${maxNesting} times.`, "Unpack it first.");
     }
     const open = (bytes: AsyncIterable<Buffer>) => byteSource(bytes, bounds.unpacked(nesting));
     if (form === "zip") {
@@ -60,11 +60,11 @@ export function readDump(input: AsyncIterable<Uint8Array>, limits: DumpLimits): 
     return closing(unpacked, readAll(unpacked, nesting + 1, entry));
   }
 
-  /** An entry that is no dump is a fault among the others' records; a dump that is none is an error. */
+  /** In an archive, an entry of an unknown format is a fault; outside one, it is an error. */
   async function* refuse({ seems, remedy }: Unknown, entry?: string): Batches {
     if (entry === undefined) throw unknownDump(`The dump seems to be ${seems}.`, remedy);
     const records = createRecorder(tally, entry);
-    records.fault("not_a_record", `the entry seems to be ${seems}, and no dump`, { offset: 0 });
+    records.fault("not_a_record", `the entry is not a dump: it seems to be ${seems}`, { offset: 0 });
     yield records.take();
   }
 

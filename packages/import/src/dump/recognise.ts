@@ -5,7 +5,7 @@ import { type JsonLayout, jsonLayout } from "./json-layout.ts";
 import { isZip } from "./zip.ts";
 import { isZstd } from "./zstd.ts";
 
-/** What bytes are, by their content. */
+/** The format of bytes, detected from their content. */
 export type Recognised = Packing | TextForm | Unknown | { readonly form: "empty" };
 
 export interface Packing {
@@ -16,24 +16,24 @@ export function isPacking(recognised: Packing | TextForm): recognised is Packing
   return recognised.form === "gzip" || recognised.form === "zstd" || recognised.form === "zip";
 }
 
-/** Text that holds records. `start` is its offset, behind its byte order mark. */
+/** Text with records. `start` is its offset, after the byte order mark. */
 export type TextForm =
   | { readonly form: JsonLayout; readonly start: number }
   | { readonly form: "csv"; readonly start: number; readonly header: CsvHeader };
 
-/** What bytes seem to be instead, and what to do. */
+/** What the bytes seem to be instead, and what the user can do. */
 export interface Unknown {
   readonly form: "unknown";
   readonly seems: string;
   readonly remedy: string;
 }
 
-// holds some dozens of records, and the first line of most dumps
+// enough for dozens of records, and for the first line of most dumps
 const headBytes = 64 * 1024;
-// where a line is as long as this, its records are found without it
+// a line longer than this is not needed to detect the format
 const longestHead = 1024 * 1024;
 
-/** Looks at the first bytes, and takes none of them but a byte order mark. */
+/** Detects the format from the first bytes. Takes only a byte order mark from the source. */
 export async function recognise(source: ByteSource): Promise<Recognised> {
   const magic = await source.peek(4);
   if (isGzip(magic)) return { form: "gzip" };
@@ -43,7 +43,7 @@ export async function recognise(source: ByteSource): Promise<Recognised> {
   await source.take(start);
   const { head, isWhole } = await firstLines(source);
   if (isUtf16(head)) {
-    return unknown("text in UTF-16", "Convert it before: `iconv -f UTF-16 -t UTF-8`.");
+    return unknown("text in UTF-16", "Convert it first: `iconv -f UTF-16 -t UTF-8`.");
   }
   const kind = binaryKind(head);
   if (kind) return unknown(kind, packings);
@@ -69,8 +69,8 @@ function recogniseText(text: string, isWhole: boolean, start: number): Recognise
   return unknown(first === "<" ? "HTML or XML" : "text that is neither JSON nor CSV with a header", forms);
 }
 
-const forms = "There are NDJSON, a JSON array, pages of the deliveries listing, and CSV with a header.";
-const packings = "A dump is text, plain or packed with gzip, zstd or ZIP: unpack or convert it before.";
+const forms = "A dump is NDJSON, a JSON array, pages of the deliveries listing, or CSV with a header.";
+const packings = "A dump is text, plain or packed with gzip, zstd or ZIP: unpack or convert it first.";
 
 function unknown(seems: string, remedy: string): Unknown {
   return { form: "unknown", seems, remedy };
@@ -80,13 +80,13 @@ function isByteOrderMark(head: Buffer): boolean {
   return head[0] === 0xef && head[1] === 0xbb && head[2] === 0xbf;
 }
 
-/** By its mark, or by the zeros of characters that are ASCII. */
+/** Detects UTF-16 by its byte order mark, or by the zeros in ASCII characters. */
 function isUtf16([a, b, c, d]: Buffer): boolean {
   const isMarked = (a === 0xff && b === 0xfe) || (a === 0xfe && b === 0xff);
   return isMarked || ((a === 0) !== (b === 0) && (a === 0) === (c === 0) && (b === 0) === (d === 0));
 }
 
-/** A damaged text may have some control characters in it; a program's data is full of them. */
+/** Whether there are many control characters. Damaged text may contain a few. */
 function isBinary(head: Buffer): boolean {
   const start = head.subarray(0, 4096);
   let controls = 0;

@@ -1,19 +1,19 @@
-/** Where a record stands: in a dump, or among the records that are replayed. */
+/** The position of a record in a dump, or among the records that are replayed. */
 export interface Position {
-  /** Which record it is, from 1. */
+  /** Its number, from 1. */
   readonly record: number;
-  /** Its line, from 1, where records are lines. */
+  /** Its line, from 1, if each record begins on a line of its own. */
   readonly line?: number;
-  /** The byte at which it begins, once unpacked, from 0, where the records are those of a dump. */
+  /** Its first byte in the unpacked dump or archive entry, from 0. Absent for records that are not from a dump. */
   readonly offset?: number;
-  /** The entry of the archive that it is in. */
+  /** The archive entry that contains it. */
   readonly entry?: string;
 }
 
-/** Why something in a dump is no record. */
+/** Why a part of a dump is not a record. */
 export type FaultCode = "not_json" | "not_a_record" | "too_large" | "too_deep";
 
-/** A record as it was read: its JSON, or why it has none. */
+/** A record as it was read: its JSON, or a fault. */
 export type RawRecord =
   | { readonly position: Position; readonly value: unknown }
   | {
@@ -21,18 +21,18 @@ export type RawRecord =
       readonly fault: FaultCode;
       /** Says what is wrong, without quoting the record. */
       readonly reason: string;
-      /** The record's text, where it is not too large. */
+      /** The record's text, unless it is too large. */
       readonly text?: string;
     };
 
-/** What a dump may cost. */
+/** The limits of a dump. */
 export interface DumpLimits {
   /** The longest record, in bytes. */
   readonly maxRecordBytes: number;
   /** How deeply a record's JSON may be nested. */
   readonly maxDepth: number;
-  /** How many bytes a dump may unpack to. */
+  /** The largest size of the unpacked dump, in bytes. */
   readonly maxUnpackedBytes: number;
-  /** How many times its own size a dump may unpack to, looked at from 16 MiB on. */
+  /** The largest ratio of the unpacked size to the packed size. Checked once 16 MiB are unpacked. */
   readonly maxRatio: number;
 }

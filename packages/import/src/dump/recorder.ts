@@ -1,11 +1,11 @@
 import type { FaultCode, RawRecord } from "./record.ts";
 
-/** Counts the records of a dump, over all its entries. */
+/** The number of records in a dump, in all its entries. */
 export interface Tally {
   records: number;
 }
 
-/** Gathers the records of one entry, each with its position. */
+/** Collects the records of one entry, with their positions. */
 export interface Recorder {
   value(value: unknown, offset: number, line: number | undefined): void;
   fault(
@@ -13,7 +13,7 @@ export interface Recorder {
     reason: string,
     at: { offset: number; line?: number | undefined; text?: string },
   ): void;
-  /** What was gathered since it was last taken. */
+  /** The records collected since the last call. */
   take(): readonly RawRecord[];
 }
 

@@ -7,7 +7,7 @@ import type { DumpLimits, RawRecord } from "./record.ts";
 import type { Recorder } from "./recorder.ts";
 import type { Splitter } from "./splitter.ts";
 
-/** Splits text into its records, a batch for each chunk. What was found before an error comes out before it. */
+/** Splits text into records, one batch per chunk. Yields all records before an error, then throws it. */
 export async function* split(
   source: ByteSource,
   text: TextForm,

@@ -1,8 +1,8 @@
-/** Splits bytes into records, chunk by chunk. Both throw `damaged_dump` where the structure is lost. */
+/** Splits bytes into records, chunk by chunk. `write` and `end` throw `damaged_dump` when no more records can be found. */
 export interface Splitter {
   write(bytes: Buffer): void;
-  /** To be called where the bytes have come to their end. */
+  /** Call it at the end of the bytes. */
   end(): void;
-  /** To be called instead where they were cut: what is held and whole all the same is given out. */
+  /** Call it instead of `end` when the input failed: it adds the whole records among the held bytes. */
   cut?(): void;
 }

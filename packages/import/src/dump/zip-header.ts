@@ -1,12 +1,12 @@
 import { type ByteSource, exactly } from "./byte-source.ts";
 
-/** What the header in front of an entry says of it (APPNOTE 4.3.7). */
+/** The local header of an entry (APPNOTE 4.3.7). */
 export interface ZipHeader {
   /** Without control characters; its first 255 characters. */
   readonly name: string;
   readonly method: number;
   readonly encrypted: boolean;
-  /** Undefined where only what follows the entry says them. */
+  /** Undefined when only the descriptor after the entry contains them. */
   readonly sizes: ZipSizes | undefined;
   /** Whether a descriptor follows the entry. */
   readonly hasDescriptor: boolean;
@@ -30,7 +30,7 @@ export const signatures = {
 const what = "ZIP archive";
 const inZip64 = 0xffffffff;
 
-/** Takes the header behind its signature. */
+/** Takes a header, after its signature. */
 export async function readZipHeader(packed: ByteSource): Promise<ZipHeader> {
   const head = await exactly(packed, 26, what);
   const flags = head.readUInt16LE(2);
@@ -62,7 +62,7 @@ function sizesOf(head: Buffer, extra: Buffer): ZipSizes {
   return { crc, packedBytes, unpackedBytes };
 }
 
-/** Where the sizes are in the extra field 1, or -1. */
+/** The index of the sizes in extra field 1, or -1. */
 function zip64Field(extra: Buffer): number {
   for (let at = 0; at + 4 <= extra.byteLength; at += 4 + extra.readUInt16LE(at + 2)) {
     if (extra.readUInt16LE(at) === 1 && at + 20 <= extra.byteLength) return at + 4;
@@ -71,8 +71,8 @@ function zip64Field(extra: Buffer): number {
 }
 
 /**
- * Takes what follows an entry whose sizes were not known before: with a signature or without, in 32 bits or 64, which only
- * the sizes themselves tell. False where it does not say the same as was unpacked.
+ * Takes the descriptor after an entry. It may have a signature or not, and sizes of 32 or 64 bits: only the sizes
+ * themselves tell which. Resolves to false when no form of it matches the unpacked entry.
  */
 export async function takeDescriptor(packed: ByteSource, sizes: ZipSizes): Promise<boolean> {
   const head = await packed.peek(24);
@@ -94,7 +94,7 @@ export async function takeDescriptor(packed: ByteSource, sizes: ZipSizes): Promi
   return false;
 }
 
-/** Takes what follows an entry that could not be read. False where no known length of it leads to a signature. */
+/** Takes the descriptor after an entry that could not be read. Resolves to false when no signature follows any form of it. */
 export async function takeUnknownDescriptor(packed: ByteSource): Promise<boolean> {
   const head = await packed.peek(28);
   const size = [0, 12, 16, 20, 24].find((length) => {
@@ -105,7 +105,7 @@ export async function takeUnknownDescriptor(packed: ByteSource): Promise<boolean
   return size !== undefined;
 }
 
-// a name may have 64 KiB, and goes with the position of each record of its entry
+// a name may have 64 KiB, and every record of its entry has it in its position
 const longestName = 255;
 
 function printable(name: string): string {

@@ -10,11 +10,11 @@ import {
   type ZipHeader,
 } from "./zip-header.ts";
 
-/** One entry of a ZIP archive. Its bytes have to be read, to their end or to their error, before the next one is. */
+/** One entry of a ZIP archive. Read its bytes, to their end or an error, before you ask for the next entry. */
 export interface ZipEntry {
   /** Without control characters; its first 255 characters. */
   readonly name: string;
-  /** Throws `damaged_dump`, also at their end when the checksum is wrong, and `unknown_dump` where they cannot be unpacked. */
+  /** Throws `damaged_dump`, at the end too if the checksum is wrong, and `unknown_dump` for an unsupported entry. */
   readonly bytes: AsyncGenerator<Buffer>;
 }
 
@@ -23,8 +23,8 @@ const stored = 0;
 const deflated = 8;
 
 /**
- * Reads a ZIP archive from front to back (APPNOTE 6.3), since a stream has no random access to its directory; the directory is
- * read all the same, to know that the archive is whole. Throws `damaged_dump` where the next entry cannot be found.
+ * Reads a ZIP archive from front to back (APPNOTE 6.3): a stream cannot jump to the directory at its end. It compares the
+ * directory with the entries at the end. Throws `damaged_dump` when the next entry cannot be found.
  */
 export async function* zipEntries(packed: ByteSource): AsyncGenerator<ZipEntry> {
   for (let entries = 0; ; ) {
@@ -37,10 +37,10 @@ export async function* zipEntries(packed: ByteSource): AsyncGenerator<ZipEntry> 
       await moveOn(packed, data, header, seen);
       entries++;
     } else {
-      const told = await readDirectory(packed, signature);
-      if (told !== entries % 2 ** 16 && told !== 2 ** 16 - 1) {
+      const listed = await readDirectory(packed, signature);
+      if (listed !== entries % 2 ** 16 && listed !== 2 ** 16 - 1) {
         throw damagedDump(
-          `The ${what} is damaged: its directory has another number of entries than it holds.`,
+          `The ${what} is damaged: its directory does not list as many entries as it contains.`,
         );
       }
       if (!(await anotherArchive(packed))) return;
@@ -55,7 +55,7 @@ export function isZip(head: Buffer): boolean {
   return signature === signatures.entry || signature === signatures.end;
 }
 
-/** How far the reading of an entry has come. */
+/** How far an entry was read. */
 interface Seen {
   end: boolean;
   descriptor: boolean;
@@ -63,7 +63,7 @@ interface Seen {
 
 type Section = Pick<ByteSource, "next" | "unread"> & { taken(): number };
 
-/** The bytes of one entry, which may be all that follow when their number is not known. */
+/** The bytes of one entry; all following bytes if its size is not known. */
 function section(packed: ByteSource, size = Number.POSITIVE_INFINITY): Section {
   let taken = 0;
   return {
@@ -109,23 +109,23 @@ async function* readEntry(
 
 function wrongChecksum(): Error {
   return damagedDump(
-    `An entry of the ${what} is damaged: what it holds does not match its checksum, and any of it may be wrong.`,
+    `An entry of the ${what} is damaged: its content does not match its checksum, so any part of it may be wrong.`,
   );
 }
 
 function refuse({ encrypted, method, sizes }: ZipHeader): void {
   if (encrypted)
-    throw unknownDump(`An entry of the ${what} is encrypted.`, "Unpack it with its password before.");
+    throw unknownDump(`An entry of the ${what} is encrypted.`, "Unpack it with its password first.");
   if (method !== stored && method !== deflated) {
     throw unknownDump(
-      `An entry of the ${what} is packed by method ${method}; there are 0 (stored) and 8 (deflate).`,
-      "Unpack it before, or pack it anew with `zip`.",
+      `An entry of the ${what} uses the compression method ${method}; only 0 (stored) and 8 (deflate) are supported.`,
+      "Unpack it first, or pack it again with `zip`.",
     );
   }
   if (method === stored && !sizes) {
     throw unknownDump(
-      `An entry of the ${what} is stored without its size, so that its end cannot be told in a stream.`,
-      "Unpack it before, or pack it anew with `zip`.",
+      `An entry of the ${what} is stored without its size, so its end cannot be found in a stream.`,
+      "Unpack it first, or pack it again with `zip`.",
     );
   }
 }
@@ -134,14 +134,14 @@ async function* everything(data: Section): AsyncGenerator<Buffer> {
   for (let bytes = await data.next(); bytes; bytes = await data.next()) yield bytes;
 }
 
-/** Goes to what follows the entry. */
+/** Moves to the end of the entry and its descriptor. Throws `damaged_dump` when that is not known. */
 async function moveOn(packed: ByteSource, data: Section, header: ZipHeader, seen: Seen): Promise<void> {
   const isFound =
     header.sizes === undefined ? seen.end : await packed.skip(header.sizes.packedBytes - data.taken());
   const isPast =
     !header.hasDescriptor || seen.descriptor || (isFound && (await takeUnknownDescriptor(packed)));
   if (!isFound || !isPast) {
-    throw damagedDump(`Where the ${what} goes on behind an entry that cannot be read is not known.`);
+    throw damagedDump(`The ${what} has an entry that cannot be read, and the next one cannot be found.`);
   }
 }
 
@@ -149,7 +149,7 @@ async function readSignature(packed: ByteSource): Promise<number> {
   return (await exactly(packed, 4, what)).readUInt32LE(0);
 }
 
-/** Reads the directory and what ends it; returns how many entries it says there are. */
+/** Reads the directory and its end record. Resolves to the number of entries in that record. */
 async function readDirectory(packed: ByteSource, first: number): Promise<number> {
   for (let signature = first; ; signature = await readSignature(packed)) {
     if (signature === signatures.directory) {
@@ -166,7 +166,7 @@ async function readDirectory(packed: ByteSource, first: number): Promise<number>
       await exactly(packed, head.readUInt16LE(16), what);
       return head.readUInt16LE(6);
     } else {
-      throw damagedDump(`The ${what} is damaged: it goes on with something that is no part of one.`);
+      throw damagedDump(`The ${what} is damaged: it contains data that is not part of a ZIP archive.`);
     }
   }
 }
@@ -174,6 +174,6 @@ async function readDirectory(packed: ByteSource, first: number): Promise<number>
 async function anotherArchive(packed: ByteSource): Promise<boolean> {
   const head = await packed.peek(4);
   if (isZip(head)) return true;
-  if (head.byteLength === 0) return (await packed.next()) !== undefined; // or throws, where the input failed
-  throw damagedDump(`The ${what} goes on with something that is no part of one.`);
+  if (head.byteLength === 0) return (await packed.next()) !== undefined; // throws if the input failed
+  throw damagedDump(`The ${what} continues with data that is not part of a ZIP archive.`);
 }

@@ -7,16 +7,16 @@ const what = "zstd file";
 const frameMagic = 0xfd2fb528;
 const skippableMagic = 0x184d2a50; // to 0x184d2a5f
 const blockLimit = 128 * 1024;
-// the most that zstd itself takes without being told
+// zstd's own default limit
 const windowLimit = 128 * 1024 * 1024;
 
 /**
- * Unpacks every frame of a zstd file (RFC 8878), and passes over skippable ones. Throws `damaged_dump`.
- * Walks the frames' blocks itself: node:zlib stops at the end of the first frame without a word, and takes a cut one for
- * whole (nodejs/node#64741).
+ * Unpacks every frame of a zstd file (RFC 8878), and skips skippable frames. Throws `damaged_dump`.
+ * It finds the blocks itself, because node:zlib silently stops after the first frame and accepts a truncated one
+ * (nodejs/node#64741).
  */
 export async function* unzstd(packed: ByteSource): AsyncGenerator<Buffer> {
-  // frames are fed exactly, so one decoder takes them all
+  // each frame is fed exactly to its end, so one decoder can read all of them
   const engine = createEngine(createZstdDecompress());
   try {
     for (let magic = await packed.take(4); magic.byteLength > 0; magic = await packed.take(4)) {
@@ -28,7 +28,7 @@ export async function* unzstd(packed: ByteSource): AsyncGenerator<Buffer> {
       } else {
         throw magic.byteLength < 4
           ? truncated(what)
-          : damagedDump("The zstd file goes on with something that is not zstd.");
+          : damagedDump("The zstd file continues with data that is not zstd.");
       }
     }
   } finally {
@@ -55,9 +55,9 @@ async function* unpackFrame(packed: ByteSource, magic: Buffer, engine: Engine): 
     const head = await exactly(packed, 3, what);
     const word = head.readUIntLE(0, 3);
     const type = (word >> 1) & 3;
-    const size = type === 1 ? 1 : word >> 3; // one byte, repeated
+    const size = type === 1 ? 1 : word >> 3; // type 1: one byte, repeated
     if (type === 3 || size > blockLimit) throw damaged();
-    // a block is unpacked as soon as it is there
+    // each block is unpacked as soon as it is complete
     yield* unpack(Buffer.concat([before, head, await exactly(packed, size, what)]), engine);
     last = (word & 1) === 1;
   }
@@ -80,14 +80,14 @@ async function readHeader(packed: ByteSource): Promise<{ header: Buffer; hasChec
   if (dictionaryBytes > 0) {
     throw unknownDump(
       "The zstd file needs a dictionary.",
-      "Unpack it with `zstd -dc -D <dictionary>` before.",
+      "Unpack it with `zstd -dc -D <dictionary>` first.",
     );
   }
   const window = isSingle ? contentSize(rest, sizeBytes) : windowSize(rest[0] as number);
   if (window > windowLimit) {
     throw unknownDump(
       "The zstd file needs more than 128 MiB of memory to unpack.",
-      "Unpack it with `zstd -dc --long=31` before.",
+      "Unpack it with `zstd -dc --long=31` first.",
     );
   }
   return { header: Buffer.concat([Buffer.of(descriptor), rest]), hasChecksum: (descriptor & 4) !== 0 };

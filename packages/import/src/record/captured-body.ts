@@ -1,16 +1,16 @@
 import { isObject } from "./fields.ts";
 
-/** What a captured body may have been. */
+/** The possible bytes of a captured body. */
 export interface CapturedBody {
   readonly bytes: readonly [Uint8Array, ...Uint8Array[]];
-  /** It was captured as parsed JSON. */
+  /** Whether it was captured as parsed JSON, so that its bytes are a guess. */
   readonly isGuess: boolean;
 }
 
-// no spaces at its end: with two parts that may take them, a regular expression tries all ways to share them
+// for text without trailing spaces: a second part that matches spaces would make backtracking quadratic
 const base64 = /^[A-Za-z0-9+/_\s-]+={0,2}$/;
 
-/** The bytes of a body, or what they may be; undefined where it is none. */
+/** The possible bytes of a body, the likeliest first; undefined when it is not a body. */
 export function bodyBytes(body: unknown, isBase64: boolean): CapturedBody | undefined {
   if (typeof body === "string") {
     const decoded = () => Buffer.from(body, "base64");
@@ -24,7 +24,7 @@ export function bodyBytes(body: unknown, isBase64: boolean): CapturedBody | unde
   return { bytes: [Buffer.from(JSON.stringify(body), "utf8")], isGuess: true };
 }
 
-/** The numbers of a list, of what JSON makes of a Buffer, or of what it makes of a Uint8Array. */
+/** The numbers in a list, in the JSON of a Buffer, or in the JSON of a Uint8Array. */
 function listOf(body: unknown): readonly unknown[] | undefined {
   if (Array.isArray(body)) return body;
   if (!isObject(body)) return undefined;

@@ -3,7 +3,7 @@ import { readCapturedRequest } from "./captured-request.ts";
 import { type DumpedEvent, dumpedEvent } from "./dumped-event.ts";
 import type { Fields, RecordFault } from "./fields.ts";
 
-/** The event of a captured request, which has to say when it was received. */
+/** Reads the event of a captured request. The request must have a `receivedAt`. */
 export function readCapturedEvent(fields: Fields, maxDepth: number): DumpedEvent | RecordFault {
   const request = readCapturedRequest(fields, maxDepth);
   if ("fault" in request) return request;

@@ -2,18 +2,18 @@ import { isObject, parseNested } from "./fields.ts";
 
 type Headers = Readonly<Record<string, string | readonly string[]>>;
 
-/** Headers by their names in lower case; undefined where they are none, or one of the signature is no text. */
-export function headersOf(given: unknown, maxDepth: number): Headers | undefined {
-  if (typeof given === "string") {
-    const parsed = parseNested(given, maxDepth); // a column of CSV
+/** Headers by name in lower case; undefined when they are not headers, or a `webhook-…` header is not text. */
+export function headersOf(value: unknown, maxDepth: number): Headers | undefined {
+  if (typeof value === "string") {
+    const parsed = parseNested(value, maxDepth); // a column of CSV
     return "json" in parsed && typeof parsed.json !== "string" ? headersOf(parsed.json, maxDepth) : undefined;
   }
-  const pairs = Array.isArray(given) ? given : isObject(given) ? Object.entries(given) : undefined;
+  const pairs = Array.isArray(value) ? value : isObject(value) ? Object.entries(value) : undefined;
   if (!pairs?.every(isPair)) return undefined;
   const headers = new Map<string, string[]>();
-  for (const [key, value] of pairs) {
+  for (const [key, field] of pairs) {
     const name = key.toLowerCase();
-    const texts = Array.isArray(value) ? value : [value];
+    const texts = Array.isArray(field) ? field : [field];
     if (texts.every(isText)) headers.set(name, [...(headers.get(name) ?? []), ...texts]);
     else if (name.startsWith("webhook-")) return undefined;
   }

@@ -4,17 +4,17 @@ import { bodyBytes } from "./captured-body.ts";
 import { headersOf } from "./captured-headers.ts";
 import { type Fields, isObject, parseNested, type RecordFault } from "./fields.ts";
 
-/** A request as a proxy, a log or a test has written it down. Nothing in it is verified yet. */
+/** A request that a proxy, a log or a test has captured. Nothing in it is verified yet. */
 export interface CapturedRequest {
-  /** By their names in lower case; those that are not text, and not of the signature, are left out. */
+  /** By name in lower case. Headers that are not text are left out. */
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
-  /** What the body may have been, the likeliest first: text can be the body itself, or base64 of it. */
+  /** The possible bodies, the likeliest first: text can be the body itself, or its base64. */
   readonly bodies: readonly [Uint8Array, ...Uint8Array[]];
-  /** What the likeliest body says; empty where that is no JSON object. */
+  /** The likeliest body as JSON; empty when it is not a JSON object. */
   readonly payload: Fields;
   /** Whether the body was captured as parsed JSON, so that its bytes are a guess. */
   readonly isGuess: boolean;
-  /** Null: that was not captured. */
+  /** Null when it was not captured. */
   readonly receivedAt: Date | null;
 }
 
@@ -23,7 +23,7 @@ export interface CapturedRequest {
  * either as JSON text), `body` (text, base64, the bytes as a list of numbers or as `JSON.stringify` writes a Buffer, or
  * parsed JSON), `receivedAt` (a date-time with its offset, RFC 3339) and `isBase64Encoded`, which may be missing.
  * @param maxDepth how deeply JSON may be nested in the body
- * @returns the request, or why it is none; the reason quotes nothing of it
+ * @returns the request, or a fault, whose reason does not quote it
  */
 export function readCapturedRequest(value: unknown, maxDepth = 64): CapturedRequest | RecordFault {
   if (!isObject(value)) return fault("it is not an object");
@@ -40,17 +40,17 @@ export function readCapturedRequest(value: unknown, maxDepth = 64): CapturedRequ
 
 const localTime = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?$/;
 
-/** The time, null for none, or what is wrong with it. */
-function timeOf(given: unknown): Date | string | null {
-  if (given === undefined || given === null || given === "") return null; // CSV has no null
-  const ms = dateTimeMs(given);
+/** The time; null if it is missing; or the reason why it is not a time. */
+function timeOf(value: unknown): Date | string | null {
+  if (value === undefined || value === null || value === "") return null; // CSV has no null
+  const ms = dateTimeMs(value);
   if (!Number.isNaN(ms)) return new Date(ms);
-  return typeof given === "string" && localTime.test(given)
+  return typeof value === "string" && localTime.test(value)
     ? 'its receivedAt has no offset, so it would be another time on another machine: end it with "Z" or "+01:00"'
     : 'its receivedAt is not a date-time with its offset, such as "2026-11-20T12:00:00Z"';
 }
 
-/** The bytes that are an event, if any are; an authentic body that is none is for the catalog to judge. */
+/** The first bytes that are a JSON object, else the first bytes: the catalog decides what an authentic body is. */
 function likeliest(
   bodies: readonly [Uint8Array, ...Uint8Array[]],
   maxDepth: number,

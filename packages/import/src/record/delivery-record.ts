@@ -9,7 +9,7 @@ const badId: RecordFault = {
 };
 const badPayload: RecordFault = { fault: "not_a_record", reason: "its payload is not an object" };
 
-/** A delivery record (spec 2.5): `eventId` is the webhook-id, `payload` the event, as an object or as JSON text. */
+/** Reads a delivery record (spec 2.5): `eventId` is the webhook-id; `payload` is the event, as an object or as JSON text. */
 export function readDeliveryRecord(fields: Fields, maxDepth: number): DumpedEvent | RecordFault {
   const { eventId, payload } = fields as { readonly eventId?: unknown; readonly payload?: unknown };
   if (typeof eventId !== "string" || !idPattern.test(eventId)) return badId;
@@ -24,7 +24,7 @@ export function readDeliveryRecord(fields: Fields, maxDepth: number): DumpedEven
 const kept = ["status", "attemptNumber", "httpStatus", "nextRetryAt", "sentAt", "deliveredAt"] as const;
 const longestText = 256;
 
-/** What is kept of the delivery. Not `responseBody`, which is what the endpoint itself had answered. */
+/** The fields of a delivery that an inbox keeps. `responseBody` is not one: it is the endpoint's own answer. */
 export function provenanceOf(record: Fields): NonNullable<Replay["delivery"]> {
   const provenance: Record<string, string | number | null> = {};
   for (const name of kept) {
@@ -38,5 +38,5 @@ function storable(value: unknown): string | number | null | undefined {
   if (value === null || value === "") return null; // CSV has no null
   if (typeof value === "number") return value;
   if (typeof value !== "string") return undefined;
-  return value.slice(0, longestText).toWellFormed().replaceAll("\0", "\uFFFD"); // jsonb takes neither
+  return value.slice(0, longestText).toWellFormed().replaceAll("\0", "\uFFFD"); // jsonb accepts neither lone surrogates nor \0
 }

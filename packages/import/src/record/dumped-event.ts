@@ -2,23 +2,23 @@ import type { WebhookEvent } from "@esim-webhooks/core";
 import type { CapturedRequest } from "./captured-request.ts";
 import type { Fields } from "./fields.ts";
 
-/** A captured request whose signature, if it has one, is still to be verified. */
+/** A captured request with its time of receipt. Its signature, if it has one, is not verified yet. */
 export interface ReceivedRequest extends CapturedRequest {
   readonly isSigned: boolean;
   readonly receivedAt: Date;
 }
 
-/** An event in a dump: recognised, and neither filtered nor verified. */
+/** An event in a dump: recognised, but neither filtered nor verified yet. */
 export interface DumpedEvent {
   readonly id: string;
-  /** As the body says, if it is an envelope. */
+  /** The type in the body; null when the body has none. */
   readonly type: string | null;
-  /** When it occurred; NaN where the envelope does not tell. */
+  /** When it occurred; NaN without a valid timestamp. */
   readonly occurredMs: number;
   readonly payload: Fields;
-  /** The delivery record that it was in. */
+  /** The delivery record that contains it, if one does. */
   readonly delivery: Fields | null;
-  /** The captured request that it was in. */
+  /** The captured request that contains it, if one does. */
   readonly request: ReceivedRequest | null;
 }
 
@@ -39,7 +39,7 @@ export function dumpedEvent(
   };
 }
 
-/** The event as it claims to be: for a catalog to check. */
+/** The event as the payload has it, not yet checked by a catalog. */
 export function eventOf({ id, payload }: DumpedEvent): WebhookEvent {
   const { type, timestamp, data } = payload;
   return { id, type, timestamp, data } as WebhookEvent;

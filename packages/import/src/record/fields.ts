@@ -1,9 +1,9 @@
 import type { FaultCode } from "../dump/record.ts";
 
-/** The fields of a record, of which nothing is known yet. */
+/** The fields of a record, not checked yet. */
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** Why a record holds no event. The reason does not quote it. */
+/** Why a record contains no event. The reason does not quote the record. */
 export interface RecordFault {
   readonly fault: FaultCode;
   readonly reason: string;
@@ -13,14 +13,14 @@ export function isObject(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** JSON that a record holds as text. `maxDepth` counts from its own root. */
+/** Parses JSON that a record contains as text. `maxDepth` counts from the root of that JSON. */
 export function parseNested(text: string, maxDepth: number): { readonly json: unknown } | RecordFault {
   try {
     const json: unknown = JSON.parse(text);
     if (!isDeeper(json, maxDepth)) return { json };
-    return { fault: "too_deep", reason: `text in it is JSON of more than ${maxDepth} levels` };
+    return { fault: "too_deep", reason: `a text in it is JSON nested more than ${maxDepth} deep` };
   } catch {
-    return { fault: "not_json", reason: "text in it that should be JSON is not" }; // the parser's message quotes it
+    return { fault: "not_json", reason: "a text in it that should be JSON is not" }; // the parser's message would quote it
   }
 }
 

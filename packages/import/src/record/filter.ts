@@ -1,16 +1,16 @@
 import type { DumpedEvent } from "./dumped-event.ts";
 
-/** Which events to import. What is left out does not restrict. */
+/** Selects the events to import. Each option that is left out selects all. */
 export interface ImportFilter {
-  /** That occurred at this time or later, by their timestamp. */
+  /** Events with a timestamp at this time or later. */
   readonly since?: Date | undefined;
-  /** That occurred before this time. */
+  /** Events with a timestamp before this time. */
   readonly until?: Date | undefined;
-  /** Types, and families of them such as `"esim.lifecycle.*"`. */
+  /** Types, or families such as `"esim.lifecycle.*"`. */
   readonly types?: readonly string[] | undefined;
   readonly ids?: readonly string[] | undefined;
   readonly esimReferences?: readonly string[] | undefined;
-  /** Of these delivery statuses (spec 3.3), which captured requests do not have. */
+  /** Delivery statuses (spec 3.3). Captured requests have none, so they never match. */
   readonly statuses?: readonly string[] | undefined;
 }
 

@@ -1,6 +1,6 @@
 import type { Fields } from "./fields.ts";
 
-/** Our field → where it is in the records of another shape: a dotted path such as `"message.id"`. */
+/** Our field → its place in records of another shape: a dotted path such as `"message.id"`. */
 export type Mapping = Readonly<Record<string, string>>;
 
 /** The fields that can be mapped: those of a delivery record (spec 2.5), or of a captured request. */
@@ -18,7 +18,7 @@ export const mappable: readonly string[] = [
   "receivedAt",
 ];
 
-/** Finds our fields in records of another shape. Own properties alone: a path never leads to a prototype. */
+/** Finds our fields in records of another shape. It reads own properties only, so no path leads to a prototype. */
 export function createMapper(mapping: Mapping): (value: unknown) => Fields {
   const paths = Object.entries(mapping);
   return (value) => Object.fromEntries(paths.map(([field, path]) => [field, valueAt(value, path)]));

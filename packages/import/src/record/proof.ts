@@ -16,8 +16,9 @@ export interface ProofSettings {
 }
 
 /**
- * Proves what a dump holds: a captured request by its signature, with the keys of the time at which it was received.
- * What has no signature is the operator's own word; without it, throws `unsigned_dump`. Null: it is taken as it is.
+ * Verifies the signature of a captured request, with the keys that were valid when it was received. Without a signature:
+ * throws `unsigned_dump` unless the operator trusts unsigned records, and else returns the captured bytes, or null if the
+ * body must be rebuilt.
  */
 export type Prover = (event: DumpedEvent) => { readonly body: Uint8Array } | Refusal | null;
 
@@ -25,7 +26,7 @@ export function createProver({ secret, toleranceSeconds, trustUnsigned }: ProofS
   let keyring: Keyring | undefined;
   return ({ request }) => {
     if (request?.isSigned) {
-      keyring ??= createKeyring(secret); // most dumps need none
+      keyring ??= createKeyring(secret); // most dumps need no key
       return proveRequest(request, keyring, toleranceSeconds);
     }
     if (!trustUnsigned) throw unsigned();
@@ -45,13 +46,16 @@ function proveRequest(
     refusal = proof;
   }
   if (refusal.code !== "no_matching_key" || !isGuess) return refusal;
-  return { ...refusal, reason: "no key made its signature; its body is an object, whose bytes are a guess" };
+  return {
+    ...refusal,
+    reason: "no key matches its signature; its body was captured as an object, so its bytes are a guess",
+  };
 }
 
 function unsigned(): WebhookError<ImportErrorCode> {
   return new WebhookError<ImportErrorCode>(
     "unsigned_dump",
-    "The dump has records without a signature, as the deliveries listing does: nothing proves who wrote them.",
-    "If you know where it comes from, say so: { trustUnsigned: true }.",
+    "The dump has records without a signature, as in the deliveries listing: nothing proves who wrote them.",
+    "If you trust the origin of the dump, set { trustUnsigned: true }.",
   );
 }

@@ -2,8 +2,8 @@ import { type Catalog, type Issue, type Logger, type Parsed, WebhookError } from
 import { type DumpedEvent, eventOf } from "./dumped-event.ts";
 
 /**
- * What the catalog says of a dumped event. A schema that throws has no say in whether the import goes on, but one that
- * is not set up right has (`async_schema`).
+ * Checks dumped events against the catalog. An event whose schema throws counts as invalid, and the import continues.
+ * Throws `async_schema` for a schema that is asynchronous.
  */
 export function createEventReader(
   catalog: Catalog<unknown>,
@@ -21,8 +21,8 @@ export function createEventReader(
   };
 }
 
-/** By path alone: a schema's messages may quote personal data. */
+/** The paths of the issues, without the schema's messages: they may quote personal data. */
 export function describeIssues(issues: readonly Issue[]): string {
   const paths = issues.map(({ path }) => path || "the event").slice(0, 10);
-  return `it is not what its schema says, at ${paths.join(", ")}`;
+  return `it does not match its schema, at ${paths.join(", ")}`;
 }

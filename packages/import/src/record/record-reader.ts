@@ -4,7 +4,7 @@ import type { DumpedEvent } from "./dumped-event.ts";
 import { isObject, type RecordFault } from "./fields.ts";
 import { createMapper, type Mapping } from "./mapping.ts";
 
-/** Says which event a record of a dump holds. */
+/** Reads the event that a record of a dump contains. */
 export type RecordReader = (value: unknown) => DumpedEvent | RecordFault;
 
 const neither: RecordFault = {

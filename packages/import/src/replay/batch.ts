@@ -1,19 +1,19 @@
 import type { Classified } from "./classify.ts";
 
-/** Records that follow one another, and whose items go into the sink together. */
+/** Consecutive records, and their items for the sink. */
 export interface Batch<Item> {
   readonly records: readonly Classified<Item>[];
   readonly items: readonly Item[];
 }
 
 export interface BatchBuilder<Item> {
-  /** Adds a record. True: the batch is full. */
+  /** Adds a record. Returns true when the batch is full. */
   add(record: Classified<Item>): boolean;
-  /** What was added since the last time. */
+  /** The records added since the last call. */
   take(): Batch<Item>;
 }
 
-const mostRecords = 10_000; // most of them filtered
+const mostRecords = 10_000; // reached only when most records are filtered
 const mostBytes = 4 * 1024 * 1024;
 
 export function createBatchBuilder<Item>(mostItems: number): BatchBuilder<Item> {

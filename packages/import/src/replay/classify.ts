@@ -8,34 +8,34 @@ import { createRecordReader, type RecordReader } from "../record/record-reader.t
 import { rejectLine } from "./rejected-record.ts";
 import type { ProvenEvent, Sink, Verdict } from "./sink.ts";
 
-/** A record with its verdict, or with the item that a sink is to take. */
+/** A record with its verdict, or with the item for the sink. */
 export interface Classified<Item> {
   readonly position: Position;
   readonly type: string | null;
   readonly occurredMs: number;
   readonly verdict: Verdict | null;
   readonly item: Item | null;
-  /** What is held for it in memory, about. */
+  /** About how much memory it holds. */
   readonly bytes: number;
-  /** Its line of the rejects file, where it has a verdict. */
+  /** Its line for the rejects file, if it is refused. */
   readonly line: string | null;
-  /** The record, where it may get such a line later. */
+  /** The record itself, if the sink may still reject it. */
   readonly raw: RawRecord | null;
 }
 
-/** What is asked of a record, one after the other. */
-export interface Questions {
+/** The checks of a record, in their order. */
+export interface Checks {
   readonly readRecord: RecordReader;
   readonly passes: (event: DumpedEvent) => boolean;
   readonly prove: Prover;
 }
 
-export interface QuestionSettings extends ImportFilter, ProofSettings {
+export interface CheckSettings extends ImportFilter, ProofSettings {
   readonly mapping?: Mapping | undefined;
   readonly maxDepth: number;
 }
 
-export function createQuestions(settings: QuestionSettings): Questions {
+export function createChecks(settings: CheckSettings): Checks {
   return {
     readRecord: createRecordReader(settings.mapping, settings.maxDepth),
     passes: createFilter(settings),
@@ -43,15 +43,15 @@ export function createQuestions(settings: QuestionSettings): Questions {
   };
 }
 
-const leftOut = { verdict: { fate: "filtered" }, item: null, bytes: 0, line: null, raw: null } as const;
+const filteredOut = { verdict: { fate: "filtered" }, item: null, bytes: 0, line: null, raw: null } as const;
 
 /**
- * Recognises a record, filters it, proves it, and prepares what is left for the sink. Throws what ends the replay
- * (`unsigned_dump`, a mistake in the set-up).
- * @param keepsRejects whether what is invalid or rejected is written down
+ * Recognises a record, filters it, verifies it, and prepares its event for the sink. Throws only errors that end the
+ * replay: `unsigned_dump` and mistakes in the set-up.
+ * @param keepsRejects whether invalid and rejected records are written down
  */
 export function createClassifier<Item>(
-  { readRecord, passes, prove }: Questions,
+  { readRecord, passes, prove }: Checks,
   sink: Sink<Item>,
   keepsRejects: boolean,
 ): (raw: RawRecord) => Classified<Item> {
@@ -71,7 +71,7 @@ export function createClassifier<Item>(
     const event = readRecord(raw.value);
     if ("fault" in event) return refused(raw, null, invalid(event));
     const { type, occurredMs } = event;
-    if (!passes(event)) return { ...leftOut, position, type, occurredMs };
+    if (!passes(event)) return { ...filteredOut, position, type, occurredMs };
     const proof = prove(event);
     if (proof !== null && "code" in proof) {
       return refused(raw, event, { fate: "rejected", code: proof.code, reason: proof.reason });
@@ -89,17 +89,17 @@ function invalid({ fault: code, reason }: RecordFault): Verdict {
 
 function proven(event: DumpedEvent, body: Uint8Array | null): ProvenEvent {
   const { id, occurredMs, delivery, request } = event;
-  // the payload was read from the likeliest bytes: where others are those that were signed, they are no envelope
+  // the payload was read from the likeliest bytes; if other bytes were signed, those are not an envelope
   const isOfBody = body === null || body === request?.bodies[0];
   const { type, payload } = isOfBody ? event : { type: null, payload: {} };
   return { id, type, occurredMs, payload, delivery, request, body };
 }
 
 /**
- * When a record's event occurred; -Infinity where there is none, or where that cannot be told. Throws for what nothing
- * proves as the classifier does, so that this is known before a dump is sorted.
+ * Reads when a record's event occurred; -Infinity without an event or a valid timestamp. Throws `unsigned_dump` as the
+ * classifier does, so that the error comes before the dump is sorted.
  */
-export function createTimeReader({ readRecord, passes, prove }: Questions): (raw: RawRecord) => number {
+export function createTimeReader({ readRecord, passes, prove }: Checks): (raw: RawRecord) => number {
   return (raw) => {
     if ("fault" in raw) return Number.NEGATIVE_INFINITY;
     const event = readRecord(raw.value);

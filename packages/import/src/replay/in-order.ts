@@ -1,14 +1,14 @@
-/** Work that is begun in order, some at the same time, and settled in the same order. */
+/** Runs several pieces of work at the same time, and settles them in the order in which they began. */
 export interface InOrder<Work> {
-  /** Begins it, and resolves when there is room for the next. Rejects with what kept something from being done. */
+  /** Begins a piece of work, and resolves when the next can begin. Rejects with the first error of any piece. */
   begin(work: Work): Promise<void>;
-  /** Resolves when nothing is under way any more and all that was done before the first failure is settled. */
+  /** Resolves when nothing runs any more and everything before the first error is settled. Rejects with that error. */
   end(): Promise<void>;
 }
 
 /**
- * @param atOnce how much is under way at the same time
- * @param settle gets the results in the order in which the work was begun, without a gap
+ * @param atOnce how many pieces run at the same time
+ * @param settle gets the results in the order in which the work began, without a gap
  */
 export function createInOrder<Work, Result>(
   atOnce: number,
@@ -16,15 +16,15 @@ export function createInOrder<Work, Result>(
   settle: (work: Work, result: Result) => Promise<void>,
 ): InOrder<Work> {
   const queue: { readonly work: Work; done?: { readonly result: Result } }[] = [];
-  const longestQueue = 4 * atOnce; // one that takes long does not let the others pile up behind it
+  const longestQueue = 4 * atOnce; // limits how many results wait for a slow piece
   let running = 0;
   let failure: { readonly error: unknown } | undefined;
   let wake = () => {};
 
-  async function settleWhatIsDone(): Promise<void> {
+  async function settleDone(): Promise<void> {
     for (let head = queue[0]; head?.done !== undefined; head = queue[0]) {
       const { result } = head.done;
-      delete head.done; // if settling fails, it stays as the gap that nothing comes after
+      delete head.done; // if settling fails, nothing after it is settled
       await settle(head.work, result);
       queue.shift();
     }
@@ -54,7 +54,7 @@ export function createInOrder<Work, Result>(
           wake();
         });
       for (;;) {
-        await settleWhatIsDone();
+        await settleDone();
         if (failure) throw failure.error;
         if (running < atOnce && queue.length < longestQueue) return;
         await change();
@@ -62,7 +62,7 @@ export function createInOrder<Work, Result>(
     },
     async end() {
       while (running > 0) await change();
-      await settleWhatIsDone();
+      await settleDone();
       if (failure) throw failure.error;
     },
   };

@@ -23,7 +23,7 @@ const verdicts: Readonly<Record<PutResult, Verdict>> = {
 };
 const forced: Verdict = { fate: "stored", isForced: true };
 
-/** Stores events, as a receiver does: unknown, unhandled and invalid ones too. Throws `invalid_option`. */
+/** A sink that stores events as a receiver does: unknown, unhandled and invalid ones too. Throws `invalid_option`. */
 export function intoInbox(inbox: Pick<InboxWriter, "put">, options: IntoInbox): OpenSink<InboxEntry> {
   const { source, force, clock, logger, readEvent } = options;
   const rerun = force ? rerunOf(inbox) : undefined;
@@ -39,7 +39,7 @@ export function intoInbox(inbox: Pick<InboxWriter, "put">, options: IntoInbox): 
     });
   }
 
-  /** What is done already, run again. */
+  /** Runs done events again with `force`. Resolves to the entries that will run. */
   async function runAgain(
     entries: readonly InboxEntry[],
     results: readonly PutResult[],
@@ -49,13 +49,12 @@ export function intoInbox(inbox: Pick<InboxWriter, "put">, options: IntoInbox): 
     if (rerun === undefined || known.length === 0) return new Set();
     const answers = await rerun(known);
     const again = known.filter((_, index) => answers[index]);
-    for (const { id, type } of again)
-      logger.info({ id, type, source, run }, "An event that was done is run again.");
+    for (const { id, type } of again) logger.info({ id, type, source, run }, "A done event is run again.");
     return new Set(again);
   }
 
   return (run) => ({
-    batchSize: 350, // more would be faster, and take memory in proportion
+    batchSize: 350, // more would be faster, but use more memory
     atOnce: 2,
     mayReject: false,
     prepare(event) {
@@ -76,7 +75,7 @@ function rerunOf(inbox: Pick<InboxWriter, "put">): Inbox["rerun"] {
   if ("rerun" in inbox && typeof inbox.rerun === "function") return inbox.rerun.bind(inbox) as Inbox["rerun"];
   throw new WebhookError(
     "invalid_option",
-    "This target cannot run events again, so there is no force with it.",
+    "force needs a target that can run events again, and this inbox has no rerun().",
     "Leave force out, or pass an inbox with rerun(), such as postgresInbox(…).",
   );
 }

@@ -3,7 +3,7 @@ import type { DumpedEvent } from "../record/dumped-event.ts";
 import { describeIssues } from "../record/read-event.ts";
 import { type Sink, stored } from "./sink.ts";
 
-/** A dry run: each event would be taken, but for what handlers could not take. */
+/** The sink of a dry run: it counts every event as stored, except those that are invalid for handlers. */
 export function intoNothing(
   readEvent: (event: DumpedEvent) => Parsed<Record<string, unknown>>,
   isInline: boolean,

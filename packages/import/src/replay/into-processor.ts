@@ -11,25 +11,24 @@ export type IntoProcessor = Pick<
   "source" | "force" | "concurrency" | "clock" | "logger" | "signal"
 >;
 
-// a timer may go off before the store's clock has come as far
+// a timer may fire before the store's clock has reached that time
 const marginMs = 100;
 
-/** Works events where they are, as a receiver with handlers does. */
+/** A sink that runs handlers, as a receiver does. */
 export function intoProcessor(processor: Processor<unknown>, options: IntoProcessor): OpenSink<ProvenEvent> {
   return (run) => {
-    const again = new Set<string>(); // ids that were done before, and are running
+    const again = new Set<string>(); // ids of done events that are running again
     const onRerun = ({ id }: EventKey) => void again.add(id);
     const into = options.force
       ? processor.withStore((store) => rerunStore(store, { run, onRerun }))
       : processor;
-    const work = createWork(into, options, run);
-    const workInTurn = oneAtATime(work);
+    const processEvent = oneAtATime(createProcess(into, options, run));
 
     async function verdictOn(event: ProvenEvent): Promise<Verdict> {
-      const outcome = await workInTurn(event);
-      const isForced = again.delete(event.id) && wasWorked(outcome);
+      const outcome = await processEvent(event);
+      const isForced = again.delete(event.id) && hasSucceeded(outcome);
       const fields = { id: event.id, type: event.type, source: options.source, run };
-      if (isForced) options.logger.info(fields, "An event that was done is run again.");
+      if (isForced) options.logger.info(fields, "A done event is run again.");
       if (outcome.code === "failed")
         options.logger.error({ ...fields, err: outcome.error }, "The handler failed.");
       return verdictOf(outcome, isForced);
@@ -45,48 +44,51 @@ export function intoProcessor(processor: Processor<unknown>, options: IntoProces
   };
 }
 
-type Work = (event: ProvenEvent) => Promise<EventOutcome>;
+type Process = (event: ProvenEvent) => Promise<EventOutcome>;
 
-function createWork(processor: Processor<unknown>, options: IntoProcessor, run: string): Work {
+function createProcess(processor: Processor<unknown>, options: IntoProcessor, run: string): Process {
   const { source, clock, logger, signal } = options;
 
-  async function work(event: ProvenEvent): Promise<EventOutcome> {
+  async function process(event: ProvenEvent): Promise<EventOutcome> {
     const receivedAt = event.request?.receivedAt ?? new Date(clock.now());
     try {
       return await processor.process(eventOf(event), { source, receivedAt, replayed: true });
     } catch (error) {
-      if (WebhookError.is(error)) throw error; // async_schema: no event would fare better
+      if (WebhookError.is(error)) throw error; // async_schema: every other event would fail too
       return { code: "failed", error };
     }
   }
 
-  // an owner that ended with its process keeps its claim until the lease ends: that of the run before, for one
+  // the claim of a killed process, such as the previous run, lasts until its lease ends
   return async (event) => {
-    const outcome = await work(event);
+    const outcome = await process(event);
     if (outcome.code !== "busy") return outcome;
     const { id, type } = event;
     const { retryAfterMs } = outcome;
-    logger.info({ id, type, source, run, retryAfterMs }, "An id is claimed: the import waits for that.");
-    await pause(retryAfterMs + marginMs, undefined, { signal });
-    return work(event);
-  };
-}
-
-/** The same id twice among the records: the second time it is its own duplicate, and not busy. */
-function oneAtATime(work: Work): Work {
-  const working = new Map<string, Promise<unknown>>();
-  return async (event) => {
-    while (working.has(event.id)) await working.get(event.id);
-    const worked = work(event);
-    working.set(
-      event.id,
-      worked.catch(() => {}),
+    logger.info(
+      { id, type, source, run, retryAfterMs },
+      "Another process has claimed this id: the import waits for the claim to end.",
     );
-    return worked.finally(() => working.delete(event.id));
+    await pause(retryAfterMs + marginMs, undefined, { signal });
+    return process(event);
   };
 }
 
-function wasWorked({ code }: EventOutcome): boolean {
+/** Processes records with the same id one after the other: the second is then a duplicate, not busy. */
+function oneAtATime(process: Process): Process {
+  const running = new Map<string, Promise<unknown>>();
+  return async (event) => {
+    while (running.has(event.id)) await running.get(event.id);
+    const outcome = process(event);
+    running.set(
+      event.id,
+      outcome.catch(() => {}),
+    );
+    return outcome.finally(() => running.delete(event.id));
+  };
+}
+
+function hasSucceeded({ code }: EventOutcome): boolean {
   return code === "processed" || code === "discarded";
 }
 
@@ -98,7 +100,7 @@ function verdictOf(outcome: EventOutcome, isForced: boolean): Verdict {
       return { fate: "stored", isForced };
     case "unknown_type":
     case "unhandled_type":
-      return { fate: "filtered" }; // nothing ran, and nothing will at the next import
+      return { fate: "filtered" }; // nothing ran, and the next import will not run it either
     case "duplicate":
       return { fate: "duplicate" };
     case "invalid":
@@ -106,13 +108,13 @@ function verdictOf(outcome: EventOutcome, isForced: boolean): Verdict {
     case "failed":
       return { fate: "rejected", code, reason: "its handler failed" };
     case "retry_later":
-      return { fate: "rejected", code, reason: "its handler asked for later" };
+      return { fate: "rejected", code, reason: "its handler asked for a later retry" };
     case "busy":
-      return { fate: "rejected", code, reason: "its id is being worked elsewhere" };
+      return { fate: "rejected", code, reason: "another process is handling its id" };
     case "deadline_reached":
-      return { fate: "rejected", code, reason: "it was told to stop before it was worked" };
+      return { fate: "rejected", code, reason: "it was stopped before its handler ended" };
     case "lease_lost":
-      return { fate: "rejected", code, reason: "its claim went to another owner while its handler ran" };
+      return { fate: "rejected", code, reason: "another process claimed its id while its handler ran" };
     case "store_unavailable":
       throw outcome.error;
   }

@@ -1,16 +1,16 @@
 import type { Position } from "../dump/record.ts";
 import type { Tally } from "./ledger.ts";
 
-/** Where a replay writes down how far it is. A journal in a file or a database lets another run go on from there. */
+/** Records how far a replay has come. With a journal in a file or a database, the next run can continue there. */
 export interface ReplayJournal {
-  /** The name of this run: the same when it goes on. `force` runs an event again once for each name. */
+  /** The name of this run. A run that continues keeps the name: `force` runs an event again once per name. */
   readonly run: string;
-  /** What this run had counted before it was interrupted. The replay gets only the records after those. */
+  /** What was counted before the run was interrupted. Pass only the records after those to the replay. */
   readonly tally?: Tally | undefined;
-  /** Called each time before events are handed over, so that the name is known even if the process ends right after that. */
+  /** Called before each batch of events is handed over. Save the name here: the process may be killed right after. */
   begin?(tally: () => Tally): Promise<void>;
-  /** Gets the records that are invalid or rejected, before they are counted: lines of NDJSON of `RejectedRecord`. */
+  /** Called with invalid and rejected records before they are counted: NDJSON of `RejectedRecord`. */
   reject?(lines: string): Promise<void>;
-  /** Called when all records up to this one are settled and counted. */
+  /** Called when all records up to `last` are settled and counted. */
   settle?(last: Position, tally: () => Tally): Promise<void>;
 }

@@ -1,58 +1,58 @@
-/** What became of one record. */
+/** The result of one record. */
 export type Fate = "stored" | "duplicate" | "conflict" | "invalid" | "filtered" | "rejected";
 
-/** How many records were read, and what became of them: `read` is the sum of all the others. */
+/** How many records were read, by fate: `read` is the sum of all others. */
 export interface Ledger {
   readonly read: number;
-  /** New to the target: stored in the inbox, or worked by a handler, if there is one. */
+  /** New to the target: stored in the inbox, or handled. */
   readonly stored: number;
-  /** The same event was stored or done before. */
+  /** Already stored or done. */
   readonly duplicate: number;
-  /** The id is stored with another body: the stored one stands. */
+  /** Already stored with another body, which stays. */
   readonly conflict: number;
-  /** No record; with handlers, also no event as its schema says. */
+  /** Not a record; with handlers, also an event that does not match its schema. */
   readonly invalid: number;
-  /** Left out by the filters. */
+  /** Left out by the filters; with handlers, also an event without a handler. */
   readonly filtered: number;
-  /** A captured request that does not verify, or an event that its handler did not do. */
+  /** A captured request that does not verify, or an event whose handler did not succeed. */
   readonly rejected: number;
 }
 
-/** The events that were read and not filtered, from the oldest one to the newest. Date-times, in UTC. */
+/** The times of the oldest and the newest event that was not filtered. Date-times in UTC. */
 export interface Span {
   readonly from: string;
   readonly to: string;
 }
 
-/** A ledger as a whole and by type. Plain JSON. */
+/** The ledger of all records, and by type. Plain JSON. */
 export interface Tally {
   readonly ledger: Ledger;
-  /** How many of those stored were done before, and run again by `force`. */
+  /** How many of the stored events were done before, and run again by `force`. */
   readonly forced: number;
-  /** By event type. `"(none)"`: of no type; `"(other)"`: of the types beyond the first 1,000. */
+  /** Event type → ledger. `"(none)"`: records without a type; `"(other)"`: types beyond the first 1,000. */
   readonly types: Readonly<Record<string, Ledger>>;
   readonly span: Span | null;
 }
 
 export interface OpenLedger {
-  /** @param occurredMs when the event occurred; NaN where that cannot be told */
+  /** @param occurredMs when the event occurred; NaN when that is not known */
   add(fate: Fate, type: string | null, occurredMs: number, isForced: boolean): void;
   tally(): Tally;
   total(): Ledger;
 }
 
-/** In the place of a type: for what has none. */
+/** The key for records without a type. */
 export const noType = "(none)";
-/** In the place of a type: for those beyond the first 1,000, and for what is no name. */
+/** The key for types beyond the first 1,000, and for types that are not names. */
 export const otherTypes = "(other)";
 
 const maxTypes = 1000;
-// it comes from the dump, and goes to a terminal and to a key of JSON
+// a type comes from the dump, and is printed on terminals and used as a key of JSON
 const typeName = /^(?!__proto__$)[\w.-]{1,128}$/;
 
 type Counts = { -readonly [Name in keyof Ledger]: number };
 
-/** Counts on from `start`. */
+/** Opens a ledger that continues from `start`. */
 export function openLedger(start?: Tally): OpenLedger {
   const total: Counts = { ...(start?.ledger ?? empty) };
   const types = new Map(Object.entries(start?.types ?? {}).map(([type, counts]) => [type, { ...counts }]));

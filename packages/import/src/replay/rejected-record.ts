@@ -6,7 +6,7 @@ export interface RejectedRecord {
   readonly code: string;
   /** Does not quote the record. */
   readonly reason: string;
-  /** The record, or its text where it is not JSON. Neither where it is too large. */
+  /** The record, or its text when it is not JSON. Neither when it is too large. */
   readonly record?: unknown;
   readonly text?: string | undefined;
 }

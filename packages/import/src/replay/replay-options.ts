@@ -21,33 +21,33 @@ import * as z from "zod/mini";
 import type { ImportFilter } from "../record/filter.ts";
 import { type Mapping, mappable } from "../record/mapping.ts";
 
-/** What a replay can be told, wherever its records come from. */
+/** The options of every replay, wherever its records come from. */
 export interface ReplayOptions<Data = EsimEvents, Tx = unknown> extends ImportFilter {
-  /** What captured requests are verified with: keys with their windows count at `receivedAt`. Default: `ESIM_WEBHOOK_SECRET`. */
+  /** Verifies captured requests, with the keys that were valid at `receivedAt`. Default: `ESIM_WEBHOOK_SECRET`. */
   readonly secret?: Secrets | undefined;
-  /** The name of the endpoint that the events were for; ids are unique within it. Default `"default"`. */
+  /** The name of the endpoint that received the events; ids are unique within it. Default `"default"`. */
   readonly source?: string | undefined;
   /** How far a captured request's timestamp may be from its `receivedAt`, either way, in seconds. Default 300. */
   readonly toleranceSeconds?: number | undefined;
-  /** Your word for records that nothing proves: delivery records, and requests without a signature. Default false. */
+  /** Accepts records without a signature: delivery records, and unsigned requests. You vouch for them. Default false. */
   readonly trustUnsigned?: boolean | undefined;
-  /** For records of another shape, our field → dotted path: `{ eventId: "message.id", payload: "message.body" }`. */
+  /** For records of another shape: our field → dotted path, as in `{ eventId: "message.id", payload: "message.body" }`. */
   readonly mapping?: Mapping | undefined;
   /** Default: the eSIM events. Extend it with `defineCatalog`. A processor has its own. */
   readonly catalog?: Catalog<Data> | undefined;
-  /** With handlers: where done ids are remembered. Default: a `memoryStore()`, which forgets them with the process. */
+  /** With handlers: remembers done ids. Default: a `memoryStore()`, which forgets them when the process ends. */
   readonly store?: DedupeStore<Tx> | undefined;
-  /** With handlers or a processor: how many events are worked at the same time. Default 1, which keeps their order. */
+  /** With handlers or a processor: how many handlers run at the same time. Default 1, which keeps the order. */
   readonly concurrency?: number | undefined;
-  /** Runs events that are done again: once in this run, each of them logged. Default false. */
+  /** Runs done events again, once per run, and logs each of them. Default false. */
   readonly force?: boolean | undefined;
-  /** Reads, filters and verifies, and touches no target and no store. Default false. */
+  /** Reads, filters and verifies, but uses no target and no store. Default false. */
   readonly dryRun?: boolean | undefined;
-  /** Stops it: what is under way ends, and the report says `interrupted`. */
+  /** Stops the replay: running handlers finish, and the report says `interrupted`. */
   readonly signal?: AbortSignal | undefined;
   readonly logger?: Logger | undefined;
   readonly clock?: Clock | undefined;
-  /** How deeply JSON may be nested that a record holds as text. Default 64. */
+  /** How deeply JSON that a record contains as text may be nested. Default 64. */
   readonly maxDepth?: number;
 }
 
@@ -61,7 +61,7 @@ const names = z.optional(z.array(nonEmpty).check(z.minLength(1, "is empty, so no
 const date = z.optional(z.date("expected a valid Date"));
 
 export const replayShape: OptionsShape<ReplaySettings> = {
-  secret: z.optional(z.custom<Secrets>()), // the keyring's to check
+  secret: z.optional(z.custom<Secrets>()), // the keyring checks it
   source: z._default(nonEmpty, "default"),
   toleranceSeconds: z._default(z.int().check(z.gte(1), z.lte(86_400)), defaultToleranceSeconds),
   trustUnsigned: z._default(z.boolean(), false),

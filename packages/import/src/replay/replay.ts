@@ -1,34 +1,34 @@
 import { WebhookError } from "@esim-webhooks/core";
 import type { RawRecord } from "../dump/record.ts";
 import { type Batch, createBatchBuilder } from "./batch.ts";
-import { type Classified, createClassifier, type Questions } from "./classify.ts";
+import { type Checks, type Classified, createClassifier } from "./classify.ts";
 import { createInOrder } from "./in-order.ts";
 import type { ReplayJournal } from "./journal.ts";
 import type { OpenLedger } from "./ledger.ts";
 import { rejectLine } from "./rejected-record.ts";
 import type { OpenSink, Verdict } from "./sink.ts";
 
-/** What a replay is made of. */
+/** The parts of a replay. */
 export interface Replay {
-  readonly questions: Questions;
+  readonly checks: Checks;
   readonly openSink: OpenSink<unknown>;
   readonly journal: ReplayJournal;
   readonly ledger: OpenLedger;
   readonly signal: AbortSignal | undefined;
   /** Called often. */
-  readonly tell?: () => void;
+  readonly onProgress?: () => void;
 }
 
 /**
- * The way of each record: classified, taken by the sink in a batch, settled in the ledger. Once it has ended, in whatever
- * way, nothing is under way any more, and what could be settled is. Rejects with the signal's reason when that aborts.
+ * Classifies each record, hands batches to the sink, and settles the verdicts in the ledger. When it resolves or rejects,
+ * no handler runs any more, and everything that could be settled is. Rejects with the signal's reason when that aborts.
  */
 export async function replay(
   records: AsyncIterable<readonly RawRecord[]>,
-  { questions, openSink, journal, ledger, signal, tell = () => {} }: Replay,
+  { checks, openSink, journal, ledger, signal, onProgress = () => {} }: Replay,
 ): Promise<void> {
   const sink = openSink(journal.run);
-  const classify = createClassifier(questions, sink, journal.reject !== undefined);
+  const classify = createClassifier(checks, sink, journal.reject !== undefined);
   const builder = createBatchBuilder<unknown>(sink.batchSize);
   const inOrder = createInOrder(sink.atOnce, take, settle);
 
@@ -36,7 +36,7 @@ export async function replay(
     if (items.length === 0) return [];
     await journal.begin?.(ledger.tally);
     return sink.take(items).catch((error: unknown) => {
-      signal?.throwIfAborted(); // a replay that was told to stop waits for nothing
+      signal?.throwIfAborted(); // an error of an aborted replay does not matter
       throw stopped(error);
     });
   }
@@ -54,7 +54,7 @@ export async function replay(
       ledger.add(fate, type, occurredMs, isForced);
     });
     await journal.settle?.(last.position, ledger.tally);
-    tell();
+    onProgress();
   }
 
   async function handOver(): Promise<void> {
@@ -65,7 +65,7 @@ export async function replay(
   try {
     for await (const batch of records) {
       for (const raw of batch) if (builder.add(classify(raw))) await handOver();
-      tell();
+      onProgress();
     }
     await handOver();
   } finally {
@@ -73,7 +73,7 @@ export async function replay(
   }
 }
 
-/** Those of the classifier, and between them those of the sink. */
+/** The verdicts of the classifier, filled up with those of the sink. */
 function allVerdicts(records: Batch<unknown>["records"], ofSink: readonly Verdict[]): readonly Verdict[] {
   let taken = 0;
   return records.map(({ verdict }) => verdict ?? (ofSink[taken++] as Verdict));
@@ -88,8 +88,8 @@ function stopped(cause: unknown): WebhookError<string> {
   if (WebhookError.is(cause) && cause.code !== "store_unavailable") return cause;
   return new WebhookError(
     "store_unavailable",
-    "The import stopped: where the events go cannot be reached.",
-    "Run it again once it can: it goes on from its checkpoint file, or from the start, and nothing comes twice.",
+    "The import stopped: the target of its events cannot be reached.",
+    "Run it again when it can: it continues from its checkpoint file, or starts over; no event runs twice.",
     { cause },
   );
 }

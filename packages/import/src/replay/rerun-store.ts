@@ -12,29 +12,29 @@ type Claimed = Extract<Claim, { status: "claimed" }>;
 const rerunToken = "rerun:";
 
 /**
- * The same store for an import by force: a done id can be claimed once more by each run. That a run has had an id is
- * kept in the store too, as a done id of another source, so that a run which goes on after a crash knows it.
+ * The same store for an import with `force`: each run can claim a done id once more. The store also remembers which ids a
+ * run has claimed, as done ids of a source of its own, so that a run which continues after a crash knows them.
  */
 export function rerunStore<Tx>(store: DedupeStore<Tx>, { run, onRerun }: RerunOptions): DedupeStore<Tx> {
-  // no endpoint has such a name: its ids are neither those of the source nor those of another run
+  // no endpoint has such a name, so these ids collide with no others
   const rerunKey = ({ source, id }: EventKey): EventKey => ({
     source: `${source} (run again: ${run})`,
     id,
   });
 
-  /** Whose claim a token is: that of the id itself, or that of its second run. */
-  function owned(key: EventKey, token: string): readonly [EventKey, string] {
+  /** The key and the token that the store knows: of the id itself, or of its second run. */
+  function claimOf(key: EventKey, token: string): readonly [EventKey, string] {
     return token.startsWith(rerunToken) ? [rerunKey(key), token.slice(rerunToken.length)] : [key, token];
   }
 
-  /** Marks an id as run by this import. Anything but undefined: that could not be done yet. */
+  /** Marks an id as run by this import. Resolves to the obstacle if it could not. */
   async function mark(key: EventKey, leaseMs: number): Promise<Claim | undefined> {
     const claim = await store.claim(key, leaseMs);
     if (claim.status !== "claimed") return claim.status === "busy" ? claim : undefined;
     return (await store.complete(key, claim.token)) ? undefined : { status: "busy", retryAfterMs: 0 };
   }
 
-  /** Marked before it runs: if the process ended right after its first run, the import would run it again. */
+  /** Marks an id before it runs. Marked later, it would run again if the process were killed right after its first run. */
   async function markedOrReleased(key: EventKey, claim: Claimed, leaseMs: number): Promise<Claim> {
     let obstacle: Claim | undefined;
     try {
@@ -43,7 +43,7 @@ export function rerunStore<Tx>(store: DedupeStore<Tx>, { run, onRerun }: RerunOp
       try {
         await store.release(key, claim.token);
       } catch {
-        // it ends with its lease
+        // the claim ends with its lease
       }
       throw error;
     }
@@ -68,10 +68,10 @@ export function rerunStore<Tx>(store: DedupeStore<Tx>, { run, onRerun }: RerunOp
       if (claim.status === "claimed") return markedOrReleased(key, claim, leaseMs);
       return claim.status === "done" ? claimAgain(key, leaseMs) : claim;
     },
-    extend: (key, token, leaseMs) => store.extend(...owned(key, token), leaseMs),
-    complete: (key, token) => store.complete(...owned(key, token)),
-    release: (key, token) => store.release(...owned(key, token)),
-    ...(transact && { transact: (key, token, work) => transact.call(store, ...owned(key, token), work) }),
+    extend: (key, token, leaseMs) => store.extend(...claimOf(key, token), leaseMs),
+    complete: (key, token) => store.complete(...claimOf(key, token)),
+    release: (key, token) => store.release(...claimOf(key, token)),
+    ...(transact && { transact: (key, token, work) => transact.call(store, ...claimOf(key, token), work) }),
     close: () => store.close(),
   };
 }

@@ -22,7 +22,7 @@ export type ReplayTarget<Data, Tx> =
   | NoInfer<Handlers<Data, Tx>>
   | NoInfer<Processor<Data>>;
 
-/** Tells what the target is. Throws `invalid_option` or `unknown_event_type` when the set-up is wrong. */
+/** The sink for this target. Throws `invalid_option` or `unknown_event_type` for a mistake in the set-up. */
 export function openSinkOf(
   target: ReplayTarget<unknown, never>,
   settings: ReplaySettings,
@@ -47,7 +47,7 @@ function processorOf(handlers: Handlers<unknown, never>, settings: ReplaySetting
   const { catalog, store, logger, clock, dryRun } = settings;
   return createProcessor<unknown, never>(handlers, {
     catalog: catalog as Catalog<unknown>,
-    ...(store !== undefined && !dryRun && { store: store as DedupeStore<never> }), // else it would be asked whether it is ready
+    ...(store !== undefined && !dryRun && { store: store as DedupeStore<never> }), // a dry run must not even ask the store whether it is ready
     logger,
     clock,
   });
@@ -66,7 +66,7 @@ function refuseStore(store: unknown, what: string): void {
   if (store === undefined) return;
   throw new WebhookError(
     "invalid_option",
-    `A store was given together with ${what}, which deduplicates by itself.`,
+    `store was passed together with ${what}, which deduplicates by itself.`,
     "Leave the store out, or pass handlers.",
   );
 }

@@ -5,17 +5,17 @@ import { openSortedRuns, type RunReader, type SortedRuns } from "./sorted-runs.t
 type Batches = AsyncGenerator<readonly RawRecord[]>;
 
 export interface OldestFirstOptions {
-  /** When the record's event occurred; -Infinity for what has no time, which comes first. */
+  /** When the record's event occurred; -Infinity for records without a time, which come first. */
   readonly occurredMs: (raw: RawRecord) => number;
-  /** How much is sorted in memory at a time, in bytes. Default 31 MiB, which with one record more are in a buffer of 32. */
+  /** How much is sorted in memory at a time, in bytes. Default 31 MiB: with one record more, that fits a buffer of 32 MiB. */
   readonly runBytes?: number;
 }
 
 const batchLength = 256 * 1024;
 
 /**
- * The same records in the order in which their events occurred; as in the dump where that is the same. An external merge sort:
- * what does not fit in memory is sorted piece by piece into a temporary file, and the pieces are merged.
+ * Sorts records by the time of their events; records of the same time keep their order. An external merge sort: it writes
+ * sorted runs to a temporary file when they do not fit in memory, and merges them.
  */
 export async function* oldestFirst(
   batches: AsyncIterable<readonly RawRecord[]>,
@@ -33,7 +33,7 @@ export async function* oldestFirst(
         run.clear();
       }
     }
-    // the last one need not go to disk
+    // the last run stays in memory
     yield* inBatches([...(runs?.readers() ?? []), readerOf(run)]);
   } finally {
     await runs?.close();
@@ -55,7 +55,7 @@ function readerOf(run: Entries): RunReader {
 
 interface Head extends Keyed {
   readonly reader: RunReader;
-  /** Of two that are of the same time, the one of the earlier run is first. */
+  /** The number of its run: of two records of the same time, the one of the earlier run comes first. */
   readonly order: number;
 }
 
@@ -91,7 +91,7 @@ async function headOf(reader: RunReader, order: number): Promise<Head | undefine
   }
 }
 
-/** Keeps the heads in order. */
+/** Inserts a head, and keeps the heads sorted. */
 function insert(heads: Head[], head: Head): void {
   let low = 0;
   let high = heads.length;

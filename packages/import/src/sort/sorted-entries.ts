@@ -1,14 +1,14 @@
-/** Text with the number it is sorted by. */
+/** A text with its sort key. */
 export interface Keyed {
   readonly key: number;
   readonly text: string;
 }
 
-/** Texts in one buffer, which is used over and over: as strings they would fill the heap faster than it is swept. */
+/** Texts in one buffer that is reused: as strings, they would fill the heap faster than it is collected. */
 export interface Entries {
   add(key: number, text: string): void;
   bytes(): number;
-  /** Each of them as bytes, by its key; in the order they came in where that is the same. Until `clear`. */
+  /** The entries as bytes, sorted by key; those with the same key in the order they were added. Valid until `clear`. */
   sorted(): Generator<Uint8Array>;
   clear(): void;
 }
@@ -55,12 +55,12 @@ export function createEntries(): Entries {
   };
 }
 
-/** Reads entries that follow one another, as far as there are whole ones. */
+/** Reads the whole entries in these bytes. */
 export function entryReader(bytes: Buffer): {
   next(): Keyed | undefined;
-  /** What `next` has not read. */
+  /** The bytes that `next` has not read. */
   rest(): Buffer;
-  /** How many bytes there must be more, at least, for another `next`. */
+  /** How many more bytes the next entry needs, at least; 0 or less when it is whole. */
   missing(): number;
 } {
   let at = 0;

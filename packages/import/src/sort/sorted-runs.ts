@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Entries, entryReader, type Keyed } from "./sorted-entries.ts";
 
-/** Sorted lists on disk, each of which is read from its begin to its end. */
+/** Sorted runs on disk. */
 export interface SortedRuns {
   write(run: Entries): Promise<void>;
   /** One reader for each run, in the order in which they were written. */
@@ -13,9 +13,9 @@ export interface SortedRuns {
 }
 
 export interface RunReader {
-  /** The next one; undefined at the end, or before the first `fill`. */
+  /** The next entry; undefined when `fill` must read more, or at the end. */
   next(): Keyed | undefined;
-  /** Reads on, when `next` has come to the end of what was read. False: there is no more. */
+  /** Reads more from disk. Resolves to false at the end of the run. */
   fill(): Promise<boolean>;
 }
 
@@ -23,7 +23,7 @@ const writeBytes = 1024 * 1024;
 const allReadBytes = 16 * 1024 * 1024;
 const leastReadBytes = 16 * 1024;
 
-/** In a file for its owner alone that no folder names any more, so that it goes with the process, however that ends. */
+/** Opens a temporary file that only its owner can read. It is already unlinked, so it disappears with the process. */
 export async function openSortedRuns(): Promise<SortedRuns> {
   const file = await openUnlinked();
   const runs: { readonly begin: number; readonly end: number }[] = [];
@@ -78,7 +78,7 @@ function createReader(file: FileHandle, begin: number, end: number, readBytes: n
       bytes.set(rest);
       for (let filled = rest.byteLength; filled < bytes.byteLength; ) {
         const { bytesRead } = await file.read(bytes, filled, bytes.byteLength - filled, position);
-        if (bytesRead === 0) throw new Error("The temporary file of oldestFirst is shorter than it was.");
+        if (bytesRead === 0) throw new Error("The temporary file of oldestFirst was truncated.");
         filled += bytesRead;
         position += bytesRead;
       }

@@ -124,7 +124,7 @@ describe("replayRecords", () => {
     await expect(refused({ oldestFirst: true })).rejects.toThrow(
       /replayRecords: there is no option "oldestFirst"/,
     );
-    await expect(refused({ journal: {} })).rejects.toThrow(/"journal": expected an object with the name/);
+    await expect(refused({ journal: {} })).rejects.toThrow(/"journal": expected an object with run/);
     await expect(refused({})).rejects.toMatchObject({ code: "unsigned_dump" });
     const away = { put: () => Promise.reject(new WebhookError("store_unavailable", "Away.", "Start it.")) };
     await expect(replayRecords(pages([delivery("a")]), away, trusted)).rejects.toMatchObject({
