@@ -26,14 +26,7 @@ const packages: Readonly<Record<string, Package>> = {
     rooms: [],
   },
   "store-postgres": {
-    imports: [
-      "@electric-sql/pglite",
-      "@esim-webhooks/core",
-      "@esim-webhooks/core/kit",
-      "kysely",
-      "pg",
-      "zod/mini",
-    ],
+    imports: ["@esim-webhooks/core", "@esim-webhooks/core/kit", "kysely", "pg", "zod/mini"],
     rooms: ["database", "sql"],
   },
   "store-sqlite": {

@@ -98,15 +98,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
     importing: ["importDeliveries", "readCapturedRequest", "replayRecords"],
     express: ["webhookRouter"],
     fastify: ["webhookPlugin"],
-    storePostgres: [
-      "embeddedInbox",
-      "embeddedStore",
-      "latestOnly",
-      "postgresCopyTarget",
-      "postgresInbox",
-      "postgresState",
-      "postgresStore",
-    ],
+    storePostgres: ["latestOnly", "postgresCopyTarget", "postgresInbox", "postgresState", "postgresStore"],
     storeRedis: ["redisState", "redisStore"],
     storeSqlite: [
       "latestOnly",

@@ -1,10 +1,10 @@
-// A process of the demo that stores deliveries in an embedded inbox, and has no worker.
+// A process of the demo that stores deliveries in an inbox on disk, and has no worker.
 import type { AddressInfo } from "node:net";
 import { webhookRouter } from "@esim-webhooks/express";
-import { embeddedInbox } from "@esim-webhooks/store-postgres";
+import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import express from "express";
 
-const inbox = embeddedInbox({ dataDir: process.argv[2] });
+const inbox = sqliteInbox({ path: process.argv[2] ?? "" });
 await inbox.ready();
 const app = express();
 app.use(webhookRouter(inbox));

@@ -5,22 +5,22 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { createWorker, type EsimEvents, type Handlers } from "@esim-webhooks/core";
-import { embeddedInbox } from "@esim-webhooks/store-postgres";
+import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 
-/** A process that stores deliveries in a folder until it crashes. */
+/** A process that stores deliveries in a file until it crashes. */
 export interface Accepting {
   readonly url: string;
   /** SIGKILL. */
   crash(): Promise<void>;
-  /** Opens the folder's inbox in this process, and resolves when the event in it is done. */
+  /** Opens the inbox in this process, and resolves when the event in it is done. */
   processEvent(handlers: Handlers<EsimEvents>): Promise<void>;
 }
 
 export async function startAccepting(): Promise<Accepting> {
   const folder = await mkdtemp(join(tmpdir(), "esim-webhooks-demo-"));
-  const dataDir = join(folder, "inbox");
+  const path = join(folder, "events.db");
   const file = join(import.meta.dirname, "accept.ts");
-  const child = spawn(process.execPath, ["--conditions=@esim-webhooks/source", file, dataDir], {
+  const child = spawn(process.execPath, ["--conditions=@esim-webhooks/source", file, path], {
     stdio: ["ignore", "pipe", "inherit"],
   });
   const [line] = await once(child.stdout, "data");
@@ -32,7 +32,7 @@ export async function startAccepting(): Promise<Accepting> {
       await exit;
     },
     async processEvent(handlers) {
-      const inbox = embeddedInbox({ dataDir });
+      const inbox = sqliteInbox({ path });
       const processed = new AbortController();
       const running = createWorker(inbox, handlers).run({ signal: processed.signal });
       while ((await inbox.stats()).states.done === 0) await pause(20);

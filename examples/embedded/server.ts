@@ -1,12 +1,12 @@
 import type { AddressInfo } from "node:net";
 import { createWorker, type EsimEvents, type Handlers } from "@esim-webhooks/core";
 import { webhookRouter } from "@esim-webhooks/express";
-import { embeddedInbox } from "@esim-webhooks/store-postgres";
+import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import express from "express";
 
-// Postgres in this process: events answered with 202 are in this folder, and outlive the process
-const inbox = embeddedInbox({ dataDir: process.env["DATA_DIR"] ?? "./esim-webhooks-data", logger: console });
-await inbox.ready(); // throws if another process has the folder open
+// one SQLite file: an event answered with 202 is on the disk, and other processes on this machine may work it too
+const inbox = sqliteInbox({ path: `${process.env["DATA_DIR"] ?? "data"}/events.db`, logger: console });
+await inbox.ready(); // throws if the file cannot be used
 
 const app = express();
 const router = webhookRouter(inbox, { logger: console });

@@ -2,7 +2,7 @@
 import { createReadStream } from "node:fs";
 import { createWorker, type EsimEvents, type Handlers } from "@esim-webhooks/core";
 import { importDeliveries } from "@esim-webhooks/import";
-import { embeddedInbox } from "@esim-webhooks/store-postgres";
+import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 
 const handlers: Handlers<EsimEvents> = {
   "*": ({ type }, { replayed }) => console.log("processed", type, replayed ? "from the dump" : "live"),
@@ -12,7 +12,7 @@ const stopping = new AbortController();
 process.once("SIGINT", () => stopping.abort()).once("SIGTERM", () => stopping.abort());
 
 const [dump = "support-dump.ndjson.gz"] = process.argv.slice(2);
-const inbox = embeddedInbox({ dataDir: process.env["DATA_DIR"] ?? "events" });
+const inbox = sqliteInbox({ path: `${process.env["DATA_DIR"] ?? "data"}/events.db` });
 
 const report = await importDeliveries(createReadStream(dump), inbox, {
   statuses: ["failed", "exhausted"], // the undelivered events

@@ -1,10 +1,6 @@
 export type { DatabaseOptions, Pool } from "./database/database.ts";
-export type { EmbeddedOptions } from "./database/embedded-database.ts";
 export type { PostgresErrorCode } from "./database/errors.ts";
 export type { PostgresOptions } from "./database/postgres-database.ts";
-export type { EmbeddedInboxOptions } from "./embedded-inbox.ts";
-export { embeddedInbox } from "./embedded-inbox.ts";
-export { embeddedStore } from "./embedded-store.ts";
 export { latestOnly } from "./latest-only.ts";
 export { postgresCopyTarget } from "./postgres-copy-target.ts";
 export type { PostgresInbox, PostgresInboxOptions } from "./postgres-inbox.ts";

@@ -28,7 +28,6 @@ describe("exit codes", () => {
     unknown_dump: 3,
     dump_too_large: 3,
     evicting_store: 1,
-    folder_in_use: 1,
     database_corrupt: 1,
     database_newer: 1,
     database_read_only: 1,

@@ -1,2 +1,2 @@
 /** Stable codes of the errors that these stores throw, besides those of core. */
-export type PostgresErrorCode = "migration_missing" | "folder_in_use";
+export type PostgresErrorCode = "migration_missing";
