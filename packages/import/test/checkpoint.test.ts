@@ -30,7 +30,7 @@ const linesOf = (path: string) =>
     .slice(0, -1)
     .map((line) => JSON.parse(line));
 
-/** An inbox that is away from the n-th put on. */
+/** An inbox that cannot be reached from the n-th put on. */
 function awayFrom(n: number, inbox = watchedInbox()) {
   let puts = 0;
   return {
@@ -39,7 +39,7 @@ function awayFrom(n: number, inbox = watchedInbox()) {
 }
 
 describe("an import with a checkpoint file", () => {
-  it("goes on where it was when the inbox went away, with one ledger, one rejects file and one name", async () => {
+  it("continues where the inbox became unreachable, with one ledger, one rejects file and one name", async () => {
     const at = folder();
     const options = { ...trusted, checkpointFile: join(at, "checkpoint"), rejectsFile: join(at, "rejects") };
     const inbox = watchedInbox();
@@ -53,7 +53,7 @@ describe("an import with a checkpoint file", () => {
 
     const before = inbox.puts.length;
     const report = await importDeliveries(dump(), inbox, options);
-    expect(inbox.puts.length - before).toBe(1650); // what was settled is not put again
+    expect(inbox.puts.length - before).toBe(1650); // settled records are not put again
     expect(report).toMatchObject({ run, interrupted: false, resumedAfter: tally.ledger.read });
     expect(report.ledger).toMatchObject({ read: 3000, stored: 2700, invalid: 300 });
     expect(report.types).toMatchObject({ "esim.enabled": { stored: 2700 }, "(none)": { invalid: 300 } });
@@ -62,7 +62,7 @@ describe("an import with a checkpoint file", () => {
     expect(existsSync(options.checkpointFile)).toBe(false);
   });
 
-  it("is stopped by its signal: what is under way ends, and the next run goes on there", async () => {
+  it("stops when its signal aborts: running events finish, and the next run continues there", async () => {
     const checkpointFile = join(folder(), "checkpoint");
     const inbox = watchedInbox();
     const stopping = new AbortController();
@@ -83,7 +83,7 @@ describe("an import with a checkpoint file", () => {
     expect(second.ledger).toMatchObject({ read: 3000, stored: 2700, invalid: 300, duplicate: 0 });
   });
 
-  it("is stopped while its input gives nothing, and before it begins", async () => {
+  it("stops while it waits for its input, and before it begins", async () => {
     const stopping = new AbortController();
     let isClosed = false;
     async function* stalled() {
@@ -105,7 +105,7 @@ describe("an import with a checkpoint file", () => {
     expect(before).toMatchObject({ interrupted: true, ledger: { read: 0 } });
   });
 
-  it("does not take half a record for a bad one, where its input failed", async () => {
+  it("does not count half a record as a bad one when its input failed", async () => {
     const checkpointFile = join(folder(), "checkpoint");
     const whole = Buffer.concat(await all(dump()));
     async function* failing() {
@@ -125,7 +125,7 @@ describe("an import with a checkpoint file", () => {
     ["another filter", { types: ["esim.enabled"] }, dump],
     ["another source", { source: "shop" }, dump],
     ["another order", { oldestFirst: true }, dump],
-  ])("refuses to go on with %s, and says how to mend it", async (_, other, input) => {
+  ])("refuses to continue with %s, and says how to mend it", async (_, other, input) => {
     const checkpointFile = join(folder(), "checkpoint");
     const options = { ...trusted, checkpointFile };
     await importDeliveries(dump(), awayFrom(3), options).catch(() => {});
@@ -135,7 +135,7 @@ describe("an import with a checkpoint file", () => {
     expect(existsSync(checkpointFile)).toBe(true);
   });
 
-  it("refuses to go on with a dump that begins the same and has more, where sorting puts that first", async () => {
+  it("refuses to continue with a longer dump whose new records are sorted to the front", async () => {
     const options = { ...trusted, checkpointFile: join(folder(), "checkpoint"), oldestFirst: true };
     const newestFirst = Array.from({ length: 3000 }, (_, n) =>
       delivery(`msg_${n}`, { timestamp: new Date(1.79e12 - n * 1000).toISOString() }),
@@ -152,7 +152,7 @@ describe("an import with a checkpoint file", () => {
     expect(inbox.entries.size).toBe(3000);
   });
 
-  it("refuses to go on with a dump that begins the same and ends before", async () => {
+  it("refuses to continue with a shorter dump that begins the same", async () => {
     const options = { ...trusted, checkpointFile: join(folder(), "checkpoint") };
     await importDeliveries(dump(), awayFrom(4), options).catch(() => {});
     const goingOn = importDeliveries(ndjson(...records.slice(0, 1000)), watchedInbox(), options);
@@ -161,7 +161,7 @@ describe("an import with a checkpoint file", () => {
     expect(report.ledger).toMatchObject({ read: 3000, stored: 2700 });
   });
 
-  it("goes on after an event of the year 12026", async () => {
+  it("continues after an event of the year 12026", async () => {
     const options = { ...trusted, checkpointFile: join(folder(), "checkpoint") };
     const timestamp = "+012026-01-01T00:00:00.000Z";
     const late = () => ndjson(delivery("late", { timestamp }), ...records);
@@ -171,7 +171,7 @@ describe("an import with a checkpoint file", () => {
     expect(report.span?.to).toBe(timestamp);
   });
 
-  it("refuses to write over the dump, and one of its files over the other", async () => {
+  it("refuses to overwrite the dump, or one of its files with the other", async () => {
     const at = folder();
     const path = join(at, "dump");
     const text = `${JSON.stringify(delivery("a"))}\n`;
@@ -193,7 +193,7 @@ describe("an import with a checkpoint file", () => {
     expect(readFileSync(path, "utf8")).toBe(text);
   });
 
-  it("refuses a checkpoint file that is none, and one whose rejects file is gone", async () => {
+  it("refuses a file that is not a checkpoint, and one whose rejects file is gone", async () => {
     const at = folder();
     const checkpointFile = join(at, "checkpoint");
     for (const text of ["", "{", "{}", '{"version":2}']) {
@@ -212,7 +212,7 @@ describe("an import with a checkpoint file", () => {
     }
   });
 
-  it("leaves none, and reads none, in a dry run", async () => {
+  it("writes none and reads none in a dry run", async () => {
     const checkpointFile = join(folder(), "checkpoint");
     const options = { ...trusted, checkpointFile };
     await importDeliveries(dump(), watchedInbox(), { ...options, dryRun: true });
@@ -239,7 +239,7 @@ describe("an import with a checkpoint file", () => {
     ).toEqual(["bad", "worse"]);
   });
 
-  it("stops where its rejects cannot be written, and counts nothing that was not written down", async () => {
+  it("stops when its rejects cannot be written, and does not count those records", async () => {
     const full = () => importDeliveries(dump(), watchedInbox(), { ...trusted, rejectsFile: "/dev/full" });
     if (existsSync("/dev/full")) await expect(full()).rejects.toMatchObject({ code: "ENOSPC" });
     const settled: number[] = [];
@@ -259,7 +259,7 @@ describe("an import with a checkpoint file", () => {
     expect(settled).toEqual([1, 2]);
   });
 
-  it("leaves the rejects of the run before where it comes to nothing, and replaces them where it is complete", async () => {
+  it("keeps the rejects of the previous import when it fails early, and replaces them when it completes", async () => {
     const rejectsFile = join(folder(), "rejects");
     const options = { ...trusted, rejectsFile };
     await importDeliveries(dump(), watchedInbox(), options);
@@ -275,7 +275,7 @@ describe("an import with a checkpoint file", () => {
     expect(readFileSync(rejectsFile, "utf8")).toBe("");
   });
 
-  it("keeps nothing of the rejects of another import where it goes on before its own first one", async () => {
+  it("deletes the rejects of another import when it continues before its own first reject", async () => {
     const at = folder();
     const options = { ...trusted, checkpointFile: join(at, "checkpoint"), rejectsFile: join(at, "rejects") };
     const good = Array.from({ length: 1000 }, (_, n) => delivery(`msg_${n}`));
@@ -286,7 +286,7 @@ describe("an import with a checkpoint file", () => {
     expect(linesOf(options.rejectsFile)).toMatchObject([{ position: { record: 1001 } }]);
   });
 
-  it("goes on after unsigned_dump with the operator's word", async () => {
+  it("continues after unsigned_dump with trustUnsigned", async () => {
     const checkpointFile = join(folder(), "checkpoint");
     const inbox = watchedInbox();
     const importing = importDeliveries(dump(), inbox, { checkpointFile });
@@ -295,7 +295,7 @@ describe("an import with a checkpoint file", () => {
     expect(report.ledger).toMatchObject({ stored: 2700 });
   });
 
-  it("goes on in the same place when it is sorted", async () => {
+  it("continues in the same place when it is sorted", async () => {
     const checkpointFile = join(folder(), "checkpoint");
     const inbox = watchedInbox();
     const options = { ...trusted, checkpointFile, oldestFirst: true };
@@ -312,7 +312,7 @@ describe("an import with a checkpoint file", () => {
     expect([...inbox.entries.keys()]).toEqual(Array.from({ length: 2000 }, (_, n) => `msg_${1999 - n}`));
   });
 
-  it("forces each event once, also what the run before had forced, or worked for the first time, after its checkpoint", async () => {
+  it("forces each event once, also one that the previous run had handled after its last checkpoint", async () => {
     const checkpointFile = join(folder(), "checkpoint");
     const store = memoryStore();
     const runs = new Map<string, number>();
@@ -347,7 +347,7 @@ describe("an import with a checkpoint file", () => {
     expect([...runs].filter(([, times]) => times === 2).map(([id]) => id)).toEqual(old);
   });
 
-  it("forces each event once, also where the dump was damaged and had to be got again", async () => {
+  it("forces each event once, also when a damaged dump is imported again", async () => {
     const checkpointFile = join(folder(), "checkpoint");
     const store = memoryStore();
     const runs = new Map<string, number>();

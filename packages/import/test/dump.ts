@@ -36,7 +36,7 @@ export function delivery(
   };
 }
 
-/** Lines of JSON; text goes as it is. */
+/** Lines of JSON; text is left as it is. */
 export function ndjson(...records: readonly unknown[]): AsyncIterable<Uint8Array> {
   return bytes(records.map((one) => `${typeof one === "string" ? one : JSON.stringify(one)}\n`).join(""));
 }
@@ -46,7 +46,7 @@ export async function* bytes(text: string | Uint8Array, chunkBytes = 1000): Asyn
   for (let at = 0; at < all.byteLength; at += chunkBytes) yield all.subarray(at, at + chunkBytes);
 }
 
-/** An inbox that tells what was put into it. */
+/** An inbox that records what was put into it. */
 export function watchedInbox(): Inbox & {
   readonly entries: Map<string, InboxEntry>;
   readonly puts: InboxEntry[];
@@ -66,14 +66,14 @@ export function watchedInbox(): Inbox & {
   };
 }
 
-/** A folder that goes with the test. */
+/** A folder that is removed after the test. */
 export function folder(): string {
   const path = mkdtempSync(join(tmpdir(), "import-test-"));
   onTestFinished(() => rmSync(path, { recursive: true }));
   return path;
 }
 
-/** Fails where a ledger does not balance, as a whole or by type. */
+/** Fails when a ledger does not balance, in total or by type. */
 export function sumOf({
   stored,
   duplicate,

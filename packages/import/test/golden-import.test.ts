@@ -6,7 +6,7 @@ import { goldenDumps, goldenSecret } from "./golden.ts";
 
 describe("a golden dump", () => {
   it.each(goldenDumps())(
-    "$name is imported, and all of it is a duplicate the second time",
+    "$name is imported, and every event is a duplicate the second time",
     async (golden) => {
       const { name, ledger, ids } = golden;
       const inbox = watchedInbox();

@@ -8,13 +8,13 @@ const folder = new URL("golden/", import.meta.url);
 const dumps = goldenDumps();
 
 describe("the golden dumps", () => {
-  it("are all there, and no others: make-golden.ts makes them", () => {
+  it("are exactly those that make-golden.ts makes", () => {
     expect(readdirSync(folder).sort()).toEqual(dumps.map(({ name }) => name).sort());
   });
 
   it.each(dumps)("$name is what the script makes", async ({ name, bytes }) => {
     const file = readFileSync(new URL(name, folder));
-    // compressors differ between versions of Node.js; what they hold does not
+    // compressed bytes differ between versions of Node.js; their content does not
     if (/\.(gz|zst|zip)$/.test(name)) expect(await readBytes(file)).toEqual(await readBytes(bytes));
     else expect(file.equals(bytes)).toBe(true);
   });
@@ -31,7 +31,7 @@ describe("the golden dumps", () => {
     for (const id of ids) expect(texts).toContain(id);
   });
 
-  it("hold captured requests that verify at the time they were received, but for one", async () => {
+  it("contain captured requests that verify at the time they were received, except one", async () => {
     const { records } = await readBytes(readFileSync(new URL("captured.ndjson", folder)));
     const outcomes = records.map((record) => {
       const { headers, body, receivedAt } = ("value" in record ? record.value : {}) as {

@@ -6,7 +6,7 @@ import { gzipTwo, skippableFrame, zipSync } from "./dump/packing.ts";
 /** A test secret: it signs the captured requests of the golden dumps, and nothing else. */
 export const goldenSecret: string = `whsec_${Buffer.from("golden dumps of esim-webhooks, test").toString("base64")}`;
 
-/** A dump of every form and packing, always the same bytes, with what an import of it has to find. */
+/** A dump, with the expected result of its import. */
 export interface GoldenDump {
   /** Its file in `golden/`. */
   readonly name: string;
@@ -15,7 +15,7 @@ export interface GoldenDump {
   readonly forms: readonly string[];
   /** Whether its records are signed requests (verified with `goldenSecret`) or need `trustUnsigned`. */
   readonly signed: boolean;
-  /** What an import into an empty inbox has to count. */
+  /** The expected ledger of an import into an empty inbox. */
   readonly ledger: {
     readonly read: number;
     readonly stored: number;
@@ -87,7 +87,7 @@ function capturedOf(index: number, form: CapturedBody) {
 
 const indexes = Array.from({ length: 24 }, (_, index) => index);
 const deliveries = indexes.map(deliveryOf);
-// three of them again, as when pages overlap
+// three records twice, as when pages overlap
 const listed = [...deliveries, ...deliveries.slice(4, 7)];
 const ledgerOfListed = ledger({ stored: 24, duplicate: 3 });
 const ids = indexes.map(idOf);
@@ -116,7 +116,7 @@ const csv = [
   "cut,off",
 ].join("\r\n");
 
-/** Makes the golden dumps from code. */
+/** Makes the golden dumps: one for every format and packing, always with the same content. */
 export function goldenDumps(): GoldenDump[] {
   const listing = { signed: false, ledger: ledgerOfListed, ids };
   const half = ndjson.indexOf("\n", ndjson.byteLength / 2) + 1;

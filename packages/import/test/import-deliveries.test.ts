@@ -21,7 +21,7 @@ const lines = (path: string) =>
     .map((line) => JSON.parse(line));
 
 describe("importDeliveries into an inbox", () => {
-  it("stores each event with its id, its payload as body, and the rest as provenance", async () => {
+  it("stores each event with its id, its payload as body, and fields of its delivery", async () => {
     const inbox = watchedInbox();
     const clock = { now: () => Date.parse("2026-11-21T00:00:00Z") };
     const record: Record<string, unknown> = { ...delivery("msg_1"), responseBody: "secret" };
@@ -61,7 +61,7 @@ describe("importDeliveries into an inbox", () => {
     });
   });
 
-  it("counts duplicates and conflicts as the inbox does, and the same dump twice as all duplicates", async () => {
+  it("counts duplicates and conflicts as the inbox does; a second import has only duplicates", async () => {
     const inbox = watchedInbox();
     const dump = () => ndjson(delivery("a"), delivery("a"), delivery("a", { esim: "other" }), delivery("b"));
     const first = await importDeliveries(dump(), inbox, trusted);
@@ -71,7 +71,7 @@ describe("importDeliveries into an inbox", () => {
     expect(second.run).not.toBe(first.run);
   });
 
-  it("stores what the catalog does not know or what is not as its schema says, for a worker to judge", async () => {
+  it("stores unknown events and events that do not match their schema: the worker decides", async () => {
     const inbox = watchedInbox();
     const noData = {
       ...delivery("bad"),
@@ -90,7 +90,7 @@ describe("importDeliveries into an inbox", () => {
     expect(inbox.entries.get("no_envelope")).toMatchObject({ type: null, event: null });
   });
 
-  it("puts 350 at a time, two of them at the same time, in the order of the dump", async () => {
+  it("puts batches of 350, two at the same time, in the order of the dump", async () => {
     const sizes: number[] = [];
     let atOnce = 0;
     let most = 0;
@@ -111,7 +111,7 @@ describe("importDeliveries into an inbox", () => {
     expect(ids).toEqual(records.map((record) => record["eventId"]));
   });
 
-  it("puts fewer at a time where bodies are large", async () => {
+  it("puts smaller batches when bodies are large", async () => {
     const large = (id: string) => {
       const { payload, ...record } = delivery(id) as { payload: { data: object } };
       return { ...record, payload: { ...payload, data: { ...payload.data, detail: "x".repeat(1_000_000) } } };
@@ -153,11 +153,11 @@ describe("importDeliveries into an inbox", () => {
       { put: async () => ["stored"] },
       trusted,
     );
-    await expect(importing).rejects.toMatchObject({ code: "invalid_option" }); // it is not away
+    await expect(importing).rejects.toMatchObject({ code: "invalid_option" }); // not store_unavailable
     await expect(importing).rejects.toThrow(/one result per entry/);
   });
 
-  it("cannot run events again in a target without rerun()", async () => {
+  it("refuses force for a target without rerun()", async () => {
     const { put } = watchedInbox();
     const importing = importDeliveries(ndjson(delivery("a")), { put }, { ...trusted, force: true });
     await expect(importing).rejects.toMatchObject({ code: "invalid_option" });
@@ -165,7 +165,7 @@ describe("importDeliveries into an inbox", () => {
 });
 
 describe("importDeliveries into handlers", () => {
-  it("works each event in the order of the dump, one at a time, and tells the handler that it is replayed", async () => {
+  it("handles events one at a time, in the order of the dump, with context.replayed", async () => {
     const seen: string[] = [];
     let atOnce = 0;
     const report = await importDeliveries(
@@ -192,10 +192,10 @@ describe("importDeliveries into handlers", () => {
       { ...trusted, source: "shop" },
     );
     expect(seen).toEqual(["a", "b"]);
-    expect(report.ledger).toEqual({ ...none, read: 5, stored: 2, duplicate: 1, filtered: 2 }); // two that no handler takes
+    expect(report.ledger).toEqual({ ...none, read: 5, stored: 2, duplicate: 1, filtered: 2 }); // two have no handler
   });
 
-  it("runs nothing that the store has as done, and all of it once more with force, each one logged", async () => {
+  it("runs no done event; with force it runs each once more, and logs it", async () => {
     const store = memoryStore();
     const ran = vi.fn();
     const info = vi.fn();
@@ -221,7 +221,7 @@ describe("importDeliveries into handlers", () => {
     expect(info.mock.calls).toEqual([line("a"), line("b")]);
   });
 
-  it("rejects what its handler did not do, goes on, and does it in the next import", async () => {
+  it("rejects an event whose handler failed, continues, and runs it in the next import", async () => {
     const rejectsFile = join(folder(), "rejects.ndjson");
     const store = memoryStore();
     let isUp = false;
@@ -245,7 +245,7 @@ describe("importDeliveries into handlers", () => {
     expect(next.ledger).toEqual({ ...none, read: 4, stored: 2, duplicate: 2 });
   });
 
-  it("rejects an event whose id is being worked elsewhere", async () => {
+  it("rejects an event whose id another process is handling", async () => {
     const store = memoryStore();
     const claim = async () => ({ status: "busy", retryAfterMs: 5 }) as const; // its owner renews it
     const handlers = { "*": () => {} };
@@ -256,7 +256,7 @@ describe("importDeliveries into handlers", () => {
     expect(report.ledger).toEqual({ ...none, read: 1, rejected: 1 });
   });
 
-  it("waits for the claim of a run that was killed, and works its event, in its place", async () => {
+  it("waits for the claim of a killed run, and then handles its event in order", async () => {
     const store = memoryStore();
     await store.claim({ source: "default", id: "b" }, 300);
     const worked: string[] = [];
@@ -267,7 +267,7 @@ describe("importDeliveries into handlers", () => {
     expect(worked).toEqual(["a", "b", "c"]);
   });
 
-  it("is interrupted while it waits for a claim, whose event is left for the next run", async () => {
+  it("can be interrupted while it waits for a claim, and leaves the event to the next run", async () => {
     const store = memoryStore();
     await store.claim({ source: "default", id: "b" }, 30_000);
     const stopping = new AbortController();
@@ -280,7 +280,7 @@ describe("importDeliveries into handlers", () => {
     expect(report).toMatchObject({ interrupted: true, ledger: { ...none, read: 1, stored: 1 } });
   });
 
-  it("counts as invalid what is not as its schema says, and runs nothing for it", async () => {
+  it("counts events that do not match their schema as invalid, and does not run them", async () => {
     const rejectsFile = join(folder(), "rejects.ndjson");
     const bad = {
       ...delivery("bad"),
@@ -297,7 +297,7 @@ describe("importDeliveries into handlers", () => {
     expect(ran).not.toHaveBeenCalled();
   });
 
-  it("works several at the same time if told to, and an id that comes twice once", async () => {
+  it("handles several events at the same time with concurrency, and a repeated id once", async () => {
     let atOnce = 0;
     let most = 0;
     const ran: string[] = [];
@@ -319,13 +319,13 @@ describe("importDeliveries into handlers", () => {
     expect(new Set(ran).size).toBe(20);
   });
 
-  it("rejects when the store cannot be asked", async () => {
+  it("rejects when the store cannot be reached", async () => {
     const store = { ...memoryStore(), claim: () => Promise.reject(new Error("gone")) };
     const importing = importDeliveries(ndjson(delivery("a")), { "*": () => {} }, { ...trusted, store });
     await expect(importing).rejects.toMatchObject({ code: "store_unavailable" });
   });
 
-  it("takes a processor too, with its own catalog and store", async () => {
+  it("accepts a processor too, with its own catalog and store", async () => {
     const ran = vi.fn();
     const processor = createProcessor({ "*": ({ id }) => void ran(id) });
     const report = await importDeliveries(ndjson(delivery("a"), delivery("a")), processor, trusted);
@@ -335,7 +335,7 @@ describe("importDeliveries into handlers", () => {
 });
 
 describe("importDeliveries", () => {
-  it("counts what is no record, tells where and why without quoting it, and goes on", async () => {
+  it("counts what is not a record, says where and why without quoting it, and continues", async () => {
     const rejectsFile = join(folder(), "rejects.ndjson");
     const report = await importDeliveries(
       ndjson(
@@ -372,7 +372,7 @@ describe("importDeliveries", () => {
     expect(statSync(rejectsFile).mode & 0o777).toBe(0o600);
   });
 
-  it("overwrites a rejects file of before, and takes its rights away from others", async () => {
+  it("overwrites an older rejects file, and makes it readable by its owner only", async () => {
     const rejectsFile = join(folder(), "rejects.ndjson");
     writeFileSync(rejectsFile, "old", { mode: 0o644 });
     await importDeliveries(ndjson(delivery("a")), watchedInbox(), { ...trusted, rejectsFile });
@@ -380,7 +380,7 @@ describe("importDeliveries", () => {
     expect(statSync(rejectsFile).mode & 0o777).toBe(0o600);
   });
 
-  it("imports a rejects file, by a mapping", async () => {
+  it("imports a rejects file with a mapping", async () => {
     const rejectsFile = join(folder(), "rejects.ndjson");
     const failing = { "*": () => Promise.reject(new Error("down")) };
     await importDeliveries(ndjson(delivery("a"), delivery("b")), failing, { ...trusted, rejectsFile });
@@ -411,7 +411,7 @@ describe("importDeliveries", () => {
     expect(inbox.puts[0]?.replay?.delivery).toEqual({ sentAt: "2026-11-20T10:00:00Z" });
   });
 
-  it("finds nothing on a prototype, by a mapping or without one, and passes no prototype on", async () => {
+  it("reads no field from a prototype, with a mapping or without, and passes no prototype on", async () => {
     const inbox = watchedInbox();
     const mapping = { eventId: "constructor.name", payload: "__proto__" };
     const report = await importDeliveries(ndjson({ a: 1 }), inbox, { ...trusted, mapping });
@@ -429,11 +429,7 @@ describe("importDeliveries", () => {
   });
 
   it.each<[string, ImportOptions, string[]]>([
-    [
-      "since, which counts, by the event's timestamp",
-      { since: new Date("2026-11-20T02:00:00Z") },
-      ["c", "d"],
-    ],
+    ["since, inclusive, by the event's timestamp", { since: new Date("2026-11-20T02:00:00Z") }, ["c", "d"]],
     ["until, which does not count", { until: new Date("2026-11-20T02:00:00Z") }, ["a", "b"]],
     ["types", { types: ["esim.deleted"] }, ["b"]],
     ["families of types", { types: ["esim.lifecycle.*", "esim.deleted"] }, ["b", "c"]],
@@ -455,7 +451,7 @@ describe("importDeliveries", () => {
     expect(report.ledger).toEqual({ ...none, read: 4, stored: ids.length, filtered: 4 - ids.length });
   });
 
-  it("stops at the first record that nothing proves, before anything is stored, unless it is trusted", async () => {
+  it("stops at the first unsigned record, before anything is stored, unless trustUnsigned is set", async () => {
     const inbox = watchedInbox();
     const importing = importDeliveries(ndjson(delivery("a")), inbox);
     await expect(importing).rejects.toMatchObject({ code: "unsigned_dump" });
@@ -469,7 +465,7 @@ describe("importDeliveries", () => {
     }
   });
 
-  it("touches no target and no store in a dry run, and counts what would be handed over", async () => {
+  it("uses no target and no store in a dry run, and counts the events that would be handed over", async () => {
     const put = vi.fn();
     const bad = {
       ...delivery("bad"),
@@ -494,7 +490,7 @@ describe("importDeliveries", () => {
     for (const operation of Object.values(store)) expect(operation).not.toHaveBeenCalled();
   });
 
-  it("imports all that is before the damage of a dump, and then says so", async () => {
+  it("imports everything before the damage of a dump, and reports the damage", async () => {
     const records = Array.from({ length: 1200 }, (_, n) => delivery(`msg_${n}`));
     const text = JSON.stringify(records);
     const inbox = watchedInbox();
@@ -509,12 +505,12 @@ describe("importDeliveries", () => {
     expect(sorted).toMatchObject({ ledger: { duplicate: 1199 }, damage: { code: "damaged_dump" } });
   });
 
-  it("says of what is no dump that it is none", async () => {
+  it("reports input that is not a dump", async () => {
     const report = await importDeliveries(bytes(Buffer.from([1, 2, 3, 250, 4, 0])), watchedInbox(), trusted);
     expect(report).toMatchObject({ ledger: none, damage: { code: "unknown_dump" } });
   });
 
-  it("rejects with what its input rejects with, which is no damage", async () => {
+  it("rejects with the error of its input, which is no damage", async () => {
     const inbox = watchedInbox();
     async function* input() {
       yield* ndjson(delivery("a"));
@@ -527,13 +523,13 @@ describe("importDeliveries", () => {
     ["nothing", undefined],
     ["a path", "dump.ndjson"],
     ["bytes", new Uint8Array(5)],
-  ])("says what it takes when the input is %s", async (_, input) => {
+  ])("says what input it accepts when the input is %s", async (_, input) => {
     const importing = importDeliveries(input as never, watchedInbox(), trusted);
     await expect(importing).rejects.toMatchObject({ code: "invalid_input" });
     await expect(importing).rejects.toThrow(/createReadStream/);
   });
 
-  it("says so when its input is a stream of text", async () => {
+  it("refuses a stream of text", async () => {
     async function* text() {
       yield "{}";
     }
@@ -542,16 +538,12 @@ describe("importDeliveries", () => {
   });
 
   it.each<[string, object, object]>([
-    ["an option that there is not", watchedInbox(), { dryrun: true }],
-    ["a filter that nothing can pass", watchedInbox(), { ids: [] }],
-    ["a status that there is not", watchedInbox(), { statuses: ["lost"] }],
+    ["an unknown option", watchedInbox(), { dryrun: true }],
+    ["a filter that matches nothing", watchedInbox(), { ids: [] }],
+    ["an unknown status", watchedInbox(), { statuses: ["lost"] }],
     ["a mapping without a payload", watchedInbox(), { mapping: { eventId: "id" } }],
-    [
-      "a mapping of a field that there is not",
-      watchedInbox(),
-      { mapping: { eventId: "id", payload: "p", id: "x" } },
-    ],
-    ["a date that is none", watchedInbox(), { since: new Date("x") }],
+    ["a mapping of an unknown field", watchedInbox(), { mapping: { eventId: "id", payload: "p", id: "x" } }],
+    ["an invalid date", watchedInbox(), { since: new Date("x") }],
     ["a store together with an inbox", watchedInbox(), { store: memoryStore() }],
     ["a store together with a processor", createProcessor({ "*": () => {} }), { store: memoryStore() }],
     ["no handlers", {}, {}],
@@ -560,7 +552,7 @@ describe("importDeliveries", () => {
     await expect(importing).rejects.toMatchObject({ code: "invalid_option" });
   });
 
-  it("refuses a handler for a type that there is not, in a dry run too", async () => {
+  it("refuses a handler for an unknown type, in a dry run too", async () => {
     for (const dryRun of [false, true]) {
       const importing = importDeliveries(ndjson(), { "esim.enabeld": () => {} } as never, {
         ...trusted,
@@ -570,7 +562,7 @@ describe("importDeliveries", () => {
     }
   });
 
-  it("tells how far it is, at the end too", async () => {
+  it("reports its progress, also at the end", async () => {
     const told: ImportProgress[] = [];
     const records = Array.from({ length: 3000 }, (_, n) => delivery(`msg_${n}`));
     const onProgress = (progress: ImportProgress) => void told.push(progress);
@@ -581,7 +573,7 @@ describe("importDeliveries", () => {
     expect(reads).toEqual(reads.toSorted((a, b) => a - b));
   });
 
-  it("tells how far it is while handlers take their time", async () => {
+  it("reports its progress while handlers are slow", async () => {
     const told: number[] = [];
     const handler = () => new Promise((resolve) => setTimeout(resolve, 60));
     const onProgress = ({ records }: ImportProgress) => void told.push(records);
@@ -590,7 +582,7 @@ describe("importDeliveries", () => {
     expect(new Set(told).size).toBeGreaterThan(2);
   });
 
-  it("goes on when onProgress, the logger or a schema throws", async () => {
+  it("continues when onProgress, the logger or a schema throws", async () => {
     const throws = () => {
       throw new Error("mine");
     };
@@ -609,7 +601,7 @@ describe("importDeliveries", () => {
     expect(inline.ledger.read).toBe(1);
   });
 
-  it("stops at a schema that is asynchronous, which no event could pass", async () => {
+  it("stops at an asynchronous schema, because every event would fail", async () => {
     const check = () => {
       throw new WebhookError("async_schema", "It is.", "Do not.");
     };
@@ -620,7 +612,7 @@ describe("importDeliveries", () => {
     }
   });
 
-  it("keeps a ledger for 1,000 types, and one for the rest and what is no name", async () => {
+  it("keeps a ledger for each of 1,000 types, and one for all other types", async () => {
     const records = Array.from({ length: 1500 }, (_, n) => delivery(`msg_${n}`, { type: `t.${n}` }));
     const odd = delivery("odd", { type: "\u001b[31mred" });
     const { types } = await importDeliveries(ndjson(odd, ...records), watchedInbox(), trusted);

@@ -3,7 +3,7 @@ import { importDeliveries } from "@esim-webhooks/import";
 import { expect, it } from "vitest";
 import { bytes, delivery, ndjson, watchedInbox } from "./dump.ts";
 
-it("an import can be watched: how far it is, its end, and what it puts into the inbox", async () => {
+it("observers see the progress of an import, its end, and what it puts into the inbox", async () => {
   const progress: ImportMessage[] = [];
   const puts: PutMessage[] = [];
   const stop = observe({
@@ -30,7 +30,7 @@ it("an import can be watched: how far it is, its end, and what it puts into the 
   expect(results.filter((result) => result === "duplicate")).toHaveLength(1000);
 });
 
-it("the end of an import that can be watched says how it ended, and why it failed", async () => {
+it("observers see how an import ended, and why it failed", async () => {
   const ends: ImportMessage[] = [];
   const stop = observe({ import: (message) => void (message.outcome !== "running" && ends.push(message)) });
   const dump = () => ndjson(delivery("msg_1"));

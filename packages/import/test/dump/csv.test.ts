@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { csvFields } from "../../src/dump/csv-fields.ts";
 
-describe("the fields of a row of CSV", () => {
+describe("the fields of a CSV row", () => {
   it.each<[string, readonly string[] | undefined]>([
     ["a;b", ["a", "b"]],
     ["", [""]],
@@ -20,7 +20,7 @@ describe("the fields of a row of CSV", () => {
     expect(csvFields(row, ";")).toEqual(fields);
   });
 
-  it("are those that csv-parse reads, or it reads none either", () => {
+  it("are the same as csv-parse reads, and a row that csv-parse refuses has none", () => {
     const part = fc.constantFrom("a", "é", " ", ",", '"', '""', '","', "\n", "\t", "\\");
     const row = fc.array(part, { minLength: 1, maxLength: 12 }).map((parts) => parts.join(""));
     const options = { record_delimiter: "\0", relax_column_count: true, skip_empty_lines: false };

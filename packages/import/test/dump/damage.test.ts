@@ -7,12 +7,12 @@ import { contents, readBytes } from "./reading.ts";
 const records = Array.from({ length: 3000 }, (_, i) => ({ eventId: `evt_${i}`, noise: noise(i) }));
 const lines = Buffer.from(records.map((record) => `${JSON.stringify(record)}\n`).join(""));
 
-/** Does not pack well, so that the packed bytes go over many chunks. */
+/** Compresses badly, so that the packed bytes span many chunks. */
 function noise(seed: number): string {
   return Array.from({ length: 12 }, (_, i) => Math.imul(seed * 12 + i + 1, 0x9e3779b1) >>> 0).join("-");
 }
 
-/** What another program gets out of the same bytes. */
+/** What another program unpacks from the same bytes. */
 function unpackedBy(command: string, bytes: Buffer): Buffer {
   return spawnSync(command, ["-dc"], { input: bytes, maxBuffer: 2 ** 30 }).stdout;
 }
@@ -23,7 +23,7 @@ function wholeLines(bytes: Buffer): unknown[] {
 
 const cuts = [0.02, 0.31, 0.5, 0.77, 0.999];
 
-describe("a truncated archive gives everything before its end, then damaged_dump", () => {
+describe("a truncated archive yields everything before the cut, then damaged_dump", () => {
   it.each(cuts)("gzip, at %d of it", async (part) => {
     const packed = gzipSync(lines);
     const cut = packed.subarray(0, packed.byteLength * part);
@@ -67,7 +67,7 @@ describe("a cut in the last line", () => {
     ["within a record", '{"a":1,"b":', []],
     ["within a list", '[{"a":1},{"b":1},{"c"', [{ a: 1 }, { b: 1 }]],
     ["within a page", '{"data":[{"a":1},{"b":1}],"pag', [{ a: 1 }, { b: 1 }]],
-  ])("%s gives what is whole of it", async (_, last, expected) => {
+  ])("%s yields the whole records in it", async (_, last, expected) => {
     const packed = zstdCompressSync(Buffer.from(whole + last), {
       params: { [constants.ZSTD_c_checksumFlag]: 1 },
     });
@@ -80,7 +80,7 @@ describe("a cut in the last line", () => {
 describe("a flipped bit in an archive", () => {
   const places = [0.1, 0.4, 0.8];
 
-  it.each(places)("of gzip gives what gzip gives, at %d of it", async (part) => {
+  it.each(places)("of gzip yields what gzip would, at %d of it", async (part) => {
     const packed = flipped(gzipSync(lines), part);
     const { records: found, damage } = await readBytes(packed);
     expect(damage?.code).toBe("damaged_dump");
@@ -88,14 +88,14 @@ describe("a flipped bit in an archive", () => {
     expect(goodAtStart(contents(found))).toBeGreaterThan(records.length * (part - 0.1));
   });
 
-  it.each(places)("of zstd gives what zstd gives, at %d of it", async (part) => {
+  it.each(places)("of zstd yields what zstd would, at %d of it", async (part) => {
     const packed = flipped(zstdCompressSync(lines, { params: { [constants.ZSTD_c_checksumFlag]: 1 } }), part);
     const { records: found, damage } = await readBytes(packed);
     expect(damage?.code).toBe("damaged_dump");
     expect(found.length).toBeGreaterThanOrEqual(wholeLines(unpackedBy("zstd", packed)).length);
   });
 
-  it("is told by the checksum of a stored entry, whose records come all the same, and the next entry's as well", async () => {
+  it("is detected by the checksum of a stored entry, after its records, and the next entry is read", async () => {
     const packed = zipSync([
       { name: "a", bytes: lines, method: "stored" },
       { name: "b", bytes: '{"b":1}' },
@@ -106,7 +106,7 @@ describe("a flipped bit in an archive", () => {
     expect(found.at(-1)?.position).toMatchObject({ record: records.length + 1, entry: "b" });
   });
 
-  it("in a packed entry leaves the next entry", async () => {
+  it("in a packed entry does not affect the next entry", async () => {
     const packed = zipSync([
       { name: "a", bytes: lines },
       { name: "b", bytes: '{"b":1}' },
@@ -118,7 +118,7 @@ describe("a flipped bit in an archive", () => {
 });
 
 describe("a ZIP archive", () => {
-  it("says of entries that are no dumps that they are none, and reads the others", async () => {
+  it("reports entries that are not dumps, and reads the others", async () => {
     const packed = zipSync([
       { name: "folder/", bytes: "", method: "stored" },
       { name: "folder/README.txt", bytes: "Hello,\nthese are the deliveries that you asked for.\n" },
@@ -145,7 +145,7 @@ describe("a ZIP archive", () => {
   it.each([
     ["encrypted", { encrypted: true }, /encrypted\. Unpack it with its password/],
     ["packed by an unknown method", { claims: 14 }, /method 14.*Unpack it first/],
-  ])("goes on behind an entry that is %s, and says so at the end", async (_, entry, message) => {
+  ])("continues after an entry that is %s, and reports it at the end", async (_, entry, message) => {
     const packed = zipSync([
       { name: "a", bytes: lines, ...entry },
       { name: "b", bytes: '{"b":1}' },
@@ -166,7 +166,7 @@ describe("a ZIP archive", () => {
     expect(damage?.message).toMatch(/stored without its size.*pack it again/);
   });
 
-  it("that has lost an entry in front of its directory is damaged", async () => {
+  it("that has lost an entry before its directory is damaged", async () => {
     const whole = zipSync([
       { name: "a", bytes: '{"a":1}' },
       { name: "b", bytes: '{"b":1}' },
@@ -177,7 +177,7 @@ describe("a ZIP archive", () => {
     expect(damage?.message).toMatch(/does not list as many entries/);
   });
 
-  it("with nothing in it has no records", async () => {
+  it("without entries has no records", async () => {
     expect(await readBytes(zipSync([]))).toEqual({ records: [], forms: ["zip"], damage: undefined });
   });
 });
@@ -229,10 +229,10 @@ describe("damaged JSON", () => {
       /wrong closing bracket at byte 16/,
     ],
     ["an array that is cut", '[{"a":1},{"b":', [{ a: 1 }], /ends inside a record or an array, at byte 14/],
-    ["an array that is cut behind a record", '[{"a":1},', [{ a: 1 }], /ends inside/],
-    ["a page that is cut behind its data", '{"data":[{"a":1}]', [{ a: 1 }], /ends inside/],
+    ["an array that is cut after a record", '[{"a":1},', [{ a: 1 }], /ends inside/],
+    ["a page that is cut after its data", '{"data":[{"a":1}]', [{ a: 1 }], /ends inside/],
     [
-      "CSV that ends within quotes",
+      "CSV that ends inside a quoted field",
       'eventId,payload\na,b\nc,"d',
       [{ eventId: "a", payload: "b" }],
       /ends inside a quoted field/,
@@ -247,14 +247,14 @@ describe("damaged JSON", () => {
     }
   });
 
-  it("never quotes the record in a reason", async () => {
+  it("does not quote the record in a reason", async () => {
     const { records: found } = await readBytes('{"a":1}\n{"secret":hunter2}\nhunter2\n{"hunter2":"\n');
     const reasons = found.flatMap((record) => ("fault" in record ? [record.reason] : []));
     expect(reasons).toHaveLength(3);
     expect(reasons.join()).not.toContain("hunter2");
   });
 
-  it("gives the record, its line and its offset in bytes", async () => {
+  it("has the number of the record, its line and its offset in bytes", async () => {
     const { records: found } = await readBytes('\ufeff{"é":1}\r\n\n{bad\n[{"x":1}, {"y":2}]\n');
     expect(found.map(({ position }) => position)).toEqual([
       { record: 1, line: 1, offset: 3 },
@@ -264,7 +264,7 @@ describe("damaged JSON", () => {
     ]);
   });
 
-  it("is a fault where it is not UTF-8, of which nothing is replaced", async () => {
+  it("that is not UTF-8 is a fault, and no character is replaced", async () => {
     const bad = Buffer.from('{"a":1}\n{"b":"\xff"}\n{"c":1}\n', "latin1");
     expect(contents((await readBytes(bad)).records)).toEqual([{ a: 1 }, "not_json", { c: 1 }]);
     const array = Buffer.from('[{"a":1},\n{"b":"\xff"},{"c":1}]', "latin1");
@@ -273,7 +273,7 @@ describe("damaged JSON", () => {
     expect(contents((await readBytes(csv)).records)).toEqual([{ eventId: "a", payload: "b" }, "not_json"]);
   });
 
-  it("of CSV is a fault of its row alone", async () => {
+  it("of CSV is a fault of one row only", async () => {
     const text = 'eventId,payload\na,"b\n""c"""\nd\ne,f,g\nh,"i"j\nk,l"m\nn,o';
     const { records: found } = await readBytes(text);
     expect(contents(found)).toEqual([
@@ -288,11 +288,11 @@ describe("damaged JSON", () => {
   });
 });
 
-describe("what is no dump is unknown_dump, with what it seems to be", () => {
+describe("input that is not a dump is unknown_dump, with what it seems to be", () => {
   it.each([
-    ["UTF-16 with a mark", Buffer.from('\ufeff{"a":1}', "utf16le"), /UTF-16\. Convert it/],
-    ["UTF-16 without one", Buffer.from('{"a":1}', "utf16le"), /UTF-16/],
-    ["UTF-16, big end first", Buffer.from('{"a":1}', "utf16le").swap16(), /UTF-16/],
+    ["UTF-16 with a byte order mark", Buffer.from('\ufeff{"a":1}', "utf16le"), /UTF-16\. Convert it/],
+    ["UTF-16 without a byte order mark", Buffer.from('{"a":1}', "utf16le"), /UTF-16/],
+    ["UTF-16, big-endian", Buffer.from('{"a":1}', "utf16le").swap16(), /UTF-16/],
     ["xz", Buffer.from("fd377a585a0000", "hex"), /packed with xz/],
     ["zeros", Buffer.alloc(100), /binary data/],
     ["a page of HTML", Buffer.from("<!doctype html><p>Sign in</p>"), /HTML or XML/],
@@ -312,8 +312,8 @@ describe("what is no dump is unknown_dump, with what it seems to be", () => {
   });
 });
 
-describe("archives by other programs", () => {
-  it("zstd of several frames in parallel, as pzstd makes it", async () => {
+describe("archives of other programs", () => {
+  it("zstd with several frames, from pzstd", async () => {
     const packed = run("pzstd", ["-p", "2", "-c"], lines);
     if (packed) expect(contents((await readBytes(packed)).records)).toEqual(records);
   });
@@ -331,7 +331,7 @@ describe("archives by other programs", () => {
   });
 });
 
-/** Undefined where the machine does not have the program. */
+/** Undefined if the program is not installed. */
 function run(command: string, options: string[], input: Buffer): Buffer | undefined {
   const { error } = spawnSync(command, ["--version"]);
   return error

@@ -106,7 +106,7 @@ const packings: Record<string, { pack: (bytes: Buffer) => Buffer; forms: string[
 
 describe.each(Object.entries(packings))("%s", (_, { pack, forms }) => {
   it.each(Object.entries(layouts))(
-    "of %s gives its records, however it is cut into chunks",
+    "of %s yields its records, however it is cut into chunks",
     async (_, layout) => {
       const bytes = pack(Buffer.from(layout.text));
       const whole = await readBytes(bytes);

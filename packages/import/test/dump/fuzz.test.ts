@@ -13,7 +13,7 @@ const record = fc
     },
   )
   .map((value) => JSON.parse(JSON.stringify(value)) as Record<string, unknown>);
-// at the top of a dump, an object with an array `data` is a page
+// at the top level of a dump, an object with an array `data` is a page
 const topRecord = record.filter((value) => !Array.isArray(value["data"]));
 const anything = fc.oneof(
   record,
@@ -25,7 +25,7 @@ const json = (value: unknown, space?: string | number) => JSON.stringify(value, 
 
 interface Dump {
   readonly text: string;
-  /** What JSON.parse makes of each record. */
+  /** Each record as JSON.parse reads it. */
   readonly values: readonly unknown[];
 }
 
@@ -73,7 +73,7 @@ const packing = fc.constantFrom<(bytes: Buffer) => Buffer>(
   (bytes) => zipSync([{ name: "dump", bytes, descriptor: true }]),
 );
 
-/** Cut at random places. */
+/** Cuts at random places. */
 async function* cutUp(bytes: Buffer, places: readonly number[]): AsyncGenerator<Buffer> {
   const ends = places.map((place) => Math.floor(place * bytes.byteLength)).sort((a, b) => a - b);
   let from = 0;
@@ -92,7 +92,7 @@ function expectedOf(values: readonly unknown[]): unknown[] {
 }
 
 describe("fuzzing", () => {
-  it("gives what JSON.parse gives, in every layout and packing, wherever the chunks are cut", async () => {
+  it("yields what JSON.parse would, in every layout and packing, wherever the chunks are cut", async () => {
     await fc.assert(
       fc.asyncProperty(dump, packing, places, async ({ text, values }, pack, cuts) => {
         const { records, damage } = await readAll(cutUp(pack(Buffer.from(text)), cuts));
@@ -103,7 +103,7 @@ describe("fuzzing", () => {
     );
   }, 120_000);
 
-  it("of offsets: each record's text is where its position says", async () => {
+  it("of offsets: each record's text is at its position", async () => {
     await fc.assert(
       fc.asyncProperty(dump, places, async ({ text }, cuts) => {
         const bytes = Buffer.from(text);
@@ -118,7 +118,7 @@ describe("fuzzing", () => {
     );
   }, 120_000);
 
-  it("of damage: throws nothing but the three codes, ends, and loses nothing before it", async () => {
+  it("of damage: throws only the three codes, ends, and loses nothing before the damage", async () => {
     const damage = fc.record({
       place: fc.double({ min: 0, max: 1, noNaN: true, maxExcluded: true }),
       bit: fc.integer({ min: 0, max: 7 }),
@@ -138,7 +138,7 @@ describe("fuzzing", () => {
           if (!isCut) bytes.writeUInt8(bytes.readUInt8(at) ^ (1 << bit), at);
           const { records } = await readAll(cutUp(bytes, cuts));
           if (bytes.equals(whole.subarray(0, at)) && pack(Buffer.from(text)).equals(Buffer.from(text))) {
-            // plain text that was cut: what it has is the beginning of what it had
+            // plain text that was cut: its records are the first of the whole dump
             const found = contents(records).filter((value) => typeof value !== "string");
             const had = expectedOf(values).filter((value) => typeof value !== "string");
             expect(JSON.stringify(found)).toBe(JSON.stringify(had.slice(0, found.length)));
@@ -149,7 +149,7 @@ describe("fuzzing", () => {
     );
   }, 120_000);
 
-  it("of bytes that are no dump: throws nothing but the three codes", async () => {
+  it("of bytes that are not a dump: throws only the three codes", async () => {
     const magic = fc.constantFrom("", "1f8b08", "28b52ffd", "504b0304", "504b0506", "5b", "7b", "efbbbf");
     await fc.assert(
       fc.asyncProperty(magic, fc.uint8Array({ maxLength: 300 }), places, async (head, rest, cuts) => {
@@ -159,7 +159,7 @@ describe("fuzzing", () => {
     );
   }, 120_000);
 
-  it("of a damaged line: no other line is touched", async () => {
+  it("of a damaged line: no other line is affected", async () => {
     const all = fc.array(topRecord, { minLength: 4, maxLength: 40 });
     await fc.assert(
       fc.asyncProperty(

@@ -11,7 +11,7 @@ async function* repeated(bytes: Buffer, times: number): AsyncGenerator<Buffer> {
   for (let i = 0; i < times; i++) yield bytes;
 }
 
-/** A JSON array that goes on and on: text, so that nothing but its size is wrong. */
+/** A very long JSON array: only its size is wrong. */
 const filler = Buffer.alloc(mebibyte, "\n");
 
 function bombOf(compressor: NodeJS.ReadWriteStream, mebibytes: number): AsyncIterable<Uint8Array> {
@@ -25,7 +25,7 @@ async function packed(compressor: NodeJS.ReadWriteStream, mebibytes: number): Pr
   return Buffer.concat(parts);
 }
 
-/** How far the memory outside of the heap went beyond where it was. */
+/** How much memory outside the heap grew, at its peak. */
 async function growthDuring(work: () => Promise<unknown>): Promise<number> {
   const before = process.memoryUsage().arrayBuffers;
   let most = before;
@@ -36,7 +36,7 @@ async function growthDuring(work: () => Promise<unknown>): Promise<number> {
   return most - before;
 }
 
-describe("a bomb of 1 GiB is dump_too_large, and costs next to no memory", () => {
+describe("a bomb of 1 GiB is dump_too_large, and needs little memory", () => {
   it.each([
     ["gzip", () => bombOf(createGzip(), 1024)],
     ["zstd", () => bombOf(createZstdCompress(), 1024)],
@@ -50,7 +50,7 @@ describe("a bomb of 1 GiB is dump_too_large, and costs next to no memory", () =>
     expect(growth).toBeLessThan(100 * mebibyte);
   });
 
-  it("gzip in a ZIP in a ZIP, of which the next entry is not read", async () => {
+  it("gzip in a ZIP in a ZIP, whose next entry is not read", async () => {
     const gzip = await packed(createGzip(), 1024);
     const bomb = zipSync([
       { name: "outer.zip", bytes: zipSync([{ name: "inner.gz", bytes: gzip }]) },
@@ -61,14 +61,14 @@ describe("a bomb of 1 GiB is dump_too_large, and costs next to no memory", () =>
     expect(damage?.code).toBe("dump_too_large");
   });
 
-  it("zeros in an entry that is no dump, which are not unpacked to their end either", async () => {
+  it("zeros in an entry that is not a dump, which is not unpacked to its end", async () => {
     const { damage } = await readBytes(zipSync([{ name: "zeros", bytes: Buffer.alloc(64 * mebibyte) }]));
     expect(damage?.code).toBe("dump_too_large");
   });
 });
 
 describe("maxUnpackedBytes", () => {
-  it("is a bound over all entries, and what comes before it is read", async () => {
+  it("limits all entries together, and everything before the limit is read", async () => {
     const lines = Buffer.from('{"a":1}\n'.repeat(100_000));
     const entries = ["a", "b", "c"].map((name) => ({ name, bytes: lines }));
     const { records, damage } = await readBytes(zipSync(entries), undefined, {
@@ -78,7 +78,7 @@ describe("maxUnpackedBytes", () => {
     expect(records).toHaveLength(200_000);
   });
 
-  it("does not count what came unpacked", async () => {
+  it("does not limit a dump that is not packed", async () => {
     expect(
       (await readBytes('{"a":1}\n'.repeat(1000), undefined, { maxUnpackedBytes: 10 })).damage,
     ).toBeUndefined();
@@ -131,7 +131,7 @@ describe("a record over maxRecordBytes is skipped without being kept", () => {
     expect(growth).toBeLessThan(30 * mebibyte);
   });
 
-  it("counts its bytes to the last one", async () => {
+  it("is measured exactly, in bytes", async () => {
     const exactly = `{"t":"${"x".repeat(92)}"}`; // 100 bytes
     for (const text of [exactly, `${exactly}\n${exactly}`, `[${exactly},\n${exactly}]`]) {
       for (const size of [1, 7, 99, 100, 101, 65536]) {
@@ -143,7 +143,7 @@ describe("a record over maxRecordBytes is skipped without being kept", () => {
     }
   });
 
-  it("is no limit for a line that is a page", async () => {
+  it("may be a line, if that line is a page of shorter records", async () => {
     const data = Array.from({ length: 100 }, (_, i) => ({ i }));
     const { records, damage } = await readBytes(
       `{"a":1}\n${JSON.stringify({ data, pagination: {} })}\n{"b":1}`,
@@ -168,12 +168,12 @@ describe("a record deeper than maxDepth", () => {
     expect(contents((await readBytes(shape(deep(65)))).records)).toEqual(["too_deep", { b: 1 }]);
   });
 
-  it("is no deeper for the brackets in its texts, and no matter how many it has side by side", async () => {
+  it("is not one with many brackets in its texts or side by side", async () => {
     const record = { text: "[".repeat(500), list: Array.from({ length: 500 }, () => [{}]) };
     expect(contents((await readBytes(`${JSON.stringify(record)}\n{}`)).records)).toEqual([record, {}]);
   });
 
-  it("may be of 10 million brackets", async () => {
+  it("may have 10 million brackets", async () => {
     const { records } = await readBytes(`{"a":1}\n${"[".repeat(1e7)}\n{"b":1}`);
     expect(contents(records)).toEqual([{ a: 1 }, "too_large", { b: 1 }]);
     const within = await readBytes(`{"a":1}\n${'{"a":'.repeat(1e5)}\n{"b":1}`);
@@ -182,7 +182,7 @@ describe("a record deeper than maxDepth", () => {
 });
 
 describe("reading", () => {
-  it("goes no further than it is asked to, and lets go of the input when it is left", async () => {
+  it("reads the input only as needed, and closes it when the reader stops", async () => {
     let given = 0;
     let isClosed = false;
     async function* input() {
@@ -203,7 +203,7 @@ describe("reading", () => {
     expect(isClosed).toBe(true);
   });
 
-  it("throws what the input throws, once everything before it was read", async () => {
+  it("throws the error of the input, after everything before it was read", async () => {
     async function* input() {
       yield Buffer.from('{"a":1}\n{"b":1}');
       throw new Error("connection reset");
@@ -216,7 +216,7 @@ describe("reading", () => {
     expect(found).toEqual([{ a: 1 }, { b: 1 }]);
   });
 
-  it("refuses text, of which the bytes are gone, instead of finding nothing in it", async () => {
+  it("refuses a stream of text instead of finding nothing in it", async () => {
     async function* input() {
       yield '{"a":1}' as unknown as Uint8Array;
     }
@@ -225,16 +225,16 @@ describe("reading", () => {
   });
 });
 
-describe("a dump that is made to cost time or disk", () => {
-  it("by closing brackets, line after line, is told to be no list in no time", async () => {
+describe("a dump that is made to waste time or disk space", () => {
+  it("with a closing bracket on each line is recognised quickly", async () => {
     const before = process.cpuUsage();
     const { damage } = await readBytes(`x\n${"]\n".repeat(128_000)}`);
     expect(damage?.code).toBe("unknown_dump");
-    // by the processor's time, which a busy machine does not lengthen: it took a minute, for each entry of an archive
+    // in processor time, which does not depend on the load: it once took a minute, for each entry of an archive
     expect(process.cpuUsage(before).user / 1000).toBeLessThan(10_000);
   });
 
-  it("by the long name of an entry has it cut off in the positions of its records", async () => {
+  it("with a long name of an entry has the name cut in the positions of its records", async () => {
     const entry = { name: "n".repeat(60_000), bytes: '{"a":1}\n{"a":2}\n' };
     const { records } = await readBytes(zipSync([entry]));
     expect(records.map(({ position }) => position.entry)).toEqual(Array(2).fill("n".repeat(255)));

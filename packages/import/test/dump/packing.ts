@@ -4,7 +4,7 @@ export interface EntryToPack {
   readonly name: string;
   readonly bytes: Uint8Array | string;
   readonly method?: "stored" | "deflate";
-  /** Its sizes follow it, as when a stream is packed. */
+  /** Its sizes are in a descriptor after it, as when a stream is packed. */
   readonly descriptor?: boolean;
   readonly zip64?: boolean;
   readonly encrypted?: boolean;
@@ -12,7 +12,7 @@ export interface EntryToPack {
   readonly claims?: number;
 }
 
-/** Packs a ZIP archive, always the same one for the same entries. */
+/** Packs a ZIP archive: the same bytes for the same entries. */
 export function zipSync(entries: readonly EntryToPack[]): Buffer {
   const parts: Buffer[] = [];
   const directory: Buffer[] = [];
@@ -64,7 +64,7 @@ export function zipSync(entries: readonly EntryToPack[]): Buffer {
   return Buffer.concat(parts);
 }
 
-/** A frame that decoders pass over; pzstd begins each file with one. */
+/** A frame that decoders skip; pzstd begins each file with one. */
 export function skippableFrame(bytes: Uint8Array, magic = 0x184d2a50): Buffer {
   return Buffer.concat([u32(magic), u32(bytes.byteLength), bytes]);
 }
@@ -75,7 +75,7 @@ export function gzipTwo(bytes: Uint8Array): Buffer {
   return Buffer.concat([gzipSync(bytes.subarray(0, half)), gzipSync(bytes.subarray(half))]);
 }
 
-/** Two frames with a skippable one in front and between. */
+/** Two frames, each after a skippable one. */
 export function zstdTwo(bytes: Uint8Array): Buffer {
   const half = bytes.byteLength >> 1;
   const skip = skippableFrame(Buffer.from("skip"));

@@ -9,7 +9,7 @@ export const limits: DumpLimits = {
   maxRatio: 250,
 };
 
-/** What came out of a dump, to its end or its damage. */
+/** The records of a dump, up to its end or its damage. */
 export interface Reading {
   readonly records: readonly RawRecord[];
   readonly forms: readonly string[];
@@ -44,7 +44,7 @@ export async function* inChunks(bytes: Uint8Array, chunkBytes: number): AsyncGen
   for (let i = 0; i < bytes.byteLength; i += chunkBytes) yield bytes.subarray(i, i + chunkBytes);
 }
 
-/** The JSON of the records, or the code of their fault. */
+/** The JSON of each record, or the code of its fault. */
 export function contents(records: readonly RawRecord[]): unknown[] {
   return records.map((record) => ("value" in record ? record.value : record.fault));
 }

@@ -41,7 +41,7 @@ describe("a captured request", () => {
   const request = captured();
 
   it.each(readable)(
-    "is verified %s, at the time at which it was received, and stored with the bytes that were signed",
+    "is verified %s, at the time it was received, and stored with its signed bytes",
     async (_, record) => {
       const { ledger, entry } = await imported(record, { secret: shapes.secret });
       expect(ledger).toEqual({ ...none, read: 1, stored: 1 });
@@ -68,7 +68,7 @@ describe("a captured request", () => {
       { ...request, headers: { ...request.headers, "webhook-id": ["a", "b"] } },
     ],
     ["has another body", "no_matching_key", { ...request, body: "{}" }],
-  ])("is rejected when it %s, whatever is trusted", async (_, code, record) => {
+  ])("is rejected when it %s, even with trustUnsigned", async (_, code, record) => {
     for (const trustUnsigned of [false, true]) {
       const { ledger, reject, entry } = await imported(record, { trustUnsigned });
       expect(ledger).toEqual({ ...none, read: 1, rejected: 1 });
@@ -78,16 +78,16 @@ describe("a captured request", () => {
     }
   });
 
-  it("whose body is an object that does not verify is rejected with the reason that its bytes are a guess", async () => {
+  it("is rejected when its body is an object that does not verify, and the reason says that its bytes are a guess", async () => {
     const { reject } = await imported({ ...request, body: { ...JSON.parse(request.body), extra: 1.5 } });
     expect(reject).toMatchObject({ code: "no_matching_key", reason: expect.stringContaining("guess") });
   });
 
   it.each<[string, string | null, string | null, boolean]>([
-    ["before the key counted", "2026-11-01T12:00:01Z", null, false],
-    ["after the key counted", null, "2026-11-01T11:59:59Z", false],
-    ["while the key counted, which is long ago", "2026-11-01T00:00:00Z", "2026-11-02T00:00:00Z", true],
-  ])("received %s: verified or not by the window of then", async (_, notBefore, notAfter, isVerified) => {
+    ["before the key was valid", "2026-11-01T12:00:01Z", null, false],
+    ["after the key was valid", null, "2026-11-01T11:59:59Z", false],
+    ["while the key was valid, long ago", "2026-11-01T00:00:00Z", "2026-11-02T00:00:00Z", true],
+  ])("is verified with the keys of its time: received %s", async (_, notBefore, notAfter, isVerified) => {
     const { ledger } = await imported(request, { secret: [{ secret, notBefore, notAfter }] });
     expect(ledger).toEqual({ ...none, read: 1, [isVerified ? "stored" : "rejected"]: 1 });
   });
@@ -108,7 +108,7 @@ describe("a captured request", () => {
     expect(reject).toMatchObject({ code: "not_a_record", reason: expect.stringMatching(reason) });
   });
 
-  it("without a signature takes the operator's word, and is stored then", async () => {
+  it("without a signature is stored only with trustUnsigned", async () => {
     const { "webhook-signature": _, ...headers } = request.headers;
     await expect(imported({ ...request, headers })).rejects.toMatchObject({ code: "unsigned_dump" });
     for (const body of [request.body, Buffer.from(request.body).toString("base64")]) {
@@ -118,7 +118,7 @@ describe("a captured request", () => {
     }
   });
 
-  it("without a signature, its body an object, is no conflict with the same event as it was signed", async () => {
+  it("without a signature and with an object as body is stored as rebuilt, so that it is no conflict with the signed event", async () => {
     const { "webhook-signature": _, ...headers } = request.headers;
     const record = { ...request, headers, body: JSON.parse(request.body) };
     const { entry } = await imported(record, { trustUnsigned: true });
@@ -126,15 +126,15 @@ describe("a captured request", () => {
     expect(JSON.parse(Buffer.from(entry?.body ?? []).toString())).toEqual(record.body);
   });
 
-  it("whose body is almost base64, but for what follows a million blanks, takes no longer than another", async () => {
+  it("is read quickly when its body is almost base64 with a million spaces", async () => {
     const before = process.cpuUsage();
     const body = `A${" ".repeat(1_000_000)}!`;
     const { ledger } = await imported({ ...request, body });
     expect(ledger).toEqual({ ...none, read: 1, rejected: 1 });
-    expect(process.cpuUsage(before).user / 1000).toBeLessThan(10_000); // it took minutes
+    expect(process.cpuUsage(before).user / 1000).toBeLessThan(10_000); // it once took minutes
   });
 
-  it("is worked as the bytes say that were signed, and not as they would in base64", async () => {
+  it("is handled as its signed bytes, not as their base64 reading", async () => {
     const body = Buffer.from(request.body).toString("base64");
     const seconds = request.headers["webhook-timestamp"];
     const key = Buffer.from(secret.slice("whsec_".length), "base64");
@@ -146,7 +146,7 @@ describe("a captured request", () => {
     expect(handler).not.toHaveBeenCalled();
   });
 
-  it("is worked inline too, with the time at which it was received", async () => {
+  it("is handled inline too, with the time it was received", async () => {
     const handler = vi.fn();
     await importDeliveries(
       ndjson(request),
@@ -159,20 +159,20 @@ describe("a captured request", () => {
     );
   });
 
-  it("that is authentic and no event is stored for a worker to judge", async () => {
+  it("is stored when it is authentic but not an event: the worker decides", async () => {
     const { ledger, entry } = await imported(captured({ fault: "invalid" }));
     expect(ledger).toEqual({ ...none, read: 1, stored: 1 });
     expect(entry).toMatchObject({ id: "msg_1", event: null });
   });
 
-  it("can be mapped from another shape, and passes no filter by delivery status", async () => {
+  it("can be mapped from another shape, and matches no filter by delivery status", async () => {
     const record = { req: { h: request.headers, b: request.body }, at: receivedAt };
     const mapping = { headers: "req.h", body: "req.b", receivedAt: "at" };
     expect((await imported(record, { mapping })).ledger).toMatchObject({ stored: 1 });
     expect((await imported(request, { statuses: ["failed"] })).ledger).toMatchObject({ filtered: 1 });
   });
 
-  it("is what asks for a secret, and only that", async () => {
+  it("needs a secret; other records do not", async () => {
     vi.stubEnv("ESIM_WEBHOOK_SECRET", undefined);
     const inbox = watchedInbox();
     const importing = importDeliveries(ndjson(request), inbox);

@@ -3,7 +3,7 @@ import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testin
 export const secret: string = newSecret();
 const at = new Date("2026-11-01T12:00:00.000Z");
 const event = { id: "msg_1", type: "esim.enabled", data: sampleData("esim.enabled") };
-/** The request that all shapes are of. */
+/** The request that all shapes contain. */
 export const request: { readonly headers: Readonly<Record<string, string>>; readonly body: string } =
   signedRequest(event, { secret, at });
 const { headers, body } = request;
@@ -21,16 +21,16 @@ interface Shape {
 
 const shape = (change: Partial<Shape>): Shape => ({ headers, body, receivedAt, ...change });
 
-/** What a captured request may look like, all of them authentic: for the import and for `verify` on the command line. */
+/** All shapes of a captured request, all authentic: for the import and for `verify` on the command line. */
 export const readable: readonly (readonly [name: string, shape: Shape])[] = [
   ["as it was sent", shape({})],
-  ["with its body in base64", shape({ body: inBase64("base64") })],
-  ["with its body in base64 of URLs", shape({ body: inBase64("base64url") })],
+  ["with its body as base64", shape({ body: inBase64("base64") })],
+  ["with its body as base64url", shape({ body: inBase64("base64url") })],
   [
-    "with its body in base64 of several lines",
+    "with its body as base64 on several lines",
     shape({ body: inBase64("base64").replace(/.{76}/g, "$&\r\n") }),
   ],
-  ["with its body in base64 that says so", shape({ body: inBase64("base64"), isBase64Encoded: true })],
+  ["with its body as base64 and isBase64Encoded", shape({ body: inBase64("base64"), isBase64Encoded: true })],
   ["with its body as an object", shape({ body: JSON.parse(body) })],
   ["with its body as JSON writes a Buffer", shape({ body: Buffer.from(body).toJSON() })],
   ["with its body as JSON writes a Uint8Array", shape({ body: { ...Uint8Array.from(Buffer.from(body)) } })],
@@ -40,11 +40,11 @@ export const readable: readonly (readonly [name: string, shape: Shape])[] = [
   ["with its headers as a list of pairs", shape({ headers: Object.entries(headers) })],
   ["with its headers as JSON text", shape({ headers: JSON.stringify(headers) })],
   ["with its headers as JSON text of pairs", shape({ headers: JSON.stringify(Object.entries(headers)) })],
-  ["with headers that are not ours and no text", shape({ headers: { ...headers, "x-hops": 3, via: null } })],
+  ["with other headers that are not text", shape({ headers: { ...headers, "x-hops": 3, via: null } })],
   ["received with an offset from UTC", shape({ receivedAt: "2026-11-01T13:00:30.5+01:00" })],
 ];
 
-/** What is no captured request, and why. */
+/** Shapes that are not captured requests, and the reason for each. */
 export const unreadable: readonly (readonly [name: string, shape: Shape, reason: RegExp])[] = [
   [
     "received in local time",
@@ -62,7 +62,7 @@ export const unreadable: readonly (readonly [name: string, shape: Shape, reason:
     /headers are not an object/,
   ],
   [
-    "with a webhook-id that is no text",
+    "with a webhook-id that is not text",
     shape({ headers: { ...headers, "webhook-id": 5 } }),
     /headers are not/,
   ],

@@ -67,7 +67,7 @@ describe("the ledger", () => {
   it("balances for any mixture of records and any filters, into an inbox and into handlers", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(record, { maxLength: 80 }), filter, async (records, options) => {
-        const lines = [delivery("first"), ...records]; // what makes it a dump
+        const lines = [delivery("first"), ...records]; // one valid line makes it a dump
         const inbox = watchedInbox();
         const report = await importDeliveries(ndjson(...lines), inbox, { ...base, ...options });
         expectBalance(report);
@@ -83,7 +83,7 @@ describe("the ledger", () => {
         );
         expectBalance(inline);
         expect(inline.ledger.read).toBe(lines.length);
-        expect(inline.ledger.filtered).toBeGreaterThanOrEqual(report.ledger.filtered); // and what no handler takes
+        expect(inline.ledger.filtered).toBeGreaterThanOrEqual(report.ledger.filtered); // plus events without a handler
       }),
       { numRuns: 200 },
     );
@@ -98,7 +98,7 @@ describe("the ledger", () => {
         fc.array(fc.tuple(fc.integer({ min: 1, max: 20 }), fc.boolean()), { maxLength: 4 }),
         fc.constantFrom("inbox", "store", "input"),
         async (records, { dryRun: _, ...options }, interruptions, where) => {
-          const lines = [delivery("first"), ...records]; // what makes it a dump
+          const lines = [delivery("first"), ...records]; // one valid line makes it a dump
           const seen: string[] = [];
           const inbox = watchedInbox();
           const store = memoryStore();

@@ -12,7 +12,7 @@ async function* pages(...given: readonly (readonly unknown[])[]): AsyncGenerator
   for (const page of given) yield page.map((value) => ({ value, position: { record: ++record } }));
 }
 
-/** A journal in memory, and what was called of it in turn. */
+/** A journal in memory that lists its calls. */
 function memoryJournal(run: string, tally?: Tally) {
   const calls: string[] = [];
   const rejects: string[] = [];
@@ -31,7 +31,7 @@ function memoryJournal(run: string, tally?: Tally) {
 }
 
 describe("replayRecords", () => {
-  it("stores records of any origin, and reports a ledger that balances", async () => {
+  it("stores records from anywhere, and reports a ledger that balances", async () => {
     const inbox = watchedInbox();
     const records = () => pages([delivery("a"), { neither: true }], [], [delivery("b"), delivery("a")]);
     const report = await replayRecords(records(), inbox, trusted);
@@ -43,7 +43,7 @@ describe("replayRecords", () => {
     expect(again.ledger).toEqual({ ...none, read: 4, duplicate: 3, invalid: 1 });
   });
 
-  it("works records by handlers, filtered, in their order", async () => {
+  it("passes filtered records to handlers, in order", async () => {
     const seen: string[] = [];
     const handlers = { "*": ({ id }: { id: string }) => void seen.push(id) };
     const filter = { ids: ["a", "c"], store: memoryStore() };
@@ -53,7 +53,7 @@ describe("replayRecords", () => {
     expect(seen).toEqual(["c", "a"]);
   });
 
-  it("tells its journal that it begins, then what it rejects, then how far it is", async () => {
+  it("calls begin, reject and settle of its journal, in this order", async () => {
     const { journal, calls, rejects, latest } = memoryJournal("first");
     const inbox = watchedInbox();
     const put: typeof inbox.put = (entries) => {
@@ -69,7 +69,7 @@ describe("replayRecords", () => {
     expect(report).toMatchObject({ run: "first", ...latest() });
   });
 
-  it("goes on with the counts of its journal, and by the same name: nothing is forced twice", async () => {
+  it("continues with the counts and the name of its journal, and forces nothing twice", async () => {
     const store = memoryStore();
     const options = { ...trusted, store, force: true };
     let runs = 0;
@@ -86,7 +86,7 @@ describe("replayRecords", () => {
     expect(runs).toBe(4);
   });
 
-  it("is stopped by its signal: what is under way ends, and is counted", async () => {
+  it("stops when its signal aborts: running events finish, and are counted", async () => {
     const stopping = new AbortController();
     const inbox = watchedInbox();
     async function* endless(): AsyncGenerator<readonly RawRecord[]> {
@@ -101,7 +101,7 @@ describe("replayRecords", () => {
     expect(sumOf({ ...report.ledger })).toBe(report.ledger.read);
   });
 
-  it("rejects as its records do, once what was handed over is settled", async () => {
+  it("rejects with the error of its records, after everything handed over is settled", async () => {
     const { journal, latest } = memoryJournal("first");
     const inbox = watchedInbox();
     async function* failing(): AsyncGenerator<readonly RawRecord[]> {
@@ -114,7 +114,7 @@ describe("replayRecords", () => {
     expect(inbox.entries.size).toBe(350);
   });
 
-  it("touches nothing in a dry run, and says what is wrong with the set-up before it reads", async () => {
+  it("changes nothing in a dry run, and reports mistakes in the set-up before it reads", async () => {
     const untouched = { put: () => Promise.reject(new Error("touched")) };
     const report = await replayRecords(pages([delivery("a")]), untouched, { ...trusted, dryRun: true });
     expect(report).toMatchObject({ dryRun: true, ledger: { stored: 1 } });

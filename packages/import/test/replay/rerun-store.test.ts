@@ -12,7 +12,7 @@ import { rerunStore } from "../../src/replay/rerun-store.ts";
 const timestamp = "2026-11-20T12:00:00Z";
 const faulted = { id: "msg_1", type: "esim.faulted", timestamp, data: sampleData("esim.faulted") };
 
-/** Works the event by force, for the import of a name; without one, as a delivery. */
+/** Processes the event by force, for the import of this name; without a name, as a delivery. */
 function byForce(handlers: Handlers<EsimEvents, unknown>, store: DedupeStore = memoryStore()) {
   const reruns: string[] = [];
   const delivered = createProcessor(handlers, { store });
@@ -26,7 +26,7 @@ function byForce(handlers: Handlers<EsimEvents, unknown>, store: DedupeStore = m
 }
 
 describe("an import by force", () => {
-  it("runs a done event again once for each name, as the event of its own source", async () => {
+  it("runs a done event again once per name, with its own source", async () => {
     const sources: string[] = [];
     const { work, reruns } = byForce({ "*": (_, { source }) => void sources.push(source) });
     expect(await work(undefined, "eu")).toBe("processed");
@@ -40,7 +40,7 @@ describe("an import by force", () => {
     expect(reruns).toEqual(["first", "second"]);
   });
 
-  it("does not run an event again by the name that ran it for the first time", async () => {
+  it("does not run an event again under the name that ran it first", async () => {
     let runs = 0;
     const { work, reruns } = byForce({
       "*": () => {
@@ -55,7 +55,7 @@ describe("an import by force", () => {
     expect(reruns).toEqual(["second"]);
   });
 
-  it("does not work an event whose mark of that name cannot be kept, and so not twice either", async () => {
+  it("does not run an event that it cannot mark as run by this name", async () => {
     let runs = 0;
     let isAway = true;
     const store = memoryStore();
@@ -71,7 +71,7 @@ describe("an import by force", () => {
     expect(runs).toBe(1);
   });
 
-  it("does not work an event whose mark another process is about to keep", async () => {
+  it("does not run an event that another process is marking", async () => {
     let runs = 0;
     const store = memoryStore();
     const claim: DedupeStore["claim"] = async (key, leaseMs) =>
@@ -82,7 +82,7 @@ describe("an import by force", () => {
     expect(await work()).toBe("processed"); // its claim was released
   });
 
-  it("does not run an event again by the name of a process that was killed right behind its first run", async () => {
+  it("does not run an event again when its process was killed right after the first run", async () => {
     let runs = 0;
     let isKilled = false;
     const store = memoryStore();
@@ -101,7 +101,7 @@ describe("an import by force", () => {
     expect(runs).toBe(1);
   });
 
-  it("runs an event again by the same name when that failed", async () => {
+  it("runs an event again under the same name after its handler failed", async () => {
     let runs = 0;
     const { work } = byForce({
       "*": () => {

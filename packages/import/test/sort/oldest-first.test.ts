@@ -7,7 +7,7 @@ import type { RawRecord } from "../../src/dump/record.ts";
 import { oldestFirst } from "../../src/sort/oldest-first.ts";
 import { all, delivery, ndjson, watchedInbox } from "../dump.ts";
 
-// by a random name alone: other tests have folders there too
+// only files with a random name: other tests have folders there too
 const temporary = () => readdirSync(tmpdir()).filter((name) => /^esim-webhooks-[0-9a-f]{8}-/.test(name));
 const occurredMs = (raw: RawRecord) =>
   "value" in raw ? (raw.value as { at: number }).at : Number.NEGATIVE_INFINITY;
@@ -17,7 +17,7 @@ async function* inBatchesOf(size: number, raws: readonly RawRecord[]): AsyncGene
 }
 
 describe("oldestFirst", () => {
-  it("sorts as a stable sort in memory does, with any number of runs", async () => {
+  it("sorts as a stable sort in memory would, with any number of runs", async () => {
     const raw = fc.oneof(
       fc
         .record({ at: fc.integer({ min: -5, max: 5 }), text: fc.string({ unit: "binary", maxLength: 40 }) })
@@ -47,7 +47,7 @@ describe("oldestFirst", () => {
     );
   });
 
-  it("merges 1,000 runs, with records that are longer than what is read at once", async () => {
+  it("merges 1,000 runs, with records longer than one read", async () => {
     const raws = Array.from({ length: 3000 }, (_, n): RawRecord => {
       const text = n % 100 === 0 ? "x".repeat(200_000) : "y";
       return { position: { record: n + 1, offset: n }, value: { at: (n * 7919) % 3000, text } };
@@ -55,13 +55,13 @@ describe("oldestFirst", () => {
     const before = temporary();
     const sorted: number[] = [];
     for await (const batch of oldestFirst(inBatchesOf(3, raws), { occurredMs, runBytes: 1 })) {
-      expect(temporary()).toEqual(before); // no folder names it
+      expect(temporary()).toEqual(before); // it is unlinked
       sorted.push(...batch.map(occurredMs));
     }
     expect(sorted).toEqual(Array.from({ length: 3000 }, (_, n) => n));
   });
 
-  it("throws what its input throws", async () => {
+  it("throws the error of its input", async () => {
     async function* failing(): AsyncGenerator<readonly RawRecord[]> {
       yield [{ position: { record: 1, offset: 0 }, value: { at: 1 } }];
       throw new Error("EIO");
@@ -69,7 +69,7 @@ describe("oldestFirst", () => {
     await expect(all(oldestFirst(failing(), { occurredMs, runBytes: 1 }))).rejects.toThrow("EIO");
   });
 
-  it("gives handlers a listing, newest first, in the order of its timestamps, and bad lines before", async () => {
+  it("passes a listing that is newest first to handlers oldest first, with bad lines before", async () => {
     const hours = [5, 4, 4, 3, 1, 0];
     const records = hours.map((hour, n) =>
       delivery(`${hour}:${n}`, { timestamp: `2026-11-20T0${hour}:00:00+0${n % 3}:00` }),
@@ -91,7 +91,7 @@ describe("oldestFirst", () => {
     expect(report.ledger).toMatchObject({ read: 7, stored: 6, invalid: 1 });
   });
 
-  it("puts what has no time of its own first", async () => {
+  it("puts records without a time first", async () => {
     const inbox = watchedInbox();
     const options = { trustUnsigned: true, oldestFirst: true };
     await importDeliveries(ndjson(delivery("a"), delivery("b", { timestamp: "never" })), inbox, options);
