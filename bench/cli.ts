@@ -1,4 +1,4 @@
-// npm run bench -- cli: start-up of the built command line, beside an empty script that imports its parser.
+// npm run bench -- cli: start-up of the built command line, compared with an empty script that imports its parser.
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { median } from "./measure.ts";
@@ -20,7 +20,7 @@ export async function benchCli(): Promise<void> {
   run([join(root, "node_modules/typescript/bin/tsc"), "-b", join(root, "packages/cli")]);
   const names = Object.keys(calls) as (keyof typeof calls)[];
   const times = new Map(names.map((name) => [name, [] as number[]]));
-  for (const name of names) run(calls[name]); // into the system's cache
+  for (const name of names) run(calls[name]); // fills the system's file cache
   for (let round = 0; round < rounds; round++) {
     for (const name of names) times.get(name)?.push(run(calls[name]));
   }
@@ -34,7 +34,7 @@ export async function benchCli(): Promise<void> {
   }
 }
 
-/** Milliseconds. */
+/** Runs Node.js with these arguments. Returns how long it took, in ms. */
 function run(args: readonly string[]): number {
   const startedAt = performance.now();
   const { status, stderr } = spawnSync(process.execPath, args, { encoding: "utf8" });

@@ -1,4 +1,4 @@
-// One server of the embedded bench, in a process of its own: `embedded-server.ts <ours | peer> <database file>`.
+// A server of the embedded bench, in its own process: `embedded-server.ts <ours | peer> <database file>`.
 import type { AddressInfo } from "node:net";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { webhookPlugin } from "@esim-webhooks/fastify";
@@ -13,7 +13,7 @@ async function ours(app: FastifyInstance): Promise<void> {
   await app.register(webhookPlugin, { inbox: sqliteInbox({ path }) });
 }
 
-/** What one writes by hand: verify, insert, answer; with the same sync. */
+/** A handwritten server: verify, insert, answer, with the same sync setting. */
 async function handWritten(app: FastifyInstance): Promise<void> {
   const database = new SQLite(path);
   database.pragma("journal_mode = wal");
@@ -45,5 +45,5 @@ app.get("/loop-p99-ms", async () => {
 await app.listen({ host: "127.0.0.1", port: 0 });
 console.log((app.server.address() as AddressInfo).port);
 
-// the parent ends the process by closing its input
+// the parent closes standard input to end this process
 process.stdin.resume().on("end", () => process.exit());

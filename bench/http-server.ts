@@ -1,4 +1,4 @@
-// One server of the http bench, in a process of its own: `http-server.ts <framework> <bare | ours>`.
+// A server of the http bench, in its own process: `http-server.ts <framework> <bare | ours>`.
 import type { AddressInfo } from "node:net";
 import { memoryStore } from "@esim-webhooks/core";
 import { webhookRouter } from "@esim-webhooks/express";
@@ -10,7 +10,7 @@ const [framework, variant] = process.argv.slice(2);
 const handlers = { "*": () => {} };
 const store = memoryStore({ maxEntries: 1_000_000 });
 
-/** A route that reads the body and answers 200: the framework alone. */
+/** A route that only reads the body and answers 200. */
 function bareExpress() {
   const answer: RequestHandler = (_request, response) => void response.json({ outcome: "processed" });
   return express().post("/webhooks", express.raw({ type: "*/*" }), answer);
@@ -37,7 +37,7 @@ if (framework === "express") {
   console.log((app.server.address() as AddressInfo).port);
 }
 
-// the parent asks for the CPU time spent so far, and ends the process by closing its input
+// the parent writes to standard input to ask for the CPU time so far, and closes it to end this process
 process.stdin.on("data", () => {
   const { user, system } = process.cpuUsage();
   console.log(user + system);

@@ -1,4 +1,4 @@
-// npm run bench -- http: requests per second through an adapter, beside a bare route of the same framework.
+// npm run bench -- http: requests per second through an adapter, compared with a bare route of the same framework.
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
@@ -39,7 +39,7 @@ async function cpuTime({ child }: Server): Promise<number> {
   return nextNumber(child.stdout);
 }
 
-/** Every delivery has an id of its own, so that each is worked and none is a duplicate. */
+/** Sends deliveries with different ids, so that each is handled and none is a duplicate. */
 async function measure(server: Server): Promise<Round> {
   const deliveries = Array.from({ length: deliveriesPerRound }, () =>
     signedRequest({ type: "esim.enabled", data: sampleData("esim.enabled") }, { secret }),

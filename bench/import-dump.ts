@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { type EsimEvents, esimCatalog } from "@esim-webhooks/core";
 import { sampleData } from "@esim-webhooks/core/testing";
 
-/** Delivery records as the listing has them (spec 2.5), one to a line, newest first, of all types in turn. */
+/** Delivery records of the listing (spec 2.5) as lines of JSON, newest first, of all types in turn. */
 export function deliveriesOf(count: number): string[] {
   const types = esimCatalog.types as readonly (keyof EsimEvents)[];
   const newest = Date.UTC(2026, 0, 31);
@@ -25,7 +25,7 @@ export function deliveriesOf(count: number): string[] {
   });
 }
 
-const chunkBytes = 64 * 1024; // as a file's stream gives them
+const chunkBytes = 64 * 1024; // the chunks of a file stream
 
 export async function* chunksOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < bytes.byteLength; at += chunkBytes) yield bytes.subarray(at, at + chunkBytes);

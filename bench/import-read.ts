@@ -1,7 +1,7 @@
 import { importDeliveries } from "@esim-webhooks/import";
 import { chunksOf } from "./import-dump.ts";
 
-/** Records per second of a dry run: read, recognised, checked by the catalog, counted. */
+/** Records per second of a dry run: it reads, recognises, checks and counts them. */
 export async function measureDryRun(dump: Uint8Array): Promise<number> {
   const inbox = { put: () => Promise.reject(new Error("a dry run stores nothing")) };
   const start = performance.now();
@@ -14,7 +14,7 @@ export async function measureDryRun(dump: Uint8Array): Promise<number> {
   return ledger.read / seconds;
 }
 
-/** Records per second of what any reader has to do: lines, and `JSON.parse` of each. */
+/** Records per second of the least that any reader must do: split lines and `JSON.parse` each. */
 export async function measureParse(dump: Uint8Array): Promise<number> {
   const start = performance.now();
   const decoder = new TextDecoder();

@@ -12,7 +12,7 @@ export async function measureImport(inbox: PostgresInbox, dump: Uint8Array): Pro
   return ledger.read / seconds;
 }
 
-/** The columns that an import writes, each with its type. */
+/** The columns that an import writes, with their types. */
 const columns = {
   source: "text",
   id: "text",
@@ -28,10 +28,10 @@ const columns = {
 };
 const names = Object.keys(columns);
 
-/** The values of one statement: a list for each column. */
+/** The values of one statement: one list per column. */
 export type Batch = readonly (readonly unknown[])[];
 
-/** What an import has left in the table, in the order in which it did, as lists that go in again. */
+/** The rows that an import has written, in the same order, as batches for `measureBare`. */
 export async function batchesFrom(pool: pg.Pool, schema: string, size: number): Promise<Batch[]> {
   const { rows } = await pool.query({
     text: `select ${names.map((name) => (columns[name as keyof typeof columns] === "bytea" ? name : `${name}::text`)).join(", ")}
@@ -44,7 +44,7 @@ export async function batchesFrom(pool: pg.Pool, schema: string, size: number): 
   });
 }
 
-/** Rows per second of a bare `insert … select from unnest(…)` a batch, two in flight: no conflict is looked for. */
+/** Rows per second of bare `insert … select from unnest(…)` statements, two at a time, without checks for conflicts. */
 export async function measureBare(pool: pg.Pool, schema: string, batches: readonly Batch[]): Promise<number> {
   const lists = Object.values(columns).map((type, n) => `$${n + 1}::${type}[]`);
   const text = `insert into ${schema}.event (${names.join(", ")}) select * from unnest(${lists.join(", ")})`;

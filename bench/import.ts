@@ -1,4 +1,4 @@
-// npm run bench -- import: reading dumps and importing them into Postgres, beside what anybody would have to do.
+// npm run bench -- import: reading dumps and importing them into Postgres, compared with the least that any import must do.
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
@@ -64,7 +64,7 @@ async function benchMemory(): Promise<void> {
   line("the highest of the peaks", megabytes(Math.max(...peaks)));
 }
 
-/** The most memory that the built command had, in MiB, as Linux counts it, while it read `part` over and over. */
+/** The peak memory of the built command, in MiB, as Linux measures it, while it reads `part` repeatedly. */
 async function peakOfDryRun(part: Uint8Array): Promise<number> {
   const command = join(import.meta.dirname, "../packages/cli/bin/esim-webhooks.js");
   const args = [command, "import", "-", "--dry-run", "--trust-unsigned", "--json"];
@@ -72,7 +72,7 @@ async function peakOfDryRun(part: Uint8Array): Promise<number> {
   for (let written = 0; written < dumpBytes; written += part.byteLength) {
     if (!child.stdin.write(part)) await once(child.stdin, "drain");
   }
-  const status = readFileSync(`/proc/${child.pid}/status`, "utf8"); // before it ends
+  const status = readFileSync(`/proc/${child.pid}/status`, "utf8"); // while the process is running
   child.stdin.end();
   await once(child, "close");
   return Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024;

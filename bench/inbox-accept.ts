@@ -8,19 +8,19 @@ import { batchesOf, entriesOf } from "./inbox-entries.ts";
 import { type Load, load } from "./load.ts";
 
 const secret = newSecret();
-const deliveriesPerRound = 40_000; // of 10,000, one stall of the machine would be the slowest 1 % by itself
+const deliveriesPerRound = 40_000; // with 10,000, a single stall of the machine would decide the p99
 const connections = 100;
 const putsPerRound = 40_000;
 const batchSize = 500;
 
 export interface AcceptingServer {
   readonly url: string;
-  /** Deliveries with ids of their own, each answered 202. */
+  /** Sends deliveries with different ids, each of which must be answered 2xx. */
   measure(): Promise<Load & { readonly perSecond: number }>;
   end(): void;
 }
 
-/** Starts a server of a file of the bench: ours, or what one writes by hand. */
+/** Starts a server script: our server, or the handwritten one. */
 export async function startServer(
   script: "inbox-server.ts" | "embedded-server.ts",
   variant: "ours" | "peer",
@@ -50,7 +50,7 @@ export async function startServer(
   };
 }
 
-/** Events per second by `put` of batches, two at a time. */
+/** Events per second of `put`, with batches of 500, two at a time. */
 export async function measurePut(inbox: Pick<InboxWriter, "put">): Promise<number> {
   const batches = batchesOf(entriesOf(putsPerRound, putsPerRound), batchSize);
   const start = performance.now();

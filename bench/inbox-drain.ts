@@ -20,7 +20,7 @@ export async function fillWithJobs(inbox: InboxWriter): Promise<void> {
   for (const batch of batchesOf(entriesOf(jobs, lanes), batchSize)) await inbox.put(batch);
 }
 
-/** Jobs per second by a worker whose handler does nothing, until all is settled. */
+/** Jobs per second of a worker whose handler does nothing, until all are settled. */
 export async function drainJobs(inbox: InboxQueue): Promise<number> {
   const drained = new AbortController();
   let left = jobs;
@@ -35,8 +35,8 @@ export async function drainJobs(inbox: InboxQueue): Promise<number> {
 }
 
 /**
- * The same of graphile-worker, which takes jobs in batches by its `localQueue`, and completes them in batches when
- * `completeJobBatchDelay` is 0, one by one when it is -1, its default.
+ * Jobs per second of graphile-worker. With its `localQueue` it takes jobs in batches. It completes them in batches when
+ * `completeJobBatchDelay` is 0, and one by one when it is -1, the default.
  */
 export async function drainPeer(url: string, completeJobBatchDelay: 0 | -1): Promise<number> {
   const pgPool = new pg.Pool({ connectionString: url, max: 10 });

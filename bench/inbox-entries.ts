@@ -4,13 +4,13 @@ import { sampleData } from "@esim-webhooks/core/testing";
 
 const type = "esim.enabled";
 
-/** Where an id goes in an index: anywhere, or behind those of before, as those that begin with their time. */
+/** Ids that go to random places of an index, or to its end because they begin with the time. */
 export const newId = {
   random: (): string => `msg_${randomUUID()}`,
   ordered: (): string => `msg_${process.hrtime.bigint()}`,
 };
 
-/** Entries of as many eSIMs as told, which occurred a millisecond after one another. */
+/** `count` entries of `esims` different eSIMs, one millisecond apart. */
 export function entriesOf(count: number, esims: number, idOf: () => string = newId.random): InboxEntry[] {
   const begin = Date.UTC(2026, 0, 1);
   return Array.from({ length: count }, (_, n) => {
@@ -28,7 +28,7 @@ export function entriesOf(count: number, esims: number, idOf: () => string = new
   });
 }
 
-/** Cut into lists of `size`. */
+/** Splits items into lists of `size`. */
 export function batchesOf<T>(items: readonly T[], size: number): T[][] {
   return Array.from({ length: Math.ceil(items.length / size) }, (_, n) =>
     items.slice(n * size, (n + 1) * size),

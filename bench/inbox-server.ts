@@ -1,4 +1,4 @@
-// One server of the inbox bench, in a process of its own: `inbox-server.ts <ours | peer> <database URL>`.
+// A server of the inbox bench, in its own process: `inbox-server.ts <ours | peer> <database URL>`.
 import type { AddressInfo } from "node:net";
 import { webhookPlugin } from "@esim-webhooks/fastify";
 import { postgresInbox } from "@esim-webhooks/store-postgres";
@@ -9,12 +9,12 @@ import { Webhook } from "standardwebhooks";
 const [variant, url = ""] = process.argv.slice(2);
 
 async function ours(app: FastifyInstance): Promise<void> {
-  const inbox = postgresInbox({ url }); // a pool of ten
+  const inbox = postgresInbox({ url }); // its pool has ten connections
   await inbox.migrate();
   await app.register(webhookPlugin, { inbox });
 }
 
-/** What one writes by hand: verify, insert, answer. */
+/** A handwritten server: verify, insert, answer. */
 async function handWritten(app: FastifyInstance): Promise<void> {
   const pool = new pg.Pool({ connectionString: url, max: 10 });
   await pool.query(
@@ -39,5 +39,5 @@ await (variant === "ours" ? ours : handWritten)(app);
 await app.listen({ host: "127.0.0.1", port: 0 });
 console.log((app.server.address() as AddressInfo).port);
 
-// the parent ends the process by closing its input
+// the parent closes standard input to end this process
 process.stdin.resume().on("end", () => process.exit());

@@ -9,7 +9,7 @@ export interface Cost {
   readonly takeMs: number;
 }
 
-/** A million rows: nearly all done; some dead, and some that wait for their next try. */
+/** Inserts a million rows: 1 % dead, 1 % waiting for their next try, the rest done. */
 export async function fill(pool: pg.Pool, schema: string): Promise<void> {
   await pool.query(`
     insert into ${schema}.event (source, id, state, ends_at, type, body, body_hash, received_at, occurred_at, attempts)
@@ -19,7 +19,7 @@ export async function fill(pool: pg.Pool, schema: string): Promise<void> {
     from generate_series(1, 1000000) as n,
       lateral (select case when n % 100 = 0 then 'dead' when n % 100 = 1 then 'ready' else 'done' end as state) as mixed`);
   await pool.query(`vacuum analyze ${schema}.event`);
-  await pool.query("checkpoint"); // or what the fill left to be written would be written during the rounds
+  await pool.query("checkpoint"); // otherwise Postgres would write the filled pages during the rounds
 }
 
 /** Puts, takes and settles a batch of new events. */

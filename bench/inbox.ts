@@ -1,4 +1,4 @@
-// npm run bench -- inbox: accepting and working events on Postgres, beside what one writes by hand and graphile-worker.
+// npm run bench -- inbox: accepting and processing events on Postgres, compared with a handwritten server and graphile-worker.
 import { postgresInbox } from "@esim-webhooks/store-postgres";
 import pg from "pg";
 import { privatePostgres } from "../test/servers/index.ts";
@@ -17,7 +17,7 @@ function medianOf<Figure>(figures: readonly Figure[], of: (figure: Figure) => nu
 }
 
 export async function benchInbox(): Promise<void> {
-  const server = await privatePostgres({ fsync: "on" }); // as in production;
+  const server = await privatePostgres({ fsync: "on" }); // as in production
   const pool = new pg.Pool({ connectionString: server.url });
   pool.on("error", () => {});
   try {

@@ -3,13 +3,13 @@ import type { SignedRequest } from "@esim-webhooks/core/testing";
 
 export interface Load {
   readonly seconds: number;
-  /** From the first byte sent to the first byte of the answer, for 99 of 100 deliveries at most. */
+  /** The 99th percentile of the time from the first byte sent to the first byte of the answer. */
   readonly p99Ms: number;
 }
 
 /**
  * Sends each delivery once over keep-alive connections, one at a time on each, and resolves when all are answered 2xx.
- * A bare socket and a search for the status line: the load must cost less than what it measures.
+ * It uses bare sockets and reads only the status line: the load must cost less than the server it measures.
  */
 export async function load(
   url: string,

@@ -1,4 +1,4 @@
-// npm run bench [-- verify | observe | http | inbox | embedded | import | cli | start]: figures side by side with peers in the same run. Not a test: nothing is asserted.
+// npm run bench [-- verify | observe | http | inbox | embedded | import | cli | start]: measures esim-webhooks and its peers in the same run. It asserts nothing.
 import { benchCli } from "./cli.ts";
 import { benchEmbedded } from "./embedded.ts";
 import { benchHttp } from "./http.ts";

@@ -7,7 +7,7 @@ export interface Measured {
 const rounds = 41;
 const roundNanoseconds = 20_000_000;
 
-/** Times each in short rounds that take turns, so that what else the machine does meets all of them alike. */
+/** Times each function in short rounds that take turns, so that other load on the machine affects all of them alike. */
 export function interleaved(peers: Readonly<Record<string, () => void>>): Measured[] {
   const samples = Object.entries(peers).map(([name, run]) => ({
     name,
@@ -29,7 +29,7 @@ export function ratio(a: Measured, b: Measured): string {
   return (a.nanoseconds / b.nanoseconds).toFixed(2);
 }
 
-/** How many calls make a round; warms up on the way. */
+/** How many calls a round needs. Finding out warms the function up. */
 function callsFor(run: () => void): number {
   let calls = 1000;
   for (let warm = 0; warm < 10; warm++)

@@ -1,4 +1,4 @@
-/** Runs each in turn, so that what else the machine does meets all of them alike. The first time warms up. */
+/** Runs each function in turn, so that other load on the machine affects all of them alike. The first run warms up. */
 export async function inTurns<Name extends string, Figure>(
   measured: Readonly<Record<Name, () => Promise<Figure>>>,
   times: number,

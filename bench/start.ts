@@ -1,4 +1,4 @@
-// npm run bench -- start: what importing the built core loads and takes, beside its peers.
+// npm run bench -- start: how many files an import of the built core loads, and how long it takes, compared with its peers.
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { median } from "./measure.ts";
@@ -17,7 +17,7 @@ export async function benchStart(): Promise<void> {
     for (const script of scripts) {
       const startedAt = performance.now();
       run(["--input-type=module", "--eval", script]);
-      if (round >= 0) times.get(script)?.push(performance.now() - startedAt); // the first into the system's cache
+      if (round >= 0) times.get(script)?.push(performance.now() - startedAt); // the first round fills the system's file cache
     }
   }
   const [empty = 0, ...medians] = [...times.values()].map(median);

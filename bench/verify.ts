@@ -1,4 +1,4 @@
-// npm run bench -- verify: from raw bytes to a typed event, beside standardwebhooks and the bare floor.
+// npm run bench -- verify: from raw bytes to a typed event, compared with standardwebhooks and with bare createHmac and JSON.parse.
 import { createHmac, createSecretKey } from "node:crypto";
 import { createKeyring, esimCatalog, sign, verify } from "@esim-webhooks/core";
 import { newSecret, sampleData } from "@esim-webhooks/core/testing";
