@@ -1,7 +1,7 @@
--- The inbox, on the table of the dedupe store: an id that was done inline is done for the inbox.
+-- The inbox. It uses the table of the dedupe store, so an id that was done inline is done for the inbox.
 alter table esim_webhooks.event
   add column type text,
-  -- null for an id that is worked inline, and once an event is done
+  -- null while an id is worked inline, and once an event is done
   add column body bytea,
   add column body_hash bytea,
   add column received_at timestamptz,
@@ -13,8 +13,8 @@ alter table esim_webhooks.event
   drop constraint event_state_check,
   add constraint event_state_check check (state in ('ready', 'leased', 'done', 'dead'));
 
--- ready: when it is due; leased: when the lease ends; done: when the id may be forgotten; dead: never
-comment on column esim_webhooks.event.ends_at is 'when the state may be left';
+-- ready: when it is due; leased: when the lease ends; done: when the retention ends; dead: infinity
+comment on column esim_webhooks.event.ends_at is 'when the row is due, or its lease or retention ends';
 
 create index event_pending on esim_webhooks.event (state, ends_at)
   where state in ('ready', 'leased') and body is not null;
@@ -23,25 +23,25 @@ create index event_dead on esim_webhooks.event (received_at) where state = 'dead
 
 create index event_conflicts on esim_webhooks.event (conflicts) where conflicts > 0;
 
--- who is ahead in a lane, and who died in it
+-- the events ahead in a lane, and the dead ones
 create index event_lane on esim_webhooks.event (lane, occurred_at, source, id)
   where lane is not null and state in ('ready', 'leased');
 
 create index event_lane_dead on esim_webhooks.event (lane, occurred_at, source, id)
   where lane is not null and state = 'dead';
 
--- two workers that look at the same moment may both find a lane free; only one of them gets it
+-- two workers may find a lane free at the same moment, but only one can lease an event of it
 create unique index event_lane_leased on esim_webhooks.event (lane)
   where lane is not null and state = 'leased';
 
--- Ready and due → leased, what has been due for longest first; workers skip what others are just taking.
--- A function, since its settings are what keeps the planner on the ordered index: of a queue its statistics are always
--- those of another hour, and by them it would rather sort the whole backlog for each take.
+-- Ready and due → leased, the longest due first. Skips rows that other workers have locked.
+-- It is a function so that its settings keep the planner on the ordered index: the statistics of a queue are always out of
+-- date, and with them the planner would sort the whole backlog for each take.
 --
--- Of a lane only the first by occurred_at is taken, one that waits for its next try included, and none while another one
--- is worked. Each condition on a lane is that of an index, word for word. In two statements, since the first may look at a table in which a lane that was taken meanwhile is
--- free still; lanes are locked between the two, so that the second sees who has them. Who waited at the unique index
--- instead, with rows of other lanes in hand, would make deadlocks.
+-- Takes only the first event of a lane by occurred_at, and none while another one is leased. An event that waits for its next
+-- attempt counts as first too. Each condition on a lane repeats that of an index word for word. It takes two statements: the
+-- first may see a lane as free that was taken meanwhile. The lanes are locked between the two, so the second sees the truth.
+-- Waiting at the unique index instead, while holding rows of other lanes, would cause deadlocks.
 create function esim_webhooks.take(
   most integer, lease interval, moment timestamptz, only_types text[], except_types text[], held_by_dead boolean
 ) returns setof esim_webhooks.event
@@ -93,9 +93,9 @@ begin
 end
 $take$;
 
--- Leased → what each settlement says, for the leases whose fence still is the row's: returns those fences. A function as
--- well: by its statistics nothing is ever leased, and the planner would look through all that is. It goes through the
--- settlements in their order, so that two who settle the same rows wait for each other one way only.
+-- Leased → the state of each settlement, for the leases that are still held. Returns their fences. It is a function too: by
+-- the statistics almost no row is leased, and the planner would scan all leased rows. It locks rows in the order of the
+-- settlements, so that two calls with the same rows cannot deadlock.
 create function esim_webhooks.settle(
   sources text[], ids text[], fences bigint[], states text[], waits double precision[], refunds integer[],
   errors text[], moment timestamptz, retention interval, keep_bodies boolean
@@ -122,7 +122,7 @@ as $settle$
   returning settled.fence
 $settle$;
 
--- Leased → leased until then. As settle.
+-- Leased → leased until another time. A function for the same reasons as settle.
 create function esim_webhooks.renew(sources text[], ids text[], fences bigint[], until timestamptz) returns setof bigint
 language sql volatile
 set enable_bitmapscan = off
@@ -138,7 +138,7 @@ as $renew$
   returning renewed.fence
 $renew$;
 
--- how far latestOnly has come for each subject
+-- the newest event that latestOnly has worked for each subject
 create table esim_webhooks.latest (
   family text collate "C" not null,
   subject text collate "C" not null,

@@ -1,8 +1,8 @@
--- A take that does not read through all that waits behind a held lane.
+-- A take that does not read all events behind a blocked lane.
 --
--- Of what is due in lanes it reads the first thousand rows or more. Where those are all there is, or have enough whose turn
--- it is, that is all: the usual case. Else it asks each lane that has something for its first event, which takes as long as
--- there are lanes, however long they are. What is in no lane has an index of its own: nothing in a lane is in its way.
+-- It reads the first thousand or more due rows in lanes. Usually these are all, or contain enough events whose turn it is.
+-- Otherwise it reads the first event of every lane, which takes time by the number of lanes, not by their length. Rows
+-- without a lane have their own index, so rows in lanes do not slow them down.
 drop index esim_webhooks.event_pending;
 
 create index event_pending on esim_webhooks.event (state, ends_at)
@@ -11,9 +11,9 @@ create index event_pending on esim_webhooks.event (state, ends_at)
 create index event_pending_in_lane on esim_webhooks.event (state, ends_at)
   where state in ('ready', 'leased') and body is not null and lane is not null;
 
--- The reasons of 0002 for its settings, and for looking and leasing apart, stand; without jit, since a plan that the settings
--- make dear, as one that has to sort, would be compiled at each take. Rows are looked at again as they are locked: since
--- the first look, somebody else may have worked them and let go of their lane.
+-- 0002 explains the settings, and why selecting and leasing are two statements. jit is off, since the settings raise the cost
+-- of a plan that sorts, and each take would compile it. Rows are checked again when they are locked: another worker may have
+-- worked them and freed their lane since they were selected.
 create or replace function esim_webhooks.take(
   most integer, lease interval, moment timestamptz, only_types text[], except_types text[], held_by_dead boolean
 ) returns setof esim_webhooks.event

@@ -1,5 +1,5 @@
--- The id first: it tells rows apart at its first bytes, where the source is mostly the same. The upper pages of the index
--- then hold more keys, and an insert at a random place in a large table costs less.
+-- The id comes first: its first bytes differ from row to row, while the source is mostly the same. The upper pages of the
+-- index then hold more keys, and an insert into a large table costs less.
 alter table esim_webhooks.event
   drop constraint event_pkey,
   add primary key (id, source);

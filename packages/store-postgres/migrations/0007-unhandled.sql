@@ -1,5 +1,5 @@
--- The state of an event that no handler takes: its body is kept as long as a done id, it holds no lane, and it can be
--- redriven once there is a handler.
+-- The state of an event without a handler. Its body is kept for the retention, it blocks no lane, and it can be redriven once
+-- there is a handler.
 alter table esim_webhooks.event
   drop constraint event_state_check,
   add constraint event_state_check check (state in ('ready', 'leased', 'done', 'unhandled', 'dead'));
@@ -10,7 +10,7 @@ create index event_forgettable on esim_webhooks.event (ends_at) where state in (
 
 create index event_unhandled on esim_webhooks.event (received_at) where state = 'unhandled';
 
--- As in 0002, for the reasons given there; done and unhandled events are kept for the retention.
+-- The function of 0002, which also keeps unhandled events for the retention.
 create or replace function esim_webhooks.settle(
   sources text[], ids text[], fences bigint[], states text[], waits double precision[], refunds integer[],
   errors text[], moment timestamptz, retention interval, keep_bodies boolean

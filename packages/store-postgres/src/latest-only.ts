@@ -3,18 +3,18 @@ import { sql, type Transaction } from "kysely";
 import { tablesIn } from "./database/tables.ts";
 
 export interface LatestOnlyOptions<Event> {
-  /** What the state is kept of. Default: the event's `esimReference`. */
+  /** The subject whose state the handler stores. Default: the event's `esimReference`. */
   subject?: (event: Event) => string;
-  /** Which events change the same state. Default: all but the last part of the type, `esim.lifecycle` for one. */
+  /** Groups the events that change the same state. Default: the type without its last part, such as `esim.lifecycle`. */
   family?: (event: Event) => string;
   /** The schema of the store or inbox. Default `"esim_webhooks"`. */
   schema?: string;
 }
 
 /**
- * For a handler that keeps the present state of each eSIM: skips an event that is older than the newest one of its family
- * already worked for that eSIM, since the sender gives no order. How far it has come commits together with what the
- * handler writes by `context.tx`, and two events of one eSIM wait for each other.
+ * For a handler that stores the current state of each eSIM. The sender guarantees no order, so this skips an event that is
+ * older than the newest one of its family already worked for that eSIM. It records that time through `context.tx`, in the
+ * transaction of the handler's writes, and two events of one eSIM wait for each other.
  */
 export function latestOnly<Event extends WebhookEvent<string, unknown>, Database>(
   handler: Handler<Event, Transaction<Database>>,

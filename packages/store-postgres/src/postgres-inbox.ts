@@ -23,8 +23,8 @@ export interface PostgresInboxOptions<Database = unknown>
     StoreOptions,
     InboxOptions {
   /**
-   * Tell workers in other processes at once that there is something to take (LISTEN and NOTIFY). A worker then holds a
-   * connection of the pool, and a transaction pooler will not do. Default false: they find it at their next look.
+   * Wake workers in other processes at once when there is work (LISTEN and NOTIFY). Each worker then holds a connection of
+   * the pool, and a transaction pooler does not work. Default false: workers find it at their next poll.
    */
   notify?: boolean;
 }
@@ -32,7 +32,7 @@ export interface PostgresInboxOptions<Database = unknown>
 export interface PostgresInbox<Database = unknown> extends Inbox<Transaction<Database>> {
   /** Creates or updates the tables. Safe when many processes do it at the same time. */
   migrate(): Promise<void>;
-  /** The time of the server. Answers also while migrations are missing. */
+  /** The server's time. Works before the migrations were run, too. */
   now(): Promise<Date>;
 }
 
@@ -44,10 +44,10 @@ const shape: OptionsShape<PostgresSettings & Required<StoreOptions> & InboxSetti
 };
 
 /**
- * The inbox on Postgres 12 or newer, on the table of `postgresStore`: an id that was done inline is done here too.
- * `put` resolves after the commit; concurrent calls share one. Any number of processes may put and work.
+ * The inbox on Postgres 12 or newer, for any number of processes. It shares a table with `postgresStore`, so an id that was
+ * done inline is done here too. `put` resolves after the commit; concurrent calls share one.
  *
- * Throws `invalid_option`; operations reject with `store_unavailable`, or `migration_missing` until `migrate()` was run.
+ * Throws `invalid_option`. Operations reject with `store_unavailable`, or with `migration_missing` until `migrate()` was run.
  */
 export function postgresInbox<Database = unknown>(
   options: PostgresInboxOptions<Database>,
@@ -58,15 +58,15 @@ export function postgresInbox<Database = unknown>(
   if (settings.notify && pool === undefined) {
     throw new WebhookError(
       "invalid_option",
-      "postgresInbox cannot listen on the connections of a kysely instance.",
-      "Pass its pool in place of it, or leave notify out.",
+      "postgresInbox cannot use notify with a kysely instance.",
+      "Pass its pool instead, or remove notify.",
     );
   }
   if (settings.notify && (pool?.options as { max?: number } | undefined)?.max === 1) {
     throw new WebhookError(
       "invalid_option",
-      "postgresInbox with notify has a pool of one connection, which a worker would listen on and nothing else could use.",
-      "Give the pool two or more, or leave notify out.",
+      "postgresInbox with notify needs more than one connection, since a worker keeps one to listen.",
+      "Set the pool's max to 2 or more, or remove notify.",
     );
   }
   return {

@@ -16,7 +16,7 @@ import { createSqlStore, type TransactionalStore } from "./sql-store.ts";
 export interface PostgresStoreOptions<Database = unknown> extends PostgresOptions<Database>, StoreOptions {}
 
 export interface PostgresStore<Database = unknown> extends TransactionalStore<Database> {
-  /** The time of the server. Answers also while migrations are missing. */
+  /** The server's time. Works before the migrations were run, too. */
   now(): Promise<Date>;
   /** Creates or updates the tables. Safe when many processes do it at the same time. */
   migrate(): Promise<void>;
@@ -25,11 +25,11 @@ export interface PostgresStore<Database = unknown> extends TransactionalStore<Da
 const shape: OptionsShape<PostgresSettings & Required<StoreOptions>> = { ...postgresShape, ...storeShape };
 
 /**
- * The dedupe store on Postgres 12 or newer, shared by any number of processes. An operation takes one connection and
- * no session state, so that a pool of one and a transaction pooler are enough; time is the server's.
- * What a handler writes by `context.tx` commits together with the mark, so it takes effect exactly once.
+ * The dedupe store on Postgres 12 or newer, shared by any number of processes. An operation needs one connection and no
+ * session state, so it works with a pool of one and behind a transaction pooler. It uses the server's time.
+ * What a handler writes through `context.tx` commits together with the done mark, so it takes effect exactly once.
  *
- * Throws `invalid_option`; operations reject with `store_unavailable`, or `migration_missing` until `migrate()` was run.
+ * Throws `invalid_option`. Operations reject with `store_unavailable`, or with `migration_missing` until `migrate()` was run.
  */
 export function postgresStore<Database = unknown>(
   options: PostgresStoreOptions<Database>,

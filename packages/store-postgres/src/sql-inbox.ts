@@ -15,7 +15,7 @@ import {
   laneReader,
 } from "@esim-webhooks/core/kit";
 import { type Kysely, type PostgresPool, sql, type Transaction } from "kysely";
-import { createHints, hearHints } from "./database/hints.ts";
+import { createHints, listenForHints } from "./database/hints.ts";
 import type { OpenTables } from "./database/postgres-database.ts";
 import { runOn } from "./database/run-on.ts";
 import type { Tables } from "./database/tables.ts";
@@ -30,7 +30,7 @@ import { reap, take } from "./sql/take.ts";
 
 export type SqlInboxSettings = InboxSettings & SettleRules & { readonly logger: Logger };
 
-const gathered = {
+const batching = {
   maxItems: 500,
   maxFlushes: 2,
   maxSize: 8 * 1024 * 1024,
@@ -42,11 +42,11 @@ const pageLimit = 50;
 
 export const inboxRoles: readonly InboxRoleName[] = ["writer", "queue", "admin", "rerun"];
 
-/** The inbox's operations, wherever its database runs. */
+/** The operations of the inbox. */
 export function createSqlInbox<Database>(
   { db, guard, tables }: Omit<OpenTables<Database>, "close">,
   settings: SqlInboxSettings,
-  notifyBy?: PostgresPool,
+  notifyPool?: PostgresPool,
 ): Omit<Inbox<Transaction<Database>>, "capabilities" | "close" | "transact"> &
   Required<Pick<Inbox<Transaction<Database>>, "transact" | "onHint">> {
   const run = runOn(db, guard);
@@ -56,45 +56,48 @@ export function createSqlInbox<Database>(
   const channel = channelOf(tables.schema);
   let reapAt = 0;
 
-  /** Tells workers, here and elsewhere, that there is something to take. */
+  /** Wakes workers in this process and, with notify, in others. */
   function announce(): void {
     hints.give();
-    if (notifyBy)
+    if (notifyPool)
       run((connection) => sql`select pg_notify(${channel}, '')`.execute(connection)).catch(() => {});
   }
 
-  /** Calls of the same time go together. Where the database refuses one of the rows, the others do not go with it. */
-  function together<Result>(
+  /** Batches concurrent calls. If the database refuses a row, the batch is repeated row by row, so that the others succeed. */
+  function batched<Result>(
     work: (db: Kysely<unknown>, tables: Tables, rows: readonly PutRow[]) => Promise<Result[]>,
-    made: Result,
+    becameReady: Result,
   ): (row: PutRow) => Promise<Result | WebhookError> {
     const all = (rows: readonly PutRow[]) =>
       run((connection) => inTurns(rows, (turn) => work(connection, tables, turn)));
     const one = (row: PutRow) =>
       all([row]).then(
-        ([result = made]) => result,
+        ([result = becameReady]) => result,
         (error: WebhookError) => error,
       );
-    const apart = (rows: readonly PutRow[], error: unknown) => {
-      if (!WebhookError.is(error) || !isOfTheData(error.cause)) throw error;
+    const rowByRow = (rows: readonly PutRow[], error: unknown) => {
+      if (!WebhookError.is(error) || !isFaultOfData(error.cause)) throw error;
       return Promise.all(rows.map(one));
     };
     return coalesce(async (rows: readonly PutRow[]) => {
-      const results: readonly unknown[] = await all(rows).catch((error: unknown) => apart(rows, error));
-      if (results.includes(made)) announce();
+      const results: readonly unknown[] = await all(rows).catch((error: unknown) => rowByRow(rows, error));
+      if (results.includes(becameReady)) announce();
       return results as readonly (Result | WebhookError)[];
-    }, gathered);
+    }, batching);
   }
 
-  const putOne = together<PutResult>(put, "stored");
-  const rerunOne = together<boolean>(rerun, true);
+  const putOne = batched<PutResult>(put, "stored");
+  const rerunOne = batched<boolean>(rerun, true);
 
   return {
     ready: guard.ready,
     onHint(listener) {
-      const ends = [hints.on(listener), notifyBy ? hearHints(notifyBy, channel, listener) : () => {}];
+      const subscriptions = [
+        hints.on(listener),
+        notifyPool ? listenForHints(notifyPool, channel, listener) : () => {},
+      ];
       return () => {
-        for (const end of ends) end();
+        for (const unsubscribe of subscriptions) unsubscribe();
       };
     },
     put: async (entries) => answered(await Promise.all(entries.map(putRow).map(putOne))),
@@ -135,7 +138,7 @@ function answered<Result>(results: readonly (Result | WebhookError)[]): readonly
   return results as readonly Result[];
 }
 
-/** Rows of one key in one batch: the first one goes in, and is there for the next one to be compared with. */
+/** Works a batch in turns if it has several rows of one key, so that the second is compared with the first. */
 async function inTurns<Result>(
   rows: readonly PutRow[],
   work: (turn: readonly PutRow[]) => Promise<Result[]>,
@@ -154,17 +157,17 @@ async function inTurns<Result>(
   return results;
 }
 
-/** SQLSTATE: what was asked cannot be kept as it is, or is too large. */
-function isOfTheData(cause: unknown): boolean {
+/** Whether the SQLSTATE says that the data is invalid or too large. */
+function isFaultOfData(cause: unknown): boolean {
   return /^(?:22|54)/.test(String((cause as { code?: unknown } | undefined)?.code));
 }
 
-/** A name for NOTIFY, which must be short. */
+/** The channel of NOTIFY, whose name must be short. */
 function channelOf(schema: string): string {
   return `esim_webhooks_${shortened(schema)}`;
 }
 
-/** Checks an entry at the door: what the database refuses would take its whole batch with it. */
+/** Returns a function that checks an entry and makes its row. An invalid entry would otherwise fail its whole batch. */
 function rowReader(
   settings: SqlInboxSettings,
   check: (entry: InboxEntry) => void,

@@ -20,7 +20,7 @@ export interface TransactionalStore<Database = unknown> extends DedupeStore<Tran
 const forgetEveryMs = 60_000;
 const forgetBatch = 500;
 
-/** The store's operations, wherever its database runs. */
+/** The operations of the dedupe store. */
 export function createSqlStore<Database>(
   { db, guard, tables }: Omit<OpenTables<Database>, "close">,
   retentionMs: number,
@@ -28,15 +28,15 @@ export function createSqlStore<Database>(
   const run = runOn(db, guard);
   let forgetAt = 0;
 
-  /** Now and then, a completed event takes some forgettable ones with it. */
+  /** Deletes a batch of ids whose retention is over, at most once a minute. */
   function forgetSome(): void {
     if (performance.now() < forgetAt) return;
     forgetAt = performance.now() + forgetEveryMs;
     run((connection) => forget(connection, tables, forgetBatch)).then(
       (forgotten) => {
-        if (forgotten === forgetBatch) forgetAt = 0; // there are more
+        if (forgotten === forgetBatch) forgetAt = 0; // there may be more
       },
-      () => {}, // tried again later
+      () => {}, // the next interval tries again
     );
   }
 

@@ -7,7 +7,7 @@ export interface EntryOptions {
   readonly esim?: string;
 }
 
-/** An event as a receiver hands it to an inbox. */
+/** An entry as a receiver passes it to an inbox. */
 export function entry(
   id: string,
   { type = "esim.enabled", timestamp = new Date().toISOString(), esim = `esim ${id}` }: EntryOptions = {},

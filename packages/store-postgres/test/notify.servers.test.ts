@@ -17,12 +17,12 @@ function entry(id: string) {
 }
 
 describe("postgresInbox with notify", () => {
-  it("wakes a worker behind another pool at once, and again after its connection was lost", async () => {
+  it("wakes a worker on another pool at once, and again after its connection was lost", async () => {
     const receiving = postgresInbox({ pool: shop.pool(2), schema: shop.schema, notify: true });
     const working = postgresInbox({ pool: shop.pool(3), schema: shop.schema, notify: true });
     await receiving.migrate();
     const worked: string[] = [];
-    // it would look again in ten minutes
+    // its next poll would be in ten minutes
     const worker = createWorker(working, { "*": ({ id }) => void worked.push(id) }, { pollMs: 600_000 });
     const stop = new AbortController();
     const running = worker.run({ signal: stop.signal });
@@ -39,9 +39,11 @@ describe("postgresInbox with notify", () => {
     await expect.poll(() => listeners()).toBe(0);
   });
 
-  it("refuses a kysely instance, whose connections it cannot hold", () => {
-    expect(() => postgresInbox({ kysely: shop.db, notify: true })).toThrow(/cannot listen.*Pass its pool/);
-    expect(() => postgresInbox({ pool: shop.pool(1), notify: true })).toThrow(/a pool of one connection/);
+  it("refuses a kysely instance, whose connections it cannot keep", () => {
+    expect(() => postgresInbox({ kysely: shop.db, notify: true })).toThrow(
+      /cannot use notify.*Pass its pool/,
+    );
+    expect(() => postgresInbox({ pool: shop.pool(1), notify: true })).toThrow(/more than one connection/);
   });
 });
 

@@ -15,11 +15,11 @@ interface Node {
   readonly Plans?: readonly Node[];
 }
 
-/** A plan, as the names of what it does to the table of events. */
+/** The plan of a statement, as the names of its scans. */
 interface Plan {
   readonly query: string;
   readonly scans: readonly string[];
-  /** How many rows of tables they read. */
+  /** How many rows of tables the scans read. */
   readonly rows: number;
 }
 
@@ -29,7 +29,7 @@ let db: Kysely<Shop>;
 
 const laneOf = ({ data }: { data: unknown }) => (data as { esimReference: string }).esimReference;
 
-/** The plans of the statements on the table of events that `work` makes, those within functions of the database too. */
+/** The plans of the statements of `work` on the table of events, including those inside database functions. */
 async function plansOf(work: () => Promise<unknown>): Promise<Plan[]> {
   plans = [];
   await work();
@@ -38,7 +38,7 @@ async function plansOf(work: () => Promise<unknown>): Promise<Plan[]> {
   return made;
 }
 
-/** What auto_explain tells of a statement, as it was run. */
+/** Reads the plan of an executed statement from a notice of auto_explain. */
 function readPlan(notice: string): Plan | undefined {
   const json = /plan:\n(\{[\s\S]*\})$/.exec(notice)?.[1];
   if (json === undefined) return undefined;
@@ -59,7 +59,7 @@ function rowsOf(node: Node): number {
   return (node.Plans ?? []).reduce((sum, plan) => sum + rowsOf(plan), own);
 }
 
-/** Every scan of the table goes by an index; those of `indexes` are among them. */
+/** Expects that every scan of the table uses an index, and that `indexes` are used. */
 function expectIndexed(plans: readonly Plan[], ...indexes: readonly string[]): void {
   const scans = plans.flatMap((plan) => plan.scans);
   const bare = plans.filter((plan) => plan.scans.some((scan) => scan.startsWith("Seq Scan")));
@@ -67,7 +67,7 @@ function expectIndexed(plans: readonly Plan[], ...indexes: readonly string[]): v
   for (const index of indexes) expect(scans.join("\n")).toContain(index);
 }
 
-/** Expects every statement to use an index in a table of so many rows. */
+/** Tests that every statement uses an index in a table of so many rows. */
 export function goesByIndexes(rows: number): void {
   beforeAll(async () => {
     shop = await createSchema();
@@ -86,8 +86,8 @@ export function goesByIndexes(rows: number): void {
     db = new Kysely<Shop>({ dialect: new PostgresDialect({ pool }) });
     await postgresInbox({ kysely: db, schema: shop.schema }).migrate();
     const event = sql.id(shop.schema, "event");
-    // mostly done; 20,000 ready, half of them in lanes and half of them due; 500 leased, of which 100 are over; some dead,
-    // some unhandled
+    // mostly done; 20,000 ready, half of them in lanes and half of them due; 500 leased, 100 of them ended; some dead, some
+    // unhandled
     await sql`
     insert into ${event} (source, id, state, ends_at, type, body, body_hash, received_at, occurred_at, lane)
     select 'default', 'old_' || n, state,
@@ -113,12 +113,12 @@ export function goesByIndexes(rows: number): void {
     const spread = Math.floor((rows - 22_000) / 500);
     const take = { limit: 20, leaseMs: 60_000 };
 
-    it("take, and what it makes of ended leases, go by the index of pending rows", async () => {
+    it("take, also of ended leases, uses the index of pending rows", async () => {
       const plans = await plansOf(() => open().take(take));
       expectIndexed(plans, "event_pending", "event_pkey", "event_lane", "event_lane_leased");
     });
 
-    it("take of some types, or of all but some, goes by the index of pending rows", async () => {
+    it("take with only or except uses the index of pending rows", async () => {
       const plans = await plansOf(async () => {
         await open().take({ ...take, only: ["esim.enabled"] });
         await open().take({ ...take, except: ["esim.faulted"] });
@@ -127,7 +127,7 @@ export function goesByIndexes(rows: number): void {
     });
 
     it.each([false, true])(
-      "take in lanes, held by the dead: %s, goes by the indexes of lanes as well",
+      "take in lanes, with laneHeldByDead %s, also uses the indexes of lanes",
       async (laneHeldByDead) => {
         const inbox = postgresInbox({ kysely: db, schema: shop.schema, lane: laneOf, laneHeldByDead });
         const plans = await plansOf(() => inbox.take(take));
@@ -135,7 +135,7 @@ export function goesByIndexes(rows: number): void {
       },
     );
 
-    it("take reads a few thousand rows, however many wait behind a held lane, and finds those of other lanes", async () => {
+    it("take reads a few thousand rows, however many wait behind a blocked lane, and finds events of other lanes", async () => {
       const event = sql.id(shop.schema, "event");
       await sql`
       insert into ${event} (source, id, state, ends_at, type, body, received_at, occurred_at, lane)
@@ -158,14 +158,14 @@ export function goesByIndexes(rows: number): void {
       expect(Math.max(...plans.map(({ rows }) => rows))).toBeLessThan(10_000);
     });
 
-    it("put of new ones, duplicates and conflicts goes by the primary key", async () => {
+    it("put of new events, duplicates and conflicts uses the primary key", async () => {
       const inbox = open();
       const entries = Array.from({ length: 500 }, (_, n) => entry(`old_${n * spread + 1}`));
       const plans = await plansOf(() => inbox.put([entry("new_1"), entry("new_2"), ...entries]));
       expectIndexed(plans, "event_pkey");
     });
 
-    it.each([1, 500])("rerun of %i goes by the primary key", async (count) => {
+    it.each([1, 500])("rerun of %i uses the primary key", async (count) => {
       const inbox = open();
       const replay = { run: `of ${count}`, rebuilt: true };
       const entries = Array.from({ length: count }, (_, n) => ({
@@ -176,7 +176,7 @@ export function goesByIndexes(rows: number): void {
       expectIndexed(plans, "event_pkey");
     });
 
-    it.each([1, 500])("settle and extend of %i go by the primary key", async (limit) => {
+    it.each([1, 500])("settle and extend of %i use the primary key", async (limit) => {
       const inbox = open();
       const taken = await inbox.take({ ...take, limit });
       expect(taken).toHaveLength(limit);
@@ -188,7 +188,7 @@ export function goesByIndexes(rows: number): void {
       for (const plan of plans) expectIndexed([plan], "event_pkey");
     });
 
-    it("get, purge, redrive and counts of what is unhandled, dead or past its retention go by their indexes", async () => {
+    it("get, purge, redrive, and counts of unhandled, dead or expired events use their indexes", async () => {
       const inbox = open();
       expectIndexed(await plansOf(() => inbox.get(key("old_1"))), "event_pkey");
       expectIndexed(await plansOf(() => inbox.purge()), "event_forgettable");
@@ -203,7 +203,7 @@ export function goesByIndexes(rows: number): void {
       );
     });
 
-    it("claim, extend, complete and release of a store go by the primary key", async () => {
+    it("claim, extend, complete and release of a store use the primary key", async () => {
       const store = postgresStore({ kysely: db, schema: shop.schema });
       const plans = await plansOf(async () => {
         const claim = await store.claim(key("inline"), 60_000);

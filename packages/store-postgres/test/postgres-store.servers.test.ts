@@ -51,7 +51,7 @@ describe("migrations", () => {
     expect((await store.claim(key("msg_1"), 1000)).status).toBe("claimed");
   });
 
-  it("leave those who are at work at work: what was open before takes and settles on", async () => {
+  it("do not interrupt workers: those that were running keep taking events", async () => {
     const files = (await readdir(migrations)).sort();
     const pool = shop.pool(1);
     const run = async (file: string) => {
@@ -77,12 +77,12 @@ describe("migrations", () => {
     expect(await taken()).toEqual(["across"]);
   });
 
-  it("that are missing are named by every operation, and missed no more once they were run", async () => {
+  it("that are missing make every operation reject, until they were run", async () => {
     const store = postgresStore({ pool: shop.pool(2), schema: shop.schema });
     const processor = createProcessor({ "*": () => {} }, { store });
     await expect(store.ready()).rejects.toMatchObject({
       code: "migration_missing",
-      message: `The schema "${shop.schema}" is at migration 0, and this version needs ${newestMigration}. Call migrate() at deployment, or run the package's migrations/*.sql from there on.`,
+      message: `The schema "${shop.schema}" is at migration 0, and this version needs ${newestMigration}. Call migrate() at deployment, or run the later files of the package's migrations/*.sql.`,
     });
     const outcome = await processor.process(faulted("msg_1"));
     expect(outcome).toMatchObject({ code: "store_unavailable", error: { code: "migration_missing" } });
@@ -92,27 +92,24 @@ describe("migrations", () => {
 });
 
 describe("connections", () => {
-  it.each([1, 3])(
-    "are never more than the pool of %i has, and 200 events at once all get through",
-    async (max) => {
-      const pool = shop.pool(max);
-      let most = 0;
-      pool.on("connect", () => {
-        most = Math.max(most, pool.totalCount);
-      });
-      const store = postgresStore({ pool, schema: shop.schema, timeoutMs: 60_000 });
-      await store.migrate();
-      const processor = createProcessor({ "*": (_, { tx }) => sql`select 1`.execute(tx) }, { store });
-      const codes = await Promise.all(
-        Array.from({ length: 200 }, async (_, n) => (await processor.process(faulted(`msg_${n}`))).code),
-      );
-      expect(new Set(codes)).toEqual(new Set(["processed"]));
-      expect(most).toBe(max);
-      await expect.poll(() => pool.idleCount).toBe(pool.totalCount);
-    },
-  );
+  it.each([1, 3])("never exceed the pool of %i, and 200 concurrent events all succeed", async (max) => {
+    const pool = shop.pool(max);
+    let most = 0;
+    pool.on("connect", () => {
+      most = Math.max(most, pool.totalCount);
+    });
+    const store = postgresStore({ pool, schema: shop.schema, timeoutMs: 60_000 });
+    await store.migrate();
+    const processor = createProcessor({ "*": (_, { tx }) => sql`select 1`.execute(tx) }, { store });
+    const codes = await Promise.all(
+      Array.from({ length: 200 }, async (_, n) => (await processor.process(faulted(`msg_${n}`))).code),
+    );
+    expect(new Set(codes)).toEqual(new Set(["processed"]));
+    expect(most).toBe(max);
+    await expect.poll(() => pool.idleCount).toBe(pool.totalCount);
+  });
 
-  it("that are all taken by others make an operation reject in time, and none is left claimed by nobody", async () => {
+  it("that are all in use make an operation reject in time, and leave no id claimed", async () => {
     const pool = shop.pool(1);
     const store = postgresStore({ pool, schema: shop.schema, timeoutMs: 2500 });
     await store.migrate();
@@ -126,7 +123,7 @@ describe("connections", () => {
     expect((await store.claim(key("msg_1"), 60_000)).status).toBe("claimed");
   });
 
-  it("that the server ends in the same breath as it takes them do not end the process", async () => {
+  it("that the server drops right after accepting them do not end the process", async () => {
     const fields = ["SFATAL", "C57P01", "Mterminating connection due to administrator command", ""];
     const message = (type: string, body: Buffer) => {
       const length = Buffer.alloc(4);
@@ -150,8 +147,8 @@ describe("connections", () => {
     await new Promise((resolve) => stopping.close(resolve));
   });
 
-  it.each(["a pool of ours", "a pool that was given"])(
-    "that went silent are cut, in %s: operations reject in time, and the next ones have new connections",
+  it.each(["the store's own pool", "the caller's pool"])(
+    "of %s that go silent are cut: operations reject in time, and the next ones get new connections",
     async (which) => {
       const proxy = await silentProxy(postgresUrl);
       const given = which === "a pool of ours" ? { url: proxy.url } : { pool: shop.pool(3, proxy.url) };
@@ -162,7 +159,7 @@ describe("connections", () => {
         {
           "*": async (_, { tx }) => {
             await sql`select 1`.execute(tx);
-            proxy.silence(); // every connection there is, this one included
+            proxy.silence(); // every connection, including this one
             hung.resolve();
           },
         },
@@ -180,7 +177,7 @@ describe("connections", () => {
     },
   );
 
-  it("may be a transaction pooler's, which shares two between many clients", async () => {
+  it("can come from a transaction pooler, which shares two between many clients", async () => {
     const bouncer = await privatePgBouncer(postgresUrl, 2);
     const stores = [1, 2, 3, 4].map(() =>
       postgresStore({ pool: shop.pool(5, bouncer.url), schema: shop.schema, timeoutMs: 60_000 }),
@@ -212,7 +209,7 @@ describe("connections", () => {
     }
   });
 
-  it("that the server drops while idle do not end the process, and the next operation has a new one", async () => {
+  it("that the server drops while idle do not end the process, and the next operation gets a new one", async () => {
     const store = postgresStore({ pool: shop.pool(2), schema: shop.schema });
     await store.migrate();
     await store.claim(key("msg_1"), 60_000);
@@ -227,7 +224,7 @@ describe("connections", () => {
 });
 
 describe("postgresStore", () => {
-  it("deletes ids whose retention is over, so that the table does not grow for ever", async () => {
+  it("deletes ids whose retention is over, so that the table stops growing", async () => {
     const store = postgresStore({ pool: shop.pool(2), schema: shop.schema, retentionMs: 1 });
     await store.migrate();
     const rows = async () =>
@@ -251,9 +248,7 @@ describe("postgresStore", () => {
   });
 
   it("says what is wrong with its options", () => {
-    expect(() => postgresStore({})).toThrow(
-      "needs to know its database once. Pass one of url, pool and kysely.",
-    );
+    expect(() => postgresStore({})).toThrow("needs exactly one database. Pass one of url, pool and kysely.");
     expect(() => postgresStore({ url: "postgres://x/y", pool: shop.pool(1) })).toThrow("Pass one of url");
     expect(() => postgresStore({ url: "mysql://x/y" })).toThrow('"url": expected a postgres:// URL');
     expect(() => postgresStore({ pool: shop.pool(1), schema: 'a"; drop' })).toThrow(
@@ -264,7 +259,7 @@ describe("postgresStore", () => {
     );
   });
 
-  it("closes a pool that it made itself, and leaves one that it was given", async () => {
+  it("closes its own pool, but not the caller's", async () => {
     const pool = shop.pool(1);
     const store = postgresStore({ pool, schema: shop.schema });
     await store.migrate();

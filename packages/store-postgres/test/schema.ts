@@ -5,16 +5,16 @@ import { Kysely, PostgresDialect, sql } from "kysely";
 import pg from "pg";
 import { postgresUrl } from "../../../test/servers/shared.ts";
 
-/** What the tests' handlers write to. No constraint keeps an effect from happening twice. */
+/** The table that the tests' handlers write to. It has no constraint, so a repeated effect shows. */
 export interface Shop {
   order: { event: string; esim: string };
 }
 
-/** A schema of the test's own, with an empty table of orders, on the Postgres that all tests share. */
+/** A new schema for one test, with an empty table of orders, on the Postgres that all tests share. */
 export interface TestSchema {
   readonly schema: string;
   readonly db: Kysely<Shop>;
-  /** A pool whose connections see the schema's tables; closed with it. */
+  /** A pool whose connections see the schema's tables. `drop` closes it. */
   pool(max: number, url?: string): pg.Pool;
   orders(): Promise<string[]>;
   drop(): Promise<void>;

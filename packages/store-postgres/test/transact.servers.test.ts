@@ -7,7 +7,7 @@ import { createSchema, faulted, type Shop, type TestSchema } from "./schema.ts";
 let shop: TestSchema;
 let store: PostgresStore<Shop>;
 
-/** A store whose pool has `max` connections, all of which see the table of orders. */
+/** A store with a pool of `max` connections, which see the table of orders. */
 function storeOf(max: number): PostgresStore<Shop> {
   const kysely = new Kysely<Shop>({ dialect: new PostgresDialect({ pool: shop.pool(max) }) });
   return postgresStore({ kysely: kysely.withSchema(shop.schema), schema: shop.schema });
@@ -31,7 +31,7 @@ function order(tx: Transaction<Shop>, event: string) {
 }
 
 describe("context.tx", () => {
-  it("commits what the handler wrote together with the mark, and a redelivery runs nothing", async () => {
+  it("commits the handler's writes together with the done mark, and a redelivery runs no handler", async () => {
     const processor = createProcessor({ "esim.faulted": ({ id }, { tx }) => order(tx, id) }, { store });
     expect(await processor.process(faulted("msg_1"))).toEqual({ code: "processed" });
     expect(await processor.process(faulted("msg_1"))).toEqual({ code: "duplicate" });
@@ -63,7 +63,7 @@ describe("context.tx", () => {
     expect(await shop.orders()).toEqual(["msg_1"]);
   });
 
-  it("commits with the mark when the handler discards, since the event is then done", async () => {
+  it("commits together with the done mark when the handler discards the event", async () => {
     const processor = createProcessor(
       {
         "esim.faulted": async ({ id }, { tx }) => {
@@ -90,7 +90,7 @@ describe("context.tx", () => {
     expect(await shop.orders()).toEqual([]);
   });
 
-  it("rejects a query made after the handler has returned, which would not be in the transaction", async () => {
+  it("rejects a query after the handler has returned, since it would not be in the transaction", async () => {
     let late: Transaction<Shop> | undefined;
     const processor = createProcessor(
       {
@@ -108,7 +108,7 @@ describe("context.tx", () => {
     expect(await shop.orders()).toEqual(["msg_1"]);
   });
 
-  it("does not report an event as done whose transaction a swallowed error has spoilt", async () => {
+  it("does not report an event as done when a swallowed error has aborted its transaction", async () => {
     const processor = createProcessor(
       {
         "esim.faulted": async ({ id }, { tx }) => {
@@ -123,7 +123,7 @@ describe("context.tx", () => {
     expect(await shop.orders()).toEqual([]);
   });
 
-  it("fails an event whose writes break a constraint that is checked at the end, and not the store", async () => {
+  it("reports the event, not the store, as failed when its writes violate a deferred constraint", async () => {
     await sql`create table ${sql.id(shop.schema, "seat")} (n int unique deferrable initially deferred)`.execute(
       shop.db,
     );
@@ -134,7 +134,7 @@ describe("context.tx", () => {
     expect(outcome).toMatchObject({ code: "failed", error: { code: "23505" } });
   });
 
-  it("completes an event whose handler outlived its lease while nobody else took it, in a pool of one as well", async () => {
+  it("completes an event whose handler outlived its lease if nobody else took it, also with a pool of one", async () => {
     const alone = storeOf(1);
     const processor = createProcessor(
       {
@@ -150,7 +150,7 @@ describe("context.tx", () => {
     expect(await shop.orders()).toEqual(["msg_1"]);
   });
 
-  it("writes nothing for an owner whose lease went to another one meanwhile, and that one's writes stand", async () => {
+  it("writes nothing for an owner that has lost its lease, and keeps the new owner's writes", async () => {
     const first = await store.claim(key("msg_1"), 30);
     if (first.status !== "claimed") throw new Error("not claimed");
     const result = await store.transact(key("msg_1"), first.token, async (tx) => {
@@ -166,7 +166,7 @@ describe("context.tx", () => {
     expect(await shop.orders()).toEqual(["msg_1"]);
   });
 
-  it("answers a duplicate busy at once, however long the handler's transaction is open", async () => {
+  it("answers busy to a duplicate at once, however long the handler's transaction is open", async () => {
     const started = Promise.withResolvers<void>();
     const finish = Promise.withResolvers<void>();
     const processor = createProcessor(
@@ -188,7 +188,7 @@ describe("context.tx", () => {
     expect(await working).toEqual({ code: "processed" });
   });
 
-  it("loses nothing and does nothing twice when the connection is lost between the insert and the mark", async () => {
+  it("loses nothing and repeats nothing when the connection is lost between the insert and the done mark", async () => {
     let attempts = 0;
     const processor = createProcessor(
       {
@@ -208,7 +208,7 @@ describe("context.tx", () => {
     expect(await shop.orders()).toEqual(["msg_1"]);
   });
 
-  it("keeps the plugins of the kysely instance that was handed in, and its own queries free of them", async () => {
+  it("keeps the plugins of the caller's kysely instance, but does not use them for its own queries", async () => {
     const plain = new Kysely<Shop & { stockLevel: { esimReference: string } }>({
       dialect: new PostgresDialect({ pool: shop.pool(2) }),
       plugins: [new CamelCasePlugin()],
@@ -227,7 +227,7 @@ describe("context.tx", () => {
   });
 });
 
-/** A connection string whose connections find the test's tables by themselves. */
+/** A connection string whose search path includes the test's schema. */
 function urlInSchema(): string {
   const url = new URL(String((shop.pool(1).options as { connectionString?: string }).connectionString));
   url.searchParams.set("options", `-c search_path=${shop.schema}`);

@@ -20,7 +20,7 @@ describe("context.tx is typed by the user's own schema", () => {
       { store },
     );
     webhookHandler({ "*": (_, { tx }) => expectTypeOf(tx).toEqualTypeOf<Transaction<Shop>>() }, { store });
-    // @ts-expect-error there is no such table
+    // @ts-expect-error the schema has no such table
     createProcessor({ "*": (_, { tx }) => tx.selectFrom("orders") }, { store });
   });
 

@@ -43,7 +43,7 @@ afterEach(async () => {
   await shop.drop();
 });
 
-/** An inbox of the test's schema, whose connections see the table of orders. */
+/** An inbox in the test's schema, whose connections see the table of orders. */
 function openInbox(options: Partial<PostgresInboxOptions<Shop>> = {}, max = 6): PostgresInbox<Shop> {
   const kysely = new Kysely<Shop>({ dialect: new PostgresDialect({ pool: shop.pool(max) }) });
   const opened = postgresInbox<Shop>({
@@ -55,7 +55,7 @@ function openInbox(options: Partial<PostgresInboxOptions<Shop>> = {}, max = 6): 
   return opened;
 }
 
-/** Has a worker at work until the test ends, or `stop` is called. Looks for events at once and every 20 ms. */
+/** Runs a worker until the test ends or `stop` is called. It polls every 20 ms. */
 function work(
   handlers: ShopHandlers,
   options: WorkerOptions = {},
@@ -81,7 +81,7 @@ function manyOf(count: number, type: keyof EsimEvents, name = "msg"): InboxEntry
   return Array.from({ length: count }, (_, n) => entry(`${name}_${n}`, { type }));
 }
 
-/** Resolves once the event is in the state, to its row: nobody tells when a row is written. */
+/** Resolves to the event's row once it is in the state. It polls, since nothing reports a change. */
 async function untilState(id: string, state: string) {
   await expect.poll(async () => (await inbox.get(key(id)))?.state).toBe(state);
   return inbox.get(key(id));
@@ -95,7 +95,7 @@ function order(tx: Transaction<Shop>, event: string) {
   return tx.insertInto("order").values({ event, esim: "e" }).execute();
 }
 
-/** What is written to it, by level. */
+/** Records log lines by level. */
 function keptLog(): Logger & { readonly lines: { level: string; message: string; at: number }[] } {
   const lines: { level: string; message: string; at: number }[] = [];
   const log = (level: string) => (_: Record<string, unknown>, message: string) =>
@@ -103,14 +103,14 @@ function keptLog(): Logger & { readonly lines: { level: string; message: string;
   return { lines, debug: log("debug"), info: log("info"), warn: log("warn"), error: log("error") };
 }
 
-/** Gives every lease away, as if its worker had been away for longer than it. */
+/** Takes every lease away from its worker, as if the lease had ended. */
 async function stealLeases(): Promise<void> {
   await sql`update ${sql.id(shop.schema, "event")}
     set fence = nextval(${`${shop.schema}.fence`}::regclass), ends_at = clock_timestamp() + interval '1 hour'
     where state = 'leased'`.execute(shop.db);
 }
 
-/** How many run at the same time. */
+/** Counts how many calls run at the same time. */
 function counter(): { most: number; during<T>(work: () => Promise<T>): Promise<T> } {
   let running = 0;
   const counted = {
@@ -129,7 +129,7 @@ function counter(): { most: number; during<T>(work: () => Promise<T>): Promise<T
 }
 
 describe("concurrency", () => {
-  it("is reached and never exceeded, and every event is worked once", async () => {
+  it("is reached but never exceeded, and every event is worked once", async () => {
     await put(...manyOf(200, "esim.enabled"));
     const running = counter();
     const worked: string[] = [];
@@ -145,7 +145,7 @@ describe("concurrency", () => {
     expect(worked).toHaveLength(200);
   });
 
-  it("is never exceeded for a type that has a limit, while the other types have the rest", async () => {
+  it("is limited for a type with its own limit, while other types use the rest", async () => {
     await put(...manyOf(40, "esim.balance.updated", "balance"), ...manyOf(40, "esim.enabled", "enabled"));
     const [limited, others] = [counter(), counter()];
     const handlers: ShopHandlers = {
@@ -158,7 +158,7 @@ describe("concurrency", () => {
     expect(others.most).toBeGreaterThanOrEqual(4);
   });
 
-  it("goes to the other types while those of a limited one wait, and to the next limited one as soon as one has ended", async () => {
+  it("goes to other types while events of a limited type wait, and to the next of those as soon as one ends", async () => {
     await put(...manyOf(5, "esim.balance.updated", "balance"), ...manyOf(5, "esim.enabled", "enabled"));
     const gate = Promise.withResolvers<void>();
     work(
@@ -179,7 +179,7 @@ describe("concurrency", () => {
 });
 
 describe("an event whose handler", () => {
-  it("asks for a retry comes again after that time, not before, with one more attempt", async () => {
+  it("asks for a retry is worked again after that time, not before, with one more attempt", async () => {
     const times: number[] = [];
     const attempts: number[] = [];
     const handler = (_: unknown, { attempt }: { attempt: number }) => {
@@ -209,7 +209,7 @@ describe("an event whose handler", () => {
     expect(odd?.state).toBe(ms === 0 ? "done" : "ready");
   });
 
-  it("throws comes again after the backoff, and is dead after maxAttempts with the error in the inbox", async () => {
+  it("throws is worked again after the backoff, and is dead after maxAttempts, with the error in the inbox", async () => {
     const times: number[] = [];
     const asked: number[] = [];
     const backoff = (attempt: number) => {
@@ -253,7 +253,7 @@ describe("an event whose handler", () => {
     expect(row).toMatchObject({ attempts: 4, error: "The handler asked for a retry 4 times." });
   });
 
-  it("discards is done, and says so in the log", async () => {
+  it("discards it is done, and the log says so", async () => {
     const logger = keptLog();
     work({ "*": () => discard("not ours") }, { logger });
     await put(entry("msg_1"));
@@ -261,7 +261,7 @@ describe("an event whose handler", () => {
     expect(logger.lines).toMatchObject([{ level: "info", message: expect.stringContaining("discarded") }]);
   });
 
-  it("fails while the backoff itself throws is tried again all the same", async () => {
+  it("fails is tried again even if the backoff option throws", async () => {
     let attempts = 0;
     const backoff = () => {
       throw new Error("backoff");
@@ -292,7 +292,7 @@ describe("an event whose handler", () => {
       expect(child.signalCode).toBe("SIGKILL");
       expect(await inbox.get(key("poison"))).toMatchObject({ state: "leased", attempts: run });
     }
-    await put(...manyOf(3, "esim.enabled")); // before, the kill could come between their handler and their settlement
+    await put(...manyOf(3, "esim.enabled")); // put now, so that the kill cannot hit between their handler and their settlement
     work({ "*": () => {} }, { maxAttempts: 3 });
     const row = await untilState("poison", "dead");
     expect(row?.error).toBe("Its worker ended, or the inbox did not answer, 3 times.");
@@ -301,7 +301,7 @@ describe("an event whose handler", () => {
 });
 
 describe("an event that no handler gets", () => {
-  it("ends dead with what its schema says when it is invalid, and is worked once an operator redrives it", async () => {
+  it("is dead with the schema's issues when it is invalid, and is worked once an operator redrives it", async () => {
     const body = Buffer.from(
       JSON.stringify({ type: "esim.faulted", timestamp: new Date().toISOString(), data: { reason: 7 } }),
     );
@@ -314,7 +314,7 @@ describe("an event that no handler gets", () => {
 
     const { defineCatalog } = await import("@esim-webhooks/core");
     const { z } = await import("zod");
-    const catalog = defineCatalog({ "esim.faulted": z.object({ reason: z.number() }) }); // mended
+    const catalog = defineCatalog({ "esim.faulted": z.object({ reason: z.number() }) }); // corrected
     const reasons: unknown[] = [];
     const stopping = new AbortController();
     const running = createWorker(
@@ -330,13 +330,13 @@ describe("an event that no handler gets", () => {
     expect(done?.attempts).toBe(1);
   });
 
-  it("ends dead when its body is no JSON at all", async () => {
+  it("is dead when its body is not JSON", async () => {
     work({ "*": () => {} });
     await put({ ...entry("msg_1"), type: null, event: null, body: new Uint8Array([0, 255]) });
     expect((await untilState("msg_1", "dead"))?.error).toBe("invalid: : the body is not UTF-8");
   });
 
-  it("is kept with its body and a warning when no handler takes its type, known or not, until one does", async () => {
+  it("is kept with its body, and a warning is logged, until there is a handler for its type, known or unknown", async () => {
     const logger = keptLog();
     const first = work({ "esim.enabled": () => {} }, { logger });
     const body = Buffer.from('{"type":"esim.unheard_of","timestamp":"2026-11-20T09:30:00Z","data":{}}');
@@ -358,7 +358,7 @@ describe("an event that no handler gets", () => {
 });
 
 describe("run({ signal }) on abort", () => {
-  it("takes no more, waits for the handlers that run, and resolves once they are settled", async () => {
+  it("takes no more events, waits for the running handlers, and resolves once their events are settled", async () => {
     await put(...manyOf(10, "esim.enabled"));
     const started = Promise.withResolvers<void>();
     const finish = Promise.withResolvers<void>();
@@ -377,7 +377,7 @@ describe("run({ signal }) on abort", () => {
     expect(count).toBe(2);
   });
 
-  it("gives back what does not end in shutdownMs, as never tried, aborts its signal, and takes no result of it", async () => {
+  it("returns events that do not end within shutdownMs without counting the attempt, aborts their signal, and ignores their results", async () => {
     await put(entry("slow"), entry("quick", { type: "esim.faulted" }));
     const started = Promise.withResolvers<AbortSignal>();
     const finish = Promise.withResolvers<void>();
@@ -407,14 +407,14 @@ describe("run({ signal }) on abort", () => {
     expect((await inbox.get(key("slow")))?.state).toBe("leased");
   });
 
-  it("resolves at once when there is nothing to work, however long it would have waited for the next look", async () => {
+  it("resolves at once when there is no work, however long the poll interval is", async () => {
     const worker = work({ "*": () => {} }, { pollMs: 60_000 });
     await put(entry("msg_1"));
     await untilState("msg_1", "done");
     await worker.stop();
   });
 
-  it("takes nothing when it was aborted before", async () => {
+  it("takes nothing when the signal is already aborted", async () => {
     await put(entry("msg_1"));
     const worker = createWorker(inbox, { "*": () => {} });
     await worker.run({ signal: AbortSignal.abort() });
@@ -448,7 +448,7 @@ describe("a lost lease", () => {
     expect((await inbox.get(key("msg_1")))?.state).toBe("leased");
   });
 
-  it("writes nothing by context.tx, and a result that comes before the loss was noticed is discarded too", async () => {
+  it("rolls back context.tx, and discards the result even before the worker has noticed the loss", async () => {
     const logger = keptLog();
     const handler = async ({ id }: { id: string }, { tx }: { tx: Transaction<Shop> }) => {
       if (id === "effect") await order(tx, id);
@@ -466,7 +466,7 @@ describe("a lost lease", () => {
     expect(await shop.orders()).toEqual([]);
   });
 
-  it("is no loss to an event that another worker finishes meanwhile: it has one effect and is done once", async () => {
+  it("does no harm to an event that another worker finishes: it has one effect and is done once", async () => {
     const logger = keptLog();
     const first = Promise.withResolvers<void>();
     const finish = Promise.withResolvers<void>();
@@ -490,13 +490,13 @@ describe("a lost lease", () => {
     expect(await shop.orders()).toEqual(["msg_1 2"]);
   });
 
-  it("is none while a handler runs for many times the lease", async () => {
+  it("does not happen while a handler runs for many times the lease", async () => {
     const signals: AbortSignal[] = [];
     const handler = async (_: unknown, { signal }: { signal: AbortSignal }) => {
       signals.push(signal);
       await pause(7000);
     };
-    // renewed every second: a machine that stands still for two loses no lease
+    // renewed every second, so a machine that stalls for two seconds loses no lease
     work({ "*": handler }, { leaseMs: 3000 });
     work({ "*": handler }, { leaseMs: 3000 }, openInbox());
     await put(...manyOf(5, "esim.enabled"));
@@ -506,7 +506,7 @@ describe("a lost lease", () => {
 });
 
 describe("context.tx", () => {
-  it("commits what the handler wrote together with the settlement, and a failing handler leaves nothing", async () => {
+  it("commits the handler's writes together with the settlement, and a failed handler leaves none", async () => {
     const seen: (string | undefined)[] = [];
     const handlers: ShopHandlers = {
       "*": async ({ id }, { tx, attempt }) => {
@@ -524,7 +524,7 @@ describe("context.tx", () => {
     expect(seen).toEqual(["leased", "leased", "leased"]);
   });
 
-  it("is undone when the worker's connection is cut between the write and the settlement, and the event is worked again", async () => {
+  it("is rolled back when the worker's connection is cut between the write and the settlement, and the event is worked again", async () => {
     const handlers: ShopHandlers = {
       "*": async ({ id }, { tx, attempt }) => {
         await order(tx, `${id} ${attempt}`);
@@ -545,7 +545,7 @@ describe("context.tx", () => {
 });
 
 describe("a worker whose database goes away", () => {
-  it("goes on by itself when it is back, logs a line a second at most, and loses nothing", async () => {
+  it("recovers by itself when it is back, logs at most one line a second, and loses nothing", async () => {
     const server = await startPostgres();
     try {
       const logger = keptLog();
@@ -569,7 +569,7 @@ describe("a worker whose database goes away", () => {
       await own.put(manyOf(40, "esim.enabled"));
       await started.promise;
       await server.kill();
-      finish.resolve(); // ten results come while there is nowhere to write them down
+      finish.resolve(); // ten handlers end while the database is away
       const awayFrom = performance.now();
       await expect.poll(() => logger.lines.length).toBeGreaterThanOrEqual(2);
       await server.start();
@@ -591,7 +591,7 @@ describe("a worker whose database goes away", () => {
 });
 
 describe("an event that is put in the worker's process", () => {
-  it("is worked at once, without waiting for the next look", async () => {
+  it("is worked at once, without waiting for the next poll", async () => {
     const worked: string[] = [];
     work({ "*": ({ id }) => void worked.push(id) }, { pollMs: 60_000 });
     await put(entry("first"));
@@ -617,7 +617,7 @@ describe("an id that a store and an inbox share", () => {
     expect(await inbox.settle(settled)).toEqual([true]);
   }
 
-  it("is a duplicate for the inbox once it was done inline, and done for the store once a worker has done it", async () => {
+  it("is a duplicate for the inbox once it is done inline, and done for the store once a worker has done it", async () => {
     const store = postgresStore({ pool: shop.pool(2), schema: shop.schema });
     const claim = await store.claim(key("inline"), 60_000);
     if (claim.status !== "claimed") throw new Error("not claimed");
@@ -632,7 +632,7 @@ describe("an id that a store and an inbox share", () => {
     expect(worked).toEqual(["queued"]);
   });
 
-  it("is busy for the store while it is ready, leased, over its lease or dead in the inbox", async () => {
+  it("is busy for the store while it is ready, leased, past its lease or dead in the inbox", async () => {
     const store = postgresStore({ pool: shop.pool(2), schema: shop.schema });
     const claim = () => store.claim(key("msg_1"), 60_000);
     const busy = { status: "busy", retryAfterMs: expect.any(Number) };
@@ -653,7 +653,7 @@ describe("an id that a store and an inbox share", () => {
     expect((await inbox.get(key("msg_1")))?.state).toBe("dead");
   });
 
-  it("can be claimed by the store when no worker had a handler for it, by one claim, and is done when that is completed", async () => {
+  it("can be claimed once by the store when it is unhandled, and is done when that claim completes", async () => {
     const store = postgresStore({ pool: shop.pool(4), schema: shop.schema });
     await leaveUnhandled(entry("msg_1"));
     const claims = await Promise.all(Array.from({ length: 4 }, () => store.claim(key("msg_1"), 60_000)));
@@ -664,8 +664,8 @@ describe("an id that a store and an inbox share", () => {
     expect(await inbox.get(key("msg_1"))).toMatchObject({ state: "done", body: null });
   });
 
-  it.each(["released", "left behind by its process"])(
-    "is for workers again when no worker had a handler for it and a claim of the store is %s: nothing is lost",
+  it.each(["released", "abandoned by its process"])(
+    "goes back to workers when it is unhandled and the store's claim is %s",
     async (ending) => {
       const store = postgresStore({ pool: shop.pool(2), schema: shop.schema });
       await leaveUnhandled(entry("msg_1"));
@@ -679,7 +679,7 @@ describe("an id that a store and an inbox share", () => {
     },
   );
 
-  it("is run again by a worker when it was done inline and an import says so, once for its run", async () => {
+  it("is run again by a worker, once per run, when it was done inline and an import reruns it", async () => {
     const store = postgresStore({ pool: shop.pool(2), schema: shop.schema });
     const claim = await store.claim(key("msg_1"), 60_000);
     if (claim.status !== "claimed") throw new Error("not claimed");
@@ -695,7 +695,7 @@ describe("an id that a store and an inbox share", () => {
     expect(await inbox.rerun([{ ...entry("msg_1"), replay }])).toEqual([false]);
   });
 
-  it("keeps what an import says of it when its body is left with an inline claim, until another claim takes it over", async () => {
+  it("keeps its replay when an import puts it during an inline claim, until another claim takes it over", async () => {
     const store = postgresStore({ pool: shop.pool(2), schema: shop.schema, retentionMs: 50 });
     const claim = await store.claim(key("msg_1"), 60_000);
     if (claim.status !== "claimed") throw new Error("not claimed");
@@ -708,7 +708,7 @@ describe("an id that a store and an inbox share", () => {
     expect((await inbox.get(key("msg_1")))?.replay).toBe(null);
   });
 
-  it("is worked by a worker when an inline claim that its body was left with is released", async () => {
+  it("is worked by a worker when it was put during an inline claim that is then released", async () => {
     const store = postgresStore({ pool: shop.pool(2), schema: shop.schema });
     const worked: string[] = [];
     const claim = await store.claim(key("msg_1"), 60_000);
@@ -723,7 +723,7 @@ describe("an id that a store and an inbox share", () => {
     expect(worked).toEqual(["msg_1"]);
   });
 
-  it("is worked by a worker when the process of an inline claim that its body was left with is gone", async () => {
+  it("is worked by a worker when it was put during an inline claim whose process is gone", async () => {
     const store = postgresStore({ pool: shop.pool(2), schema: shop.schema });
     expect((await store.claim(key("msg_1"), 50)).status).toBe("claimed");
     await put(entry("msg_1"));
@@ -735,11 +735,11 @@ describe("an id that a store and an inbox share", () => {
 });
 
 describe("workers that share an inbox", () => {
-  it("are not held up by a row that a frozen one keeps locked past its lease", async () => {
+  it("are not blocked by a row that a frozen worker keeps locked past its lease", async () => {
     await put(entry("frozen"));
     await inbox.take({ limit: 1, leaseMs: 60_000 });
     await sql`update ${sql.id(shop.schema, "event")} set ends_at = clock_timestamp()`.execute(shop.db);
-    const frozen = await shop.pool(1).connect(); // between its settlement and its commit
+    const frozen = await shop.pool(1).connect(); // a worker that froze before its commit
     await frozen.query("begin");
     await frozen.query(`select from ${shop.schema}.event where id = 'frozen' for update`);
     work({ "*": () => {} }, {}, openInbox({ timeoutMs: 10_000 }));
@@ -750,11 +750,11 @@ describe("workers that share an inbox", () => {
     await untilDone(11);
   });
 
-  it("take what there is, and wait for nobody, while one of them is taking of the lane of an event that has come in since", async () => {
+  it("take what is due without waiting while another one is taking from the lane of a new event", async () => {
     const ordered = openInbox({ lane: ({ data }) => (data as { esimReference: string }).esimReference });
     const at = (second: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString();
     await ordered.put([entry("a_2", { esim: "a", timestamp: at(2) })]);
-    const other = await shop.pool(1).connect(); // has taken it, and not committed yet
+    const other = await shop.pool(1).connect(); // a worker that has taken it, but not committed
     await other.query("begin");
     await other.query("select pg_advisory_xact_lock(hashtextextended($1, 0))", [`"${shop.schema}" lane a`]);
     await other.query(
@@ -789,7 +789,7 @@ describe("latestOnly", () => {
     await untilState(given.id, "done");
   }
 
-  it("skips an event older than the newest one worked of its eSIM and family, and no other", async () => {
+  it("skips only an event that is older than the newest worked one of its eSIM and family", async () => {
     work(latest());
     await worked(lifecycle("e1 at 5", 5));
     await worked(lifecycle("e1 at 3", 3));
@@ -802,7 +802,7 @@ describe("latestOnly", () => {
     );
   });
 
-  it("lets the newest one win, whichever of many concurrent ones comes first", async () => {
+  it("lets the newest of many concurrent events win, in whatever order they run", async () => {
     await put(...[4, 1, 9, 3, 8, 2, 7, 5, 6, 0].map((second) => lifecycle(`at ${second}`, second)));
     const state: string[] = [];
     const handler = async ({ id }: { id: string }, { tx }: { tx: Transaction<Shop> }) => {
@@ -818,7 +818,7 @@ describe("latestOnly", () => {
     expect(await shop.orders()).toEqual([...state].sort());
   });
 
-  it("is not moved by a handler that fails: an older event that comes meanwhile is still worked", async () => {
+  it("does not count a failed event: an older one that arrives meanwhile is still worked", async () => {
     let fails = true;
     const handlers = latest((id) => {
       if (id === "at 5" && fails) throw new Error("no stock");

@@ -1,10 +1,10 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 
-/** The connection that an operation has taken from the pool, to be cut when its server does not answer. */
+/** Cuts an operation's connection when the server does not answer. */
 export interface ConnectionHandle {
-  /** Cuts the connection: its query rejects, and the pool makes a new one. Does nothing when there is none yet. */
+  /** Cuts the connection, so its query rejects and the pool opens a new one. Does nothing without a connection. */
   cut(): void;
-  /** Called by the pool with what cuts the connection that it gives out. */
+  /** The pool calls this when it gives out a connection, with a function that cuts it. */
   taken(cut: () => void): void;
 }
 
@@ -20,12 +20,12 @@ export function createHandle(): ConnectionHandle {
   };
 }
 
-/** Runs `work`, so that the connection it takes is the handle's. */
+/** Runs `work`. The connection that it takes from the pool belongs to the handle. */
 export function withHandle<T>(handle: ConnectionHandle, work: () => Promise<T>): Promise<T> {
   return current.run(handle, work);
 }
 
-/** The handle of whoever takes a connection just now. */
+/** The handle of the operation that takes a connection now. */
 export function currentHandle(): ConnectionHandle | undefined {
   return current.getStore();
 }

@@ -3,29 +3,29 @@ import { Kysely, PostgresDialect, type PostgresPool, type PostgresPoolClient } f
 import pg from "pg";
 import { currentHandle } from "./connection-handle.ts";
 
-/** A pg `Pool`, as far as it is used: what kysely needs. */
+/** The part of a pg `Pool` that kysely needs. */
 export type Pool = PostgresPool;
 
-/** Where the database is: exactly one of the three. */
+/** The database: pass exactly one of the three. */
 export interface DatabaseOptions<Database = unknown> {
-  /** A `postgres://` URL: a pool of ten connections is made, and closed with the store. */
+  /** A `postgres://` URL. The store opens a pool of ten connections, and closes it in `close()`. */
   url?: string | undefined;
   /**
-   * A pool of `pg`, which stays yours to close. If you also use it yourself, have its clients listen to `"error"`:
-   * `pool.on("connect", (client) => client.on("error", …))`, or one that is lost in use ends the process.
+   * A pool of `pg`, which stays yours to close. If you also use it yourself, add an `"error"` listener to its clients:
+   * `pool.on("connect", (client) => client.on("error", …))`. Otherwise a lost connection ends the process.
    */
   pool?: Pool | undefined;
   /**
-   * A kysely instance, which stays yours to close; its schema types `context.tx`. Have its pool and the pool's clients
-   * listen to `"error"`. A connection that went silent cannot be cut from here: give its pool a `query_timeout`.
+   * A kysely instance, which stays yours to close; its schema types `context.tx`. Add `"error"` listeners to its pool and the
+   * pool's clients. The store cannot cut a silent connection of its pool: set the pool's `query_timeout`.
    */
   kysely?: Kysely<Database> | undefined;
 }
 
-/** A database, and how to be done with it. */
+/** An open database. */
 export interface OpenPool<Database> {
   readonly db: Kysely<Database>;
-  /** Undefined where a kysely instance was handed in. */
+  /** Undefined if a kysely instance was passed. */
   readonly pool?: PostgresPool;
   close(): Promise<void>;
 }
@@ -36,10 +36,10 @@ export function openPool<Database>(
   timeoutMs: number,
   logger: Logger,
 ): OpenPool<Database> {
-  if ([url, pool, kysely].filter((given) => given !== undefined).length !== 1) {
+  if ([url, pool, kysely].filter((option) => option !== undefined).length !== 1) {
     throw new WebhookError(
       "invalid_option",
-      `${caller} needs to know its database once.`,
+      `${caller} needs exactly one database.`,
       "Pass one of url, pool and kysely.",
     );
   }
@@ -50,7 +50,7 @@ export function openPool<Database>(
   const cutAll = () => {
     for (const client of clients) cut(client);
   };
-  const watchedPool = watched(used, clients, logger);
+  const watchedPool = withListeners(used, clients, logger);
   const db = new Kysely<Database>({ dialect: new PostgresDialect({ pool: watchedPool }) });
   return {
     db,
@@ -58,30 +58,30 @@ export function openPool<Database>(
     async close() {
       if (pool !== undefined) return;
       const ended = db.destroy();
-      const timer = setTimeout(cutAll, timeoutMs); // a server that is silent
+      const timer = setTimeout(cutAll, timeoutMs); // for a server that does not answer
       await ended.finally(() => clearTimeout(timer));
       cutAll();
     },
   };
 }
 
-/** What pools and clients of `pg` are besides what kysely needs of them. */
+/** The events of pools and clients of `pg`, which kysely's types omit. */
 interface Emitter {
   on?(event: "error" | "end", listener: (error?: Error) => void): unknown;
   on?(event: "connect", listener: (client: object) => void): unknown;
 }
 
-/** Pools and clients that somebody listens to. */
-const heard = new WeakSet<object>();
+/** Pools and clients that have an `"error"` listener. */
+const listenedTo = new WeakSet<object>();
 
 /**
- * The same pool, listening to the errors of its connections, idle ones and those in use: one that nobody listens to
- * ends the process when the server drops it, as at a restart. Each connection it gives out can be cut by its handle.
+ * Wraps a pool. Listens to the errors of its connections, idle or in use: without a listener, a connection that the server
+ * drops ends the process. Registers each connection that it gives out with the current handle, which can cut it.
  */
-function watched(pool: Pool, clients: Set<PostgresPoolClient>, logger: Logger): PostgresPool {
+function withListeners(pool: Pool, clients: Set<PostgresPoolClient>, logger: Logger): PostgresPool {
   const listen = (emitter: object) => {
-    if (heard.has(emitter)) return;
-    heard.add(emitter);
+    if (listenedTo.has(emitter)) return;
+    listenedTo.add(emitter);
     (emitter as Emitter).on?.("error", (err) => logger.debug({ err }, "postgres connection"));
   };
   const keep = (client: PostgresPoolClient) => {
@@ -89,7 +89,7 @@ function watched(pool: Pool, clients: Set<PostgresPoolClient>, logger: Logger): 
     clients.add(client);
     (client as Emitter).on?.("end", () => clients.delete(client));
   };
-  if (!heard.has(pool)) (pool as Emitter).on?.("connect", listen); // at once: a server that stops may end it in the same breath
+  if (!listenedTo.has(pool)) (pool as Emitter).on?.("connect", listen); // at once, since a stopping server may drop the connection right away
   listen(pool);
   return {
     options: pool.options,
@@ -104,7 +104,7 @@ function watched(pool: Pool, clients: Set<PostgresPoolClient>, logger: Logger): 
   };
 }
 
-/** Without a farewell, which a server that does not answer would not take. */
+/** Destroys the socket, since a server that does not answer would not close the connection. */
 function cut(client: PostgresPoolClient): void {
   (client as { connection?: { stream?: { destroy?(): void } } }).connection?.stream?.destroy?.();
 }

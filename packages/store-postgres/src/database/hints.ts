@@ -1,12 +1,12 @@
 import type { PostgresPool } from "kysely";
 
-/** Tells workers that there is something to take, so that they need not wait for their next look. */
+/** Wakes workers when there may be work, so that they need not wait for their next poll. */
 export interface Hints {
   give(): void;
   on(listener: () => void): () => void;
 }
 
-/** Within this process. */
+/** Hints within this process. */
 export function createHints(): Hints {
   const listeners = new Set<() => void>();
   return {
@@ -20,7 +20,7 @@ export function createHints(): Hints {
   };
 }
 
-/** What a connection of `pg` has besides what kysely needs. */
+/** The part of a connection of `pg` that listening needs. */
 interface Listening {
   query(sql: string, parameters: readonly unknown[]): Promise<unknown>;
   release(destroy?: boolean): void;
@@ -30,10 +30,10 @@ interface Listening {
 const reconnectMs = 1000;
 
 /**
- * Hears the hints of other processes (LISTEN) on a connection of the pool, for as long as it is not ended. One that is
- * lost is made anew; what was missed meanwhile is found at the next look. Returns what ends it.
+ * Listens for hints of other processes (LISTEN) on a connection of the pool, and calls `onHint` for each. Reconnects when the
+ * connection is lost; workers find the missed events at their next poll. Returns a function that ends it.
  */
-export function hearHints(pool: PostgresPool, channel: string, give: () => void): () => void {
+export function listenForHints(pool: PostgresPool, channel: string, onHint: () => void): () => void {
   let client: Listening | undefined;
   let ended = false;
   let timer: NodeJS.Timeout | undefined;
@@ -44,10 +44,10 @@ export function hearHints(pool: PostgresPool, channel: string, give: () => void)
       const connected: Listening = await pool.connect();
       if (ended) return connected.release();
       client = connected;
-      connected.on?.("notification", give);
+      connected.on?.("notification", onHint);
       connected.on?.("end", lost);
       await connected.query(`listen "${channel}"`, []);
-      give(); // what came in before is not told
+      onHint(); // events stored before LISTEN gave no hint
     } catch {
       lost();
     }

@@ -10,16 +10,16 @@ import {
 } from "kysely";
 import { type ConnectionHandle, createHandle, withHandle } from "./connection-handle.ts";
 
-/** A transaction that is begun by its first query, so that a handler without one holds no connection. */
+/** A transaction that its first query begins, so that a handler without queries holds no connection. */
 export interface LazyTransaction<Database> {
   readonly tx: Transaction<Database>;
-  /** The connection it has, once it has begun. */
+  /** The handle of its connection. */
   readonly handle: ConnectionHandle;
-  /** From now on its queries reject. Resolves to the transaction that was begun, or undefined; rejects if that failed. */
+  /** Rejects all further queries. Resolves to the transaction, or undefined if none began. Rejects if it could not begin. */
   end(): Promise<ControlledTransaction<Database> | undefined>;
 }
 
-/** A process that froze in its transaction would keep its row locks; the server ends it when it is idle for so long. */
+/** The server ends a transaction that is idle for this long, so that a frozen process does not keep its row locks. */
 const idleTimeout = "300s";
 
 export function lazyTransaction<Database>(
@@ -58,7 +58,7 @@ export function lazyTransaction<Database>(
       return (await begun).getExecutor().provideConnection(consumer, options);
     },
   };
-  // the executor is all that queries go through; what else Kysely was made of is not handed out
+  // queries need only the executor, so the other properties stay empty
   const executor = db.getExecutor().withConnectionProvider(provider);
   const props = { config: {}, driver: {}, dialect: {}, executor };
   return {

@@ -10,8 +10,8 @@ export const newestMigration = 8;
 const folder = new URL("../../migrations/", import.meta.url);
 
 /**
- * Brings the schema up to date, in one transaction. Ten processes may do it at the same time: the first one works
- * and the others wait for it. The lock is the transaction's, so a transaction pooler is enough.
+ * Updates the schema in one transaction. When several processes do it at the same time, the first one runs the migrations
+ * and the others wait for it. The lock belongs to the transaction, so it works behind a transaction pooler.
  */
 export async function migrate(db: Kysely<unknown>, tables: Tables): Promise<void> {
   const files = (await readdir(folder)).filter((name) => name.endsWith(".sql")).sort();
@@ -36,11 +36,11 @@ export async function checkMigrations(db: Kysely<unknown>, tables: Tables): Prom
   throw new WebhookError<PostgresErrorCode>(
     "migration_missing",
     `The schema "${tables.schema}" is at migration ${applied}, and this version needs ${newestMigration}.`,
-    "Call migrate() at deployment, or run the package's migrations/*.sql from there on.",
+    "Call migrate() at deployment, or run the later files of the package's migrations/*.sql.",
   );
 }
 
-/** 0 when there is none. Asked of the catalog first: a query that fails would end the transaction it is in. */
+/** The newest applied migration, or 0. Checks first that the table exists: a failing query would abort the transaction. */
 async function appliedMigration(db: Kysely<unknown>, tables: Tables): Promise<number> {
   const { rows } = await sql<{ present: boolean }>`
     select to_regclass(${qualified(tables, "migration")}) is not null as present`.execute(db);

@@ -14,11 +14,11 @@ import { checkMigrations, migrate } from "./migrations.ts";
 import { type Tables, tablesIn } from "./tables.ts";
 import { withoutPlugins } from "./without-plugins.ts";
 
-/** Where the tables are, and how they are to be reached. */
+/** The options that `postgresStore`, `postgresInbox` and `postgresState` share. */
 export interface PostgresOptions<Database = unknown> extends DatabaseOptions<Database> {
-  /** The schema the tables are in. Default `"esim_webhooks"`. */
+  /** The schema of the tables. Default `"esim_webhooks"`. */
   schema?: string;
-  /** How long an operation may take, in ms, waiting for a connection included, before it rejects. Default 5,000. */
+  /** The timeout of an operation, in ms, including the wait for a connection. Default 5,000. */
   timeoutMs?: number;
   logger?: Logger;
 }
@@ -37,7 +37,7 @@ export const postgresShape: OptionsShape<PostgresSettings> = {
   logger: storeShape.logger,
 };
 
-/** The tables, and what keeps the word of what is built on them. */
+/** The tables, and the guard of the store that uses them. */
 export interface OpenTables<Database> {
   readonly db: Kysely<Database>;
   readonly tables: Tables;
@@ -45,7 +45,7 @@ export interface OpenTables<Database> {
   close(): Promise<void>;
 }
 
-/** Opens the tables in a Postgres, for `name`. Operations wait until its migrations were run. */
+/** Opens the tables in a Postgres. `name` is the public function, for messages. */
 export function openPostgres<Database>(
   name: string,
   options: DatabaseOptions<Database>,

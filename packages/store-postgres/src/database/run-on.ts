@@ -4,8 +4,8 @@ import { createHandle, withHandle } from "./connection-handle.ts";
 import { withoutPlugins } from "./without-plugins.ts";
 
 /**
- * Runs one operation on one connection, free of the user's plugins. None is begun once nobody waits for it, and one
- * whose server does not answer in time has its connection cut, so that the pool gets its place back.
+ * Returns a function that runs one operation on one connection, without the user's plugins. It does not start an operation
+ * whose timeout has passed, and at the timeout it cuts the connection, so that the pool can open a new one.
  */
 export function runOn<Database>(
   db: Kysely<Database>,

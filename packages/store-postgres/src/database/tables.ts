@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from "kysely";
 
-/** The schema's tables, to be named in SQL. */
+/** The names of the schema's tables and functions, for SQL. */
 export interface Tables {
   readonly schema: string;
   readonly event: RawBuilder<unknown>;
@@ -10,17 +10,17 @@ export interface Tables {
   readonly take: RawBuilder<unknown>;
   readonly settle: RawBuilder<unknown>;
   readonly renew: RawBuilder<unknown>;
-  /** The present time, as SQL. */
+  /** The current time, as SQL. */
   now(): RawBuilder<Date>;
 }
 
 /**
- * By the server's clock. Not by `now()`, which stands still within a transaction; nor by `clock_timestamp()`, which no
- * index can be searched by, since it moves within a statement.
+ * The server's time. Not `now()`, which does not change within a transaction; not `clock_timestamp()`, which changes within
+ * a statement and so cannot be used in an index search.
  */
 const serverTime = sql<Date>`statement_timestamp()`;
 
-/** `"schema".name` as text, for functions that look names up. */
+/** `"schema".name` as text, for functions such as `to_regclass`. */
 export function qualified({ schema }: Pick<Tables, "schema">, name: string): string {
   return `"${schema}".${name}`;
 }
@@ -39,7 +39,7 @@ export function tablesIn(schema: string, now: Tables["now"] = () => serverTime):
   };
 }
 
-/** `ms` from now. */
+/** The time `ms` from now, as SQL. */
 export function inMs({ now }: Tables, ms: number): RawBuilder<Date> {
   return sql`(${now()} + ${ms}::float8 * interval '1 millisecond')`;
 }

@@ -5,8 +5,8 @@ import { lazyTransaction } from "./lazy-transaction.ts";
 import { withoutPlugins } from "./without-plugins.ts";
 
 /**
- * Runs `work` with a transaction, and commits it if `work` says so and `mark` could write its mark in it, by the fence.
- * No row is locked before that, so that neither a duplicate nor a renewal of the lease waits for the handler.
+ * Runs `work` with a transaction. Commits it if `work` resolves to true and `mark` could write the done mark under its
+ * fence. Locks no row before that, so neither a duplicate nor a renewal of the lease waits for the handler.
  */
 export async function transact<Database>(
   db: Kysely<Database>,
@@ -31,7 +31,7 @@ export async function transact<Database>(
     if (worked.value && (await inTime(() => committed(transaction, mark)))) return "committed";
     return "rolled_back";
   } catch (error) {
-    throw isOfTheWork(error) ? error.cause : error;
+    throw isFaultOfWork(error) ? error.cause : error;
   } finally {
     if (!transaction.isCommitted) await Promise.allSettled([inTime(() => transaction.rollback().execute())]);
   }
@@ -46,16 +46,16 @@ async function committed<Database>(
   return true;
 }
 
-/** Classes of SQLSTATE that say something about the server; all others are about what it was asked to do. */
-const aboutTheServer = /^(?:08|53|57|58|XX)/;
+/** The SQLSTATE classes for faults of the server. All others are faults of the statement. */
+const serverFault = /^(?:08|53|57|58|XX)/;
 
 /**
- * Whether the server answered, and refused what `work` had written: a constraint that is checked at the end, or an error
- * that a handler had caught, which spoils the transaction all the same.
+ * Whether the server refused what `work` had written: a deferred constraint failed, or the handler had caught an error, which
+ * aborts the transaction anyway.
  */
-function isOfTheWork(error: unknown): error is WebhookError {
+function isFaultOfWork(error: unknown): error is WebhookError {
   if (!WebhookError.is(error) || typeof error.cause !== "object" || error.cause === null) return false;
   const { code, name } = error.cause as { code?: unknown; name?: unknown };
   if (name === "AbortedTransactionError") return true;
-  return typeof code === "string" && /^[0-9A-Z]{5}$/.test(code) && !aboutTheServer.test(code);
+  return typeof code === "string" && /^[0-9A-Z]{5}$/.test(code) && !serverFault.test(code);
 }

@@ -27,7 +27,7 @@ interface Row {
 }
 
 const columns = sql`source, id, state, type, lane, received_at, attempts,
-  case when state = 'dead' then null else ends_at end as ends_at, error, conflicts, replay::text as replay`; // as text: a user's parsers may leave jsonb as that, or not
+  case when state = 'dead' then null else ends_at end as ends_at, error, conflicts, replay::text as replay`; // as text, since a user's type parsers may change how jsonb is read
 
 function rowOf<More>({ received_at: receivedAt, ends_at: endsAt, replay, ...row }: Row & More) {
   return { ...row, receivedAt, endsAt, replay: replay === null ? null : (JSON.parse(replay) as Replay) };
@@ -107,7 +107,7 @@ export async function get(
   return rows[0] && rowOf(rows[0]);
 }
 
-/** Dead or unhandled → ready, the longest received first. */
+/** Dead or unhandled → ready, oldest received first. */
 export async function redrive(
   db: Kysely<unknown>,
   tables: Tables,

@@ -6,23 +6,23 @@ const retryHeldRowMs = 1000;
 
 interface Held {
   readonly state: "ready" | "leased" | "done" | "unhandled" | "dead";
-  /** It has its body in the inbox: it is a worker's to work, or an operator's to redrive. */
+  /** The inbox has its body: a worker works it, or an operator redrives it. */
   readonly isQueued: boolean;
-  /** How long the state lasts; 0 where that is not known. */
+  /** For how long the state lasts, in ms; 0 if unknown. */
   readonly leftMs: number;
-  /** It was claimed with another fingerprint than the one at hand. */
+  /** It was claimed with another fingerprint. */
   readonly isConflict: boolean;
 }
 
-/** An id, and the fingerprint of the body that it came with; null where none was given. */
+/** An id, and the fingerprint of its body; null without one. */
 interface Claimed extends EventKey {
   readonly fingerprint: number | null;
 }
 
 /**
- * Absent → leased. An insert first, since most ids are new. Its ON CONFLICT neither waits for nor locks a row that is
- * there; a DO UPDATE would, behind whoever is just settling the same id. A statement that inserts or else selects would
- * not do: it sees the table as it was before, and answers nothing for a duplicate that came in meanwhile.
+ * Absent → leased. Inserts first, since most ids are new. ON CONFLICT DO NOTHING does not lock an existing row; DO UPDATE
+ * would, and would wait for a concurrent settle of the same id. One statement that inserts or else selects is not enough: it
+ * sees the table as it was before, and returns no row for a concurrent duplicate.
  */
 export async function claim(
   db: Kysely<unknown>,
@@ -36,7 +36,7 @@ export async function claim(
     const inserted = await insert(db, tables, wanted, leaseMs);
     if (inserted !== undefined) return { status: "claimed", token: inserted };
     const held = await look(db, tables, wanted);
-    if (held === undefined) continue; // given back between the two
+    if (held === undefined) continue; // released between the two statements
     if (!held.isQueued && held.leftMs <= 0) return takeOver(db, tables, wanted, leaseMs);
     const conflict = held.isConflict && { conflict: true as const };
     if (held.state === "done") return { status: "done", ...conflict };
@@ -74,9 +74,9 @@ async function look(
 }
 
 /**
- * For a lease or a retention that is over, and what an inbox has left of the event with it; and for an event that no worker
- * had a handler for, whose body stays until it is completed here: if that does not end well, workers have it again. In no
- * lane, since its turn there is over. A row that somebody is just writing is busy, not waited for.
+ * Claims a row whose lease or retention is over, and clears what an inbox left in it. Also claims an unhandled event, but keeps
+ * its body until it is completed inline; if it is not, workers get it back. Removes the lane, since the event's turn is over.
+ * Answers busy, without waiting, for a row that another transaction has locked.
  */
 async function takeOver(
   db: Kysely<unknown>,

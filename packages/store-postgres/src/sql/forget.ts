@@ -1,7 +1,7 @@
 import { type Kysely, sql } from "kysely";
 import type { Tables } from "../database/tables.ts";
 
-/** Deletes some ids whose retention is over, and says how many. Small batches, and none that another process is just deleting. */
+/** Deletes at most `limit` rows whose retention is over, but none that another process has locked. Resolves to how many. */
 export async function forget(db: Kysely<unknown>, tables: Tables, limit: number): Promise<number> {
   const { numAffectedRows = 0n } = await sql`
     delete from ${tables.event} as old

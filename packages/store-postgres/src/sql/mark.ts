@@ -2,13 +2,13 @@ import type { EventKey } from "@esim-webhooks/core";
 import { type Kysely, type RawBuilder, sql } from "kysely";
 import { inMs, type Tables } from "../database/tables.ts";
 
-/** A live lease of this token; the row is nobody else's. Compared as text, so that any token can be asked about. */
+/** Whether this token holds a live lease. Compares tokens as text, so that any string is allowed. */
 function owned(tables: Tables, { source, id }: EventKey, token: string): RawBuilder<boolean> {
   return sql`source = ${source} and id = ${id} and fence::text = ${token}
     and state = 'leased' and ends_at > ${tables.now()}`;
 }
 
-/** Leased → leased for longer. False: the lease is not this token's any more. */
+/** Leased → leased for longer. False: this token no longer holds the lease. */
 export async function extend(
   db: Kysely<unknown>,
   tables: Tables,
@@ -22,7 +22,7 @@ export async function extend(
   );
 }
 
-/** Leased → done. True for the token that did it before as well. */
+/** Leased → done. True also for the token that completed it before. */
 export async function complete(
   db: Kysely<unknown>,
   tables: Tables,
@@ -41,8 +41,8 @@ export async function complete(
 }
 
 /**
- * Leased → done within the transaction of the handler, by the fence alone: a lease that has ended and was taken by nobody
- * is still this one, and whoever takes it now waits for this transaction to end.
+ * Leased → done in the handler's transaction. Checks only the fence: an ended lease that nobody has taken over still counts,
+ * and a takeover now waits for this transaction.
  */
 export async function completeInTransaction(
   tx: Kysely<unknown>,
@@ -58,7 +58,7 @@ export async function completeInTransaction(
   );
 }
 
-/** Leased → absent, or ready where an inbox has left its body. False: as for `extend`. */
+/** Leased → absent, or ready if an inbox has stored its body. False as for `extend`. */
 export async function release(
   db: Kysely<unknown>,
   tables: Tables,
@@ -67,8 +67,8 @@ export async function release(
 ): Promise<boolean> {
   if (await changed(db, sql`delete from ${tables.event} where ${owned(tables, key, token)} and body is null`))
     return true;
-  const giveBack = sql`update ${tables.event} set state = 'ready', ends_at = ${tables.now()} where ${owned(tables, key, token)}`;
-  return changed(db, giveBack);
+  const makeReady = sql`update ${tables.event} set state = 'ready', ends_at = ${tables.now()} where ${owned(tables, key, token)}`;
+  return changed(db, makeReady);
 }
 
 async function changed(db: Kysely<unknown>, statement: RawBuilder<unknown>): Promise<boolean> {

@@ -3,18 +3,17 @@ import type { InboxEntry } from "@esim-webhooks/core";
 import { occurredAtMs } from "@esim-webhooks/core/kit";
 import { type RawBuilder, sql } from "kysely";
 
-/** An entry, and what is written down beside it. */
+/** An entry, and the columns derived from it. */
 export interface PutRow {
   readonly entry: InboxEntry;
-  /** The lane it is to be worked in. */
   readonly lane: string | null;
-  /** Its replay as JSON that Postgres can keep. */
+  /** Its replay as JSON that `jsonb` accepts. */
   readonly replay: string | null;
 }
 
 /**
- * Rows as a relation, to be inserted or joined: with `source`, `id`, `type`, `body`, `received`, `occurred`, `lane` and
- * `replay`, and `place` from 1.
+ * The rows as an SQL relation with the columns `source`, `id`, `type`, `body`, `received`, `occurred`, `lane`, `replay`, and
+ * `place`, which counts from 1.
  */
 export function putRows(rows: readonly PutRow[]): RawBuilder<unknown> {
   const entries = rows.map(({ entry }) => entry);
@@ -24,7 +23,7 @@ export function putRows(rows: readonly PutRow[]): RawBuilder<unknown> {
     offset += body.byteLength;
     return begin;
   });
-  // all bodies as one parameter, which travels as the bytes it is; an array would travel as text and be escaped
+  // one parameter for all bodies: pg sends a buffer as binary, but escapes an array as text
   const bodies = Buffer.concat(entries.map(({ body }) => body));
   const replays = rows.some(({ replay }) => replay !== null)
     ? `[${rows.map(({ replay }) => replay ?? "null").join()}]`
@@ -53,10 +52,10 @@ function occurredAt(entry: InboxEntry): number | null {
   return ms === null ? null : ms / 1000;
 }
 
-/** Key and lane are in one index together, whose entries have at most 2,704 bytes. */
+/** Key and lane share an index, whose entries have at most 2,704 bytes. */
 const longestLaneBytes = 500;
 
-/** A lane that fits into its index. */
+/** The lane, hashed if it is too long for its index. */
 export function storableLane(lane: string | null): string | null {
   return lane !== null && Buffer.byteLength(lane) > longestLaneBytes ? shortened(lane) : lane;
 }
@@ -65,12 +64,12 @@ export function shortened(text: string): string {
   return createHash("sha256").update(text).digest("hex").slice(0, 32);
 }
 
-/** Text as Postgres can keep it, which refuses NUL. Only for what is read from the body again. */
+/** Replaces NUL, which Postgres refuses. Only for columns that can be read from the body again. */
 export function storable(text: string | null): string | null {
   return text?.replaceAll("\0", "\uFFFD") ?? null;
 }
 
-/** What `JSON.stringify` made, as `jsonb` can keep it, which refuses NUL and half a character: both are escaped there. */
+/** Replaces the escapes of NUL and of lone surrogates in JSON text: `jsonb` refuses both. */
 export function storableJson(json: string): string {
   if (!json.includes("\\u")) return json;
   return json.replace(/\\\\|\\u0000|\\ud[89a-f][0-9a-f]{2}/g, (found) =>

@@ -8,8 +8,8 @@ import { inKeyOrder } from "./key-order.ts";
 import { type PutRow, putRows, storable } from "./put-rows.ts";
 
 /**
- * Stores rows of different keys. An insert that does nothing on conflict, then a look at the keys that did not come
- * back: a statement that does both sees the table as it was before, and finds nothing for a concurrent duplicate.
+ * Stores rows of different keys. First inserts with ON CONFLICT DO NOTHING, then selects the keys that were not inserted. One
+ * statement for both would see the table as it was before, and miss a concurrent duplicate.
  */
 export async function put(
   db: Kysely<unknown>,
@@ -35,13 +35,13 @@ async function insert(
     insert into ${tables.event}
       (source, id, state, ends_at, type, body, body_hash, received_at, occurred_at, lane, replay)
     select source, id, 'ready', ${tables.now()}, type, body, sha256(body), received, occurred, lane, replay
-    from (${putRows(rows)}) as given
+    from (${putRows(rows)}) as entry
     on conflict do nothing
     returning source, id`.execute(db);
   return new Set(inserted.map(keyText));
 }
 
-/** What the rows are that did not go in, by name. */
+/** The results of the rows that were not inserted, by key text. */
 async function compare(
   db: Kysely<unknown>,
   tables: Tables,
@@ -59,7 +59,7 @@ async function compare(
 interface Present extends EventKey {
   readonly state: string;
   readonly hash: Buffer | null;
-  /** Of an id that was handled inline, or copied from another inbox after its body was dropped. */
+  /** Of an id that was handled inline, or copied from another inbox after its body was removed. */
   readonly fingerprint: number | null;
   readonly bodiless: boolean;
   readonly rebuilt: boolean;
@@ -75,7 +75,7 @@ async function look(
       coalesce(replay -> 'rebuilt' = 'true', false) as rebuilt
     from ${tables.event} join unnest(
       ${rows.map(({ entry }) => entry.source)}::text[], ${rows.map(({ entry }) => entry.id)}::text[]
-    ) as given (source, id) using (source, id)`.execute(db);
+    ) as wanted (source, id) using (source, id)`.execute(db);
   return new Map(present.map((row) => [keyText(row), row]));
 }
 
@@ -86,19 +86,19 @@ async function compareOne(
   present: Present | undefined,
 ): Promise<PutResult> {
   if (present === undefined) {
-    // given back, or forgotten, since the insert
+    // released or purged since the insert
     if ((await insert(db, tables, [row])).size > 0) return "stored";
   } else if (present.state === "leased" && present.bodiless) {
-    if (await leaveBody(db, tables, row)) return "stored";
+    if (await storeBody(db, tables, row)) return "stored";
   } else {
     if (!isConflict(row.entry, present)) return "duplicate";
     await countConflict(db, tables, row.entry);
     return "conflict";
   }
-  return compareOne(db, tables, row, (await look(db, tables, [row])).get(keyText(row.entry))); // it has changed meanwhile
+  return compareOne(db, tables, row, (await look(db, tables, [row])).get(keyText(row.entry))); // the row has changed meanwhile
 }
 
-/** Other bytes are another body only where both were made the same way: a dump has its own way to write JSON. */
+/** Compares bodies only if both are signed bytes or both were rebuilt: a dump formats JSON its own way. */
 function isConflict({ body, replay }: InboxEntry, { hash, fingerprint, rebuilt }: Present): boolean {
   if ((replay?.rebuilt ?? false) !== rebuilt) return false;
   if (hash !== null) return !createHash("sha256").update(body).digest().equals(hash);
@@ -106,10 +106,10 @@ function isConflict({ body, replay }: InboxEntry, { hash, fingerprint, rebuilt }
 }
 
 /**
- * The id is being worked inline just now. Its body is left with it, so that the event is worked from here if that does
- * not end well; in no lane, since its turn there is over. False: that has ended meanwhile.
+ * Stores the body in the row of an id that is being worked inline, so that a worker takes over if that fails. Without a lane,
+ * since the event's turn is over. False: the inline work has ended meanwhile.
  */
-async function leaveBody(
+async function storeBody(
   db: Kysely<unknown>,
   tables: Tables,
   { entry: { source, id, type, body, receivedAt }, replay }: PutRow,

@@ -6,9 +6,9 @@ import { inKeyOrder } from "./key-order.ts";
 import { type PutRow, putRows } from "./put-rows.ts";
 
 /**
- * Done → ready with the body that is putRows, for rows of different keys. One to one: whether it was done, and its run had
- * not made it ready before. Rows are locked in the order of their keys; who had to wait for one looks at it again, so
- * that of many with the same run one changes it. The imports that made it ready before are kept in `runs`.
+ * Done → ready with a new body, for rows of different keys. Answers one to one whether the row was done and its run had not
+ * made it ready before. Locks rows in the order of their keys. A statement that waited for a lock checks the row again, so of
+ * many with the same run, one changes it. Keeps the earlier runs in `runs`.
  */
 export async function rerun(
   db: Kysely<unknown>,
@@ -16,21 +16,21 @@ export async function rerun(
   rows: readonly PutRow[],
 ): Promise<boolean[]> {
   const { rows: changed } = await sql<EventKey>`
-    with given as materialized (${putRows(inKeyOrder(rows, ({ entry }) => entry))}),
+    with entry as materialized (${putRows(inKeyOrder(rows, ({ entry }) => entry))}),
     done as materialized (
-      select event.source, event.id from ${tables.event} as event join given using (source, id)
+      select event.source, event.id from ${tables.event} as event join entry using (source, id)
       where event.state = 'done'
-        and event.replay ->> 'run' is distinct from given.replay ->> 'run'
-        and (event.runs is null or given.replay ->> 'run' <> all (event.runs))
-      order by given.place
+        and event.replay ->> 'run' is distinct from entry.replay ->> 'run'
+        and (event.runs is null or entry.replay ->> 'run' <> all (event.runs))
+      order by entry.place
       for update of event
     )
     update ${tables.event} as event
-    set state = 'ready', ends_at = ${tables.now()}, attempts = 0, error = null, type = given.type,
-      body = given.body, body_hash = sha256(given.body), received_at = given.received, occurred_at = given.occurred,
-      lane = given.lane, replay = given.replay, runs = array_remove(event.runs || (event.replay ->> 'run'), null)
-    from given join done using (source, id)
-    where event.source = given.source and event.id = given.id
+    set state = 'ready', ends_at = ${tables.now()}, attempts = 0, error = null, type = entry.type,
+      body = entry.body, body_hash = sha256(entry.body), received_at = entry.received, occurred_at = entry.occurred,
+      lane = entry.lane, replay = entry.replay, runs = array_remove(event.runs || (event.replay ->> 'run'), null)
+    from entry join done using (source, id)
+    where event.source = entry.source and event.id = entry.id
     returning event.source, event.id`.execute(db);
   const names = new Set(changed.map(keyText));
   return rows.map(({ entry }) => names.has(keyText(entry)));

@@ -9,11 +9,11 @@ export interface SettleRules {
 }
 
 const longestError = 4000;
-const longestWaitMs = 100 * 365 * 24 * 3_600_000; // more may be past the end of the calendar, and refused with the whole batch
+const longestWaitMs = 100 * 365 * 24 * 3_600_000; // a time beyond Postgres's calendar would fail the whole batch
 
 /**
- * Leased → done, unhandled, ready or dead, for the leases whose fence still is the row's. One to one: whether it was.
- * A function of the database, for the reason given in `migrations/0002-inbox.sql`; it is replaced in `0007-unhandled.sql`.
+ * Leased → done, unhandled, ready or dead, for each lease that is still held. Answers one to one whether it was held.
+ * `migrations/0002-inbox.sql` says why it is a function in the database; `0007-unhandled.sql` replaces it.
  */
 export async function settle(
   db: Kysely<unknown>,
@@ -28,15 +28,15 @@ export async function settle(
       ${sorted.map(({ id }) => id)}::text[],
       ${sorted.map(({ token }) => token)}::bigint[],
       ${sorted.map(({ state }) => (state === "untouched" ? "ready" : state))}::text[],
-      ${sorted.map((given) => ("afterMs" in given ? Math.min(given.afterMs, longestWaitMs) : 0))}::float8[],
+      ${sorted.map((settlement) => ("afterMs" in settlement ? Math.min(settlement.afterMs, longestWaitMs) : 0))}::float8[],
       ${sorted.map(({ state }) => (state === "untouched" ? 1 : 0))}::int[],
-      ${sorted.map((given) => ("error" in given ? storableError(given.error) : null))}::text[],
+      ${sorted.map((settlement) => ("error" in settlement ? storableError(settlement.error) : null))}::text[],
       ${tables.now()}, ${retentionMs}::float8 * interval '1 millisecond', ${keepBodies}
     ) as fence`.execute(db);
-  return outOf(settlements, rows);
+  return wereChanged(settlements, rows);
 }
 
-/** Leased → leased for longer. One to one: whether the lease was still held. */
+/** Leased → leased for longer. Answers one to one whether the lease was still held. */
 export async function renew(
   db: Kysely<unknown>,
   tables: Tables,
@@ -51,11 +51,11 @@ export async function renew(
       ${sorted.map(({ token }) => token)}::bigint[],
       ${inMs(tables, leaseMs)}
     ) as fence`.execute(db);
-  return outOf(leases, rows);
+  return wereChanged(leases, rows);
 }
 
-/** A fence is never used twice, so that it names a lease. */
-function outOf(leases: readonly InboxLease[], rows: readonly { token: string }[]): boolean[] {
+/** Whether each lease was changed. A fence is never reused, so it identifies its lease. */
+function wereChanged(leases: readonly InboxLease[], rows: readonly { token: string }[]): boolean[] {
   const changed = new Set(rows.map(({ token }) => token));
   return leases.map(({ token }) => changed.has(token));
 }

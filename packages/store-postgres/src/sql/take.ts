@@ -12,7 +12,7 @@ interface Row {
   readonly replayed: boolean;
 }
 
-/** Ready and due → leased. How, and why it is a function of the database, is said in `migrations/0002-inbox.sql` and `0004-lanes.sql`. */
+/** Ready and due → leased. `migrations/0002-inbox.sql` and `0004-lanes.sql` explain the function in the database. */
 export async function take(
   db: Kysely<unknown>,
   tables: Tables,
@@ -37,8 +37,8 @@ export async function take(
 }
 
 /**
- * Leases that have ended → ready, so that everything that waits is in one state. Rows that somebody has locked are
- * skipped: a process that froze while it settled one would hold up every worker.
+ * Leased, but the lease has ended → ready, so that all waiting rows have one state. Skips locked rows: otherwise a process that
+ * froze while settling one would block every worker.
  */
 export async function reap(db: Kysely<unknown>, tables: Tables): Promise<void> {
   for (const pending of [sql`lane is null`, sql`lane is not null`]) {
