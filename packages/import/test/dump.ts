@@ -58,10 +58,10 @@ export function watchedInbox(): Inbox & {
     ...inbox,
     entries,
     puts,
-    put(given) {
-      puts.push(...given);
-      for (const entry of given) if (!entries.has(entry.id)) entries.set(entry.id, entry);
-      return inbox.put(given);
+    put(batch) {
+      puts.push(...batch);
+      for (const entry of batch) if (!entries.has(entry.id)) entries.set(entry.id, entry);
+      return inbox.put(batch);
     },
   };
 }
@@ -88,8 +88,8 @@ export function sumOf({
   );
 }
 
-export async function all<T>(given: AsyncIterable<T>): Promise<T[]> {
+export async function all<T>(iterable: AsyncIterable<T>): Promise<T[]> {
   const items: T[] = [];
-  for await (const item of given) items.push(item);
+  for await (const item of iterable) items.push(item);
   return items;
 }

@@ -130,7 +130,7 @@ describe("importDeliveries into an inbox", () => {
   });
 
   it.each([
-    ["what is no WebhookError", new Error("gone"), "store_unavailable"],
+    ["an error that is not a WebhookError", new Error("gone"), "store_unavailable"],
     ["store_unavailable", new WebhookError("store_unavailable", "Away.", "Start it."), "store_unavailable"],
     [
       "a mistake in the set-up",
@@ -259,12 +259,12 @@ describe("importDeliveries into handlers", () => {
   it("waits for the claim of a killed run, and then handles its event in order", async () => {
     const store = memoryStore();
     await store.claim({ source: "default", id: "b" }, 300);
-    const worked: string[] = [];
-    const handlers = { "*": ({ id }: { id: string }) => void worked.push(id) };
+    const handled: string[] = [];
+    const handlers = { "*": ({ id }: { id: string }) => void handled.push(id) };
     const dump = ndjson(delivery("a"), delivery("b"), delivery("c"));
     const report = await importDeliveries(dump, handlers, { ...trusted, store });
     expect(report.ledger).toEqual({ ...none, read: 3, stored: 3 });
-    expect(worked).toEqual(["a", "b", "c"]);
+    expect(handled).toEqual(["a", "b", "c"]);
   });
 
   it("can be interrupted while it waits for a claim, and leaves the event to the next run", async () => {
@@ -563,23 +563,23 @@ describe("importDeliveries", () => {
   });
 
   it("reports its progress, also at the end", async () => {
-    const told: ImportProgress[] = [];
+    const reported: ImportProgress[] = [];
     const records = Array.from({ length: 3000 }, (_, n) => delivery(`msg_${n}`));
-    const onProgress = (progress: ImportProgress) => void told.push(progress);
+    const onProgress = (progress: ImportProgress) => void reported.push(progress);
     const report = await importDeliveries(ndjson(...records), watchedInbox(), { ...trusted, onProgress });
-    expect(told.at(-1)).toEqual({ bytesRead: report.bytesRead, records: 3000, ledger: report.ledger });
-    expect(told.length).toBeLessThan(100);
-    const reads = told.map(({ records }) => records);
+    expect(reported.at(-1)).toEqual({ bytesRead: report.bytesRead, records: 3000, ledger: report.ledger });
+    expect(reported.length).toBeLessThan(100);
+    const reads = reported.map(({ records }) => records);
     expect(reads).toEqual(reads.toSorted((a, b) => a - b));
   });
 
   it("reports its progress while handlers are slow", async () => {
-    const told: number[] = [];
+    const reported: number[] = [];
     const handler = () => new Promise((resolve) => setTimeout(resolve, 60));
-    const onProgress = ({ records }: ImportProgress) => void told.push(records);
+    const onProgress = ({ records }: ImportProgress) => void reported.push(records);
     const dump = ndjson(...Array.from({ length: 6 }, (_, n) => delivery(`msg_${n}`)));
     await importDeliveries(dump, { "*": handler }, { ...trusted, onProgress });
-    expect(new Set(told).size).toBeGreaterThan(2);
+    expect(new Set(reported).size).toBeGreaterThan(2);
   });
 
   it("continues when onProgress, the logger or a schema throws", async () => {

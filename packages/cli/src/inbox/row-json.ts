@@ -3,7 +3,7 @@ import type { InboxRow, Replay, StoredEvent } from "@esim-webhooks/core";
 import { maskEvent } from "../masking/mask-event.ts";
 import { maskText } from "../masking/mask-text.ts";
 
-/** An event as `list --json` prints it. Its lane is masked: only the body, which is missing here, tells what it is. */
+/** An event as `list --json` prints it. Masks every lane: without the body, nothing shows whether it is personal data. */
 export function listedJson(row: InboxRow, reveal: boolean): Record<string, unknown> {
   const text = reveal ? (shown: string) => shown : maskText;
   const { source, id, state, type, receivedAt, attempts, endsAt, error, conflicts } = row;

@@ -24,7 +24,7 @@ function parse(bytes: Buffer): unknown {
 
 /** Reads header lines, with or without a request line before them, an empty line, and the body. */
 function readHttp(bytes: Buffer): Captured {
-  const text = bytes.toString("latin1"); // one character per byte, so that positions in the text and in the bytes are the same
+  const text = bytes.toString("latin1"); // one character per byte: positions in text and bytes are the same
   const end = /\r?\n\r?\n/.exec(text);
   const head = text.slice(0, end?.index ?? text.length).trim();
   const headers: Record<string, string[]> = {};

@@ -22,7 +22,7 @@ describe("maskText", () => {
     "Error: connect ECONNREFUSED 127.0.0.1:5432",
     "Error: connect ETIMEDOUT 192.168.100.200:5432",
     "2026-11-20T14:03:05.123Z and 2026-11-20 14:03",
-    "not what its schema says: data.esimReference",
+    "it does not match its schema, at data.esimReference",
     "tried 10 times, 123456789 bytes",
   ])("leaves %j", (text) => {
     expect(maskText(text)).toBe(text);

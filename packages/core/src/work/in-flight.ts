@@ -28,7 +28,7 @@ export interface InFlightEvents {
   running(group?: string): number;
   /** How many events are not settled yet, those with a running handler included. */
   unsettled(): number;
-  /** Waits at most `ms` until all events are settled, then aborts the handlers still running, and gives their events back. */
+  /** Waits at most `ms` for all events to be settled. Then aborts the running handlers, and gives their events back. */
   stop(ms: number): Promise<void>;
 }
 

@@ -33,7 +33,7 @@ export interface WorkerOptions<Data = EsimEvents> {
   leaseMs?: number;
   /** How many times an event is tried before it is dead. A try counts even if its worker crashes. Default 20. */
   maxAttempts?: number;
-  /** How long to wait after a failure. Default: full jitter up to 1 s after the first failure, doubling, up to 15 minutes. */
+  /** How long to wait after a failure. Default: full jitter, up to 1 s after the first failure, doubling up to 15 minutes. */
   backoff?: Backoff;
   /** How long to wait before asking an empty inbox again, in ms, plus or minus up to a half. Default 1,000. */
   pollMs?: number;
@@ -121,7 +121,8 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
   /** Logs how many unhandled events have a handler now: an upgrade may have added it. */
   async function logUnhandled(): Promise<void> {
     if (!hasRole(inbox, "admin")) return;
-    const events = await inbox.count({ state: "unhandled", types: dispatcher.types }).catch(() => 0); // the next start tries again
+    const filter = { state: "unhandled", types: dispatcher.types } as const;
+    const events = await inbox.count(filter).catch(() => 0); // the next start tries again
     if (events === 0) return;
     logger.info(
       { events },

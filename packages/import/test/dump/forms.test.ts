@@ -19,7 +19,7 @@ const rows = lines.map((line, i) => ({ eventId: `evt_${i}`, payload: line }));
 
 const layouts: Record<string, { text: string; form: string; expected: unknown[] }> = {
   lines: { text: `${lines.join("\n")}\n`, form: "ndjson", expected: records },
-  "lines with CRLF, blank ones and no end": {
+  "lines with CRLF, empty lines and no final line end": {
     text: `\r\n${lines.join("\r\n\r\n")}`,
     form: "ndjson",
     expected: records,
@@ -64,13 +64,13 @@ const layouts: Record<string, { text: string; form: string; expected: unknown[] 
     form: "json",
     expected: records,
   },
-  "lines with a comma behind each": { text: lines.join(",\n"), form: "json", expected: records },
+  "lines with a comma after each": { text: lines.join(",\n"), form: "json", expected: records },
   CSV: { text: csv, form: "csv", expected: rows },
   "CSV with semicolons": { text: csv.replaceAll(/^([^,"]*),/gm, "$1;"), form: "csv", expected: rows },
   "a byte order mark and lines": { text: `\ufeff${lines.join("\n")}`, form: "ndjson", expected: records },
   "a byte order mark and CSV": { text: `\ufeff${csv}`, form: "csv", expected: rows },
   nothing: { text: "", form: "", expected: [] },
-  blanks: { text: " \r\n\n", form: "", expected: [] },
+  "only spaces": { text: " \r\n\n", form: "", expected: [] },
   "an empty array": { text: "[ ]", form: "json", expected: [] },
 };
 
@@ -91,9 +91,9 @@ const packings: Record<string, { pack: (bytes: Buffer) => Buffer; forms: string[
   },
   "ZIP, deflate": { pack: (bytes) => zip(bytes), forms: ["zip"] },
   "ZIP, stored": { pack: (bytes) => zip(bytes, { method: "stored" }), forms: ["zip"] },
-  "ZIP, sizes behind": { pack: (bytes) => zip(bytes, { descriptor: true }), forms: ["zip"] },
+  "ZIP, sizes after the data": { pack: (bytes) => zip(bytes, { descriptor: true }), forms: ["zip"] },
   "ZIP, 64-bit": { pack: (bytes) => zip(bytes, { zip64: true }), forms: ["zip"] },
-  "ZIP, 64-bit sizes behind": {
+  "ZIP, 64-bit sizes after the data": {
     pack: (bytes) => zip(bytes, { zip64: true, descriptor: true }),
     forms: ["zip"],
   },

@@ -19,7 +19,7 @@ const anything = fc.oneof(
   record,
   fc.jsonValue({ maxDepth: 3 }).map((value) => JSON.parse(JSON.stringify(value)) as unknown),
 );
-const blank = fc.stringMatching(/^[ \t\r\n]{0,4}$/);
+const spaces = fc.stringMatching(/^[ \t\r\n]{0,4}$/);
 const indent = fc.constantFrom(undefined, 0, 1, 2, "\t", "\n");
 const json = (value: unknown, space?: string | number) => JSON.stringify(value, null, space);
 
@@ -29,7 +29,7 @@ interface Dump {
   readonly values: readonly unknown[];
 }
 
-const array = fc.tuple(fc.array(anything), indent, blank, blank).map(
+const array = fc.tuple(fc.array(anything), indent, spaces, spaces).map(
   ([values, space, before, between]): Dump => ({
     values,
     text:
@@ -46,7 +46,7 @@ const arrayLines = fc
   .array(fc.array(anything), { minLength: 2 })
   .map((arrays): Dump => ({ values: arrays.flat(), text: arrays.map((one) => json(one)).join("\n") }));
 const pages = fc
-  .tuple(fc.array(fc.array(anything), { minLength: 1 }), indent, blank, fc.boolean(), record)
+  .tuple(fc.array(fc.array(anything), { minLength: 1 }), indent, spaces, fc.boolean(), record)
   .map(
     ([all, space, between, isFirst, pagination]): Dump => ({
       values: all.flat(),
@@ -55,7 +55,7 @@ const pages = fc
         .join(between),
     }),
   );
-const objects = fc.tuple(fc.array(topRecord, { minLength: 1 }), indent, blank).map(
+const objects = fc.tuple(fc.array(topRecord, { minLength: 1 }), indent, spaces).map(
   ([values, space, between]): Dump => ({
     values,
     text: values.map((value) => json(value, space)).join(between),

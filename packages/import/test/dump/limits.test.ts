@@ -183,12 +183,12 @@ describe("a record deeper than maxDepth", () => {
 
 describe("reading", () => {
   it("reads the input only as needed, and closes it when the reader stops", async () => {
-    let given = 0;
+    let yielded = 0;
     let isClosed = false;
     async function* input() {
       try {
         for (;;) {
-          given++;
+          yielded++;
           yield gzipSync('{"a":1}\n'.repeat(1000));
         }
       } finally {
@@ -196,9 +196,9 @@ describe("reading", () => {
       }
     }
     const { batches } = readDump(input(), limits);
-    expect(given).toBe(0);
+    expect(yielded).toBe(0);
     expect((await batches.next()).done).toBe(false);
-    expect(given).toBeLessThan(100);
+    expect(yielded).toBeLessThan(100);
     await batches.return(undefined);
     expect(isClosed).toBe(true);
   });

@@ -7,9 +7,9 @@ const trusted = { trustUnsigned: true };
 const none = { read: 0, stored: 0, duplicate: 0, conflict: 0, invalid: 0, filtered: 0, rejected: 0 };
 
 /** Pages of a listing: each value is a record. */
-async function* pages(...given: readonly (readonly unknown[])[]): AsyncGenerator<readonly RawRecord[]> {
+async function* pages(...listing: readonly (readonly unknown[])[]): AsyncGenerator<readonly RawRecord[]> {
   let record = 0;
-  for (const page of given) yield page.map((value) => ({ value, position: { record: ++record } }));
+  for (const page of listing) yield page.map((value) => ({ value, position: { record: ++record } }));
 }
 
 /** A journal in memory that lists its calls. */
@@ -106,10 +106,10 @@ describe("replayRecords", () => {
     const inbox = watchedInbox();
     async function* failing(): AsyncGenerator<readonly RawRecord[]> {
       yield* pages(Array.from({ length: 400 }, (_, n) => delivery(`msg_${n}`)));
-      throw new Error("the listing is away");
+      throw new Error("the listing is unavailable");
     }
     const replaying = replayRecords(failing(), inbox, { ...trusted, journal });
-    await expect(replaying).rejects.toThrow("the listing is away");
+    await expect(replaying).rejects.toThrow("the listing is unavailable");
     expect(latest()?.ledger.stored).toBe(inbox.entries.size);
     expect(inbox.entries.size).toBe(350);
   });
