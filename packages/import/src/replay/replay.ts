@@ -88,8 +88,8 @@ function stopped(cause: unknown): WebhookError<string> {
   if (WebhookError.is(cause) && cause.code !== "store_unavailable") return cause;
   return new WebhookError(
     "store_unavailable",
-    "The import stopped: the target of its events cannot be reached.",
-    "Run it again when it can: it continues from its checkpoint file, or starts over; no event runs twice.",
+    "The import stopped: its target cannot be reached.",
+    "Run it again when the target is back: it continues from its checkpoint file, or starts over, and no event runs twice.",
     { cause },
   );
 }
