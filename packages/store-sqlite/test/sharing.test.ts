@@ -92,16 +92,20 @@ describe("stores and inboxes on one file", () => {
   });
 
   it("reject once another process has kept the file locked for too long, and recover by themselves", async () => {
-    const inbox = sqliteInbox({ path, timeoutMs: 2000 });
+    const first = sqliteInbox({ path, timeoutMs: 1000 }); // which says for how long the writer waits for a lock
+    const inbox = sqliteInbox({ path, timeoutMs: 120_000 });
     await inbox.count();
     const shop = openShop(path);
     shop.run("begin immediate");
-    await expect(inbox.put([entry("msg_1")])).rejects.toMatchObject({ code: "store_unavailable" });
+    await expect(inbox.put([entry("msg_1")])).rejects.toMatchObject({
+      code: "store_unavailable",
+      message: expect.stringContaining("locked"),
+    });
     expect(await inbox.count()).toBe(0); // readers do not wait for writers
     shop.run("commit");
     expect(await inbox.put([entry("msg_1")])).toEqual(["stored"]);
     shop.close();
-    await inbox.close();
+    await Promise.all([first.close(), inbox.close()]);
   });
 });
 
