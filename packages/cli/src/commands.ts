@@ -36,7 +36,7 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
   },
   inbox: {
     brief: "Inspect and repair the inbox",
-    usage: "stats|list|show|retry|discard|purge ...",
+    usage: "stats|list|show|retry|discard|purge|backup|copy ...",
     load: async () => (await import("./commands/inbox.ts")).inbox,
   },
   doctor: {

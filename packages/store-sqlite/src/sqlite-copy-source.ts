@@ -10,10 +10,13 @@ import { type SqliteFileOptions, sqliteFileShape } from "./sqlite-options.ts";
  */
 export function sqliteCopySource(options: SqliteFileOptions): CopySource {
   const settings = parseOptions("sqliteCopySource", sqliteFileShape, options);
-  const { ready, read, close } = openSqlite("sqliteCopySource", settings);
+  const { ready, read, readApart, close } = openSqlite("sqliteCopySource", settings);
   return {
     ready,
-    look: () => read("copyState", undefined),
+    async look() {
+      const version = await read("dataVersion", undefined);
+      return { ...(await readApart("copyCounts", undefined)), version };
+    },
     events: () =>
       pages((last) => read("eventRecords", { after: last && { source: last.source, id: last.id } })),
     latest: () => pages((last) => read("latestRecords", { after: last })),

@@ -1,5 +1,9 @@
 import { buildCommand, buildRouteMap, type Command, type RouteMap } from "@stricli/core";
 import {
+  type BackupFlags,
+  backupFlags,
+  type CopyFlags,
+  copyFlags,
   type DeadFlags,
   deadFlags,
   type InboxFlags,
@@ -91,8 +95,41 @@ const purge: Command<CliContext> = buildCommand<PurgeFlags, [], CliContext>({
   ),
 });
 
+const backup: Command<CliContext> = buildCommand<BackupFlags, [string], CliContext>({
+  loader: async () => (await import("../inbox/backup.ts")).backup,
+  parameters: {
+    flags: backupFlags,
+    positional: { kind: "tuple", parameters: [{ parse: String, placeholder: "file", brief: "A new file" }] },
+  },
+  docs: help(
+    "Back up an embedded inbox",
+    "Copies the SQLite file of an embedded inbox, whole, to a new file, also while serve\nand work use it. Overwrites no file.",
+    [
+      "esim-webhooks inbox backup events-2026-11-20.db",
+      "esim-webhooks inbox backup /backup/events.db --from data/events.db",
+    ],
+  ),
+});
+
+const copy: Command<CliContext> = buildCommand<CopyFlags, [], CliContext>({
+  loader: async () => (await import("../inbox/copy.ts")).copy,
+  parameters: { flags: copyFlags },
+  docs: help(
+    "Copy an embedded inbox to Postgres",
+    [
+      "Copies the events of an embedded inbox and its handled ids to Postgres, with their",
+      "states. Stop serve and work first. Events that are there already stay as they are, so",
+      "the same command continues a copy that was interrupted. The embedded inbox stays as it is.",
+    ].join("\n"),
+    [
+      "DATABASE_URL=postgres://… esim-webhooks inbox copy",
+      "esim-webhooks inbox copy --to postgres://me@db.example.com/webhooks --from data/events.db",
+    ],
+  ),
+});
+
 export const inbox: RouteMap<CliContext> = buildRouteMap<string, CliContext>({
-  routes: { stats, list, show, retry, discard, purge },
+  routes: { stats, list, show, retry, discard, purge, backup, copy },
   docs: help("Inspect and repair the inbox", "Commands for operators of an inbox.", [
     "esim-webhooks inbox stats",
     "esim-webhooks inbox list --status dead",

@@ -5,6 +5,7 @@ import { wholeNumber } from "../flags/number-flag.ts";
 import { jsonFlag, type SetUpFlags, setUpFlags } from "../flags/set-up-flags.ts";
 import type { CliContext } from "../program/context.ts";
 import type { ActionFlags } from "./action.ts";
+import type { FileFlags } from "./embedded-file.ts";
 import type { FilterFlags } from "./filter.ts";
 
 /** The flags of every inbox command. */
@@ -35,6 +36,14 @@ export interface DeadFlags extends PurgeFlags, FilterFlags {
 export interface RetryFlags extends PurgeFlags, FilterFlags {
   /** Default: dead. */
   readonly status?: "dead" | "unhandled";
+}
+
+export interface BackupFlags extends FileFlags {
+  readonly json?: boolean;
+}
+
+export interface CopyFlags extends BackupFlags {
+  readonly to?: string;
 }
 
 type FlagsOf<Flags> = FlagParametersForType<Flags, CliContext>;
@@ -108,4 +117,15 @@ export const retryFlags: FlagsOf<RetryFlags> = {
   },
   ...filterFlags,
   ...purgeFlags,
+};
+
+export const backupFlags: FlagsOf<BackupFlags> = {
+  from: textFlag("file", "The SQLite file of the inbox. Default: the one in --data-dir"),
+  dataDir: setUpFlags.dataDir,
+  json: jsonFlag,
+};
+
+export const copyFlags: FlagsOf<CopyFlags> = {
+  to: textFlag("url", "A postgres:// URL without a password. Default: DATABASE_URL"),
+  ...backupFlags,
 };

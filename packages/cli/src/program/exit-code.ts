@@ -52,6 +52,7 @@ const byErrorCode: Readonly<Record<ErrorCode, ExitCode>> = {
   database_newer: exitCodes.unexpected,
   database_read_only: exitCodes.unexpected,
   evicting_store: exitCodes.unexpected,
+  inbox_in_use: exitCodes.unexpected,
   migration_missing: exitCodes.unexpected,
   store_full: exitCodes.unexpected,
   store_unavailable: exitCodes.unexpected,

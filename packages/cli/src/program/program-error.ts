@@ -4,6 +4,7 @@ export type ProgramErrorCode =
   | "invalid_config"
   | "unreadable_file"
   | "not_an_inbox"
+  | "inbox_in_use"
   | "no_handlers"
   | "cannot_listen"
   | "no_answer";

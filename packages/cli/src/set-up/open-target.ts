@@ -150,7 +150,7 @@ async function ownFile(folder: string): Promise<string> {
 }
 
 /** The database in the folder. Throws `pglite_folder` where an earlier version has left one of another kind. */
-function fileIn(folder: string): string {
+export function fileIn(folder: string): string {
   if (!existsSync(join(folder, "postgres", "PG_VERSION"))) return join(folder, "events.db");
   throw new WebhookError<SqliteErrorCode>(
     "pglite_folder",
@@ -169,7 +169,8 @@ export function isThere(place: Place): boolean {
   return "url" in place || existsSync(fileIn(place.dataDir));
 }
 
-function nameOf(place: Place): string {
+/** The default inbox in messages. Contains no password. */
+export function nameOf(place: Place): string {
   if ("dataDir" in place) return `the embedded inbox in ${place.dataDir}`;
   const { host, pathname } = URL.parse(place.url) ?? { host: "", pathname: "" };
   return `Postgres at ${host}${pathname}`;

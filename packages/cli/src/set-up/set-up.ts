@@ -30,8 +30,8 @@ export async function readSetUp({ process }: CliContext, flags: SetUpFlags): Pro
       "Remove one of them.",
     );
   }
-  const { ESIM_WEBHOOK_SECRET, DATABASE_URL, ESIM_WEBHOOKS_DATA_DIR } = process.env; // an empty variable counts as unset
-  const dataDir = flags.dataDir ?? (ESIM_WEBHOOKS_DATA_DIR || ".esim-webhooks");
+  const { ESIM_WEBHOOK_SECRET, DATABASE_URL } = process.env; // an empty variable counts as unset
+  const dataDir = dataDirOf({ process }, flags.dataDir);
   return {
     file,
     config,
@@ -41,6 +41,11 @@ export async function readSetUp({ process }: CliContext, flags: SetUpFlags): Pro
     source: config.source ?? "default",
     place: flags.dataDir === undefined && DATABASE_URL ? { url: DATABASE_URL } : { dataDir },
   };
+}
+
+/** The folder of the embedded inbox: the flag, else the environment, else the default. */
+export function dataDirOf({ process }: Pick<CliContext, "process">, flag: string | undefined): string {
+  return flag ?? (process.env["ESIM_WEBHOOKS_DATA_DIR"] || ".esim-webhooks");
 }
 
 /** The variable `PORT` as a number, undefined when it is unset. Throws `invalid_usage`. */

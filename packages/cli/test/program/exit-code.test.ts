@@ -47,6 +47,7 @@ describe("exit codes", () => {
     invalid_config: 2,
     unreadable_file: 2,
     not_an_inbox: 2,
+    inbox_in_use: 1,
     no_handlers: 2,
     cannot_listen: 1,
     no_answer: 1,

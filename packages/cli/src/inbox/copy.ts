@@ -1,0 +1,66 @@
+import type { CopySource } from "@esim-webhooks/core/kit";
+import type { CliContext } from "../program/context.ts";
+import { ProgramError } from "../program/program-error.ts";
+import { nameOf } from "../set-up/open-target.ts";
+import { layoutFor } from "../terminal/layout.ts";
+import { counted } from "../terminal/quantities.ts";
+import { type CopyLedger, copyRecords } from "./copy-records.ts";
+import { copyView } from "./copy-view.ts";
+import { embeddedFile } from "./embedded-file.ts";
+import type { CopyFlags } from "./flags.ts";
+import { targetUrl } from "./target-url.ts";
+
+const timeoutMs = 30_000; // nobody waits for an answer: a busy server may take longer than for a delivery
+
+/** Copies an embedded inbox into Postgres, and says how to go on from there. */
+export async function copy(this: CliContext, flags: CopyFlags): Promise<void> {
+  const { output, process } = this;
+  const url = targetUrl(flags.to, process.env);
+  const { path, where } = embeddedFile(this, flags);
+  const [{ sqliteCopySource }, { postgresCopyTarget }] = await Promise.all([
+    import("@esim-webhooks/store-sqlite"),
+    import("@esim-webhooks/store-postgres"),
+  ]);
+  const source = sqliteCopySource({ path });
+  const target = postgresCopyTarget({ url, timeoutMs });
+  try {
+    const ledger = await whileUnused(source, where, async () => {
+      await target.migrate();
+      return copyRecords(source, target);
+    });
+    if (flags.json) return output.json(ledger);
+    for (const line of copyView(ledger, layoutFor(process.stdout))) output.data(line);
+    output.note(
+      `Next: let serve and work use ${nameOf({ url })}, by DATABASE_URL or by postgresInbox in the config: it knows every handled id.`,
+    );
+    output.note(
+      `Nothing was changed in ${where}. Do not use it any more: events that wait are in both. Tables of your own were not copied.`,
+    );
+  } finally {
+    await Promise.allSettled([source.close(), target.close()]);
+  }
+}
+
+/** Throws `inbox_in_use` where somebody works on the source, before anything is copied or meanwhile. */
+async function whileUnused(
+  source: CopySource,
+  where: string,
+  work: () => Promise<CopyLedger>,
+): Promise<CopyLedger> {
+  const before = await source.look();
+  if (before.leased > 0) {
+    throw new ProgramError(
+      "inbox_in_use",
+      `${counted(before.leased, "event")} in ${where} ${before.leased === 1 ? "is" : "are"} being worked.`,
+      "Stop serve and work, which then finish them. After a crash, wait until their leases have ended.",
+    );
+  }
+  const ledger = await work();
+  const after = await source.look();
+  if (after.version === before.version && ledger.read === before.events) return ledger;
+  throw new ProgramError(
+    "inbox_in_use",
+    `Another process wrote to ${where} while it was copied, so events in Postgres may be out of date.`,
+    "Stop serve and work, delete the copied events in Postgres, and run the same command again.",
+  );
+}

@@ -1,0 +1,38 @@
+import { existsSync } from "node:fs";
+import type { CliContext } from "../program/context.ts";
+import { ProgramError } from "../program/program-error.ts";
+import { fileIn, nameOf } from "../set-up/open-target.ts";
+import { dataDirOf } from "../set-up/set-up.ts";
+
+/** The flags that name the file of an embedded inbox. */
+export interface FileFlags {
+  readonly from?: string;
+  readonly dataDir?: string;
+}
+
+/** The file of an embedded inbox. `where` is for messages. */
+export interface EmbeddedFile {
+  readonly path: string;
+  readonly where: string;
+}
+
+/** The file that the flags name, else the default one. Throws when there is none: opening it would create one. */
+export function embeddedFile(context: CliContext, { from, dataDir }: FileFlags): EmbeddedFile {
+  if (from !== undefined && dataDir !== undefined) {
+    throw new ProgramError(
+      "invalid_usage",
+      "--from and --data-dir both name an inbox.",
+      "Remove one of them.",
+    );
+  }
+  const folder = dataDirOf(context, dataDir);
+  const path = from ?? fileIn(folder);
+  if (!existsSync(path)) {
+    throw new ProgramError(
+      "unreadable_file",
+      `There is no file ${path}.`,
+      "Name the folder of the embedded inbox with --data-dir, or its SQLite file with --from.",
+    );
+  }
+  return { path, where: from === undefined ? nameOf({ dataDir: folder }) : `the inbox in ${from}` };
+}

@@ -1,0 +1,298 @@
+import { randomUUID } from "node:crypto";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { crc32 } from "node:zlib";
+import type { InboxEntry } from "@esim-webhooks/core";
+import { type PostgresInbox, postgresInbox, postgresStore } from "@esim-webhooks/store-postgres";
+import { type SqliteInbox, sqliteInbox, sqliteStore } from "@esim-webhooks/store-sqlite";
+import pg from "pg";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { postgresUrl } from "../../../../test/servers/shared.ts";
+import { cli, type Ended, start } from "../cli.ts";
+import { entry } from "../operated-inbox.ts";
+
+let cwd: string;
+/** A database of the test's own. */
+let database: { readonly name: string; readonly url: string; readonly client: pg.Client };
+let embedded: SqliteInbox;
+let inbox: PostgresInbox;
+
+const lane = ({ data }: { readonly data: unknown }) => (data as { esimReference: string }).esimReference;
+
+beforeEach(async () => {
+  cwd = mkdtempSync(join(tmpdir(), "esim-webhooks-cli-"));
+  embedded = sqliteInbox({ path: join(cwd, ".esim-webhooks", "events.db"), lane });
+  await embedded.ready();
+  const name = `test_${randomUUID().replaceAll("-", "")}`;
+  await onServer(`create database ${name}`);
+  const url = String(Object.assign(new URL(postgresUrl), { pathname: `/${name}` }));
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  database = { name, url, client };
+  inbox = postgresInbox({ url, lane });
+});
+afterEach(async () => {
+  await Promise.all([embedded.close(), inbox.close(), database.client.end()]);
+  await onServer(`drop database ${database.name} with (force)`);
+  rmSync(cwd, { recursive: true, force: true });
+});
+
+/** Not of pg_stat_activity, which stands still within a transaction. */
+const waitingForLocks = `select 1 from pg_locks
+  where not granted and database = (select oid from pg_database where datname = current_database())`;
+
+async function onServer(statement: string): Promise<void> {
+  const client = new pg.Client({ connectionString: postgresUrl });
+  await client.connect();
+  await client.query(statement);
+  await client.end();
+}
+
+const copy = (...args: string[]): Promise<Ended> =>
+  cli(["inbox", "copy", ...args], { cwd, env: { DATABASE_URL: database.url } });
+
+const key = (id: string) => ({ source: "default", id });
+
+function event(id: string, esimReference: string, timestamp = "2026-11-20T10:00:00Z"): InboxEntry {
+  const given = entry(id, "esim.enabled");
+  const data = { ...(given.event?.data as object), esimReference };
+  const body = Buffer.from(JSON.stringify({ type: given.type, timestamp, data }));
+  return { ...given, body, event: { id, type: "esim.enabled", timestamp, data } };
+}
+
+const withAnotherBody = (given: InboxEntry): InboxEntry => ({
+  ...given,
+  body: Buffer.from(`${given.body} `),
+});
+
+type Way = "done" | "unhandled" | "dead" | "ready";
+
+/** Stores an event in the embedded inbox and has it worked. */
+async function worked(given: InboxEntry, state: Way): Promise<void> {
+  await embedded.put([given]);
+  const [lease] = await embedded.take({ limit: 1, leaseMs: 60_000 });
+  if (lease?.id !== given.id) throw new Error(`${given.id} was not taken.`);
+  if (state === "ready") await embedded.settle([{ ...lease, state, afterMs: 3_600_000, error: "not yet" }]);
+  else await embedded.settle([state === "dead" ? { ...lease, state, error: "no SIM" } : { ...lease, state }]);
+}
+
+describe("inbox copy", () => {
+  it("moves every state, and what is known of handled ids, to Postgres", async () => {
+    const [done, replayed] = [event("msg_done", "E1"), event("msg_replayed", "E2")];
+    const inline = event("msg_inline", "E3");
+    await worked(done, "done");
+    await worked({ ...replayed, replay: { run: "run_1", rebuilt: false } }, "done");
+    await worked(event("msg_dead", "E4"), "dead");
+    await worked(event("msg_unhandled", "E5"), "unhandled");
+    await worked(event("msg_retried", "E6"), "ready");
+    await embedded.put([event("msg_late", "E7", "2026-11-20T10:00:00.000002Z")]);
+    await embedded.put([event("msg_early", "E7", "2026-11-20T10:00:00.000001Z")]);
+    const inlineStore = sqliteStore({ path: join(cwd, ".esim-webhooks", "events.db") });
+    const claim = await inlineStore.claim(key("msg_inline"), 60_000, crc32(inline.body));
+    if (claim.status === "claimed") await inlineStore.complete(key("msg_inline"), claim.token);
+    await inlineStore.close();
+
+    const ran = await copy();
+    expect(ran).toMatchObject({ code: 0 });
+    expect(ran.stdout).toBe(
+      "LEDGER         EVENTS\ncopied              8\nalready there       0\nread                8\n",
+    );
+    expect(ran.stderr).toContain(
+      `Next: let serve and work use Postgres at ${new URL(database.url).host}/${database.name}`,
+    );
+    expect(ran.stderr).toContain("Nothing was changed in the embedded inbox in .esim-webhooks.");
+
+    expect((await inbox.stats()).states).toEqual({ ready: 3, leased: 0, done: 3, unhandled: 1, dead: 1 });
+    for (const given of [done, inline, replayed]) {
+      expect(await inbox.put([given, withAnotherBody(given)])).toEqual(["duplicate", "conflict"]);
+    }
+    const store = postgresStore({ url: database.url });
+    expect(await store.claim(key("msg_inline"), 1000, crc32(inline.body))).toEqual({ status: "done" });
+    expect(await store.claim(key("msg_done"), 1000, 7)).toEqual({ status: "done", conflict: true });
+    await store.close();
+    expect(await inbox.get(key("msg_dead"))).toMatchObject({
+      state: "dead",
+      error: "no SIM",
+      attempts: 1,
+      endsAt: null,
+    });
+    for (const id of ["msg_done", "msg_retried"]) {
+      expect((await inbox.get(key(id)))?.endsAt).toEqual((await embedded.get(key(id)))?.endsAt);
+    }
+
+    const again = (run: string) => inbox.rerun([{ ...replayed, replay: { run, rebuilt: false } }]);
+    expect(await again("run_1")).toEqual([false]);
+    for (const id of ["msg_early", "msg_late"]) {
+      const taken = await inbox.take({ limit: 10, leaseMs: 60_000 });
+      expect(taken.map((lease) => lease.id)).toEqual([id]);
+      await inbox.settle(taken.map((lease) => ({ ...lease, state: "done" })));
+    }
+    expect(await again("run_2")).toEqual([true]);
+    expect(await inbox.redrive({ state: "unhandled" })).toBe(1);
+    const rest = await inbox.take({ limit: 10, leaseMs: 60_000 });
+    expect(rest.map(({ id }) => id).sort()).toEqual(["msg_replayed", "msg_unhandled"]);
+  });
+
+  it("leaves the embedded inbox as it is, and what is in Postgres already", async () => {
+    await worked(event("msg_1", "E1"), "done");
+    await inbox.migrate();
+    await inbox.put([event("msg_1", "E1")]);
+    expect(JSON.parse((await copy("--json")).stdout)).toEqual({ read: 1, copied: 0, alreadyThere: 1 });
+    expect(await inbox.get(key("msg_1"))).toMatchObject({ state: "ready" });
+    expect(await embedded.get(key("msg_1"))).toMatchObject({ state: "done" });
+  });
+
+  it("completes when it is run again after a SIGKILL", async () => {
+    const events = Array.from({ length: 3000 }, (_, n) =>
+      event(`msg_${String(n).padStart(4, "0")}`, `E${n}`),
+    );
+    await embedded.put(events);
+    await inbox.migrate();
+    const { client } = database;
+    const inTarget = async () => (await inbox.stats()).states.ready;
+    // somebody is just writing one of the ids: the copy has to wait there
+    await client.query("begin");
+    await client.query(
+      "insert into esim_webhooks.event (source, id, state, ends_at) values ('default', 'msg_1500', 'done', now())",
+    );
+    const { child, ended } = start(["inbox", "copy"], { cwd, env: { DATABASE_URL: database.url } });
+    await expect.poll(inTarget).toBe(1500);
+    child.kill("SIGKILL");
+    expect((await ended).code).toBe(null);
+    await client.query("rollback");
+    const ledger = JSON.parse((await copy("--json")).stdout) as Record<string, number>;
+    expect(ledger).toMatchObject({ read: 3000 });
+    expect(ledger["alreadyThere"]).toBeGreaterThanOrEqual(1500);
+    expect(await inTarget()).toBe(3000);
+  });
+
+  it("refuses while events are being worked, and says how many and what to do", async () => {
+    await embedded.put([event("msg_1", "E1"), event("msg_2", "E2"), event("msg_3", "E3")]);
+    const leases = await embedded.take({ limit: 2, leaseMs: 3_600_000 });
+    const { code, stdout, stderr } = await copy();
+    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+    expect(stderr).toBe(
+      "Error (inbox_in_use): 2 events in the embedded inbox in .esim-webhooks are being worked. Stop serve and work, which then finish them. After a crash, wait until their leases have ended.\n",
+    );
+    await embedded.extend(leases, 1);
+    await expect
+      .poll(async () => (await copy("--json")).stdout)
+      .toBe('{"read":3,"copied":3,"alreadyThere":0}\n');
+    expect((await inbox.stats()).states).toMatchObject({ ready: 3, leased: 0 });
+  });
+
+  it("says so when another process writes to the inbox meanwhile", async () => {
+    await embedded.put([event("msg_1", "E1"), event("msg_2", "E2")]);
+    await inbox.migrate();
+    const { client } = database;
+    await client.query("begin");
+    await client.query("lock table esim_webhooks.event in exclusive mode");
+    const { ended } = start(["inbox", "copy"], { cwd, env: { DATABASE_URL: database.url } });
+    await expect.poll(async () => (await client.query(waitingForLocks)).rowCount).toBeGreaterThan(0);
+    await embedded.put([event("msg_3", "E3")]);
+    await client.query("commit");
+    const { code, stdout, stderr } = await ended;
+    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+    expect(stderr).toContain(
+      "Error (inbox_in_use): Another process wrote to the embedded inbox in .esim-webhooks while it was copied",
+    );
+  });
+
+  it("copies nothing from an empty inbox", async () => {
+    expect(JSON.parse((await copy("--json")).stdout)).toEqual({ read: 0, copied: 0, alreadyThere: 0 });
+  });
+
+  it("copies the file that --from names, to the Postgres that --to names", async () => {
+    await embedded.put([event("msg_1", "E1")]);
+    const { password } = new URL(database.url);
+    const to = String(Object.assign(new URL(database.url), { password: "" }));
+    const { stdout } = await cli(
+      ["inbox", "copy", "--from", ".esim-webhooks/events.db", "--to", to, "--json"],
+      {
+        cwd,
+        env: {
+          ESIM_WEBHOOKS_DATA_DIR: "elsewhere",
+          ...(password && { PGPASSWORD: decodeURIComponent(password) }),
+        },
+      },
+    );
+    expect(JSON.parse(stdout)).toEqual({ read: 1, copied: 1, alreadyThere: 0 });
+  });
+
+  it.each([
+    [
+      ["--data-dir", "elsewhere"],
+      "Error (unreadable_file): There is no file elsewhere/events.db. Name the folder",
+    ],
+    [
+      ["--from", "a.db", "--data-dir", "b"],
+      "Error (invalid_usage): --from and --data-dir both name an inbox.",
+    ],
+    [["--to", "postgres://me:hunter2@db/x"], "Error (invalid_usage): --to contains a password"],
+  ])("refuses %s with 2, and makes no file", async (args, says) => {
+    const { code, stdout, stderr } = await copy(...args);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toContain(says);
+    expect(stderr).not.toContain("hunter2");
+    expect(existsSync(join(cwd, "elsewhere"))).toBe(false);
+  });
+
+  it("refuses a folder that PGlite left", async () => {
+    mkdirSync(join(cwd, "old", "postgres"), { recursive: true });
+    writeFileSync(join(cwd, "old", "postgres", "PG_VERSION"), "17");
+    const { code, stderr } = await copy("--data-dir", "old");
+    expect(code).toBe(2);
+    expect(stderr).toContain("Error (pglite_folder)");
+  });
+
+  it("ends with 1 when Postgres is away, and prints no password", async () => {
+    const env = { DATABASE_URL: "postgres://me:hunter2@127.0.0.1:9/db" };
+    const { code, stdout, stderr } = await cli(["inbox", "copy"], { cwd, env });
+    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+    expect(stderr).toMatch(/^Error \(store_unavailable\): .*ECONNREFUSED/);
+    expect(stderr).not.toContain("hunter2");
+  });
+});
+
+describe("inbox backup", () => {
+  const backup = (...args: string[]): Promise<Ended> => cli(["inbox", "backup", ...args], { cwd });
+
+  it("makes a file that is an inbox, while another process has the first one open", async () => {
+    await embedded.put([event("msg_1", "E1")]);
+    const ran = await backup("copy.db");
+    expect(ran).toMatchObject({ code: 0, stderr: "" });
+    expect(ran.stdout).toMatch(
+      /^Backed up the embedded inbox in \.esim-webhooks to copy\.db: \d+\.?\d* KiB\.\n$/,
+    );
+    expect(statSync(join(cwd, "copy.db")).mode & 0o777).toBe(0o600);
+    const copied = sqliteInbox({ path: join(cwd, "copy.db") });
+    expect((await copied.stats()).states.ready).toBe(1);
+    await copied.close();
+  });
+
+  it("prints JSON for programs", async () => {
+    const { stdout } = await backup("copy.db", "--json", "--from", ".esim-webhooks/events.db");
+    expect(JSON.parse(stdout)).toEqual({ file: "copy.db", bytes: statSync(join(cwd, "copy.db")).size });
+  });
+
+  it("overwrites nothing, and ends with 2", async () => {
+    await backup("copy.db");
+    const { size } = statSync(join(cwd, "copy.db"));
+    await embedded.put([event("msg_1", "E1")]);
+    const { code, stderr } = await backup("copy.db");
+    expect(code).toBe(2);
+    expect(stderr).toContain(
+      "copy.db exists, and is not overwritten. Name another file, or remove this one.",
+    );
+    expect(statSync(join(cwd, "copy.db")).size).toBe(size);
+  });
+
+  it("needs an inbox and a file", async () => {
+    expect((await backup("copy.db", "--data-dir", "elsewhere")).stderr).toContain(
+      "There is no file elsewhere/events.db.",
+    );
+    expect((await backup()).code).toBe(2);
+    expect(existsSync(join(cwd, "copy.db"))).toBe(false);
+  });
+});
