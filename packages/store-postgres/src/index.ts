@@ -9,4 +9,3 @@ export type { PostgresState } from "./postgres-state.ts";
 export { postgresState } from "./postgres-state.ts";
 export type { PostgresStore, PostgresStoreOptions } from "./postgres-store.ts";
 export { postgresStore } from "./postgres-store.ts";
-export type { TransactionalStore } from "./sql-store.ts";

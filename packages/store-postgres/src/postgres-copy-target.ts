@@ -1,6 +1,5 @@
 import { type CopyTarget, parseOptions } from "@esim-webhooks/core/kit";
 import { openPostgres, type PostgresOptions, postgresShape } from "./database/postgres-database.ts";
-import { runOn } from "./database/run-on.ts";
 import { insertEvents, insertLatest, insertStates } from "./sql/insert-records.ts";
 
 /**
@@ -11,8 +10,7 @@ import { insertEvents, insertLatest, insertStates } from "./sql/insert-records.t
  */
 export function postgresCopyTarget<Database = unknown>(options: PostgresOptions<Database>): CopyTarget {
   const settings = parseOptions("postgresCopyTarget", postgresShape, options);
-  const { db, guard, tables, migrate, close } = openPostgres("postgresCopyTarget", options, settings);
-  const run = runOn(db, guard);
+  const { guard, run, tables, migrate, close } = openPostgres("postgresCopyTarget", options, settings);
   return {
     ready: guard.ready,
     migrate,

@@ -1,22 +1,41 @@
-import { type Inbox, type InboxOptions, WebhookError } from "@esim-webhooks/core";
 import {
+  type Inbox,
+  type InboxEntry,
+  type InboxOptions,
+  type PutResult,
+  WebhookError,
+} from "@esim-webhooks/core";
+import {
+  checkEntry,
+  checkRerun,
   type InboxSettings,
   inboxShape,
+  laneReader,
   type OptionsShape,
   parseOptions,
   type StoreOptions,
   storeShape,
   warnOfShortRetention,
 } from "@esim-webhooks/core/kit";
-import type { Transaction } from "kysely";
+import { type Kysely, type PostgresPool, sql, type Transaction } from "kysely";
 import * as z from "zod/mini";
+import { batched, inTurns } from "./batched.ts";
+import { createHints, listenForHints } from "./database/hints.ts";
 import {
   openPostgres,
   type PostgresOptions,
   type PostgresSettings,
   postgresShape,
 } from "./database/postgres-database.ts";
-import { createSqlInbox, inboxRoles } from "./sql-inbox.ts";
+import type { Tables } from "./database/tables.ts";
+import { transact } from "./database/transact.ts";
+import { count, get, list, purgeDead, redrive, stats } from "./sql/admin.ts";
+import { forget } from "./sql/forget.ts";
+import { put } from "./sql/put.ts";
+import { type PutRow, shortened, storableJson, storableLane } from "./sql/put-rows.ts";
+import { rerun } from "./sql/rerun.ts";
+import { renew, settle } from "./sql/settle.ts";
+import { reap, take } from "./sql/take.ts";
 
 export interface PostgresInboxOptions<Database = unknown>
   extends PostgresOptions<Database>,
@@ -36,6 +55,10 @@ export interface PostgresInbox<Database = unknown> extends Inbox<Transaction<Dat
   now(): Promise<Date>;
 }
 
+const reapEveryMs = 1000;
+const operatorLimit = 1000;
+const pageLimit = 50;
+
 const shape: OptionsShape<PostgresSettings & Required<StoreOptions> & InboxSettings & { notify: boolean }> = {
   ...postgresShape,
   ...storeShape,
@@ -54,33 +77,121 @@ export function postgresInbox<Database = unknown>(
 ): PostgresInbox<Database> {
   const settings = parseOptions("postgresInbox", shape, options);
   warnOfShortRetention("postgresInbox", settings);
-  const { migrate, now, close, pool, ...open } = openPostgres("postgresInbox", options, settings);
-  if (settings.notify && pool === undefined) {
-    throw new WebhookError(
-      "invalid_option",
-      "postgresInbox cannot use notify with a kysely instance.",
-      "Pass its pool instead, or remove notify.",
-    );
+  const { db, pool, guard, run, tables, migrate, now, close } = openPostgres(
+    "postgresInbox",
+    options,
+    settings,
+  );
+  const notifyPool = settings.notify ? listenable(pool) : undefined;
+  const laneOf = laneReader(settings, settings.logger);
+  const hints = createHints();
+  const channel = channelOf(tables.schema);
+  let reapAt = 0;
+
+  /** Wakes workers in this process and, with notify, in others. */
+  function announce(): void {
+    hints.give();
+    if (notifyPool)
+      run((connection) => sql`select pg_notify(${channel}, '')`.execute(connection)).catch(() => {});
   }
-  if (settings.notify && (pool?.options as { max?: number } | undefined)?.max === 1) {
-    throw new WebhookError(
-      "invalid_option",
-      "postgresInbox with notify needs more than one connection, since a worker keeps one to listen.",
-      "Set the pool's max to 2 or more, or remove notify.",
-    );
+
+  /** Checks an entry and makes its row. An invalid entry would otherwise fail its whole batch. */
+  function rowOf(entry: InboxEntry, check: (entry: InboxEntry) => void): PutRow {
+    check(entry);
+    const replay = entry.replay === undefined ? null : storableJson(JSON.stringify(entry.replay));
+    return { entry, lane: storableLane(laneOf(entry)), replay };
   }
+
+  /** Batched, and announced if an event became ready. */
+  function announced<Result>(
+    work: (db: Kysely<unknown>, tables: Tables, rows: readonly PutRow[]) => Promise<Result[]>,
+    becameReady: Result,
+  ): (rows: readonly PutRow[]) => Promise<readonly Result[]> {
+    return batched(async (rows) => {
+      const results = await run((connection) => inTurns(rows, (turn) => work(connection, tables, turn)));
+      if (results.includes(becameReady)) announce();
+      return results;
+    });
+  }
+
+  const putRows = announced<PutResult>(put, "stored");
+  const rerunRows = announced<boolean>(rerun, true);
+
   return {
-    ...createSqlInbox(open, settings, settings.notify ? pool : undefined),
     capabilities: {
-      roles: inboxRoles,
+      roles: ["writer", "queue", "admin", "rerun"],
       durable: true,
       multiProcess: true,
       transactional: true,
       ordered: settings.lane !== undefined,
       retentionMs: settings.retentionMs,
     },
+    ready: guard.ready,
+    onHint(listener) {
+      const subscriptions = [
+        hints.on(listener),
+        notifyPool ? listenForHints(notifyPool, channel, listener) : () => {},
+      ];
+      return () => {
+        for (const unsubscribe of subscriptions) unsubscribe();
+      };
+    },
+    put: async (entries) => putRows(entries.map((entry) => rowOf(entry, checkEntry))),
+    rerun: async (entries) => rerunRows(entries.map((entry) => rowOf(entry, checkRerun))),
+    take: (options) =>
+      run(async (connection) => {
+        if (performance.now() >= reapAt) {
+          reapAt = performance.now() + reapEveryMs;
+          await reap(connection, tables);
+        }
+        return take(connection, tables, options, settings.laneHeldByDead);
+      }),
+    extend: (leases, leaseMs) => run((connection) => renew(connection, tables, leases, leaseMs)),
+    settle: (settlements) => run((connection) => settle(connection, tables, settlements, settings)),
+    transact: (lease, work) =>
+      transact(db, guard, work, async (tx) => {
+        const [settled = false] = await settle(tx, tables, [{ ...lease, state: "done" }], settings);
+        return settled;
+      }),
+    stats: () => run((connection) => stats(connection, tables)),
+    count: (filter = {}) => run((connection) => count(connection, tables, filter)),
+    list: (filter = {}, { limit = pageLimit, cursor } = {}) =>
+      run((connection) => list(connection, tables, filter, limit, cursor)),
+    get: (key) => run((connection) => get(connection, tables, key)),
+    async redrive(filter = {}, limit = operatorLimit) {
+      const redriven = await run((connection) => redrive(connection, tables, filter, limit));
+      if (redriven > 0) hints.give();
+      return redriven;
+    },
+    purge: (limit = operatorLimit) => run((connection) => forget(connection, tables, limit)),
+    purgeDead: (filter, limit = operatorLimit) =>
+      run((connection) => purgeDead(connection, tables, filter, limit)),
     migrate,
     now,
     close,
   };
+}
+
+/** The pool, if a worker can listen on one of its connections. Throws `invalid_option` if not. */
+function listenable(pool: PostgresPool | undefined): PostgresPool {
+  if (pool === undefined) {
+    throw new WebhookError(
+      "invalid_option",
+      "postgresInbox cannot use notify with a kysely instance.",
+      "Pass its pool instead, or remove notify.",
+    );
+  }
+  if ((pool.options as { max?: number } | undefined)?.max === 1) {
+    throw new WebhookError(
+      "invalid_option",
+      "postgresInbox with notify needs more than one connection, since a worker keeps one to listen.",
+      "Set the pool's max to 2 or more, or remove notify.",
+    );
+  }
+  return pool;
+}
+
+/** The channel of NOTIFY, whose name must be short. */
+function channelOf(schema: string): string {
+  return `esim_webhooks_${shortened(schema)}`;
 }

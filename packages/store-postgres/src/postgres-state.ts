@@ -1,7 +1,6 @@
 import type { StateStore } from "@esim-webhooks/core";
 import { checkStateName, encodeState, parseOptions } from "@esim-webhooks/core/kit";
 import { openPostgres, type PostgresOptions, postgresShape } from "./database/postgres-database.ts";
-import { runOn } from "./database/run-on.ts";
 import { readState } from "./sql/read-state.ts";
 import { writeState } from "./sql/write-state.ts";
 
@@ -23,8 +22,7 @@ export interface PostgresState extends StateStore {
  */
 export function postgresState<Database = unknown>(options: PostgresOptions<Database>): PostgresState {
   const settings = parseOptions("postgresState", postgresShape, options);
-  const { db, guard, tables, migrate, now, close } = openPostgres("postgresState", options, settings);
-  const run = runOn(db, guard);
+  const { guard, run, tables, migrate, now, close } = openPostgres("postgresState", options, settings);
   return {
     capabilities: { durable: true, multiProcess: true },
     ready: guard.ready,

@@ -1,3 +1,4 @@
+import type { DedupeStore, EventKey, Transacted } from "@esim-webhooks/core";
 import {
   type OptionsShape,
   parseOptions,
@@ -5,22 +6,36 @@ import {
   storeShape,
   warnOfShortRetention,
 } from "@esim-webhooks/core/kit";
+import type { Kysely, Transaction } from "kysely";
 import {
   openPostgres,
   type PostgresOptions,
   type PostgresSettings,
   postgresShape,
 } from "./database/postgres-database.ts";
-import { createSqlStore, type TransactionalStore } from "./sql-store.ts";
+import { transact } from "./database/transact.ts";
+import { claim } from "./sql/claim.ts";
+import { forget } from "./sql/forget.ts";
+import { complete, completeInTransaction, extend, release } from "./sql/mark.ts";
 
 export interface PostgresStoreOptions<Database = unknown> extends PostgresOptions<Database>, StoreOptions {}
 
-export interface PostgresStore<Database = unknown> extends TransactionalStore<Database> {
+/** A dedupe store whose handlers get a transaction of the same database as `context.tx`. */
+export interface PostgresStore<Database = unknown> extends DedupeStore<Transaction<Database>> {
+  ready(): Promise<void>;
+  transact(
+    key: EventKey,
+    token: string,
+    work: (tx: Transaction<Database>) => Promise<boolean>,
+  ): Promise<Transacted>;
   /** The server's time. Works before the migrations were run, too. */
   now(): Promise<Date>;
   /** Creates or updates the tables. Safe when many processes do it at the same time. */
   migrate(): Promise<void>;
 }
+
+const forgetEveryMs = 60_000;
+const forgetBatch = 500;
 
 const shape: OptionsShape<PostgresSettings & Required<StoreOptions>> = { ...postgresShape, ...storeShape };
 
@@ -36,14 +51,39 @@ export function postgresStore<Database = unknown>(
 ): PostgresStore<Database> {
   const settings = parseOptions("postgresStore", shape, options);
   warnOfShortRetention("postgresStore", settings);
-  const { migrate, now, close, ...open } = openPostgres("postgresStore", options, settings);
+  const { retentionMs } = settings;
+  const { db, guard, run, tables, migrate, now, close } = openPostgres("postgresStore", options, settings);
+  let forgetAt = 0;
+
+  /** Deletes a batch of ids whose retention is over, at most once a minute. */
+  function forgetSome(): void {
+    if (performance.now() < forgetAt) return;
+    forgetAt = performance.now() + forgetEveryMs;
+    run((connection) => forget(connection, tables, forgetBatch)).then(
+      (forgotten) => {
+        if (forgotten === forgetBatch) forgetAt = 0; // there may be more
+      },
+      () => {}, // the next interval tries again
+    );
+  }
+
   return {
-    ...createSqlStore(open, settings.retentionMs),
-    capabilities: {
-      durable: true,
-      multiProcess: true,
-      transactional: true,
-      retentionMs: settings.retentionMs,
+    capabilities: { durable: true, multiProcess: true, transactional: true, retentionMs },
+    ready: guard.ready,
+    claim: (key, leaseMs, fingerprint) =>
+      run((connection) => claim(connection, tables, key, leaseMs, fingerprint)),
+    extend: (key, token, leaseMs) => run((connection) => extend(connection, tables, key, token, leaseMs)),
+    async complete(key, token) {
+      const completed = await run((connection) => complete(connection, tables, key, token, retentionMs));
+      forgetSome();
+      return completed;
+    },
+    release: (key, token) => run((connection) => release(connection, tables, key, token)),
+    async transact(key, token, work) {
+      const mark = (tx: Kysely<unknown>) => completeInTransaction(tx, tables, key, token, retentionMs);
+      const transacted = await transact(db, guard, work, mark);
+      if (transacted === "committed") forgetSome();
+      return transacted;
     },
     migrate,
     now,

@@ -11,6 +11,7 @@ import { type Kysely, sql } from "kysely";
 import * as z from "zod/mini";
 import { type DatabaseOptions, type OpenPool, openPool, type Pool } from "./database.ts";
 import { checkMigrations, migrate } from "./migrations.ts";
+import { type RunOn, runOn } from "./run-on.ts";
 import { type Tables, tablesIn } from "./tables.ts";
 import { withoutPlugins } from "./without-plugins.ts";
 
@@ -37,12 +38,13 @@ export const postgresShape: OptionsShape<PostgresSettings> = {
   logger: storeShape.logger,
 };
 
-/** The tables, and the guard of the store that uses them. */
-export interface OpenTables<Database> {
-  readonly db: Kysely<Database>;
+/** An open database: its tables, and how to run operations on them. */
+export interface OpenPostgres<Database>
+  extends Pick<OpenPool<Database>, "db" | "pool">,
+    Required<Pick<Lifecycle, "migrate" | "now" | "close">> {
   readonly tables: Tables;
   readonly guard: StoreGuard;
-  close(): Promise<void>;
+  readonly run: RunOn;
 }
 
 /** Opens the tables in a Postgres. `name` is the public function, for messages. */
@@ -50,7 +52,7 @@ export function openPostgres<Database>(
   name: string,
   options: DatabaseOptions<Database>,
   settings: PostgresSettings,
-): OpenTables<Database> & Pick<OpenPool<Database>, "pool"> & Required<Pick<Lifecycle, "migrate" | "now">> {
+): OpenPostgres<Database> {
   const { logger, schema, timeoutMs } = settings;
   const { db, close, ...pool } = openPool(name, options, timeoutMs, logger);
   const ours = withoutPlugins(db);
@@ -61,13 +63,14 @@ export function openPostgres<Database>(
     ...pool,
     tables,
     guard,
+    run: runOn(db, guard),
     migrate: () => guard.runUnchecked(() => migrate(ours, tables)),
-    now: () => guard.runUnchecked(() => serverTime(ours)),
+    now: () => guard.runUnchecked(() => timeOf(ours)),
     close: () => guard.close(close),
   };
 }
 
-async function serverTime(db: Kysely<unknown>): Promise<Date> {
+async function timeOf(db: Kysely<unknown>): Promise<Date> {
   const { rows } = await sql<{
     ms: number;
   }>`select extract(epoch from clock_timestamp())::float8 * 1000 as ms`.execute(db);

@@ -3,14 +3,14 @@ import type { Kysely } from "kysely";
 import { createHandle, withHandle } from "./connection-handle.ts";
 import { withoutPlugins } from "./without-plugins.ts";
 
+/** Runs one operation on a connection of its own. */
+export type RunOn = <T>(operation: (connection: Kysely<unknown>) => Promise<T>) => Promise<T>;
+
 /**
  * Returns a function that runs one operation on one connection, without the user's plugins. It does not start an operation
  * whose timeout has passed, and at the timeout it cuts the connection, so that the pool can open a new one.
  */
-export function runOn<Database>(
-  db: Kysely<Database>,
-  guard: StoreGuard,
-): <T>(operation: (connection: Kysely<unknown>) => Promise<T>) => Promise<T> {
+export function runOn<Database>(db: Kysely<Database>, guard: StoreGuard): RunOn {
   const ours = withoutPlugins(db);
   return (operation) =>
     guard.run((signal) => {

@@ -10,22 +10,25 @@ export interface Tables {
   readonly take: RawBuilder<unknown>;
   readonly settle: RawBuilder<unknown>;
   readonly renew: RawBuilder<unknown>;
-  /** The current time, as SQL. */
-  now(): RawBuilder<Date>;
 }
 
 /**
- * The server's time. Not `now()`, which does not change within a transaction; not `clock_timestamp()`, which changes within
+ * The server's time, as SQL. Not `now()`, which does not change within a transaction; not `clock_timestamp()`, which changes within
  * a statement and so cannot be used in an index search.
  */
-const serverTime = sql<Date>`statement_timestamp()`;
+export const serverTime: RawBuilder<Date> = sql<Date>`statement_timestamp()`;
+
+/** The time `ms` from now, as SQL. */
+export function inMs(ms: number): RawBuilder<Date> {
+  return sql`(${serverTime} + ${ms}::float8 * interval '1 millisecond')`;
+}
 
 /** `"schema".name` as text, for functions such as `to_regclass`. */
 export function qualified({ schema }: Pick<Tables, "schema">, name: string): string {
   return `"${schema}".${name}`;
 }
 
-export function tablesIn(schema: string, now: Tables["now"] = () => serverTime): Tables {
+export function tablesIn(schema: string): Tables {
   return {
     schema,
     event: sql.id(schema, "event"),
@@ -35,11 +38,5 @@ export function tablesIn(schema: string, now: Tables["now"] = () => serverTime):
     take: sql.id(schema, "take"),
     settle: sql.id(schema, "settle"),
     renew: sql.id(schema, "renew"),
-    now,
   };
-}
-
-/** The time `ms` from now, as SQL. */
-export function inMs({ now }: Tables, ms: number): RawBuilder<Date> {
-  return sql`(${now()} + ${ms}::float8 * interval '1 millisecond')`;
 }

@@ -10,7 +10,7 @@ import type {
 } from "@esim-webhooks/core";
 import { readCursor, writeCursor } from "@esim-webhooks/core/kit";
 import { type Kysely, type RawBuilder, sql } from "kysely";
-import type { Tables } from "../database/tables.ts";
+import { serverTime, type Tables } from "../database/tables.ts";
 
 interface Row {
   readonly source: string;
@@ -56,8 +56,8 @@ export async function stats(db: Kysely<unknown>, tables: Tables): Promise<InboxS
   for (const { state, count } of counted.rows) states[state] += count;
   const oldest = await sql<{ oldest_ms: number | null; conflicts: number }>`
     select
-      (select (extract(epoch from ${tables.now()} - min(ends_at)) * 1000)::float8 from ${tables.event}
-        where state = 'ready' and body is not null and ends_at <= ${tables.now()}) as oldest_ms,
+      (select (extract(epoch from ${serverTime} - min(ends_at)) * 1000)::float8 from ${tables.event}
+        where state = 'ready' and body is not null and ends_at <= ${serverTime}) as oldest_ms,
       (select coalesce(sum(conflicts), 0)::int from ${tables.event} where conflicts > 0) as conflicts`.execute(
     db,
   );
@@ -115,7 +115,7 @@ export async function redrive(
   limit: number,
 ): Promise<number> {
   const { numAffectedRows = 0n } = await sql`
-    update ${tables.event} as event set state = 'ready', attempts = 0, ends_at = ${tables.now()}
+    update ${tables.event} as event set state = 'ready', attempts = 0, ends_at = ${serverTime}
     from (${chosen(tables, { ...filter, state }, limit)}) as chosen
     where event.source = chosen.source and event.id = chosen.id`.execute(db);
   return Number(numAffectedRows);

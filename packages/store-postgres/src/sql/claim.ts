@@ -1,6 +1,6 @@
 import type { Claim, EventKey } from "@esim-webhooks/core";
 import { type Kysely, sql } from "kysely";
-import { inMs, qualified, type Tables } from "../database/tables.ts";
+import { inMs, qualified, serverTime, type Tables } from "../database/tables.ts";
 
 const retryHeldRowMs = 1000;
 
@@ -53,7 +53,7 @@ async function insert(
 ): Promise<string | undefined> {
   const { rows } = await sql<{ token: string }>`
     insert into ${tables.event} (source, id, state, ends_at, fingerprint)
-    values (${source}, ${id}, 'leased', ${inMs(tables, leaseMs)}, ${fingerprint})
+    values (${source}, ${id}, 'leased', ${inMs(leaseMs)}, ${fingerprint})
     on conflict do nothing
     returning fence::text as token`.execute(db);
   return rows[0]?.token;
@@ -67,7 +67,7 @@ async function look(
   const { rows } = await sql<{ state: Held["state"]; queued: boolean; conflict: boolean; left_ms: number }>`
     select state, state not in ('done', 'unhandled') and body is not null as queued,
       coalesce(fingerprint <> ${fingerprint}::bigint and replay -> 'rebuilt' is distinct from 'true', false) as conflict,
-      case when state in ('unhandled', 'dead') then 0 else (extract(epoch from ends_at - ${tables.now()}) * 1000)::float8 end as left_ms
+      case when state in ('unhandled', 'dead') then 0 else (extract(epoch from ends_at - ${serverTime}) * 1000)::float8 end as left_ms
     from ${tables.event} where source = ${source} and id = ${id}`.execute(db);
   const row = rows[0];
   return row && { state: row.state, isQueued: row.queued, leftMs: row.left_ms, isConflict: row.conflict };
@@ -88,11 +88,11 @@ async function takeOver(
     with over as (
       select source, id from ${tables.event}
       where source = ${source} and id = ${id}
-        and (state = 'unhandled' or ends_at <= ${tables.now()} and (state = 'done' or body is null))
+        and (state = 'unhandled' or ends_at <= ${serverTime} and (state = 'done' or body is null))
       for update skip locked
     )
     update ${tables.event} as taken
-    set state = 'leased', fence = nextval(${qualified(tables, "fence")}::regclass), ends_at = ${inMs(tables, leaseMs)},
+    set state = 'leased', fence = nextval(${qualified(tables, "fence")}::regclass), ends_at = ${inMs(leaseMs)},
       fingerprint = ${fingerprint}, lane = null,
       body = case when taken.state = 'unhandled' then taken.body end,
       body_hash = case when taken.state = 'unhandled' then taken.body_hash end,

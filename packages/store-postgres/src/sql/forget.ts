@@ -1,5 +1,5 @@
 import { type Kysely, sql } from "kysely";
-import type { Tables } from "../database/tables.ts";
+import { serverTime, type Tables } from "../database/tables.ts";
 
 /** Deletes at most `limit` rows whose retention is over, but none that another process has locked. Resolves to how many. */
 export async function forget(db: Kysely<unknown>, tables: Tables, limit: number): Promise<number> {
@@ -7,7 +7,7 @@ export async function forget(db: Kysely<unknown>, tables: Tables, limit: number)
     delete from ${tables.event} as old
     using (
       select source, id from ${tables.event}
-      where state in ('done', 'unhandled') and ends_at <= ${tables.now()}
+      where state in ('done', 'unhandled') and ends_at <= ${serverTime}
       order by ends_at limit ${limit}
       for update skip locked
     ) as over

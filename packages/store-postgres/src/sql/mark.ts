@@ -1,11 +1,11 @@
 import type { EventKey } from "@esim-webhooks/core";
 import { type Kysely, type RawBuilder, sql } from "kysely";
-import { inMs, type Tables } from "../database/tables.ts";
+import { inMs, serverTime, type Tables } from "../database/tables.ts";
 
 /** Whether this token holds a live lease. Compares tokens as text, so that any string is allowed. */
-function owned(tables: Tables, { source, id }: EventKey, token: string): RawBuilder<boolean> {
+function owned({ source, id }: EventKey, token: string): RawBuilder<boolean> {
   return sql`source = ${source} and id = ${id} and fence::text = ${token}
-    and state = 'leased' and ends_at > ${tables.now()}`;
+    and state = 'leased' and ends_at > ${serverTime}`;
 }
 
 /** Leased → leased for longer. False: this token no longer holds the lease. */
@@ -16,10 +16,7 @@ export async function extend(
   token: string,
   leaseMs: number,
 ): Promise<boolean> {
-  return changed(
-    db,
-    sql`update ${tables.event} set ends_at = ${inMs(tables, leaseMs)} where ${owned(tables, key, token)}`,
-  );
+  return changed(db, sql`update ${tables.event} set ends_at = ${inMs(leaseMs)} where ${owned(key, token)}`);
 }
 
 /** Leased → done. True also for the token that completed it before. */
@@ -30,7 +27,7 @@ export async function complete(
   token: string,
   retentionMs: number,
 ): Promise<boolean> {
-  const mark = sql`update ${tables.event} set state = 'done', body = null, ends_at = ${inMs(tables, retentionMs)} where ${owned(tables, key, token)}`;
+  const mark = sql`update ${tables.event} set state = 'done', body = null, ends_at = ${inMs(retentionMs)} where ${owned(key, token)}`;
   if (await changed(db, mark)) return true;
   const { rows } = await sql`
     select from ${tables.event}
@@ -53,7 +50,7 @@ export async function completeInTransaction(
 ): Promise<boolean> {
   return changed(
     tx,
-    sql`update ${tables.event} set state = 'done', body = null, ends_at = ${inMs(tables, retentionMs)}
+    sql`update ${tables.event} set state = 'done', body = null, ends_at = ${inMs(retentionMs)}
       where source = ${source} and id = ${id} and fence::text = ${token} and state = 'leased'`,
   );
 }
@@ -65,9 +62,9 @@ export async function release(
   key: EventKey,
   token: string,
 ): Promise<boolean> {
-  if (await changed(db, sql`delete from ${tables.event} where ${owned(tables, key, token)} and body is null`))
+  if (await changed(db, sql`delete from ${tables.event} where ${owned(key, token)} and body is null`))
     return true;
-  const makeReady = sql`update ${tables.event} set state = 'ready', ends_at = ${tables.now()} where ${owned(tables, key, token)}`;
+  const makeReady = sql`update ${tables.event} set state = 'ready', ends_at = ${serverTime} where ${owned(key, token)}`;
   return changed(db, makeReady);
 }
 

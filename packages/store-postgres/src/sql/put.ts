@@ -3,7 +3,7 @@ import { crc32 } from "node:zlib";
 import type { EventKey, InboxEntry, PutResult } from "@esim-webhooks/core";
 import { keyText } from "@esim-webhooks/core/kit";
 import { type Kysely, sql } from "kysely";
-import type { Tables } from "../database/tables.ts";
+import { serverTime, type Tables } from "../database/tables.ts";
 import { inKeyOrder } from "./key-order.ts";
 import { type PutRow, putRows, storable } from "./put-rows.ts";
 
@@ -34,7 +34,7 @@ async function insert(
   const { rows: inserted } = await sql<EventKey>`
     insert into ${tables.event}
       (source, id, state, ends_at, type, body, body_hash, received_at, occurred_at, lane, replay)
-    select source, id, 'ready', ${tables.now()}, type, body, sha256(body), received, occurred, lane, replay
+    select source, id, 'ready', ${serverTime}, type, body, sha256(body), received, occurred, lane, replay
     from (${putRows(rows)}) as entry
     on conflict do nothing
     returning source, id`.execute(db);

@@ -1,6 +1,6 @@
 import type { InboxLease, Settlement } from "@esim-webhooks/core";
 import { type Kysely, sql } from "kysely";
-import { inMs, type Tables } from "../database/tables.ts";
+import { inMs, serverTime, type Tables } from "../database/tables.ts";
 import { inKeyOrder } from "./key-order.ts";
 
 export interface SettleRules {
@@ -31,7 +31,7 @@ export async function settle(
       ${sorted.map((settlement) => ("afterMs" in settlement ? Math.min(settlement.afterMs, longestWaitMs) : 0))}::float8[],
       ${sorted.map(({ state }) => (state === "untouched" ? 1 : 0))}::int[],
       ${sorted.map((settlement) => ("error" in settlement ? storableError(settlement.error) : null))}::text[],
-      ${tables.now()}, ${retentionMs}::float8 * interval '1 millisecond', ${keepBodies}
+      ${serverTime}, ${retentionMs}::float8 * interval '1 millisecond', ${keepBodies}
     ) as fence`.execute(db);
   return wereChanged(settlements, rows);
 }
@@ -49,7 +49,7 @@ export async function renew(
       ${sorted.map(({ source }) => source)}::text[],
       ${sorted.map(({ id }) => id)}::text[],
       ${sorted.map(({ token }) => token)}::bigint[],
-      ${inMs(tables, leaseMs)}
+      ${inMs(leaseMs)}
     ) as fence`.execute(db);
   return wereChanged(leases, rows);
 }

@@ -1,6 +1,6 @@
 import type { TakenEvent, TakeOptions } from "@esim-webhooks/core";
 import { type Kysely, sql } from "kysely";
-import type { Tables } from "../database/tables.ts";
+import { serverTime, type Tables } from "../database/tables.ts";
 
 interface Row {
   readonly source: string;
@@ -22,7 +22,7 @@ export async function take(
   const { rows } = await sql<Row>`
     select source, id, fence::text as token, body, received_at, attempts, replay is not null as replayed
     from ${tables.take}(
-      ${limit}::int, ${leaseMs}::float8 * interval '1 millisecond', ${tables.now()},
+      ${limit}::int, ${leaseMs}::float8 * interval '1 millisecond', ${serverTime},
       ${only ? [...only] : null}::text[], ${except?.length ? [...except] : null}::text[], ${laneHeldByDead}
     )`.execute(db);
   return rows.map(({ source, id, token, body, received_at, attempts, replayed }) => ({
@@ -45,7 +45,7 @@ export async function reap(db: Kysely<unknown>, tables: Tables): Promise<void> {
     await sql`
       with over as materialized (
         select source, id from ${tables.event}
-        where state = 'leased' and body is not null and ends_at <= ${tables.now()} and ${pending}
+        where state = 'leased' and body is not null and ends_at <= ${serverTime} and ${pending}
         for update skip locked
       )
       update ${tables.event} as ended

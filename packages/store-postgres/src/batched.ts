@@ -1,0 +1,59 @@
+import { WebhookError } from "@esim-webhooks/core";
+import { coalesce, keyText } from "@esim-webhooks/core/kit";
+import type { PutRow } from "./sql/put-rows.ts";
+
+const batching = {
+  maxItems: 500,
+  maxFlushes: 2,
+  maxSize: 8 * 1024 * 1024,
+  sizeOf: ({ entry, replay }: PutRow) => entry.body.byteLength + (replay?.length ?? 0),
+};
+
+/** Batches concurrent calls. If the database refuses a row, the batch is repeated row by row, so that the others succeed. */
+export function batched<Result>(
+  write: (rows: readonly PutRow[]) => Promise<readonly Result[]>,
+): (rows: readonly PutRow[]) => Promise<readonly Result[]> {
+  const one = (row: PutRow) =>
+    write([row]).then(
+      ([result]) => result as Result,
+      (error: WebhookError) => error,
+    );
+  const rowByRow = (rows: readonly PutRow[], error: unknown) => {
+    if (!WebhookError.is(error) || !isFaultOfData(error.cause)) throw error;
+    return Promise.all(rows.map(one));
+  };
+  const putOne = coalesce<PutRow, Result | WebhookError>(
+    (rows) => write(rows).catch((error: unknown) => rowByRow(rows, error)),
+    batching,
+  );
+  return async (rows) => answered(await Promise.all(rows.map(putOne)));
+}
+
+function answered<Result>(results: readonly (Result | WebhookError)[]): readonly Result[] {
+  for (const result of results) if (WebhookError.is(result)) throw result;
+  return results as readonly Result[];
+}
+
+/** Works a batch in turns if it has several rows of one key, so that the second is compared with the first. */
+export async function inTurns<Result>(
+  rows: readonly PutRow[],
+  work: (turn: readonly PutRow[]) => Promise<Result[]>,
+): Promise<Result[]> {
+  const results: Result[] = [];
+  for (let left = [...rows.entries()]; left.length > 0; ) {
+    const names = new Set<string>();
+    const turn = left.filter(([, { entry }]) => names.size < names.add(keyText(entry)).size);
+    for (const [at, result] of (await work(turn.map(([, row]) => row))).entries()) {
+      const [index = 0] = turn[at] ?? [];
+      results[index] = result;
+    }
+    const taken = new Set(turn.map(([index]) => index));
+    left = left.filter(([index]) => !taken.has(index));
+  }
+  return results;
+}
+
+/** Whether the SQLSTATE says that the data is invalid or too large. */
+function isFaultOfData(cause: unknown): boolean {
+  return /^(?:22|54)/.test(String((cause as { code?: unknown } | undefined)?.code));
+}
