@@ -4,7 +4,6 @@ export { fullJitter } from "./base/backoff.ts";
 export type { Clock } from "./base/clock.ts";
 export type { CoreErrorCode } from "./base/errors.ts";
 export { WebhookError } from "./base/errors.ts";
-export type { ImportMessage } from "./base/import-notice.ts";
 export type { Logger } from "./base/logger.ts";
 export type { StageMessage } from "./base/trace.ts";
 export type { Catalog, DataOf, Issue, Parsed, Schemas } from "./event/catalog.ts";

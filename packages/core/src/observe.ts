@@ -1,6 +1,6 @@
 import type { Channel } from "node:diagnostics_channel";
 import * as z from "zod/mini";
-import { type ImportMessage, importNotice } from "./base/import-notice.ts";
+import { listenTo, warnOnce } from "./base/listen-to.ts";
 import { type OptionsShape, parseOptions } from "./base/options.ts";
 import { type HandleMessage, handleStage } from "./handle/handle-stage.ts";
 import { type SettleMessage, settleNotice } from "./handle/settle-notice.ts";
@@ -23,8 +23,6 @@ export interface Observer {
   handle?(message: HandleMessage): void;
   /** A lease or a claim on an event ended. */
   settle?(message: SettleMessage): void;
-  /** An import made progress, or ended. */
-  import?(message: ImportMessage): void;
 }
 
 const channels: { readonly [Name in keyof Observer]-?: Channel } = {
@@ -34,7 +32,6 @@ const channels: { readonly [Name in keyof Observer]-?: Channel } = {
   take: takeStage.ended,
   handle: handleStage.ended,
   settle: settleNotice,
-  import: importNotice,
 };
 
 const callback = z.optional(
@@ -48,12 +45,12 @@ const shape = Object.fromEntries(
 /**
  * Watches all deliveries and events in this process: those of every receiver, worker, processor and import. Messages hold
  * ids, types, outcomes, durations in ms and error objects; never a payload, a body, a header or a secret. An observer that
- * throws or rejects changes nothing else: the first such error becomes a Node.js process warning.
+ * throws or rejects changes nothing else: the first such error becomes a Node.js process warning. To watch the progress of
+ * imports, use `observeImports` of `@esim-webhooks/import`.
  *
  * Tools that follow the async context can subscribe to the channels of `node:diagnostics_channel` instead: the tracing
- * channels `esim-webhooks:receive`, `verify`, `put`, `take` and `handle`, and the plain channels `esim-webhooks:settle` and
- * `esim-webhooks:import`. At `start`, a message holds what is known by then. Node.js ends the process when a subscriber
- * of a channel throws.
+ * channels `esim-webhooks:receive`, `verify`, `put`, `take` and `handle`, and the plain channel `esim-webhooks:settle`. At
+ * `start`, a message holds what is known by then. Node.js ends the process when a subscriber of a channel throws.
  *
  * Throws `invalid_option` for an unknown name. Returns a function that stops watching.
  */
@@ -61,32 +58,10 @@ export function observe(observer: Observer): () => void {
   parseOptions("observe", shape, observer);
   const warn = warnOnce();
   const stops = Object.entries(channels).flatMap(([name, channel]) => {
-    const listen = observer[name as keyof Observer] as ((message: unknown) => unknown) | undefined;
-    if (listen === undefined) return [];
-    const listener = async (message: unknown): Promise<void> => {
-      try {
-        await listen.call(observer, message);
-      } catch (error) {
-        warn(name, error);
-      }
-    };
-    channel.subscribe(listener);
-    return [() => void channel.unsubscribe(listener)];
+    const listener = observer[name as keyof Observer] as ((message: unknown) => unknown) | undefined;
+    return listener ? [listenTo(name, channel, listener.bind(observer), warn)] : [];
   });
   return () => {
     for (const stop of stops) stop();
-  };
-}
-
-function warnOnce(): (name: string, error: unknown) => void {
-  let isWarned = false;
-  return (name, error) => {
-    if (isWarned) return;
-    isWarned = true;
-    process.emitWarning(`The observer of "${name}" threw. Catch errors inside the observer.`, {
-      type: "EsimWebhooksWarning",
-      code: "observer_failed",
-      ...(error instanceof Error && error.stack !== undefined && { detail: error.stack }),
-    });
   };
 }

@@ -30,7 +30,7 @@ afterEach(() => {
   for (const stop of stops.splice(0)) stop();
 });
 
-const stages = ["receive", "verify", "put", "take", "handle", "settle", "import"] as const;
+const stages = ["receive", "verify", "put", "take", "handle", "settle"] as const;
 
 type Seen = readonly [stage: string, message: Record<string, unknown>];
 

@@ -2,12 +2,12 @@ import { type EsimEvents, WebhookError } from "@esim-webhooks/core";
 import { readDump } from "./dump/read-dump.ts";
 import type { RawRecord } from "./dump/record.ts";
 import { type ImportOptions, parseImportOptions } from "./import-options.ts";
-import type { ImportReport } from "./import-report.ts";
+import type { ImportProgress, ImportReport } from "./import-report.ts";
 import { watchInput } from "./input.ts";
 import { createJournal } from "./journal.ts";
-import { createProgress } from "./progress.ts";
 import { createChecks, createTimeReader } from "./replay/classify.ts";
-import { openLedger } from "./replay/ledger.ts";
+import { type Ledger, openLedger } from "./replay/ledger.ts";
+import { createProgress } from "./replay/progress.ts";
 import { replay } from "./replay/replay.ts";
 import { isReason } from "./replay/replay-records.ts";
 import { kindOf, openSinkOf, type ReplayTarget } from "./replay/target.ts";
@@ -33,7 +33,7 @@ export async function importDeliveries<Data = EsimEvents, Tx = unknown>(
   options: ImportOptions<Data, Tx> = {},
 ): Promise<ImportReport> {
   const settings = parseImportOptions(options);
-  const { signal, logger, dryRun, oldestFirst, onProgress } = settings;
+  const { signal, logger, source, dryRun, oldestFirst, onProgress } = settings;
   const watched = watchInput(input, signal);
   const openSink = openSinkOf(target as ReplayTarget<unknown, never>, settings);
   const checks = createChecks(settings);
@@ -44,7 +44,16 @@ export async function importDeliveries<Data = EsimEvents, Tx = unknown>(
     : readable.batches;
   const journal = createJournal(settings, kindOf(target), watched);
   let ledger = openLedger();
-  const progress = createProgress(onProgress, watched.bytesRead, () => ledger.total(), logger);
+  const { bytesRead } = watched;
+  const total = () => ledger.total();
+  const progress = createProgress({
+    source,
+    logger,
+    run: () => journal.run,
+    total,
+    bytesRead,
+    onProgress: onProgress && (() => onProgress(progressOf(bytesRead(), total()))),
+  });
   let interrupted = false;
   try {
     await journal.open();
@@ -82,11 +91,15 @@ export async function importDeliveries<Data = EsimEvents, Tx = unknown>(
     dryRun,
     interrupted,
     forms: [...dump.forms],
-    bytesRead: watched.bytesRead(),
+    bytesRead: bytesRead(),
     resumedAfter: journal.tally?.ledger.read ?? 0,
     ...ledger.tally(),
     damage,
   };
+}
+
+function progressOf(bytesRead: number, ledger: Ledger): ImportProgress {
+  return { bytesRead, records: ledger.read, ledger };
 }
 
 /** The batches up to the damage of the dump, if any: the records before it count. `damage` is known at their end. */

@@ -6,6 +6,7 @@ import type { RawRecord } from "../dump/record.ts";
 import { createChecks } from "./classify.ts";
 import type { ReplayJournal } from "./journal.ts";
 import { openLedger, type Tally } from "./ledger.ts";
+import { createProgress } from "./progress.ts";
 import { replay } from "./replay.ts";
 import { type ReplayOptions, replayShape } from "./replay-options.ts";
 import { openSinkOf, type ReplayTarget } from "./target.ts";
@@ -53,18 +54,24 @@ export async function replayRecords<Data = EsimEvents, Tx = unknown>(
 ): Promise<ReplayReport> {
   const { journal = { run: randomUUID() }, ...parsed } = parseOptions("replayRecords", shape, options);
   const settings = { ...parsed, logger: safeLogger(parsed.logger) };
-  const { dryRun, signal } = settings;
+  const { dryRun, source, logger, signal } = settings;
+  const { run } = journal;
   const checks = createChecks(settings);
   const openSink = openSinkOf(target as ReplayTarget<unknown, never>, settings);
   const ledger = openLedger(journal.tally);
+  const progress = createProgress({ source, logger, run: () => run, total: ledger.total });
   let interrupted = false;
   try {
-    await replay(records, { checks, openSink, journal, ledger, signal });
+    await replay(records, { checks, openSink, journal, ledger, signal, onProgress: progress.report });
   } catch (error) {
     interrupted = isReason(error, signal);
-    if (!interrupted) throw error;
+    if (!interrupted) {
+      progress.fail(error);
+      throw error;
+    }
   }
-  return { run: journal.run, dryRun, interrupted, ...ledger.tally() };
+  progress.end(interrupted ? "interrupted" : "complete");
+  return { run, dryRun, interrupted, ...ledger.tally() };
 }
 
 /** Whether the error is the reason of the aborted signal. */

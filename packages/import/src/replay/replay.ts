@@ -16,7 +16,7 @@ export interface Replay {
   readonly ledger: OpenLedger;
   readonly signal: AbortSignal | undefined;
   /** Called often. */
-  readonly onProgress?: () => void;
+  readonly onProgress: () => void;
 }
 
 /**
@@ -25,7 +25,7 @@ export interface Replay {
  */
 export async function replay(
   records: AsyncIterable<readonly RawRecord[]>,
-  { checks, openSink, journal, ledger, signal, onProgress = () => {} }: Replay,
+  { checks, openSink, journal, ledger, signal, onProgress }: Replay,
 ): Promise<void> {
   const sink = openSink(journal.run);
   const classify = createClassifier(checks, sink, journal.reject !== undefined);

@@ -1,7 +1,6 @@
-import type { ImportMessage, Logger } from "@esim-webhooks/core";
-import { importNotice } from "@esim-webhooks/core/kit";
-import type { ImportProgress } from "./import-report.ts";
-import type { Ledger } from "./replay/ledger.ts";
+import type { Logger } from "@esim-webhooks/core";
+import { type ImportMessage, importNotice } from "./import-notice.ts";
+import type { Ledger } from "./ledger.ts";
 
 const everyMs = 100;
 
@@ -16,31 +15,41 @@ export interface Progress {
   fail(error: unknown): void;
 }
 
-/** Reports the progress of an import. A listener that throws is not called again. */
-export function createProgress(
-  listener: ((progress: ImportProgress) => void) | undefined,
-  bytesRead: () => number,
-  total: () => Ledger,
-  logger: Logger,
-): Progress {
+export interface ProgressOptions {
+  readonly source: string;
+  readonly logger: Logger;
+  run(): string;
+  total(): Ledger;
+  /** Left out when the records are not from a dump. */
+  bytesRead?(): number;
+  /** The listener. If it throws, it is not called again. */
+  onProgress?: (() => void) | undefined;
+}
+
+/** Reports the progress of an import or a replay. */
+export function createProgress({ source, logger, onProgress, ...now }: ProgressOptions): Progress {
   const startedAt = performance.now();
   let nextAt = 0;
-  let isListening = listener !== undefined;
-
-  function progressNow(): ImportProgress {
-    const ledger = total();
-    return { bytesRead: bytesRead(), records: ledger.read, ledger };
-  }
+  let isListening = onProgress !== undefined;
 
   function publish(ending: Pick<ImportMessage, "outcome" | "error">): void {
     if (!importNotice.hasSubscribers) return;
-    importNotice.publish({ ...ending, durationMs: performance.now() - startedAt, ...progressNow() });
+    const ledger = now.total();
+    importNotice.publish({
+      run: now.run(),
+      source,
+      ...ending,
+      durationMs: performance.now() - startedAt,
+      ...(now.bytesRead && { bytesRead: now.bytesRead() }),
+      records: ledger.read,
+      ledger,
+    });
   }
 
   function reportNow(outcome: "running" | Ending): void {
     publish({ outcome });
     try {
-      if (isListening) listener?.(progressNow());
+      if (isListening) onProgress?.();
     } catch (err) {
       isListening = false;
       logger.warn({ err }, "onProgress threw and will not be called again.");
