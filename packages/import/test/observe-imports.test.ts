@@ -12,7 +12,7 @@ function watched(): ImportMessage[] {
   return messages;
 }
 
-it("an import can be watched: how far it is, its end, and what it puts into the inbox", async () => {
+it("observers see the progress of an import, its end, and what it puts into the inbox", async () => {
   const progress = watched();
   const puts: PutMessage[] = [];
   onTestFinished(observe({ put: (message) => void puts.push(message) }));
@@ -36,7 +36,7 @@ it("an import can be watched: how far it is, its end, and what it puts into the 
   expect(results.filter((result) => result === "duplicate")).toHaveLength(1000);
 });
 
-it("the end of an import that can be watched says how it ended, and why it failed", async () => {
+it("observers see how an import ended, and why it failed", async () => {
   const messages = watched();
   const dump = () => ndjson(delivery("msg_1"));
   const error = new Error("disk full");
