@@ -40,7 +40,8 @@ create unique index event_lane_leased on esim_webhooks.event (lane)
 --
 -- Takes only the first event of a lane by occurred_at, and none while another one is leased. An event that waits for its next
 -- attempt counts as first too. Each condition on a lane repeats that of an index word for word. It takes two statements: the
--- first may see a lane as free that was taken meanwhile. The lanes are locked between the two, so the second sees the truth.
+-- first may see a lane as free that was taken meanwhile. The lanes are locked between the two, so the second sees
+-- every lease on them.
 -- Waiting at the unique index instead, while holding rows of other lanes, would cause deadlocks.
 create function esim_webhooks.take(
   most integer, lease interval, moment timestamptz, only_types text[], except_types text[], held_by_dead boolean

@@ -3,10 +3,10 @@ import { openPostgres, type PostgresOptions, postgresShape } from "./database/po
 import { insertEvents, insertLatest, insertStates } from "./sql/insert-records.ts";
 
 /**
- * The tables of `postgresInbox`, `postgresStore` and `postgresState` as another inbox is copied into them. What is there
- * already is left as it is, so a copy that was interrupted can be made again.
+ * Copies another inbox into the tables of `postgresInbox`, `postgresStore` and `postgresState`. It does not change existing
+ * rows, so an interrupted copy can be repeated.
  *
- * Throws `invalid_option`; operations reject with `store_unavailable`, or `migration_missing` until `migrate()` was run.
+ * Throws `invalid_option`. Operations reject with `store_unavailable`, or `migration_missing` until `migrate()` was run.
  */
 export function postgresCopyTarget<Database = unknown>(options: PostgresOptions<Database>): CopyTarget {
   const settings = parseOptions("postgresCopyTarget", postgresShape, options);

@@ -47,7 +47,7 @@ function record(id: string, changes: Partial<EventRecord> = {}): EventRecord {
 }
 
 describe("records of another inbox", () => {
-  it("are inserted where their keys are not there, and change nothing where they are", async () => {
+  it("are inserted if their keys are new, and change no existing rows", async () => {
     const inbox = postgresInbox({ url, schema });
     const present = entry("msg_2");
     await inbox.put([present]);
@@ -59,7 +59,7 @@ describe("records of another inbox", () => {
     await inbox.close();
   });
 
-  it("keep everything that they had, and absolute times", async () => {
+  it("keep all their fields, and absolute times", async () => {
     const inbox = postgresInbox({ url, schema });
     const endsAtMs = Date.now() + 7 * 24 * hourMs;
     const replay = { run: "run_2", rebuilt: false, delivery: { status: "failed", attemptNumber: 3 } };
@@ -86,7 +86,7 @@ describe("records of another inbox", () => {
     await inbox.close();
   });
 
-  it("with text that Postgres refuses are kept as put would keep it", async () => {
+  it("with text that Postgres refuses are stored as put would store them", async () => {
     const inbox = postgresInbox({ url, schema, lane: () => "E\0".repeat(400) });
     const odd = record("msg_1", {
       ...{ type: "a\0b", lane: "E\0".repeat(400), error: "half \ud800, none \0, \\u0000" },
@@ -101,7 +101,7 @@ describe("records of another inbox", () => {
     await inbox.close();
   });
 
-  it("without a body tell another body of their id by its fingerprint, to put and to claim", async () => {
+  it("without a body still detect another body of their id by its fingerprint, in put and claim", async () => {
     const [inbox, store] = [postgresInbox({ url, schema }), postgresStore({ url, schema })];
     const done = { state: "done", body: null, endsAtMs: Date.now() + hourMs } as const;
     const rebuilt = { run: "run_1", rebuilt: true };
@@ -119,7 +119,7 @@ describe("records of another inbox", () => {
     await Promise.all([inbox.close(), store.close()]);
   });
 
-  it("are inserted by several copies at once, each once", async () => {
+  it("are inserted once each by several concurrent copies", async () => {
     const records = Array.from({ length: 300 }, (_, n) => record(`msg_${n}`));
     const inserted = await Promise.all(
       [records, records.toReversed(), records, records.toReversed()].map((given) =>
@@ -129,7 +129,7 @@ describe("records of another inbox", () => {
     expect(inserted.reduce((sum, each) => sum + each)).toBe(300);
   });
 
-  it("of latestOnly keep the later time of a subject, there or here", async () => {
+  it("of latestOnly keep the later time of a subject", async () => {
     const at = (iso: string) => Date.parse(iso);
     const latest = {
       family: "esim.lifecycle",
@@ -163,7 +163,7 @@ describe("records of another inbox", () => {
     await store.close();
   });
 
-  it("of small states are kept where their names are not there", async () => {
+  it("of small states are inserted if their names are new", async () => {
     const state = postgresState({ url, schema });
     await state.write("present", { mine: true }, undefined);
     await target.insertStates([

@@ -4,7 +4,7 @@ import type { RedisClient } from "./client.ts";
 import type { RedisErrorCode } from "./errors.ts";
 
 /**
- * Throws `evicting_store` for a server that may evict keys when memory is short: it would forget done ids. All keys
+ * Throws `evicting_store` for a server that may evict keys when memory is short, and so forget done ids and states. All keys
  * of a dedupe store have a time to live, so the `volatile-*` policies evict them too. Checks every master of a cluster.
  */
 export async function checkEviction(
@@ -18,7 +18,7 @@ export async function checkEviction(
     if (policy === undefined || policy === "noeviction" || allowEviction) continue;
     throw new WebhookError<RedisErrorCode>(
       "evicting_store",
-      `The Redis server's maxmemory-policy is ${policy}: when memory is short it forgets what was written, and redeliveries run again.`,
+      `The Redis server's maxmemory-policy is ${policy}: when memory is short, it evicts done ids and states, and redeliveries run again.`,
       "Set maxmemory-policy to noeviction, use a separate server, or accept the risk with allowEviction: true.",
     );
   }

@@ -20,7 +20,7 @@ export interface RedisOptions {
   /** The timeout of an operation, in ms. Default 5,000. */
   timeoutMs?: number;
   /**
-   * Accept a server whose `maxmemory-policy` may evict keys: when memory is short it forgets what was written, and
+   * Accept a server whose `maxmemory-policy` may evict keys. When memory is short, it then evicts done ids and states, and
    * redeliveries run again. Default false: such a server is refused.
    */
   allowEviction?: boolean;

@@ -160,7 +160,7 @@ const bodyCases: readonly Scenario[] = [
       assert.equal(events.length, 0);
     }
   }),
-  exchange("tells apart bodies that differ in bytes no UTF-8 text has", async (exchangeOne) => {
+  exchange("distinguishes bodies that differ only in bytes that are not UTF-8", async (exchangeOne) => {
     const { headers } = authentic(Buffer.from([0xfe]));
     assertAnswer(
       (await exchangeOne({ headers: headers ?? {}, body: Buffer.from([0xff]) })).answer,

@@ -13,7 +13,7 @@ export interface Settler {
   complete(held: HeldClaim, outcome: EventOutcome, lease: Lease): Promise<EventOutcome>;
   /** For an event that is not done. If the store is unreachable, the claim ends with its lease. */
   release(held: HeldClaim, outcome: EventOutcome): Promise<EventOutcome>;
-  /** For an event whose transaction was committed together with its done mark. */
+  /** For an event that was committed together with its done mark. */
   committed(held: HeldClaim, outcome: EventOutcome): EventOutcome;
   /** For an event whose claim was lost. */
   lost(held: HeldClaim): EventOutcome;

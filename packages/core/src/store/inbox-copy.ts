@@ -3,72 +3,72 @@ import type { InboxState } from "./inbox-admin.ts";
 import type { Replay } from "./inbox-entry.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 
-/** Everything that an inbox keeps of an event or of a handled id, so that another inbox can go on with it. Times are absolute. */
+/** All that an inbox stores about an event or a handled id, for a copy into another inbox. Times are absolute. */
 export interface EventRecord extends EventKey {
-  /** Never leased: a lease cannot move, and an event whose lease has ended is ready. */
+  /** Never leased: a lease cannot be copied, and an event whose lease has ended is ready. */
   readonly state: Exclude<InboxState, "leased">;
   readonly type: string | null;
   readonly lane: string | null;
   /** Null for an id that was handled inline, and for most done events. */
   readonly body: Uint8Array | null;
-  /** The CRC-32 of the body, also of one that is no longer kept. Null where the bytes were never known. */
+  /** The CRC-32 of the body, also of a removed one. Null if the bytes were never known. */
   readonly fingerprint: number | null;
-  /** In ms since the Unix epoch, as the other times. */
+  /** In ms since the Unix epoch, like the other times. */
   readonly receivedAtMs: number | null;
-  /** With microseconds after the point. */
+  /** In ms, with microseconds as the fraction. */
   readonly occurredAtMs: number | null;
-  /** Ready: when it is due. Done and unhandled: when it may be forgotten. Dead: null. */
+  /** Ready: when it is due. Done or unhandled: when its retention ends. Dead: null. */
   readonly endsAtMs: number | null;
   readonly attempts: number;
   readonly conflicts: number;
   readonly error: string | null;
   readonly replay: Replay | null;
-  /** The imports that had made the event ready before the one in `replay`. */
+  /** The imports that made the event ready before the one in `replay`. */
   readonly runs: readonly string[];
 }
 
-/** How far `latestOnly` has come for a subject. */
+/** The newest event that `latestOnly` has worked for a subject. */
 export interface LatestRecord {
   readonly family: string;
   readonly subject: string;
   readonly occurredAtMs: number;
 }
 
-/** A small state, as a `StateStore` keeps it. Its version stays behind. */
+/** A small state of a `StateStore`, without its version. */
 export interface StateRecord {
   readonly name: string;
-  /** JSON. */
+  /** The value as JSON. */
   readonly value: string;
 }
 
-/** What a source holds at one moment. */
+/** The contents of a source at one moment. */
 export interface CopySourceState {
   /** How many records `events` reads. */
   readonly events: number;
-  /** How many events are leased, and ids claimed, by somebody who may still settle them. `events` leaves them out. */
+  /** How many events are leased and ids are claimed. `events` omits them, since their owners may still settle them. */
   readonly leased: number;
-  /** Another number when anybody has written meanwhile: what was read is then of several moments. */
+  /** Changes with every write. If it changed during a copy, the copy mixes several moments. */
   readonly version: number;
 }
 
-/** An inbox as it is copied from. Nothing is changed in it. */
+/** An inbox to copy from. Copying does not change it. */
 export interface CopySource extends Lifecycle {
   ready(): Promise<void>;
   look(): Promise<CopySourceState>;
-  /** Each record once, some hundreds at a time. */
+  /** Yields each record once, in batches of some hundred. */
   events(): AsyncIterable<readonly EventRecord[]>;
   latest(): AsyncIterable<readonly LatestRecord[]>;
   states(): AsyncIterable<readonly StateRecord[]>;
 }
 
-/** An inbox as it is copied into. */
+/** An inbox to copy into. */
 export interface CopyTarget extends Lifecycle {
   ready(): Promise<void>;
   migrate(): Promise<void>;
-  /** Adds the records whose keys are not there, all or none of them. Resolves to how many; the others are left as they are. */
+  /** Inserts the records with new keys, all or none. Does not change existing ones. Resolves to how many were inserted. */
   insertEvents(records: readonly EventRecord[]): Promise<number>;
-  /** Where a subject is there, the later time stays. */
+  /** For an existing subject, keeps the later time. */
   insertLatest(records: readonly LatestRecord[]): Promise<void>;
-  /** Where a name is there, its value stays. */
+  /** Keeps the value of an existing name. */
   insertStates(records: readonly StateRecord[]): Promise<void>;
 }

@@ -74,7 +74,7 @@ export function occurredAtMs({
   return ms + Number(micros.padEnd(3, "0")) / 1000;
 }
 
-/** For authors of inboxes: `checkEntry`, and throws `invalid_input` for an entry without a replay, whose run is needed. */
+/** For authors of inboxes. Throws `invalid_input` as `checkEntry` does, and for an entry without a replay. */
 export function checkRerun(entry: InboxEntry): void {
   checkEntry(entry);
   if (entry.replay !== undefined) return;

@@ -5,8 +5,8 @@ import { inKeyOrder } from "./key-order.ts";
 import { storableJson, storableLane } from "./put-rows.ts";
 
 /**
- * Inserts records of another inbox whose keys are not here. Resolves to how many. The bodies are one parameter, which travels
- * as the bytes it is; all the rest is another one, as JSON.
+ * Inserts the records of another inbox that have new keys. Resolves to how many. All bodies are one binary parameter, and the
+ * other columns are a second one, as JSON.
  */
 export async function insertEvents(
   db: Kysely<unknown>,
@@ -27,12 +27,12 @@ export async function insertEvents(
         source text, id text, state text, ends float8, type text, body_begin int, body_length int, received float8,
         occurred float8, lane text, attempts int, conflicts int, error text, replay jsonb, runs text[], fingerprint bigint
       )
-    ) as given
+    ) as record
     on conflict (id, source) do nothing`.execute(db);
   return Number(numAffectedRows);
 }
 
-/** What is left out is null there. */
+/** The rows for `jsonb_to_recordset`, which reads an omitted column as null. */
 function rowsOf(records: readonly EventRecord[]): object[] {
   let offset = 1;
   return records.map((record) => {
@@ -56,7 +56,7 @@ function seconds(ms: number | null): number | null {
   return ms === null ? null : ms / 1000;
 }
 
-/** How far `latestOnly` has come, here or there. */
+/** Keeps the later time of each subject of `latestOnly`. */
 export async function insertLatest(
   db: Kysely<unknown>,
   tables: Tables,
@@ -66,12 +66,12 @@ export async function insertLatest(
   await sql`
     insert into ${tables.latest} (family, subject, occurred_at)
     select family, subject, to_timestamp(occurred)
-    from jsonb_to_recordset(${storableJson(JSON.stringify(rows))}::jsonb) as given (family text, subject text, occurred float8)
+    from jsonb_to_recordset(${storableJson(JSON.stringify(rows))}::jsonb) as record (family text, subject text, occurred float8)
     on conflict (family, subject) do update set occurred_at = excluded.occurred_at
     where latest.occurred_at < excluded.occurred_at`.execute(db);
 }
 
-/** States whose names are not here. */
+/** Inserts the states with new names. */
 export async function insertStates(
   db: Kysely<unknown>,
   tables: Tables,
@@ -81,6 +81,6 @@ export async function insertStates(
     insert into ${tables.state} (name, value)
     select name, value from unnest(
       ${records.map(({ name }) => name)}::text[], ${records.map(({ value }) => value)}::text[]
-    ) as given (name, value)
+    ) as record (name, value)
     on conflict do nothing`.execute(db);
 }
