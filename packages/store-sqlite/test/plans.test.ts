@@ -25,8 +25,12 @@ function plansOf(work: (tx: Transaction) => unknown): string[] {
       statements.add(sql);
       return connection[name](sql, ...parameters);
     }) as Connection[Name];
+  const prepared: Connection["prepared"] = (sql) => {
+    statements.add(sql);
+    return connection.prepared(sql);
+  };
   inTransaction(connection, (tx) =>
-    work({ ...tx, all: recorded("all"), get: recorded("get"), run: recorded("run") }),
+    work({ ...tx, all: recorded("all"), get: recorded("get"), run: recorded("run"), prepared }),
   );
   return [...statements].flatMap((sql) =>
     connection.all<{ detail: string }>(`explain query plan ${sql}`).map(({ detail }) => detail),
@@ -71,6 +75,7 @@ describe("no operation that many events make reads the whole table", () => {
     ["redrive of the unhandled", (tx) => writes.redrive(tx, unhandled)],
     ["purgeDead", (tx) => writes.purgeDead(tx, dead)],
     ["get", (tx) => reads.get(tx, key)],
+    ["eventRecords", (tx) => reads.eventRecords(tx, { after: key })],
     ["count of the dead", (tx) => reads.count(tx, dead)],
   ])("%s", (_, work) => {
     const plans = plansOf(work);

@@ -31,7 +31,7 @@ export async function copy(this: CliContext, flags: CopyFlags): Promise<void> {
     if (flags.json) return output.json(ledger);
     for (const line of copyView(ledger, layoutFor(process.stdout))) output.data(line);
     output.note(
-      `Next: let serve and work use ${nameOf({ url })}, by DATABASE_URL or by postgresInbox in the config: it knows every handled id.`,
+      `Next: let serve and work use ${nameOf({ url })}, with DATABASE_URL or a postgresInbox in the config. It knows every handled id.`,
     );
     output.note(
       `Nothing was changed in ${where}. Do not use it any more: events that wait are in both. Tables of your own were not copied.`,
@@ -41,7 +41,7 @@ export async function copy(this: CliContext, flags: CopyFlags): Promise<void> {
   }
 }
 
-/** Throws `inbox_in_use` where somebody works on the source, before anything is copied or meanwhile. */
+/** Throws `inbox_in_use`: before anything is copied where events are leased, and afterwards where somebody wrote meanwhile. */
 async function whileUnused(
   source: CopySource,
   where: string,
@@ -51,7 +51,7 @@ async function whileUnused(
   if (before.leased > 0) {
     throw new ProgramError(
       "inbox_in_use",
-      `${counted(before.leased, "event")} in ${where} ${before.leased === 1 ? "is" : "are"} being worked.`,
+      `${counted(before.leased, "event")} in ${where} ${before.leased === 1 ? "is" : "are"} being processed.`,
       "Stop serve and work, which then finish them. After a crash, wait until their leases have ended.",
     );
   }

@@ -167,13 +167,13 @@ describe("inbox copy", () => {
     expect(await inTarget()).toBe(3000);
   });
 
-  it("refuses while events are being worked, and says how many and what to do", async () => {
+  it("refuses while events are being processed, and says how many and what to do", async () => {
     await embedded.put([event("msg_1", "E1"), event("msg_2", "E2"), event("msg_3", "E3")]);
     const leases = await embedded.take({ limit: 2, leaseMs: 3_600_000 });
     const { code, stdout, stderr } = await copy();
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
     expect(stderr).toBe(
-      "Error (inbox_in_use): 2 events in the embedded inbox in .esim-webhooks are being worked. Stop serve and work, which then finish them. After a crash, wait until their leases have ended.\n",
+      "Error (inbox_in_use): 2 events in the embedded inbox in .esim-webhooks are being processed. Stop serve and work, which then finish them. After a crash, wait until their leases have ended.\n",
     );
     await embedded.extend(leases, 1);
     await expect
