@@ -114,6 +114,9 @@ export default defineConfig({ secret: "whsec_${"Zm9v".repeat(8)}", handlers: { "
 `,
     );
     expect(run(bin, ["doctor"])).toMatch(/✔ ok {2}handlers {2}esim\.faulted/);
+    writeFileSync(join(project, "empty.ndjson"), "");
+    run(bin, ["import", "empty.ndjson"]); // opens the embedded store: its thread and its migrations are in the package
+    expect(run(bin, ["doctor"])).toContain("the embedded inbox in .esim-webhooks; durable");
   });
 
   it("type-check a user's strict TypeScript against the declarations alone", () => {

@@ -39,6 +39,15 @@ describe("the program", () => {
     },
   );
 
+  it("loads none of pg, kysely and, on the main thread, SQLite for an embedded inbox", async () => {
+    const cwd = folder({ "empty.ndjson": "" });
+    expect((await cli(["import", "empty.ndjson"], { cwd })).code).toBe(0);
+    const { code, stderr } = await cli(["inbox", "stats"], { cwd, node: ["--import", printLoads] });
+    expect(code).toBe(0);
+    expect(stderr).toMatch(/loaded \S+store-sqlite/);
+    expect(stderr).not.toMatch(/loaded \S*(?:\/pg\/|\/kysely\/|store-postgres|store-redis|node:sqlite)/);
+  });
+
   it("lists its eight commands in --help", async () => {
     const { stdout } = await cli(["--help"]);
     for (const name of ["serve", "work", "send", "verify", "import", "inbox", "doctor", "completion"])

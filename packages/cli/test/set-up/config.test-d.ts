@@ -1,6 +1,7 @@
 import { defineConfig } from "@esim-webhooks/cli";
 import { type DedupeStore, defineCatalog } from "@esim-webhooks/core";
 import { postgresInbox, postgresStore } from "@esim-webhooks/store-postgres";
+import { type SqliteTransaction, sqliteInbox } from "@esim-webhooks/store-sqlite";
 import type { Transaction } from "kysely";
 import { expectTypeOf, it } from "vitest";
 import { z } from "zod";
@@ -42,6 +43,14 @@ it("types context.tx by the target, and by the store", () => {
     handlers: {
       "esim.faulted": (_event, { tx }) => {
         expectTypeOf(tx).toEqualTypeOf<Transaction<Database>>();
+      },
+    },
+  });
+  defineConfig({
+    target: sqliteInbox({ path: "data/events.db" }),
+    handlers: {
+      "esim.faulted": (_event, { tx }) => {
+        expectTypeOf(tx).toEqualTypeOf<SqliteTransaction>();
       },
     },
   });
