@@ -4,6 +4,7 @@ import { stat } from "node:fs/promises";
 import { promisify } from "node:util";
 import { isUint8Array } from "node:util/types";
 import { WebhookError } from "@esim-webhooks/core";
+import { unlessAborted } from "./base/unless-aborted.ts";
 
 /** The input of an import. It counts the bytes, and a signal can end it. */
 export interface WatchedInput {
@@ -92,17 +93,6 @@ function fileAt(path: string): Promise<Stats | undefined> {
 async function regular(result: Promise<Stats>): Promise<Stats | undefined> {
   const stats = await result.catch(() => undefined);
   return stats?.isFile() ? stats : undefined;
-}
-
-// not Promise.race with one promise for the signal: that promise would keep a reaction for every chunk
-function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return work;
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(signal.reason);
-    if (signal.aborted) abort();
-    signal.addEventListener("abort", abort, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
-  });
 }
 
 function notBytes(problem: string): WebhookError {

@@ -255,7 +255,7 @@ describe("an import with a checkpoint file", () => {
       for (let work = 1; work < 9; work++) await inOrder.begin(work);
     })();
     await expect(all).rejects.toThrow("full");
-    await inOrder.end();
+    await expect(inOrder.end()).rejects.toThrow("full");
     expect(settled).toEqual([1, 2]);
   });
 

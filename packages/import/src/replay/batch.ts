@@ -9,8 +9,8 @@ export interface Batch<Item> {
 export interface BatchBuilder<Item> {
   /** Adds a record. Returns true when the batch is full. */
   add(record: Classified<Item>): boolean;
-  /** The records added since the last call. */
-  take(): Batch<Item>;
+  /** The records added since the last call; undefined if there are none. */
+  take(): Batch<Item> | undefined;
 }
 
 const mostRecords = 10_000; // reached only when most records are filtered
@@ -28,6 +28,7 @@ export function createBatchBuilder<Item>(mostItems: number): BatchBuilder<Item> 
       return items.length >= mostItems || records.length >= mostRecords || bytes >= mostBytes;
     },
     take() {
+      if (records.length === 0) return undefined;
       const batch = { records, items };
       records = [];
       items = [];

@@ -8,7 +8,7 @@ export interface InOrder<Work> {
 
 /**
  * @param atOnce how many pieces run at the same time
- * @param settle gets the results in the order in which the work began, without a gap
+ * @param settle gets the results in the order in which the work began, without a gap, as soon as they are there
  */
 export function createInOrder<Work, Result>(
   atOnce: number,
@@ -18,16 +18,18 @@ export function createInOrder<Work, Result>(
   const queue: { readonly work: Work; done?: { readonly result: Result } }[] = [];
   const longestQueue = 4 * atOnce; // limits how many results wait for a slow piece
   let running = 0;
+  let isSettling = false;
   let failure: { readonly error: unknown } | undefined;
   let wake = () => {};
 
   async function settleDone(): Promise<void> {
+    if (isSettling) return; // that loop comes to this result too
+    isSettling = true;
     for (let head = queue[0]; head?.done !== undefined; head = queue[0]) {
-      const { result } = head.done;
-      delete head.done; // if settling fails, nothing after it is settled
-      await settle(head.work, result);
+      await settle(head.work, head.done.result); // if it fails, isSettling stays true, and nothing after it is settled
       queue.shift();
     }
+    isSettling = false;
   }
 
   const change = () =>
@@ -41,20 +43,18 @@ export function createInOrder<Work, Result>(
       queue.push(entry);
       running += 1;
       perform(work)
-        .then(
-          (result) => {
-            entry.done = { result };
-          },
-          (error: unknown) => {
-            failure ??= { error };
-          },
-        )
+        .then((result) => {
+          entry.done = { result };
+          return settleDone();
+        })
+        .catch((error: unknown) => {
+          failure ??= { error };
+        })
         .finally(() => {
           running -= 1;
           wake();
         });
       for (;;) {
-        await settleDone();
         if (failure) throw failure.error;
         if (running < atOnce && queue.length < longestQueue) return;
         await change();
@@ -62,7 +62,6 @@ export function createInOrder<Work, Result>(
     },
     async end() {
       while (running > 0) await change();
-      await settleDone();
       if (failure) throw failure.error;
     },
   };

@@ -10,6 +10,7 @@ import { createProgress } from "./progress.ts";
 import { replay } from "./replay.ts";
 import { type ReplayOptions, replayShape } from "./replay-options.ts";
 import { openSinkOf, type ReplayTarget } from "./target.ts";
+import { untilAborted } from "./until-aborted.ts";
 
 /** The result of a replay. Plain JSON. */
 export interface ReplayReport extends Tally {
@@ -41,8 +42,9 @@ const shape = {
  * Each record is recognised, filtered, verified, handed over in order, and counted in a ledger that balances. Ids that are
  * stored or done are duplicates and do not run; a bad record does not stop the replay.
  *
- * Resolves to a report, also when the signal interrupted it. Rejects as `importDeliveries` does, and with the error of
- * `records`, once no handler runs any more.
+ * Records do not wait for a batch to fill while the next ones are 20 ms late. Resolves to a report, also when the signal
+ * interrupted it, which does not wait for `records`. Rejects as `importDeliveries` does, and with the error of `records`, once
+ * what was read before is handed over and no handler runs any more.
  * @param records batches of records, in the order in which they are handed over; `value` is a delivery record (spec 2.5)
  * or a captured request
  * @param target an inbox, handlers (with `store`) or a processor
@@ -62,7 +64,14 @@ export async function replayRecords<Data = EsimEvents, Tx = unknown>(
   const progress = createProgress({ source, logger, run: () => run, total: ledger.total });
   let interrupted = false;
   try {
-    await replay(records, { checks, openSink, journal, ledger, signal, onProgress: progress.report });
+    await replay(untilAborted(records, signal), {
+      checks,
+      openSink,
+      journal,
+      ledger,
+      signal,
+      onProgress: progress.report,
+    });
   } catch (error) {
     interrupted = isReason(error, signal);
     if (!interrupted) {

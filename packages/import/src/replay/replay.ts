@@ -7,6 +7,7 @@ import type { ReplayJournal } from "./journal.ts";
 import type { OpenLedger } from "./ledger.ts";
 import { rejectLine } from "./rejected-record.ts";
 import type { OpenSink, Verdict } from "./sink.ts";
+import { withoutHoldUps } from "./without-hold-ups.ts";
 
 /** The parts of a replay. */
 export interface Replay {
@@ -20,8 +21,9 @@ export interface Replay {
 }
 
 /**
- * Classifies each record, hands batches to the sink, and settles the verdicts in the ledger. When it resolves or rejects,
- * no handler runs any more, and everything that could be settled is. Rejects with the signal's reason when that aborts.
+ * Classifies each record, hands batches to the sink, and settles the verdicts in the ledger. A batch is full, or holds what
+ * was read before the source paused or failed. When it resolves or rejects, no handler runs any more, and everything that
+ * could be settled is. Rejects with the signal's reason once that has aborted.
  */
 export async function replay(
   records: AsyncIterable<readonly RawRecord[]>,
@@ -42,8 +44,6 @@ export async function replay(
   }
 
   async function settle({ records }: Batch<unknown>, verdicts: readonly Verdict[]): Promise<void> {
-    const last = records.at(-1);
-    if (last === undefined) return;
     const all = allVerdicts(records, verdicts);
     if (journal.reject !== undefined) {
       const lines = records.map((record, index) => lineOf(record, all[index] as Verdict)).join("");
@@ -53,17 +53,19 @@ export async function replay(
       const { fate, isForced = false } = all[index] as Verdict;
       ledger.add(fate, type, occurredMs, isForced);
     });
-    await journal.settle?.(last.position, ledger.tally);
+    const { position } = records.at(-1) as Classified<unknown>; // no batch is empty
+    await journal.settle?.(position, ledger.tally);
     onProgress();
   }
 
   async function handOver(): Promise<void> {
     signal?.throwIfAborted();
-    await inOrder.begin(builder.take());
+    const batch = builder.take();
+    if (batch !== undefined) await inOrder.begin(batch);
   }
 
   try {
-    for await (const batch of records) {
+    for await (const batch of withoutHoldUps(records, handOver)) {
       for (const raw of batch) if (builder.add(classify(raw))) await handOver();
       onProgress();
     }

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from "node:timers/promises";
 import { memoryStore, WebhookError } from "@esim-webhooks/core";
 import { type RawRecord, type ReplayJournal, replayRecords, type Tally } from "@esim-webhooks/import";
 import { describe, expect, it } from "vitest";
@@ -10,6 +11,12 @@ const none = { read: 0, stored: 0, duplicate: 0, conflict: 0, invalid: 0, filter
 async function* pages(...listing: readonly (readonly unknown[])[]): AsyncGenerator<readonly RawRecord[]> {
   let record = 0;
   for (const page of listing) yield page.map((value) => ({ value, position: { record: ++record } }));
+}
+
+/** A signal, and what aborts it. */
+function stopper(): { readonly signal: AbortSignal; abort(): void } {
+  const controller = new AbortController();
+  return { signal: controller.signal, abort: () => controller.abort() };
 }
 
 /** A journal in memory that lists its calls. */
@@ -110,8 +117,109 @@ describe("replayRecords", () => {
     }
     const replaying = replayRecords(failing(), inbox, { ...trusted, journal });
     await expect(replaying).rejects.toThrow("the listing is unavailable");
-    expect(latest()?.ledger.stored).toBe(inbox.entries.size);
-    expect(inbox.entries.size).toBe(350);
+    expect(inbox.entries.size).toBe(400);
+    expect(latest()?.ledger.stored).toBe(400);
+  });
+
+  it("stores a page, and settles it, while the next page is awaited", async () => {
+    const { journal, latest } = memoryJournal("first");
+    const inbox = watchedInbox();
+    const next = Promise.withResolvers<void>();
+    async function* slow(): AsyncGenerator<readonly RawRecord[]> {
+      yield* pages([delivery("a")]);
+      await next.promise;
+    }
+    const replaying = replayRecords(slow(), inbox, { ...trusted, journal });
+    await expect.poll(() => latest()?.ledger.stored).toBe(1);
+    expect([...inbox.entries.keys()]).toEqual(["a"]);
+    next.resolve();
+    await replaying;
+  });
+
+  it("fills its batches while the next page is there at once", async () => {
+    const sizes: number[] = [];
+    const inbox = watchedInbox();
+    const put: typeof inbox.put = (entries) => {
+      sizes.push(entries.length);
+      return inbox.put(entries);
+    };
+    await replayRecords(
+      pages(...Array.from({ length: 800 }, (_, n) => [delivery(`msg_${n}`)])),
+      { put },
+      trusted,
+    );
+    expect(sizes).toEqual([350, 350, 100]);
+  });
+
+  it("ends as interrupted when its records throw an AbortError of their own because of its signal", async () => {
+    const { signal, ...stopping } = stopper();
+    async function* waiting(): AsyncGenerator<readonly RawRecord[]> {
+      yield* pages([delivery("a")]);
+      stopping.abort();
+      await pause(60_000, undefined, { signal });
+    }
+    const report = await replayRecords(waiting(), watchedInbox(), { ...trusted, signal });
+    expect(report.interrupted).toBe(true);
+  });
+
+  it("reads no further page once its signal has aborted", async () => {
+    const { signal, ...stopping } = stopper();
+    let read = 0;
+    async function* slow(): AsyncGenerator<readonly RawRecord[]> {
+      for (; read < 40; read++) {
+        if (read === 2) stopping.abort();
+        await pause(1);
+        yield* pages([delivery(`msg_${read}`)]);
+      }
+    }
+    const report = await replayRecords(slow(), watchedInbox(), { ...trusted, signal });
+    expect(report.interrupted).toBe(true);
+    expect(read).toBeLessThan(4);
+  });
+
+  it("does not wait for records that never come once its signal has aborted", async () => {
+    const { signal, ...stopping } = stopper();
+    const inbox = watchedInbox();
+    async function* blocked(): AsyncGenerator<readonly RawRecord[]> {
+      yield* pages([delivery("a")]);
+      await new Promise(() => {});
+    }
+    const replaying = replayRecords(blocked(), inbox, { ...trusted, signal });
+    await expect.poll(() => inbox.entries.size).toBe(1);
+    stopping.abort();
+    expect(await replaying).toMatchObject({ interrupted: true, ledger: { stored: 1 } });
+  });
+
+  it("closes its records when its signal stops it between two pages", async () => {
+    const { signal, ...stopping } = stopper();
+    let isClosed = false;
+    async function* records(): AsyncGenerator<readonly RawRecord[]> {
+      try {
+        for (let n = 0; ; n++) {
+          yield* pages([delivery(`msg_${n}`)]);
+          if (n === 3) stopping.abort();
+        }
+      } finally {
+        isClosed = true;
+      }
+    }
+    await replayRecords(records(), watchedInbox(), { ...trusted, signal });
+    await expect.poll(() => isClosed).toBe(true);
+  });
+
+  it("reports a journal that fails, also once its signal has aborted", async () => {
+    const { signal, ...stopping } = stopper();
+    const { journal } = memoryJournal("first");
+    const settle = async () => {
+      stopping.abort();
+      throw new Error("disk full");
+    };
+    const replaying = replayRecords(pages([delivery("a")]), watchedInbox(), {
+      ...trusted,
+      signal,
+      journal: { ...journal, settle },
+    });
+    await expect(replaying).rejects.toThrow("disk full");
   });
 
   it("changes nothing in a dry run, and reports mistakes in the set-up before it reads", async () => {
