@@ -8,6 +8,7 @@ import * as scripts from "./scripts.ts";
 export interface RedisStateOptions extends RedisOptions {}
 
 const versionLength = 36; // a UUID
+const versionPattern = /^[0-9a-f-]{36}$/;
 
 /**
  * Small state on Redis 6 or newer, shared by any number of processes: one key per name, without expiry. `redis` is the same
@@ -22,8 +23,7 @@ export function redisState(redis: RedisClient | string, options: RedisStateOptio
   const settings = parseOptions("redisState", redisShape, options);
   const { guard, send, close } = openRedis("redisState", redis, settings);
 
-  async function run(script: scripts.Script, name: string, ...args: string[]): Promise<unknown> {
-    checkStateName(name);
+  function run(script: scripts.Script, name: string, ...args: string[]): Promise<unknown> {
     const key = `${settings.keyPrefix}state:${name}`;
     return guard.run((signal) => send({ script, key, args, signal }));
   }
@@ -32,12 +32,15 @@ export function redisState(redis: RedisClient | string, options: RedisStateOptio
     capabilities: { durable: true, multiProcess: true },
     ready: guard.ready,
     async read(name) {
+      checkStateName(name);
       const stored = await run(scripts.readState, name);
       return stored === null ? undefined : decoded(String(stored));
     },
     async write(name, value, version) {
-      const next = randomUUID();
-      const written = await run(scripts.writeState, name, version ?? "", next, encodeState(value));
+      checkStateName(name);
+      const text = encodeState(value);
+      if (version !== undefined && !versionPattern.test(version)) return false; // the script takes "" for no value yet
+      const written = await run(scripts.writeState, name, version ?? "", randomUUID(), text);
       return Number(written) === 1;
     },
     close,

@@ -8,7 +8,8 @@ export const stateVersions: readonly StateScenario[] = [
     (open) =>
       withState(open, {}, async (state) => {
         const name = newName();
-        assert.equal(await state.write(name, "none yet", "1"), false);
+        for (const version of ["", "1", "none"])
+          assert.equal(await state.write(name, "none yet", version), false);
         assert.equal(await state.read(name), undefined);
         assert.equal(await state.write(name, "first", undefined), true);
         const first = await present(state, name);
