@@ -15,8 +15,12 @@ export interface EncodedEntry {
   readonly replay?: Replay;
 }
 
-/** Encodes an entry as plain JSON. `decodeEntry` restores it, with every byte of its body. */
+/**
+ * Encodes an entry as plain JSON. `decodeEntry` restores it, with every byte of its body. Throws `invalid_input` for an entry
+ * that `decodeEntry` would refuse.
+ */
 export function encodeEntry(entry: InboxEntry): EncodedEntry {
+  checkCodable(entry);
   const { source, id, type, event, body, receivedAt, replay } = entry;
   return {
     source,
@@ -41,8 +45,19 @@ export function decodeEntry(json: unknown): InboxEntry {
     receivedAt: readTime(receivedAt),
     ...(replay !== undefined && { replay: readReplay(replay) }),
   };
-  checkEntry(entry);
+  checkCodable(entry);
   return entry;
+}
+
+/** The event is also in the body, so it may not be the event of another entry. */
+function checkCodable(entry: InboxEntry): void {
+  checkEntry(entry);
+  if (entry.event === null || entry.event.id === entry.id) return;
+  throw new WebhookError(
+    "invalid_input",
+    "The event of an entry has another id than the entry.",
+    "Pass entries as a receiver makes them.",
+  );
 }
 
 function readEvent(value: unknown): WebhookEvent {

@@ -1,5 +1,5 @@
 import type { InboxEntry } from "@esim-webhooks/core";
-import { decodeEntry, encodeEntry } from "@esim-webhooks/core/kit";
+import { decodeEntry, type EncodedEntry, encodeEntry } from "@esim-webhooks/core/kit";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
@@ -20,18 +20,30 @@ const replay = fc.record(
   },
   { requiredKeys: ["run", "rebuilt"] },
 );
-const entries: fc.Arbitrary<InboxEntry> = fc.record(
-  {
-    source: text,
-    id: text,
-    type: fc.option(fc.string()),
-    event: fc.option(event),
-    body: fc.uint8Array({ maxLength: 2000 }),
-    receivedAt: fc.date({ noInvalidDate: true }),
-    replay,
-  },
-  { requiredKeys: ["source", "id", "type", "event", "body", "receivedAt"] },
-) as never;
+const anything = fc.oneof(
+  text,
+  fc.string({ unit: "binary" }),
+  fc.constantFrom("a\0b", "a\ud800", "x".repeat(2001)),
+);
+const entriesWith = (name: fc.Arbitrary<string>, noInvalidDate: boolean): fc.Arbitrary<InboxEntry> =>
+  fc
+    .record(
+      {
+        source: name,
+        id: name,
+        type: fc.option(fc.string()),
+        event: fc.option(event),
+        body: fc.uint8Array({ maxLength: 2000 }),
+        receivedAt: fc.date({ noInvalidDate }),
+        replay,
+      },
+      { requiredKeys: ["source", "id", "type", "event", "body", "receivedAt"] },
+    )
+    .map((entry) => entry as InboxEntry);
+const entries = entriesWith(text, true).map((entry) => ({
+  ...entry,
+  event: entry.event && { ...entry.event, id: entry.id },
+}));
 
 const plain = (entry: InboxEntry) => ({
   ...JSON.parse(JSON.stringify({ ...entry, body: null })),
@@ -59,6 +71,30 @@ describe("encodeEntry and decodeEntry", () => {
     );
   });
 
+  it("refuse the same entries: what is encoded can be decoded", () => {
+    fc.assert(
+      fc.property(fc.oneof(entries, entriesWith(anything, false)), (entry) => {
+        let encoded: EncodedEntry;
+        try {
+          encoded = encodeEntry(entry);
+        } catch (error) {
+          expect(error).toMatchObject({ code: "invalid_input" });
+          return;
+        }
+        expect(plain(decodeEntry(JSON.parse(JSON.stringify(encoded))))).toEqual(plain(entry));
+      }),
+    );
+  });
+
+  it.each([
+    ["a source that no store could keep", { source: "a\0b" }],
+    ["an invalid receivedAt", { receivedAt: new Date(Number.NaN) }],
+    ["the event of another entry", { event: { id: "evt_2", type: "a", timestamp: "2026-11-20", data: {} } }],
+  ])("refuse %s before it is in a queue", (_, changes) => {
+    const entry: InboxEntry = { ...decodeEntry(good), ...changes };
+    expect(() => encodeEntry(entry)).toThrow(expect.objectContaining({ code: "invalid_input" }));
+  });
+
   it.each([
     ["NUL", new Uint8Array([0, 0, 0])],
     ["every byte", Uint8Array.from({ length: 256 }, (_, n) => n)],
@@ -78,6 +114,11 @@ describe("encodeEntry and decodeEntry", () => {
     ["no id", { ...good, id: undefined }, "a wrong id: expected a string"],
     ["an id that no store could keep", { ...good, id: "a\0" }, "NUL"],
     ["a type that is a number", { ...good, type: 7 }, "a wrong type: expected a string or null"],
+    [
+      "an event with another id",
+      { ...good, event: { ...good.event, id: "evt_2" } },
+      "has another id than the entry",
+    ],
     [
       "an event without its timestamp",
       { ...good, event: { ...good.event, timestamp: undefined } },
