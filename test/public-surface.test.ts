@@ -84,6 +84,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "processorShape",
       "putEntries",
       "readCursor",
+      "safeListener",
       "safeLogger",
       "silentLogger",
       "storeShape",

@@ -8,6 +8,7 @@ export { listenTo } from "./base/listen-to.ts";
 export { safeLogger, silentLogger, throttledLog, warnOfSetup } from "./base/logger.ts";
 export type { OptionsShape, SettingsOf } from "./base/options.ts";
 export { durationMs, loggerOption, parseOptions, suggest, withMethods } from "./base/options.ts";
+export { safeListener } from "./base/safe-listener.ts";
 export type { Stage } from "./base/trace.ts";
 export { createNotice, createStage } from "./base/trace.ts";
 export { keyText } from "./event/event.ts";

@@ -14,6 +14,7 @@ import {
   type OptionsShape,
   parseOptions,
   type StoreOptions,
+  safeListener,
   storeShape,
   warnOfShortRetention,
 } from "@esim-webhooks/core/kit";
@@ -128,10 +129,8 @@ export function postgresInbox<Database = unknown>(
     },
     ready: guard.ready,
     onHint(listener) {
-      const subscriptions = [
-        hints.on(listener),
-        notifyPool ? listenForHints(notifyPool, channel, listener) : () => {},
-      ];
+      const own = safeListener(listener);
+      const subscriptions = [hints.on(own), notifyPool ? listenForHints(notifyPool, channel, own) : () => {}];
       return () => {
         for (const unsubscribe of subscriptions) unsubscribe();
       };

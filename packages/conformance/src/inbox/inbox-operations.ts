@@ -151,6 +151,22 @@ export const inboxOperations: readonly InboxScenario[] = [
     },
   ],
   [
+    "stores an event although a listener of its hints throws",
+    ["writer"],
+    (open) =>
+      withInbox(open, {}, async (inbox) => {
+        const hinted = Promise.withResolvers<void>();
+        const unsubscribe = inbox.onHint?.(() => {
+          hinted.resolve();
+          throw new Error("the listener's own mistake");
+        });
+        if (unsubscribe === undefined) return;
+        await stored(inbox, newEvents().entry("a"));
+        await hinted.promise;
+        unsubscribe();
+      }),
+  ],
+  [
     "still has a stored event when it is opened again, if it is `durable`",
     ["writer", "queue"],
     async (open) => {

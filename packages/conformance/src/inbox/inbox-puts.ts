@@ -26,6 +26,24 @@ export const inboxPuts: readonly InboxScenario[] = [
       }),
   ],
   [
+    "keeps its own copy of an entry",
+    ["writer", "admin"],
+    (open) =>
+      withInbox(open, {}, async (inbox) => {
+        const receivedAt = new Date("2026-01-01T00:00:00Z");
+        const replay = { run: "first", rebuilt: false };
+        const entry = newEvents().entry("a", { body: Buffer.from("first"), receivedAt, replay });
+        await stored(inbox, entry);
+        entry.body.fill(0);
+        receivedAt.setTime(0);
+        replay.run = "other";
+        const kept = await inbox.get(entry);
+        assert.equal(Buffer.from(kept?.body ?? []).toString(), "first");
+        assert.deepEqual(kept?.receivedAt, new Date("2026-01-01T00:00:00Z"));
+        assert.equal(kept?.replay?.run, "first");
+      }),
+  ],
+  [
     "answers one to one, in order: stored, duplicate, or conflict for the same id with another body, which is not kept",
     ["writer", "admin"],
     (open) =>

@@ -1,4 +1,5 @@
 import type { Channel } from "node:diagnostics_channel";
+import { warnOfCallback } from "./logger.ts";
 
 /** Called with the name of a step and what its listener threw. */
 export type ListenerWarning = (name: string, error: unknown) => void;
@@ -31,10 +32,7 @@ export function warnOnce(): ListenerWarning {
   return (name, error) => {
     if (isWarned) return;
     isWarned = true;
-    process.emitWarning(`The observer of "${name}" threw. Catch errors inside the observer.`, {
-      type: "EsimWebhooksWarning",
-      code: "observer_failed",
-      ...(error instanceof Error && error.stack !== undefined && { detail: error.stack }),
-    });
+    const message = `The observer of "${name}" threw. Catch errors inside the observer.`;
+    warnOfCallback("observer_failed", message, error);
   };
 }

@@ -61,4 +61,14 @@ export function warnOfSetup(logger: Logger, code: string, message: string): void
   process.emitWarning(message, { type: "EsimWebhooksWarning", code });
 }
 
+/** Emits a Node.js process warning about a callback of the user that threw, with the stack of its error. */
+export function warnOfCallback(code: string, message: string, error: unknown): void {
+  const detail = error instanceof Error ? error.stack : undefined;
+  process.emitWarning(message, {
+    type: "EsimWebhooksWarning",
+    code,
+    ...(detail !== undefined && { detail }),
+  });
+}
+
 const warned = new Set<string>();

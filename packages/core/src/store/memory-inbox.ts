@@ -2,6 +2,7 @@ import * as z from "zod/mini";
 import { type Clock, monotonicClock } from "../base/clock.ts";
 import { WebhookError } from "../base/errors.ts";
 import { type OptionsShape, parseOptions, withMethods } from "../base/options.ts";
+import { safeListener } from "../base/safe-listener.ts";
 import type { Inbox } from "./inbox.ts";
 import { checkEntry, checkRerun, type InboxEntry } from "./inbox-entry.ts";
 import { type InboxOptions, type InboxSettings, inboxShape, laneReader } from "./inbox-options.ts";
@@ -108,8 +109,9 @@ export function memoryInbox(options: MemoryInboxOptions = {}): Inbox {
     settle: (settlements) => ask(() => queue.settle(settlements)),
     purge: (limit = operatorLimit) => ask(() => queue.purge(limit)),
     onHint(listener) {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
+      const own = safeListener(listener);
+      listeners.add(own);
+      return () => listeners.delete(own);
     },
     stats: () => ask(admin.stats),
     count: (filter = {}) => ask(() => admin.count(filter)),

@@ -68,13 +68,13 @@ export function readyRow(entry: InboxEntry, lane: string | null, now: number): M
     type,
     body: Uint8Array.from(body),
     bodyHash: hashOf(body),
-    receivedAt,
+    receivedAt: new Date(receivedAt),
     occurredAt: occurredAtMs(entry) ?? receivedAt.getTime(),
     lane,
     attempts: 0,
     conflicts: 0,
     error: null,
-    replay,
+    replay: structuredClone(replay),
     runs: [],
   };
 }

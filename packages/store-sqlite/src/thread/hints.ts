@@ -1,3 +1,5 @@
+import { safeListener } from "@esim-webhooks/core/kit";
+
 /** Tells workers that there may be something to take, so that they need not wait for their next look. */
 export interface Hints {
   give(): void;
@@ -14,7 +16,7 @@ export function createHints(watch: (isOn: boolean) => void): Hints {
       for (const listener of listeners) listener();
     },
     on(listener) {
-      const own = () => listener(); // one that subscribes twice is two
+      const own = safeListener(listener); // one that subscribes twice is two
       listeners.add(own);
       if (listeners.size === 1) watch(true);
       return () => {
