@@ -384,6 +384,27 @@ describe("a worker that is observed", () => {
     expect(seen).toEqual([["settle", { ...about, attempt: 1, ...expected }]]);
   });
 
+  it("shows as done an event whose transaction was committed while the worker gave it back", async () => {
+    const seen = watched(["settle"]);
+    const stop = new AbortController();
+    const finish = Promise.withResolvers<void>();
+    const transact: Inbox["transact"] = async (_lease, run) =>
+      (await run({})) ? "committed" : "rolled_back";
+    const settle = async () => {
+      finish.resolve(); // a settlement waits for the row until the transaction has ended
+      await new Promise(setImmediate);
+      return [false];
+    };
+    const handler = () => {
+      stop.abort();
+      return finish.promise; // ignores its signal
+    };
+    const inbox = await inboxOf({ transact, settle });
+    await createWorker(inbox, { "*": handler }, { shutdownMs: 0 }).run({ signal: stop.signal });
+    await new Promise(setImmediate);
+    expect(seen).toEqual([["settle", { ...about, attempt: 1, outcome: "done" }]]);
+  });
+
   it("shows that its inbox did not answer", async () => {
     const stop = new AbortController();
     const seen = watched(["take"]);

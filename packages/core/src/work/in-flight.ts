@@ -42,7 +42,7 @@ export function createInFlight(options: InFlightOptions): InFlightEvents {
   const leases = keepLeases(inbox, leaseMs);
   const running = new Map<WorkerLease, string | null>();
   const endings = new Set<Promise<void>>();
-  const givenBack = new WeakSet<WorkerLease>();
+  const givenBack = new WeakMap<WorkerLease, Promise<boolean>>();
   const settleOne = coalesce(
     (settlements: readonly Settlement[]) => inbox.settle(settlements),
     settleBatches,
@@ -60,8 +60,8 @@ export function createInFlight(options: InFlightOptions): InFlightEvents {
     onFree(group);
     const settled = result === "committed" || (result !== "lost" && (await settle(result, lease)));
     leases.drop(lease);
-    if (!givenBack.has(lease)) publishSettled(lease, settled ? result : "lost");
-    if (settled) return;
+    if (settled) return publishSettled(lease, result);
+    if (!(await givenBack.get(lease))) publishSettled(lease, "lost");
     const { source, id } = lease.taken;
     logger.warn({ id, source }, "The lease on an event was lost, and its result discarded.");
   }
@@ -79,15 +79,20 @@ export function createInFlight(options: InFlightOptions): InFlightEvents {
     return false;
   }
 
-  /** Makes an event ready again, as if it had not been taken. If that fails, its lease expires. */
-  async function giveBack(lease: WorkerLease): Promise<void> {
-    givenBack.add(lease);
+  /**
+   * Makes an event ready again, as if it had not been taken. If that fails, its lease expires. Resolves to whether the end
+   * of the lease was published; if not, its handler may have committed it, which `finish` knows.
+   */
+  async function giveBack(lease: WorkerLease): Promise<boolean> {
     const { source, id, token } = lease.taken;
     const settlement = { source, id, token, state: "untouched" } as const;
     try {
-      publishSettled(lease, (await settleOne(settlement)) ? settlement : "lost");
+      const isSettled = await settleOne(settlement);
+      if (isSettled) publishSettled(lease, settlement);
+      return isSettled;
     } catch (error) {
       publishSettled(lease, { error });
+      return true;
     }
   }
 
@@ -113,7 +118,8 @@ export function createInFlight(options: InFlightOptions): InFlightEvents {
       const left = [...running.keys()];
       leases.abortAll(new DOMException("The worker is stopping.", "AbortError"));
       leases.stop();
-      await Promise.all(left.map(giveBack));
+      for (const lease of left) givenBack.set(lease, giveBack(lease));
+      await Promise.all(left.map((lease) => givenBack.get(lease)));
     },
   };
 }
