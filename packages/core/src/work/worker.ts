@@ -121,18 +121,21 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
   /** Logs how many unhandled events have a handler now: an upgrade may have added it. */
   async function logUnhandled(): Promise<void> {
     if (!hasRole(inbox, "admin")) return;
-    const filter = { state: "unhandled", types: dispatcher.types } as const;
-    const events = await inbox.count(filter).catch(() => 0); // the next start tries again
-    if (events === 0) return;
-    logger.info(
-      { events },
-      "Unhandled events have a handler now. Redrive events in the state unhandled to run it.",
-    );
+    try {
+      const events = await inbox.count({ state: "unhandled", types: dispatcher.types });
+      if (events === 0) return;
+      logger.info(
+        { events },
+        "Unhandled events have a handler now. Redrive events in the state unhandled to run it.",
+      );
+    } catch {
+      // the next start tries again
+    }
   }
 
   return {
     async run({ signal }) {
-      const logged = logUnhandled();
+      void logUnhandled(); // a stop does not wait for it
       const wakeup = createWakeup(signal);
       let isFull = false;
       const onFree = (group: string | null) => {
@@ -163,7 +166,6 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
       }
       stopHints?.();
       await inFlight.stop(shutdownMs);
-      await logged;
     },
   };
 }

@@ -95,6 +95,30 @@ describe("createWorker", () => {
     expect(await inbox.count({ state: "unhandled" })).toBe(3);
   });
 
+  it.each<[string, object]>([
+    [
+      "throws at once",
+      {
+        count: () => {
+          throw new Error("away");
+        },
+      },
+    ],
+    ["is missing", { count: undefined }],
+    ["never answers", { count: () => new Promise(() => {}) }],
+  ])("works and stops although the inbox's count %s at the start", async (_, changes) => {
+    const inbox = { ...memoryInbox(), ...changes } as Inbox;
+    await inbox.put([entry("a")]);
+    const stop = new AbortController();
+    const rejected = vi.fn();
+    process.on("unhandledRejection", rejected);
+    await createWorker(inbox, { "*": () => stop.abort() }).run({ signal: stop.signal });
+    await new Promise(setImmediate);
+    process.off("unhandledRejection", rejected);
+    expect(rejected).not.toHaveBeenCalled();
+    expect(await inbox.get(key("a"))).toMatchObject({ state: "done" });
+  });
+
   it("accepts an inbox that has only the role of a queue", async () => {
     const { capabilities, ready, close, take, extend, settle, purge, ...rest } = memoryInbox();
     const queue = {
