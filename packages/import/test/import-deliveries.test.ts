@@ -157,10 +157,13 @@ describe("importDeliveries into an inbox", () => {
     await expect(importing).rejects.toThrow(/one result per entry/);
   });
 
-  it("refuses force for a target without rerun()", async () => {
-    const { put } = watchedInbox();
-    const importing = importDeliveries(ndjson(delivery("a")), { put }, { ...trusted, force: true });
-    await expect(importing).rejects.toMatchObject({ code: "invalid_option" });
+  it('refuses force for a target that does not state the role "rerun"', async () => {
+    const { put, rerun } = watchedInbox();
+    for (const target of [{ put }, { put, rerun }]) {
+      const importing = importDeliveries(ndjson(delivery("a")), target, { ...trusted, force: true });
+      await expect(importing).rejects.toMatchObject({ code: "invalid_option" });
+      await expect(importing).rejects.toThrow(/does not have the role "rerun"/);
+    }
   });
 });
 

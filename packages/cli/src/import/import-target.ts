@@ -1,4 +1,4 @@
-import type { Handlers, Inbox, InboxWriter } from "@esim-webhooks/core";
+import type { Handlers, InboxWriter } from "@esim-webhooks/core";
 import type { OpenTarget } from "../set-up/open-target.ts";
 import type { SetUp } from "../set-up/set-up.ts";
 
@@ -13,10 +13,13 @@ export function importTarget(open: OpenTarget): ImportTarget {
   return { target: open.handlers, options: { store: open.store } };
 }
 
-/** The target of a dry run, which calls none of its functions: nothing is opened. */
+/** The target of a dry run, which calls none of its functions: nothing is opened. It has the roles of the real one. */
 export function untouchedTarget({ config, handlers }: SetUp): ImportTarget {
-  if (config.target === undefined && handlers !== undefined) return { target: handlers, options: {} };
-  const refuse = () => Promise.reject(new Error("A dry run called its target."));
-  const untouched: Pick<Inbox, "put" | "rerun"> = { put: refuse, rerun: refuse };
-  return { target: untouched, options: {} };
+  if (config.target !== undefined) return { target: config.target, options: {} };
+  return { target: handlers ?? untouchedInbox, options: {} };
 }
+
+const refuse = () => Promise.reject(new Error("A dry run called its target."));
+
+/** In place of the default inbox, which has every role. */
+const untouchedInbox = { put: refuse, rerun: refuse, capabilities: { roles: ["writer", "rerun"] } };

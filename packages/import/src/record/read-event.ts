@@ -22,7 +22,7 @@ export function createEventReader(
 }
 
 /** The paths of the issues, without the schema's messages: they may quote personal data. */
-export function describeIssues(issues: readonly Issue[]): string {
+export function describePaths(issues: readonly Issue[]): string {
   const paths = issues.map(({ path }) => path || "the event").slice(0, 10);
   return `it does not match its schema, at ${paths.join(", ")}`;
 }

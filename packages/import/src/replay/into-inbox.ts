@@ -1,12 +1,12 @@
 import {
-  type Inbox,
   type InboxEntry,
   type InboxWriter,
   type Parsed,
   type PutResult,
+  type Rerunnable,
   WebhookError,
 } from "@esim-webhooks/core";
-import { inboxEntry, putEntries } from "@esim-webhooks/core/kit";
+import { hasRole, inboxEntry, putEntries } from "@esim-webhooks/core/kit";
 import { provenanceOf } from "../record/delivery-record.ts";
 import type { DumpedEvent } from "../record/dumped-event.ts";
 import type { ReplaySettings } from "./replay-options.ts";
@@ -71,11 +71,11 @@ export function intoInbox(inbox: Pick<InboxWriter, "put">, options: IntoInbox): 
   });
 }
 
-function rerunOf(inbox: Pick<InboxWriter, "put">): Inbox["rerun"] {
-  if ("rerun" in inbox && typeof inbox.rerun === "function") return inbox.rerun.bind(inbox) as Inbox["rerun"];
+function rerunOf(inbox: Pick<InboxWriter, "put">): Rerunnable["rerun"] {
+  if (hasRole(inbox, "rerun")) return (entries) => inbox.rerun(entries);
   throw new WebhookError(
     "invalid_option",
-    "force needs a target that can run events again, and this inbox has no rerun().",
-    "Leave force out, or pass an inbox with rerun(), such as postgresInbox(…).",
+    'force needs a target that can run events again, and this inbox does not have the role "rerun".',
+    "Leave force out, or pass an inbox with that role, such as sqliteInbox(…) or postgresInbox(…).",
   );
 }

@@ -1,6 +1,6 @@
 import type { Parsed } from "@esim-webhooks/core";
 import type { DumpedEvent } from "../record/dumped-event.ts";
-import { describeIssues } from "../record/read-event.ts";
+import { describePaths } from "../record/read-event.ts";
 import { type Sink, stored } from "./sink.ts";
 
 /** The sink of a dry run: it counts every event as stored, except those that are invalid for handlers. */
@@ -16,7 +16,7 @@ export function intoNothing(
     prepare(event) {
       const parsed = readEvent(event);
       if (parsed.kind !== "invalid" || !isInline) return taken;
-      return { fate: "invalid", code: "invalid", reason: describeIssues(parsed.issues) };
+      return { fate: "invalid", code: "invalid", reason: describePaths(parsed.issues) };
     },
     take: async (items) => items.map(() => stored),
   };

@@ -1,7 +1,8 @@
 import { setTimeout as pause } from "node:timers/promises";
+import { crc32 } from "node:zlib";
 import { type EventKey, type EventOutcome, type Processor, WebhookError } from "@esim-webhooks/core";
 import { eventOf } from "../record/dumped-event.ts";
-import { describeIssues } from "../record/read-event.ts";
+import { describePaths } from "../record/read-event.ts";
 import type { ReplaySettings } from "./replay-options.ts";
 import { rerunStore } from "./rerun-store.ts";
 import type { OpenSink, ProvenEvent, Verdict } from "./sink.ts";
@@ -52,7 +53,12 @@ function createProcess(processor: Processor<unknown>, options: IntoProcessor, ru
   async function process(event: ProvenEvent): Promise<EventOutcome> {
     const receivedAt = event.request?.receivedAt ?? new Date(clock.now());
     try {
-      return await processor.process(eventOf(event), { source, receivedAt, replayed: true });
+      return await processor.process(eventOf(event), {
+        source,
+        receivedAt,
+        replayed: true,
+        ...(event.body !== null && { fingerprint: crc32(event.body) }),
+      });
     } catch (error) {
       if (WebhookError.is(error)) throw error; // async_schema: every other event would fail too
       return { code: "failed", error };
@@ -102,9 +108,9 @@ function verdictOf(outcome: EventOutcome, isForced: boolean): Verdict {
     case "unhandled_type":
       return { fate: "filtered" }; // nothing ran, and the next import will not run it either
     case "duplicate":
-      return { fate: "duplicate" };
+      return { fate: outcome.conflict ? "conflict" : "duplicate" };
     case "invalid":
-      return { fate: "invalid", code, reason: describeIssues(outcome.issues) };
+      return { fate: "invalid", code, reason: describePaths(outcome.issues) };
     case "failed":
       return { fate: "rejected", code, reason: "its handler failed" };
     case "retry_later":

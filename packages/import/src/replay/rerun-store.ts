@@ -12,7 +12,7 @@ type Claimed = Extract<Claim, { status: "claimed" }>;
 const rerunToken = "rerun:";
 
 /**
- * The same store for an import with `force`: each run can claim a done id once more. The store also remembers which ids a
+ * The same store for an import with `force`: each run can claim a done id once more, unless it was done with another body. The store also remembers which ids a
  * run has claimed, as done ids of a source of its own, so that a run which continues after a crash knows them.
  */
 export function rerunStore<Tx>(store: DedupeStore<Tx>, { run, onRerun }: RerunOptions): DedupeStore<Tx> {
@@ -66,7 +66,7 @@ export function rerunStore<Tx>(store: DedupeStore<Tx>, { run, onRerun }: RerunOp
     async claim(key, leaseMs, fingerprint) {
       const claim = await store.claim(key, leaseMs, fingerprint);
       if (claim.status === "claimed") return markedOrReleased(key, claim, leaseMs);
-      return claim.status === "done" ? claimAgain(key, leaseMs) : claim;
+      return claim.status === "done" && !claim.conflict ? claimAgain(key, leaseMs) : claim;
     },
     extend: (key, token, leaseMs) => store.extend(...claimOf(key, token), leaseMs),
     complete: (key, token) => store.complete(...claimOf(key, token)),

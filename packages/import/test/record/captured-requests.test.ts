@@ -1,6 +1,7 @@
 import { createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { createReceiver, memoryStore } from "@esim-webhooks/core";
 import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { type ImportOptions, importDeliveries } from "@esim-webhooks/import";
 import { describe, expect, it, vi } from "vitest";
@@ -157,6 +158,31 @@ describe("a captured request", () => {
       expect.objectContaining({ id: "msg_1" }),
       expect.objectContaining({ replayed: true, receivedAt: new Date(receivedAt) }),
     );
+  });
+
+  it("is a conflict for handlers when its id was handled with another body, and does not run, also with force", async () => {
+    const store = memoryStore();
+    const handler = vi.fn();
+    const handlers = { "*": () => handler() };
+    const receiver = createReceiver(handlers, { secret, store });
+    await receiver.receive(signedRequest(event, { secret }));
+    const other = signedRequest({ ...event, data: { ...event.data, iccid: "other" } }, { secret });
+    const record = { ...other, receivedAt: new Date().toISOString() };
+    for (const force of [false, true]) {
+      const { ledger } = await importDeliveries(ndjson(record), handlers, { secret, store, force });
+      expect(ledger).toEqual({ ...none, read: 1, conflict: 1 });
+    }
+    expect(handler).toHaveBeenCalledTimes(1);
+  });
+
+  it("is a duplicate for handlers when its id was handled with the same body, or only its payload is known", async () => {
+    const store = memoryStore();
+    const handlers = { "*": () => {} };
+    const first = await importDeliveries(ndjson(request), handlers, { secret, store });
+    expect(first.ledger).toEqual({ ...none, read: 1, stored: 1 });
+    const trusted = { secret, store, trustUnsigned: true };
+    const again = await importDeliveries(ndjson(request, delivery("msg_1")), handlers, trusted);
+    expect(again.ledger).toEqual({ ...none, read: 2, duplicate: 2 });
   });
 
   it("is stored when it is authentic but not an event: the worker decides", async () => {
