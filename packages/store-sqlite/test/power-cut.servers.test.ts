@@ -16,22 +16,18 @@ const puts = 400;
 const bodyBytes = 60_000; // so that the log is checkpointed meanwhile
 const cutEvery = 25;
 
-/** What a process did that put events, each system call of it. */
-async function traceOfPuts(): Promise<{ path: string; before: Buffer; trace: string }> {
-  const path = join(folder.path, "data", "events.db");
-  mkdirSync(dirname(path));
-  openShop(path).close();
-  const before = readFileSync(path);
+/** The system calls of a process that puts so many events. */
+async function traceOf(path: string, events: number): Promise<string> {
   const strace = program("strace", "strace", "").path;
   const log = join(folder.path, "trace");
   const script = join(root, "packages/store-sqlite/test/fire-process.ts");
   const node = [process.execPath, "--conditions=@esim-webhooks/source", script];
   const run = runCommand(strace, [
     ...straceArguments,
-    ...["-o", log, ...node, path, "p", "10", String(bodyBytes), String(puts)],
+    ...["-o", log, ...node, path, "p", "10", String(bodyBytes), String(events)],
   ]);
   expect((await run.ended).code).toBe(0);
-  return { path, before, trace: readFileSync(log, "utf8") };
+  return readFileSync(log, "utf8");
 }
 
 /** What is in the database whose files these are. */
@@ -49,7 +45,11 @@ function idsIn(files: ReadonlyMap<string, Buffer>, path: string, copy: string): 
 }
 
 it("has every acknowledged event after a power cut, whichever of the writes that were not synced got through", async () => {
-  const { path, before, trace } = await traceOfPuts();
+  const path = join(folder.path, "data", "events.db");
+  mkdirSync(dirname(path));
+  openShop(path).close();
+  const before = readFileSync(path);
+  const trace = await traceOf(path, puts);
   const disk = createTracedDisk(new Map([[path, before]]));
   const acknowledged: string[] = [];
   let checkpointed = false;
@@ -71,4 +71,16 @@ it("has every acknowledged event after a power cut, whichever of the writes that
   expect(acknowledged.length).toBe(puts);
   expect(wasCheckpointed).toBe(true);
   expect(cuts).toBe((3 * puts) / cutEvery);
+});
+
+it("has the name of a new file on the disk before it acknowledges an event, whoever made the folders that it is in", async () => {
+  const data = join(folder.path, "made");
+  mkdirSync(data); // as the command line does
+  const synced = new Set<string>();
+  for (const event of readTrace(await traceOf(join(data, "here", "too", "events.db"), 10))) {
+    if (event.kind === "synced") synced.add(event.file);
+    if (event.kind === "output" && event.text.startsWith("acknowledged")) break;
+  }
+  const folders = [join(data, "here", "too"), join(data, "here"), data, folder.path];
+  expect(folders.filter((path) => !synced.has(path))).toEqual([]);
 });

@@ -18,13 +18,13 @@ export async function prepareLocation({ path, allowNetworkMount }: Location): Pr
   const folder = dirname(path);
   try {
     await refuseFolders(path, folder);
-    const made = await mkdir(folder, { recursive: true, mode: 0o700 });
+    await mkdir(folder, { recursive: true, mode: 0o700 });
     if (!allowNetworkMount) await refuseNetworkMount(folder);
     await makeFile(path);
     await access(path, constants.R_OK | constants.W_OK);
     await access(folder, constants.W_OK);
-    if (made !== undefined) await syncFolder(dirname(made));
     await syncFolder(folder);
+    if ((await stat(path)).size === 0) await syncFoldersAbove(folder);
   } catch (error) {
     throw new FaultError(faultOf(error, path));
   }
@@ -64,6 +64,17 @@ export async function syncFolder(folder: string): Promise<void> {
   } finally {
     await handle.close();
   }
+}
+
+/**
+ * The folders above are synced before anything is in the file, since any of them may be as new as it: made here, by another
+ * process, or by who opens the file. Those that this user may not open are not his, and so are older.
+ */
+async function syncFoldersAbove(folder: string): Promise<void> {
+  const above = dirname(folder);
+  if (above === folder) return;
+  await syncFolder(above).catch(() => {});
+  await syncFoldersAbove(above);
 }
 
 async function exists(path: string): Promise<boolean> {
