@@ -98,7 +98,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
     ],
     testing: ["memoryInbox", "newSecret", "sampleData", "signedRequest"],
     conformance: ["inboxSuite", "receiverSuite", "stateSuite", "storeSuite"],
-    importing: ["importDeliveries", "observeImports", "readCapturedRequest", "replayRecords"],
+    importing: ["importDeliveries", "observeImports", "readCapturedRequests", "replayRecords"],
     express: ["webhookRouter"],
     fastify: ["webhookPlugin"],
     storePostgres: ["latestOnly", "postgresCopyTarget", "postgresInbox", "postgresState", "postgresStore"],

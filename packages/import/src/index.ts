@@ -5,7 +5,7 @@ export type { ImportOptions } from "./import-options.ts";
 export type { ImportProgress, ImportReport } from "./import-report.ts";
 export { observeImports } from "./observe-imports.ts";
 export type { CapturedRequest } from "./record/captured-request.ts";
-export { readCapturedRequest } from "./record/captured-request.ts";
+export { readCapturedRequests } from "./record/captured-requests.ts";
 export type { RecordFault } from "./record/fields.ts";
 export type { ImportMessage } from "./replay/import-notice.ts";
 export type { ReplayJournal } from "./replay/journal.ts";

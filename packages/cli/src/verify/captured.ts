@@ -1,29 +1,38 @@
-import { type CapturedRequest, readCapturedRequest } from "@esim-webhooks/import";
+import { Readable } from "node:stream";
+import { WebhookError } from "@esim-webhooks/core";
+import { type CapturedRequest, type RecordFault, readCapturedRequests } from "@esim-webhooks/import";
 import { ProgramError } from "../program/program-error.ts";
 
 export type Captured = Omit<CapturedRequest, "payload">;
 
-/** Reads a captured request: JSON, as `import` reads it, or the text of an HTTP request. Throws `invalid_usage`. */
-export function readCaptured(bytes: Buffer): Captured {
-  return bytes.toString("utf8").trimStart().startsWith("{") ? readJson(bytes) : readHttp(bytes);
+/** Reads the text of an HTTP request, or one captured request in any form that `import` reads. Throws `invalid_usage`. */
+export async function readCaptured(bytes: Buffer): Promise<Captured> {
+  return readHttp(bytes) ?? (await readRecord(bytes));
 }
 
-function readJson(bytes: Buffer): Captured {
-  const read = readCapturedRequest(parse(bytes));
-  if ("fault" in read) throw notCaptured(`${read.reason.charAt(0).toUpperCase()}${read.reason.slice(1)}.`);
-  return read;
+async function readRecord(bytes: Buffer): Promise<Captured> {
+  const [found, another] = await firstTwo(bytes);
+  if (found === undefined) throw notCaptured("It has no records.");
+  if (another !== undefined)
+    throw notCaptured("It has several records, and only one can be verified at a time.");
+  if ("fault" in found) throw notCaptured(`${found.reason.charAt(0).toUpperCase()}${found.reason.slice(1)}.`);
+  return found;
 }
 
-function parse(bytes: Buffer): unknown {
+async function firstTwo(bytes: Buffer): Promise<readonly (CapturedRequest | RecordFault)[]> {
+  const found: (CapturedRequest | RecordFault)[] = [];
   try {
-    return JSON.parse(bytes.toString("utf8"));
-  } catch {
-    throw notCaptured('It starts with "{" but is not valid JSON.'); // the parser's message would quote it
+    for await (const one of readCapturedRequests(Readable.from([bytes]))) if (found.push(one) === 2) break;
+    return found;
+  } catch (error) {
+    if (!WebhookError.is(error)) throw error;
+    const isUnknown = error.code === "unknown_dump";
+    throw notCaptured(isUnknown ? "It is neither JSON nor HTTP." : "It is damaged or incomplete.");
   }
 }
 
-/** Reads header lines, with or without a request line before them, an empty line, and the body. */
-function readHttp(bytes: Buffer): Captured {
+/** Reads header lines, with or without a request line before them, an empty line, and the body; undefined if it has none. */
+function readHttp(bytes: Buffer): Captured | undefined {
   const text = bytes.toString("latin1"); // one character per byte: positions in text and bytes are the same
   const end = /\r?\n\r?\n/.exec(text);
   const head = text.slice(0, end?.index ?? text.length).trim();
@@ -31,7 +40,7 @@ function readHttp(bytes: Buffer): Captured {
   for (const [, name = "", value = ""] of head.matchAll(/^([!#$%&'*+.^\w`|~-]+):[ \t]*(.*?)[ \t\r]*$/gm)) {
     headers[name.toLowerCase()] = [...(headers[name.toLowerCase()] ?? []), value];
   }
-  if (end === null || Object.keys(headers).length === 0) throw notCaptured("It is neither JSON nor HTTP.");
+  if (end === null || Object.keys(headers).length === 0) return undefined;
   const bodies = [bytes.subarray(end.index + end[0].length)] as const;
   return { headers, bodies, isGuess: false, receivedAt: null };
 }

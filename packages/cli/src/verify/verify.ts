@@ -26,7 +26,7 @@ export interface VerifyFlags {
 export async function verify(this: CliContext, flags: VerifyFlags, file = "-"): Promise<void> {
   const setUp = await readSetUp(this, flags);
   const secrets = (await knownSecrets(setUp.secret)) ?? noSecret();
-  const captured = readCaptured(await readInput(this, file));
+  const captured = await readCaptured(await readInput(this, file));
   const at = flags.at ?? captured.receivedAt ?? new Date();
   const { body, explanation } = explain(captured, secrets, {
     at,

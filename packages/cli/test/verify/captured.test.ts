@@ -1,26 +1,45 @@
+import { gzipSync } from "node:zlib";
 import { createKeyring, verify } from "@esim-webhooks/core";
 import { describe, expect, it } from "vitest";
-import { readable, request, secret, unreadable } from "../../../import/test/record/captured-shapes.ts";
+import {
+  readable,
+  request,
+  secret,
+  several,
+  unreadable,
+} from "../../../import/test/record/captured-shapes.ts";
 import { readCaptured } from "../../src/verify/captured.ts";
 
-const read = (shape: unknown) => readCaptured(Buffer.from(JSON.stringify(shape)));
-
 describe("a captured request on the command line", () => {
-  it.each(readable)("is read as an import reads it: %s", (_, shape) => {
-    const { headers, bodies, receivedAt } = read(shape);
+  it.each(readable)("is read as an import reads it: %s", async (_, file) => {
+    const { headers, bodies, receivedAt } = await readCaptured(file.bytes);
+    expect(receivedAt).toEqual(file.receivedAt);
     const proofs = bodies.map((body) =>
-      verify({ headers, body }, createKeyring(secret), { at: receivedAt ?? new Date(Number.NaN) }),
+      verify({ headers, body }, createKeyring(secret), { at: file.receivedAt }),
     );
     expect(proofs.some(({ ok }) => ok)).toBe(true);
     expect(Buffer.from(bodies[0]).toString()).toBe(request.body);
   });
 
-  it.each(unreadable)("is refused as an import refuses it: %s", (_, shape, reason) => {
-    expect(() => read(shape)).toThrow(reason);
-    expect(() => read(shape)).toThrow(/^This is not a captured request\. Its .* Give \{ "headers"/);
+  it.each(unreadable)("is refused as an import refuses it: %s", async (_, file, reason) => {
+    await expect(readCaptured(file)).rejects.toThrow(reason);
+    await expect(readCaptured(file)).rejects.toThrow(
+      /^This is not a captured request\. Its .* Give \{ "headers"/,
+    );
   });
 
-  it("may lack receivedAt, which --at replaces", () => {
-    expect(read({ ...request, receivedAt: undefined }).receivedAt).toBeNull();
+  it.each([
+    ["several records", several, /It has several records, and only one can be verified at a time\./],
+    ["an empty array", Buffer.from("[]"), /It has no records\./],
+    ["a damaged archive", gzipSync("{}").subarray(0, 15), /It is damaged or incomplete\./],
+    ["JSON that ends early", Buffer.from('{"headers": '), /It is damaged or incomplete\./],
+    ["text", Buffer.from("hello"), /It is neither JSON nor HTTP\./],
+  ])("is refused with a message that names %s", async (_, file, message) => {
+    await expect(readCaptured(file)).rejects.toThrow(message);
+  });
+
+  it("may lack receivedAt, which --at replaces", async () => {
+    const file = Buffer.from(JSON.stringify(request));
+    expect((await readCaptured(file)).receivedAt).toBeNull();
   });
 });

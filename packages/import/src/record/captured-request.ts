@@ -19,13 +19,11 @@ export interface CapturedRequest {
 }
 
 /**
- * Reads a captured request: an object with `headers` (name → text or a list of texts, or a list of `[name, text]`, or
- * either as JSON text), `body` (text, base64, the bytes as a list of numbers or as `JSON.stringify` writes a Buffer, or
- * parsed JSON), `receivedAt` (a date-time with its offset, RFC 3339) and `isBase64Encoded`, which may be missing.
+ * Reads the value of a record as a captured request, in the shapes that `readCapturedRequests` lists.
  * @param maxDepth how deeply JSON may be nested in the body
  * @returns the request, or a fault, whose reason does not quote it
  */
-export function readCapturedRequest(value: unknown, maxDepth = 64): CapturedRequest | RecordFault {
+export function readCapturedRequest(value: unknown, maxDepth: number): CapturedRequest | RecordFault {
   if (!isObject(value)) return fault("it is not an object");
   const headers = headersOf(value["headers"], maxDepth);
   if (headers === undefined) return fault("its headers are not an object of texts");

@@ -1,7 +1,8 @@
 import { readCapturedEvent } from "./captured-event.ts";
+import { headersOf } from "./captured-headers.ts";
 import { readDeliveryRecord } from "./delivery-record.ts";
 import type { DumpedEvent } from "./dumped-event.ts";
-import { isObject, type RecordFault } from "./fields.ts";
+import { type Fields, isObject, type RecordFault } from "./fields.ts";
 import { createMapper, type Mapping } from "./mapping.ts";
 
 /** Reads the event that a record of a dump contains. */
@@ -17,12 +18,14 @@ export function createRecordReader(mapping: Mapping | undefined, maxDepth: numbe
   return (value) => {
     if (!isObject(value)) return neither;
     const fields = fieldsOf === undefined ? value : fieldsOf(value);
-    if (fields["eventId"] !== undefined && fields["payload"] !== undefined) {
-      return readDeliveryRecord(fields, maxDepth);
-    }
-    if (fields["headers"] !== undefined && fields["body"] !== undefined) {
-      return readCapturedEvent(fields, maxDepth);
-    }
-    return neither;
+    const isDelivery = fields["eventId"] !== undefined && fields["payload"] !== undefined;
+    const isCaptured = fields["headers"] !== undefined && fields["body"] !== undefined;
+    if (isCaptured && (!isDelivery || isSigned(fields, maxDepth))) return readCapturedEvent(fields, maxDepth);
+    return isDelivery ? readDeliveryRecord(fields, maxDepth) : neither;
   };
+}
+
+/** Whether it has a signature to verify. Such a record is proof, also when it is a delivery record as well. */
+function isSigned(fields: Fields, maxDepth: number): boolean {
+  return headersOf(fields["headers"], maxDepth)?.["webhook-signature"] !== undefined;
 }

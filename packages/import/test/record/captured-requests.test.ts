@@ -5,7 +5,7 @@ import { createReceiver, memoryStore } from "@esim-webhooks/core";
 import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { type ImportOptions, importDeliveries } from "@esim-webhooks/import";
 import { describe, expect, it, vi } from "vitest";
-import { delivery, folder, ndjson, watchedInbox } from "../dump.ts";
+import { bytes, delivery, folder, ndjson, watchedInbox } from "../dump.ts";
 import * as shapes from "./captured-shapes.ts";
 
 const { readable, unreadable } = shapes;
@@ -26,10 +26,14 @@ function captured(options: Partial<Parameters<typeof signedRequest>[1]> = {}, id
   return { headers, body, receivedAt };
 }
 
-async function imported(record: unknown, options: ImportOptions = {}) {
+function imported(record: unknown, options: ImportOptions = {}) {
+  return importedFrom(ndjson(record), options);
+}
+
+async function importedFrom(dump: AsyncIterable<Uint8Array>, options: ImportOptions = {}) {
   const inbox = watchedInbox();
   const rejectsFile = join(folder(), "rejects.ndjson");
-  const report = await importDeliveries(ndjson(record), inbox, { secret, rejectsFile, ...options });
+  const report = await importDeliveries(dump, inbox, { secret, rejectsFile, ...options });
   const rejects = readFileSync(rejectsFile, "utf8");
   return {
     ledger: report.ledger,
@@ -43,13 +47,13 @@ describe("a captured request", () => {
 
   it.each(readable)(
     "is verified %s, at the time it was received, and stored with its signed bytes",
-    async (_, record) => {
-      const { ledger, entry } = await imported(record, { secret: shapes.secret });
+    async (_, file) => {
+      const { ledger, entry } = await importedFrom(bytes(file.bytes), { secret: shapes.secret });
       expect(ledger).toEqual({ ...none, read: 1, stored: 1 });
       expect(entry).toMatchObject({ id: "msg_1", type: "esim.enabled", event: { id: "msg_1" } });
       expect(Buffer.from(entry?.body ?? []).toString()).toBe(shapes.request.body);
       expect(entry?.replay).toEqual({ run: expect.any(String), rebuilt: false });
-      expect(entry?.receivedAt).toEqual(new Date(record.receivedAt as string));
+      expect(entry?.receivedAt).toEqual(file.receivedAt);
     },
   );
 
@@ -93,11 +97,12 @@ describe("a captured request", () => {
     expect(ledger).toEqual({ ...none, read: 1, [isVerified ? "stored" : "rejected"]: 1 });
   });
 
-  it.each(unreadable)("is invalid %s, and its rejected record says why", async (_, record, reason) => {
-    const { ledger, reject } = await imported(record, { trustUnsigned: true });
+  it.each(unreadable)("is invalid %s, and its rejected record says why", async (_, file, reason) => {
+    const { ledger, reject } = await importedFrom(bytes(file), { trustUnsigned: true });
     expect(ledger).toEqual({ ...none, read: 1, invalid: 1 });
     expect(reject.code).toBe("not_a_record");
-    if (record.headers !== undefined && record.body !== undefined) expect(reject.reason).toMatch(reason);
+    const { headers, body } = reject.record;
+    if (headers !== undefined && body !== undefined) expect(reject.reason).toMatch(reason);
   });
 
   it.each<[string, unknown, RegExp]>([

@@ -1,3 +1,4 @@
+import { gzipSync } from "node:zlib";
 import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 
 export const secret: string = newSecret();
@@ -21,8 +22,7 @@ interface Shape {
 
 const shape = (change: Partial<Shape>): Shape => ({ headers, body, receivedAt, ...change });
 
-/** All shapes of a captured request, all authentic: for the import and for `verify` on the command line. */
-export const readable: readonly (readonly [name: string, shape: Shape])[] = [
+const inShape: readonly (readonly [name: string, shape: Shape])[] = [
   ["as it was sent", shape({})],
   ["with its body as base64", shape({ body: inBase64("base64") })],
   ["with its body as base64url", shape({ body: inBase64("base64url") })],
@@ -44,8 +44,7 @@ export const readable: readonly (readonly [name: string, shape: Shape])[] = [
   ["received with an offset from UTC", shape({ receivedAt: "2026-11-01T13:00:30.5+01:00" })],
 ];
 
-/** Shapes that are not captured requests, and the reason for each. */
-export const unreadable: readonly (readonly [name: string, shape: Shape, reason: RegExp])[] = [
+const outOfShape: readonly (readonly [name: string, shape: Shape, reason: RegExp])[] = [
   [
     "received in local time",
     shape({ receivedAt: "2026-11-01T12:00:00" }),
@@ -70,3 +69,38 @@ export const unreadable: readonly (readonly [name: string, shape: Shape, reason:
   ["with a number as body", shape({ body: 5 }), /body is neither text nor an object/],
   ["with a list of other numbers as body", shape({ body: [123, 256] }), /body is neither text nor an object/],
 ];
+
+/** The bytes of a file with one captured request. */
+export interface CapturedFile {
+  readonly bytes: Buffer;
+  readonly receivedAt: Date;
+}
+
+const file = (bytes: string | Buffer, received: unknown = receivedAt): CapturedFile => ({
+  bytes: Buffer.from(bytes as string),
+  receivedAt: new Date(received as string),
+});
+const json = JSON.stringify(shape({}));
+const page = { data: [shape({})], pagination: {} };
+const delivery = { eventId: "msg_1", payload: JSON.parse(body) };
+
+/** Files with one captured request, all authentic: for the import and for `verify` on the command line. */
+export const readable: readonly (readonly [name: string, file: CapturedFile])[] = [
+  ...inShape.map(([name, one]) => [name, file(JSON.stringify(one), one.receivedAt)] as const),
+  ["after a UTF-8 byte order mark", file(`\uFEFF${json}`)],
+  ["on several lines", file(JSON.stringify(shape({}), null, 2))],
+  ["between empty lines", file(`\r\n\n${json}\n\n`)],
+  ["in a JSON array", file(`[${json}]`)],
+  ["in a page of records", file(JSON.stringify(page))],
+  ["in a page on several lines, after a byte order mark", file(`\uFEFF${JSON.stringify(page, null, 2)}`)],
+  ["in gzip", file(gzipSync(json))],
+  ["with the fields of a delivery record too", file(JSON.stringify({ ...delivery, ...shape({}) }))],
+];
+
+/** Files with one record that is not a captured request, and why. */
+export const unreadable: readonly (readonly [name: string, bytes: Buffer, reason: RegExp])[] = outOfShape.map(
+  ([name, one, reason]) => [name, Buffer.from(JSON.stringify(one)), reason] as const,
+);
+
+/** A file with two captured requests. */
+export const several: Buffer = Buffer.from(`${json}\n${json}\n`);
