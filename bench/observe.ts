@@ -37,7 +37,13 @@ async function receiveAll(): Promise<number> {
 
 async function whileObserved(): Promise<number> {
   const nothing = () => {};
-  const stop = observe({ receive: nothing, verify: nothing, handle: nothing, settle: nothing });
+  const stop = observe({
+    receive: nothing,
+    verify: nothing,
+    process: nothing,
+    handle: nothing,
+    settle: nothing,
+  });
   return receiveAll().finally(stop);
 }
 
@@ -58,7 +64,7 @@ export async function benchObserve(): Promise<void> {
   console.log("\nreceive(), one after the other");
   line("nobody watches", micro(unwatched));
   for (const [name, each] of [
-    ["observe(), every stage", figures.observed],
+    ["observe(), every step of a delivery", figures.observed],
     ["an AsyncLocalStorage bound to handle", figures.bound],
   ] as const) {
     line(name, micro(median(each)));

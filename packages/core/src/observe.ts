@@ -2,10 +2,9 @@ import type { Channel } from "node:diagnostics_channel";
 import * as z from "zod/mini";
 import { listenTo, warnOnce } from "./base/listen-to.ts";
 import { type OptionsShape, parseOptions } from "./base/options.ts";
-import { type HandleMessage, handleStage } from "./handle/handle-stage.ts";
-import { type SettleMessage, settleNotice } from "./handle/settle-notice.ts";
-import { type ReceiveMessage, receiveStage } from "./receive/receive-stage.ts";
-import { type VerifyMessage, verifyStage } from "./receive/verify-stage.ts";
+import { type HandleMessage, handleStage, type SettleMessage, settleNotice } from "./handle/stages.ts";
+import { type ProcessMessage, processStage } from "./process/process-stage.ts";
+import { type ReceiveMessage, receiveStage, type VerifyMessage, verifyStage } from "./receive/stages.ts";
 import { type PutMessage, putStage } from "./store/put-stage.ts";
 import { type TakeMessage, takeStage } from "./work/take-stage.ts";
 
@@ -19,6 +18,8 @@ export interface Observer {
   put?(message: PutMessage): void;
   /** A worker took events from its inbox. */
   take?(message: TakeMessage): void;
+  /** A processor accepted an event: from a receiver, an import, or your own queue. */
+  process?(message: ProcessMessage): void;
   /** A handler ran. */
   handle?(message: HandleMessage): void;
   /** A lease or a claim on an event ended. */
@@ -30,6 +31,7 @@ const channels: { readonly [Name in keyof Observer]-?: Channel } = {
   verify: verifyStage.ended,
   put: putStage.ended,
   take: takeStage.ended,
+  process: processStage.ended,
   handle: handleStage.ended,
   settle: settleNotice,
 };
@@ -49,13 +51,13 @@ const shape = Object.fromEntries(
  * imports, use `observeImports` of `@esim-webhooks/import`.
  *
  * Tools that follow the async context can subscribe to the channels of `node:diagnostics_channel` instead: the tracing
- * channels `esim-webhooks:receive`, `verify`, `put`, `take` and `handle`, and the plain channel `esim-webhooks:settle`. At
+ * channels `esim-webhooks:receive`, `verify`, `put`, `take`, `process` and `handle`, and the plain channel `esim-webhooks:settle`. At
  * `start`, a message holds what is known by then. Node.js ends the process when a subscriber of a channel throws.
  *
- * Throws `invalid_option` for an unknown name. Returns a function that stops watching.
+ * Throws `invalid_option` for a function under an unknown name; other fields of the observer are its own. Returns a function that stops watching.
  */
 export function observe(observer: Observer): () => void {
-  parseOptions("observe", shape, observer);
+  parseOptions("observe", shape, withoutState(observer));
   const warn = warnOnce();
   const stops = Object.entries(channels).flatMap(([name, channel]) => {
     const listener = observer[name as keyof Observer] as ((message: unknown) => unknown) | undefined;
@@ -64,4 +66,12 @@ export function observe(observer: Observer): () => void {
   return () => {
     for (const stop of stops) stop();
   };
+}
+
+/** An observer without the fields that can be no misspelt step, such as the counters of a class. */
+function withoutState(observer: unknown): unknown {
+  if (typeof observer !== "object" || observer === null) return observer;
+  return Object.fromEntries(
+    Object.entries(observer).filter(([name, value]) => name in channels || typeof value === "function"),
+  );
 }

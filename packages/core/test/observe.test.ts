@@ -30,7 +30,7 @@ afterEach(() => {
   for (const stop of stops.splice(0)) stop();
 });
 
-const stages = ["receive", "verify", "put", "take", "handle", "settle"] as const;
+const stages = ["receive", "verify", "put", "take", "process", "handle", "settle"] as const;
 
 type Seen = readonly [stage: string, message: Record<string, unknown>];
 
@@ -67,6 +67,7 @@ describe("a delivery that is observed", () => {
       ["verify", { source: "default", id: "msg_1", outcome: "verified", key, durationMs }],
       ["handle", { ...ref, attempt: 1, replayed: false, outcome: "processed", durationMs }],
       ["settle", { ...ref, attempt: 1, outcome: "done", durationMs }],
+      ["process", { ...ref, attempt: 1, replayed: false, outcome: "processed", durationMs }],
       ["receive", { ...ref, key, outcome: "processed", durationMs }],
     ]);
   });
@@ -272,6 +273,46 @@ describe("a claim that is observed", () => {
   });
 });
 
+describe("an event from a queue that is observed", () => {
+  const about = { ...ref, attempt: 1, replayed: false, durationMs };
+  const done = { "*": () => {} };
+  const invalid = { ...event, data: {} };
+  const error = new Error("away");
+
+  it.each<[string, WebhookEvent, Handlers<EsimEvents>, Partial<DedupeStore>, object]>([
+    ["processed", event, done, {}, { outcome: "processed" }],
+    ["failed", event, { "*": fails }, {}, { outcome: "failed", error: new Error("no order") }],
+    ["a duplicate", event, done, { claim: () => ({ status: "done" }) }, { outcome: "duplicate" }],
+    [
+      "a duplicate with another body",
+      event,
+      done,
+      { claim: () => ({ status: "done", conflict: true }) },
+      { outcome: "duplicate", conflict: true },
+    ],
+    [
+      "busy with another body",
+      event,
+      done,
+      { claim: () => ({ status: "busy", retryAfterMs: 9, conflict: true }) },
+      { outcome: "busy", conflict: true },
+    ],
+    ["invalid", invalid, done, {}, { outcome: "invalid" }],
+    ["of an unhandled type", event, { "esim.enabled": () => {} }, {}, { outcome: "unhandled_type" }],
+    [
+      "not claimed when the store does not answer",
+      event,
+      done,
+      { claim: () => Promise.reject(error) },
+      { outcome: "store_unavailable", error },
+    ],
+  ])("is seen as %s", async (_, given, handlers, changes, expected) => {
+    const seen = watched(["process"]);
+    await createProcessor(handlers, { store: { ...memoryStore(), ...changes } }).process(given);
+    expect(seen).toEqual([["process", { ...about, ...expected }]]);
+  });
+});
+
 describe("a worker that is observed", () => {
   const body = Buffer.from(JSON.stringify({ ...event, id: undefined }));
 
@@ -334,9 +375,34 @@ describe("a worker that is observed", () => {
 
   it("shows an event that is dead, and an unhandled one", async () => {
     const dead = await endings({ "*": fails }, {}, { maxAttempts: 1 });
-    expect(dead).toEqual([{ ...about, attempt: 1, outcome: "dead" }]);
+    const error = new Error("no order");
+    expect(dead).toEqual([{ ...about, attempt: 1, outcome: "dead", reason: "failed", error }]);
     const unhandled = await endings({ "esim.assigned": () => {} });
     expect(unhandled).toEqual([{ ...about, attempt: 1, outcome: "unhandled" }]);
+  });
+
+  it("shows why an event is dead", async () => {
+    const later = await endings({ "*": () => retryLater(9) }, {}, { maxAttempts: 1 });
+    expect(later).toEqual([{ ...about, attempt: 1, outcome: "dead", reason: "retry_later" }]);
+    const take = memoryInbox().take;
+    const changed = (change: object): Partial<Inbox> => {
+      let taken = [{ source: "default", id: "msg_1", token: "1", body, receivedAt: new Date(), attempt: 1 }];
+      return {
+        take: async (options) => {
+          const events = taken.map((one) => ({ ...one, replayed: false, ...change }));
+          taken = [];
+          return events.length > 0 ? events : take(options);
+        },
+        settle: async (settlements) => settlements.map(() => true),
+      };
+    };
+    const { type: _, ...unread } = { ...about, outcome: "dead" };
+    expect(await endings({ "*": () => {} }, changed({ attempt: 4 }))).toEqual([
+      { ...unread, attempt: 4, reason: "attempts" },
+    ]);
+    expect(await endings({ "*": () => {} }, changed({ body: Buffer.from("{}") }))).toEqual([
+      { ...unread, attempt: 1, reason: "invalid" },
+    ]);
   });
 
   it("shows an event whose type has no handler", async () => {
@@ -569,6 +635,20 @@ describe("observe", () => {
     stop();
     await receiver.receive(delivery("msg_2"));
     expect(counter.count).toBe(1);
+  });
+
+  it("ignores the other fields of an observer, such as the counters of a class", async () => {
+    class Metrics {
+      readonly counts = new Map<string, number>();
+      total = 0;
+      receive() {
+        this.total += 1;
+      }
+    }
+    const metrics = new Metrics();
+    stops.push(observe(metrics));
+    await createReceiver({ "*": () => {} }, { secret }).receive(delivery());
+    expect(metrics.total).toBe(1);
   });
 
   it("refuses an unknown name, and suggests a similar one", () => {

@@ -130,10 +130,11 @@ const byOutcome: Readonly<Record<Exclude<OutcomeCode, Elsewhere>, Scenario>> = {
       }),
   ],
   busy: [
-    "answers 503 with Retry-After while the same id is being worked, with the same body or another one",
+    "answers 503 with Retry-After while the same id is being worked, and logs an error if the body is another",
     async (withServer) => {
       const { handlers, started, finish } = blocking();
-      await withServer(handlers, { secret }, async ({ url }) => {
+      const { logger, lines } = recordingLogger();
+      await withServer(handlers, { secret, logger }, async ({ url }) => {
         const request = faulted({ id: "msg_busy" });
         const first = send(url, request);
         await started;
@@ -141,6 +142,13 @@ const byOutcome: Readonly<Record<Exclude<OutcomeCode, Elsewhere>, Scenario>> = {
         const body = request.body.replace("{", "{ ");
         const headers = { ...sign({ id: "msg_busy", body }, secret) };
         assertAnswer(await send(url, { headers, body }), 503, "busy");
+        assert.deepEqual(
+          lines.map(({ level, outcome, conflict }) => ({ level, outcome, conflict })),
+          [
+            { level: "info", outcome: "busy", conflict: undefined },
+            { level: "error", outcome: "busy", conflict: true },
+          ],
+        );
         finish();
         assertAnswer(await first, 200, "processed");
       });

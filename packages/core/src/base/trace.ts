@@ -85,7 +85,7 @@ export function createStage<Message extends StageMessage, AtEnd extends keyof Me
 }
 
 /** An outcome as fields of a stage's message. */
-export function outcomeOf<Code extends string>(outcome: {
+export function outcomeFields<Code extends string>(outcome: {
   readonly code: Code;
   readonly error?: unknown;
 }): { readonly outcome: Code; readonly error?: unknown } {

@@ -1,11 +1,11 @@
 import { WebhookError } from "../base/errors.ts";
 import { suggest } from "../base/options.ts";
-import { outcomeOf } from "../base/trace.ts";
+import { outcomeFields } from "../base/trace.ts";
 import type { Catalog } from "../event/catalog.ts";
 import type { WebhookEvent } from "../event/event.ts";
 import type { DispatchOutcome } from "./event-outcome.ts";
-import { handleStage } from "./handle-stage.ts";
 import { type Handler, type HandlerContext, type Handlers, isRetryLater, readVerdict } from "./handler.ts";
+import { handleStage } from "./stages.ts";
 
 /** Calls handlers. Does not know who called it. */
 export interface Dispatcher {
@@ -54,7 +54,7 @@ export function createDispatcher<Data>(handlers: Handlers<Data, never>, catalog:
       handleStage.trace(
         () => factsOf(event, context),
         () => run(event, context),
-        outcomeOf,
+        outcomeFields,
       ),
   };
 }

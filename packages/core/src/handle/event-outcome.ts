@@ -13,8 +13,8 @@ export type EventOutcome =
   | { readonly code: "unhandled_type" }
   /** It is authentic, but does not fit its schema or the envelope. */
   | { readonly code: "invalid"; readonly issues: readonly Issue[] }
-  /** The same id is being worked right now. */
-  | { readonly code: "busy"; readonly retryAfterMs: number }
+  /** The same id is being worked right now. `conflict`: it is being worked with another body. */
+  | { readonly code: "busy"; readonly retryAfterMs: number; readonly conflict?: true }
   | { readonly code: "retry_later"; readonly retryAfterMs: number }
   | { readonly code: "failed"; readonly error: unknown }
   /** There was no result in time. The handler may still finish, and then completes its claim. */

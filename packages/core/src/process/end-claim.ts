@@ -1,9 +1,9 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { Awaitable } from "../base/awaitable.ts";
 import type { Logger } from "../base/logger.ts";
-import { outcomeOf } from "../base/trace.ts";
+import { outcomeFields } from "../base/trace.ts";
 import type { EventOutcome } from "../handle/event-outcome.ts";
-import { type SettleMessage, settleNotice } from "../handle/settle-notice.ts";
+import { type SettleMessage, settleNotice } from "../handle/stages.ts";
 import type { DedupeStore } from "../store/dedupe-store.ts";
 import type { HeldClaim, Lease } from "./claim-lease.ts";
 
@@ -43,7 +43,7 @@ export function createSettler(store: DedupeStore, logger: Logger): Settler {
         const completed = await callStore(() => store.complete(held.key, held.token));
         if (!("error" in completed)) return completed.answer ? committed(held, outcome) : lost(held);
         if (lease.remainingMs() <= pauseMs) {
-          publish(held, outcomeOf(completed));
+          publish(held, outcomeFields(completed));
           return completed;
         }
         await pause(pauseMs);
@@ -53,7 +53,7 @@ export function createSettler(store: DedupeStore, logger: Logger): Settler {
       const released = await callStore(() => store.release(held.key, held.token));
       if ("error" in released) {
         logger.debug({ id: held.key.id }, "A claim could not be released; it ends with its lease.");
-        publish(held, outcomeOf(released));
+        publish(held, outcomeFields(released));
       } else publish(held, { outcome: released.answer ? "retry" : "lost" });
       return outcome;
     },

@@ -9,6 +9,7 @@ import {
   type SettingsOf,
   withMethods,
 } from "../base/options.ts";
+import { outcomeFields } from "../base/trace.ts";
 import type { Catalog, Parsed } from "../event/catalog.ts";
 import { type EsimEvents, esimCatalog } from "../event/esim-catalog.ts";
 import type { EventKey, WebhookEvent } from "../event/event.ts";
@@ -21,6 +22,7 @@ import type { DedupeStore } from "../store/dedupe-store.ts";
 import { memoryStore } from "../store/memory-store.ts";
 import { type HeldClaim, keepLease } from "./claim-lease.ts";
 import { callStore, createSettler } from "./end-claim.ts";
+import { processStage } from "./process-stage.ts";
 
 export interface ProcessorOptions<Data = EsimEvents, Tx = unknown> {
   /** Remembers done ids. Default: a `memoryStore()`, which is for a single process. */
@@ -107,7 +109,21 @@ export function createProcessor<Data = EsimEvents, Tx = unknown>(
   store.ready?.().catch(() => {}); // logs a set-up mistake at start-up; every claim checks again
   const { complete, release, committed, lost } = createSettler(store, logger);
 
-  async function accept(parsed: Parsed<Data>, provenance: Provenance = {}): Promise<EventOutcome> {
+  function accept(
+    parsed: Parsed<Data>,
+    provenance: Provenance = {},
+    id: unknown = parsed.event?.id,
+  ): Promise<EventOutcome> {
+    const { source = "default", attempt = 1, replayed = false } = provenance;
+    const { type } = parsed;
+    return processStage.trace(
+      () => ({ source, ...(isText(id) && { id }), ...(type !== null && { type }), attempt, replayed }),
+      () => decide(parsed, provenance),
+      (outcome) => ({ ...outcomeFields(outcome), ...("conflict" in outcome && { conflict: true }) }),
+    );
+  }
+
+  async function decide(parsed: Parsed<Data>, provenance: Provenance): Promise<EventOutcome> {
     if (parsed.kind === "invalid") return { code: "invalid", issues: parsed.issues };
     if (parsed.kind === "unknown") return { code: "unknown_type" };
     if (!dispatcher.handles(parsed.event.type)) return { code: "unhandled_type" };
@@ -121,7 +137,7 @@ export function createProcessor<Data = EsimEvents, Tx = unknown>(
     if ("code" in claim) return claim;
     const { attempt = 1 } = provenance;
     const held = { key, type: event.type, attempt, token: claim.token, leaseMs, askedAt };
-    // after an abort, the sender has already been callStore to retry
+    // after an abort, the sender has already been told to retry
     return provenance.signal?.aborted
       ? release(held, { code: "deadline_reached" })
       : work(event, provenance, held);
@@ -134,8 +150,9 @@ export function createProcessor<Data = EsimEvents, Tx = unknown>(
     const called = await callStore(() => store.claim(key, leaseMs, fingerprint));
     if ("error" in called) return called;
     const { answer: claim } = called;
-    if (claim?.status === "done") return { code: "duplicate", ...(claim.conflict && { conflict: true }) };
-    if (claim?.status === "busy") return { code: "busy", retryAfterMs: claim.retryAfterMs };
+    const conflict = claim?.status !== "claimed" && claim?.conflict && { conflict: true as const };
+    if (claim?.status === "done") return { code: "duplicate", ...conflict };
+    if (claim?.status === "busy") return { code: "busy", retryAfterMs: claim.retryAfterMs, ...conflict };
     if (claim?.status === "claimed") return claim;
     return {
       code: "store_unavailable",
@@ -167,9 +184,13 @@ export function createProcessor<Data = EsimEvents, Tx = unknown>(
   }
 
   return {
-    accept,
-    process: async (event, provenance) => accept(catalog.check(event), provenance),
+    accept: (parsed, provenance) => accept(parsed, provenance),
+    process: async (event, provenance) => accept(catalog.check(event), provenance, event?.id),
     withStore: (wrap) =>
       createProcessor<Data, Tx>(handlers, { ...options, store: wrap(store) as DedupeStore<Tx> }),
   };
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string";
 }

@@ -5,7 +5,7 @@ import { startDeadline } from "../base/deadline.ts";
 import { WebhookError } from "../base/errors.ts";
 import { safeLogger, silentLogger, throttledLog, warnOfSetup } from "../base/logger.ts";
 import { durationMs, type OptionsShape, parseOptions, type SettingsOf } from "../base/options.ts";
-import { outcomeOf } from "../base/trace.ts";
+import { outcomeFields } from "../base/trace.ts";
 import type { Catalog } from "../event/catalog.ts";
 import type { EsimEvents } from "../event/esim-catalog.ts";
 import { createProcessor, type ProcessorOptions, processorShape } from "../process/processor.ts";
@@ -15,11 +15,10 @@ import { secretVariable } from "../verify/keyring.ts";
 import { bodyBytes, defaultToleranceSeconds, readSignedHeaders } from "../verify/signature.ts";
 import type { BodyFault, BodyReader } from "./body.ts";
 import type { Outcome } from "./outcome.ts";
-import { receiveStage } from "./receive-stage.ts";
 import { logLevelOf, type Reply, replyTo } from "./reply.ts";
+import { receiveStage, verifyStage } from "./stages.ts";
 import { acceptInline, acceptInto, isInbox, type Target } from "./target.ts";
 import { createVerifier, type Secret } from "./verifier.ts";
-import { verifyStage } from "./verify-stage.ts";
 
 export interface ReceiverOptions<Data = EsimEvents, Tx = unknown> extends ProcessorOptions<Data, Tx> {
   /** The endpoint's signing secret, several while rotating, or a key source. Default: `ESIM_WEBHOOK_SECRET`. */
@@ -171,7 +170,11 @@ export function createReceiver<Data = EsimEvents, Tx = unknown>(
       const outcome = await receiveStage.trace(
         () => ({ source }),
         () => outcomeInTime(delivery, seen),
-        (outcome) => ({ ...seen, ...outcomeOf(outcome), ...("conflict" in outcome && { conflict: true }) }),
+        (outcome) => ({
+          ...seen,
+          ...outcomeFields(outcome),
+          ...("conflict" in outcome && { conflict: true }),
+        }),
       );
       log(outcome, seen);
       return replyTo(outcome);

@@ -49,16 +49,18 @@ export function createInFlight(options: InFlightOptions): InFlightEvents {
   );
 
   async function finish(lease: WorkerLease): Promise<void> {
-    const result = await runEvent(lease).catch((err: unknown): Settlement => {
+    const result = await runEvent(lease).catch((err: unknown): RunResult => {
       const { source, id, token, attempt } = lease.taken;
       logUnavailable({ err, id, source }, unanswered);
       // the attempt counts: this event may be what makes the database fail
-      return { source, id, token, state: "ready", afterMs: backoff(attempt), error: unanswered };
+      return {
+        settlement: { source, id, token, state: "ready", afterMs: backoff(attempt), error: unanswered },
+      };
     });
     const group = running.get(lease) ?? null;
     running.delete(lease);
     onFree(group);
-    const settled = result === "committed" || (result !== "lost" && (await settle(result, lease)));
+    const settled = result === "committed" || (result !== "lost" && (await settle(result.settlement, lease)));
     leases.drop(lease);
     if (settled) return publishSettled(lease, result);
     if (!(await givenBack.get(lease))) publishSettled(lease, "lost");
@@ -88,7 +90,7 @@ export function createInFlight(options: InFlightOptions): InFlightEvents {
     const settlement = { source, id, token, state: "untouched" } as const;
     try {
       const isSettled = await settleOne(settlement);
-      if (isSettled) publishSettled(lease, settlement);
+      if (isSettled) publishSettled(lease, { settlement });
       return isSettled;
     } catch (error) {
       publishSettled(lease, { error });

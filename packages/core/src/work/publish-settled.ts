@@ -1,4 +1,4 @@
-import { type SettleMessage, settleNotice } from "../handle/settle-notice.ts";
+import { type SettleMessage, settleNotice } from "../handle/stages.ts";
 import type { WorkerLease } from "./leases.ts";
 import type { RunResult } from "./run-event.ts";
 
@@ -8,21 +8,22 @@ export function publishSettled(lease: WorkerLease, ending: RunResult | { readonl
   const { taken, takenAt, type } = lease;
   const { source, id, attempt } = taken;
   const durationMs = performance.now() - takenAt;
-  settleNotice.publish({ source, id, ...(type && { type }), attempt, ...outcomeOf(ending), durationMs });
+  settleNotice.publish({ source, id, ...(type && { type }), attempt, ...endingFields(ending), durationMs });
 }
 
-function outcomeOf(
+function endingFields(
   ending: Parameters<typeof publishSettled>[1],
-): Pick<SettleMessage, "outcome" | "afterMs" | "error"> {
+): Pick<SettleMessage, "outcome" | "afterMs" | "reason" | "error"> {
   if (ending === "committed") return { outcome: "done" };
   if (ending === "lost") return { outcome: "lost" };
-  if (!("state" in ending)) return { outcome: "store_unavailable", ...ending };
-  switch (ending.state) {
+  if (!("settlement" in ending)) return { outcome: "store_unavailable", ...ending };
+  const { settlement, ...dead } = ending;
+  switch (settlement.state) {
     case "ready":
-      return { outcome: "retry", afterMs: ending.afterMs };
+      return { outcome: "retry", afterMs: settlement.afterMs };
     case "untouched":
       return { outcome: "given_back" };
     default:
-      return { outcome: ending.state };
+      return { outcome: settlement.state, ...dead };
   }
 }

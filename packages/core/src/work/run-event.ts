@@ -5,11 +5,19 @@ import type { WebhookEvent } from "../event/event.ts";
 import type { Dispatcher } from "../handle/dispatcher.ts";
 import { handlerContext } from "../handle/handler-context.ts";
 import { isDone, transacted } from "../handle/run-handler.ts";
+import type { DeadReason } from "../handle/stages.ts";
 import type { InboxQueue, Settlement } from "../store/inbox-queue.ts";
 import type { WorkerLease } from "./leases.ts";
 
 /** The result of running a taken event: how to settle it, or that its transaction has settled it or lost its lease. */
-export type RunResult = Settlement | "committed" | "lost";
+export type RunResult = Ending | "committed" | "lost";
+
+/** How to settle an event. A dead one has a reason, and what its handler threw. */
+interface Ending {
+  readonly settlement: Settlement;
+  readonly reason?: DeadReason;
+  readonly error?: unknown;
+}
 
 export interface EventRunnerOptions {
   readonly inbox: Pick<InboxQueue, "transact">;
@@ -38,18 +46,24 @@ export function createEventRunner(options: EventRunnerOptions): (lease: WorkerLe
   return async (lease) => {
     const { taken } = lease;
     const { source, id, token } = taken;
-    const done = { source, id, token, state: "done" } as const;
-    const dead = (error: string) => ({ source, id, token, state: "dead", error }) as const;
+    const key = { source, id, token };
+    const retry = (afterMs: number, error: string): Ending => ({
+      settlement: { ...key, state: "ready", afterMs, error },
+    });
+    const dead = (reason: DeadReason, error: string): Ending => ({
+      settlement: { ...key, state: "dead", error },
+      reason,
+    });
     if (taken.attempt > maxAttempts)
-      return dead(`Its worker ended, or the inbox did not answer, ${maxAttempts} times.`);
+      return dead("attempts", `Its worker ended, or the inbox did not answer, ${maxAttempts} times.`);
 
     const parsed = catalog.parse(id, taken.body);
     lease.type = parsed.type;
-    if (parsed.kind === "invalid") return dead(describeIssues(parsed.issues));
+    if (parsed.kind === "invalid") return dead("invalid", describeIssues(parsed.issues));
     const event: WebhookEvent = parsed.event;
     if (parsed.kind === "unknown" || !dispatcher.handles(event.type)) {
       warnUnhandled(event.type, source);
-      return { source, id, token, state: "unhandled" };
+      return { settlement: { ...key, state: "unhandled" } };
     }
 
     const { transact } = inbox;
@@ -70,11 +84,11 @@ export function createEventRunner(options: EventRunnerOptions): (lease: WorkerLe
     switch (outcome.code) {
       case "processed":
       case "discarded":
-        return done;
+        return { settlement: { ...key, state: "done" } };
       case "retry_later":
         return taken.attempt >= maxAttempts
-          ? dead(`The handler asked for a retry ${maxAttempts} times.`)
-          : { source, id, token, state: "ready", afterMs: outcome.retryAfterMs, error: "retryLater" };
+          ? dead("retry_later", `The handler asked for a retry ${maxAttempts} times.`)
+          : retry(outcome.retryAfterMs, "retryLater");
       case "failed": {
         const error = describeError(outcome.error);
         logger.error(
@@ -82,8 +96,8 @@ export function createEventRunner(options: EventRunnerOptions): (lease: WorkerLe
           "The handler failed.",
         );
         return taken.attempt >= maxAttempts
-          ? dead(error)
-          : { source, id, token, state: "ready", afterMs: backoff(taken.attempt), error };
+          ? { ...dead("failed", error), error: outcome.error }
+          : retry(backoff(taken.attempt), error);
       }
     }
   };

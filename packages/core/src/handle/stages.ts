@@ -1,6 +1,28 @@
 import type { Channel } from "node:diagnostics_channel";
-import { createNotice } from "../base/trace.ts";
+import { createNotice, createStage, type Stage, type StageMessage } from "../base/trace.ts";
 import type { EventKey } from "../event/event.ts";
+import type { DispatchOutcome } from "./event-outcome.ts";
+
+/** One run of a handler, for a delivery or by a worker. On `tracing:esim-webhooks:handle:*`. */
+export interface HandleMessage extends EventKey, StageMessage {
+  readonly type: string;
+  /** The number of this try, from 1, like `context.attempt`. */
+  readonly attempt: number;
+  /** True when the event comes from an import, not from the sender. */
+  readonly replayed: boolean;
+  readonly outcome: DispatchOutcome["code"];
+}
+
+export const handleStage: Stage<HandleMessage> = createStage("handle", "failed");
+
+/**
+ * Why a worker does not try an event again.
+ * - `invalid`: its body does not match its schema, or is not an envelope
+ * - `failed`: its handler failed at the last attempt
+ * - `retry_later`: its handler asked for a retry at the last attempt
+ * - `attempts`: its worker ended, or the inbox did not answer, at every attempt
+ */
+export type DeadReason = "invalid" | "failed" | "retry_later" | "attempts";
 
 /** The end of a lease or a claim on an event. On `esim-webhooks:settle`, once the store has answered or was given up. */
 export interface SettleMessage extends EventKey {
@@ -20,9 +42,11 @@ export interface SettleMessage extends EventKey {
   readonly outcome: "done" | "unhandled" | "retry" | "dead" | "given_back" | "lost" | "store_unavailable";
   /** How long a worker waits before the next try, in ms. */
   readonly afterMs?: number;
+  /** Why the event is dead. */
+  readonly reason?: DeadReason;
   /** From the take or the claim to this end, in ms. */
   readonly durationMs: number;
-  /** Why the store could not store the result. */
+  /** Why the store could not store the result; if the event is dead, what its handler threw at the last attempt. */
   readonly error?: unknown;
 }
 
