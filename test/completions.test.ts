@@ -9,10 +9,11 @@ import { createProcessor, createReceiver, createWorker, type DataOf, defineCatal
 import { defineConfig } from "@esim-webhooks/cli";
 import { webhookRouter } from "@esim-webhooks/express";
 import { webhookPlugin } from "@esim-webhooks/fastify";
-import { importDeliveries } from "@esim-webhooks/import";
+import { importDeliveries, type RawRecord, replayRecords } from "@esim-webhooks/import";
 import fastify from "fastify";
 import { z } from "zod";
 declare const dump: AsyncIterable<Uint8Array>;
+declare const records: AsyncIterable<readonly RawRecord[]>;
 declare const inbox: Inbox;
 const catalog = defineCatalog({ "port-in.failed": z.object({ reason: z.string() }) });
 `;
@@ -28,6 +29,7 @@ const calls: Readonly<Record<string, Call>> = {
   createProcessor: (handlers) => `createProcessor(${handlers})`,
   createWorker: (handlers) => `createWorker(inbox, ${handlers})`,
   importDeliveries: (handlers) => `importDeliveries(dump, ${handlers})`,
+  replayRecords: (handlers) => `replayRecords(records, ${handlers})`,
   defineConfig: (handlers) => `defineConfig({ handlers: ${handlers} })`,
 };
 
@@ -41,6 +43,7 @@ const callsWithCatalog: Readonly<Record<string, Call>> = {
   createProcessor: (handlers) => `createProcessor(${handlers}, { catalog })`,
   createWorker: (handlers) => `createWorker(inbox, ${handlers}, { catalog })`,
   importDeliveries: (handlers) => `importDeliveries(dump, ${handlers}, { catalog })`,
+  replayRecords: (handlers) => `replayRecords(records, ${handlers}, { catalog })`,
   defineConfig: (handlers) => `defineConfig({ catalog, handlers: ${handlers} })`,
 };
 
