@@ -4,6 +4,8 @@ export interface InOrder<Work> {
   begin(work: Work): Promise<void>;
   /** Resolves when nothing runs any more and everything before the first error is settled. Rejects with that error. */
   end(): Promise<void>;
+  /** Aborts at the first error of any piece, with that error as its reason. */
+  readonly failure: AbortSignal;
 }
 
 /**
@@ -16,10 +18,11 @@ export function createInOrder<Work, Result>(
   settle: (work: Work, result: Result) => Promise<void>,
 ): InOrder<Work> {
   const queue: { readonly work: Work; done?: { readonly result: Result } }[] = [];
+  const failing = new AbortController();
+  const failure = failing.signal;
   const longestQueue = 4 * atOnce; // limits how many results wait for a slow piece
   let running = 0;
   let isSettling = false;
-  let failure: { readonly error: unknown } | undefined;
   let wake = () => {};
 
   async function settleDone(): Promise<void> {
@@ -38,7 +41,9 @@ export function createInOrder<Work, Result>(
     });
 
   return {
+    failure,
     async begin(work) {
+      failure.throwIfAborted();
       const entry: (typeof queue)[number] = { work };
       queue.push(entry);
       running += 1;
@@ -47,22 +52,20 @@ export function createInOrder<Work, Result>(
           entry.done = { result };
           return settleDone();
         })
-        .catch((error: unknown) => {
-          failure ??= { error };
-        })
+        .catch((error: unknown) => failing.abort(error))
         .finally(() => {
           running -= 1;
           wake();
         });
       for (;;) {
-        if (failure) throw failure.error;
+        failure.throwIfAborted();
         if (running < atOnce && queue.length < longestQueue) return;
         await change();
       }
     },
     async end() {
       while (running > 0) await change();
-      if (failure) throw failure.error;
+      failure.throwIfAborted();
     },
   };
 }

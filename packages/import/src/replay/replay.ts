@@ -65,7 +65,7 @@ export async function replay(
   }
 
   try {
-    for await (const batch of withoutHoldUps(records, handOver)) {
+    for await (const batch of withoutHoldUps(records, handOver, inOrder.failure)) {
       for (const raw of batch) if (builder.add(classify(raw))) await handOver();
       onProgress();
     }

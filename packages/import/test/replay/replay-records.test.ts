@@ -136,6 +136,17 @@ describe("replayRecords", () => {
     await replaying;
   });
 
+  it("rejects when its target fails, without waiting for the next page", async () => {
+    async function* blocked(): AsyncGenerator<readonly RawRecord[]> {
+      yield* pages([delivery("a")]);
+      await new Promise(() => {});
+    }
+    const away = { put: () => pause(1).then(() => Promise.reject(new Error("away"))) };
+    await expect(replayRecords(blocked(), away, trusted)).rejects.toMatchObject({
+      code: "store_unavailable",
+    });
+  });
+
   it("fills its batches while the next page is there at once", async () => {
     const sizes: number[] = [];
     const inbox = watchedInbox();
