@@ -5,8 +5,8 @@ import { type OptionsShape, parseOptions } from "./base/options.ts";
 import { type HandleMessage, handleStage, type SettleMessage, settleNotice } from "./handle/stages.ts";
 import { type ProcessMessage, processStage } from "./process/process-stage.ts";
 import { type ReceiveMessage, receiveStage, type VerifyMessage, verifyStage } from "./receive/stages.ts";
-import { type PutMessage, putStage } from "./store/put-stage.ts";
-import { type TakeMessage, takeStage } from "./work/take-stage.ts";
+import { type PutMessage, putStage } from "./store/put-entries.ts";
+import { type TakeMessage, takeStage } from "./work/stages.ts";
 
 /** What can be watched. Each function is called when such a step has ended. */
 export interface Observer {

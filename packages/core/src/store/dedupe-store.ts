@@ -69,11 +69,3 @@ export interface DedupeStore<Tx = unknown> extends Lifecycle {
    */
   transact?(key: EventKey, token: string, work: (tx: Tx) => Promise<boolean>): Promise<Transacted>;
 }
-
-const dayMs = 24 * 60 * 60 * 1000;
-
-/** How long done ids are remembered by default: 30 days. */
-export const defaultRetentionMs: number = 30 * dayMs;
-
-/** Retries reach back one day and replays 7 days (spec 6.5), and both take time: below 8 days, duplicates run. */
-export const shortestSafeRetentionMs: number = 8 * dayMs;

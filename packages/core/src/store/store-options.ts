@@ -1,7 +1,11 @@
 import * as z from "zod/mini";
 import { type Logger, silentLogger, warnOfSetup } from "../base/logger.ts";
 import { loggerOption, type OptionsShape } from "../base/options.ts";
-import { defaultRetentionMs, shortestSafeRetentionMs } from "./dedupe-store.ts";
+
+const dayMs = 24 * 60 * 60 * 1000;
+
+/** Retries reach back one day and replays 7 days (spec 6.5), and both take time: below 8 days, duplicates run. */
+const shortestSafeRetentionMs = 8 * dayMs;
 
 /** The options of every dedupe store. */
 export interface StoreOptions {
@@ -11,7 +15,7 @@ export interface StoreOptions {
 }
 
 export const storeShape: OptionsShape<Required<StoreOptions>> = {
-  retentionMs: z._default(z.int().check(z.gte(1)), defaultRetentionMs),
+  retentionMs: z._default(z.int().check(z.gte(1)), 30 * dayMs),
   logger: z._default(loggerOption, silentLogger),
 };
 

@@ -5,8 +5,8 @@ import { coalesce } from "../base/coalesce.ts";
 import { type Logger, throttledLog } from "../base/logger.ts";
 import type { InboxQueue, Settlement, TakenEvent } from "../store/inbox-queue.ts";
 import { keepLeases, type WorkerLease } from "./leases.ts";
-import { publishSettled } from "./publish-settled.ts";
 import type { RunResult } from "./run-event.ts";
+import { publishSettled } from "./stages.ts";
 
 export interface InFlightOptions {
   readonly inbox: Pick<InboxQueue, "extend" | "settle">;

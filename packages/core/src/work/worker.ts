@@ -22,7 +22,7 @@ import { hasRole } from "../store/inbox.ts";
 import type { InboxQueue, TakeOptions } from "../store/inbox-queue.ts";
 import { createInFlight, type InFlightEvents } from "./in-flight.ts";
 import { createEventRunner } from "./run-event.ts";
-import { takeStage } from "./take-stage.ts";
+import { takeStage } from "./stages.ts";
 
 export interface WorkerOptions<Data = EsimEvents> {
   /** How many handlers run at the same time. Default 20. */
