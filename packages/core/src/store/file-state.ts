@@ -1,10 +1,14 @@
 import { hash, randomUUID } from "node:crypto";
-import { mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises";
+import { mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { WebhookError } from "../base/errors.ts";
 import { checkStateName, encodeState, type StateStore, type StoredState } from "./state-store.ts";
 
 const versionPattern = /^([1-9]\d{0,14})-([0-9a-f-]{36})$/;
+const draftPattern = /^\.[0-9a-f-]{36}$/;
+
+/** How old a draft is when its writer must have been killed. */
+const draftMs = 60 * 60_000;
 
 /** How often a reader starts again when a writer has replaced the version that it found. */
 const maxReads = 1000;
@@ -53,7 +57,7 @@ export function fileState(folder: string): StateStore {
 
   return {
     capabilities: { durable: true, multiProcess: true },
-    ready: () => run(async () => {}),
+    ready: () => run(() => removeOldDrafts(root)),
     read: (name) => run(() => readNewest(folderOf(root, name))),
     write: (name, value, version) =>
       run(async () => {
@@ -102,6 +106,19 @@ async function create(root: string, place: string, text: string): Promise<boolea
     await rm(draft, { recursive: true, force: true });
     if (["ENOTEMPTY", "EEXIST"].includes(codeOf(error))) return false;
     throw error;
+  }
+}
+
+/** Removes the drafts of first values whose writers were killed before the rename. A writer that is alive needs no hour. */
+async function removeOldDrafts(root: string): Promise<void> {
+  const drafts = (await readdir(root))
+    .filter((name) => draftPattern.test(name))
+    .map((name) => join(root, name));
+  for (const draft of drafts) {
+    const changedAt = await stat(draft).then(({ mtimeMs }) => mtimeMs, unlessMissing);
+    if (changedAt !== undefined && Date.now() - changedAt > draftMs) {
+      await rm(draft, { recursive: true, force: true });
+    }
   }
 }
 

@@ -1,4 +1,5 @@
-import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
+import { randomUUID } from "node:crypto";
+import { mkdir, mkdtemp, readdir, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileState, type StateStore } from "@esim-webhooks/core";
@@ -42,7 +43,8 @@ describe("fileState", () => {
 
   it("ignores the drafts of a process that was killed while writing", async () => {
     const state = fileState(folder);
-    await mkdir(join(folder, ".4f1f", "1-4f1f"), { recursive: true }); // a first value, not yet renamed
+    const id = randomUUID();
+    await mkdir(join(folder, `.${id}`, `1-${id}`), { recursive: true }); // a first value, not yet renamed
     await write(state, "a", "old");
     const [place = ""] = (await readdir(folder)).filter((name) => name.startsWith("a."));
     const version = (await state.read("a"))?.version ?? "";
@@ -51,6 +53,21 @@ describe("fileState", () => {
     expect(await write(state, "a", "new")).toBe(true);
     expect(await state.read("a")).toMatchObject({ value: "new" });
     expect((await files()).some(({ name }) => name === "draft")).toBe(false);
+  });
+
+  it("removes the drafts of first values that are an hour old when it is made ready, and no others", async () => {
+    const [old, young] = [`.${randomUUID()}`, `.${randomUUID()}`];
+    const anHourAgo = Date.now() / 1000 - 3601;
+    for (const name of [old, young, ".trash"]) {
+      await mkdir(join(folder, name, "1-draft"), { recursive: true });
+      if (name !== young) await utimes(join(folder, name), anHourAgo, anHourAgo);
+    }
+    const state = fileState(folder);
+    await write(state, "a", 1);
+    await state.ready();
+    const kept = await readdir(folder);
+    expect(kept.filter((name) => name.startsWith(".")).sort()).toEqual([young, ".trash"].sort());
+    expect(await state.read("a")).toMatchObject({ value: 1 });
   });
 
   it("rejects with store_unavailable, the folder's path and the cause when it cannot write", async () => {
