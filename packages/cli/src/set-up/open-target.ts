@@ -77,6 +77,7 @@ export async function findInbox<Name extends "queue" | "admin">(
 ): Promise<OpenInbox<InboxRoles[Name]>> {
   const { inbox, where, close } = await anyInbox(setUp);
   if (hasRole(inbox, role)) return { inbox, where, close };
+  await close().catch(() => {}); // report the missing role
   throw missingRole(role, where);
 }
 
