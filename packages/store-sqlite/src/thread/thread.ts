@@ -44,6 +44,7 @@ export function startThread(data: ThreadData, { onChanged, onEnded }: ThreadList
   const waiting = new Map<number, (answers: readonly Answer[] | Error) => void>();
   const exited = new Promise<void>((resolve) => worker.once("exit", () => resolve()));
   let lastId = 0;
+  let isClosing = false;
 
   function post(request: Request, transferred: readonly Transferable[] = []): void {
     worker.postMessage(request, transferred);
@@ -55,7 +56,7 @@ export function startThread(data: ThreadData, { onChanged, onEnded }: ThreadList
       post({ kind: "calls", id, calls }, transferred);
       waiting.set(id, (answers) => {
         waiting.delete(id);
-        if (waiting.size === 0) worker.unref();
+        if (waiting.size === 0 && !isClosing) worker.unref();
         if (answers instanceof Error) reject(answers);
         else resolve(answers);
       });
@@ -64,6 +65,7 @@ export function startThread(data: ThreadData, { onChanged, onEnded }: ThreadList
   }
 
   async function close(): Promise<void> {
+    isClosing = true; // an answer that comes meanwhile must not end the process before the thread has ended
     worker.ref();
     post({ kind: "close" });
     await exited;
