@@ -114,7 +114,8 @@ export function inboxUnderFire({ events, restartsAfter }: Fire): void {
     await delivered;
     await expect.poll(() => data.states()).toEqual({ done: events });
     expect(await data.effects()).toEqual({ effects: events, events });
-    expect([...refused.keys()].filter((status) => status !== 503)).toEqual([]);
+    // 0 is a connection error, as when an idle connection is closed just then: the sender tries again after it, too
+    expect([...refused.keys()].filter((status) => status !== 503 && status !== 0)).toEqual([]);
     for (const { child, ended } of workers) {
       child.kill("SIGTERM");
       await ended;

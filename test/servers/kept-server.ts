@@ -82,7 +82,14 @@ export async function keepServer(way: string, folder: string, server: ServerComm
   }
 
   async function signal(name: NodeJS.Signals): Promise<void> {
-    for (const pid of [kept.pid(), ...childrenOf(kept.pid())]) process.kill(pid, name);
+    process.kill(kept.pid(), name);
+    for (const pid of childrenOf(kept.pid())) {
+      try {
+        process.kill(pid, name);
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error; // it has ended since it was listed
+      }
+    }
   }
 
   await start();
