@@ -45,18 +45,14 @@ const gathered = {
 };
 
 export function createDatabase(options: DatabaseOptions): Database {
-  const writer = createKeptThread(() => prepareLocation(options).then(() => start("writer")));
-  const reader = createKeptThread(() => writer.get().then(() => start("reader")));
+  const writer = createKeptThread((onEnded) => prepareLocation(options).then(() => start("writer", onEnded)));
+  const reader = createKeptThread((onEnded) => writer.get().then(() => start("reader", onEnded)));
   const hints = createHints((isOn) => writer.ifRunning((thread) => thread.watch(isOn)));
   const underWay = new Set<Promise<unknown>>();
 
-  async function start(role: "writer" | "reader"): Promise<Thread> {
+  async function start(role: "writer" | "reader", onEnded: () => void): Promise<Thread> {
     const { path, durability, busyMs } = options;
-    const kept = role === "writer" ? writer : reader;
-    const thread = await startThread(
-      { role, path, durability, busyMs },
-      { onChanged: hints.give, onEnded: kept.forget },
-    );
+    const thread = await startThread({ role, path, durability, busyMs }, { onChanged: hints.give, onEnded });
     if (role === "writer" && hints.isWatched()) thread.watch(true);
     return thread;
   }

@@ -6,27 +6,32 @@ export interface KeptThread {
   get(): Promise<Thread>;
   /** Calls `use` if it is running. */
   ifRunning(use: (thread: Thread) => void): void;
-  /** It has ended. */
-  forget(): void;
   /** Closes it, if it was ever started. */
   close(): Promise<void>;
 }
 
-export function createKeptThread(start: () => Promise<Thread>): KeptThread {
+/** `start` calls `onEnded` when the thread has ended, which may be after another one was started in its place. */
+export function createKeptThread(start: (onEnded: () => void) => Promise<Thread>): KeptThread {
   let started: Promise<Thread> | undefined;
+
+  function startOne(): Promise<Thread> {
+    const forget = () => {
+      if (started === own) started = undefined;
+    };
+    const own = start(forget).catch((error: unknown) => {
+      forget();
+      throw error;
+    });
+    return own;
+  }
+
   return {
     get() {
-      started ??= start().catch((error: unknown) => {
-        started = undefined;
-        throw error;
-      });
+      started ??= startOne();
       return started;
     },
     ifRunning(use) {
       started?.then(use, () => {});
-    },
-    forget() {
-      started = undefined;
     },
     async close() {
       const thread = await started?.catch(() => undefined);
