@@ -1,7 +1,11 @@
+import { copyFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Connection, connect, pragma } from "../src/database/connection.ts";
 import { refuseWal, setUpJournal } from "../src/database/journal.ts";
+import { migrate } from "../src/database/migrations.ts";
+import { openReader } from "../src/database/open.ts";
+import { syncRecovered } from "../src/database/recovered.ts";
 import { inTransaction } from "../src/database/transaction.ts";
 import { hasWalResetBug } from "../src/database/wal-reset-bug.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
@@ -24,7 +28,7 @@ afterEach(() => {
 });
 
 function open(): Connection {
-  const connection = connect(path, { readOnly: false, busyMs: 50 });
+  const connection = connect(path, { busyMs: 50 });
   connections.push(connection);
   return connection;
 }
@@ -87,5 +91,30 @@ describe("how the file is written", () => {
     other.exec("insert into own values (1)");
     expect(() => setUpJournal(open(), options, affected)).toThrow(/write-ahead log/);
     expect(() => inTransaction(early, (tx) => refuseWal(tx, path, journal))).toThrow(/write-ahead log/);
+  });
+
+  it("commits a change as it is opened without a log, which syncs that the journal of a killed process is gone", () => {
+    const [connection, other] = [open(), open()];
+    const journal = setUpJournal(connection, { path, durability: "full" }, affected);
+    migrate(connection, path);
+    const before = pragma(other, "data_version");
+    syncRecovered(connection, journal);
+    expect(pragma(other, "data_version")).not.toBe(before);
+    expect(connection.all("select number from esim_webhooks_migration")).toEqual([{ number: 1 }]);
+  });
+
+  it("is rolled back by a reader, where a process was killed in the middle of a transaction", () => {
+    const writer = open();
+    writer.exec(
+      "create table own (n, filling); insert into own values (1, ''); pragma cache_size = 1; begin",
+    );
+    for (let n = 2; n < 100; n++) writer.run("insert into own values (?, zeroblob(4000))", n);
+    const killed = join(folder.path, "killed.db");
+    copyFileSync(path, killed);
+    copyFileSync(`${path}-journal`, `${killed}-journal`);
+    const reader = openReader({ path: killed, durability: "full", busyMs: 50 });
+    connections.push(reader);
+    expect(reader.all("select n from own")).toEqual([{ n: 1 }]);
+    expect(() => reader.run("delete from own")).toThrow(/readonly/);
   });
 });

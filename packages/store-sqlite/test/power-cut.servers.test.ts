@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, expect, it } from "vitest";
-import { root, runCommand } from "../../../test/run.ts";
+import { runCommand, runNode } from "../../../test/run.ts";
 import { program } from "../../../test/servers/binaries.ts";
 import { readTrace, straceArguments } from "./disk-trace.ts";
 import { createTracedDisk } from "./power-cut.ts";
@@ -16,18 +16,20 @@ const puts = 400;
 const bodyBytes = 60_000; // so that the log is checkpointed meanwhile
 const cutEvery = 25;
 
-/** The system calls of a process that puts so many events. */
-async function traceOf(path: string, events: number): Promise<string> {
+const node = [process.execPath, "--conditions=@esim-webhooks/source"];
+
+/** The system calls of a process that runs a script beside this file. */
+async function traceOfScript(script: string, args: readonly string[]): Promise<string> {
   const strace = program("strace", "strace", "").path;
   const log = join(folder.path, "trace");
-  const script = join(root, "packages/store-sqlite/test/fire-process.ts");
-  const node = [process.execPath, "--conditions=@esim-webhooks/source", script];
-  const run = runCommand(strace, [
-    ...straceArguments,
-    ...["-o", log, ...node, path, "p", "10", String(bodyBytes), String(events)],
-  ]);
-  expect((await run.ended).code).toBe(0);
+  const file = join(import.meta.dirname, script);
+  await runCommand(strace, [...straceArguments, "-o", log, ...node, file, ...args]).ended;
   return readFileSync(log, "utf8");
+}
+
+/** The system calls of a process that puts so many events. */
+function traceOf(path: string, events: number): Promise<string> {
+  return traceOfScript("fire-process.ts", [path, "p", "10", String(bodyBytes), String(events)]);
 }
 
 /** What is in the database whose files these are. */
@@ -83,4 +85,31 @@ it("has the name of a new file on the disk before it acknowledges an event, whoe
   }
   const folders = [join(data, "here", "too"), join(data, "here"), data, folder.path];
   expect(folders.filter((path) => !synced.has(path))).toEqual([]);
+});
+
+it("has an event after a power cut that a process wrote and did not sync, once another one has called it a duplicate", async () => {
+  const path = join(folder.path, "killed.db");
+  const database = openShop(path);
+  database.run("pragma journal_mode = wal");
+  database.close();
+  await runNode(["packages/store-sqlite/test/put-process.ts", path, "msg_1"]).ended;
+  const disk = createTracedDisk(new Map([[path, readFileSync(path)]]));
+  const log = `${path}-wal`;
+  disk.apply({ kind: "write", file: log, offset: 0, data: readFileSync(log) }); // as it is if the kill came before the sync
+  let answered = false;
+  for (const event of readTrace(await traceOfScript("put-process.ts", [path, "msg_1"]))) {
+    disk.apply(event);
+    if (event.kind === "output" && event.text.startsWith("duplicate")) {
+      answered = true;
+      break;
+    }
+  }
+  expect(answered).toBe(true);
+  expect(
+    idsIn(
+      disk.afterCut(() => false),
+      path,
+      join(folder.path, "cut_killed"),
+    ),
+  ).toContain("msg_1");
 });

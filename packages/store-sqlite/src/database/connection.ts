@@ -18,11 +18,8 @@ export interface Connection {
 const mostStatements = 200; // those of handlers may have values written into them, and be new each time
 
 /** Throws what `node:sqlite` throws. */
-export function connect(
-  path: string,
-  { readOnly, busyMs }: { readOnly: boolean; busyMs: number },
-): Connection {
-  const database = new DatabaseSync(path, { readOnly });
+export function connect(path: string, { busyMs }: { readonly busyMs: number }): Connection {
+  const database = new DatabaseSync(path);
   database.exec(`pragma busy_timeout = ${busyMs}`); // as the option timeout, which Node.js 22 does not have
   const statements = new Map<string, StatementSync>();
 

@@ -14,8 +14,9 @@ export interface Journal {
   readonly hasWalResetBug: boolean;
 }
 
-const tries = 100;
-const pauseMs = 20;
+/** How often, and with which pause, another process is waited for where the busy timeout does not count. */
+export const tries = 100;
+export const pauseMs = 20;
 const longestIdleLog = 64 * 1024 * 1024; // bytes that a log keeps on the disk once it was longer
 
 /**
@@ -53,8 +54,13 @@ function settledMode(connection: Connection, wanted: "wal" | "delete"): "wal" | 
   for (let left = tries; ; left--) {
     const mode = askedMode(connection, wanted);
     if (mode === wanted || left === 0) return mode === "wal" ? "wal" : "delete";
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, pauseMs); // the thread has nothing else to do yet
+    wait(pauseMs);
   }
+}
+
+/** Stops the thread, which has nothing else to do while it opens the file. */
+export function wait(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
 
 function askedMode(connection: Connection, wanted: "wal" | "delete"): unknown {

@@ -1,6 +1,7 @@
 import { type Connection, connect, pragma } from "./connection.ts";
 import { type Durability, type Journal, setUpJournal, sqliteVersionOf } from "./journal.ts";
 import { migrate } from "./migrations.ts";
+import { syncRecovered } from "./recovered.ts";
 
 export interface OpenOptions {
   readonly path: string;
@@ -15,7 +16,7 @@ export function openWriter({
   durability,
   busyMs,
 }: OpenOptions): Connection & { readonly journal: Journal } {
-  const connection = connect(path, { readOnly: false, busyMs });
+  const connection = connect(path, { busyMs });
   try {
     if (pragma(connection, "page_count") === 0) connection.exec("pragma auto_vacuum = incremental"); // before anything is in it
     const journal = setUpJournal(connection, { path, durability }, sqliteVersionOf(connection));
@@ -23,6 +24,7 @@ export function openWriter({
     // pages, 32 MiB: each checkpoint syncs the file itself, and writes a page that changed often but once
     connection.exec("pragma wal_autocheckpoint = 8192");
     migrate(connection, path);
+    syncRecovered(connection, journal);
     return { ...connection, journal };
   } catch (error) {
     connection.close();
@@ -30,7 +32,12 @@ export function openWriter({
   }
 }
 
-/** A connection for questions, which may take as long as they take: the writer does not wait for it. */
+/**
+ * A connection for questions, which may take as long as they take: the writer does not wait for it. It could write, since
+ * whoever opens the file first after a kill must roll back what was left, but runs no statement that does.
+ */
 export function openReader({ path, busyMs }: OpenOptions): Connection {
-  return connect(path, { readOnly: true, busyMs });
+  const connection = connect(path, { busyMs });
+  connection.exec("pragma query_only = on");
+  return connection;
 }
