@@ -19,9 +19,11 @@ export { decodeEntry, encodeEntry } from "./store/entry-codec.ts";
 export type { InboxRoles } from "./store/inbox.ts";
 export { hasRole } from "./store/inbox.ts";
 export type {
+  CopiedEvents,
   CopySource,
   CopySourceState,
   CopyTarget,
+  DifferentEvent,
   EventRecord,
   LatestRecord,
   StateRecord,

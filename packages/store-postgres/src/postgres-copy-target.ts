@@ -1,10 +1,12 @@
 import { type CopyTarget, parseOptions } from "@esim-webhooks/core/kit";
 import { openPostgres, type PostgresOptions, postgresShape } from "./database/postgres-database.ts";
-import { insertEvents, insertLatest, insertStates } from "./sql/insert-records.ts";
+import { copyEvents } from "./sql/copy-events.ts";
+import { copyLatest } from "./sql/copy-latest.ts";
+import { copyStates } from "./sql/copy-states.ts";
 
 /**
- * Copies another inbox into the tables of `postgresInbox`, `postgresStore` and `postgresState`. It does not change existing
- * rows, so an interrupted copy can be repeated.
+ * Copies another inbox into the tables of `postgresInbox`, `postgresStore` and `postgresState`. It can be repeated, also after the
+ * other inbox was used again.
  *
  * Throws `invalid_option`. Operations reject with `store_unavailable`, or `migration_missing` until `migrate()` was run.
  */
@@ -14,9 +16,9 @@ export function postgresCopyTarget<Database = unknown>(options: PostgresOptions<
   return {
     ready: guard.ready,
     migrate,
-    insertEvents: (records) => run((connection) => insertEvents(connection, tables, records)),
-    insertLatest: (records) => run((connection) => insertLatest(connection, tables, records)),
-    insertStates: (records) => run((connection) => insertStates(connection, tables, records)),
+    copyEvents: (records) => run((connection) => copyEvents(connection, tables, records)),
+    copyLatest: (records) => run((connection) => copyLatest(connection, tables, records)),
+    copyStates: (records) => run((connection) => copyStates(connection, tables, records)),
     close,
   };
 }

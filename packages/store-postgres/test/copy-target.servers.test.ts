@@ -47,16 +47,84 @@ function record(id: string, changes: Partial<EventRecord> = {}): EventRecord {
 }
 
 describe("records of another inbox", () => {
-  it("are inserted if their keys are new, and change no existing rows", async () => {
+  it("are inserted if their keys are new, and update what nobody has changed since a copy", async () => {
     const inbox = postgresInbox({ url, schema });
-    const present = entry("msg_2");
-    await inbox.put([present]);
-    const records = [record("msg_3"), record("msg_2", { state: "dead", endsAtMs: null }), record("msg_1")];
-    expect(await target.insertEvents(records)).toBe(2);
-    expect(await target.insertEvents(records)).toBe(0);
-    expect(await inbox.get(key("msg_2"))).toMatchObject({ state: "ready", body: Buffer.from(present.body) });
-    expect((await inbox.stats()).states).toMatchObject({ ready: 3, dead: 0 });
+    const records = [record("msg_3"), record("msg_2"), record("msg_1", { state: "dead", endsAtMs: null })];
+    expect(await target.copyEvents(records)).toEqual({ inserted: 3, updated: 0, different: [] });
+    expect(await target.copyEvents(records)).toEqual({ inserted: 0, updated: 0, different: [] });
+    const done = { state: "done", body: null, endsAtMs: Date.now() + hourMs, attempts: 1 } as const;
+    const later = [
+      record("msg_0"),
+      record("msg_1"),
+      record("msg_2", done),
+      record("msg_3", { conflicts: 2 }),
+    ];
+    expect(await target.copyEvents(later)).toEqual({ inserted: 1, updated: 3, different: [] });
+    expect(await target.copyEvents(later)).toEqual({ inserted: 0, updated: 0, different: [] });
+    expect(await inbox.get(key("msg_1"))).toMatchObject({ state: "ready" });
+    expect(await inbox.get(key("msg_2"))).toMatchObject({ state: "done", body: null, attempts: 1 });
+    expect(await inbox.get(key("msg_3"))).toMatchObject({ state: "ready", conflicts: 2 });
     await inbox.close();
+  });
+
+  it("change no events that somebody put, redrove or ran again here, unless they are done in the source", async () => {
+    const inbox = postgresInbox({ url, schema });
+    const dead = { state: "dead", endsAtMs: null } as const;
+    const done = { state: "done", body: null, endsAtMs: Date.now() + hourMs } as const;
+    const present = entry("msg_put");
+    await inbox.put([present, entry("msg_put_done")]);
+    await target.copyEvents([record("msg_redriven", dead), record("msg_rerun", done)]);
+    await inbox.redrive({ ids: ["msg_redriven"] });
+    await inbox.rerun([{ ...entry("msg_rerun"), replay: { run: "run_1", rebuilt: false } }]);
+    const records = [
+      record("msg_put", dead),
+      record("msg_put_done", done),
+      record("msg_redriven", dead),
+      record("msg_rerun", done),
+    ];
+    expect(await target.copyEvents(records)).toEqual({
+      inserted: 0,
+      updated: 1,
+      different: [
+        { ...key("msg_put"), state: "dead", targetState: "ready" },
+        { ...key("msg_redriven"), state: "dead", targetState: "ready" },
+        { ...key("msg_rerun"), state: "done", targetState: "ready" },
+      ],
+    });
+    expect(await inbox.get(key("msg_put"))).toMatchObject({
+      state: "ready",
+      body: Buffer.from(present.body),
+    });
+    expect((await inbox.stats()).states).toMatchObject({ ready: 3, done: 1, dead: 0 });
+    await inbox.close();
+  });
+
+  it("change no claim or lease that is still held, and replace one that has ended", async () => {
+    const [inbox, store] = [postgresInbox({ url, schema }), postgresStore({ url, schema })];
+    const done = { state: "done", body: null, endsAtMs: Date.now() + hourMs } as const;
+    const lease = async (leaseMs: number) => {
+      const claim = await store.claim(key("msg_claimed"), leaseMs);
+      const [leased] = await inbox.take({ limit: 1, leaseMs });
+      return { token: claim.status === "claimed" ? claim.token : "", leased };
+    };
+    const records = [record("msg_claimed"), record("msg_leased", done)];
+    await inbox.put([entry("msg_leased")]);
+    const { token, leased } = await lease(60_000);
+    expect(await target.copyEvents(records)).toEqual({
+      inserted: 0,
+      updated: 0,
+      different: [
+        { ...key("msg_claimed"), state: "ready", targetState: "leased" },
+        { ...key("msg_leased"), state: "done", targetState: "leased" },
+      ],
+    });
+    await store.extend(key("msg_claimed"), token, 1);
+    if (leased) await inbox.extend([leased], 1);
+    await expect.poll(() => target.copyEvents(records)).toEqual({ inserted: 0, updated: 2, different: [] });
+    expect(leased && (await inbox.settle([{ ...leased, state: "dead", error: "late" }]))).toEqual([false]);
+    expect(await store.complete(key("msg_claimed"), token)).toBe(false);
+    expect((await inbox.stats()).states).toMatchObject({ ready: 1, leased: 0, done: 1 });
+    await Promise.all([inbox.close(), store.close()]);
   });
 
   it("keep all their fields, and absolute times", async () => {
@@ -75,7 +143,7 @@ describe("records of another inbox", () => {
         lane: "E1",
       },
     });
-    await target.insertEvents([given, record("msg_2", { state: "dead", endsAtMs: null })]);
+    await target.copyEvents([given, record("msg_2", { state: "dead", endsAtMs: null })]);
     const { receivedAtMs, occurredAtMs: _, fingerprint: __, runs: ___, endsAtMs: ____, ...rest } = given;
     expect(await inbox.get(key("msg_1"))).toEqual({
       ...rest,
@@ -93,7 +161,7 @@ describe("records of another inbox", () => {
       replay: { run: "run\0", rebuilt: true, delivery: { status: "\0" } },
       ...{ runs: ["run\0 1", '{"odd",'], attempts: 1 },
     });
-    expect(await target.insertEvents([odd])).toBe(1);
+    expect(await target.copyEvents([odd])).toEqual({ inserted: 1, updated: 0, different: [] });
     await inbox.put([entry("msg_2")]);
     const [first, second] = [await inbox.get(key("msg_1")), await inbox.get(key("msg_2"))];
     expect(first).toMatchObject({ type: "a\uFFFDb", error: "half \uFFFD, none \uFFFD, \\u0000" });
@@ -105,7 +173,7 @@ describe("records of another inbox", () => {
     const [inbox, store] = [postgresInbox({ url, schema }), postgresStore({ url, schema })];
     const done = { state: "done", body: null, endsAtMs: Date.now() + hourMs } as const;
     const rebuilt = { run: "run_1", rebuilt: true };
-    await target.insertEvents([record("msg_1", done), record("msg_2", { ...done, replay: rebuilt })]);
+    await target.copyEvents([record("msg_1", done), record("msg_2", { ...done, replay: rebuilt })]);
     const same = { ...entry("msg_1"), body };
     const another = { ...same, body: Buffer.concat([body, body]) };
     expect(await inbox.put([same])).toEqual(["duplicate"]);
@@ -122,11 +190,9 @@ describe("records of another inbox", () => {
   it("are inserted once each by several concurrent copies", async () => {
     const records = Array.from({ length: 300 }, (_, n) => record(`msg_${n}`));
     const inserted = await Promise.all(
-      [records, records.toReversed(), records, records.toReversed()].map((given) =>
-        target.insertEvents(given),
-      ),
+      [records, records.toReversed(), records, records.toReversed()].map((given) => target.copyEvents(given)),
     );
-    expect(inserted.reduce((sum, each) => sum + each)).toBe(300);
+    expect(inserted.reduce((sum, each) => sum + each.inserted, 0)).toBe(300);
   });
 
   it("of latestOnly keep the later time of a subject", async () => {
@@ -136,8 +202,8 @@ describe("records of another inbox", () => {
       subject: "E1",
       occurredAtMs: at("2026-11-20T10:00:00Z") + 0.25,
     };
-    await target.insertLatest([latest]);
-    await target.insertLatest([{ ...latest, occurredAtMs: at("2026-11-19T10:00:00Z") }]);
+    await target.copyLatest([latest]);
+    await target.copyLatest([{ ...latest, occurredAtMs: at("2026-11-19T10:00:00Z") }]);
     const store = postgresStore({ url, schema });
     const handle = latestOnly(() => {}, { schema });
     const worked = async (timestamp: string) => {
@@ -163,17 +229,28 @@ describe("records of another inbox", () => {
     await store.close();
   });
 
-  it("of small states are inserted if their names are new", async () => {
+  it("of small states are written if nobody but a copy has written them here", async () => {
     const state = postgresState({ url, schema });
     await state.write("present", { mine: true }, undefined);
-    await target.insertStates([
+    await state.write("same", { step: 1 }, undefined);
+    const records = (step: number) => [
+      { name: "absent", value: JSON.stringify({ step }) },
       { name: "present", value: '{"mine":false}' },
-      { name: "absent", value: '{"step":2}' },
-    ]);
+      { name: "same", value: '{"step":1}' },
+    ];
+    expect(await target.copyStates(records(1))).toEqual(["present"]);
     expect((await state.read("present"))?.value).toEqual({ mine: true });
-    const absent = await state.read("absent");
-    expect(absent?.value).toEqual({ step: 2 });
-    expect(await state.write("absent", { step: 3 }, absent?.version)).toBe(true);
+    const copied = await state.read("absent");
+    expect(copied?.value).toEqual({ step: 1 });
+
+    expect(await target.copyStates(records(2))).toEqual(["present"]);
+    const updated = await state.read("absent");
+    expect(updated?.value).toEqual({ step: 2 });
+    expect(await state.write("absent", { step: 9 }, copied?.version)).toBe(false);
+    expect(await state.write("absent", { step: 3 }, updated?.version)).toBe(true);
+
+    expect(await target.copyStates(records(4))).toEqual(["absent", "present"]);
+    expect((await state.read("absent"))?.value).toEqual({ step: 3 });
     await state.close();
   });
 });

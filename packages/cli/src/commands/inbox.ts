@@ -118,8 +118,9 @@ const copy: Command<CliContext> = buildCommand<CopyFlags, [], CliContext>({
     "Copy an embedded inbox to Postgres",
     [
       "Copies the events of an embedded inbox and its handled ids to Postgres, with their",
-      "states. Stop serve and work first. Events that are there already stay as they are, so",
-      "the same command continues a copy that was interrupted. The embedded inbox stays as it is.",
+      "states. Stop serve and work first. The same command continues a copy that was interrupted,",
+      "and updates one after the embedded inbox was used again. Ends with 3 when events differ",
+      "because Postgres was used as well. The embedded inbox stays as it is.",
     ].join("\n"),
     [
       "DATABASE_URL=postgres://… esim-webhooks inbox copy",

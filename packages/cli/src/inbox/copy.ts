@@ -1,5 +1,6 @@
 import type { CopySource } from "@esim-webhooks/core/kit";
 import type { CliContext } from "../program/context.ts";
+import { exitCodes } from "../program/exit-code.ts";
 import { ProgramError } from "../program/program-error.ts";
 import { nameOf } from "../set-up/open-target.ts";
 import { layoutFor } from "../terminal/layout.ts";
@@ -12,7 +13,7 @@ import { targetUrl } from "./target-url.ts";
 
 const timeoutMs = 30_000; // nobody waits for an answer: a busy server may take longer than for a delivery
 
-/** Copies an embedded inbox into Postgres, and says how to go on from there. */
+/** Copies an embedded inbox into Postgres, and says how to go on from there. Ends with 3 if something was left different. */
 export async function copy(this: CliContext, flags: CopyFlags): Promise<void> {
   const { output, process } = this;
   const url = targetUrl(flags.to, process.env);
@@ -28,8 +29,12 @@ export async function copy(this: CliContext, flags: CopyFlags): Promise<void> {
       await target.migrate();
       return copyRecords(source, target);
     });
-    if (flags.json) return output.json(ledger);
-    for (const line of copyView(ledger, layoutFor(process.stdout))) output.data(line);
+    const difference = differenceIn(ledger);
+    if (difference !== undefined) process.exitCode = exitCodes.problem;
+    if (flags.json) output.json(ledger);
+    else for (const line of copyView(ledger, layoutFor(process.stdout))) output.data(line);
+    if (difference !== undefined) return output.note(difference);
+    if (flags.json) return;
     output.note(
       `Next: let serve and work use ${nameOf({ url })}, with DATABASE_URL or a postgresInbox in the config. It knows every handled id.`,
     );
@@ -39,6 +44,20 @@ export async function copy(this: CliContext, flags: CopyFlags): Promise<void> {
   } finally {
     await Promise.allSettled([source.close(), target.close()]);
   }
+}
+
+/** What is wrong, and how to mend it, if something was left different. */
+function differenceIn({ different, differentStates }: CopyLedger): string | undefined {
+  const parts = [
+    ...(different.length > 0 ? [counted(different.length, "event")] : []),
+    ...(differentStates.length > 0 ? [counted(differentStates.length, "small state")] : []),
+  ];
+  if (parts.length === 0) return undefined;
+  return [
+    `Postgres was used as well, and keeps its own version of ${parts.join(" and ")}.`,
+    "Stop serve and work there too, and run the same command again. If a difference remains, Postgres's version counts:",
+    "check the events with inbox show, and change them with inbox retry or inbox discard.",
+  ].join(" ");
 }
 
 /** Throws `inbox_in_use`: before anything is copied where events are leased, and afterwards where somebody wrote meanwhile. */
@@ -61,6 +80,6 @@ async function whileUnused(
   throw new ProgramError(
     "inbox_in_use",
     `Another process wrote to ${where} while it was copied, so events in Postgres may be out of date.`,
-    "Stop serve and work, delete the copied events in Postgres, and run the same command again.",
+    "Stop serve and work, and run the same command again, which brings them up to date.",
   );
 }

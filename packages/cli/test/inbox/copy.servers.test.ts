@@ -3,9 +3,14 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { crc32 } from "node:zlib";
-import type { InboxEntry } from "@esim-webhooks/core";
-import { type PostgresInbox, postgresInbox, postgresStore } from "@esim-webhooks/store-postgres";
-import { type SqliteInbox, sqliteInbox, sqliteStore } from "@esim-webhooks/store-sqlite";
+import { createWorker, type InboxEntry, type InboxLease, type InboxQueue } from "@esim-webhooks/core";
+import {
+  type PostgresInbox,
+  postgresInbox,
+  postgresState,
+  postgresStore,
+} from "@esim-webhooks/store-postgres";
+import { type SqliteInbox, sqliteInbox, sqliteState, sqliteStore } from "@esim-webhooks/store-sqlite";
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { postgresUrl } from "../../../../test/servers/shared.ts";
@@ -77,6 +82,50 @@ async function worked(given: InboxEntry, state: Way): Promise<void> {
   else await embedded.settle([state === "dead" ? { ...lease, state, error: "no SIM" } : { ...lease, state }]);
 }
 
+const nothing = { read: 0, copied: 0, updated: 0, alreadyThere: 0, different: [], differentStates: [] };
+
+/** Copies without a difference. */
+async function ledgerOfCopy(): Promise<unknown> {
+  const { code, stdout } = await copy("--json");
+  expect(code).toBe(0);
+  return JSON.parse(stdout);
+}
+
+/** Takes all events that are due, and settles those that are named. Resolves to the others. */
+async function settle(
+  { take, settle }: Pick<InboxQueue, "take" | "settle">,
+  ways: Readonly<Record<string, Way | "untouched">>,
+): Promise<readonly InboxLease[]> {
+  const leases = await take({ limit: 10, leaseMs: 60_000 });
+  const named = leases.filter(({ id }) => id in ways);
+  await settle(
+    named.map((lease) => {
+      const state = ways[lease.id] ?? "untouched";
+      if (state === "ready") return { ...lease, state, afterMs: 3_600_000, error: "not yet" };
+      if (state === "dead") return { ...lease, state, error: "no SIM" };
+      return state === "untouched" ? { ...lease, state, afterMs: 0 } : { ...lease, state };
+    }),
+  );
+  return leases.filter(({ id }) => !(id in ways));
+}
+
+/** Works all events in Postgres that are due. Resolves to the sorted ids of those that ran. */
+async function runInPostgres(): Promise<string[]> {
+  const ids: string[] = [];
+  const worker = createWorker(inbox, { "esim.enabled": ({ id }) => void ids.push(id) });
+  const stop = new AbortController();
+  const running = worker.run({ signal: stop.signal });
+  await expect
+    .poll(async () => {
+      const { states, oldestReadyMs } = await inbox.stats();
+      return { leased: states.leased, oldestReadyMs };
+    })
+    .toEqual({ leased: 0, oldestReadyMs: null });
+  stop.abort();
+  await running;
+  return ids.sort();
+}
+
 describe("inbox copy", () => {
   it("moves every state, and what is known of handled ids, to Postgres", async () => {
     const [done, replayed] = [event("msg_done", "E1"), event("msg_replayed", "E2")];
@@ -96,7 +145,7 @@ describe("inbox copy", () => {
     const ran = await copy();
     expect(ran).toMatchObject({ code: 0 });
     expect(ran.stdout).toBe(
-      "LEDGER         EVENTS\ncopied              8\nalready there       0\nread                8\n",
+      "LEDGER         EVENTS\ncopied              8\nupdated             0\nalready there       0\ndifferent           0\nread                8\n",
     );
     expect(ran.stderr).toContain(
       `Next: let serve and work use Postgres at ${new URL(database.url).host}/${database.name}`,
@@ -134,13 +183,74 @@ describe("inbox copy", () => {
     expect(rest.map(({ id }) => id).sort()).toEqual(["msg_replayed", "msg_unhandled"]);
   });
 
-  it("leaves the embedded inbox as it is, and what is in Postgres already", async () => {
+  it("lets no event run twice that was copied, and then worked in the embedded inbox", async () => {
+    await embedded.put(["msg_1", "msg_2", "msg_3", "msg_4", "msg_5"].map((id) => event(id, id)));
+    expect(await ledgerOfCopy()).toEqual({ ...nothing, read: 5, copied: 5 });
+    const night = { msg_1: "done", msg_2: "dead", msg_3: "unhandled", msg_4: "ready" } as const;
+    await settle(embedded, { ...night, msg_5: "untouched" });
+    await embedded.put([event("msg_6", "msg_6")]);
+    // msg_5 is due again at a later time
+    expect(await ledgerOfCopy()).toEqual({ ...nothing, read: 6, copied: 1, updated: 5 });
+    expect(await ledgerOfCopy()).toEqual({ ...nothing, read: 6, alreadyThere: 6 });
+    expect((await inbox.list({}, { limit: 10 })).rows).toEqual((await embedded.list({}, { limit: 10 })).rows);
+    expect(await runInPostgres()).toEqual(["msg_5", "msg_6"]);
+  });
+
+  it("lets no event run in Postgres that is done in the embedded inbox, whoever put it there", async () => {
     await worked(event("msg_1", "E1"), "done");
     await inbox.migrate();
-    await inbox.put([event("msg_1", "E1")]);
-    expect(JSON.parse((await copy("--json")).stdout)).toEqual({ read: 1, copied: 0, alreadyThere: 1 });
-    expect(await inbox.get(key("msg_1"))).toMatchObject({ state: "ready" });
+    await inbox.put([event("msg_1", "E1"), event("msg_2", "E2")]);
+    expect(await ledgerOfCopy()).toEqual({ ...nothing, read: 1, updated: 1 });
+    expect(await runInPostgres()).toEqual(["msg_2"]);
     expect(await embedded.get(key("msg_1"))).toMatchObject({ state: "done" });
+  });
+
+  it("leaves what Postgres works or has worked, and names it and ends with 3 where that differs", async () => {
+    const ids = ["msg_busy", "msg_dead", "msg_done", "msg_failed"];
+    await embedded.put(ids.map((id) => event(id, id)));
+    const states = sqliteState({ path: join(cwd, ".esim-webhooks", "events.db") });
+    await states.write("rotation", { step: 1 }, undefined);
+    await copy();
+    const busy = await settle(inbox, { msg_dead: "dead", msg_done: "done", msg_failed: "ready" });
+    const statesInPostgres = postgresState({ url: database.url });
+    await statesInPostgres.write("rotation", { step: 2 }, (await statesInPostgres.read("rotation"))?.version);
+    await settle(embedded, {
+      msg_busy: "done",
+      msg_dead: "untouched",
+      msg_done: "untouched",
+      msg_failed: "done",
+    });
+
+    const ran = await copy();
+    expect(ran).toMatchObject({ code: 3 });
+    expect(ran.stdout).toBe(`LEDGER         EVENTS
+copied              0
+updated             1  to what the embedded inbox says now
+already there       1  left as they are
+different           2  left as they are
+read                4
+
+DIFFERENT  SOURCE         EMBEDDED       POSTGRES
+msg_busy   default        done           leased
+msg_dead   default        ready          dead
+rotation   (small state)  another value  another value
+`);
+    expect(ran.stderr).toContain(
+      "Postgres was used as well, and keeps its own version of 2 events and 1 small state. Stop serve and work there too, and run the same command again.",
+    );
+    expect(ran.stderr).not.toContain("Next:");
+    expect((await statesInPostgres.read("rotation"))?.value).toEqual({ step: 2 });
+
+    await inbox.settle(busy.map((lease) => ({ ...lease, state: "ready", afterMs: 0, error: "not yet" })));
+    const again = await copy("--json");
+    expect(again).toMatchObject({ code: 3 });
+    expect(JSON.parse(again.stdout)).toEqual({
+      ...nothing,
+      ...{ read: 4, updated: 1, alreadyThere: 2, differentStates: ["rotation"] },
+      different: [{ ...key("msg_dead"), state: "ready", targetState: "dead" }],
+    });
+    expect(await runInPostgres()).toEqual([]);
+    await Promise.all([states.close(), statesInPostgres.close()]);
   });
 
   it("completes when it is run again after a SIGKILL", async () => {
@@ -177,8 +287,8 @@ describe("inbox copy", () => {
     );
     await embedded.extend(leases, 1);
     await expect
-      .poll(async () => (await copy("--json")).stdout)
-      .toBe('{"read":3,"copied":3,"alreadyThere":0}\n');
+      .poll(async () => JSON.parse((await copy("--json")).stdout || "null"))
+      .toEqual({ ...nothing, read: 3, copied: 3 });
     expect((await inbox.stats()).states).toMatchObject({ ready: 3, leased: 0 });
   });
 
@@ -200,7 +310,7 @@ describe("inbox copy", () => {
   });
 
   it("copies nothing from an empty inbox", async () => {
-    expect(JSON.parse((await copy("--json")).stdout)).toEqual({ read: 0, copied: 0, alreadyThere: 0 });
+    expect(await ledgerOfCopy()).toEqual(nothing);
   });
 
   it("copies the file that --from names, to the Postgres that --to names", async () => {
@@ -217,7 +327,7 @@ describe("inbox copy", () => {
         },
       },
     );
-    expect(JSON.parse(stdout)).toEqual({ read: 1, copied: 1, alreadyThere: 0 });
+    expect(JSON.parse(stdout)).toEqual({ ...nothing, read: 1, copied: 1 });
   });
 
   it.each([

@@ -61,14 +61,34 @@ export interface CopySource extends Lifecycle {
   states(): AsyncIterable<readonly StateRecord[]>;
 }
 
-/** An inbox to copy into. */
+/** An event that the target keeps in a state of its own. It is not done there. */
+export interface DifferentEvent extends EventKey {
+  /** In the source. */
+  readonly state: EventRecord["state"];
+  readonly targetState: InboxState;
+}
+
+/** What became of records. All others were in the target already: in the same state, or done. */
+export interface CopiedEvents {
+  readonly inserted: number;
+  readonly updated: number;
+  readonly different: readonly DifferentEvent[];
+}
+
+/** An inbox to copy into. A copy can be repeated after the source was used again, so that no event takes effect twice. */
 export interface CopyTarget extends Lifecycle {
   ready(): Promise<void>;
   migrate(): Promise<void>;
-  /** Inserts the records with new keys, all or none. Does not change existing ones. Resolves to how many were inserted. */
-  insertEvents(records: readonly EventRecord[]): Promise<number>;
+  /**
+   * Writes the records, all or none. Inserts those with new keys. Updates an existing event if only copies have written it, or if
+   * it is done in the source and not in the target. Leaves an event that is leased in the target, or that was run again there.
+   */
+  copyEvents(records: readonly EventRecord[]): Promise<CopiedEvents>;
   /** For an existing subject, keeps the later time. */
-  insertLatest(records: readonly LatestRecord[]): Promise<void>;
-  /** Keeps the value of an existing name. */
-  insertStates(records: readonly StateRecord[]): Promise<void>;
+  copyLatest(records: readonly LatestRecord[]): Promise<void>;
+  /**
+   * Writes the states with new names, and those that only copies have written. Resolves to the names of the others whose values
+   * differ.
+   */
+  copyStates(records: readonly StateRecord[]): Promise<readonly string[]>;
 }

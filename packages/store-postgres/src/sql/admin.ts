@@ -10,7 +10,7 @@ import type {
 } from "@esim-webhooks/core";
 import { readCursor, writeCursor } from "@esim-webhooks/core/kit";
 import { type Kysely, type RawBuilder, sql } from "kysely";
-import { serverTime, type Tables } from "../database/tables.ts";
+import { qualified, serverTime, type Tables } from "../database/tables.ts";
 
 interface Row {
   readonly source: string;
@@ -115,7 +115,8 @@ export async function redrive(
   limit: number,
 ): Promise<number> {
   const { numAffectedRows = 0n } = await sql`
-    update ${tables.event} as event set state = 'ready', attempts = 0, ends_at = ${serverTime}
+    update ${tables.event} as event
+    set state = 'ready', fence = nextval(${qualified(tables, "fence")}::regclass), attempts = 0, ends_at = ${serverTime}
     from (${chosen(tables, { ...filter, state }, limit)}) as chosen
     where event.source = chosen.source and event.id = chosen.id`.execute(db);
   return Number(numAffectedRows);

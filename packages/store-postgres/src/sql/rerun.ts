@@ -1,7 +1,7 @@
 import type { EventKey } from "@esim-webhooks/core";
 import { keyText } from "@esim-webhooks/core/kit";
 import { type Kysely, sql } from "kysely";
-import { serverTime, type Tables } from "../database/tables.ts";
+import { qualified, serverTime, type Tables } from "../database/tables.ts";
 import { inKeyOrder } from "./key-order.ts";
 import { type PutRow, putRows } from "./put-rows.ts";
 
@@ -26,9 +26,10 @@ export async function rerun(
       for update of event
     )
     update ${tables.event} as event
-    set state = 'ready', ends_at = ${serverTime}, attempts = 0, error = null, type = entry.type,
-      body = entry.body, body_hash = sha256(entry.body), received_at = entry.received, occurred_at = entry.occurred,
-      lane = entry.lane, replay = entry.replay, runs = array_remove(event.runs || (event.replay ->> 'run'), null)
+    set state = 'ready', fence = nextval(${qualified(tables, "fence")}::regclass), ends_at = ${serverTime}, attempts = 0,
+      error = null, type = entry.type, body = entry.body, body_hash = sha256(entry.body), received_at = entry.received,
+      occurred_at = entry.occurred, lane = entry.lane, replay = entry.replay,
+      runs = array_remove(event.runs || (event.replay ->> 'run'), null)
     from entry join done using (source, id)
     where event.source = entry.source and event.id = entry.id
     returning event.source, event.id`.execute(db);
