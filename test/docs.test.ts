@@ -33,7 +33,7 @@ describe("README.md", () => {
   it("names npm scripts that there are", () => {
     const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> };
     const named = pages.flatMap((page) => [
-      ...read(page).matchAll(/npm (?:run )?(start|test|(?<=run )[\w-]+)/g),
+      ...read(page).matchAll(/npm (?:run (?:-s )?)?(start|test|(?<=run (?:-s )?)(?!-s )[\w-]+)/g),
     ]);
     for (const [, script = ""] of named) expect(scripts).toHaveProperty(script);
   });
