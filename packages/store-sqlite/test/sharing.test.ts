@@ -91,6 +91,40 @@ describe("stores and inboxes on one file", () => {
     await store.close();
   });
 
+  it.each([
+    ["insert or rollback into seat values (1)", "seat"],
+    ["insert into rolling values (1)", "rolling"],
+    ["insert into guarded values (1)", "guarded"],
+  ])("do the others of a batch once each when a handler's `%s` ends its transaction", async (sql, table) => {
+    const shop = openShop(path);
+    shop.run(
+      `create table seat (n unique); create table rolling (n unique on conflict rollback); create table guarded (n);
+      insert into seat values (1); insert into rolling values (1);
+      create trigger guard before insert on guarded begin select raise(rollback, 'guarded'); end;`,
+    );
+    const [store, inbox] = [sqliteStore({ path }), sqliteInbox({ path })];
+    const keys = ["before", "bad", "after"].map(key);
+    const claims = await Promise.all(keys.map((each) => store.claim(each, 60_000)));
+    const transacting = keys.map((each, n) =>
+      store.transact(each, claims[n]?.status === "claimed" ? claims[n].token : "", async (tx) => {
+        tx.write({ sql: "insert into orders (event) values (?)", parameters: [each.id] });
+        if (each.id === "bad") tx.write({ sql });
+        return true;
+      }),
+    );
+    const putting = inbox.put([entry("msg_1")]);
+    const results = await Promise.allSettled([...transacting, putting]);
+    expect(results.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled", "fulfilled"]);
+    expect(results[1]).toMatchObject({
+      reason: { code: "ERR_SQLITE_ERROR", message: expect.stringContaining(table) },
+    });
+    expect(await putting).toEqual(["stored"]);
+    expect(shop.orders()).toEqual(["after", "before"]);
+    expect((await store.claim(key("bad"), 1000)).status).toBe("busy");
+    shop.close();
+    await Promise.all([store.close(), inbox.close()]);
+  });
+
   it("reject once another process has kept the file locked for too long, and recover by themselves", async () => {
     const first = sqliteInbox({ path, timeoutMs: 1000 }); // which says for how long the writer waits for a lock
     const inbox = sqliteInbox({ path, timeoutMs: 120_000 });

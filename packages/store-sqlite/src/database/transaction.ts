@@ -19,7 +19,15 @@ export function inTransaction<Result>(connection: Connection, work: (tx: Transac
   }
 }
 
-/** Runs `work` within a transaction so that it can fail by itself: then it alone is undone. */
+/** A statement failed, and has ended the whole transaction with all that was done in it. Its cause is that failure. */
+export class TransactionEnded extends Error {
+  override readonly name = "TransactionEnded";
+}
+
+/**
+ * Runs `work` within a transaction so that it can fail by itself: then it alone is undone, and its error thrown. Throws
+ * `TransactionEnded` where that cannot be, since SQLite has rolled everything back: `insert or rollback` asks for it.
+ */
 export function inSavepoint<Result>(connection: Connection, work: () => Result): Result {
   connection.run("savepoint esim_webhooks");
   try {
@@ -27,7 +35,7 @@ export function inSavepoint<Result>(connection: Connection, work: () => Result):
     connection.run("release esim_webhooks");
     return result;
   } catch (error) {
-    undo(connection, "rollback to esim_webhooks");
+    if (!undo(connection, "rollback to esim_webhooks")) throw new TransactionEnded("", { cause: error });
     undo(connection, "release esim_webhooks");
     throw error;
   }
@@ -39,11 +47,12 @@ export function nowMs(connection: Connection): number {
   );
 }
 
-/** SQLite has rolled back by itself after some errors, a full disk for one; there is nothing to undo then. */
-function undo(connection: Connection, statement: string): void {
+/** False where SQLite has rolled back by itself, as after a full disk; the first error is the one to tell then. */
+function undo(connection: Connection, statement: string): boolean {
   try {
     connection.run(statement);
+    return true;
   } catch {
-    // the first error is the one to tell
+    return false;
   }
 }

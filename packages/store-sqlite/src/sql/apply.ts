@@ -1,7 +1,7 @@
 import type { SQLInputValue } from "node:sqlite";
 import type { EventKey, Transacted } from "@esim-webhooks/core";
 import { isOfTheFile } from "../database/faults.ts";
-import { inSavepoint, type Transaction } from "../database/transaction.ts";
+import { inSavepoint, type Transaction, TransactionEnded } from "../database/transaction.ts";
 import { completeByFence } from "./complete.ts";
 import { type SettleRules, settle } from "./settle.ts";
 
@@ -41,9 +41,12 @@ export function apply(tx: Transaction, { mark, writes }: ApplyInput): Applied {
   }
 }
 
-/** Why a statement failed, or a constraint that is checked at the commit. Throws what says something of the file itself. */
+/**
+ * Why a statement failed, or a constraint that is checked at the commit. Throws what says something of the file itself, or of
+ * the whole transaction.
+ */
 export function refused(error: unknown): Applied {
-  if (isOfTheFile(error)) throw error;
+  if (isOfTheFile(error) || error instanceof TransactionEnded) throw error;
   const { message, errcode } = error as { message: string; errcode?: number };
   return { status: "refused", message, errcode };
 }

@@ -4,7 +4,7 @@ import { type Connection, pragma } from "../database/connection.ts";
 import { faultOf, isOfTheFile } from "../database/faults.ts";
 import { type Journal, refuseWal } from "../database/journal.ts";
 import { openReader, openWriter } from "../database/open.ts";
-import { inTransaction } from "../database/transaction.ts";
+import { inTransaction, TransactionEnded } from "../database/transaction.ts";
 import { refused } from "../sql/apply.ts";
 import * as reads from "../sql/reads.ts";
 import * as writes from "../sql/writes.ts";
@@ -43,7 +43,8 @@ function write(connection: Connection, journal: Journal, calls: readonly Call[])
         output: (writes as unknown as Record<string, Operation<typeof tx>>)[name]?.(tx, input),
       }));
     });
-  } catch (error) {
+  } catch (thrown) {
+    const error = thrown instanceof TransactionEnded ? thrown.cause : thrown;
     if (isOfTheFile(error)) return calls.map(() => ({ fault: faultOf(error, path) }));
     if (calls.length > 1) return calls.flatMap((call) => write(connection, journal, [call]));
     return [calls[0]?.name === "apply" ? { output: refused(error) } : { fault: faultOf(error, path) }];
