@@ -12,8 +12,6 @@ export interface OpenSqlite {
   /** Resolves once it is on the disk, as far as the durability says so. */
   write<Name extends keyof Writes>(name: Name, input: InputOf<Name>): Promise<OutputOf<Name>>;
   read<Name extends keyof Reads>(name: Name, input: InputOf<Name>): Promise<OutputOf<Name>>;
-  /** For what takes long: no timeout, and a connection of its own, so that other questions are answered meanwhile. */
-  readApart<Name extends keyof Reads>(name: Name, input: InputOf<Name>): Promise<OutputOf<Name>>;
   readonly hints: Hints;
   close(): Promise<void>;
 }
@@ -40,10 +38,6 @@ export function openSqlite(caller: string, settings: SqliteFileSettings): OpenSq
     ready: () => guard.run(async () => {}), // rejects once it was closed, too
     write: (name, input) => guard.run((signal) => database.write(name, input, signal).catch(rethrow)),
     read: (name, input) => guard.run(() => database.read(name, input).catch(rethrow)),
-    async readApart(name, input) {
-      await guard.ready();
-      return guard.runUnchecked(() => database.readApart(name, input).catch(rethrow));
-    },
     hints: database.hints,
     close: () => guard.close(release),
   };

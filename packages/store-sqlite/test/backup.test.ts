@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { sqliteBackup, sqliteInbox } from "@esim-webhooks/store-sqlite";
@@ -78,12 +78,14 @@ describe("a backup", () => {
   });
 
   it("can be read by its user alone, and leaves nothing beside it", async () => {
+    openShop(path).close();
     await sqliteBackup({ path }, file);
     expect((statSync(file).mode & 0o777).toString(8)).toBe("600");
     expect(existsSync(`${file}.partial`)).toBe(false);
   });
 
   it("overwrites nothing, and leaves what is there as it is", async () => {
+    openShop(path).close();
     writeFileSync(file, "mine");
     expect(await refusal(sqliteBackup({ path }, file))).toMatchObject({
       code: "invalid_option",
@@ -93,6 +95,7 @@ describe("a backup", () => {
   });
 
   it("is refused where another one is being written, and where there is no folder", async () => {
+    openShop(path).close();
     writeFileSync(`${file}.partial`, "");
     expect(await refusal(sqliteBackup({ path }, file))).toMatchObject({
       code: "invalid_option",
@@ -106,6 +109,23 @@ describe("a backup", () => {
     expect(await refusal(sqliteBackup({ path }, join(folder.path, "folder")))).toMatchObject({
       code: "invalid_option",
     });
+  });
+
+  it("of a file that is not there is refused, and none is made", async () => {
+    const missing = join(folder.path, "none", "events.db");
+    expect(await refusal(sqliteBackup({ path: missing }, file))).toMatchObject({
+      code: "invalid_option",
+      message: `There is no file ${missing}. Check the path: only a database that is there can be copied.`,
+    });
+    expect(readdirSync(folder.path)).toEqual([]);
+  });
+
+  it("changes nothing in the file, not even where it has no tables of ours", async () => {
+    const own = openShop(path);
+    own.close();
+    const before = readFileSync(path);
+    await sqliteBackup({ path }, file);
+    expect(readFileSync(path).equals(before)).toBe(true);
   });
 
   it("of a damaged file is refused, and none is left", async () => {

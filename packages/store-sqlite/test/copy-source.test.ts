@@ -1,4 +1,5 @@
-import { join } from "node:path";
+import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { crc32 } from "node:zlib";
 import type { CopySource, EventRecord } from "@esim-webhooks/core/kit";
 import {
@@ -166,6 +167,7 @@ describe("the records of a file", () => {
   });
 
   it("are none in an empty file", async () => {
+    await inbox.ready();
     expect(await source.look()).toMatchObject({ events: 0, leased: 0 });
     expect([await all(source.events()), await all(source.latest()), await all(source.states())]).toEqual([
       [],
@@ -175,7 +177,7 @@ describe("the records of a file", () => {
   });
 
   it("hold how far latestOnly has come, and small states", async () => {
-    await source.ready();
+    await inbox.ready();
     other.run(
       "insert into esim_webhooks_latest values ('esim.lifecycle', 'E1', 1000.5), ('esim.lifecycle', 'E2', 2000)",
     );
@@ -190,6 +192,7 @@ describe("the records of a file", () => {
   });
 
   it("have another version once somebody has written", async () => {
+    await inbox.ready();
     const first = await source.look();
     expect(await source.look()).toEqual(first);
     await inbox.put([entry("msg_1")]);
@@ -197,5 +200,16 @@ describe("the records of a file", () => {
     expect(second.version).not.toBe(first.version);
     other.run("update esim_webhooks_event set attempts = 2");
     expect((await source.look()).version).not.toBe(second.version);
+  });
+
+  it("are refused of a file that is not there, and none is made", async () => {
+    const missing = join(folder.path, "none", "events.db");
+    const absent = sqliteCopySource({ path: missing });
+    await expect(absent.ready()).rejects.toMatchObject({
+      code: "invalid_option",
+      message: expect.stringContaining(`There is no file ${missing}.`),
+    });
+    await absent.close();
+    expect(existsSync(dirname(missing))).toBe(false);
   });
 });

@@ -30,6 +30,23 @@ export async function prepareLocation({ path, allowNetworkMount }: Location): Pr
   }
 }
 
+/** Refuses a file that is not there, or is where no database can be kept. Makes nothing. */
+export async function requireFile({ path, allowNetworkMount }: Location): Promise<void> {
+  try {
+    await refuseFolders(path, dirname(path));
+    if (!(await exists(path))) {
+      throw new FaultError({
+        code: "invalid_option",
+        problem: `There is no file ${path}.`,
+        remedy: "Check the path: only a database that is there can be copied.",
+      });
+    }
+    if (!allowNetworkMount) await refuseNetworkMount(dirname(path));
+  } catch (error) {
+    throw new FaultError(faultOf(error, path));
+  }
+}
+
 async function refuseFolders(path: string, folder: string): Promise<void> {
   for (const each of [path, folder]) {
     if (!(await exists(join(each, "PG_VERSION")))) continue;

@@ -25,8 +25,8 @@ export function migrate(connection: Connection, path: string): void {
   });
 }
 
-/** 0 when there is none. */
-function appliedMigration(connection: Connection, path: string): number {
+/** 0 when there is none. Throws a `FaultError` when the tables are newer than this version. */
+export function appliedMigration(connection: Connection, path: string): number {
   const isThere = connection.get("select 1 from sqlite_schema where name = 'esim_webhooks_migration'");
   if (isThere === undefined) return 0;
   const number =

@@ -1,6 +1,6 @@
 import { type Connection, connect, pragma } from "./connection.ts";
 import { type Durability, type Journal, setUpJournal, sqliteVersionOf } from "./journal.ts";
-import { migrate } from "./migrations.ts";
+import { appliedMigration, migrate } from "./migrations.ts";
 import { syncRecovered } from "./recovered.ts";
 
 export interface OpenOptions {
@@ -40,4 +40,16 @@ export function openReader({ path, busyMs }: OpenOptions): Connection {
   const connection = connect(path, { busyMs });
   connection.exec("pragma query_only = on");
   return connection;
+}
+
+/** A connection for questions to a file that is read as it is: it is not migrated, and may hold no tables of ours. */
+export function openSource(options: OpenOptions): Connection {
+  const connection = openReader(options);
+  try {
+    appliedMigration(connection, options.path);
+    return connection;
+  } catch (error) {
+    connection.close();
+    throw error;
+  }
 }

@@ -3,7 +3,7 @@ import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import { type Connection, pragma } from "../database/connection.ts";
 import { faultOf, isOfTheFile } from "../database/faults.ts";
 import { type Journal, refuseWal } from "../database/journal.ts";
-import { openReader, openWriter } from "../database/open.ts";
+import { openReader, openSource, openWriter } from "../database/open.ts";
 import { inTransaction, TransactionEnded } from "../database/transaction.ts";
 import { refused } from "../sql/apply.ts";
 import * as reads from "../sql/reads.ts";
@@ -89,7 +89,7 @@ try {
     serve(connection, (calls) => write(connection, journal, calls));
     reply({ kind: "opened", journal });
   } else {
-    const connection = openReader(options);
+    const connection = role === "reader" ? openReader(options) : openSource(options);
     serve(connection, (calls) => ask(connection, calls));
     reply({ kind: "opened", journal: undefined });
   }

@@ -25,8 +25,6 @@ export interface Database {
     signal: AbortSignal,
   ): Promise<OutputOf<Name>>;
   read<Name extends keyof Reads>(name: Name, input: InputOf<Name>): Promise<OutputOf<Name>>;
-  /** Asks a reader of its own, which ends with its answer. */
-  readApart<Name extends keyof Reads>(name: Name, input: InputOf<Name>): Promise<OutputOf<Name>>;
   readonly hints: Hints;
   close(): Promise<void>;
 }
@@ -77,18 +75,7 @@ export function createDatabase(options: DatabaseOptions): Database {
       return outputOf(await writing.finally(() => underWay.delete(writing)));
     },
     async read(name, input) {
-      const [answer = notAsked] = await (await reader.get()).call([{ name, input }]);
-      return outputOf(answer);
-    },
-    async readApart(name, input) {
-      const { path, durability, busyMs } = options;
-      await writer.get();
-      const thread = await startThread(
-        { role: "reader", path, durability, busyMs },
-        { onChanged() {}, onEnded() {} },
-      );
-      const [answer = notAsked] = await thread.call([{ name, input }]).finally(() => thread.close());
-      return outputOf(answer);
+      return ask(await reader.get(), name, input);
     },
     async close() {
       await Promise.allSettled(underWay);
@@ -96,6 +83,16 @@ export function createDatabase(options: DatabaseOptions): Database {
       await writer.close();
     },
   };
+}
+
+/** Asks one question. */
+export async function ask<Name extends keyof Reads>(
+  thread: Thread,
+  name: Name,
+  input: InputOf<Name>,
+): Promise<OutputOf<Name>> {
+  const [answer = notAsked] = await thread.call([{ name, input }]);
+  return outputOf(answer);
 }
 
 const notAsked: Answer = {

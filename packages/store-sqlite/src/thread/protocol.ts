@@ -4,7 +4,7 @@ import type { OpenOptions } from "../database/open.ts";
 
 /** What a thread is started with. */
 export interface ThreadData extends OpenOptions {
-  readonly role: "writer" | "reader";
+  readonly role: "writer" | "reader" | "source";
 }
 
 /** One operation to be done. */
