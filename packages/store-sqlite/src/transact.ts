@@ -1,6 +1,7 @@
 import { type Transacted, WebhookError } from "@esim-webhooks/core";
 import type { OpenSqlite } from "./open-sqlite.ts";
 import type { HandlerWrite, Mark } from "./sql/apply.ts";
+import { headOf, readStatement } from "./statement.ts";
 
 /** What a column can hold. */
 export type SqliteValue = null | number | bigint | string | Uint8Array;
@@ -21,7 +22,10 @@ export interface SqliteTransaction {
    * constraint, or changes another number of rows than `changes`, is a failure of the handler, and the event is tried again.
    */
   write(statement: SqliteStatement, expected?: { readonly changes?: number }): void;
-  /** The rows of a SELECT, as committed: not yet what this handler writes. */
+  /**
+   * The rows of a SELECT, as committed: not yet what this handler writes. An integer that a number cannot hold exactly, above
+   * 2^53, comes as a bigint.
+   */
   read<Row = Readonly<Record<string, SqliteValue>>>(
     sql: string,
     parameters?: readonly SqliteValue[],
@@ -40,7 +44,9 @@ export async function transact(
     write({ sql, parameters = [] }, { changes } = {}) {
       refuseLate(isOver);
       refuseOtherThan(writing, sql, "write()");
-      writes.push({ sql, parameters: parameters.map(checkedValue), changes });
+      refuseOurTables(sql);
+      checkCount(changes);
+      writes.push({ sql, head: headOf(sql), parameters: parameters.map(checkedValue), changes });
     },
     async read<Row>(sql: string, parameters: readonly SqliteValue[] = []) {
       refuseLate(isOver);
@@ -60,17 +66,51 @@ export async function transact(
   return applied.status;
 }
 
-const beforeStatement = String.raw`^(?:\s|--[^\n]*\n|/\*.*?\*/)*`;
-const writing = new RegExp(`${beforeStatement}(?:insert|update|delete|replace|with)\\b`, "is");
-const reading = new RegExp(`${beforeStatement}(?:select|values|with)\\b`, "is");
+const writing: readonly string[] = ["insert", "update", "delete", "replace"];
+const reading: readonly string[] = ["select", "values"];
 
 /** A COMMIT or PRAGMA of a handler would change what the others write with it. */
-function refuseOtherThan(allowed: RegExp, sql: string, where: string): void {
-  if (allowed.test(sql)) return;
+function refuseOtherThan(allowed: readonly string[], sql: string, where: string): void {
+  if (typeof sql !== "string") {
+    throw new WebhookError(
+      "invalid_input",
+      `context.tx.${where} was given no SQL: ${typeof sql}.`,
+      "Give it the text of a statement.",
+    );
+  }
+  const { verb, hasMore } = readStatement(sql);
+  if (!allowed.includes(verb)) {
+    throw new WebhookError(
+      "invalid_input",
+      `context.tx.${where} was given a statement that it does not run: ${headOf(sql)}`,
+      "write() takes INSERT, UPDATE, DELETE and REPLACE, read() takes SELECT; make tables before you start.",
+    );
+  }
+  if (!hasMore) return; // SQLite would run the first one, and leave the others out without a word
   throw new WebhookError(
     "invalid_input",
-    `context.tx.${where} was given a statement that it does not run: ${sql}`,
-    "write() takes INSERT, UPDATE, DELETE and REPLACE, read() takes SELECT; make tables before you start.",
+    `context.tx.${where} was given more than one statement in one text: ${headOf(sql)}`,
+    "Give it one after the other.",
+  );
+}
+
+/** They are this package's, but for the one of `latestOnly`, which is a handler's. */
+function refuseOurTables(sql: string): void {
+  const table = readStatement(sql).table?.toLowerCase();
+  if (!table?.startsWith("esim_webhooks_") || table === "esim_webhooks_latest") return;
+  throw new WebhookError(
+    "invalid_input",
+    `context.tx.write() was given a statement that changes the table ${table} of this package.`,
+    "Write to your own tables.",
+  );
+}
+
+function checkCount(changes: number | undefined): void {
+  if (changes === undefined || (Number.isSafeInteger(changes) && changes >= 0)) return;
+  throw new WebhookError(
+    "invalid_input",
+    "context.tx.write() was given `changes` that is no number of rows.",
+    "Make it a whole number from 0, or leave it out.",
   );
 }
 

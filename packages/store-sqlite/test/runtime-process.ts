@@ -12,7 +12,7 @@ await createWorker(inbox, {
     const [row] = await tx.read<{ n: number }>("select count(*) as n from esim_webhooks_event where id = ?", [
       id,
     ]);
-    tx.write({ sql: "delete from esim_webhooks_state where name = ?", parameters: [id] }, { changes: 0 });
+    tx.write({ sql: "delete from esim_webhooks_latest where subject = ?", parameters: [id] }, { changes: 0 });
     console.log("worked", id, row?.n);
     stopping.abort();
   },

@@ -125,6 +125,20 @@ describe("stores and inboxes on one file", () => {
     await Promise.all([store.close(), inbox.close()]);
   });
 
+  it("do the others of a batch when one of them cannot cross to the thread", async () => {
+    const [store, inbox] = [sqliteStore({ path }), sqliteInbox({ path })];
+    await store.ready();
+    const results = await Promise.allSettled([
+      store.claim(key("msg_1"), (() => 1) as never),
+      inbox.put([entry("msg_2")]),
+    ]);
+    expect(results).toMatchObject([
+      { status: "rejected", reason: { code: "store_unavailable" } },
+      { status: "fulfilled", value: ["stored"] },
+    ]);
+    await Promise.all([store.close(), inbox.close()]);
+  });
+
   it("reject once another process has kept the file locked for too long, and recover by themselves", async () => {
     const first = sqliteInbox({ path, timeoutMs: 1000 }); // which says for how long the writer waits for a lock
     const inbox = sqliteInbox({ path, timeoutMs: 120_000 });

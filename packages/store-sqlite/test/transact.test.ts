@@ -123,7 +123,7 @@ describe("context.tx", () => {
       "changes another number of rows",
       "update seat set n = 9 where n = 8",
       1,
-      /was to change 1 rows and changed 0/,
+      /^Write 2 of the handler \(update seat set n = …\) changed 0 rows, and was to change 1\. Another one/,
     ],
     [
       "names a table that is not there",
@@ -159,6 +159,9 @@ describe("context.tx", () => {
     "create table t (n)",
     "select 1",
     "vacuum",
+    "with a as (select 1) select * from a",
+    'insert into "esim_webhooks_event" (id) values (1)',
+    "WITH a AS (SELECT 1) delete from main.Esim_Webhooks_State",
   ])("refuses to write by %j, which would change more than its own rows", async (sql) => {
     const processor = processorOf((_, { tx }) => tx.write({ sql }));
     const outcome = await processor.process(faulted("msg_1"));
@@ -182,6 +185,49 @@ describe("context.tx", () => {
     },
   );
 
+  it.each([
+    ["a count that is none", { sql: "delete from orders" }, { changes: () => 1 }],
+    ["SQL that is no text", { sql: ["delete from orders"] }, {}],
+  ])("refuses %s in the handler", async (_, statement, expected) => {
+    const processor = processorOf((__, { tx }) => tx.write(statement as never, expected as never));
+    const outcome = await processor.process(faulted("msg_1"));
+    expect(outcome).toMatchObject({ code: "failed", error: { code: "invalid_input" } });
+  });
+
+  it("reads an integer that it wrote as a bigint", async () => {
+    shop.run("create table big (n integer)");
+    const big = 2n ** 62n;
+    const seen: unknown[] = [];
+    const processor = processorOf(async (_, { tx }) => {
+      seen.push(...(await tx.read("select n, 5 as five, 0.5 as half from big")));
+      tx.write({ sql: "insert into big values (?)", parameters: [big] });
+    });
+    expect((await processor.process(faulted("msg_1"))).code).toBe("processed");
+    expect((await processor.process(faulted("msg_2"))).code).toBe("processed");
+    expect(seen).toEqual([{ n: big, five: 5, half: 0.5 }]);
+  });
+
+  it.each([
+    "insert into orders (event) values ('msg_1'); -- done",
+    "/* a; */ insert into orders (event) values ('msg_1');;",
+  ])("takes %j for the one statement that it is", async (sql) => {
+    const processor = processorOf((_, { tx }) => tx.write({ sql }, { changes: 1 }));
+    expect((await processor.process(faulted("msg_1"))).code).toBe("processed");
+    expect(shop.orders()).toEqual(["msg_1"]);
+  });
+
+  it("keeps the values that are written into a statement out of its error", async () => {
+    const processor = processorOf((_, { tx }) =>
+      tx.write({ sql: "update orders set esim = 'secret@mail' where event = 'x'" }, { changes: 1 }),
+    );
+    const outcome = await processor.process(faulted("msg_1"));
+    expect(outcome).toMatchObject({
+      code: "failed",
+      error: { message: expect.stringContaining("(update orders set esim = …)") },
+    });
+    expect(JSON.stringify(outcome) + String((outcome as { error?: unknown }).error)).not.toContain("secret");
+  });
+
   it("rejects a question that SQLite does not understand, and one that would write", async () => {
     const errors: unknown[] = [];
     const processor = processorOf(async (_, { tx }) => {
@@ -192,7 +238,7 @@ describe("context.tx", () => {
     expect(errors).toEqual([
       "no such column: absent",
       expect.stringContaining("read() takes SELECT"),
-      expect.stringContaining("readonly"),
+      expect.stringContaining("read() takes SELECT"),
     ]);
   });
 

@@ -27,17 +27,6 @@ export function isBusy(error: unknown): boolean {
   return code === resultCodes.busy || code === resultCodes.locked || code === resultCodes.protocol;
 }
 
-/**
- * Whether a statement was to write by a connection that only reads. Not so the extended codes: they say that SQLite itself had
- * to write, to roll back what a killed process left for one, and could not.
- */
-export function isOfReading(error: unknown): boolean {
-  return (
-    resultCodeOf(error) === resultCodes.readOnly &&
-    (error as { errcode: number }).errcode === resultCodes.readOnly
-  );
-}
-
 /** Whether the disk is full. */
 export function isFull(error: unknown): boolean {
   return resultCodeOf(error) === resultCodes.full;

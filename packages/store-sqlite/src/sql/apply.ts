@@ -8,6 +8,8 @@ import { type SettleRules, settle } from "./settle.ts";
 /** A statement of a handler, to be run once its event is done. */
 export interface HandlerWrite {
   readonly sql: string;
+  /** Its beginning, for messages: without the values in it. */
+  readonly head: string;
   readonly parameters: readonly SQLInputValue[];
   /** How many rows it must change; undefined for any number. */
   readonly changes: number | undefined;
@@ -33,7 +35,7 @@ export function apply(tx: Transaction, { mark, writes }: ApplyInput): Applied {
   try {
     return inSavepoint(tx, () => {
       if (!marked(tx, mark)) return { status: "rolled_back" };
-      for (const write of writes) runWrite(tx, write);
+      for (const [index, write] of writes.entries()) runWrite(tx, write, index);
       return { status: "committed" };
     });
   } catch (error) {
@@ -58,15 +60,11 @@ function marked(tx: Transaction, mark: Mark): boolean {
   return settled;
 }
 
-function runWrite(tx: Transaction, { sql, parameters, changes }: HandlerWrite): void {
-  refuseOthers(tx.prepared(sql).sourceSQL, sql);
+function runWrite(tx: Transaction, { sql, head, parameters, changes }: HandlerWrite, index: number): void {
   const changed = tx.run(sql, ...parameters);
   if (changes === undefined || changed === changes) return;
-  throw new Error(`A write was to change ${changes} rows and changed ${changed}: ${sql}`);
-}
-
-/** SQLite prepares the first statement of a text, and would leave the others out without a word. */
-export function refuseOthers(prepared: string, sql: string): void {
-  const rest = sql.slice(prepared.length).trim();
-  if (rest !== "") throw new Error(`There is more than one statement in one text. Left over: ${rest}`);
+  throw new Error(
+    `Write ${index + 1} of the handler (${head}) changed ${changed} rows, and was to change ${changes}. ` +
+      "Another one may have changed them since they were read: read them again in the next attempt.",
+  );
 }

@@ -1,7 +1,6 @@
 import type { SQLInputValue } from "node:sqlite";
 import type { Connection } from "../database/connection.ts";
-import { isOfReading, isOfTheFile } from "../database/faults.ts";
-import { refuseOthers } from "./apply.ts";
+import { isOfTheFile } from "../database/faults.ts";
 
 export interface ReadInput {
   readonly sql: string;
@@ -15,11 +14,19 @@ export type ReadRows =
 /** A handler's question: its rows, or why SQLite refused it. */
 export function read(connection: Connection, { sql, parameters }: ReadInput): ReadRows {
   try {
-    refuseOthers(connection.prepared(sql).sourceSQL, sql);
-    return { rows: connection.all<Record<string, unknown>>(sql, ...parameters) };
+    connection.prepared(sql).setReadBigInts(true); // as a number, one above 2^53 is an error
+    return { rows: connection.all<Record<string, unknown>>(sql, ...parameters).map(withNumbers) };
   } catch (error) {
-    if (isOfTheFile(error) && !isOfReading(error)) throw error;
+    if (isOfTheFile(error)) throw error;
     const { message, errcode } = error as { message: string; errcode?: number };
     return { message, errcode };
   }
+}
+
+function withNumbers(row: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(row).map(([name, value]) => [name, numberOf(value)]));
+}
+
+function numberOf(value: unknown): unknown {
+  return typeof value === "bigint" && Number.isSafeInteger(Number(value)) ? Number(value) : value;
 }

@@ -1,5 +1,5 @@
 import { coalesce } from "@esim-webhooks/core/kit";
-import { FaultError } from "../database/errors.ts";
+import { type Fault, FaultError } from "../database/errors.ts";
 import type { Durability, Journal } from "../database/journal.ts";
 import { type Location, prepareLocation } from "../database/location.ts";
 import type { InputOf, OutputOf, Reads, Writes } from "../sql/operations.ts";
@@ -55,10 +55,22 @@ export function createDatabase(options: DatabaseOptions): Database {
     return thread;
   }
 
+  /** A call that cannot cross to the thread fails by itself: the others of its message are sent again without it. */
+  async function answersOf(asked: readonly Call[]): Promise<readonly Answer[]> {
+    const thread = await writer.get();
+    const { calls, transferred } = withPackedBodies(asked);
+    try {
+      return await thread.call(calls, transferred);
+    } catch (error) {
+      if (!(error instanceof DOMException && error.name === "DataCloneError")) throw error;
+      if (asked.length === 1) return [{ fault: { ...notCloned, cause: error.message } }];
+      return (await Promise.all(asked.map((call) => answersOf([call])))).flat();
+    }
+  }
+
   const writeOne = coalesce(async (waiting: readonly Waiting[]): Promise<readonly Answer[]> => {
     const wanted = waiting.filter(({ signal }) => !signal.aborted); // nobody waits for the others any more
-    const { calls, transferred } = withPackedBodies(wanted.map(({ call }) => call));
-    const answers = calls.length === 0 ? [] : await (await writer.get()).call(calls, transferred);
+    const answers = wanted.length === 0 ? [] : await answersOf(wanted.map(({ call }) => call));
     const answerOf = new Map(wanted.map((each, index) => [each, answers[index]]));
     return waiting.map((each) => answerOf.get(each) ?? notAsked);
   }, gathered);
@@ -94,6 +106,12 @@ export async function ask<Name extends keyof Reads>(
   const [answer = notAsked] = await thread.call([{ name, input }]);
   return outputOf(answer);
 }
+
+const notCloned: Fault = {
+  code: "store_unavailable",
+  problem: "What was asked cannot be handed to the thread of the database.",
+  remedy: "Its cause names the value.",
+};
 
 const notAsked: Answer = {
   fault: { code: "store_unavailable", problem: "The database was not asked.", remedy: "Ask again." },
