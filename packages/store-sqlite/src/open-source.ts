@@ -22,6 +22,7 @@ export function openSource(caller: string, settings: SqliteFileSettings): OpenSo
     name: caller,
     timeoutMs,
     logger,
+    backend: "file",
     check: () => database.open().catch(rethrow),
   });
   return {

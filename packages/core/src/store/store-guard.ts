@@ -8,6 +8,8 @@ export interface StoreGuardOptions {
   /** How long one operation may take, in ms. */
   readonly timeoutMs: number;
   readonly logger: Logger;
+  /** What the store talks to, for messages. Default `"server"`. */
+  readonly backend?: "server" | "file";
   /** Checks the server's set-up before the first operation. Rejects with a `WebhookError` for a mistake. */
   check(signal: AbortSignal): Promise<void>;
 }
@@ -24,8 +26,27 @@ export interface StoreGuard {
   close(free: () => Promise<void>): Promise<void>;
 }
 
+/** What a person can look at when a store does not work. */
+const remedies = {
+  server: {
+    failed: "See the error's cause: the server may be down, or its URL or credentials may be wrong.",
+    late: "Check that it is up and not overloaded.",
+  },
+  file: {
+    failed: "See the error's cause.",
+    late: "Check that its disk is not overloaded, and that no other process keeps the file locked.",
+  },
+} as const;
+
 /** For authors of stores. */
-export function createStoreGuard({ name, timeoutMs, logger, check }: StoreGuardOptions): StoreGuard {
+export function createStoreGuard({
+  name,
+  timeoutMs,
+  logger,
+  backend = "server",
+  check,
+}: StoreGuardOptions): StoreGuard {
+  const remedy = remedies[backend];
   let checked: Promise<void> | undefined;
   let isReady = false;
   let warned = false;
@@ -56,8 +77,8 @@ export function createStoreGuard({ name, timeoutMs, logger, check }: StoreGuardO
       if (WebhookError.is(error)) throw error;
       throw new WebhookError(
         "store_unavailable",
-        `The server of the ${name} could not be reached, or refused the operation.`,
-        "See the error's cause: the server may be down, or its URL or credentials may be wrong.",
+        `The ${backend} of the ${name} could not be reached, or refused the operation.`,
+        remedy.failed,
         { cause: error },
       );
     }
@@ -70,8 +91,8 @@ export function createStoreGuard({ name, timeoutMs, logger, check }: StoreGuardO
     if (answered !== undefined) return answered.answer;
     throw new WebhookError(
       "store_unavailable",
-      `The server of the ${name} did not answer within ${timeoutMs} ms.`,
-      "Check that it is up and not overloaded.",
+      `The ${backend} of the ${name} did not answer within ${timeoutMs} ms.`,
+      remedy.late,
     );
   }
 

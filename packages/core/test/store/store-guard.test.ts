@@ -47,6 +47,17 @@ describe("createStoreGuard", () => {
     await told.promise;
   });
 
+  it("speaks of a file where a store has one", async () => {
+    const options = { name: "myStore", timeoutMs: 20, logger: silentLogger, check: async () => {} };
+    const guard = createStoreGuard({ ...options, backend: "file" });
+    await expect(guard.run(() => new Promise(() => {}))).rejects.toThrow(
+      /^The file of the myStore did not answer within 20 ms\. .* no other process keeps the file locked\.$/,
+    );
+    await expect(guard.run(() => Promise.reject(new Error("gone")))).rejects.toThrow(
+      "The file of the myStore could not be reached, or refused the operation. See the error's cause.",
+    );
+  });
+
   it("rejects once it is closed, and frees its resources once", async () => {
     const guard = guardWith(async () => {});
     await guard.ready();
