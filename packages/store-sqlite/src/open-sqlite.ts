@@ -1,6 +1,7 @@
 import { WebhookError } from "@esim-webhooks/core";
 import { createStoreGuard, warnOfSetup } from "@esim-webhooks/core/kit";
 import { type FaultCode, FaultError } from "./database/errors.ts";
+import type { Journal } from "./database/journal.ts";
 import type { InputOf, OutputOf, Reads, Writes } from "./sql/operations.ts";
 import type { SqliteFileSettings } from "./sqlite-options.ts";
 import type { Hints } from "./thread/hints.ts";
@@ -21,17 +22,12 @@ export function openSqlite(caller: string, settings: SqliteFileSettings): OpenSq
   const { path, allowNetworkMount, durability, timeoutMs, logger } = settings;
   const busyMs = Math.ceil(timeoutMs * 0.8); // who waits for a lock is told so, and not just that the time is over
   const { database, release } = useDatabase(caller, { path, allowNetworkMount, durability, busyMs });
-  const guard = createStoreGuard({ name: caller, timeoutMs, logger, check: open });
+  const guard = createStoreGuard({ name: caller, timeoutMs, logger, backend: "file", check: open });
 
   async function open(): Promise<void> {
-    const { hasWalResetBug, sqliteVersion } = await database.open().catch(rethrow);
-    if (!hasWalResetBug) return;
-    warnOfSetup(
-      logger,
-      "wal_reset_bug",
-      `SQLite ${sqliteVersion} of this Node.js can corrupt a write-ahead log, so ${path} is written without one: safe, and ` +
-        "slower. Use a Node.js whose SQLite is 3.51.3 or newer.",
-    );
+    const journal = await database.open().catch(rethrow);
+    if (journal.mode === "wal") return;
+    warnOfSetup(logger, ...whyWithoutLog(path, journal));
   }
 
   return {
@@ -41,6 +37,21 @@ export function openSqlite(caller: string, settings: SqliteFileSettings): OpenSq
     hints: database.hints,
     close: () => guard.close(release),
   };
+}
+
+/** The code and the text of a warning. */
+export function whyWithoutLog(path: string, { hasWalResetBug, sqliteVersion }: Journal): [string, string] {
+  return hasWalResetBug
+    ? [
+        "wal_reset_bug",
+        `SQLite ${sqliteVersion} of this Node.js can corrupt a write-ahead log, so ${path} is written without one: safe, and ` +
+          "slower. Use a Node.js whose SQLite is 3.51.3 or newer.",
+      ]
+    : [
+        "without_wal",
+        `Another process kept ${path} from being turned to a write-ahead log, so it is written without one: safe, and slower. ` +
+          "Stop the processes whose SQLite is older than 3.51.3, then start this one again.",
+      ];
 }
 
 /** A fault as the error that users see; everything else as it is. */

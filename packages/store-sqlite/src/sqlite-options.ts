@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import { durationMs, type OptionsShape, type StoreOptions, storeShape } from "@esim-webhooks/core/kit";
 import * as z from "zod/mini";
 import type { Durability } from "./database/journal.ts";
+import { realPath } from "./database/real-path.ts";
 
 /** Where the file is, and how it is written. */
 export interface SqliteFileOptions extends Pick<StoreOptions, "logger"> {
@@ -9,7 +10,8 @@ export interface SqliteFileOptions extends Pick<StoreOptions, "logger"> {
   path: string;
   /**
    * `"full"`: what was answered is on the disk. `"normal"`: it outlives the process, killed or not, but a power cut may lose
-   * the last moments; several times faster on slow disks. Default `"full"`.
+   * the last moments; several times faster on slow disks. Where SQLite writes without a log (`wal_reset_bug`), it syncs as well.
+   * Default `"full"`.
    */
   durability?: Durability;
   /** How long an operation may take, in ms, waiting for other processes included, before it rejects. Default 5,000. */
@@ -33,7 +35,7 @@ const filePath = z.pipe(
         "expected the path of a file; for memory alone there are memoryStore() and memoryInbox()",
       ),
     ),
-  z.transform((path: string) => resolve(path)),
+  z.transform((path: string) => realPath(resolve(path))),
 );
 
 export const sqliteFileShape: OptionsShape<SqliteFileSettings> = {

@@ -8,6 +8,7 @@ import { openReader } from "../src/database/open.ts";
 import { syncRecovered } from "../src/database/recovered.ts";
 import { inTransaction } from "../src/database/transaction.ts";
 import { hasWalResetBug } from "../src/database/wal-reset-bug.ts";
+import { whyWithoutLog } from "../src/open-sqlite.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
 const mended = "3.53.4";
@@ -60,7 +61,7 @@ describe("how the file is written", () => {
     [mended, "full", { mode: "wal", synchronous: synchronous.full }],
     [mended, "normal", { mode: "wal", synchronous: synchronous.normal }],
     [affected, "full", { mode: "delete", synchronous: synchronous.extra }],
-    [affected, "normal", { mode: "delete", synchronous: synchronous.normal }],
+    [affected, "normal", { mode: "delete", synchronous: synchronous.full }],
   ] as const)("is, by SQLite %s with durability %s, %o", (version, durability, expected) => {
     const connection = open();
     setUpJournal(connection, { path, durability }, version);
@@ -116,5 +117,18 @@ describe("how the file is written", () => {
     connections.push(reader);
     expect(reader.all("select n from own")).toEqual([{ n: 1 }]);
     expect(() => reader.run("delete from own")).toThrow(/readonly/);
+  });
+
+  it("is without a log where another process keeps it from being turned on, and why is told", () => {
+    const older = open();
+    setUpJournal(older, { path, durability: "full" }, affected);
+    older.exec("create table own (n); begin immediate; insert into own values (1)");
+    const journal = setUpJournal(open(), { path, durability: "full" }, mended);
+    expect(journal.mode).toBe("delete");
+    expect(whyWithoutLog(path, journal)).toEqual([
+      "without_wal",
+      expect.stringContaining(`Another process kept ${path} from`),
+    ]);
+    expect(whyWithoutLog(path, { ...journal, hasWalResetBug: true })[0]).toBe("wal_reset_bug");
   });
 });

@@ -1,3 +1,4 @@
+import { symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { sqliteInbox, sqliteStore } from "@esim-webhooks/store-sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -69,6 +70,23 @@ describe("stores and inboxes on one file", () => {
     const store = sqliteStore({ path });
     expect(store.capabilities.durable).toBe(true);
     await store.close();
+  });
+
+  it("are refused when one of them takes a network mount and the other does not", async () => {
+    const inbox = sqliteInbox({ path, allowNetworkMount: true });
+    expect(() => sqliteStore({ path })).toThrow(/allowNetworkMount true, not false/);
+    await inbox.close();
+  });
+
+  it.skipIf(process.platform === "win32")("share one writer by whichever name of the file", async () => {
+    const [file, data] = [join(folder.path, "link.db"), join(folder.path, "data")];
+    symlinkSync(path, file);
+    symlinkSync(folder.path, data);
+    const inbox = sqliteInbox({ path, durability: "normal" });
+    expect(() => sqliteStore({ path: join(data, "events.db") })).toThrow(/durability "normal", not "full"/);
+    await inbox.put([entry("msg_1")]);
+    expect(() => sqliteStore({ path: file })).toThrow(/durability "normal", not "full"/);
+    await inbox.close();
   });
 
   it("store what was being put as they are closed", async () => {

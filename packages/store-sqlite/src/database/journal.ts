@@ -31,13 +31,18 @@ export function setUpJournal(
   const isAffected = hasWalResetBug(sqliteVersion);
   const mode = settledMode(connection, isAffected ? "delete" : "wal");
   if (isAffected && mode === "wal") throw new FaultError(walInUse(path, sqliteVersion));
-  const full = mode === "wal" ? "full" : "extra"; // of a rollback journal, extra also syncs that it is gone
-  connection.exec(`pragma synchronous = ${durability === "full" ? full : "normal"}`);
+  connection.exec(`pragma synchronous = ${synchronous[mode][durability]}`);
   // macOS: fsync alone leaves the data in the drive's cache
   connection.exec("pragma fullfsync = on; pragma checkpoint_fullfsync = on");
   connection.exec(`pragma journal_size_limit = ${longestIdleLog}`);
   return { sqliteVersion, mode, hasWalResetBug: isAffected };
 }
+
+/** Without a log, `normal` may corrupt the file in a power cut; `extra` also syncs that the rollback journal is gone. */
+const synchronous: Readonly<Record<Journal["mode"], Readonly<Record<Durability, string>>>> = {
+  wal: { full: "full", normal: "normal" },
+  delete: { full: "extra", normal: "full" },
+};
 
 /** Of the SQLite that this Node.js has. */
 export function sqliteVersionOf(connection: Connection): string {

@@ -17,15 +17,22 @@ export interface DatabaseUse {
 
 /**
  * The database of a path: one for all stores and inboxes of this process, so that they share their writer and its syncs.
- * Throws `invalid_option` when another one has it open with another durability.
+ * Throws `invalid_option` when another one has it open with another durability, or another `allowNetworkMount`.
  */
 export function useDatabase(caller: string, options: DatabaseOptions): DatabaseUse {
-  const { path, durability } = options;
+  const { path, durability, allowNetworkMount } = options;
   const shared = sharedByPath.get(path) ?? { database: createDatabase(options), options, users: 0 };
   if (shared.options.durability !== durability) {
     throw new WebhookError(
       "invalid_option",
       `${caller}: ${path} is open in this process with durability "${shared.options.durability}", not "${durability}".`,
+      "Give both the same: they share one writer.",
+    );
+  }
+  if (shared.options.allowNetworkMount !== allowNetworkMount) {
+    throw new WebhookError(
+      "invalid_option",
+      `${caller}: ${path} is open in this process with allowNetworkMount ${shared.options.allowNetworkMount}, not ${allowNetworkMount}.`,
       "Give both the same: they share one writer.",
     );
   }
