@@ -1,8 +1,10 @@
 import { readdirSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { Worker } from "node:worker_threads";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { entry } from "./entry.ts";
+import { openShop } from "./shop.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
 let folder: ReturnType<typeof temporaryFolder>;
@@ -11,7 +13,10 @@ beforeEach(() => {
   folder = temporaryFolder();
   path = join(folder.path, "events.db");
 });
-afterEach(() => folder.remove());
+afterEach(() => {
+  vi.restoreAllMocks();
+  folder.remove();
+});
 
 /** How many descriptors this process has of a file: one for each connection. */
 function connectionsTo(file: string): number {
@@ -39,4 +44,31 @@ describe("the thread that writes", () => {
       expect(connectionsTo(path)).toBe(0);
     },
   );
+
+  it("dies with puts under way: each of them rejects, the next one starts it again, and nothing is there twice", async () => {
+    const inbox = sqliteInbox({ path });
+    await inbox.ready();
+    const posting = vi.spyOn(Worker.prototype, "postMessage");
+    const shop = openShop(path);
+    shop.run("begin immediate"); // the thread waits for it
+    const ids = Array.from({ length: 50 }, (_, n) => `msg_${n}`);
+    const puts = Promise.allSettled(ids.map((id) => inbox.put([entry(id)])));
+    await expect.poll(() => posting.mock.calls.length).toBe(1);
+    const terminated = (posting.mock.contexts[0] as Worker | undefined)?.terminate();
+    shop.run("commit");
+    await terminated;
+    for (const put of await puts) {
+      expect(put).toMatchObject({
+        status: "rejected",
+        reason: {
+          code: "store_unavailable",
+          message: expect.stringContaining("The thread that has the database ended."),
+        },
+      });
+    }
+    expect(await Promise.all(ids.map((id) => inbox.put([entry(id)])))).toEqual(ids.map(() => ["stored"]));
+    expect(await inbox.count()).toBe(50);
+    shop.close();
+    await inbox.close();
+  });
 });

@@ -1,0 +1,40 @@
+import { existsSync } from "node:fs";
+import type * as FileSystem from "node:fs/promises";
+import { join } from "node:path";
+import { sqliteInbox } from "@esim-webhooks/store-sqlite";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { entry } from "./entry.ts";
+import { temporaryFolder } from "./temporary-folder.ts";
+
+const nfs = 0x6969;
+
+vi.mock("node:fs/promises", async (importOriginal) => ({
+  ...(await importOriginal<typeof FileSystem>()),
+  statfs: async () => ({ type: nfs }),
+}));
+
+let folder: ReturnType<typeof temporaryFolder>;
+let path: string;
+beforeEach(() => {
+  folder = temporaryFolder();
+  path = join(folder.path, "events.db");
+});
+afterEach(() => folder.remove());
+
+describe.skipIf(process.platform !== "linux")("a file on a network mount", () => {
+  it("is refused, and not made", async () => {
+    const inbox = sqliteInbox({ path });
+    await expect(inbox.put([entry("msg_1")])).rejects.toMatchObject({
+      code: "network_mount",
+      message: expect.stringContaining(`${folder.path} is on a network mount (NFS)`),
+    });
+    await inbox.close();
+    expect(existsSync(path)).toBe(false);
+  });
+
+  it("is used where allowNetworkMount takes the risk", async () => {
+    const inbox = sqliteInbox({ path, allowNetworkMount: true });
+    expect(await inbox.put([entry("msg_1")])).toEqual(["stored"]);
+    await inbox.close();
+  });
+});
