@@ -28,7 +28,7 @@ export function sqliteStore(options: SqliteOptions): SqliteStore {
   const { retentionMs, durability } = settings;
   warnOfShortRetention("sqliteStore", settings);
   const open = openSqlite("sqliteStore", settings);
-  const { write } = open;
+  const { write, hints } = open;
   let forgetAt = 0;
 
   /** Now and then, a completed event takes some forgettable ones with it. */
@@ -58,7 +58,11 @@ export function sqliteStore(options: SqliteOptions): SqliteStore {
       forgetSome();
       return completed;
     },
-    release: (key, token) => write("release", { key: plain(key), token }),
+    async release(key, token) {
+      const released = await write("release", { key: plain(key), token });
+      if (released) hints.give(); // an inbox on the same file may have its event back
+      return released;
+    },
     async transact(key, token, work) {
       const transacted = await transact(open, { by: "store", key: plain(key), token, retentionMs }, work);
       if (transacted === "committed") forgetSome();

@@ -37,6 +37,21 @@ describe("stores and inboxes on one file", () => {
     await Promise.all([store.close(), inbox.close()]);
   });
 
+  it("tell workers of their own process when an inline claim gives an event back", async () => {
+    const [store, inbox] = [sqliteStore({ path }), sqliteInbox({ path })];
+    const claim = await store.claim(key("msg_1"), 60_000);
+    if (claim.status !== "claimed") throw new Error("not claimed");
+    await inbox.put([entry("msg_1")]);
+    let hints = 0;
+    const unsubscribe = inbox.onHint(() => {
+      hints += 1;
+    });
+    await store.release(key("msg_1"), claim.token);
+    expect(hints).toBeGreaterThan(0); // one more may come from the first look at the file
+    unsubscribe();
+    await Promise.all([store.close(), inbox.close()]);
+  });
+
   it("work an unhandled event inline, and leave it to workers if that does not end well", async () => {
     const [store, inbox] = [sqliteStore({ path }), sqliteInbox({ path })];
     await inbox.put([entry("msg_1")]);
