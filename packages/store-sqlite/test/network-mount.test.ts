@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
-import type * as FileSystem from "node:fs/promises";
+import fileSystem from "node:fs/promises";
+import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
@@ -8,18 +9,19 @@ import { temporaryFolder } from "./temporary-folder.ts";
 
 const nfs = 0x6969;
 
-vi.mock("node:fs/promises", async (importOriginal) => ({
-  ...(await importOriginal<typeof FileSystem>()),
-  statfs: async () => ({ type: nfs }),
-}));
-
 let folder: ReturnType<typeof temporaryFolder>;
 let path: string;
 beforeEach(() => {
   folder = temporaryFolder();
   path = join(folder.path, "events.db");
+  vi.spyOn(fileSystem, "statfs").mockResolvedValue({ type: nfs } as never);
+  syncBuiltinESMExports(); // as what the package has imported by name
 });
-afterEach(() => folder.remove());
+afterEach(() => {
+  vi.restoreAllMocks();
+  syncBuiltinESMExports();
+  folder.remove();
+});
 
 describe.skipIf(process.platform !== "linux")("a file on a network mount", () => {
   it("is refused, and not made", async () => {
