@@ -19,8 +19,10 @@ export type {
   EsimMccSwitchData,
   FaultReason,
   LifecycleStatus,
+  NetworkCode,
   Open,
   PackageEndedData,
+  Untyped,
 } from "./event/esim-catalog.ts";
 export { defineCatalog, esimCatalog } from "./event/esim-catalog.ts";
 export type { EventKey, EventOf, FamilyOf, WebhookEvent } from "./event/event.ts";

@@ -6,6 +6,9 @@ import { type Catalog, createCatalog, type Schemas } from "./catalog.ts";
 /** One of the known values, or one that the API adds later. */
 export type Open<Known extends string> = Known | (string & {});
 
+/** One of the known values, or anything else: the spec gives the field no type. */
+export type Untyped<Known extends string> = Known | NonNullable<unknown> | null | undefined;
+
 /** The fields of every eSIM event (spec 6.2). All references are opaque: store them, never parse them. */
 export interface EsimData {
   readonly profileReference: string;
@@ -42,20 +45,23 @@ export type FaultReason = Open<
  */
 export interface EsimFaultedData extends EsimDeviceData {
   readonly reason: FaultReason;
-  /** Free text of the provider, for people. Do not parse it. */
-  readonly detail?: string | undefined;
+  /** The provider's codes and message, for people. Do not parse it. Free-form: not always text. */
+  readonly detail?: unknown;
 }
+
+/** A mobile country or network code, as it was sent. A number has no leading zeros, which are part of a network code. */
+export type NetworkCode = string | number;
 
 /** The eSIM registered on another network. `previousCountry` and `previousMcc` are absent on its first registration. */
 export interface EsimMccSwitchData extends EsimData {
   /** ISO 3166-1 alpha-2. */
   readonly previousCountry?: string | undefined;
-  readonly previousMcc?: string | undefined;
-  readonly previousMnc?: string | undefined;
+  readonly previousMcc?: NetworkCode | undefined;
+  readonly previousMnc?: NetworkCode | undefined;
   /** ISO 3166-1 alpha-2. Absent for networks that belong to no country (MCC 90x). */
   readonly newCountry?: string | undefined;
-  readonly newMcc: string;
-  readonly newMnc?: string | undefined;
+  readonly newMcc: NetworkCode;
+  readonly newMnc?: NetworkCode | undefined;
 }
 
 export type LifecycleStatus = "active" | "suspended" | "terminated";
@@ -71,7 +77,8 @@ export interface EsimBalanceUpdatedData extends EsimData {
   readonly updateType: Open<"credit" | "debit">;
   readonly source: Open<"client" | "provider">;
   readonly reason: string;
-  readonly detail?: string | undefined;
+  /** More about the update, for people. Free-form: not always text. */
+  readonly detail?: unknown;
   /** Minor units of `currency`. */
   readonly amount: number;
   /** Minor units of `currency`. */
@@ -86,7 +93,7 @@ export interface EsimBalanceUpdatedData extends EsimData {
 
 /** A package ended. Only `reason` is documented; other fields are kept as sent. */
 export interface PackageEndedData {
-  readonly reason: Open<"removed">;
+  readonly reason?: Untyped<"removed">;
   readonly [field: string]: unknown;
 }
 
@@ -110,11 +117,17 @@ export interface EsimEvents {
 const text = z.string("expected a string");
 const integer = z.int("expected a whole number");
 
-// null in an optional field means absent and is not an error
-const optional = z.pipe(
-  z.nullish(text),
-  z.transform((value) => value ?? undefined),
-);
+const networkCode = z.union([text, z.number()], "expected a string or a number");
+const anything = z.optional(z.unknown());
+
+/** A field that may be absent. Null means absent too. */
+const orAbsent = <Schema extends z.ZodMiniType>(schema: Schema) =>
+  z.pipe(
+    z.nullish(schema),
+    z.transform((value) => value ?? undefined),
+  );
+const optional = orAbsent(text);
+const optionalCode = orAbsent(networkCode);
 
 /**
  * An object that keeps unknown fields, like `z.looseObject`. Compiled where the runtime allows it, as `zod` does and
@@ -145,15 +158,15 @@ const schemas: { readonly [Type in keyof EsimEvents]: StandardSchemaV1<unknown, 
   "esim.enabled": dataOf(device),
   "esim.disabled": dataOf(device),
   "esim.deleted": dataOf(device),
-  "esim.faulted": dataOf({ ...device, reason: text, detail: optional }),
+  "esim.faulted": dataOf({ ...device, reason: text, detail: anything }),
   "esim.mccswitch": dataOf({
     ...esim,
     previousCountry: optional,
-    previousMcc: optional,
-    previousMnc: optional,
+    previousMcc: optionalCode,
+    previousMnc: optionalCode,
     newCountry: optional,
-    newMcc: text,
-    newMnc: optional,
+    newMcc: networkCode,
+    newMnc: optionalCode,
   }),
   "esim.lifecycle.suspended": lifecycle("suspended"),
   "esim.lifecycle.activated": lifecycle("active"),
@@ -163,7 +176,7 @@ const schemas: { readonly [Type in keyof EsimEvents]: StandardSchemaV1<unknown, 
     updateType: text,
     source: text,
     reason: text,
-    detail: optional,
+    detail: anything,
     amount: integer,
     balanceAfter: integer,
     currency: text,
@@ -171,7 +184,7 @@ const schemas: { readonly [Type in keyof EsimEvents]: StandardSchemaV1<unknown, 
     providerTransactionId: optional,
     occurredAt: optional,
   }),
-  "package.ended": dataOf({ reason: text }),
+  "package.ended": dataOf({ reason: anything }),
 };
 
 /** The twelve eSIM events of the partner API (spec 6.2, 6.3) and `package.ended`. */

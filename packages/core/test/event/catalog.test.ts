@@ -73,7 +73,7 @@ describe("the eSIM catalog", () => {
       "balanceAfter",
       "currency",
     ],
-    "package.ended": ["reason"],
+    "package.ended": [],
   };
   it.each(esimCatalog.types)("requires of %s the fields that the spec requires, and no others", (type) => {
     const all = parseData(type, {});
@@ -87,6 +87,37 @@ describe("the eSIM catalog", () => {
       expect(parseData(type, { ...least, [field]: { not: "this" } }).kind).toBe("invalid");
     }
   });
+
+  it.each([{ codes: ["8.1.1"], message: "refused" }, ["8.1.1"], 811, true, null, "8.1.1: refused"])(
+    "keeps the free-form detail of an experimental event as it came: %j",
+    (detail) => {
+      for (const type of ["esim.faulted", "esim.balance.updated"] as const) {
+        const data = { ...sampleData(type), detail };
+        expect(parseData(type, data)).toMatchObject({ kind: "known", event: { data } });
+      }
+    },
+  );
+
+  it("keeps the codes of networks as they came, text or numbers, since the spec gives them no type", () => {
+    const data = {
+      ...sampleData("esim.mccswitch"),
+      previousMcc: 206,
+      previousMnc: 1,
+      newMcc: 204,
+      newMnc: "08",
+    };
+    expect(parseData("esim.mccswitch", data)).toMatchObject({ kind: "known", event: { data } });
+    const first = { ...data, previousMcc: null, previousMnc: null };
+    expect(parseData("esim.mccswitch", first).kind).toBe("known");
+    expect(parseData("esim.mccswitch", { ...data, newMnc: {} }).kind).toBe("invalid");
+  });
+
+  it.each([{ reason: { code: "removed", message: null } }, { reason: 7 }, { reason: null }, {}])(
+    "takes package.ended with any reason or none, since the spec gives it no type: %j",
+    (data) => {
+      expect(parseData("package.ended", data)).toMatchObject({ kind: "known", event: { data } });
+    },
+  );
 
   it("takes an amount of whole minor units, and no fraction of one", () => {
     const data = sampleData("esim.balance.updated");

@@ -41,6 +41,16 @@ describe("handlers are typed from the catalog", () => {
     });
   });
 
+  test("a field without a type in the spec is not promised to be text, and its known values are still offered", () => {
+    nodeHandler({
+      "esim.faulted": ({ data }) => expectTypeOf(data.detail).toBeUnknown(),
+      "package.ended": ({ data }) => {
+        expectTypeOf<unknown>().toExtend<typeof data.reason>();
+        expectTypeOf<Extract<typeof data.reason, "removed">>().toEqualTypeOf<"removed">();
+      },
+    });
+  });
+
   test("a family has the union of its members", () => {
     nodeHandler({
       "esim.lifecycle.*": (event) => {
@@ -60,7 +70,7 @@ describe("handlers are typed from the catalog", () => {
       "*": (event, context) => {
         expectTypeOf(event).toEqualTypeOf<EventOf<EsimEvents>>();
         expectTypeOf(context.signal).toEqualTypeOf<AbortSignal>();
-        if (event.type === "esim.mccswitch") expectTypeOf(event.data.newMcc).toEqualTypeOf<string>();
+        if (event.type === "esim.mccswitch") expectTypeOf(event.data.newMcc).toEqualTypeOf<string | number>();
       },
     });
   });
