@@ -8,6 +8,7 @@ export type { Logger } from "./base/logger.ts";
 export type { StageMessage } from "./base/trace.ts";
 export type { Catalog, DataOf, Issue, Parsed, Schemas } from "./event/catalog.ts";
 export { createCatalog } from "./event/catalog.ts";
+export { defineCatalog, esimCatalog } from "./event/esim-catalog.ts";
 export type {
   EsimAssignedData,
   EsimBalanceUpdatedData,
@@ -23,8 +24,7 @@ export type {
   Open,
   PackageEndedData,
   Untyped,
-} from "./event/esim-catalog.ts";
-export { defineCatalog, esimCatalog } from "./event/esim-catalog.ts";
+} from "./event/esim-events.ts";
 export type { EventKey, EventOf, FamilyOf, WebhookEvent } from "./event/event.ts";
 export type { EventOutcome } from "./handle/event-outcome.ts";
 export type { Discard, Handler, HandlerContext, Handlers, RetryLater } from "./handle/handler.ts";

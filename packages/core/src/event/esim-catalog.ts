@@ -2,117 +2,7 @@ import type { StandardSchemaV1 } from "@standard-schema/spec";
 import * as z from "zod/mini";
 import { $ZodObjectJIT } from "zod/v4/core";
 import { type Catalog, createCatalog, type Schemas } from "./catalog.ts";
-
-/** One of the known values, or one that the API adds later. */
-export type Open<Known extends string> = Known | (string & {});
-
-/** One of the known values, or anything else: the spec gives the field no type. */
-export type Untyped<Known extends string> = Known | NonNullable<unknown> | null | undefined;
-
-/** The fields of every eSIM event (spec 6.2). All references are opaque: store them, never parse them. */
-export interface EsimData {
-  readonly profileReference: string;
-  readonly esimReference: string;
-  readonly iccid?: string | undefined;
-}
-
-/** An eSIM was assigned after ordering and is ready to be downloaded. */
-export interface EsimAssignedData extends EsimData {
-  readonly iccid: string;
-}
-
-/** A profile was downloaded, installed, enabled, disabled or deleted on a device. */
-export interface EsimDeviceData extends EsimData {
-  /** The eUICC identifier, if available. */
-  readonly eid?: string | undefined;
-}
-
-/** Why a profile failed to download or install (spec 6.2). Experimental: more values may come. */
-export type FaultReason = Open<
-  | "download_order_expired"
-  | "user_rejected"
-  | "download_failed"
-  | "device_out_of_memory"
-  | "already_installed"
-  | "install_interrupted"
-  | "install_failed"
-  | "unknown"
->;
-
-/**
- * A profile failed to download or install. Only `download_order_expired` is final: order a replacement.
- * After any other reason the device may try again, and an `esim.installed` supersedes the fault.
- */
-export interface EsimFaultedData extends EsimDeviceData {
-  readonly reason: FaultReason;
-  /** The provider's codes and message, for people. Do not parse it. Free-form: not always text. */
-  readonly detail?: unknown;
-}
-
-/** A mobile country or network code, as it was sent. A number has no leading zeros, which are part of a network code. */
-export type NetworkCode = string | number;
-
-/** The eSIM registered on another network. `previousCountry` and `previousMcc` are absent on its first registration. */
-export interface EsimMccSwitchData extends EsimData {
-  /** ISO 3166-1 alpha-2. */
-  readonly previousCountry?: string | undefined;
-  readonly previousMcc?: NetworkCode | undefined;
-  readonly previousMnc?: NetworkCode | undefined;
-  /** ISO 3166-1 alpha-2. Absent for networks that belong to no country (MCC 90x). */
-  readonly newCountry?: string | undefined;
-  readonly newMcc: NetworkCode;
-  readonly newMnc?: NetworkCode | undefined;
-}
-
-export type LifecycleStatus = "active" | "suspended" | "terminated";
-
-/** The network suspended, reactivated or terminated the line. */
-export interface EsimLifecycleData<Status extends LifecycleStatus> extends EsimData {
-  readonly lifecycleStatus: Status;
-  readonly previousLifecycleStatus?: Open<LifecycleStatus> | undefined;
-}
-
-/** A balance credit or debit succeeded (spec 6.3). Experimental. */
-export interface EsimBalanceUpdatedData extends EsimData {
-  readonly updateType: Open<"credit" | "debit">;
-  readonly source: Open<"client" | "provider">;
-  readonly reason: string;
-  /** More about the update, for people. Free-form: not always text. */
-  readonly detail?: unknown;
-  /** Minor units of `currency`. */
-  readonly amount: number;
-  /** Minor units of `currency`. */
-  readonly balanceAfter: number;
-  /** ISO 4217. */
-  readonly currency: string;
-  readonly clientTransactionId?: string | undefined;
-  readonly providerTransactionId?: string | undefined;
-  /** A date-time. */
-  readonly occurredAt?: string | undefined;
-}
-
-/** A package ended. Only `reason` is documented; other fields are kept as sent. */
-export interface PackageEndedData {
-  readonly reason?: Untyped<"removed">;
-  readonly [field: string]: unknown;
-}
-
-/** Event type → data, for every event type whose payload is documented. */
-export interface EsimEvents {
-  readonly "esim.assigned": EsimAssignedData;
-  readonly "esim.downloaded": EsimDeviceData;
-  readonly "esim.installed": EsimDeviceData;
-  readonly "esim.enabled": EsimDeviceData;
-  readonly "esim.disabled": EsimDeviceData;
-  readonly "esim.deleted": EsimDeviceData;
-  readonly "esim.faulted": EsimFaultedData;
-  readonly "esim.mccswitch": EsimMccSwitchData;
-  readonly "esim.lifecycle.suspended": EsimLifecycleData<"suspended">;
-  readonly "esim.lifecycle.activated": EsimLifecycleData<"active">;
-  readonly "esim.lifecycle.terminated": EsimLifecycleData<"terminated">;
-  readonly "esim.balance.updated": EsimBalanceUpdatedData;
-  readonly "package.ended": PackageEndedData;
-}
+import type { EsimEvents, LifecycleStatus } from "./esim-events.ts";
 
 const text = z.string("expected a string");
 const integer = z.int("expected a whole number");
@@ -187,7 +77,7 @@ const schemas: { readonly [Type in keyof EsimEvents]: StandardSchemaV1<unknown, 
   "package.ended": dataOf({ reason: anything }),
 };
 
-/** The twelve eSIM events of the partner API (spec 6.2, 6.3) and `package.ended`. */
+/** The twelve eSIM events of the partner API, and `package.ended`. */
 export const esimCatalog: Catalog<EsimEvents> = createCatalog<EsimEvents>(schemas);
 
 /** The eSIM events and those of `Added`. Where both have a type, `Added` wins. */

@@ -11,7 +11,8 @@ import {
 } from "../base/options.ts";
 import { outcomeFields } from "../base/trace.ts";
 import type { Catalog, Parsed } from "../event/catalog.ts";
-import { type EsimEvents, esimCatalog } from "../event/esim-catalog.ts";
+import { esimCatalog } from "../event/esim-catalog.ts";
+import type { EsimEvents } from "../event/esim-events.ts";
 import type { EventKey, WebhookEvent } from "../event/event.ts";
 import { createDispatcher } from "../handle/dispatcher.ts";
 import type { EventOutcome } from "../handle/event-outcome.ts";

@@ -1,6 +1,6 @@
 import { isUint8Array } from "node:util/types";
 import { byteBuffer } from "../base/byte-buffer.ts";
-import type { EsimEvents } from "../event/esim-catalog.ts";
+import type { EsimEvents } from "../event/esim-events.ts";
 import type { BodyReader } from "./body.ts";
 import { createReceiver, type ReceiverOptions } from "./receiver.ts";
 import type { Target } from "./target.ts";

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { isUint8Array } from "node:util/types";
 import { byteBuffer } from "../base/byte-buffer.ts";
-import type { EsimEvents } from "../event/esim-catalog.ts";
+import type { EsimEvents } from "../event/esim-events.ts";
 import type { BodyFault, BodyReader } from "./body.ts";
 import { createReceiver, type Delivery, type ReceiverOptions } from "./receiver.ts";
 import type { Reply } from "./reply.ts";

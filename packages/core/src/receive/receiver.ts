@@ -7,7 +7,7 @@ import { safeLogger, silentLogger, throttledLog, warnOfSetup } from "../base/log
 import { durationMs, type OptionsShape, parseOptions, type SettingsOf } from "../base/options.ts";
 import { outcomeFields } from "../base/trace.ts";
 import type { Catalog } from "../event/catalog.ts";
-import type { EsimEvents } from "../event/esim-catalog.ts";
+import type { EsimEvents } from "../event/esim-events.ts";
 import { createProcessor, type ProcessorOptions, processorShape } from "../process/processor.ts";
 import type { DedupeStore } from "../store/dedupe-store.ts";
 import { type HeaderSource, headerReader } from "../verify/headers.ts";

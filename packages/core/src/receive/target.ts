@@ -1,6 +1,6 @@
 import { crc32 } from "node:zlib";
 import type { Parsed } from "../event/catalog.ts";
-import type { EsimEvents } from "../event/esim-catalog.ts";
+import type { EsimEvents } from "../event/esim-events.ts";
 import type { EventOutcome } from "../handle/event-outcome.ts";
 import type { Handlers } from "../handle/handler.ts";
 import type { Processor } from "../process/processor.ts";

@@ -1,6 +1,6 @@
 import { WebhookError } from "../base/errors.ts";
 import { suggest } from "../base/options.ts";
-import type { EsimEvents } from "../event/esim-catalog.ts";
+import type { EsimEvents } from "../event/esim-events.ts";
 
 type Samples = { readonly [Type in keyof EsimEvents]: EsimEvents[Type] };
 

@@ -2,7 +2,7 @@ import * as z from "zod/mini";
 import { monotonicClock } from "../base/clock.ts";
 import { type Logger, throttledLog } from "../base/logger.ts";
 import type { OptionsShape, SettingsOf } from "../base/options.ts";
-import type { EsimData } from "../event/esim-catalog.ts";
+import type { EsimData } from "../event/esim-events.ts";
 import type { WebhookEvent } from "../event/event.ts";
 import type { InboxEntry } from "./inbox-entry.ts";
 

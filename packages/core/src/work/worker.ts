@@ -15,7 +15,8 @@ import {
 } from "../base/options.ts";
 import { createWakeup } from "../base/wakeup.ts";
 import type { Catalog } from "../event/catalog.ts";
-import { type EsimEvents, esimCatalog } from "../event/esim-catalog.ts";
+import { esimCatalog } from "../event/esim-catalog.ts";
+import type { EsimEvents } from "../event/esim-events.ts";
 import { createDispatcher } from "../handle/dispatcher.ts";
 import type { Handlers } from "../handle/handler.ts";
 import { hasRole } from "../store/inbox.ts";
