@@ -1,7 +1,7 @@
 import type { Logger } from "@esim-webhooks/core";
-import { maskText } from "../masking/mask-text.ts";
 import type { Output } from "../program/output.ts";
 import { printable, printableJson } from "../program/printable.ts";
+import { type ShownError, shownError } from "./shown-error.ts";
 
 type Level = "debug" | "info" | "warn" | "error";
 type Fields = Readonly<Record<string, unknown>>;
@@ -41,7 +41,7 @@ export function commandLogger({ write, json, style }: LogLines): Logger {
 }
 
 function jsonLine(_style: LogLines["style"], level: Level, { err, ...fields }: Fields, msg: string): string {
-  const error = err === undefined ? {} : { err: { ...codeOf(err), message: messageOf(err) } };
+  const error = err === undefined ? {} : { err: shownError(err) };
   return printableJson({ time: new Date().toISOString(), level, ...fields, ...error, msg }, bigintAsText);
 }
 
@@ -52,9 +52,13 @@ const marks = {
   error: ["✘", "red"],
 } as const;
 
-/** The outcome, the event and the other fields: `12:00:01  ✔ stored  esim.faulted  msg_1  key:1a2b3c4d`. */
+/**
+ * The outcome, the event and the other fields: `12:00:01  ✔ stored  esim.faulted  msg_1  key:1a2b3c4d`. An error's stack and
+ * its causes follow on lines of their own.
+ */
 function prettyLine(style: LogLines["style"], level: Level, fields: Fields, msg: string): string {
-  const { outcome, type, id, source, err, issues, ...rest } = fields;
+  const { outcome, type, id, source, err, issues, durationMs, ...rest } = fields;
+  const error = err === undefined ? undefined : shownError(err);
   const [mark, colour] = marks[level];
   const what = typeof outcome === "string" ? outcome : msg;
   const notes = [
@@ -63,7 +67,8 @@ function prettyLine(style: LogLines["style"], level: Level, fields: Fields, msg:
       name === "key" || name === "reason" ? value : `${name} ${textOf(value)}`,
     ),
     ...(Array.isArray(issues) ? [`wrong: ${issues.join(", ")}`] : []),
-    ...(err === undefined ? [] : [[...Object.values(codeOf(err)), messageOf(err)].join(": ")]),
+    ...(typeof durationMs === "number" ? [`${Math.round(durationMs)} ms`] : []),
+    ...(error === undefined ? [] : [headOf(error)]),
   ];
   const columns = [
     style("dim", new Date().toTimeString().slice(0, 8)),
@@ -71,21 +76,22 @@ function prettyLine(style: LogLines["style"], level: Level, fields: Fields, msg:
     ...[type, id].filter((part) => part !== undefined).map(printable),
     style("dim", notes.map(printable).join("  ")),
   ];
-  return columns.join("  ").trimEnd();
+  const details = error === undefined ? [] : detailsOf(error).map((line) => style("dim", printable(line)));
+  return [columns.join("  ").trimEnd(), ...details].join("\n");
+}
+
+function headOf({ code, message }: ShownError): string {
+  return code === undefined ? message : `${code}: ${message}`;
+}
+
+/** The stack of an error, then each cause with its own. */
+function detailsOf({ stack, cause }: ShownError): readonly string[] {
+  const calls = stack === undefined ? [] : stack.split("\n").map((call) => `      ${call}`);
+  return cause === undefined ? calls : [...calls, `    cause: ${headOf(cause)}`, ...detailsOf(cause)];
 }
 
 function textOf(value: unknown): string {
   return typeof value === "object" ? printableJson(value, bigintAsText) : String(value);
-}
-
-function codeOf(err: unknown): { code?: string } {
-  const code = typeof err === "object" && err !== null && "code" in err ? err.code : undefined;
-  return typeof code === "string" ? { code } : {};
-}
-
-/** The message, masked: a handler's message may contain personal data. */
-function messageOf(err: unknown): string {
-  return maskText(err instanceof Error ? err.message : String(err));
 }
 
 function bigintAsText(_name: string, value: unknown): unknown {

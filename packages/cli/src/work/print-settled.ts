@@ -13,9 +13,13 @@ const levels: Readonly<Record<SettleMessage["outcome"], "info" | "warn" | "error
 /** Logs the outcome of each event that this process settles. Returns a function that stops it. */
 export function printSettled(logger: Logger): () => void {
   return observe({
-    settle({ durationMs: _, error: err, ...event }) {
+    settle({ durationMs, error: err, ...event }) {
       const level = levels[event.outcome];
-      if (level !== null) logger[level]({ ...event, ...(err !== undefined && { err }) }, "event");
+      if (level !== null)
+        logger[level](
+          { ...event, durationMs: Math.round(durationMs), ...(err !== undefined && { err }) },
+          "event",
+        );
     },
   });
 }

@@ -1,3 +1,4 @@
+import { WebhookError } from "@esim-webhooks/core";
 import { describe, expect, it } from "vitest";
 import { commandLogger } from "../../src/log/command-logger.ts";
 
@@ -18,7 +19,7 @@ describe("the logger of the command line", () => {
       time: expect.stringMatching(/^\d{4}-/),
       level: "error",
       id: "msg_1",
-      err: { code: "no_order", message: "no order for •••" },
+      err: { code: "no_order", message: "no order for •••", stack: expect.stringMatching(/^at /) },
       msg: "The handler failed.",
     });
   });
@@ -26,11 +27,48 @@ describe("the logger of the command line", () => {
   it("writes a line for people: the outcome or the message, the event, and the other fields", () => {
     const { logger, lines } = logged(false);
     logger.info({ source: "default", id: "msg_1", type: "esim.enabled", outcome: "done" }, "event");
-    logger.warn({ run: "r1", err: new Error(imei) }, "A done event is run again.");
+    logger.warn({ run: "r1", err: imei }, "A done event is run again.");
     expect(lines.map((line) => line.slice("12:00:00  ".length))).toEqual([
       expect.stringMatching(/^✔ done +esim\.enabled {2}msg_1$/),
       "! A done event is run again.  run r1  •••",
     ]);
+  });
+
+  it("shows where an error comes from and what caused it, masked, in both forms", () => {
+    const cause = Object.assign(new Error(`refused for ${imei}`), { code: "ECONNREFUSED" });
+    const err = new Error("no order", { cause });
+    const json = logged(true);
+    json.logger.error({ durationMs: 12.4, err }, "The handler failed.");
+    expect(JSON.parse(json.lines[0] ?? "")).toMatchObject({
+      durationMs: 12.4,
+      err: {
+        message: "no order",
+        stack: expect.stringContaining("command-logger.test.ts"),
+        cause: {
+          code: "ECONNREFUSED",
+          message: "refused for •••",
+          stack: expect.stringContaining("command-logger.test.ts"),
+        },
+      },
+    });
+    const people = logged(false);
+    people.logger.error({ durationMs: 12.4, err }, "The handler failed.");
+    const [head = "", call, ...rest] = (people.lines[0] ?? "").split("\n");
+    expect(head).toMatch(/✘ The handler failed\. {2}12 ms {2}no order$/);
+    expect(call).toMatch(/^ {6}at .*command-logger\.test\.ts:\d+/);
+    expect(rest).toContain("    cause: ECONNREFUSED: refused for •••");
+  });
+
+  it("shows the cause of an error of this project, and no stack: its message says what to do", () => {
+    const { logger, lines } = logged(false);
+    const tried = [
+      new Error("connect ECONNREFUSED 127.0.0.1:5432"),
+      new Error("connect ECONNREFUSED ::1:5432"),
+    ];
+    const cause = new AggregateError(tried);
+    const err = new WebhookError("store_unavailable", "It cannot be reached.", "Start it.", { cause });
+    logger.error({ err }, "The inbox did not answer.");
+    expect((lines[0] ?? "").split("\n").slice(1)).toEqual(["    cause: connect ECONNREFUSED 127.0.0.1:5432"]);
   });
 
   it("adds a child's fields to its lines, and drops debug lines", () => {

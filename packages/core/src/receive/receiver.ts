@@ -149,17 +149,20 @@ export function createReceiver<Data = EsimEvents, Tx = unknown>(
   /** The outcome of the work, or `deadline_reached`. An outcome that comes later is logged when it is known. */
   async function outcomeInTime(delivery: Delivery, seen: Seen): Promise<Outcome> {
     const deadline = startDeadline(deadlineMs);
+    const startedAt = performance.now();
     const worked = work(delivery, deadline.signal, seen);
     const outcome = await deadline.before(worked);
     if (outcome !== undefined) return outcome;
-    void worked.then((late) => log(late, { ...seen, late: true }));
+    void worked.then((late) => log(late, { ...seen, late: true }, startedAt));
     return { code: "deadline_reached" };
   }
 
-  function log(outcome: Outcome, seen: Seen): void {
+  /** Logs an outcome, with its time since `startedAt`. */
+  function log(outcome: Outcome, seen: Seen, startedAt: number): void {
     if (outcome.code === "body_consumed") warnOfSetup(logger, outcome.code, outcome.hint);
     if (settings.logger === silentLogger) return;
-    const fields = { source, ...seen, outcome: outcome.code, ...loggable(outcome) };
+    const durationMs = Math.round(performance.now() - startedAt);
+    const fields = { source, ...seen, outcome: outcome.code, durationMs, ...loggable(outcome) };
     const log = outcome.code === "store_unavailable" ? logUnavailable : logger[logLevelOf(outcome)];
     log(fields, "webhook delivery");
   }
@@ -167,6 +170,7 @@ export function createReceiver<Data = EsimEvents, Tx = unknown>(
   return {
     async receive(delivery) {
       const seen: Seen = {};
+      const startedAt = performance.now();
       const outcome = await receiveStage.trace(
         () => ({ source }),
         () => outcomeInTime(delivery, seen),
@@ -176,7 +180,7 @@ export function createReceiver<Data = EsimEvents, Tx = unknown>(
           ...("conflict" in outcome && { conflict: true }),
         }),
       );
-      log(outcome, seen);
+      log(outcome, seen, startedAt);
       return replyTo(outcome);
     },
     close() {

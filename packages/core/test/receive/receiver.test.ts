@@ -43,7 +43,7 @@ async function receive(target: Target, given: Delivery, options: ReceiverOptions
 }
 
 describe("what is logged of a delivery", () => {
-  it("one line: the outcome, the event's id and type, the source, and which key matched", async () => {
+  it("one line: the outcome, the event's id and type, the source, which key matched, and how long it took", async () => {
     const { lines } = await receive({ "*": () => {} }, delivery(), { source: "eu" });
     expect(lines).toEqual([
       {
@@ -54,6 +54,7 @@ describe("what is logged of a delivery", () => {
           type: "esim.faulted",
           key: expect.stringMatching(/^key:[0-9a-f]{8}$/),
           outcome: "processed",
+          durationMs: expect.any(Number),
         },
       },
     ]);
