@@ -2,6 +2,7 @@ import * as cli from "@esim-webhooks/cli";
 import * as conformance from "@esim-webhooks/conformance";
 import * as core from "@esim-webhooks/core";
 import * as kit from "@esim-webhooks/core/kit";
+import * as state from "@esim-webhooks/core/state";
 import * as testing from "@esim-webhooks/core/testing";
 import * as express from "@esim-webhooks/express";
 import * as fastify from "@esim-webhooks/fastify";
@@ -16,6 +17,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
     Object.entries({
       core,
       kit,
+      state,
       testing,
       conformance,
       importing,
@@ -41,7 +43,6 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "esimCatalog",
       "explainVerification",
       "fileKeySource",
-      "fileState",
       "fullJitter",
       "memoryStore",
       "nodeDelivery",
@@ -53,6 +54,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "webhookHandler",
       "writeReply",
     ],
+    state: ["fileState"],
     kit: [
       "byteBuffer",
       "checkEntry",

@@ -29,10 +29,15 @@ export type { EventKey, EventOf, FamilyOf, WebhookEvent } from "./event/event.ts
 export type { EventOutcome } from "./handle/event-outcome.ts";
 export type { Discard, Handler, HandlerContext, Handlers, RetryLater } from "./handle/handler.ts";
 export { discard, retryLater } from "./handle/handler.ts";
-export type { DeadReason, HandleMessage, SettleMessage } from "./handle/stages.ts";
+export type {
+  DeadReason,
+  HandleMessage,
+  ProcessMessage,
+  SettleMessage,
+  TakeMessage,
+} from "./handle/stages.ts";
 export type { Observer } from "./observe.ts";
 export { observe } from "./observe.ts";
-export type { ProcessMessage } from "./process/process-stage.ts";
 export type { Processor, ProcessorOptions, Provenance } from "./process/processor.ts";
 export { createProcessor } from "./process/processor.ts";
 export type { WebhookHandler } from "./receive/fetch.ts";
@@ -47,7 +52,6 @@ export type { ReceiveMessage, VerifyMessage } from "./receive/stages.ts";
 export type { Target } from "./receive/target.ts";
 export type { Secret } from "./receive/verifier.ts";
 export type { Claim, DedupeStore, StoreCapabilities, Transacted } from "./store/dedupe-store.ts";
-export { fileState } from "./store/file-state.ts";
 export type { Inbox, Rerunnable } from "./store/inbox.ts";
 export type {
   InboxAdmin,
@@ -80,6 +84,5 @@ export { createKeyring } from "./verify/keyring.ts";
 export type { Proof, Refusal, SignatureHeaders } from "./verify/signature.ts";
 export { sign, verify } from "./verify/signature.ts";
 export type { Key, SigningKey } from "./verify/signing-key.ts";
-export type { TakeMessage } from "./work/stages.ts";
 export type { Worker, WorkerOptions } from "./work/worker.ts";
 export { createWorker } from "./work/worker.ts";

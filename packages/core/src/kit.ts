@@ -3,14 +3,12 @@ export { byteBuffer } from "./base/byte-buffer.ts";
 export { dateTimeMs, monotonicClock, systemClock } from "./base/clock.ts";
 export type { CoalesceOptions } from "./base/coalesce.ts";
 export { coalesce } from "./base/coalesce.ts";
-export type { ListenerWarning } from "./base/listen-to.ts";
-export { listenTo } from "./base/listen-to.ts";
 export { safeLogger, silentLogger, throttledLog, warnOfSetup } from "./base/logger.ts";
 export type { OptionsShape, SettingsOf } from "./base/options.ts";
 export { durationMs, loggerOption, parseOptions, suggest, withMethods } from "./base/options.ts";
 export { safeListener } from "./base/safe-listener.ts";
-export type { Stage } from "./base/trace.ts";
-export { createNotice, createStage } from "./base/trace.ts";
+export type { ListenerWarning, Stage } from "./base/trace.ts";
+export { createNotice, createStage, listenTo } from "./base/trace.ts";
 export { keyText } from "./event/event.ts";
 export { processorShape } from "./process/processor.ts";
 export { isInbox } from "./receive/target.ts";
@@ -28,12 +26,12 @@ export type {
   LatestRecord,
   StateRecord,
 } from "./store/inbox-copy.ts";
-export { checkEntry, checkRerun, inboxEntry, occurredAtMs } from "./store/inbox-entry.ts";
+export { checkEntry, checkRerun, occurredAtMs } from "./store/inbox-entry.ts";
 export type { InboxSettings } from "./store/inbox-options.ts";
 export { inboxShape, laneReader } from "./store/inbox-options.ts";
 export type { ListCursor } from "./store/list-cursor.ts";
 export { readCursor, writeCursor } from "./store/list-cursor.ts";
-export { putEntries } from "./store/put-entries.ts";
+export { inboxEntry, putEntries } from "./store/put-entries.ts";
 export { checkStateName, encodeState } from "./store/state-store.ts";
 export type { StoreGuard, StoreGuardOptions } from "./store/store-guard.ts";
 export { createStoreGuard } from "./store/store-guard.ts";

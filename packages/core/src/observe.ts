@@ -1,12 +1,19 @@
 import type { Channel } from "node:diagnostics_channel";
 import * as z from "zod/mini";
-import { listenTo, warnOnce } from "./base/listen-to.ts";
 import { type OptionsShape, parseOptions } from "./base/options.ts";
-import { type HandleMessage, handleStage, type SettleMessage, settleNotice } from "./handle/stages.ts";
-import { type ProcessMessage, processStage } from "./process/process-stage.ts";
+import { listenTo, warnOnce } from "./base/trace.ts";
+import {
+  type HandleMessage,
+  handleStage,
+  type ProcessMessage,
+  processStage,
+  type SettleMessage,
+  settleNotice,
+  type TakeMessage,
+  takeStage,
+} from "./handle/stages.ts";
 import { type ReceiveMessage, receiveStage, type VerifyMessage, verifyStage } from "./receive/stages.ts";
 import { type PutMessage, putStage } from "./store/put-entries.ts";
-import { type TakeMessage, takeStage } from "./work/stages.ts";
 
 /** What can be watched. Each function is called when such a step has ended. */
 export interface Observer {

@@ -1,7 +1,39 @@
 import type { Channel } from "node:diagnostics_channel";
 import { createNotice, createStage, type Stage, type StageMessage } from "../base/trace.ts";
 import type { EventKey } from "../event/event.ts";
-import type { DispatchOutcome } from "./event-outcome.ts";
+import type { DispatchOutcome, EventOutcome } from "./event-outcome.ts";
+
+/** A worker's call of the inbox's `take`. On `tracing:esim-webhooks:take:*`. */
+export interface TakeMessage extends StageMessage {
+  /** The most events that the worker could start. */
+  readonly limit: number;
+  /** How many events were taken; 0 when none was due. Absent when the inbox did not answer. */
+  readonly taken?: number;
+  readonly outcome: "taken" | "store_unavailable";
+}
+
+export const takeStage: Stage<TakeMessage, "taken"> = createStage("take", "store_unavailable");
+
+/**
+ * One event that a processor accepted: from a receiver, an import, or your own queue. On `tracing:esim-webhooks:process:*`.
+ * After a receiver's deadline it ends later than `receive`, with the outcome of the late handler.
+ */
+export interface ProcessMessage extends StageMessage {
+  readonly source: string;
+  /** Absent for an invalid event that a receiver or an import has parsed. */
+  readonly id?: string;
+  /** Absent when the event has none. */
+  readonly type?: string;
+  /** The number of this try, from 1. */
+  readonly attempt: number;
+  /** True when the event comes from an import, not from the sender. */
+  readonly replayed: boolean;
+  readonly outcome: EventOutcome["code"] | "internal_error";
+  /** Another body has the same id, which was done before or is being worked. */
+  readonly conflict?: true;
+}
+
+export const processStage: Stage<ProcessMessage, "conflict"> = createStage("process", "internal_error");
 
 /** One run of a handler, for a delivery or by a worker. On `tracing:esim-webhooks:handle:*`. */
 export interface HandleMessage extends EventKey, StageMessage {

@@ -17,13 +17,12 @@ import type { EventKey, WebhookEvent } from "../event/event.ts";
 import { createDispatcher } from "../handle/dispatcher.ts";
 import type { EventOutcome } from "../handle/event-outcome.ts";
 import type { Handlers } from "../handle/handler.ts";
-import { handlerContext } from "../handle/handler-context.ts";
-import { isDone, type Transact, transacted } from "../handle/run-handler.ts";
+import { handlerContext, isDone, type Transact, transacted } from "../handle/run-handler.ts";
+import { processStage } from "../handle/stages.ts";
 import type { DedupeStore } from "../store/dedupe-store.ts";
 import { memoryStore } from "../store/memory-store.ts";
 import { type HeldClaim, keepLease } from "./claim-lease.ts";
 import { callStore, createSettler } from "./end-claim.ts";
-import { processStage } from "./process-stage.ts";
 
 export interface ProcessorOptions<Data = EsimEvents, Tx = unknown> {
   /** Remembers done ids. Default: a `memoryStore()`, which is for a single process. */

@@ -4,9 +4,8 @@ import type { EsimEvents } from "../event/esim-events.ts";
 import type { EventOutcome } from "../handle/event-outcome.ts";
 import type { Handlers } from "../handle/handler.ts";
 import type { Processor } from "../process/processor.ts";
-import { inboxEntry } from "../store/inbox-entry.ts";
 import type { InboxWriter, PutResult } from "../store/inbox-writer.ts";
-import { putEntries } from "../store/put-entries.ts";
+import { inboxEntry, putEntries } from "../store/put-entries.ts";
 import type { StoredOutcome } from "./outcome.ts";
 
 /** Where accepted events go: to handlers, which run at once, or to an inbox, to be worked later. */

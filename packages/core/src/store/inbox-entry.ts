@@ -27,14 +27,6 @@ export interface InboxEntry extends EventKey {
   readonly replay?: Replay;
 }
 
-/** Makes the entry of a delivery that the catalog has parsed. Unknown and invalid events are stored too. */
-export function inboxEntry(
-  { type, event }: Pick<InboxEntry, "type" | "event">,
-  { source, id, body, receivedAt, replay }: Omit<InboxEntry, "type" | "event">,
-): InboxEntry {
-  return { source, id, type, event, body, receivedAt, ...(replay && { replay }) };
-}
-
 const longestKeyBytes = 2000; // an index entry of Postgres holds about 2,700 bytes
 
 /** For authors of inboxes. Throws `invalid_input` for an entry that some database cannot store. */

@@ -4,6 +4,14 @@ import type { EventKey } from "../event/event.ts";
 import type { InboxEntry } from "./inbox-entry.ts";
 import type { InboxWriter, PutResult } from "./inbox-writer.ts";
 
+/** Makes the entry of a delivery that the catalog has parsed. Unknown and invalid events are stored too. */
+export function inboxEntry(
+  { type, event }: Pick<InboxEntry, "type" | "event">,
+  { source, id, body, receivedAt, replay }: Omit<InboxEntry, "type" | "event">,
+): InboxEntry {
+  return { source, id, type, event, body, receivedAt, ...(replay && { replay }) };
+}
+
 /** One call of an inbox's `put` by a receiver or an import, on `tracing:esim-webhooks:put:*`. */
 export interface PutMessage extends StageMessage {
   /** The events to store. The type is null if the body is not an envelope. */

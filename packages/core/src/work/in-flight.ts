@@ -5,8 +5,7 @@ import { coalesce } from "../base/coalesce.ts";
 import { type Logger, throttledLog } from "../base/logger.ts";
 import type { InboxQueue, Settlement, TakenEvent } from "../store/inbox-queue.ts";
 import { keepLeases, type WorkerLease } from "./leases.ts";
-import type { RunResult } from "./run-event.ts";
-import { publishSettled } from "./stages.ts";
+import { publishSettled, type RunResult } from "./run-event.ts";
 
 export interface InFlightOptions {
   readonly inbox: Pick<InboxQueue, "extend" | "settle">;

@@ -3,9 +3,8 @@ import type { Logger } from "../base/logger.ts";
 import type { Catalog, Issue } from "../event/catalog.ts";
 import type { WebhookEvent } from "../event/event.ts";
 import type { Dispatcher } from "../handle/dispatcher.ts";
-import { handlerContext } from "../handle/handler-context.ts";
-import { isDone, transacted } from "../handle/run-handler.ts";
-import type { DeadReason } from "../handle/stages.ts";
+import { handlerContext, isDone, transacted } from "../handle/run-handler.ts";
+import { type DeadReason, type SettleMessage, settleNotice } from "../handle/stages.ts";
 import type { InboxQueue, Settlement } from "../store/inbox-queue.ts";
 import type { WorkerLease } from "./leases.ts";
 
@@ -115,4 +114,30 @@ function describeError(error: unknown): string {
 /** The path and message of each issue: the inbox keeps them beside the body. */
 function describeIssues(issues: readonly Issue[]): string {
   return `invalid: ${issues.map(({ path, message }) => `${path}: ${message}`).join("; ")}`;
+}
+
+/** Publishes how a worker's lease ended; `error` when the inbox did not answer. */
+export function publishSettled(lease: WorkerLease, ending: RunResult | { readonly error: unknown }): void {
+  if (!settleNotice.hasSubscribers) return;
+  const { taken, takenAt, type } = lease;
+  const { source, id, attempt } = taken;
+  const durationMs = performance.now() - takenAt;
+  settleNotice.publish({ source, id, ...(type && { type }), attempt, ...endingFields(ending), durationMs });
+}
+
+function endingFields(
+  ending: Parameters<typeof publishSettled>[1],
+): Pick<SettleMessage, "outcome" | "afterMs" | "reason" | "error"> {
+  if (ending === "committed") return { outcome: "done" };
+  if (ending === "lost") return { outcome: "lost" };
+  if (!("settlement" in ending)) return { outcome: "store_unavailable", ...ending };
+  const { settlement, ...dead } = ending;
+  switch (settlement.state) {
+    case "ready":
+      return { outcome: "retry", afterMs: settlement.afterMs };
+    case "untouched":
+      return { outcome: "given_back" };
+    default:
+      return { outcome: settlement.state, ...dead };
+  }
 }

@@ -19,11 +19,11 @@ import { esimCatalog } from "../event/esim-catalog.ts";
 import type { EsimEvents } from "../event/esim-events.ts";
 import { createDispatcher } from "../handle/dispatcher.ts";
 import type { Handlers } from "../handle/handler.ts";
+import { takeStage } from "../handle/stages.ts";
 import { hasRole } from "../store/inbox.ts";
 import type { InboxQueue, TakeOptions } from "../store/inbox-queue.ts";
 import { createInFlight, type InFlightEvents } from "./in-flight.ts";
 import { createEventRunner } from "./run-event.ts";
-import { takeStage } from "./stages.ts";
 
 export interface WorkerOptions<Data = EsimEvents> {
   /** How many handlers run at the same time. Default 20. */

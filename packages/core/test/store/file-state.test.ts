@@ -2,7 +2,8 @@ import { randomUUID } from "node:crypto";
 import { mkdir, mkdtemp, readdir, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileState, type StateStore } from "@esim-webhooks/core";
+import type { StateStore } from "@esim-webhooks/core";
+import { fileState } from "@esim-webhooks/core/state";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 let folder = "";
