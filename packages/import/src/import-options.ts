@@ -11,7 +11,7 @@ export interface ImportOptions<Data = EsimEvents, Tx = unknown>
     Partial<DumpLimits> {
   /** Sorts the events by timestamp: the deliveries listing is newest first. Needs disk space for the dump. Default false. */
   readonly oldestFirst?: boolean | undefined;
-  /** The file for invalid and rejected records, as NDJSON of `RejectedRecord`. It contains personal data: mode 0600. */
+  /** The file for conflicts, invalid and rejected records, as NDJSON of `RejectedRecord`. It contains personal data: mode 0600. */
   readonly rejectsFile?: string | undefined;
   /** The file that remembers how far the import has come: after an interruption, the next run continues there. Removed at the end. */
   readonly checkpointFile?: string | undefined;

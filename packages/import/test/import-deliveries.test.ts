@@ -51,6 +51,7 @@ describe("importDeliveries into an inbox", () => {
       run: report.run,
       rebuilt: true,
       delivery: {
+        eventType: "esim.enabled",
         status: "exhausted",
         attemptNumber: 10,
         httpStatus: 503,
@@ -69,6 +70,43 @@ describe("importDeliveries into an inbox", () => {
     const second = await importDeliveries(dump(), inbox, trusted);
     expect(second.ledger).toEqual({ ...none, read: 4, duplicate: 3, conflict: 1 });
     expect(second.run).not.toBe(first.run);
+  });
+
+  it("names each conflict in the rejects file, with its id, and an event's other body stays", async () => {
+    const rejectsFile = join(folder(), "rejects.ndjson");
+    const inbox = watchedInbox();
+    const dump = () => ndjson(delivery("a"), delivery("a", { esim: "other" }), delivery("b"));
+    const report = await importDeliveries(dump(), inbox, { ...trusted, rejectsFile });
+    expect(report.ledger).toEqual({ ...none, read: 3, stored: 2, conflict: 1 });
+    expect(lines(rejectsFile)).toEqual([
+      {
+        position: { record: 2, line: 2, offset: expect.any(Number) },
+        id: "a",
+        code: "conflict",
+        reason: "its id is stored with another body, which stays",
+        record: delivery("a", { esim: "other" }),
+      },
+    ]);
+    expect(Buffer.from(inbox.entries.get("a")?.body ?? []).toString()).not.toContain("other");
+  });
+
+  it("keeps the eventType of a delivery, and refuses one that is not the type of its payload", async () => {
+    const rejectsFile = join(folder(), "rejects.ndjson");
+    const inbox = watchedInbox();
+    const { eventType: _, ...without } = delivery("without");
+    const dump = ndjson(
+      delivery("a"),
+      { ...delivery("other"), eventType: "esim.deleted" },
+      { ...delivery("empty"), eventType: "" },
+      without,
+    );
+    const report = await importDeliveries(dump, inbox, { ...trusted, rejectsFile });
+    expect(report.ledger).toEqual({ ...none, read: 4, stored: 3, invalid: 1 });
+    expect(inbox.entries.get("a")?.replay?.delivery).toMatchObject({ eventType: "esim.enabled" });
+    expect(inbox.entries.get("without")?.replay?.delivery).not.toHaveProperty("eventType");
+    expect(lines(rejectsFile)).toMatchObject([
+      { code: "not_a_record", reason: "its eventType is not the type in its payload" },
+    ]);
   });
 
   it("stores unknown events and events that do not match their schema: the worker decides", async () => {

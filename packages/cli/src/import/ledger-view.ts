@@ -6,7 +6,7 @@ import { table } from "../terminal/table.ts";
 
 export interface LedgerView extends Layout {
   readonly dryRun: boolean;
-  /** The file with the invalid and rejected records. */
+  /** The file with the conflicts, invalid and rejected records. */
   readonly rejectsFile: string | undefined;
   readonly forced: number;
   /** How long this run took in ms, and how many records it read. */
@@ -62,7 +62,7 @@ function meaning(entry: Entry, { dryRun, rejectsFile, forced }: LedgerView): str
     case "duplicate":
       return "already stored or done; not run again";
     case "conflict":
-      return "the id of a different event, which is kept";
+      return `another body of a known id${where}`;
     case "invalid":
       return `not a valid event${where}`;
     case "filtered":

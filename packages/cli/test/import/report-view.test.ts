@@ -27,7 +27,7 @@ describe("reportView", () => {
       "LEDGER     RECORDS",
       "stored         800  new",
       "duplicate      100  already stored or done; not run again",
-      "conflict         1  the id of a different event, which is kept",
+      "conflict         1  another body of a known id: see dump.rejects.ndjson",
       "invalid          9  not a valid event: see dump.rejects.ndjson",
       "filtered       100  left out by a filter, or without a handler",
       "rejected         0",

@@ -8,20 +8,42 @@ const badId: RecordFault = {
   reason: "its eventId is not 1 to 512 visible ASCII characters without a comma",
 };
 const badPayload: RecordFault = { fault: "not_a_record", reason: "its payload is not an object" };
+const otherType: RecordFault = {
+  fault: "not_a_record",
+  reason: "its eventType is not the type in its payload",
+};
 
-/** Reads a delivery record (spec 2.5): `eventId` is the webhook-id; `payload` is the event, as an object or as JSON text. */
+/**
+ * Reads a delivery record (spec 2.5): `eventId` is the webhook-id; `payload` is the event, as an object or as JSON text. An
+ * `eventType`, if both are there, must be the type of the payload.
+ */
 export function readDeliveryRecord(fields: Fields, maxDepth: number): DumpedEvent | RecordFault {
   const { eventId, payload } = fields as { readonly eventId?: unknown; readonly payload?: unknown };
   if (typeof eventId !== "string" || !idPattern.test(eventId)) return badId;
   if (typeof payload === "string") {
     const parsed = parseNested(payload, maxDepth);
     if ("fault" in parsed) return parsed;
-    return isObject(parsed.json) ? dumpedEvent(eventId, parsed.json, fields, null) : badPayload;
+    return eventIn(parsed.json, eventId, fields);
   }
-  return isObject(payload) ? dumpedEvent(eventId, payload, fields, null) : badPayload;
+  return eventIn(payload, eventId, fields);
 }
 
-const kept = ["status", "attemptNumber", "httpStatus", "nextRetryAt", "sentAt", "deliveredAt"] as const;
+function eventIn(payload: unknown, eventId: string, fields: Fields): DumpedEvent | RecordFault {
+  if (!isObject(payload)) return badPayload;
+  const event = dumpedEvent(eventId, payload, fields, null);
+  const eventType = fields["eventType"] || event.type; // CSV has no null
+  return event.type === null || eventType === event.type ? event : otherType;
+}
+
+const kept = [
+  "eventType",
+  "status",
+  "attemptNumber",
+  "httpStatus",
+  "nextRetryAt",
+  "sentAt",
+  "deliveredAt",
+] as const;
 const longestText = 256;
 
 /** The fields of a delivery that an inbox keeps. `responseBody` is not one: it is the endpoint's own answer. */

@@ -6,6 +6,7 @@ export type Mapping = Readonly<Record<string, string>>;
 /** The fields that can be mapped: those of a delivery record (spec 2.5), or of a captured request. */
 export const mappable: readonly string[] = [
   "eventId",
+  "eventType",
   "payload",
   "status",
   "attemptNumber",

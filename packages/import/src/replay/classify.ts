@@ -11,6 +11,8 @@ import type { ProvenEvent, Sink, Verdict } from "./sink.ts";
 /** A record with its verdict, or with the item for the sink. */
 export interface Classified<Item> {
   readonly position: Position;
+  /** The webhook-id of its event; empty without an event. */
+  readonly id: string;
   readonly type: string | null;
   readonly occurredMs: number;
   readonly verdict: Verdict | null;
@@ -19,7 +21,7 @@ export interface Classified<Item> {
   readonly bytes: number;
   /** Its line for the rejects file, if it is refused. */
   readonly line: string | null;
-  /** The record itself, if the sink may still reject it. */
+  /** The record itself, if the sink may still refuse it. */
   readonly raw: RawRecord | null;
 }
 
@@ -48,21 +50,21 @@ const filteredOut = { verdict: { fate: "filtered" }, item: null, bytes: 0, line:
 /**
  * Recognises a record, filters it, verifies it, and prepares its event for the sink. Throws only errors that end the
  * replay: `unsigned_dump` and mistakes in the set-up.
- * @param keepsRejects whether invalid and rejected records are written down
+ * @param keepsRejects whether conflicts, invalid and rejected records are written down
  */
 export function createClassifier<Item>(
   { readRecord, passes, prove }: Checks,
   sink: Sink<Item>,
   keepsRejects: boolean,
 ): (raw: RawRecord) => Classified<Item> {
-  const keepsRaw = keepsRejects && sink.mayReject;
+  const keepsRaw = keepsRejects && sink.mayRefuse;
 
   function refused(raw: RawRecord, event: DumpedEvent | null, verdict: Verdict): Classified<Item> {
-    const { type = null, occurredMs = Number.NaN } = event ?? {};
+    const { id = "", type = null, occurredMs = Number.NaN } = event ?? {};
     const { code = verdict.fate, reason = "" } = verdict;
-    const line = keepsRejects ? rejectLine(raw, code, reason) : null;
+    const line = keepsRejects ? rejectLine(raw, id, code, reason) : null;
     const { position } = raw;
-    return { position, type, occurredMs, verdict, item: null, bytes: line?.length ?? 0, line, raw: null };
+    return { position, id, type, occurredMs, verdict, item: null, bytes: line?.length ?? 0, line, raw: null };
   }
 
   return (raw) => {
@@ -70,8 +72,8 @@ export function createClassifier<Item>(
     if ("fault" in raw) return refused(raw, null, invalid(raw));
     const event = readRecord(raw.value);
     if ("fault" in event) return refused(raw, null, invalid(event));
-    const { type, occurredMs } = event;
-    if (!passes(event)) return { ...filteredOut, position, type, occurredMs };
+    const { id, type, occurredMs } = event;
+    if (!passes(event)) return { ...filteredOut, position, id, type, occurredMs };
     const proof = prove(event);
     if (proof !== null && "code" in proof) {
       return refused(raw, event, { fate: "rejected", code: proof.code, reason: proof.reason });
@@ -79,7 +81,17 @@ export function createClassifier<Item>(
     const prepared = sink.prepare(proven(event, proof?.body ?? null));
     if ("fate" in prepared) return refused(raw, event, prepared);
     const { item, bytes } = prepared;
-    return { position, type, occurredMs, verdict: null, item, bytes, line: null, raw: keepsRaw ? raw : null };
+    return {
+      position,
+      id,
+      type,
+      occurredMs,
+      verdict: null,
+      item,
+      bytes,
+      line: null,
+      raw: keepsRaw ? raw : null,
+    };
   };
 }
 

@@ -19,7 +19,7 @@ export interface IntoInbox extends Pick<ReplaySettings, "source" | "force" | "cl
 const verdicts: Readonly<Record<PutResult, Verdict>> = {
   stored: { fate: "stored" },
   duplicate: { fate: "duplicate" },
-  conflict: { fate: "conflict" },
+  conflict: { fate: "conflict", code: "conflict", reason: "its id is stored with another body, which stays" },
 };
 const forced: Verdict = { fate: "stored", isForced: true };
 
@@ -56,7 +56,7 @@ export function intoInbox(inbox: Pick<InboxWriter, "put">, options: IntoInbox): 
   return (run) => ({
     batchSize: 350, // more would be faster, but use more memory
     atOnce: 2,
-    mayReject: false,
+    mayRefuse: true,
     prepare(event) {
       const item = entryOf(event, run);
       return { item, bytes: item.body.byteLength };

@@ -12,7 +12,7 @@ export function intoNothing(
   return {
     batchSize: 1000,
     atOnce: 1,
-    mayReject: false,
+    mayRefuse: false,
     prepare(event) {
       const parsed = readEvent(event);
       if (parsed.kind !== "invalid" || !isInline) return taken;

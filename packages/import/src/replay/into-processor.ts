@@ -38,7 +38,7 @@ export function intoProcessor(processor: Processor<unknown>, options: IntoProces
     return {
       batchSize: 1,
       atOnce: options.concurrency,
-      mayReject: true,
+      mayRefuse: true,
       prepare: (item) => ({ item, bytes: 0 }),
       take: (events) => Promise.all(events.map(verdictOn)),
     };
@@ -98,6 +98,12 @@ function hasSucceeded({ code }: EventOutcome): boolean {
   return code === "processed" || code === "discarded";
 }
 
+const conflict: Verdict = {
+  fate: "conflict",
+  code: "conflict",
+  reason: "its id was done with another body, which stays",
+};
+
 function verdictOf(outcome: EventOutcome, isForced: boolean): Verdict {
   const { code } = outcome;
   switch (code) {
@@ -108,7 +114,7 @@ function verdictOf(outcome: EventOutcome, isForced: boolean): Verdict {
     case "unhandled_type":
       return { fate: "filtered" }; // nothing ran, and the next import will not run it either
     case "duplicate":
-      return { fate: outcome.conflict ? "conflict" : "duplicate" };
+      return outcome.conflict ? conflict : { fate: "duplicate" };
     case "invalid":
       return { fate: "invalid", code, reason: describePaths(outcome.issues) };
     case "failed":

@@ -9,7 +9,7 @@ export interface ReplayJournal {
   readonly tally?: Tally | undefined;
   /** Called before each batch of events is handed over. Save the name here: the process may be killed right after. */
   begin?(tally: () => Tally): Promise<void>;
-  /** Called with invalid and rejected records before they are counted: NDJSON of `RejectedRecord`. */
+  /** Called with conflicts, invalid and rejected records before they are counted: NDJSON of `RejectedRecord`. */
   reject?(lines: string): Promise<void>;
   /** Called when all records up to `last` are settled and counted. */
   settle?(last: Position, tally: () => Tally): Promise<void>;

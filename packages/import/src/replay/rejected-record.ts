@@ -3,6 +3,8 @@ import type { Position, RawRecord } from "../dump/record.ts";
 /** A line of the rejects file. */
 export interface RejectedRecord {
   readonly position: Position;
+  /** The webhook-id of its event, if it has one. Not proven unless the record was verified. */
+  readonly id?: string;
   readonly code: string;
   /** Does not quote the record. */
   readonly reason: string;
@@ -11,10 +13,10 @@ export interface RejectedRecord {
   readonly text?: string | undefined;
 }
 
-/** The record as a line of the rejects file. */
-export function rejectLine(raw: RawRecord, code: string, reason: string): string {
+/** The record as a line of the rejects file. `id` is empty without an event. */
+export function rejectLine(raw: RawRecord, id: string, code: string, reason: string): string {
   const { position } = raw;
   const what = "value" in raw ? { record: raw.value } : { text: raw.text };
-  const line: RejectedRecord = { position, code, reason, ...what };
+  const line: RejectedRecord = { position, ...(id !== "" && { id }), code, reason, ...what };
   return `${JSON.stringify(line)}\n`;
 }

@@ -81,9 +81,9 @@ function allVerdicts(records: Batch<unknown>["records"], ofSink: readonly Verdic
   return records.map(({ verdict }) => verdict ?? (ofSink[taken++] as Verdict));
 }
 
-function lineOf({ line, raw }: Classified<unknown>, { code, reason = "" }: Verdict): string {
+function lineOf({ id, line, raw }: Classified<unknown>, { code, reason = "" }: Verdict): string {
   if (line !== null) return line;
-  return raw !== null && code !== undefined ? rejectLine(raw, code, reason) : "";
+  return raw !== null && code !== undefined ? rejectLine(raw, id, code, reason) : "";
 }
 
 function stopped(cause: unknown): WebhookError<string> {

@@ -4,7 +4,7 @@ import type { Fate } from "./ledger.ts";
 /** The fate of an event, with the reason if it is refused. */
 export interface Verdict {
   readonly fate: Fate;
-  /** The code and the reason in the rejects file. */
+  /** The code and the reason in the rejects file. Without a code, the record is not written there. */
   readonly code?: string;
   readonly reason?: string;
   /** Whether it was done before and ran again. */
@@ -23,8 +23,8 @@ export interface Sink<Item> {
   readonly batchSize: number;
   /** How many batches it takes at the same time. */
   readonly atOnce: number;
-  /** Whether `take` may return the fates invalid and rejected. */
-  readonly mayReject: boolean;
+  /** Whether `take` may return a verdict with a code. */
+  readonly mayRefuse: boolean;
   /** Turns an event into an item, or refuses it. Throws for a mistake in the set-up. */
   prepare(event: ProvenEvent): { readonly item: Item; readonly bytes: number } | Verdict;
   /** Resolves to one verdict per item, in order. Rejects when the replay cannot continue. */
