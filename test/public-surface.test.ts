@@ -70,6 +70,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "durationMs",
       "encodeEntry",
       "encodeState",
+      "eventOf",
       "hasRole",
       "headerReader",
       "idPattern",

@@ -9,7 +9,7 @@ export { durationMs, loggerOption, parseOptions, suggest, withMethods } from "./
 export { safeListener } from "./base/safe-listener.ts";
 export type { ListenerWarning, Stage } from "./base/trace.ts";
 export { createNotice, createStage, listenTo } from "./base/trace.ts";
-export { keyText } from "./event/event.ts";
+export { eventOf, keyText } from "./event/event.ts";
 export { processorShape } from "./process/processor.ts";
 export { isInbox } from "./receive/target.ts";
 export type { EncodedEntry } from "./store/entry-codec.ts";

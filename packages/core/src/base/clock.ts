@@ -10,10 +10,24 @@ export const systemClock: Clock = { now: () => Date.now() };
 export const monotonicClock: Clock = { now: () => performance.timeOrigin + performance.now() };
 
 // an offset is required: without one the same text means another time on another machine
-const dateTime = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:[Zz]|[+-]\d\d:\d\d)$/;
+const dateTime =
+  /^(\d{4})-(0[1-9]|1[0-2])-(\d\d)[Tt ](?:[01]\d|2[0-3]):[0-5]\d:(?:[0-5]\d|60)(?:\.\d+)?(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
 
-/** Milliseconds since the Unix epoch of a `Date`, or of a date-time with its offset (RFC 3339). NaN for anything else. */
+/** Whether a text is a date-time with its offset (RFC 3339), on a day that the calendar has. Leap seconds are taken. */
+export function isDateTime(text: string): boolean {
+  const [, year, month, day] = dateTime.exec(text) ?? [];
+  return day !== undefined && Number(day) >= 1 && Number(day) <= daysIn(Number(year), Number(month));
+}
+
+function daysIn(year: number, month: number): number {
+  return new Date(Date.UTC(2000 + (year % 400), month, 0)).getUTCDate(); // Date.UTC takes the years 0 to 99 for 19xx
+}
+
+/** Milliseconds since the Unix epoch of a `Date`, or of a text that `isDateTime`. NaN for anything else. */
 export function dateTimeMs(given: unknown): number {
   if (given instanceof Date) return given.getTime();
-  return typeof given === "string" && dateTime.test(given) ? Date.parse(given) : Number.NaN;
+  if (typeof given !== "string" || !isDateTime(given)) return Number.NaN;
+  const ms = Date.parse(given);
+  // Date.parse knows no leap seconds
+  return Number.isNaN(ms) ? Date.parse(given.replace(/:60(?=[.Zz+-])/, ":59")) + 1000 : ms;
 }

@@ -1,7 +1,8 @@
 import { isUtf8 } from "node:buffer";
 import type { StandardSchemaV1 } from "@standard-schema/spec";
+import { isDateTime } from "../base/clock.ts";
 import { WebhookError } from "../base/errors.ts";
-import type { DataByType, EventOf, WebhookEvent } from "./event.ts";
+import { type DataByType, type EventOf, eventOf, type WebhookEvent } from "./event.ts";
 
 /** One way in which an event does not fit its schema. A path and a rule, never a value. Store it, but do not answer it. */
 export interface Issue {
@@ -62,12 +63,13 @@ export function createCatalog<Data>(
     );
   }
 
-  function read(id: string, envelope: Envelope): Parsed<Data> {
-    const issues = envelopeIssues(id, envelope);
+  function check(given: WebhookEvent): Parsed<Data> {
+    const issues = eventIssues(given ?? {});
     if (issues.length > 0) return invalid(null, issues);
-    const { type, timestamp, data } = envelope as WebhookEvent;
+    const { id, type, timestamp, data, extra } = given;
+    const kept = extra === undefined ? {} : { extra };
     const schema = byType.get(type);
-    if (schema === undefined) return { kind: "unknown", type, event: { id, type, timestamp, data } };
+    if (schema === undefined) return { kind: "unknown", type, event: { id, type, timestamp, data, ...kept } };
     const result = schema["~standard"].validate(data);
     if (result instanceof Promise) {
       throw new WebhookError(
@@ -77,20 +79,20 @@ export function createCatalog<Data>(
       );
     }
     if (result.issues) return invalid(type, result.issues.map(readIssue));
-    const event = { id, type, timestamp, data: result.value } as EventOf<Data>;
+    const event = { id, type, timestamp, data: result.value, ...kept } as EventOf<Data>;
     return { kind: "known", type: event.type, event };
   }
 
   function parse(id: string, body: Uint8Array): Parsed<Data> {
     const decoded = decode(body);
     if ("issue" in decoded) return invalid(null, [{ path: "", message: decoded.issue }]);
-    return read(id, decoded.json ?? {});
+    return check(eventOf(id, isObject(decoded.json) ? decoded.json : {}));
   }
 
   return {
     types: [...byType.keys()] as (keyof Data & string)[],
     parse,
-    check: (event) => read(event?.id, event ?? {}),
+    check,
   };
 }
 
@@ -98,10 +100,7 @@ function invalid(type: string | null, issues: readonly Issue[]): Extract<Parsed,
   return { kind: "invalid", type, event: null, issues };
 }
 
-/** The JSON of a body, before anything is known about it. */
-type Envelope = { readonly [field in keyof WebhookEvent]?: unknown };
-
-function decode(body: Uint8Array): { json: Envelope | null } | { issue: string } {
+function decode(body: Uint8Array): { json: unknown } | { issue: string } {
   if (!isUtf8(body)) return { issue: "the body is not UTF-8" };
   const text = (Buffer.isBuffer(body) ? body : Buffer.from(body)).toString("utf8");
   try {
@@ -111,21 +110,23 @@ function decode(body: Uint8Array): { json: Envelope | null } | { issue: string }
   }
 }
 
-// RFC 3339, leap seconds included; what follows the seconds is not checked
-const dateTime = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d/;
+/** An event of which nothing is known, such as one from a queue. */
+type Unchecked = { readonly [field in keyof WebhookEvent]?: unknown };
 
-// spec 6.1
-function envelopeIssues(id: unknown, { type, timestamp, data }: Envelope): Issue[] {
+function eventIssues({ id, type, timestamp, data, extra }: Unchecked): Issue[] {
   const issues: Issue[] = [];
   if (typeof id !== "string" || id === "") issues.push({ path: "id", message: "expected a string" });
   if (typeof type !== "string" || type === "") issues.push({ path: "type", message: "expected a string" });
-  if (typeof timestamp !== "string" || !dateTime.test(timestamp)) {
-    issues.push({ path: "timestamp", message: "expected a date-time" });
+  if (typeof timestamp !== "string" || !isDateTime(timestamp)) {
+    issues.push({ path: "timestamp", message: "expected a date-time with its offset (RFC 3339)" });
   }
-  if (typeof data !== "object" || data === null || Array.isArray(data)) {
-    issues.push({ path: "data", message: "expected an object" });
-  }
+  if (!isObject(data)) issues.push({ path: "data", message: "expected an object" });
+  if (extra !== undefined && !isObject(extra)) issues.push({ path: "extra", message: "expected an object" });
   return issues;
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function readIssue(issue: StandardSchemaV1.Issue): Issue {

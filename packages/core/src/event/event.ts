@@ -10,6 +10,14 @@ export interface WebhookEvent<Type extends string = string, Data = unknown> {
   /** When the event occurred, as sent: a date-time (RFC 3339). */
   readonly timestamp: string;
   readonly data: Data;
+  /** The fields of the envelope besides `type`, `timestamp` and `data`, as sent. Absent if there are none. */
+  readonly extra?: Readonly<Record<string, unknown>>;
+}
+
+/** The event of an envelope, with its unknown fields in `extra`. Nothing is checked. */
+export function eventOf(id: string, envelope: Readonly<Record<string, unknown>>): WebhookEvent {
+  const { type, timestamp, data, ...extra } = envelope;
+  return { id, type, timestamp, data, ...(Object.keys(extra).length > 0 && { extra }) } as WebhookEvent;
 }
 
 /** Identifies an event: its id, within the source that received it. */

@@ -61,9 +61,16 @@ function checkCodable(entry: InboxEntry): void {
 }
 
 function readEvent(value: unknown): WebhookEvent {
-  const { id, type, timestamp, data } = fieldsOf(value, "Its event");
-  if (isText(id) && isText(type) && isText(timestamp)) return { id, type, timestamp, data };
-  return refuse("event", "null, or an object with id, type, timestamp and data");
+  const { id, type, timestamp, data, extra } = fieldsOf(value, "Its event");
+  if (!isText(id) || !isText(type) || !isText(timestamp))
+    return refuse("event", "null, or an object with id, type, timestamp and data");
+  return {
+    id,
+    type,
+    timestamp,
+    data,
+    ...(extra !== undefined && { extra: fieldsOf(extra, "Its event.extra") }),
+  };
 }
 
 function readBody(value: unknown): Uint8Array {

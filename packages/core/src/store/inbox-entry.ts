@@ -1,3 +1,4 @@
+import { dateTimeMs } from "../base/clock.ts";
 import { WebhookError } from "../base/errors.ts";
 import type { EventKey, WebhookEvent } from "../event/event.ts";
 
@@ -51,7 +52,7 @@ const lastMs = Date.parse("9999-12-31T00:00:00Z") + 2 * 86_400_000;
 
 /**
  * For authors of inboxes: when the event occurred, in ms since the Unix epoch, including the microseconds that `Date.parse`
- * drops. Falls back to `receivedAt` for a timestamp that cannot be parsed, such as a leap second. Null without an event.
+ * drops. Falls back to `receivedAt` for a timestamp that no catalog accepts. Null without an event.
  */
 export function occurredAtMs({
   event,
@@ -60,7 +61,7 @@ export function occurredAtMs({
   | number
   | null {
   if (event === null) return null;
-  const ms = Date.parse(event.timestamp);
+  const ms = dateTimeMs(event.timestamp);
   if (!(ms > firstMs && ms < lastMs)) return receivedAt.getTime();
   const [, micros = ""] = /\.\d{3}(\d{1,3})/.exec(event.timestamp) ?? [];
   return ms + Number(micros.padEnd(3, "0")) / 1000;

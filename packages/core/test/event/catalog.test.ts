@@ -193,14 +193,44 @@ describe("the envelope", () => {
     },
   );
 
-  it.each(["2026-11-20T12:00:00Z", "2026-11-20T12:00:00.123456+01:00", "2016-12-31T23:59:60Z"])(
-    "takes %s for a date-time",
-    (given) => {
-      expect(parse({ ...valid, timestamp: given }).kind).toBe("known");
-    },
-  );
+  it.each([
+    "2026-11-20T12:00:00Z",
+    "2026-11-20T12:00:00.123456+01:00",
+    "2026-11-20t12:00:00z",
+    "2026-11-20 12:00:00-00:00",
+    "2024-02-29T23:59:59Z",
+    "2016-12-31T23:59:60Z",
+    "0001-01-01T00:00:00Z",
+    "9999-12-31T23:59:59.999999999+23:59",
+  ])("takes %s for a date-time", (given) => {
+    expect(parse({ ...valid, timestamp: given }).kind).toBe("known");
+  });
 
-  it.each(["1", "soon", "", "2026-11-20", 1700000000, null])("does not take %s for a date-time", (given) => {
+  it.each([
+    "1",
+    "soon",
+    "",
+    "2026-11-20",
+    1700000000,
+    null,
+    "2026-11-20T12:00:00",
+    "2026-11-20T12:00Z",
+    "2026-11-20T12:00:00Zjunk",
+    " 2026-11-20T12:00:00Z",
+    "2026-11-20T12:00:00Z\n",
+    "2026-11-20T12:00:00.Z",
+    "2026-13-20T12:00:00Z",
+    "2026-00-20T12:00:00Z",
+    "2026-11-31T12:00:00Z",
+    "2026-11-00T12:00:00Z",
+    "2025-02-29T12:00:00Z",
+    "1900-02-29T12:00:00Z",
+    "2026-11-20T24:00:00Z",
+    "2026-11-20T12:60:00Z",
+    "2026-11-20T12:00:61Z",
+    "2026-11-20T12:00:00+24:00",
+    "2026-11-20T12:00:00+0100",
+  ])("does not take %j for a date-time", (given) => {
     expect(parse({ ...valid, timestamp: given })).toMatchObject({
       kind: "invalid",
       type: null,
@@ -210,7 +240,28 @@ describe("the envelope", () => {
   });
 
   it("takes the id from the webhook-id, whatever the body says", () => {
-    expect(parse({ ...valid, id: "another" })).toMatchObject({ event: { id: "msg_1" } });
+    expect(parse({ ...valid, id: "another" })).toMatchObject({
+      event: { id: "msg_1", extra: { id: "another" } },
+    });
+  });
+
+  it.each(["esim.installed", "esim.teleported"])("keeps its unknown fields in event.extra: %s", (type) => {
+    const extra = { apiVersion: "2027-01", trace: { hops: [1, null] }, extra: false };
+    const { event } = parse({ ...valid, ...extra, type });
+    expect(event).toMatchObject({ id: "msg_1", type, timestamp, extra });
+    expect(esimCatalog.check(JSON.parse(JSON.stringify(event))).event).toEqual(event);
+  });
+
+  it("has no extra without unknown fields, and never a prototype from one", () => {
+    expect(parse(valid).event).not.toHaveProperty("extra");
+    const body = Buffer.from(`{"__proto__":{"polluted":1},${JSON.stringify(valid).slice(1)}`);
+    const extra = esimCatalog.parse("msg_1", body).event?.extra;
+    expect([Object.keys(extra ?? {}), extra?.["polluted"]]).toEqual([["__proto__"], undefined]);
+  });
+
+  it("of an event from a queue is invalid if its extra is no object", () => {
+    const checked = esimCatalog.check({ ...valid, id: "msg_1", extra: [] as never });
+    expect(checked).toMatchObject({ kind: "invalid", issues: [{ path: "extra" }] });
   });
 
   it("is invalid, not an exception, for any bytes and any JSON that is none", () => {

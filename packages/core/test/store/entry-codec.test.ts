@@ -6,12 +6,16 @@ import { describe, expect, it } from "vitest";
 const text = fc
   .string({ unit: "grapheme", minLength: 1, maxLength: 60 })
   .map((some) => some.replaceAll("\0", "0"));
-const event = fc.record({
-  id: text,
-  type: text,
-  timestamp: fc.constant("2026-11-20T09:30:00.123456Z"),
-  data: fc.jsonValue(),
-});
+const event = fc.record(
+  {
+    id: text,
+    type: text,
+    timestamp: fc.constant("2026-11-20T09:30:00.123456Z"),
+    data: fc.jsonValue(),
+    extra: fc.dictionary(fc.string(), fc.jsonValue()),
+  },
+  { requiredKeys: ["id", "type", "timestamp", "data"] },
+);
 const replay = fc.record(
   {
     run: text,

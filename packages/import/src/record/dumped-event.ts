@@ -1,4 +1,4 @@
-import type { WebhookEvent } from "@esim-webhooks/core";
+import { dateTimeMs } from "@esim-webhooks/core/kit";
 import type { CapturedRequest } from "./captured-request.ts";
 import type { Fields } from "./fields.ts";
 
@@ -32,15 +32,9 @@ export function dumpedEvent(
   return {
     id,
     type: typeof type === "string" && type !== "" ? type : null,
-    occurredMs: typeof timestamp === "string" ? Date.parse(timestamp) : Number.NaN,
+    occurredMs: dateTimeMs(timestamp),
     payload,
     delivery,
     request,
   };
-}
-
-/** The event as the payload has it, not yet checked by a catalog. */
-export function eventOf({ id, payload }: DumpedEvent): WebhookEvent {
-  const { type, timestamp, data } = payload;
-  return { id, type, timestamp, data } as WebhookEvent;
 }

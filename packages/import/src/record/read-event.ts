@@ -1,5 +1,6 @@
 import { type Catalog, type Issue, type Logger, type Parsed, WebhookError } from "@esim-webhooks/core";
-import { type DumpedEvent, eventOf } from "./dumped-event.ts";
+import { eventOf } from "@esim-webhooks/core/kit";
+import type { DumpedEvent } from "./dumped-event.ts";
 
 /**
  * Checks dumped events against the catalog. An event whose schema throws counts as invalid, and the import continues.
@@ -11,7 +12,7 @@ export function createEventReader(
 ): (event: DumpedEvent) => Parsed<Record<string, unknown>> {
   return (event) => {
     try {
-      return catalog.check(eventOf(event)) as Parsed<Record<string, unknown>>;
+      return catalog.check(eventOf(event.id, event.payload)) as Parsed<Record<string, unknown>>;
     } catch (err) {
       if (WebhookError.is(err)) throw err;
       const { id, type } = event;

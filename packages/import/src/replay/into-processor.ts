@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { crc32 } from "node:zlib";
 import { type EventKey, type EventOutcome, type Processor, WebhookError } from "@esim-webhooks/core";
-import { eventOf } from "../record/dumped-event.ts";
+import { eventOf } from "@esim-webhooks/core/kit";
 import { describePaths } from "../record/read-event.ts";
 import type { ReplaySettings } from "./replay-options.ts";
 import { rerunStore } from "./rerun-store.ts";
@@ -53,7 +53,7 @@ function createProcess(processor: Processor<unknown>, options: IntoProcessor, ru
   async function process(event: ProvenEvent): Promise<EventOutcome> {
     const receivedAt = event.request?.receivedAt ?? new Date(clock.now());
     try {
-      return await processor.process(eventOf(event), {
+      return await processor.process(eventOf(event.id, event.payload), {
         source,
         receivedAt,
         replayed: true,
