@@ -297,6 +297,34 @@ describe("importDeliveries into handlers", () => {
     expect(report.ledger).toEqual({ ...none, read: 1, rejected: 1 });
   });
 
+  it("counts events that are in the inbox on the store's tables as duplicates at once, and says so once", async () => {
+    const rejectsFile = join(folder(), "rejects.ndjson");
+    const store = memoryStore();
+    const states = new Map<string, object>([
+      ["waits", { inInbox: "waiting" }],
+      ["waits_too", { inInbox: "waiting" }],
+      ["dead", { inInbox: "dead" }],
+      ["other_body", { inInbox: "dead", conflict: true }],
+    ]);
+    const claim = async ({ id }: { id: string }) =>
+      ({ status: "busy", retryAfterMs: 3_600_000, ...states.get(id) }) as const;
+    const logger = { debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn(), child: () => logger };
+    const dump = ndjson(...[...states.keys()].map((id) => delivery(id)));
+    const report = await importDeliveries(
+      dump,
+      { "*": () => {} },
+      { ...trusted, store: { ...store, claim }, rejectsFile, logger },
+    );
+    expect(report.ledger).toEqual({ ...none, read: 4, duplicate: 3, conflict: 1 });
+    expect(lines(rejectsFile)).toMatchObject([{ id: "other_body", code: "conflict" }]);
+    expect(logger.info.mock.calls).toEqual([
+      [expect.objectContaining({ id: "waits" }), expect.stringContaining("a worker will handle them")],
+    ]);
+    expect(logger.warn.mock.calls).toEqual([
+      [expect.objectContaining({ id: "dead" }), expect.stringContaining("redrive them")],
+    ]);
+  });
+
   it("waits for the claim of a killed run, and then handles its event in order", async () => {
     const store = memoryStore();
     await store.claim({ source: "default", id: "b" }, 300);

@@ -22,7 +22,11 @@ describe("stores and inboxes on one file", () => {
     await store.complete(key("msg_1"), claim.token);
     expect(await inbox.put([entry("msg_1")])).toEqual(["conflict"]);
     expect(await inbox.put([entry("msg_2")])).toEqual(["stored"]);
-    expect(await store.claim(key("msg_2"), 1000)).toEqual({ status: "busy", retryAfterMs: 1000 });
+    const busy = { status: "busy", retryAfterMs: 1000 };
+    expect(await store.claim(key("msg_2"), 1000)).toEqual({ ...busy, inInbox: "waiting" });
+    const [taken] = await inbox.take({ limit: 1, leaseMs: 1000 });
+    await inbox.settle([{ ...key("msg_2"), token: taken?.token ?? "", state: "dead", error: "it failed" }]);
+    expect(await store.claim(key("msg_2"), 1000)).toEqual({ ...busy, inInbox: "dead" });
     await Promise.all([store.close(), inbox.close()]);
   });
 

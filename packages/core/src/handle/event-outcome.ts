@@ -13,8 +13,16 @@ export type EventOutcome =
   | { readonly code: "unhandled_type" }
   /** It is authentic, but does not fit its schema or the envelope. */
   | { readonly code: "invalid"; readonly issues: readonly Issue[] }
-  /** The same id is being worked right now. `conflict`: it is being worked with another body. */
-  | { readonly code: "busy"; readonly retryAfterMs: number; readonly conflict?: true }
+  /**
+   * The same id is being worked right now, or is in an inbox on the same tables (`inInbox`), where a worker handles it unless
+   * it is dead. `conflict`: it has another body there.
+   */
+  | {
+      readonly code: "busy";
+      readonly retryAfterMs: number;
+      readonly conflict?: true;
+      readonly inInbox?: "waiting" | "dead";
+    }
   | { readonly code: "retry_later"; readonly retryAfterMs: number }
   | { readonly code: "failed"; readonly error: unknown }
   /** There was no result in time. The handler may still finish, and then completes its claim. */

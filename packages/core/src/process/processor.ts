@@ -152,7 +152,10 @@ export function createProcessor<Data = EsimEvents, Tx = unknown>(
     const { answer: claim } = called;
     const conflict = claim?.status !== "claimed" && claim?.conflict && { conflict: true as const };
     if (claim?.status === "done") return { code: "duplicate", ...conflict };
-    if (claim?.status === "busy") return { code: "busy", retryAfterMs: claim.retryAfterMs, ...conflict };
+    if (claim?.status === "busy") {
+      const { retryAfterMs, inInbox } = claim;
+      return { code: "busy", retryAfterMs, ...conflict, ...(inInbox && { inInbox }) };
+    }
     if (claim?.status === "claimed") return claim;
     return {
       code: "store_unavailable",

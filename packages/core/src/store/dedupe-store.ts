@@ -4,11 +4,17 @@ import type { Lifecycle } from "./lifecycle.ts";
 
 /**
  * The result of a claim. `busy`: another owner holds the id for at most `retryAfterMs` more. `conflict` is true when the
- * claim that holds the id, or completed it, had another fingerprint; otherwise it is absent.
+ * claim that holds the id, or completed it, had another fingerprint; otherwise it is absent. `inInbox`: an inbox on the same
+ * tables has the event. `waiting`: a worker handles it; `dead`: an operator must redrive it. Otherwise it is absent.
  */
 export type Claim =
   | { readonly status: "claimed"; readonly token: string }
-  | { readonly status: "busy"; readonly retryAfterMs: number; readonly conflict?: true }
+  | {
+      readonly status: "busy";
+      readonly retryAfterMs: number;
+      readonly conflict?: true;
+      readonly inInbox?: "waiting" | "dead";
+    }
   | { readonly status: "done"; readonly conflict?: true };
 
 /**

@@ -18,6 +18,7 @@ const marginMs = 100;
 /** A sink that runs handlers, as a receiver does. */
 export function intoProcessor(processor: Processor<unknown>, options: IntoProcessor): OpenSink<ProvenEvent> {
   return (run) => {
+    const noteInInbox = createInboxNotes(options, run);
     const again = new Set<string>(); // ids of done events that are running again
     const onRerun = ({ id }: EventKey) => void again.add(id);
     const into = options.force
@@ -30,6 +31,7 @@ export function intoProcessor(processor: Processor<unknown>, options: IntoProces
       const isForced = again.delete(event.id) && hasSucceeded(outcome);
       const fields = { id: event.id, type: event.type, source: options.source, run };
       if (isForced) options.logger.info(fields, "A done event is run again.");
+      if (outcome.code === "busy" && outcome.inInbox) noteInInbox(event, outcome.inInbox);
       if (outcome.code === "failed")
         options.logger.error({ ...fields, err: outcome.error }, "The handler failed.");
       return verdictOf(outcome, isForced);
@@ -68,7 +70,7 @@ function createProcess(processor: Processor<unknown>, options: IntoProcessor, ru
   // the claim of a killed process, such as the previous run, lasts until its lease ends
   return async (event) => {
     const outcome = await process(event);
-    if (outcome.code !== "busy") return outcome;
+    if (outcome.code !== "busy" || outcome.inInbox) return outcome;
     const { id, type } = event;
     const { retryAfterMs } = outcome;
     logger.info(
@@ -77,6 +79,32 @@ function createProcess(processor: Processor<unknown>, options: IntoProcessor, ru
     );
     await pause(retryAfterMs + marginMs, undefined, { signal });
     return process(event);
+  };
+}
+
+type InInbox = NonNullable<Extract<EventOutcome, { code: "busy" }>["inInbox"]>;
+
+/** Logs, once for each kind, that events of the import are in an inbox on the store's tables. */
+function createInboxNotes(
+  { source, logger }: IntoProcessor,
+  run: string,
+): (event: ProvenEvent, where: InInbox) => void {
+  const noted = new Set<InInbox>();
+  return ({ id, type }, where) => {
+    if (noted.has(where)) return;
+    noted.add(where);
+    const fields = { id, type, source, run };
+    if (where === "waiting") {
+      logger.info(
+        fields,
+        "Events of this import wait in the inbox, such as this one: a worker will handle them. They count as duplicates.",
+      );
+    } else {
+      logger.warn(
+        fields,
+        "Events of this import are dead in the inbox, such as this one. They count as duplicates: redrive them, and a worker will handle them.",
+      );
+    }
   };
 }
 
@@ -122,6 +150,7 @@ function verdictOf(outcome: EventOutcome, isForced: boolean): Verdict {
     case "retry_later":
       return { fate: "rejected", code, reason: "its handler asked for a later retry" };
     case "busy":
+      if (outcome.inInbox) return outcome.conflict ? conflict : { fate: "duplicate" };
       return { fate: "rejected", code, reason: "another process is handling its id" };
     case "deadline_reached":
       return { fate: "rejected", code, reason: "it was stopped before its handler ended" };

@@ -40,8 +40,10 @@ export async function claim(
     if (!held.isQueued && held.leftMs <= 0) return takeOver(db, tables, wanted, leaseMs);
     const conflict = held.isConflict && { conflict: true as const };
     if (held.state === "done") return { status: "done", ...conflict };
-    const leftMs = held.isQueued ? Math.max(held.leftMs, retryHeldRowMs) : held.leftMs;
-    return { status: "busy", retryAfterMs: Math.ceil(leftMs), ...conflict };
+    if (!held.isQueued) return { status: "busy", retryAfterMs: Math.ceil(held.leftMs), ...conflict };
+    const inInbox = held.state === "dead" ? "dead" : "waiting";
+    const retryAfterMs = Math.ceil(Math.max(held.leftMs, retryHeldRowMs));
+    return { status: "busy", retryAfterMs, ...conflict, inInbox };
   }
 }
 

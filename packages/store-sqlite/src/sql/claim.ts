@@ -29,7 +29,8 @@ export function claim(tx: Transaction, input: ClaimInput): Claim {
   if (held.state === "unhandled") return takeOver(tx, input, keepingBody);
   const conflict = isConflict(held, input) && ({ conflict: true } as const);
   if (held.queued) {
-    return { status: "busy", retryAfterMs: Math.max(held.leftMs, retryQueuedMs), ...conflict };
+    const inInbox = held.state === "dead" ? "dead" : "waiting";
+    return { status: "busy", retryAfterMs: Math.max(held.leftMs, retryQueuedMs), ...conflict, inInbox };
   }
   if (held.ended) return takeOver(tx, input, withoutBody);
   return held.state === "done"
