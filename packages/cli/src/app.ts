@@ -1,8 +1,9 @@
-import { type Application, buildApplication, buildCommand, buildRouteMap, type Command } from "@stricli/core";
+import { type Application, buildApplication, buildCommand, type Command } from "@stricli/core";
 import { type CommandEntry, commands } from "./commands.ts";
+import { group } from "./program/command.ts";
 import type { CliContext } from "./program/context.ts";
-import { text } from "./program/error-text.ts";
 import { exitCodeOfError } from "./program/exit-code.ts";
+import { text } from "./program/parser-text.ts";
 
 export const programName = "esim-webhooks";
 
@@ -20,7 +21,7 @@ export async function createApp(
     loaded.includes(name) ? await entry.load() : placeholder(entry),
   ]);
   return buildApplication(
-    buildRouteMap<string, CliContext>({
+    group<string>({
       routes: Object.fromEntries(await Promise.all(routes)),
       docs: {
         brief: "Webhooks of the eSIM partner API",
@@ -28,12 +29,11 @@ export async function createApp(
           "Receives, processes, sends and checks webhooks of the eSIM partner API.",
           "",
           "EXAMPLES",
-          "  export ESIM_WEBHOOK_SECRET=whsec_…   # the endpoint's signingSecret",
+          "  export ESIM_WEBHOOK_SECRET=whsec_…  # its signingSecret",
           "  esim-webhooks serve",
-          "  esim-webhooks send esim.faulted      # in another terminal",
+          "  esim-webhooks send esim.faulted  # in another terminal",
           "",
-          "Every command has --help. Exit codes: 0 success, 1 something it needs is unavailable, 2 the call or the config",
-          "has a mistake, 3 it found a problem, 130 it was interrupted.",
+          "Every command has --help. Exit codes: 0 success, 1 something it needs is unavailable, 2 the call or the config has a mistake, 3 it found a problem, 130 it was interrupted.",
         ].join("\n"),
       },
     }),

@@ -36,7 +36,7 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
   },
   inbox: {
     brief: "Inspect and repair the inbox",
-    usage: "stats|list|show|retry|discard|purge|backup|copy ...",
+    usage: "<command>",
     load: async () => (await import("./commands/inbox.ts")).inbox,
   },
   doctor: {
@@ -45,7 +45,7 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
   },
   completion: {
     brief: "Complete commands in the shell",
-    usage: "install|uninstall ...",
+    usage: "<command>",
     load: async () => (await import("./commands/completion.ts")).completion,
   },
 };

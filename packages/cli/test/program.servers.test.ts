@@ -63,6 +63,28 @@ describe("the program", () => {
     for (const { brief, load } of Object.values(listed)) expect((await load()).brief).toBe(brief);
   });
 
+  it.each(commands.map(([route]) => [route]))(
+    "breaks no word of the help of %s at 60 columns",
+    async (route) => {
+      const args = [...route.split(" ").slice(1), "--help"];
+      const { stdout } = await cli(args, { env: { COLUMNS: "60" } });
+      expect(stdout.split("\n").filter((line) => line.length > 60)).toEqual([]);
+    },
+  );
+
+  it("names the value of each flag that takes one", async () => {
+    const { stdout } = await cli(["send", "--help"]);
+    for (const flag of [
+      "--url <url>",
+      "--data <name=value>",
+      "--body <file>",
+      "--fault <fault>",
+      "--times <number>",
+    ])
+      expect(stdout).toContain(`\n  ${flag} `);
+    expect(stdout).toMatch(/--json {2,}Print JSON/);
+  });
+
   it("has no flag for a secret, which other processes could read", () => {
     const flags = commands.flatMap(([, text]) => text.match(/--[\w-]+/g) ?? []);
     expect(flags).toContain("--checkpoint");
@@ -78,9 +100,15 @@ describe("the program", () => {
   it.each([
     [["srve"], 'There is no command "srve". Did you mean `serve`?'],
     [["serve", "--prot", "3"], "There is no flag --prot. Did you mean --port?"],
-    [["serve", "--port", "many"], '"many" is not a whole number from 0 to 65535'],
-    [["send", "esim.enabled", "--fault", "tamperd"], 'did you mean "tampered"?'],
-    [["send"], "Expected argument for type."],
+    [["serve", "--port", "many"], '--port: "many" is not a whole number from 0 to 65535. Correct it.'],
+    [["serve", "--port"], "--port has no value. Write one after it."],
+    [
+      ["send", "esim.enabled", "--fault", "tamperd"],
+      "--fault tamperd is not possible. Write one of: tampered, stale, ",
+    ],
+    [["inbox", "list", "--since", "noon"], '--since: "noon" is not a point in time. Write how long ago'],
+    [["send"], "The argument <type> is missing."],
+    [["doctor", "all"], '"all" is one argument too many. Remove it.'],
   ])("ends with 2 for a wrong call: %j", async (args, message) => {
     const { code, stdout, stderr } = await cli(args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });

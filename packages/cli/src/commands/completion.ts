@@ -1,17 +1,12 @@
-import {
-  buildCommand,
-  buildRouteMap,
-  type Command,
-  type CommandFunction,
-  type RouteMap,
-} from "@stricli/core";
+import type { Command, CommandFunction, RouteMap } from "@stricli/core";
+import { command, group } from "../program/command.ts";
 import type { CliContext } from "../program/context.ts";
 import { help } from "../program/help.ts";
 
 type NoFlags = Readonly<Record<never, never>>;
 type Action = CommandFunction<NoFlags, [], CliContext>;
 
-const install: Command<CliContext> = buildCommand<NoFlags, [], CliContext>({
+const install: Command<CliContext> = command<NoFlags, []>({
   loader: async () => {
     const { buildInstallCommand } = await import("@stricli/auto-complete");
     const command = buildInstallCommand<CliContext>("esim-webhooks", { bash: "esim-webhooks __complete" });
@@ -23,7 +18,7 @@ const install: Command<CliContext> = buildCommand<NoFlags, [], CliContext>({
   ]),
 });
 
-const uninstall: Command<CliContext> = buildCommand<NoFlags, [], CliContext>({
+const uninstall: Command<CliContext> = command<NoFlags, []>({
   loader: async () => {
     const { buildUninstallCommand } = await import("@stricli/auto-complete");
     const command = buildUninstallCommand<CliContext>("esim-webhooks", { bash: true });
@@ -35,7 +30,7 @@ const uninstall: Command<CliContext> = buildCommand<NoFlags, [], CliContext>({
   ]),
 });
 
-export const completion: RouteMap<CliContext> = buildRouteMap<"install" | "uninstall", CliContext>({
+export const completion: RouteMap<CliContext> = group<"install" | "uninstall">({
   routes: { install, uninstall },
   docs: help("Complete commands in the shell", "Completion of commands and flags in bash.", [
     "esim-webhooks completion install",

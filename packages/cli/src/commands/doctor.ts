@@ -1,10 +1,11 @@
-import { buildCommand, type Command } from "@stricli/core";
+import type { Command } from "@stricli/core";
 import type { DoctorFlags } from "../doctor/doctor.ts";
 import { jsonFlag, setUpFlags } from "../flags/set-up-flags.ts";
+import { command } from "../program/command.ts";
 import type { CliContext } from "../program/context.ts";
 import { help } from "../program/help.ts";
 
-export const doctor: Command<CliContext> = buildCommand<DoctorFlags, [], CliContext>({
+export const doctor: Command<CliContext> = command<DoctorFlags, []>({
   loader: async () => (await import("../doctor/doctor.ts")).doctor,
   parameters: { flags: { ...setUpFlags, json: jsonFlag } },
   docs: help(

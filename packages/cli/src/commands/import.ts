@@ -1,9 +1,10 @@
-import { buildCommand, type Command } from "@stricli/core";
+import type { Command } from "@stricli/core";
 import { type ImportFlags, importFlags } from "../import/flags.ts";
+import { command } from "../program/command.ts";
 import type { CliContext } from "../program/context.ts";
 import { help } from "../program/help.ts";
 
-export const importCommand: Command<CliContext> = buildCommand<ImportFlags, [string], CliContext>({
+export const importCommand: Command<CliContext> = command<ImportFlags, [string]>({
   loader: async () => {
     (await import("../import/small-heap.ts")).keepHeapSmall(); // before the import's modules are loaded, which would make it large
     return (await import("../import/import-dump.ts")).importDump;

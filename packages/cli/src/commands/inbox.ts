@@ -1,4 +1,4 @@
-import { buildCommand, buildRouteMap, type Command, type RouteMap } from "@stricli/core";
+import type { Command, RouteMap } from "@stricli/core";
 import {
   type BackupFlags,
   backupFlags,
@@ -17,10 +17,11 @@ import {
   type ShowFlags,
   showFlags,
 } from "../inbox/flags.ts";
+import { command, group } from "../program/command.ts";
 import type { CliContext } from "../program/context.ts";
 import { help } from "../program/help.ts";
 
-const stats: Command<CliContext> = buildCommand<InboxFlags, [], CliContext>({
+const stats: Command<CliContext> = command<InboxFlags, []>({
   loader: async () => (await import("../inbox/stats.ts")).stats,
   parameters: { flags: inboxFlags },
   docs: help(
@@ -30,7 +31,7 @@ const stats: Command<CliContext> = buildCommand<InboxFlags, [], CliContext>({
   ),
 });
 
-const list: Command<CliContext> = buildCommand<ListFlags, [], CliContext>({
+const list: Command<CliContext> = command<ListFlags, []>({
   loader: async () => (await import("../inbox/list.ts")).list,
   parameters: { flags: listFlags },
   docs: help("List events", "Lists events, newest first. --json prints one event per line, without bodies.", [
@@ -40,7 +41,7 @@ const list: Command<CliContext> = buildCommand<ListFlags, [], CliContext>({
   ]),
 });
 
-const show: Command<CliContext> = buildCommand<ShowFlags, [string], CliContext>({
+const show: Command<CliContext> = command<ShowFlags, [string]>({
   loader: async () => (await import("../inbox/show.ts")).show,
   parameters: {
     flags: showFlags,
@@ -60,7 +61,7 @@ const show: Command<CliContext> = buildCommand<ShowFlags, [string], CliContext>(
   ),
 });
 
-const retry: Command<CliContext> = buildCommand<RetryFlags, [], CliContext>({
+const retry: Command<CliContext> = command<RetryFlags, []>({
   loader: async () => (await import("../inbox/retry.ts")).retry,
   parameters: { flags: retryFlags },
   docs: help(
@@ -75,7 +76,7 @@ const retry: Command<CliContext> = buildCommand<RetryFlags, [], CliContext>({
   ),
 });
 
-const discard: Command<CliContext> = buildCommand<DeadFlags, [], CliContext>({
+const discard: Command<CliContext> = command<DeadFlags, []>({
   loader: async () => (await import("../inbox/discard.ts")).discard,
   parameters: { flags: deadFlags },
   docs: help(
@@ -85,7 +86,7 @@ const discard: Command<CliContext> = buildCommand<DeadFlags, [], CliContext>({
   ),
 });
 
-const purge: Command<CliContext> = buildCommand<PurgeFlags, [], CliContext>({
+const purge: Command<CliContext> = command<PurgeFlags, []>({
   loader: async () => (await import("../inbox/purge.ts")).purge,
   parameters: { flags: purgeFlags },
   docs: help(
@@ -95,7 +96,7 @@ const purge: Command<CliContext> = buildCommand<PurgeFlags, [], CliContext>({
   ),
 });
 
-const backup: Command<CliContext> = buildCommand<BackupFlags, [string], CliContext>({
+const backup: Command<CliContext> = command<BackupFlags, [string]>({
   loader: async () => (await import("../inbox/backup.ts")).backup,
   parameters: {
     flags: backupFlags,
@@ -111,7 +112,7 @@ const backup: Command<CliContext> = buildCommand<BackupFlags, [string], CliConte
   ),
 });
 
-const copy: Command<CliContext> = buildCommand<CopyFlags, [], CliContext>({
+const copy: Command<CliContext> = command<CopyFlags, []>({
   loader: async () => (await import("../inbox/copy.ts")).copy,
   parameters: { flags: copyFlags },
   docs: help(
@@ -129,7 +130,7 @@ const copy: Command<CliContext> = buildCommand<CopyFlags, [], CliContext>({
   ),
 });
 
-export const inbox: RouteMap<CliContext> = buildRouteMap<string, CliContext>({
+export const inbox: RouteMap<CliContext> = group<string>({
   routes: { stats, list, show, retry, discard, purge, backup, copy },
   docs: help("Inspect and repair the inbox", "Commands for operators of an inbox.", [
     "esim-webhooks inbox stats",

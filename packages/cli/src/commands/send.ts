@@ -1,11 +1,12 @@
-import { buildCommand, type Command } from "@stricli/core";
+import type { Command } from "@stricli/core";
 import { wholeNumber } from "../flags/number-flag.ts";
 import { configFlag, jsonFlag } from "../flags/set-up-flags.ts";
+import { command } from "../program/command.ts";
 import type { CliContext } from "../program/context.ts";
 import { help } from "../program/help.ts";
 import type { SendFlags } from "../send/send.ts";
 
-export const send: Command<CliContext> = buildCommand<SendFlags, [string], CliContext>({
+export const send: Command<CliContext> = command<SendFlags, [string]>({
   loader: async () => (await import("../send/send.ts")).send,
   parameters: {
     positional: {
@@ -17,6 +18,7 @@ export const send: Command<CliContext> = buildCommand<SendFlags, [string], CliCo
         kind: "parsed",
         parse: String,
         optional: true,
+        placeholder: "url",
         brief: "The receiver's URL. Default: where serve listens on this machine",
       },
       data: {
@@ -39,6 +41,7 @@ export const send: Command<CliContext> = buildCommand<SendFlags, [string], CliCo
         kind: "parsed",
         parse: String,
         optional: true,
+        placeholder: "id",
         brief: "The webhook-id. Default: a new id for each delivery",
       },
       times: {
@@ -61,6 +64,7 @@ export const send: Command<CliContext> = buildCommand<SendFlags, [string], CliCo
           "invalid",
         ],
         optional: true,
+        placeholder: "fault",
         brief: "Send a faulty or unusual delivery",
       },
       config: configFlag,

@@ -1,11 +1,12 @@
-import { buildCommand, type Command } from "@stricli/core";
+import type { Command } from "@stricli/core";
 import { wholeNumber } from "../flags/number-flag.ts";
 import { jsonFlag, setUpFlags } from "../flags/set-up-flags.ts";
+import { command } from "../program/command.ts";
 import type { CliContext } from "../program/context.ts";
 import { help } from "../program/help.ts";
 import type { ServeFlags } from "../serve/serve.ts";
 
-export const serve: Command<CliContext> = buildCommand<ServeFlags, [], CliContext>({
+export const serve: Command<CliContext> = command<ServeFlags, []>({
   loader: async () => (await import("../serve/serve.ts")).serve,
   parameters: {
     flags: {
@@ -21,12 +22,14 @@ export const serve: Command<CliContext> = buildCommand<ServeFlags, [], CliContex
         kind: "parsed",
         parse: String,
         optional: true,
+        placeholder: "address",
         brief: "The address to listen on. Default: the config's, or 127.0.0.1",
       },
       path: {
         kind: "parsed",
         parse: String,
         optional: true,
+        placeholder: "path",
         brief: "The path that accepts deliveries. Default: the config's, or /webhooks",
       },
       json: jsonFlag,

@@ -1,12 +1,13 @@
-import { buildCommand, type Command } from "@stricli/core";
+import type { Command } from "@stricli/core";
 import { timeFlag } from "../flags/flag-kinds.ts";
 import { wholeNumber } from "../flags/number-flag.ts";
 import { configFlag, jsonFlag } from "../flags/set-up-flags.ts";
+import { command } from "../program/command.ts";
 import type { CliContext } from "../program/context.ts";
 import { help } from "../program/help.ts";
 import type { VerifyFlags } from "../verify/verify.ts";
 
-export const verify: Command<CliContext> = buildCommand<VerifyFlags, [string?], CliContext>({
+export const verify: Command<CliContext> = command<VerifyFlags, [string?]>({
   loader: async () => (await import("../verify/verify.ts")).verify,
   parameters: {
     positional: {

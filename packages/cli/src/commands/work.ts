@@ -1,11 +1,12 @@
-import { buildCommand, type Command } from "@stricli/core";
+import type { Command } from "@stricli/core";
 import { wholeNumber } from "../flags/number-flag.ts";
 import { jsonFlag, setUpFlags } from "../flags/set-up-flags.ts";
+import { command } from "../program/command.ts";
 import type { CliContext } from "../program/context.ts";
 import { help } from "../program/help.ts";
 import type { WorkFlags } from "../work/work.ts";
 
-export const work: Command<CliContext> = buildCommand<WorkFlags, [], CliContext>({
+export const work: Command<CliContext> = command<WorkFlags, []>({
   loader: async () => (await import("../work/work.ts")).work,
   parameters: {
     flags: {

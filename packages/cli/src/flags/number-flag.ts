@@ -6,6 +6,6 @@ export function wholeNumber(min: number, max: number = Number.MAX_SAFE_INTEGER):
     const number = Number(text);
     if (/^\d+$/.test(text) && number >= min && number <= max) return number;
     const range = max === Number.MAX_SAFE_INTEGER ? `of ${min} or more` : `from ${min} to ${max}`;
-    throw new ProgramError("invalid_usage", `"${text}" is not a whole number`, range);
+    throw new ProgramError("invalid_usage", `"${text}" is not a whole number ${range}.`, "Correct it.");
   };
 }

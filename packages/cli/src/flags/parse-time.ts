@@ -18,6 +18,6 @@ export function parseTime(text: string, now: number = Date.now()): Date {
   throw new ProgramError(
     "invalid_usage",
     `"${text}" is not a point in time.`,
-    "Write how long ago it was (30m, 2h, 7d), a day (2026-11-20, from midnight UTC) or a date-time with its offset (2026-11-20T14:00:00Z)",
+    "Write how long ago it was (30m, 2h, 7d), a day (2026-11-20, from midnight UTC) or a date-time with its offset (2026-11-20T14:00:00Z).",
   );
 }

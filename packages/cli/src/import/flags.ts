@@ -45,6 +45,7 @@ export const importFlags: FlagParametersForType<ImportFlags, CliContext> = {
     values: statuses,
     optional: true,
     variadic: ",",
+    placeholder: "status,…",
     brief: "Only these delivery statuses",
   },
   since: timeFlag("Only from this time on: 2h, 7d, 2026-11-20"),
@@ -78,7 +79,7 @@ function parseMapping(text: string): readonly [field: string, path: string] {
   if (field !== undefined && path !== undefined) return [field, path];
   throw new ProgramError(
     "invalid_usage",
-    `"${text}" is not of the form field=path`,
-    "as in eventId=message.id",
+    `"${text}" is not of the form field=path.`,
+    "Write, for example, eventId=message.id.",
   );
 }

@@ -1,4 +1,3 @@
-import { type ApplicationText, FlagNotFoundError, text_en } from "@stricli/core";
 import { maskText } from "../masking/mask-text.ts";
 import { errorCodeOf } from "./exit-code.ts";
 import { printable } from "./printable.ts";
@@ -28,35 +27,4 @@ export function causeOf(error: unknown): string {
   const message = (first instanceof Error ? first.message : String(first)).replace(/\.$/, "");
   const isKnown = message === "" || error.message.includes(message);
   return isKnown ? "" : ` Cause: ${message}.`;
-}
-
-const seeHelp = "Run it with --help to see its commands and flags.";
-
-/** The parser's messages, with a code and in two halves like all others. */
-export const text: ApplicationText = {
-  ...text_en,
-  exceptionWhileParsingArguments(error, ansiColor) {
-    const problem = text_en.exceptionWhileParsingArguments.call(this, error, ansiColor);
-    if (error instanceof FlagNotFoundError) {
-      const corrections = error.corrections.map((name) => `--${name}`);
-      return usage(`There is no flag --${error.input}.`, guess(corrections));
-    }
-    return usage(/[.?]$/.test(problem) ? problem : `${problem}.`, seeHelp);
-  },
-  noCommandRegisteredForInput: ({ input, corrections }) =>
-    usage(`There is no command "${input}".`, guess(corrections)),
-  exceptionWhileLoadingCommandFunction: describeError,
-  exceptionWhileLoadingCommandContext: describeError,
-  exceptionWhileRunningCommand: describeError,
-  commandErrorResult: describeError,
-  exceptionWhileRunningIntegrationFlag: ({ exception }) => describeError(exception),
-  exceptionWhileRunningIntegrationHook: ({ exception }) => describeError(exception),
-};
-
-function usage(problem: string, remedy: string): string {
-  return `Error (invalid_usage): ${problem} ${remedy}`;
-}
-
-function guess(corrections: readonly string[]): string {
-  return corrections.length > 0 ? `Did you mean ${corrections.join(" or ")}?` : seeHelp;
 }
