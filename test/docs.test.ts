@@ -75,6 +75,7 @@ describe("docs", () => {
       shutting_down: true,
       rotating: true,
       keys_unavailable: true,
+      missing_secret: true,
       internal_error: true,
     };
     const rows = [

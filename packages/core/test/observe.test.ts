@@ -173,7 +173,7 @@ describe("a delivery that is observed", () => {
   });
 });
 
-const elsewhere = { body_consumed: true, body_incomplete: true } as const;
+const elsewhere = { body_consumed: true, body_incomplete: true, missing_secret: true } as const;
 
 // a new outcome code does not compile before it is here
 const everyOutcome: Readonly<Record<OutcomeCode, true>> = {

@@ -2,25 +2,30 @@ import { isUint8Array } from "node:util/types";
 import { byteBuffer } from "../base/byte-buffer.ts";
 import type { EsimEvents } from "../event/esim-events.ts";
 import type { BodyReader } from "./body.ts";
-import { createReceiver, type ReceiverOptions } from "./receiver.ts";
+import { type ReceiverOptions, receiverWith } from "./receiver.ts";
 import type { Target } from "./target.ts";
+import { createLateVerifier, keysOf } from "./verifier.ts";
 
 /** A handler of fetch requests, for Next.js, Hono, Bun and Deno. */
 export interface WebhookHandler {
   (request: Request): Promise<Response>;
+  /** For a check at start-up: rejects with `missing_secret` while there is no secret. */
+  ready(): Promise<void>;
   /** Answers 503 from now on. Resolves when all accepted deliveries have ended. */
   close(): Promise<void>;
 }
 
 /**
  * Makes a receiver of fetch requests: `export const POST = webhookHandler(handlers)`.
- * Throws like `createReceiver`.
+ *
+ * It can be made without a secret, because a framework's build loads the module where the server's secrets are not set.
+ * Deliveries are then answered 503 until there is one, and the first logs what to set. Throws like `createReceiver` otherwise.
  */
 export function webhookHandler<Data = EsimEvents, Tx = unknown>(
   target: Target<Data, Tx>,
   options: ReceiverOptions<Data, Tx> = {},
 ): WebhookHandler {
-  const receiver = createReceiver<Data, Tx>(target, options);
+  const receiver = receiverWith<Data, Tx>(createLateVerifier, target, options);
   const handle = async (request: Request): Promise<Response> => {
     const { status, headers, body } = await receiver.receive({
       method: request.method,
@@ -29,7 +34,8 @@ export function webhookHandler<Data = EsimEvents, Tx = unknown>(
     });
     return new Response(body, { status, headers });
   };
-  return Object.assign(handle, { close: receiver.close });
+  const ready = async () => void keysOf(options);
+  return Object.assign(handle, { ready, close: receiver.close });
 }
 
 function fetchBody(request: Request): BodyReader {

@@ -26,6 +26,8 @@ export type Outcome =
   | { readonly code: "rotating" }
   /** No key matches, and the newest keys could not be loaded. */
   | { readonly code: "keys_unavailable"; readonly reason: string }
+  /** A `webhookHandler` was made without a secret, and there still is none. */
+  | { readonly code: "missing_secret" }
   /** A bug, or a schema that threw. */
   | { readonly code: "internal_error"; readonly error: unknown };
 

@@ -11,7 +11,6 @@ import type { EsimEvents } from "../event/esim-events.ts";
 import { createProcessor, type ProcessorOptions, processorShape } from "../process/processor.ts";
 import type { DedupeStore } from "../store/dedupe-store.ts";
 import { type HeaderSource, headerReader } from "../verify/headers.ts";
-import { secretVariable } from "../verify/keyring.ts";
 import { bodyBytes, defaultToleranceSeconds, readSignedHeaders } from "../verify/signature.ts";
 import type { BodyFault, BodyReader } from "./body.ts";
 import type { Outcome } from "./outcome.ts";
@@ -70,17 +69,19 @@ export function createReceiver<Data = EsimEvents, Tx = unknown>(
   target: Target<Data, Tx>,
   options: ReceiverOptions<Data, Tx> = {},
 ): Receiver {
+  return receiverWith(createVerifier, target, options);
+}
+
+/** A receiver that `createVerifier` or `createLateVerifier` gives its verifier. */
+export function receiverWith<Data, Tx>(
+  makeVerifier: typeof createVerifier,
+  target: Target<Data, Tx>,
+  options: ReceiverOptions<Data, Tx>,
+): Receiver {
   const settings = parseOptions("webhook receiver", shape, options);
-  if ("secret" in options && options.secret === undefined) {
-    throw new WebhookError(
-      "missing_secret",
-      "The secret option is undefined: it may come from a variable that is not set.",
-      `Set that variable, or leave the option out to use ${secretVariable}.`,
-    );
-  }
-  const { secret, source, toleranceSeconds, maxBodyBytes, deadlineMs, store, leaseMs, clock } = settings;
+  const { source, toleranceSeconds, maxBodyBytes, deadlineMs, store, leaseMs, clock } = settings;
   const logger = safeLogger(settings.logger);
-  const verify = createVerifier(secret, clock, logger);
+  const verify = makeVerifier(options, clock, logger);
   const catalog = settings.catalog as Catalog<Data>;
   const accept = isInbox(target)
     ? acceptInto<Data>(target)

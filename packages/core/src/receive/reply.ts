@@ -39,6 +39,7 @@ const answers: Readonly<Record<OutcomeCode, Answer>> = {
   shutting_down: { status: 503, log: "info", title: "Shutting down", headers: soon },
   rotating: { status: 503, log: "warn", title: "Signing keys are being rotated", headers: soon },
   keys_unavailable: { status: 503, log: "error", title: "Temporarily unavailable", headers: soon },
+  missing_secret: { status: 503, log: "error", title: "The receiver is not set up correctly", headers: soon },
   failed: { status: 500, log: "error", title: "The event could not be processed" },
   invalid: { status: 500, log: "error", title: "The event is not of the expected form" },
   body_consumed: { status: 500, log: "error", title: "The receiver is not set up correctly" },

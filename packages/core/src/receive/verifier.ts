@@ -1,7 +1,8 @@
 import type { Clock } from "../base/clock.ts";
-import type { Logger } from "../base/logger.ts";
+import { WebhookError } from "../base/errors.ts";
+import { type Logger, warnOfSetup } from "../base/logger.ts";
 import type { KeySource } from "../verify/key-source.ts";
-import { createKeyring, type Secrets } from "../verify/keyring.ts";
+import { createKeyring, type Keyring, type Secrets, secretVariable } from "../verify/keyring.ts";
 import { createLoadedKeyring, type Loading } from "../verify/loaded-keyring.ts";
 import { type Proof, prove, type Refusal, type SignedHeaders } from "../verify/signature.ts";
 import type { Outcome } from "./outcome.ts";
@@ -9,8 +10,15 @@ import type { Outcome } from "./outcome.ts";
 /** The signing secret of the endpoint: one, several separated by spaces, a list, keys with windows, or a key source. */
 export type Secret = Secrets | KeySource;
 
+/** The options of a receiver, as far as they are about its secret. */
+export interface SecretOption {
+  secret?: Secret;
+}
+
 /** No key matches, but a newer one may. */
-export type Undecided = Extract<Outcome, { code: "rotating" | "keys_unavailable" }> & { readonly ok: false };
+export type Undecided = Extract<Outcome, { code: "rotating" | "keys_unavailable" | "missing_secret" }> & {
+  readonly ok: false;
+};
 
 /** Verifies a signature with the keys that are valid at `atMs`. Asks the key source when none matches. */
 export type Verifier = (
@@ -20,12 +28,10 @@ export type Verifier = (
 ) => Promise<Proof | Refusal | Undecided>;
 
 /** Throws `missing_secret` or `invalid_secret` when the secret is not a source and cannot be right. */
-export function createVerifier(secret: Secret | undefined, clock: Clock, logger: Logger): Verifier {
-  if (!isKeySource(secret)) {
-    const keyring = createKeyring(secret);
-    return async (signed, body, atMs) => prove(signed, body, keyring.keysAt(atMs));
-  }
-  const keyring = createLoadedKeyring(secret, clock, logger);
+export function createVerifier(options: SecretOption, clock: Clock, logger: Logger): Verifier {
+  const keys = keysOf(options);
+  if (!isKeySource(keys)) return async (signed, body, atMs) => prove(signed, body, keys.keysAt(atMs));
+  const keyring = createLoadedKeyring(keys, clock, logger);
   return async (signed, body, atMs) => {
     const ready = await keyring.ready();
     if (ready === "too_many_waiting") return keysUnavailable(ready);
@@ -41,6 +47,42 @@ export function createVerifier(secret: Secret | undefined, clock: Clock, logger:
   };
 }
 
+/**
+ * Like `createVerifier`, but a missing secret is not thrown. Until there is one, no delivery can be decided, and the first one
+ * logs what to set.
+ */
+export function createLateVerifier(options: SecretOption, clock: Clock, logger: Logger): Verifier {
+  let told = false;
+  const attempt = (): Verifier | WebhookError => {
+    try {
+      return createVerifier(options, clock, logger);
+    } catch (error) {
+      if (WebhookError.is(error) && error.code === "missing_secret") return error as WebhookError;
+      throw error;
+    }
+  };
+  let verifier = attempt();
+  return async (signed, body, atMs) => {
+    if (typeof verifier !== "function") verifier = attempt();
+    if (typeof verifier === "function") return verifier(signed, body, atMs);
+    if (!told) warnOfSetup(logger, verifier.code, verifier.message);
+    told = true;
+    return { ok: false, code: "missing_secret" };
+  };
+}
+
+/** The key source, or the keyring of the given keys. Throws as `createVerifier` does, and loads nothing. */
+export function keysOf(options: SecretOption): KeySource | Keyring {
+  const { secret } = options;
+  if (isKeySource(secret)) return secret;
+  if (secret !== undefined || !("secret" in options)) return createKeyring(secret);
+  throw new WebhookError(
+    "missing_secret",
+    "The secret option is undefined: it may come from a variable that is not set.",
+    `Set that variable, or leave the option out to use ${secretVariable}.`,
+  );
+}
+
 function keysUnavailable(loading: Exclude<Loading, "loaded">): Undecided {
   const failed = loading === "failed";
   const reason = failed
@@ -49,7 +91,7 @@ function keysUnavailable(loading: Exclude<Loading, "loaded">): Undecided {
   return { ok: false, code: "keys_unavailable", reason };
 }
 
-function isKeySource(secret: Secret | undefined): secret is KeySource {
+function isKeySource(secret: Secret | Keyring | undefined): secret is KeySource {
   return (
     typeof secret === "object" && secret !== null && "load" in secret && typeof secret.load === "function"
   );
