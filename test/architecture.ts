@@ -47,12 +47,12 @@ const packages: Readonly<Record<string, Package>> = {
       "zod/mini",
     ],
     rooms: [
+      "terminal",
       "masking",
       "program",
       "flags",
       "set-up",
       "log",
-      "terminal",
       "inbox",
       "import",
       "work",

@@ -81,6 +81,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "laneReader",
       "listenTo",
       "loggerOption",
+      "makeFolder",
       "monotonicClock",
       "occurredAtMs",
       "parseOptions",

@@ -4,6 +4,7 @@ export { dateTimeMs, monotonicClock, systemClock } from "./base/clock.ts";
 export type { CoalesceOptions } from "./base/coalesce.ts";
 export { coalesce } from "./base/coalesce.ts";
 export { safeLogger, silentLogger, throttledLog, warnOfSetup } from "./base/logger.ts";
+export { makeFolder } from "./base/make-folder.ts";
 export type { OptionsShape, SettingsOf } from "./base/options.ts";
 export { durationMs, loggerOption, parseOptions, suggest, withMethods } from "./base/options.ts";
 export { safeListener } from "./base/safe-listener.ts";

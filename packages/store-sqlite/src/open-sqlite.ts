@@ -1,3 +1,4 @@
+import { isBuiltin } from "node:module";
 import { WebhookError } from "@esim-webhooks/core";
 import { createStoreGuard, warnOfSetup } from "@esim-webhooks/core/kit";
 import { type FaultCode, FaultError } from "./database/errors.ts";
@@ -25,6 +26,7 @@ export function openSqlite(caller: string, settings: SqliteFileSettings): OpenSq
   const guard = createStoreGuard({ name: caller, timeoutMs, logger, backend: "file", check: open });
 
   async function open(): Promise<void> {
+    requireSqlite();
     const journal = await database.open().catch(rethrow);
     if (journal.mode === "wal") return;
     warnOfSetup(logger, ...whyWithoutLog(path, journal));
@@ -37,6 +39,16 @@ export function openSqlite(caller: string, settings: SqliteFileSettings): OpenSq
     hints: database.hints,
     close: () => guard.close(release),
   };
+}
+
+/** Throws `node_too_old` where Node.js has no SQLite: the thread would only say that a module is missing. */
+function requireSqlite(): void {
+  if (isBuiltin("node:sqlite")) return;
+  throw new WebhookError<FaultCode>(
+    "node_too_old",
+    `This Node.js, ${process.version}, has no SQLite.`,
+    "Use Node.js 22.18 or newer.",
+  );
 }
 
 /** The code and the text of a warning. */

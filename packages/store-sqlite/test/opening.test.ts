@@ -42,6 +42,17 @@ describe("the file", () => {
     await store.close();
   });
 
+  it.runIf(process.platform === "linux")(
+    "is refused where no folder can be made, and does not wait for ever",
+    async () => {
+      const { code, message } = await refused("/proc/esim-webhooks/events.db");
+      expect(code).toBe("database_read_only");
+      expect(message).toBe(
+        "The folder of /proc/esim-webhooks/events.db cannot be made. Name a path at which this process can make files.",
+      );
+    },
+  );
+
   it("may have tables of the user's, whose user_version and application_id stay as they are", async () => {
     const path = join(folder.path, "shop.db");
     const own = new DatabaseSync(path);

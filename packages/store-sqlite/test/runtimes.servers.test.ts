@@ -8,6 +8,22 @@ afterAll(folder.remove);
 
 const bin = (name: string) => join(root, "node_modules/.bin", name);
 
+it("names the Node.js that it needs where there is no SQLite", async () => {
+  const script = `const { sqliteInbox } = await import("@esim-webhooks/store-sqlite");
+    await sqliteInbox({ path: ${JSON.stringify(join(folder.path, "none.db"))} }).ready().catch((error) => console.log(error.code, error.message));`;
+  const args = [
+    "--no-experimental-sqlite",
+    "--conditions=@esim-webhooks/source",
+    "--input-type=module",
+    "-e",
+    script,
+  ];
+  const { output } = await runCommand(process.execPath, args).ended;
+  expect(output).toContain(
+    `node_too_old This Node.js, ${process.version}, has no SQLite. Use Node.js 22.18 or newer.`,
+  );
+});
+
 it.each([
   ["Node.js", process.execPath, []],
   ["Bun", bin("bun"), []],

@@ -44,6 +44,7 @@ const byErrorCode: Readonly<Record<ErrorCode, ExitCode>> = {
   not_an_inbox: exitCodes.usage,
   no_handlers: exitCodes.usage,
   network_mount: exitCodes.usage,
+  node_too_old: exitCodes.usage,
   pglite_folder: exitCodes.usage,
   damaged_dump: exitCodes.problem,
   unknown_dump: exitCodes.problem,

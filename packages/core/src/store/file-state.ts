@@ -2,6 +2,7 @@ import { hash, randomUUID } from "node:crypto";
 import { mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { WebhookError } from "../base/errors.ts";
+import { makeFolder } from "../base/make-folder.ts";
 import { checkStateName, encodeState, type StateStore, type StoredState } from "./state-store.ts";
 
 const versionPattern = /^([1-9]\d{0,14})-([0-9a-f-]{36})$/;
@@ -42,7 +43,7 @@ export function fileState(folder: string): StateStore {
       );
     }
     try {
-      await makeFolder(root);
+      await makeDurableFolder(root);
       return await work();
     } catch (error) {
       if (WebhookError.is(error)) throw error;
@@ -153,8 +154,8 @@ async function writeDurably(folder: string, name: string, text: string): Promise
 }
 
 /** Creates a folder and its parents, durably. */
-async function makeFolder(folder: string): Promise<void> {
-  const first = await mkdir(folder, { recursive: true, mode: 0o700 });
+async function makeDurableFolder(folder: string): Promise<void> {
+  const first = await makeFolder(folder);
   if (first === undefined) return;
   for (let made = folder; made.length >= first.length; made = dirname(made)) await sync(dirname(made));
 }

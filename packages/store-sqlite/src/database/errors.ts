@@ -8,6 +8,8 @@ export type SqliteErrorCode =
   | "database_read_only"
   /** The file is on another machine's disk. */
   | "network_mount"
+  /** This Node.js has no SQLite. */
+  | "node_too_old"
   /** The folder is one that PGlite left. */
   | "pglite_folder"
   /** This SQLite must not use a write-ahead log, and another process is using one on the file. */

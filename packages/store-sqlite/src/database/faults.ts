@@ -75,10 +75,11 @@ export function faultOf(error: unknown, path: string): Fault {
   const code = (error as { code?: unknown } | null)?.code;
   if (code === "ENOSPC" || code === "EDQUOT") return full(path, cause);
   if (code === "EACCES" || code === "EPERM" || code === "EROFS") return readOnly(path, cause);
+  if (code === "ENOENT" || code === "ENOTDIR") return noFolder(path, cause);
   return {
     code: "store_unavailable",
     problem: `The database ${path} did not do what it was asked.`,
-    remedy: "Its cause says why.",
+    remedy: "See the error's cause.",
     cause,
   };
 }
@@ -88,6 +89,15 @@ function full(path: string, cause: string): Fault {
     code: "store_full",
     problem: `There is no room left for ${path}: nothing new can be stored, and what was acknowledged is untouched.`,
     remedy: "Free space on its disk, or raise the quota.",
+    cause,
+  };
+}
+
+function noFolder(path: string, cause: string): Fault {
+  return {
+    code: "database_read_only",
+    problem: `The folder of ${path} cannot be made.`,
+    remedy: "Name a path at which this process can make files.",
     cause,
   };
 }

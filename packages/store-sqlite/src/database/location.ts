@@ -1,5 +1,6 @@
-import { access, constants, mkdir, open, stat } from "node:fs/promises";
+import { access, constants, open, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { makeFolder } from "@esim-webhooks/core/kit";
 import { FaultError } from "./errors.ts";
 import { faultOf } from "./faults.ts";
 import { refuseNetworkMount } from "./network-mount.ts";
@@ -18,7 +19,7 @@ export async function prepareLocation({ path, allowNetworkMount }: Location): Pr
   const folder = dirname(path);
   try {
     await refuseFolders(path, folder);
-    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await makeFolder(folder);
     if (!allowNetworkMount) await refuseNetworkMount(folder);
     await makeFile(path);
     await access(path, constants.R_OK | constants.W_OK);

@@ -1,0 +1,34 @@
+import { mkdir, stat } from "node:fs/promises";
+import { dirname } from "node:path";
+
+/**
+ * Makes a folder and its parents, for the present user alone. Resolves to the first one that was missing, if any. `mkdir` of
+ * Node.js with `recursive` never ends where a file system takes no folders, such as in /proc.
+ */
+export async function makeFolder(folder: string): Promise<string | undefined> {
+  try {
+    return await makeOne(folder);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT" || dirname(folder) === folder) throw error;
+  }
+  const first = await makeFolder(dirname(folder));
+  const made = await makeOne(folder);
+  return first ?? made;
+}
+
+async function makeOne(folder: string): Promise<string | undefined> {
+  try {
+    await mkdir(folder, { mode: 0o700 });
+    return folder;
+  } catch (error) {
+    if (await isFolder(folder)) return undefined;
+    throw error;
+  }
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  return stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
+}
