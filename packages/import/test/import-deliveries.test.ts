@@ -403,6 +403,48 @@ describe("importDeliveries into handlers", () => {
   });
 });
 
+describe("importDeliveries without a source", () => {
+  const dump = () => ndjson(delivery("a"));
+  const handlers = { "*": () => {} };
+
+  it("is refused by an inbox that holds only events of other sources, and by no other", async () => {
+    const inbox = watchedInbox();
+    const of = (source: string) => importDeliveries(dump(), inbox, { ...trusted, source });
+    await of("prod");
+    const importing = importDeliveries(dump(), inbox, trusted);
+    await expect(importing).rejects.toMatchObject({ code: "source_missing" });
+    await expect(importing).rejects.toThrow(/source "prod".*second time.*source: "prod"/);
+    expect(inbox.puts).toHaveLength(1);
+    expect((await importDeliveries(dump(), inbox, { ...trusted, dryRun: true })).ledger.stored).toBe(1);
+    expect((await of("default")).ledger.stored).toBe(1); // the user's word
+    expect((await importDeliveries(dump(), inbox, trusted)).ledger.duplicate).toBe(1);
+  });
+
+  it("is refused with handlers and with a processor, whose store holds only ids of other sources", async () => {
+    const store = memoryStore();
+    const of = (source?: string) => importDeliveries(dump(), handlers, { ...trusted, store, source });
+    await of("prod");
+    const into = createProcessor(handlers, { store });
+    await expect(of()).rejects.toMatchObject({ code: "source_missing" });
+    await expect(importDeliveries(dump(), into, trusted)).rejects.toMatchObject({ code: "source_missing" });
+    expect((await of("prod")).ledger.duplicate).toBe(1);
+  });
+
+  it("is refused as such when the marks of an import with force are in the store, too", async () => {
+    const store = memoryStore();
+    const options = { ...trusted, store, source: "prod", force: true };
+    await importDeliveries(dump(), handlers, options);
+    const importing = importDeliveries(dump(), handlers, { ...trusted, store });
+    await expect(importing).rejects.toThrow(/only events of the source "prod", and/);
+  });
+
+  it("rejects with store_unavailable when the inbox cannot be asked", async () => {
+    const sources = () => Promise.reject(new Error("gone"));
+    const importing = importDeliveries(dump(), { ...watchedInbox(), sources }, trusted);
+    await expect(importing).rejects.toMatchObject({ code: "store_unavailable" });
+  });
+});
+
 describe("importDeliveries", () => {
   it("counts what is not a record, says where and why without quoting it, and continues", async () => {
     const rejectsFile = join(folder(), "rejects.ndjson");

@@ -30,7 +30,7 @@ import {
 } from "./database/postgres-database.ts";
 import type { Tables } from "./database/tables.ts";
 import { transact } from "./database/transact.ts";
-import { count, get, list, purgeDead, redrive, stats } from "./sql/admin.ts";
+import { count, get, list, purgeDead, redrive, sources, stats } from "./sql/admin.ts";
 import { forget } from "./sql/forget.ts";
 import { put } from "./sql/put.ts";
 import { type PutRow, shortened, storableJson, storableLane } from "./sql/put-rows.ts";
@@ -165,6 +165,7 @@ export function postgresInbox<Database = unknown>(
     purge: (limit = operatorLimit) => run((connection) => forget(connection, tables, limit)),
     purgeDead: (filter, limit = operatorLimit) =>
       run((connection) => purgeDead(connection, tables, filter, limit)),
+    sources: () => run((connection) => sources(connection, tables)),
     migrate,
     now,
     close,

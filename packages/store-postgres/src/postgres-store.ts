@@ -14,6 +14,7 @@ import {
   postgresShape,
 } from "./database/postgres-database.ts";
 import { transact } from "./database/transact.ts";
+import { sources } from "./sql/admin.ts";
 import { claim } from "./sql/claim.ts";
 import { forget } from "./sql/forget.ts";
 import { complete, completeInTransaction, extend, release } from "./sql/mark.ts";
@@ -85,6 +86,7 @@ export function postgresStore<Database = unknown>(
       if (transacted === "committed") forgetSome();
       return transacted;
     },
+    sources: () => run((connection) => sources(connection, tables)),
     migrate,
     now,
     close,

@@ -632,6 +632,15 @@ describe("an id that a store and an inbox share", () => {
     expect(worked).toEqual(["queued"]);
   });
 
+  it("tells of which sources it holds ids, as its store does", async () => {
+    const store = postgresStore({ pool: shop.pool(2), schema: shop.schema });
+    expect(await inbox.sources?.()).toEqual([]);
+    await put(entry("msg_1"));
+    await store.claim({ source: "prod", id: "msg_3" }, 1000);
+    expect(await inbox.sources?.()).toEqual(["default", "prod"]);
+    expect(await store.sources?.()).toEqual(["default", "prod"]);
+  });
+
   it("is busy for the store while it is ready, leased, past its lease or dead in the inbox", async () => {
     const store = postgresStore({ pool: shop.pool(2), schema: shop.schema });
     const claim = () => store.claim(key("msg_1"), 60_000);

@@ -59,6 +59,7 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
       roles: ["writer", "queue", "admin", "rerun"],
     },
     ready: open.ready,
+    sources: () => read("sources", undefined),
     onHint: hints.on,
     async put(entries) {
       for (const entry of entries) checkEntry(entry);

@@ -51,6 +51,7 @@ export function sqliteStore(options: SqliteOptions): SqliteStore {
       retentionMs,
     },
     ready: open.ready,
+    sources: () => open.read("sources", undefined),
     claim: (key, leaseMs, fingerprint) => write("claim", { key: plain(key), leaseMs, fingerprint }),
     extend: (key, token, leaseMs) => write("extend", { key: plain(key), token, leaseMs }),
     async complete(key, token) {

@@ -30,6 +30,16 @@ describe("stores and inboxes on one file", () => {
     await Promise.all([store.close(), inbox.close()]);
   });
 
+  it("tell of which sources they hold ids", async () => {
+    const [store, inbox] = [sqliteStore({ path }), sqliteInbox({ path })];
+    expect(await inbox.sources?.()).toEqual([]);
+    await inbox.put([entry("msg_1"), { ...entry("msg_2"), source: "shop" }]);
+    await store.claim({ source: "prod", id: "msg_3" }, 1000);
+    expect(await inbox.sources?.()).toEqual(["default", "prod", "shop"]);
+    expect(await store.sources?.()).toEqual(["default", "prod", "shop"]);
+    await Promise.all([store.close(), inbox.close()]);
+  });
+
   it("keep an event whose inline claim does not end well, once it was put too", async () => {
     const [store, inbox] = [sqliteStore({ path }), sqliteInbox({ path })];
     const claim = await store.claim(key("msg_1"), 60_000);

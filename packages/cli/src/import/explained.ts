@@ -14,6 +14,12 @@ export function explained(error: unknown, { name, checkpointFile }: DumpFile): u
         "If you trust where it comes from, add --trust-unsigned.",
         { cause: error.cause },
       );
+    case "source_missing":
+      return new WebhookError<ImportErrorCode>(
+        "source_missing",
+        error.message.split(" Set {")[0] ?? "",
+        "Add --source with the name of the endpoint that received them, or --source default for an endpoint without a name.",
+      );
     case "checkpoint_mismatch":
       return new WebhookError<ImportErrorCode>(
         "checkpoint_mismatch",

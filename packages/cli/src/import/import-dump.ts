@@ -86,7 +86,7 @@ function importOptions(flags: ImportFlags, setUp: SetUp) {
   const { dryRun, only, since, until, types, ids, esim, oldestFirst, force, trustUnsigned, map } = flags;
   const { maxRecordBytes, maxUnpackedBytes, maxRatio } = flags;
   return {
-    source: flags.source ?? setUp.source,
+    source: flags.source ?? setUp.config.source,
     ...(setUp.catalog && { catalog: setUp.catalog }),
     dryRun,
     statuses: only,

@@ -294,6 +294,15 @@ describe("import", () => {
     expect(readFileSync(dump, "utf8")).toBe(deliveryRecords(1));
   });
 
+  it("asks for --source when the inbox holds only events of another endpoint", async () => {
+    writeFileSync(dump, deliveryRecords(2));
+    expect((await trusted("--source", "prod")).code).toBe(0);
+    const { code, stderr } = await trusted();
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/\(source_missing\).*source "prod".*Add --source with/);
+    expect((await trusted("--source", "prod")).code).toBe(0);
+  });
+
   it("ends with 3 when the format of the dump is unknown", async () => {
     writeFileSync(dump, "Dear customer,\nplease find attached nothing.\n");
     const { code, stderr } = await trusted();

@@ -31,6 +31,12 @@ export function keyText({ source, id }: EventKey): string {
   return `${source.length}:${source}${id}`;
 }
 
+/** The source in a text that `keyText` made. */
+export function sourceIn(text: string): string {
+  const begin = text.indexOf(":") + 1;
+  return text.slice(begin, begin + Number.parseInt(text, 10));
+}
+
 /** The data of every event type: event type → data. */
 export type DataByType = Record<string, unknown>;
 

@@ -1,4 +1,4 @@
-/** How a store or an inbox is set up and closed. */
+/** What stores and inboxes have in common: how they are set up and closed, and whose ids they hold. */
 export interface Lifecycle {
   /**
    * Resolves once the store is reachable and its set-up is right. Rejects with `store_unavailable`, or with the code of the
@@ -14,6 +14,12 @@ export interface Lifecycle {
 
   /** The store's own time, if it does not use the clock of this machine. */
   now?(): Promise<Date>;
+
+  /**
+   * The sources of the first 1,000 ids that it holds, each once. An import asks for them, to refuse the events of an endpoint
+   * that it does not name. Absent if the store cannot tell.
+   */
+  sources?(): Promise<readonly string[]>;
 
   /** Frees what the store opened itself. Safe to call twice. */
   close(): Promise<void>;

@@ -3,7 +3,7 @@ import { type Clock, monotonicClock } from "../base/clock.ts";
 import { WebhookError } from "../base/errors.ts";
 import { warnOfSetup } from "../base/logger.ts";
 import { type OptionsShape, parseOptions, withMethods } from "../base/options.ts";
-import { type EventKey, keyText } from "../event/event.ts";
+import { type EventKey, keyText, sourceIn } from "../event/event.ts";
 import type { Claim, DedupeStore } from "./dedupe-store.ts";
 import { type StoreOptions, storeShape, warnOfShortRetention } from "./store-options.ts";
 
@@ -118,6 +118,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): DedupeStore {
       });
     },
     release: (key, token) => asOwner(key, token, (id) => leases.delete(id)),
+    sources: async () => [...new Set([...leases.keys(), ...marks.keys()].slice(0, 1000).map(sourceIn))],
     async close() {},
   };
 }

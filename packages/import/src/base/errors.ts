@@ -6,6 +6,7 @@ export type ImportErrorCode =
   | "unknown_dump"
   | "dump_too_large"
   | "unsigned_dump"
+  | "source_missing"
   | "checkpoint_mismatch";
 
 export type ImportError = WebhookError<CoreErrorCode | ImportErrorCode>;

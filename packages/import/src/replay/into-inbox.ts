@@ -10,7 +10,7 @@ import { hasRole, inboxEntry, putEntries } from "@esim-webhooks/core/kit";
 import { provenanceOf } from "../record/delivery-record.ts";
 import type { DumpedEvent } from "../record/dumped-event.ts";
 import type { ReplaySettings } from "./replay-options.ts";
-import type { OpenSink, ProvenEvent, Verdict } from "./sink.ts";
+import type { ProvenEvent, Sink, Verdict } from "./sink.ts";
 
 export interface IntoInbox extends Pick<ReplaySettings, "source" | "force" | "clock" | "logger"> {
   readonly readEvent: (event: DumpedEvent) => Parsed<Record<string, unknown>>;
@@ -24,7 +24,10 @@ const verdicts: Readonly<Record<PutResult, Verdict>> = {
 const forced: Verdict = { fate: "stored", isForced: true };
 
 /** A sink that stores events as a receiver does: unknown, unhandled and invalid ones too. Throws `invalid_option`. */
-export function intoInbox(inbox: Pick<InboxWriter, "put">, options: IntoInbox): OpenSink<InboxEntry> {
+export function intoInbox(
+  inbox: Pick<InboxWriter, "put">,
+  options: IntoInbox,
+): (run: string) => Sink<InboxEntry> {
   const { source, force, clock, logger, readEvent } = options;
   const rerun = force ? rerunOf(inbox) : undefined;
 

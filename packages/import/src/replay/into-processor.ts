@@ -5,7 +5,7 @@ import { eventOf } from "@esim-webhooks/core/kit";
 import { describePaths } from "../record/read-event.ts";
 import type { ReplaySettings } from "./replay-options.ts";
 import { rerunStore } from "./rerun-store.ts";
-import type { OpenSink, ProvenEvent, Verdict } from "./sink.ts";
+import type { ProvenEvent, Sink, Verdict } from "./sink.ts";
 
 export type IntoProcessor = Pick<
   ReplaySettings,
@@ -16,7 +16,10 @@ export type IntoProcessor = Pick<
 const marginMs = 100;
 
 /** A sink that runs handlers, as a receiver does. */
-export function intoProcessor(processor: Processor<unknown>, options: IntoProcessor): OpenSink<ProvenEvent> {
+export function intoProcessor(
+  processor: Processor<unknown>,
+  options: IntoProcessor,
+): (run: string) => Sink<ProvenEvent> {
   return (run) => {
     const noteInInbox = createInboxNotes(options, run);
     const again = new Set<string>(); // ids of done events that are running again

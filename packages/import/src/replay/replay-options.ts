@@ -25,7 +25,10 @@ import { type Mapping, mappable } from "../record/mapping.ts";
 export interface ReplayOptions<Data = EsimEvents, Tx = unknown> extends ImportFilter {
   /** Verifies captured requests, with the keys that were valid at `receivedAt`. Default: `ESIM_WEBHOOK_SECRET`. */
   readonly secret?: Secrets | undefined;
-  /** The name of the endpoint that received the events; ids are unique within it. Default `"default"`. */
+  /**
+   * The name of the endpoint that received the events, as its receiver has it; ids are unique within it. Default `"default"`,
+   * which is refused (`source_missing`) where the target holds only events of other sources.
+   */
   readonly source?: string | undefined;
   /** How far a captured request's timestamp may be from its `receivedAt`, either way, in seconds. Default 300. */
   readonly toleranceSeconds?: number | undefined;

@@ -59,7 +59,10 @@ export async function replayRecords<Data = EsimEvents, Tx = unknown>(
   const { dryRun, source, logger, signal } = settings;
   const { run } = journal;
   const checks = createChecks(settings);
-  const openSink = openSinkOf(target as ReplayTarget<unknown, never>, settings);
+  const openSink = openSinkOf(target as ReplayTarget<unknown, never>, {
+    ...settings,
+    isSourceNamed: options.source !== undefined,
+  });
   const ledger = openLedger(journal.tally);
   const progress = createProgress({ source, logger, run: () => run, total: ledger.total });
   let interrupted = false;

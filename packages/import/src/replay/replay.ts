@@ -29,7 +29,9 @@ export async function replay(
   records: AsyncIterable<readonly RawRecord[]>,
   { checks, openSink, journal, ledger, signal, onProgress }: Replay,
 ): Promise<void> {
-  const sink = openSink(journal.run);
+  const sink = await openSink(journal.run).catch((error: unknown) => {
+    throw stopped(error);
+  });
   const classify = createClassifier(checks, sink, journal.reject !== undefined);
   const builder = createBatchBuilder<unknown>(sink.batchSize);
   const inOrder = createInOrder(sink.atOnce, take, settle);

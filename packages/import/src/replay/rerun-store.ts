@@ -11,6 +11,11 @@ type Claimed = Extract<Claim, { status: "claimed" }>;
 
 const rerunToken = "rerun:";
 
+/** Whether this is the source of the marks that an import with `force` leaves in a store. */
+export function isRerunMark(source: string): boolean {
+  return source.includes(" (run again: ");
+}
+
 /**
  * The same store for an import with `force`: each run can claim a done id once more, unless it was done with another body. The store also remembers which ids a
  * run has claimed, as done ids of a source of its own, so that a run which continues after a crash knows them.

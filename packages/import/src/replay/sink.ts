@@ -31,7 +31,10 @@ export interface Sink<Item> {
   take(items: readonly Item[]): Promise<readonly Verdict[]>;
 }
 
-/** Opens a sink for the run of this name. Mistakes in the set-up are reported earlier, when this function is created. */
-export type OpenSink<Item> = (run: string) => Sink<Item>;
+/**
+ * Opens a sink for the run of this name. Mistakes in the set-up are reported earlier, when this function is created, except
+ * `source_missing`: only the target itself knows whose events it holds.
+ */
+export type OpenSink<Item> = (run: string) => Promise<Sink<Item>>;
 
 export const stored: Verdict = { fate: "stored" };

@@ -4,6 +4,7 @@ import {
   type DedupeStore,
   type Handlers,
   type InboxWriter,
+  type Lifecycle,
   type Processor,
   WebhookError,
 } from "@esim-webhooks/core";
@@ -12,31 +13,52 @@ import { createEventReader } from "../record/read-event.ts";
 import { intoInbox } from "./into-inbox.ts";
 import { intoNothing } from "./into-nothing.ts";
 import { intoProcessor } from "./into-processor.ts";
+import { refuseOtherSources } from "./refuse-other-sources.ts";
 import type { ReplaySettings } from "./replay-options.ts";
-import type { OpenSink } from "./sink.ts";
+import type { OpenSink, Sink } from "./sink.ts";
 
 /** Where events go: an inbox, handlers, or a processor. */
 // NoInfer is not around the union, as in core's Target: editors would complete no event types
 export type ReplayTarget<Data, Tx> =
-  | Pick<InboxWriter, "put">
+  | Pick<InboxWriter, "put" | "sources">
   | NoInfer<Handlers<Data, Tx>>
   | NoInfer<Processor<Data>>;
 
+export interface SinkSettings extends ReplaySettings {
+  /** Whether the source is the user's word, and not the default. */
+  readonly isSourceNamed: boolean;
+}
+
 /** The sink for this target. Throws `invalid_option` or `unknown_event_type` for a mistake in the set-up. */
-export function openSinkOf(
-  target: ReplayTarget<unknown, never>,
-  settings: ReplaySettings,
-): OpenSink<unknown> {
-  const { dryRun, store } = settings;
+export function openSinkOf(target: ReplayTarget<unknown, never>, settings: SinkSettings): OpenSink<unknown> {
+  const { dryRun, store, source, isSourceNamed } = settings;
   const readEvent = createEventReader(settings.catalog, settings.logger);
+  const opened =
+    <Item>(holder: Pick<Lifecycle, "sources">, open: (run: string) => Sink<Item>): OpenSink<Item> =>
+    async (run) => {
+      if (!isSourceNamed) await refuseOtherSources(holder, source);
+      return open(run);
+    };
   if (isInbox(target)) {
     refuseStore(store, "an inbox");
     const openInbox = intoInbox(target, { ...settings, readEvent });
-    return dryRun ? () => intoNothing(readEvent, false) : openInbox;
+    return dryRun ? async () => intoNothing(readEvent, false) : opened(target, openInbox);
   }
   if (isProcessor(target)) refuseStore(store, "a processor");
   const processor = isProcessor(target) ? target : processorOf(target, settings);
-  return dryRun ? () => intoNothing(readEvent, true) : intoProcessor(processor, settings);
+  return dryRun
+    ? async () => intoNothing(readEvent, true)
+    : opened(storeOf(processor), intoProcessor(processor, settings));
+}
+
+/** The store that a processor was made with. */
+function storeOf(processor: Processor<unknown>): Pick<Lifecycle, "sources"> {
+  let found: Pick<Lifecycle, "sources"> = {};
+  processor.withStore((store) => {
+    found = store;
+    return store;
+  });
+  return found;
 }
 
 export function kindOf(target: unknown): "inbox" | "inline" {

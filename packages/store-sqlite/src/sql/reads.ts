@@ -8,6 +8,7 @@ export { get } from "./get.ts";
 export { latestRecords } from "./latest-records.ts";
 export { list } from "./list.ts";
 export { read } from "./read.ts";
+export { sources } from "./sources.ts";
 export { readState } from "./state.ts";
 export { stateRecords } from "./state-records.ts";
 export { stats } from "./stats.ts";
