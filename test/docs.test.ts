@@ -8,6 +8,17 @@ import { root } from "./run.ts";
 const read = (file: string) => readFileSync(join(root, file), "utf8");
 const pages = globSync("{*.md,docs/**/*.md,bench/*.md,packages/*/README.md}", { cwd: root });
 
+/** The anchors of a page's headings, as GitHub makes them. */
+function anchorsIn(page: string): string[] {
+  const headings = page.replaceAll(/```[\s\S]*?```/g, "").matchAll(/^#+ (.*)$/gm);
+  return Array.from(headings, ([, text = ""]) =>
+    text
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, "")
+      .replaceAll(" ", "-"),
+  );
+}
+
 describe("README.md", () => {
   const readme = read("README.md");
 
@@ -15,19 +26,8 @@ describe("README.md", () => {
     expect(readme.split("\n").length).toBeLessThanOrEqual(151);
   });
 
-  it("has code that is cut from examples, line by line and in order", () => {
+  it("has no code but what is cut from examples", () => {
     expect(readme.match(/```ts/g)?.length).toBe(readme.match(/<!-- from /g)?.length);
-    const blocks = [...readme.matchAll(/<!-- from (\S+) -->\n```ts\n([\s\S]*?)```/g)];
-    expect(blocks.length).toBeGreaterThan(0);
-    for (const [, file = "", block = ""] of blocks) {
-      const source = read(file).split("\n");
-      let position = 0;
-      for (const line of block.split("\n").filter((text) => text !== "")) {
-        const found = source.indexOf(line, position);
-        expect(found, `${file} has no line, from ${position} on: ${line}`).not.toBe(-1);
-        position = found + 1;
-      }
-    }
   });
 
   it("names npm scripts that there are", () => {
@@ -40,10 +40,35 @@ describe("README.md", () => {
 });
 
 describe("docs", () => {
-  it.each(pages)("%s has no dead link to a file", (page) => {
-    for (const [, link = ""] of read(page).matchAll(/\]\((?!https?:|#)([^)#]+)/g)) {
-      expect(existsSync(join(root, dirname(page), link)), link).toBe(true);
+  it.each(pages.filter((page) => read(page).includes("<!-- from ")))(
+    "%s has code that is cut from examples, line by line and in order",
+    (page) => {
+      const blocks = [...read(page).matchAll(/<!-- from (\S+) -->\n```ts\n([\s\S]*?)```/g)];
+      expect(blocks).toHaveLength(read(page).match(/<!-- from /g)?.length ?? 0);
+      for (const [, file = "", block = ""] of blocks) {
+        const source = read(file).split("\n");
+        let position = 0;
+        for (const line of block.split("\n").filter((text) => text !== "")) {
+          const found = source.indexOf(line, position);
+          expect(found, `${file} has no line, from ${position} on: ${line}`).not.toBe(-1);
+          position = found + 1;
+        }
+      }
+    },
+  );
+
+  it.each(pages)("%s has no dead link to a file or to a heading", (page) => {
+    for (const [, link = "", anchor] of read(page).matchAll(/\]\((?!https?:)([^)#]*)(?:#([^)]+))?\)/g)) {
+      const file = link === "" ? page : join(dirname(page), link);
+      expect(existsSync(join(root, file)), link).toBe(true);
+      if (anchor !== undefined) expect(anchorsIn(read(file)), link).toContain(anchor);
     }
+  });
+
+  it("name the rules of the spec, since a reader has no spec whose sections could be looked up", () => {
+    const sources = globSync("packages/*/src/**/*.ts", { cwd: root });
+    const numbered = [...pages, ...sources].filter((file) => /\bspec,? (?:section )?\d/i.test(read(file)));
+    expect(numbered).toEqual([]);
   });
 
   it("status-contract.md gives every outcome, with the status and the headers it has", () => {

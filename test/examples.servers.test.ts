@@ -129,6 +129,14 @@ describe("examples/one-line", () => {
   });
 });
 
+describe("examples/testing", () => {
+  it.each(["handlers", "worker"])("%s.test.ts passes, as one's own tests would", async (name) => {
+    const { code, output } = await run(["--test", `examples/testing/${name}.test.ts`]).ended;
+    expect(output).toMatch(/pass [1-9]/);
+    expect(code, output).toBe(0);
+  });
+});
+
 describe("examples/express", () => {
   it("reorders for a dead download order once, and asks for a retry when the order is not known yet", async () => {
     const server = run(["examples/express/server.ts"], { PORT: "0", ESIM_WEBHOOK_SECRET: secret });

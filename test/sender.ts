@@ -22,7 +22,7 @@ export interface SenderOptions {
   readonly speed: number;
 }
 
-/** Plays the partner API: tries again on 5xx, 408 and connection errors, and on nothing else (spec 6.5). */
+/** Plays the partner API: tries again on 5xx, 408 and connection errors, and on nothing else. */
 export async function sendAsThePartnerApi(id: string, options: SenderOptions): Promise<Sent> {
   const statuses: number[] = [];
   for (const seconds of scheduleSeconds) {

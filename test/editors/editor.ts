@@ -7,6 +7,8 @@ import { root } from "../run.ts";
 export interface Editor {
   /** The names offered where the source has `▮`. */
   complete(source: string): Promise<string[]>;
+  /** The description shown where the source has `▮`, at the start of a name. */
+  describe(source: string): Promise<string>;
   /** The errors in the source. */
   problems(source: string): Promise<string[]>;
   close(): Promise<void>;

@@ -34,6 +34,11 @@ export const openTypeScript5: OpenEditor = async (folder) => {
       show(text);
       return service.getCompletionsAtPosition(file, position, {})?.entries.map(({ name }) => name) ?? [];
     },
+    async describe(source) {
+      const { text, position } = atCursor(source);
+      show(text);
+      return ts.displayPartsToString(service.getQuickInfoAtPosition(file, position)?.documentation);
+    },
     async problems(source) {
       show(source);
       return [...service.getSyntacticDiagnostics(file), ...service.getSemanticDiagnostics(file)].map(

@@ -72,17 +72,28 @@ export const openTypeScript7: OpenEditor = async (folder) => {
     else send({ method: "textDocument/didChange", params: { textDocument, contentChanges: [{ text }] } });
   }
 
+  /** Shows the source without its cursor, and returns where that was. */
+  function showAtCursor(source: string): object {
+    const { text, position } = atCursor(source);
+    show(text);
+    const lines = text.slice(0, position).split("\n");
+    const place = { line: lines.length - 1, character: lines.at(-1)?.length };
+    return { textDocument: { uri }, position: place };
+  }
+
   await ask("initialize", { processId: process.pid, rootUri: pathToFileURL(folder).href, capabilities: {} });
   send({ method: "initialized", params: {} });
   return {
     async complete(source) {
-      const { text, position } = atCursor(source);
-      show(text);
-      const lines = text.slice(0, position).split("\n");
-      const place = { line: lines.length - 1, character: lines.at(-1)?.length };
-      const offered = await ask("textDocument/completion", { textDocument: { uri }, position: place });
+      const offered = await ask("textDocument/completion", showAtCursor(source));
       const { items } = (offered ?? { items: [] }) as { items: { label: string; insertText?: string }[] };
       return items.map(({ label, insertText }) => insertText ?? label);
+    },
+    async describe(source) {
+      const answer = (await ask("textDocument/hover", showAtCursor(source))) as {
+        contents: { value: string };
+      } | null;
+      return answer?.contents.value ?? "";
     },
     async problems(source) {
       show(source);

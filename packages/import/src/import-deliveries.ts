@@ -14,7 +14,7 @@ import { kindOf, openSinkOf, type ReplayTarget } from "./replay/target.ts";
 import { oldestFirst as sortOldestFirst } from "./sort/oldest-first.ts";
 
 /**
- * Replays a dump: a file from support, an export of the deliveries listing (spec 2.5, 4.5), or requests that a proxy
+ * Replays a dump: a file from support, an export of the deliveries listing, or requests that a proxy
  * captured. It detects the format from the content: see docs/import.md. Ids that are stored or done are duplicates and do
  * not run; handlers see `context.replayed`. A bad record does not stop the import. Memory does not grow with the dump.
  *

@@ -12,7 +12,7 @@ export interface DeliveryOptions {
   readonly status?: string;
 }
 
-/** A record of the deliveries listing (spec 2.5). */
+/** A record of the deliveries listing. */
 export function delivery(
   id: string,
   {

@@ -1,6 +1,6 @@
 import { masked, maskText } from "./mask-text.ts";
 
-// opaque references of the API (spec 1): not personal data, and an operator needs them to investigate
+// opaque references of the API: not personal data, and an operator needs them to investigate
 const references: ReadonlySet<string> = new Set([
   "profileReference",
   "esimReference",
@@ -11,7 +11,7 @@ const references: ReadonlySet<string> = new Set([
   "providerTransactionId",
 ]);
 
-// the fields of events and deliveries in the spec, except ICCID and EID (spec 2.5, 6.2, 6.3)
+// the fields of events and of delivery records in the spec, except ICCID and EID
 const harmless: ReadonlySet<string> = new Set([
   "type",
   "timestamp",

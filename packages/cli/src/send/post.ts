@@ -7,7 +7,7 @@ export interface Answer {
   readonly ms: number;
 }
 
-/** The sender's own timeout (spec 6.5). */
+/** The sender gives up on an answer after this time. */
 const timeoutMs = 30_000;
 const shownCharacters = 4096;
 

@@ -7,7 +7,7 @@ export interface RecordOptions {
   readonly at?: Date;
 }
 
-/** A record of the deliveries listing (spec 2.5), on one line. */
+/** A record of the deliveries listing, on one line. */
 export function deliveryRecord(
   id: string,
   { type = "esim.enabled", status = "exhausted", at = new Date("2026-11-18T10:00:00Z") }: RecordOptions = {},

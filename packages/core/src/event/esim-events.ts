@@ -194,7 +194,7 @@ export interface EsimEvents {
    *
    * **Next:** `esim.lifecycle.activated`, when you reactivate the line or order a package for it.
    *
-   * **Do:** show the line as suspended. The sender keeps no order: use `latestOnly`, so that an older event does not overwrite
+   * **Do:** show the line as suspended. Events arrive in any order: use `latestOnly`, so that an older event does not overwrite
    * a newer one.
    */
   readonly "esim.lifecycle.suspended": EsimLifecycleData<"suspended">;
@@ -204,7 +204,7 @@ export interface EsimEvents {
    *
    * **Next:** `esim.lifecycle.suspended` or `esim.lifecycle.terminated`, when you ask for it.
    *
-   * **Do:** show the line as active. The sender keeps no order: use `latestOnly`, so that an older event does not overwrite a
+   * **Do:** show the line as active. Events arrive in any order: use `latestOnly`, so that an older event does not overwrite a
    * newer one.
    */
   readonly "esim.lifecycle.activated": EsimLifecycleData<"active">;
@@ -233,7 +233,8 @@ export interface EsimEvents {
    * **Next:** if `reason` is `removed`, `esim.lifecycle.suspended` or `esim.lifecycle.terminated`. Otherwise nothing that is
    * documented.
    *
-   * **Do:** show the package as ended. The API documents only `reason`: check the other fields before you use them.
+   * **Do:** show the package as ended. The API documents only `reason`: check other fields, such as the `packageReference`
+   * of our sample, before you use them.
    */
   readonly "package.ended": PackageEndedData;
 }

@@ -1,7 +1,7 @@
 /**
  * A verified, parsed delivery. Plain JSON, so it can cross a queue.
  * @template Type the event type, such as `"esim.faulted"`
- * @template Data the fields of this event type (spec 6.2, 6.3)
+ * @template Data the fields of this event type, which `EsimEvents` describes
  */
 export interface WebhookEvent<Type extends string = string, Data = unknown> {
   /** The webhook-id: the same for every delivery of this event, unique within its source. Opaque. */

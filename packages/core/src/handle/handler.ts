@@ -38,7 +38,8 @@ type FamilyMember<Types, Family> = Family extends `${infer Prefix}.*`
  * The most specific key runs.
  */
 export type Handlers<Data, Tx = unknown> = {
-  readonly [Type in keyof Data & string]?: Handler<EventOf<Pick<Data, Type>>, Tx>;
+  // over keyof Data alone, which keeps its doc comments: an editor shows when the event is sent
+  readonly [Type in keyof Data]?: Handler<EventOf<Pick<Data, Type>>, Tx>;
 } & {
   readonly [Family in FamilyOf<keyof Data & string>]?: Handler<
     EventOf<Pick<Data, FamilyMember<keyof Data, Family>>>,
@@ -62,7 +63,7 @@ export interface Discard {
 
 /**
  * Returned by a handler that is not ready for the event, for example because the event came before the API call that
- * caused it has answered (spec 6.5). The event is tried again. Throws `invalid_input` for a negative pause.
+ * caused it has answered. The event is tried again. Throws `invalid_input` for a negative pause.
  * @param afterMs the pause, in ms. A worker keeps to it; a sender keeps to its own schedule
  */
 export function retryLater(afterMs: number): RetryLater {

@@ -28,7 +28,7 @@ export interface ReceiverOptions<Data = EsimEvents, Tx = unknown> extends Proces
   toleranceSeconds?: number;
   /** The longest body taken, in bytes. Default 1 MiB. */
   maxBodyBytes?: number;
-  /** The longest time until the sender is answered, in ms. Below 30,000, when it gives up (spec 6.5). Default 25,000. */
+  /** The longest time until the sender is answered, in ms. Below 30,000, when it gives up. Default 25,000. */
   deadlineMs?: number;
 }
 

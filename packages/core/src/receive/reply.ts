@@ -15,12 +15,12 @@ interface Answer {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** The default pause to ask for. The sender keeps to its own schedule (spec 6.5). */
+/** The default pause to ask for. The sender keeps to its own schedule. */
 const soon = { "retry-after": "5" };
 
 /**
- * The status contract. The sender retries on 5xx, 408, time-outs and connection errors and on nothing else
- * (spec 6.5), so any other status to an authentic delivery throws the event away.
+ * The status contract. The sender retries on 5xx, 408, time-outs and connection errors and on nothing else, so any
+ * other status to an authentic delivery throws the event away.
  */
 const answers: Readonly<Record<OutcomeCode, Answer>> = {
   processed: { status: 200, log: "info", title: "Processed" },

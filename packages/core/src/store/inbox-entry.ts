@@ -11,7 +11,7 @@ export interface Replay {
    * may differ without a conflict.
    */
   readonly rebuilt: boolean;
-  /** The dump's other facts about the delivery: `status`, `sentAt`, `attemptNumber`, … (spec 2.5). */
+  /** What else the delivery record says: `status`, `sentAt`, `attemptNumber` and so on. */
   readonly delivery?: Readonly<Record<string, string | number | null>>;
 }
 

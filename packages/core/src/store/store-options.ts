@@ -4,7 +4,7 @@ import { loggerOption, type OptionsShape } from "../base/options.ts";
 
 const dayMs = 24 * 60 * 60 * 1000;
 
-/** Retries reach back one day and replays 7 days (spec 6.5), and both take time: below 8 days, duplicates run. */
+/** Replays reach back 7 days, retries 16 hours more, and both take time: below 8 days, duplicates run. */
 const shortestSafeRetentionMs = 8 * dayMs;
 
 /** The options of every dedupe store. */

@@ -49,7 +49,7 @@ describe("the eSIM catalog", () => {
     });
   });
 
-  // spec 6.2 and 6.3, word for word
+  // as the spec has them, word for word
   const references = ["profileReference", "esimReference"];
   const lifecycle = [...references, "lifecycleStatus"];
   const required: Readonly<Record<keyof EsimEvents, readonly string[]>> = {

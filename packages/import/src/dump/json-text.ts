@@ -6,7 +6,7 @@ export type JsonReading =
   | { readonly value: object }
   | { readonly fault: FaultCode; readonly reason: string; readonly text: string };
 
-/** Whether a value is a page of the deliveries listing (spec 4.5): it has an array `data`, and is neither kind of record. */
+/** Whether a value is a page of the deliveries listing: it has an array `data`, and is neither kind of record. */
 export function isPage(value: unknown): boolean {
   if (typeof value !== "object" || value === null || "eventId" in value || "headers" in value) return false;
   return Array.isArray((value as { data?: unknown }).data);

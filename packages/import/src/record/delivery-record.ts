@@ -14,7 +14,7 @@ const otherType: RecordFault = {
 };
 
 /**
- * Reads a delivery record (spec 2.5): `eventId` is the webhook-id; `payload` is the event, as an object or as JSON text. An
+ * Reads a record of the deliveries listing: `eventId` is the webhook-id; `payload` is the event, as an object or as JSON text. An
  * `eventType`, if both are there, must be the type of the payload.
  */
 export function readDeliveryRecord(fields: Fields, maxDepth: number): DumpedEvent | RecordFault {

@@ -10,7 +10,7 @@ export interface ImportFilter {
   readonly types?: readonly string[] | undefined;
   readonly ids?: readonly string[] | undefined;
   readonly esimReferences?: readonly string[] | undefined;
-  /** Delivery statuses (spec 3.3). Captured requests have none, so they never match. */
+  /** Delivery statuses: `pending`, `sending`, `delivered`, `failed`, `exhausted`. Captured requests have none, so they never match. */
   readonly statuses?: readonly string[] | undefined;
 }
 

@@ -3,7 +3,7 @@ import type { Fields } from "./fields.ts";
 /** Our field → its place in records of another shape: a dotted path such as `"message.id"`. */
 export type Mapping = Readonly<Record<string, string>>;
 
-/** The fields that can be mapped: those of a delivery record (spec 2.5), or of a captured request. */
+/** The fields that can be mapped: those of a record of the deliveries listing, or of a captured request. */
 export const mappable: readonly string[] = [
   "eventId",
   "eventType",

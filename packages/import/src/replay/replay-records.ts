@@ -45,7 +45,7 @@ const shape = {
  * Records do not wait for a batch to fill while the next ones are 20 ms late. Resolves to a report, also when the signal
  * interrupted it, which does not wait for `records`. Rejects as `importDeliveries` does, and with the error of `records`, once
  * what was read before is handed over and no handler runs any more.
- * @param records batches of records, in the order in which they are handed over; `value` is a delivery record (spec 2.5)
+ * @param records batches of records, in the order in which they are handed over; `value` is a record of the deliveries listing
  * or a captured request
  * @param target an inbox, handlers (with `store`) or a processor
  */

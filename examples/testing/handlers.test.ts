@@ -1,0 +1,49 @@
+// node --test
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { webhookHandler } from "@esim-webhooks/core";
+import { newSecret, type SignedRequest, sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { handlersFor } from "./handlers.ts";
+
+const secret = newSecret();
+
+/** A receiver with a shop that knows the eSIM of the sample data. */
+function start() {
+  const replaced: string[] = [];
+  const handlers = handlersFor({
+    orderOf: async (esim) => (esim === sampleData("esim.faulted").esimReference ? "order-1" : undefined),
+    orderReplacement: async (order) => void replaced.push(order),
+  });
+  const receive = webhookHandler(handlers, { secret });
+  const deliver = async (request: SignedRequest) => {
+    const response = await receive(new Request("http://localhost/webhooks", request));
+    return { status: response.status, ...((await response.json()) as { outcome?: string; code?: string }) };
+  };
+  return { replaced, deliver };
+}
+
+function faulted(changes = {}): SignedRequest {
+  const data = { ...sampleData("esim.faulted"), ...changes };
+  return signedRequest({ type: "esim.faulted", data }, { secret });
+}
+
+test("a dead download order is replaced once, however often the event is delivered", async () => {
+  const { replaced, deliver } = start();
+  const request = faulted({ reason: "download_order_expired" });
+  assert.deepEqual(await deliver(request), { status: 200, outcome: "processed" });
+  assert.deepEqual(await deliver(request), { status: 200, outcome: "duplicate" });
+  assert.deepEqual(replaced, ["order-1"]);
+});
+
+for (const reason of ["user_rejected", "install_failed", "a reason that comes next year"]) {
+  test(`nothing is ordered after ${reason}`, async () => {
+    const { replaced, deliver } = start();
+    assert.deepEqual(await deliver(faulted({ reason })), { status: 200, outcome: "discarded" });
+    assert.deepEqual(replaced, []);
+  });
+}
+
+test("an event that comes before our own order is stored is asked for again", async () => {
+  const { status, code } = await start().deliver(faulted({ esimReference: "not stored yet" }));
+  assert.deepEqual({ status, code }, { status: 503, code: "retry_later" });
+});
