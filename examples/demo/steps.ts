@@ -80,10 +80,10 @@ export const steps: readonly Step[] = [
     runs: 0,
   },
   {
-    what: "an unknown event type",
+    what: "an event type that the catalog does not have",
     sent: [signed("msg_unknown", "esim.teleported", {})],
-    outcomes: ["unknown_type"],
-    runs: 0,
+    outcomes: ["processed"],
+    runs: 1,
   },
   {
     what: "esim.faulted with an unknown reason",

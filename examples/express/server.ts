@@ -13,7 +13,7 @@ const handlers: Handlers<EsimEvents> = {
     if (order === undefined) return retryLater(30_000); // our own order call has not answered yet
     return reorders.push(order);
   },
-  "esim.lifecycle.*": ({ type, data }, { logger }) => logger.info({ type }, data.lifecycleStatus),
+  "esim.lifecycle.*": ({ type, data }, { logger }) => logger.info({ type }, `now ${data.lifecycleStatus}`),
 };
 
 const app = express();

@@ -1,4 +1,12 @@
-import { createWorker, discard, type EsimEvents, type Handlers } from "@esim-webhooks/core";
+import {
+  createWorker,
+  discard,
+  type EsimEvents,
+  type EsimLifecycleData,
+  type Handlers,
+  type LifecycleStatus,
+  type WebhookEvent,
+} from "@esim-webhooks/core";
 import { latestOnly } from "@esim-webhooks/store-postgres";
 import { Kysely, PostgresDialect, sql, type Transaction } from "kysely";
 import pg from "pg";
@@ -15,6 +23,19 @@ await sql`create table if not exists orders (esim text, profile text)`.execute(d
 await sql`create table if not exists esims (esim text primary key, status text)`.execute(db);
 await db.destroy();
 
+type StatusEvent = WebhookEvent<string, EsimLifecycleData<LifecycleStatus>>;
+
+// ignores an event that is older than the state in the table
+const storeStatus = latestOnly<StatusEvent, Database>(async ({ data }, { tx }) => {
+  const { esimReference: esim, lifecycleStatus: status } = data;
+  await tx
+    .insertInto("esims")
+    .values({ esim, status })
+    .onConflict((conflict) => conflict.column("esim").doUpdateSet({ status }))
+    .execute();
+  console.log(`${esim} is ${status}`);
+});
+
 const handlers: Handlers<EsimEvents, Transaction<Database>> = {
   // the order commits together with the done mark of the event, so there is exactly one order
   "esim.faulted": async ({ data: { reason, esimReference: esim, profileReference: profile } }, { tx }) => {
@@ -22,17 +43,9 @@ const handlers: Handlers<EsimEvents, Transaction<Database>> = {
     await tx.insertInto("orders").values({ esim, profile }).execute();
     return console.log(`reordering ${esim}`);
   },
-  // ignores an event that is older than the state in the table
-  "esim.lifecycle.*": latestOnly(
-    async ({ data: { esimReference: esim, lifecycleStatus: status } }, { tx }) => {
-      await tx
-        .insertInto("esims")
-        .values({ esim, status })
-        .onConflict((conflict) => conflict.column("esim").doUpdateSet({ status }))
-        .execute();
-      console.log(`${esim} is ${status}`);
-    },
-  ),
+  "esim.lifecycle.suspended": storeStatus,
+  "esim.lifecycle.activated": storeStatus,
+  "esim.lifecycle.terminated": storeStatus,
 };
 
 const worker = createWorker(inbox, handlers, { concurrency: 20, logger: console });

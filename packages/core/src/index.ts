@@ -25,7 +25,7 @@ export type {
   PackageEndedData,
   Untyped,
 } from "./event/esim-events.ts";
-export type { EventKey, EventOf, FamilyOf, WebhookEvent } from "./event/event.ts";
+export type { EventKey, EventOf, FamilyOf, UnknownEvent, UnknownType, WebhookEvent } from "./event/event.ts";
 export type { EventOutcome } from "./handle/event-outcome.ts";
 export type { Discard, Handler, HandlerContext, Handlers, RetryLater } from "./handle/handler.ts";
 export { discard, retryLater } from "./handle/handler.ts";

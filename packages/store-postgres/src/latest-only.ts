@@ -3,8 +3,8 @@ import { sql, type Transaction } from "kysely";
 import { tablesIn } from "./database/tables.ts";
 
 export interface LatestOnlyOptions<Event> {
-  /** The subject whose state the handler stores. Default: the event's `esimReference`. */
-  subject?: (event: Event) => string;
+  /** The subject whose state the handler stores. An event without one is never skipped. Default: the event's `esimReference`. */
+  subject?: (event: Event) => string | undefined;
   /** Groups the events that change the same state. Default: the type without its last part, such as `esim.lifecycle`. */
   family?: (event: Event) => string;
   /** The schema of the store or inbox. Default `"esim_webhooks"`. */
@@ -23,9 +23,11 @@ export function latestOnly<Event extends WebhookEvent<string, unknown>, Database
   const { subject = esimOf, family = familyOf, schema } = options;
   const { latest } = tablesIn(schema ?? "esim_webhooks");
   return async (event, context) => {
+    const about = subject(event);
+    if (about === undefined) return handler(event, context);
     const { rows } = await sql`
       insert into ${latest} (family, subject, occurred_at)
-      values (${family(event)}, ${subject(event)}, ${event.timestamp}::timestamptz)
+      values (${family(event)}, ${about}, ${event.timestamp}::timestamptz)
       on conflict (family, subject) do update set occurred_at = excluded.occurred_at
       where latest.occurred_at <= excluded.occurred_at
       returning 1`.execute(context.tx);
@@ -33,8 +35,9 @@ export function latestOnly<Event extends WebhookEvent<string, unknown>, Database
   };
 }
 
-function esimOf({ data }: WebhookEvent<string, unknown>): string {
-  return String((data as { esimReference?: unknown }).esimReference);
+function esimOf({ data }: WebhookEvent<string, unknown>): string | undefined {
+  const { esimReference } = data as { readonly esimReference?: unknown };
+  return typeof esimReference === "string" ? esimReference : undefined;
 }
 
 function familyOf({ type }: WebhookEvent<string, unknown>): string {

@@ -10,6 +10,7 @@ import {
   retryLater,
   type WorkerOptions,
 } from "@esim-webhooks/core";
+import { sampleData } from "@esim-webhooks/core/testing";
 import {
   latestOnly,
   type PostgresInbox,
@@ -809,6 +810,17 @@ describe("latestOnly", () => {
     expect(await shop.orders()).toEqual(
       ["e1 at 5", "e2 at 3", "e1 enabled at 3", "e1 at 5 too", "e1 at 7"].sort(),
     );
+  });
+
+  it("skips no event without an esimReference: no state is known that it is about", async () => {
+    const ended = (id: string, second: number): InboxEntry => {
+      const event = { id, type: "package.ended", timestamp: at(second), data: sampleData("package.ended") };
+      return { ...entry(id), type: event.type, event, body: Buffer.from(JSON.stringify(event)) };
+    };
+    work(latest());
+    await worked(ended("one", 5));
+    await worked(ended("another", 3));
+    expect(await shop.orders()).toEqual(["another", "one"]);
   });
 
   it("lets the newest of many concurrent events win, in whatever order they run", async () => {

@@ -3,8 +3,8 @@ import { occurredAtMs } from "@esim-webhooks/core/kit";
 import type { SqliteTransaction } from "./transact.ts";
 
 export interface LatestOnlyOptions<Event> {
-  /** What the state is kept of. Default: the event's `esimReference`. */
-  subject?: (event: Event) => string;
+  /** What the state is kept of. An event without one is never skipped. Default: the event's `esimReference`. */
+  subject?: (event: Event) => string | undefined;
   /** Which events change the same state. Default: all but the last part of the type, `esim.lifecycle` for one. */
   family?: (event: Event) => string;
 }
@@ -22,7 +22,9 @@ export function latestOnly<Event extends WebhookEvent<string, unknown>>(
   const { subject = esimOf, family = familyOf } = options;
   return async (event, context) => {
     const { tx, receivedAt } = context;
-    const key = [family(event), subject(event)];
+    const about = subject(event);
+    if (about === undefined) return handler(event, context);
+    const key = [family(event), about];
     const occurredAt = occurredAtMs({ event, receivedAt }) ?? 0;
     const [latest] = await tx.read<{ occurred_at: number }>(
       "select occurred_at from esim_webhooks_latest where family = ? and subject = ?",
@@ -43,8 +45,9 @@ export function latestOnly<Event extends WebhookEvent<string, unknown>>(
   };
 }
 
-function esimOf({ data }: WebhookEvent<string, unknown>): string {
-  return String((data as { esimReference?: unknown }).esimReference);
+function esimOf({ data }: WebhookEvent<string, unknown>): string | undefined {
+  const { esimReference } = data as { readonly esimReference?: unknown };
+  return typeof esimReference === "string" ? esimReference : undefined;
 }
 
 function familyOf({ type }: WebhookEvent<string, unknown>): string {

@@ -1,10 +1,17 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import { createWorker, type EsimEvents, type Handlers } from "@esim-webhooks/core";
+import {
+  createWorker,
+  type EsimEvents,
+  type Handlers,
+  type InboxEntry,
+  type WebhookEvent,
+} from "@esim-webhooks/core";
+import { sampleData } from "@esim-webhooks/core/testing";
 import { latestOnly, type SqliteTransaction, sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type EntryOptions, entry } from "./entry.ts";
+import { type EntryOptions, entry, key } from "./entry.ts";
 import { openShop } from "./shop.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
@@ -101,6 +108,34 @@ describe("a worker on SQLite", () => {
     expect(shop.orders()).toEqual(ids);
     expect((await inbox.get({ source: "default", id: "msg_07" }))?.attempts).toBe(2);
     expect((await inbox.get({ source: "default", id: "msg_08" }))?.attempts).toBe(1);
+    await inbox.close();
+    shop.close();
+  });
+
+  it("skips no event without an esimReference: latestOnly knows of no state that it is about", async () => {
+    const shop = openShop(path);
+    const inbox = sqliteInbox({ path });
+    const ended = (id: string, timestamp: string): InboxEntry => {
+      const event = { id, type: "package.ended", timestamp, data: sampleData("package.ended") };
+      return {
+        ...key(id),
+        type: event.type,
+        event,
+        body: Buffer.from(JSON.stringify(event)),
+        receivedAt: new Date(),
+      };
+    };
+    const handler = latestOnly<WebhookEvent>(({ id }, { tx }) =>
+      tx.write({ sql: "insert into orders (event) values (?)", parameters: [id] }),
+    );
+    for (const [id, second] of [
+      ["one", 5],
+      ["another", 3],
+    ] as const) {
+      await inbox.put([ended(id, `2026-01-01T00:00:0${second}.000Z`)]);
+      await work({ "package.*": handler }, async () => (await inbox.get(key(id)))?.state === "done");
+    }
+    expect(shop.orders()).toEqual(["another", "one"]);
     await inbox.close();
     shop.close();
   });

@@ -18,8 +18,9 @@ it("types handlers by the eSIM events when there is no catalog", () => {
       "esim.faulted": ({ data }) => {
         expectTypeOf(data.esimReference).toEqualTypeOf<string>();
       },
-      "esim.lifecycle.*": ({ type }) => {
-        expectTypeOf(type).toExtend<`esim.lifecycle.${string}`>();
+      "esim.lifecycle.*": (event) => {
+        if (event.type === "esim.lifecycle.suspended")
+          expectTypeOf(event.data.lifecycleStatus).toEqualTypeOf<"suspended">();
       },
     },
   });

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { EsimEvents, EventOf, Handlers, Logger } from "@esim-webhooks/core";
+import type { EsimEvents, Handlers, Logger, WebhookEvent } from "@esim-webhooks/core";
 import {
   newSecret,
   type SignedRequest,
@@ -25,8 +25,8 @@ export function faulted(options: Partial<SignedRequestOptions> & { id?: string }
 }
 
 /** Handlers that record their events. */
-export function recording(): { handlers: Handlers<EsimEvents>; events: EventOf<EsimEvents>[] } {
-  const events: EventOf<EsimEvents>[] = [];
+export function recording(): { handlers: Handlers<EsimEvents>; events: WebhookEvent[] } {
+  const events: WebhookEvent[] = [];
   return { handlers: { "*": (event) => void events.push(event) }, events };
 }
 

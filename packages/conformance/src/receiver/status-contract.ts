@@ -7,6 +7,7 @@ import {
   type OutcomeCode,
   retryLater,
   sign,
+  type WebhookEvent,
 } from "@esim-webhooks/core";
 import { signedRequest } from "@esim-webhooks/core/testing";
 import {
@@ -81,11 +82,22 @@ const byOutcome: Readonly<Record<Exclude<OutcomeCode, Elsewhere>, Scenario>> = {
       }),
   ],
   unknown_type: [
-    "answers 200 to an event type that the catalog does not have",
-    (withServer) =>
-      withServer(untouched, { secret }, async ({ url }) => {
-        assertAnswer(await send(url, faulted({ fault: "unknown_type" })), 200, "unknown_type");
-      }),
+    "answers 200 to an event type that the catalog does not have, and runs a handler that takes all types",
+    async (withServer) => {
+      const request = faulted({ fault: "unknown_type" });
+      await withServer({ "package.*": untouched["*"] }, { secret }, async ({ url }) =>
+        assertAnswer(await send(url, request), 200, "unknown_type"),
+      );
+      const { handlers, events } = recording();
+      await withServer(handlers, { secret }, async ({ url }) =>
+        assertAnswer(await send(url, request), 200, "processed"),
+      );
+      const { type, data } = JSON.parse(request.body) as WebhookEvent;
+      assert.deepEqual(
+        events.map((event) => [event.type, event.data]),
+        [[type, data]],
+      );
+    },
   ],
   unhandled_type: [
     "answers 200 to an event type without a handler",

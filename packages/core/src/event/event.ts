@@ -20,6 +20,17 @@ export function eventOf(id: string, envelope: Readonly<Record<string, unknown>>)
   return { id, type, timestamp, data, ...(Object.keys(extra).length > 0 && { extra }) } as WebhookEvent;
 }
 
+/**
+ * The type of an `UnknownEvent`. It stands for every text that the catalog does not have, so that comparing `event.type` with a
+ * type of the catalog narrows the event. To compare it with another text, assign it to a `string` first.
+ */
+export declare enum UnknownType {
+  any = "any type that the catalog does not have",
+}
+
+/** An event whose type the catalog does not have. Nothing is known of its data. */
+export type UnknownEvent = WebhookEvent<UnknownType, Readonly<Record<string, unknown>>>;
+
 /** Identifies an event: its id, within the source that received it. */
 export interface EventKey {
   readonly source: string;

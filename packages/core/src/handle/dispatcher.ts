@@ -1,4 +1,5 @@
 import { WebhookError } from "../base/errors.ts";
+import type { Logger } from "../base/logger.ts";
 import { suggest } from "../base/options.ts";
 import { outcomeFields } from "../base/trace.ts";
 import type { Catalog } from "../event/catalog.ts";
@@ -9,8 +10,7 @@ import { handleStage } from "./stages.ts";
 
 /** Calls handlers. Does not know who called it. */
 export interface Dispatcher {
-  /** The event types that have a handler. */
-  readonly types: readonly string[];
+  /** Whether a handler takes this event type, which may be one that the catalog does not have. */
   handles(type: string): boolean;
   /** Runs the handler of the event's type. Never rejects: a throw becomes the outcome `failed`. */
   dispatch(event: WebhookEvent, context: HandlerContext): Promise<DispatchOutcome>;
@@ -19,25 +19,28 @@ export interface Dispatcher {
 /** Checks the handlers against the catalog. Throws `unknown_event_type`, suggesting the nearest name. */
 export function createDispatcher<Data>(handlers: Handlers<Data, never>, catalog: Catalog<Data>): Dispatcher {
   const given = readHandlers(handlers);
-  const patterns = new Set(catalog.types.flatMap(patternsOf));
+  const names = new Set([...catalog.types, ...catalog.types.flatMap(familiesOf), "*"]);
   for (const name of given.keys()) {
-    if (patterns.has(name)) continue;
+    if (names.has(name)) continue;
     throw new WebhookError(
       "unknown_event_type",
       `There is a handler for "${name}", but the catalog has no such event type.`,
-      `${suggest(name, [...patterns])} Use defineCatalog to add event types.`,
+      `${suggest(name, [...names])} Use defineCatalog to add event types.`,
     );
   }
-  const byType = new Map<string, Handler<WebhookEvent>>();
-  for (const type of catalog.types) {
-    const pattern = patternsOf(type).find((candidate) => given.has(candidate));
-    const handler = pattern === undefined ? undefined : given.get(pattern);
-    if (handler !== undefined) byType.set(type, handler);
+  const families = [...given]
+    .filter(([name]) => name.endsWith("*"))
+    .map(([name, handler]) => ({ prefix: name.slice(0, -1), handler }))
+    .sort((a, b) => b.prefix.length - a.prefix.length);
+
+  /** The handler of the most specific key: the type itself, its longest family, or the star. */
+  function handlerOf(type: string): Handler<WebhookEvent> | undefined {
+    return given.get(type) ?? families.find(({ prefix }) => type.startsWith(prefix))?.handler;
   }
 
   async function run(event: WebhookEvent, context: HandlerContext): Promise<DispatchOutcome> {
     try {
-      const returned = readVerdict(await byType.get(event.type)?.(event, context));
+      const returned = readVerdict(await handlerOf(event.type)?.(event, context));
       if (returned === undefined) return { code: "processed" };
       return isRetryLater(returned)
         ? { code: "retry_later", retryAfterMs: returned.afterMs }
@@ -48,8 +51,7 @@ export function createDispatcher<Data>(handlers: Handlers<Data, never>, catalog:
   }
 
   return {
-    types: [...byType.keys()],
-    handles: (type) => byType.has(type),
+    handles: (type) => handlerOf(type) !== undefined,
     dispatch: (event, context) =>
       handleStage.trace(
         () => factsOf(event, context),
@@ -83,11 +85,23 @@ function readHandlers(handlers: unknown): Map<string, Handler<WebhookEvent>> {
   return new Map(entries);
 }
 
-/** The keys that match a type, most specific first: `a.b.c`, `a.b.*`, `a.*`, `*`. */
-function patternsOf(type: string): string[] {
+const mostWarnedTypes = 100;
+
+/** Creates a function that warns of an event without a handler: once for each type, and for at most 100 types. */
+export function createTypeWarning(
+  logger: Logger,
+  message: string,
+): (event: Pick<WebhookEvent, "type">, source: string) => void {
+  const warned = new Set<string>();
+  return ({ type }, source) => {
+    if (warned.has(type) || warned.size === mostWarnedTypes) return;
+    warned.add(type);
+    logger.warn({ type, source }, message);
+  };
+}
+
+/** The families of a type: `a.b.*` and `a.*` for `a.b.c`. */
+function familiesOf(type: string): string[] {
   const parts = type.split(".");
-  const families = parts
-    .slice(1)
-    .map((_, index) => [...parts.slice(0, parts.length - 1 - index), "*"].join("."));
-  return [type, ...families, "*"];
+  return parts.slice(1).map((_, index) => [...parts.slice(0, index + 1), "*"].join("."));
 }

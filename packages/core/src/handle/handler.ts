@@ -1,6 +1,6 @@
 import { WebhookError } from "../base/errors.ts";
 import type { Logger } from "../base/logger.ts";
-import type { EventOf, FamilyOf } from "../event/event.ts";
+import type { EventOf, FamilyOf, UnknownEvent } from "../event/event.ts";
 
 /** What a handler gets besides the event. */
 export interface HandlerContext<Tx = unknown> {
@@ -34,18 +34,18 @@ type FamilyMember<Types, Family> = Family extends `${infer Prefix}.*`
   : never;
 
 /**
- * Event type → function. Keys are exact types, families (`"esim.lifecycle.*"`) and `"*"` for every type of the catalog.
- * The most specific key runs.
+ * Event type → function. Keys are exact types of the catalog, its families (`"esim.lifecycle.*"`) and `"*"`. The most specific
+ * key runs. Families and `"*"` also take event types that the catalog does not have, as an `UnknownEvent`.
  */
 export type Handlers<Data, Tx = unknown> = {
   // over keyof Data alone, which keeps its doc comments: an editor shows when the event is sent
   readonly [Type in keyof Data]?: Handler<EventOf<Pick<Data, Type>>, Tx>;
 } & {
   readonly [Family in FamilyOf<keyof Data & string>]?: Handler<
-    EventOf<Pick<Data, FamilyMember<keyof Data, Family>>>,
+    EventOf<Pick<Data, FamilyMember<keyof Data, Family>>> | UnknownEvent,
     Tx
   >;
-} & { readonly "*"?: Handler<EventOf<Data>, Tx> };
+} & { readonly "*"?: Handler<EventOf<Data> | UnknownEvent, Tx> };
 
 const verdict: unique symbol = Symbol.for("esim-webhooks.verdict");
 

@@ -14,7 +14,7 @@ import type { Catalog, Parsed } from "../event/catalog.ts";
 import { esimCatalog } from "../event/esim-catalog.ts";
 import type { EsimEvents } from "../event/esim-events.ts";
 import type { EventKey, WebhookEvent } from "../event/event.ts";
-import { createDispatcher } from "../handle/dispatcher.ts";
+import { createDispatcher, createTypeWarning } from "../handle/dispatcher.ts";
 import type { EventOutcome } from "../handle/event-outcome.ts";
 import type { Handlers } from "../handle/handler.ts";
 import { handlerContext, isDone, type Transact, transacted } from "../handle/run-handler.ts";
@@ -108,6 +108,10 @@ export function createProcessor<Data = EsimEvents, Tx = unknown>(
   const dispatcher = createDispatcher<Data>(handlers, catalog);
   store.ready?.().catch(() => {}); // logs a set-up mistake at start-up; every claim checks again
   const { complete, release, committed, lost } = createSettler(store, logger);
+  const warnUnhandled = createTypeWarning(
+    logger,
+    "Events of this type have no handler and are acknowledged without effect. Add a handler, or unsubscribe from the type.",
+  );
 
   function accept(
     parsed: Parsed<Data>,
@@ -125,9 +129,9 @@ export function createProcessor<Data = EsimEvents, Tx = unknown>(
 
   async function decide(parsed: Parsed<Data>, provenance: Provenance): Promise<EventOutcome> {
     if (parsed.kind === "invalid") return { code: "invalid", issues: parsed.issues };
-    if (parsed.kind === "unknown") return { code: "unknown_type" };
-    if (!dispatcher.handles(parsed.event.type)) return { code: "unhandled_type" };
-    return claimAndWork(parsed.event, provenance);
+    if (dispatcher.handles(parsed.event.type)) return claimAndWork(parsed.event, provenance);
+    warnUnhandled(parsed.event, provenance.source ?? "default");
+    return { code: parsed.kind === "unknown" ? "unknown_type" : "unhandled_type" };
   }
 
   async function claimAndWork(event: WebhookEvent, provenance: Provenance): Promise<EventOutcome> {

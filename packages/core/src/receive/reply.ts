@@ -26,7 +26,7 @@ const answers: Readonly<Record<OutcomeCode, Answer>> = {
   processed: { status: 200, log: "info", title: "Processed" },
   duplicate: { status: 200, log: "info", title: "Duplicate" },
   discarded: { status: 200, log: "info", title: "Discarded" },
-  unknown_type: { status: 200, log: "warn", title: "Unknown event type" },
+  unknown_type: { status: 200, log: "info", title: "Unknown event type" },
   unhandled_type: { status: 200, log: "info", title: "Unhandled event type" },
   stored: { status: 202, log: "info", title: "Stored" },
   already_stored: { status: 202, log: "info", title: "Already stored" },

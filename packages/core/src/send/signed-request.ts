@@ -22,7 +22,7 @@ const faults = [
  * - `wrong_key`: signed with a secret that the receiver does not have: 401
  * - `rotated`: signed twice, with a secret that the receiver does not have and with the one it has: accepted
  * - `duplicate`: always has the same webhook-id; the second one is a duplicate
- * - `unknown_type`: has an event type that no catalog has: acknowledged, nothing runs
+ * - `unknown_type`: has an event type that no catalog has: acknowledged; only the handler of a family or of `"*"` runs
  * - `invalid`: has no `data`, which every event must have: 500
  */
 export type Fault = (typeof faults)[number];

@@ -2,7 +2,7 @@ import type { Backoff } from "../base/backoff.ts";
 import type { Logger } from "../base/logger.ts";
 import type { Catalog, Issue } from "../event/catalog.ts";
 import type { WebhookEvent } from "../event/event.ts";
-import type { Dispatcher } from "../handle/dispatcher.ts";
+import { createTypeWarning, type Dispatcher } from "../handle/dispatcher.ts";
 import { handlerContext, isDone, transacted } from "../handle/run-handler.ts";
 import { type DeadReason, type SettleMessage, settleNotice } from "../handle/stages.ts";
 import type { InboxQueue, Settlement } from "../store/inbox-queue.ts";
@@ -31,16 +31,10 @@ export interface EventRunnerOptions {
 export function createEventRunner(options: EventRunnerOptions): (lease: WorkerLease) => Promise<RunResult> {
   const { inbox, dispatcher, catalog, maxAttempts, backoff, logger } = options;
 
-  const warnedTypes = new Set<string>();
-
-  function warnUnhandled(type: string, source: string): void {
-    if (warnedTypes.has(type)) return;
-    warnedTypes.add(type);
-    logger.warn(
-      { type, source },
-      "Events of this type have no handler and are kept unhandled. Add a handler and redrive them before their retention ends.",
-    );
-  }
+  const warnUnhandled = createTypeWarning(
+    logger,
+    "Events of this type have no handler and are kept unhandled. Add a handler and redrive them before their retention ends.",
+  );
 
   return async (lease) => {
     const { taken } = lease;
@@ -60,8 +54,8 @@ export function createEventRunner(options: EventRunnerOptions): (lease: WorkerLe
     lease.type = parsed.type;
     if (parsed.kind === "invalid") return dead("invalid", describeIssues(parsed.issues));
     const event: WebhookEvent = parsed.event;
-    if (parsed.kind === "unknown" || !dispatcher.handles(event.type)) {
-      warnUnhandled(event.type, source);
+    if (!dispatcher.handles(event.type)) {
+      warnUnhandled(event, source);
       return { settlement: { ...key, state: "unhandled" } };
     }
 

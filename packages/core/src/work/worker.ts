@@ -123,7 +123,11 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
   async function logUnhandled(): Promise<void> {
     if (!hasRole(inbox, "admin")) return;
     try {
-      const events = await inbox.count({ state: "unhandled", types: dispatcher.types });
+      if ((await inbox.count({ state: "unhandled" })) === 0) return; // stats reads the whole inbox
+      const { types } = await inbox.stats();
+      const events = types
+        .filter(({ state, type }) => state === "unhandled" && type !== null && dispatcher.handles(type))
+        .reduce((sum, { count }) => sum + count, 0);
       if (events === 0) return;
       logger.info(
         { events },

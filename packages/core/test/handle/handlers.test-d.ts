@@ -3,8 +3,11 @@ import {
   defineCatalog,
   type EsimEvents,
   type EventOf,
+  type FaultReason,
   type Handlers,
   nodeHandler,
+  type UnknownEvent,
+  type UnknownType,
 } from "@esim-webhooks/core";
 import { describe, expectTypeOf, test } from "vitest";
 import { z } from "zod";
@@ -55,22 +58,46 @@ describe("handlers are typed from the catalog", () => {
     nodeHandler({
       "esim.lifecycle.*": (event) => {
         expectTypeOf(event.type).toEqualTypeOf<
-          "esim.lifecycle.suspended" | "esim.lifecycle.activated" | "esim.lifecycle.terminated"
+          "esim.lifecycle.suspended" | "esim.lifecycle.activated" | "esim.lifecycle.terminated" | UnknownType
         >();
         if (event.type === "esim.lifecycle.suspended") {
           expectTypeOf(event.data.lifecycleStatus).toEqualTypeOf<"suspended">();
         }
       },
-      "package.*": (event) => expectTypeOf(event.type).toEqualTypeOf<"package.ended">(),
+      "package.*": (event) => expectTypeOf(event.type).toEqualTypeOf<"package.ended" | UnknownType>(),
     });
   });
 
   test("the star has the union of all, and narrows on the type", () => {
     nodeHandler({
       "*": (event, context) => {
-        expectTypeOf(event).toEqualTypeOf<EventOf<EsimEvents>>();
+        expectTypeOf(event).toEqualTypeOf<EventOf<EsimEvents> | UnknownEvent>();
         expectTypeOf(context.signal).toEqualTypeOf<AbortSignal>();
         if (event.type === "esim.mccswitch") expectTypeOf(event.data.newMcc).toEqualTypeOf<string | number>();
+      },
+    });
+  });
+
+  test("comparing the type narrows to one event of the catalog, although unknown types come too", () => {
+    nodeHandler({
+      "*": (event) => {
+        if (event.type === "esim.faulted") {
+          expectTypeOf(event).toEqualTypeOf<EventOf<Pick<EsimEvents, "esim.faulted">>>();
+          expectTypeOf(event.data.reason).toEqualTypeOf<FaultReason>();
+        }
+      },
+      "esim.*": ({ type, data }) => {
+        if (type === "esim.faulted") expectTypeOf(data.reason).toEqualTypeOf<FaultReason>();
+      },
+      "package.*": (event) => {
+        switch (event.type) {
+          case "package.ended":
+            return;
+          default:
+            expectTypeOf(event).toEqualTypeOf<UnknownEvent>();
+            expectTypeOf(event.type).toExtend<string>();
+            expectTypeOf(event.data).toEqualTypeOf<Readonly<Record<string, unknown>>>();
+        }
       },
     });
   });
@@ -96,7 +123,8 @@ describe("handlers are typed from the catalog", () => {
           expectTypeOf(data).toEqualTypeOf<{ packageReference: string; price: number }>(),
         "package.ended": ({ data }) =>
           expectTypeOf(data).toEqualTypeOf<{ packageReference: string; reason: string }>(),
-        "package.*": (event) => expectTypeOf(event.type).toEqualTypeOf<"package.created" | "package.ended">(),
+        "package.*": (event) =>
+          expectTypeOf(event.type).toEqualTypeOf<"package.created" | "package.ended" | UnknownType>(),
         "esim.faulted": ({ data }) => expectTypeOf(data.esimReference).toEqualTypeOf<string>(),
       },
       { catalog },

@@ -8,6 +8,7 @@ import {
   memoryStore,
   retryLater,
   WebhookError,
+  type WebhookEvent,
 } from "@esim-webhooks/core";
 import { sampleData } from "@esim-webhooks/core/testing";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
@@ -34,6 +35,7 @@ describe("handlers at start-up", () => {
     ["esim.lifecycle.suspend", "esim.lifecycle.suspended"],
     ["esim.livecycle.*", "esim.lifecycle.*"],
     ["esim_installed", "esim.installed"],
+    ["packages.*", "package.*"],
   ])("a misspelt %s fails and suggests %s", (name, suggestion) => {
     const error = errorOf(() => createProcessor({ [name]: () => {} } as never));
     expect(error.code).toBe("unknown_event_type");
@@ -90,6 +92,33 @@ describe("dispatch", () => {
       await processor.process({ id: type, type, timestamp, data: sampleData(type) });
     }
     expect(ran).toEqual(["*", "esim.*", "esim.lifecycle.*", "exact"]);
+  });
+
+  it("runs the family's handler, or else the star's, for a type that the catalog does not have", async () => {
+    const ran: unknown[] = [];
+    const handler = (name: string) => (event: WebhookEvent) => void ran.push([name, event.type, event.data]);
+    const processor = createProcessor({
+      "*": handler("*"),
+      "package.*": handler("package.*"),
+      "esim.lifecycle.*": handler("esim.lifecycle.*"),
+      "package.ended": handler("package.ended"),
+    });
+    const data = { packageReference: "PKG7Q2M4ZD", nested: [{ anything: null }] };
+    for (const type of ["package.created", "port-in.failed", "esim.lifecycle.paused", "esim.new", "*"])
+      expect(await processor.process({ id: type, type, timestamp, data })).toEqual({ code: "processed" });
+    expect(ran).toEqual([
+      ["package.*", "package.created", data],
+      ["*", "port-in.failed", data],
+      ["esim.lifecycle.*", "esim.lifecycle.paused", data],
+      ["*", "esim.new", data],
+      ["*", "*", data],
+    ]);
+  });
+
+  it("keeps an event of an unknown type coming when its handler asks for a retry", async () => {
+    const processor = createProcessor({ "*": () => retryLater(1000) });
+    const outcome = await processor.process({ ...faulted, type: "port-in.failed" });
+    expect(outcome).toEqual({ code: "retry_later", retryAfterMs: 1000 });
   });
 
   it("gives the handler its context", async () => {

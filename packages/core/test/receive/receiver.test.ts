@@ -76,11 +76,29 @@ describe("what is logged of a delivery", () => {
       "warn",
       { outcome: "timestamp_out_of_tolerance", reason: expect.stringMatching(/signed 60\d s before/) },
     ],
-    ["unknown_type", "warn", { outcome: "unknown_type", type: "esim.unheard_of" }],
     ["invalid", "error", { outcome: "invalid", issues: ["data"] }],
   ] as const)("%s at level %s", async (fault, level, fields) => {
     const { lines } = await receive({ "*": () => {} }, delivery(fault));
     expect(lines).toMatchObject([{ level, fields }]);
+  });
+
+  it("one warning for each type that no handler takes, for at most a hundred types, besides the line of each delivery", async () => {
+    const { logger, lines } = logged();
+    const receiver = createReceiver({ "esim.assigned": () => {} }, { secret, logger });
+    const types = ["esim.faulted", ...Array.from({ length: 200 }, (_, n) => `esim.unheard_of_${n}`)];
+    for (const type of [...types, ...types]) {
+      const { status } = await receiver.receive(
+        signedRequest({ type, data: sampleData("esim.faulted") }, { secret }),
+      );
+      expect(status).toBe(200);
+    }
+    const warnings = lines.filter(({ level }) => level === "warn");
+    expect(warnings).toEqual(
+      types.slice(0, 100).map((type) => ({ level: "warn", fields: { type, source: "default" } })),
+    );
+    const outcomes = lines.filter(({ level }) => level === "info").map(({ fields }) => fields["outcome"]);
+    expect(outcomes).toHaveLength(402);
+    expect(new Set(outcomes)).toEqual(new Set(["unhandled_type", "unknown_type"]));
   });
 
   it("never the payload: no reference, ICCID or EID, and no secret", async () => {

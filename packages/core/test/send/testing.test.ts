@@ -20,7 +20,7 @@ describe("signedRequest", () => {
     invalid: "invalid",
   };
   it.each(Object.entries(expected))("with the fault %s comes to %s", async (fault, outcome) => {
-    const receiver = createReceiver({ "*": () => {} }, { secret });
+    const receiver = createReceiver({ "esim.faulted": () => {} }, { secret });
     const send = async () => {
       const { body } = await receiver.receive(signedRequest(event, { secret, fault: fault as Fault }));
       return JSON.parse(body).outcome ?? JSON.parse(body).code;

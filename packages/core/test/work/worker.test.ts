@@ -1,4 +1,10 @@
-import { createWorker, type Inbox, type InboxEntry } from "@esim-webhooks/core";
+import {
+  createWorker,
+  type EsimEvents,
+  type Handlers,
+  type Inbox,
+  type InboxEntry,
+} from "@esim-webhooks/core";
 import { memoryInbox, sampleData } from "@esim-webhooks/core/testing";
 import { describe, expect, it, vi } from "vitest";
 
@@ -82,18 +88,25 @@ describe("createWorker", () => {
     ]);
   });
 
-  it("logs at its start how many unhandled events have a handler now, and leaves them for an operator", async () => {
-    const inbox = memoryInbox();
-    await inbox.put([entry("a"), entry("b"), entry("c", "esim.unheard_of")]);
-    const taken = await inbox.take({ limit: 3, leaseMs: 1000 });
-    await inbox.settle(taken.map((one) => ({ ...one, state: "unhandled" })));
-    const logger = keptLog();
-    const stop = new AbortController();
-    logger.info.mockImplementation(() => stop.abort());
-    await createWorker(inbox, { "*": () => {} }, { logger }).run({ signal: stop.signal });
-    expect(logger.info.mock.calls[0]?.[0]).toEqual({ events: 2 });
-    expect(await inbox.count({ state: "unhandled" })).toBe(3);
-  });
+  it.each<[string, number, Handlers<EsimEvents>]>([
+    ["a type", 2, { "esim.enabled": () => {} }],
+    ["a family, with types that the catalog does not have", 3, { "esim.*": () => {} }],
+    ["all types", 4, { "*": () => {} }],
+  ])(
+    "logs at its start how many unhandled events have a handler of %s now, and leaves them for an operator",
+    async (_, events, handlers) => {
+      const inbox = memoryInbox();
+      await inbox.put([entry("a"), entry("b"), entry("c", "esim.unheard_of"), entry("d", "port-in.failed")]);
+      const taken = await inbox.take({ limit: 4, leaseMs: 1000 });
+      await inbox.settle(taken.map((one) => ({ ...one, state: "unhandled" })));
+      const logger = keptLog();
+      const stop = new AbortController();
+      logger.info.mockImplementation(() => stop.abort());
+      await createWorker(inbox, handlers, { logger }).run({ signal: stop.signal });
+      expect(logger.info.mock.calls[0]?.[0]).toEqual({ events });
+      expect(await inbox.count({ state: "unhandled" })).toBe(4);
+    },
+  );
 
   it.each<[string, object]>([
     [
