@@ -91,6 +91,7 @@ describe("docs", () => {
       missing_header: true,
       malformed_header: true,
       timestamp_out_of_tolerance: true,
+      key_not_yet_valid: true,
       no_matching_key: true,
       method_not_allowed: true,
       unsupported_encoding: true,

@@ -95,6 +95,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "suggest",
       "systemClock",
       "throttledLog",
+      "toleranceOption",
       "warnOfSetup",
       "warnOfShortRetention",
       "withMethods",

@@ -199,6 +199,7 @@ const everyOutcome: Readonly<Record<OutcomeCode, true>> = {
   missing_header: true,
   malformed_header: true,
   timestamp_out_of_tolerance: true,
+  key_not_yet_valid: true,
   no_matching_key: true,
   method_not_allowed: true,
   too_large: true,

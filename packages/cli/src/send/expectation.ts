@@ -10,6 +10,8 @@ export interface Expectation {
 
 const accepted: Expectation = { text: "2xx", isMet: ({ status }) => status >= 200 && status < 300 };
 const refused: Expectation = { text: "401", isMet: ({ status }) => status === 401 };
+/** Authentic, but outside the tolerance: not now. */
+const putOff: Expectation = { text: "503", isMet: ({ status }) => status === 503 };
 
 /** An inline receiver answers 500 at once; with an inbox, the worker finds out later. */
 const invalid: Expectation = { text: "500 or 202", isMet: ({ status }) => status === 500 || status === 202 };
@@ -21,8 +23,8 @@ const duplicate: Expectation = {
 
 const byFault: Readonly<Record<Fault, Expectation>> = {
   tampered: refused,
-  stale: refused,
-  future: refused,
+  stale: putOff,
+  future: putOff,
   wrong_key: refused,
   rotated: accepted,
   duplicate,

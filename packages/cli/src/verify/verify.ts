@@ -77,7 +77,9 @@ function explain(
     body,
     explanation: explainVerification({ headers, body }, secrets, options),
   }));
-  const proven = candidates.find(({ explanation }) => explanation.verdict.ok);
+  const proven = candidates.find(
+    ({ explanation: { verdict } }) => verdict.ok || verdict.code !== "no_matching_key",
+  );
   return proven ?? (candidates[0] as (typeof candidates)[number]);
 }
 

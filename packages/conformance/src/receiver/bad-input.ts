@@ -95,17 +95,23 @@ const headerCases: readonly Scenario[] = [
     { "webhook-timestamp": "1e9" },
     { "webhook-timestamp": now.toISOString() },
   ]),
-  exchange("accepts timestamps 300 s off, either way, and answers 401 at 301 s", async (exchangeOne) => {
+  exchange("accepts timestamps 300 s off, either way, and answers 503 at 301 s", async (exchangeOne) => {
     for (const [offset, status, code] of [
       [-300, 200, "processed"],
       [300, 200, "processed"],
-      [-301, 401, "timestamp_out_of_tolerance"],
-      [301, 401, "timestamp_out_of_tolerance"],
+      [-301, 503, "timestamp_out_of_tolerance"],
+      [301, 503, "timestamp_out_of_tolerance"],
     ] as const) {
       const signedAt = new Date((nowSeconds + offset) * 1000);
       const request = authentic(envelope(`{${base}}`), `msg_${offset}`, signedAt);
       assertAnswer((await exchangeOne(request)).answer, status, code);
     }
+  }),
+  exchange("answers 503 to an authentic timestamp in milliseconds", async (exchangeOne) => {
+    const inMilliseconds = authentic(envelope(`{${base}}`), "msg_ms", new Date(now.getTime() * 1000));
+    const { answer, events } = await exchangeOne(inMilliseconds);
+    assertAnswer(answer, 503, "timestamp_out_of_tolerance");
+    assert.equal(events.length, 0);
   }),
   refusedHeaders("answers 400 when there is no v1 signature to check", 400, "malformed_header", [
     { "webhook-signature": goodSignature.replace("v1,", "v2,") },

@@ -6,10 +6,11 @@ import {
   memoryStore,
   type OutcomeCode,
   retryLater,
+  type Skew,
   sign,
   type WebhookEvent,
 } from "@esim-webhooks/core";
-import { signedRequest } from "@esim-webhooks/core/testing";
+import { newSecret, signedRequest } from "@esim-webhooks/core/testing";
 import {
   assertAnswer,
   blocking,
@@ -319,13 +320,43 @@ const byOutcome: Readonly<Record<Exclude<OutcomeCode, Elsewhere>, Scenario>> = {
         assertAnswer(await send(url, { headers: malformed, body }), 400, "malformed_header");
       }),
   ],
+  key_not_yet_valid: [
+    "answers 503 to a delivery whose key begins to be valid later, 401 to a forged one, and accepts the key from then on",
+    async (withServer) => {
+      const notBefore = new Date("2026-11-20T12:00:00Z");
+      const time = { now: notBefore.getTime() - 1 };
+      const { handlers, events } = recording();
+      const options = { secret: [newSecret(), { secret, notBefore }], clock: { now: () => time.now } };
+      await withServer(handlers, options, async ({ url }) => {
+        const request = faulted({ at: notBefore });
+        const forged = faulted({ at: notBefore, fault: "wrong_key" });
+        assertAnswer(await send(url, request), 503, "key_not_yet_valid");
+        assertAnswer(await send(url, forged), 401, "no_matching_key");
+        assert.equal(events.length, 0);
+        time.now += 1;
+        assertAnswer(await send(url, request), 200, "processed");
+      });
+    },
+  ],
   timestamp_out_of_tolerance: [
-    "answers 401 to a timestamp outside the tolerance, past or future",
-    (withServer) =>
-      withServer(untouched, { secret }, async ({ url }) => {
-        assertAnswer(await send(url, faulted({ fault: "stale" })), 401, "timestamp_out_of_tolerance");
-        assertAnswer(await send(url, faulted({ fault: "future" })), 401, "timestamp_out_of_tolerance");
-      }),
+    "answers 503 to an authentic delivery whose timestamp is outside the tolerance, runs no handler, logs the skew, and accepts the next attempt",
+    async (withServer) => {
+      const { handlers, events } = recording();
+      const { logger, lines } = recordingLogger();
+      await withServer(handlers, { secret, logger }, async ({ url }) => {
+        const request = faulted({ id: "msg_skewed" });
+        for (const direction of ["past", "future"] as const) {
+          const skewed = faulted({ id: "msg_skewed", fault: direction === "past" ? "stale" : "future" });
+          assertAnswer(await send(url, skewed), 503, "timestamp_out_of_tolerance");
+          const { level, outcome, id, skew } = lines.pop() ?? {};
+          assert.deepEqual([level, outcome, id], ["error", "timestamp_out_of_tolerance", "msg_skewed"]);
+          assert.equal((skew as Skew).direction, direction);
+          assert.ok((skew as Skew).seconds > 300);
+        }
+        assert.equal(events.length, 0);
+        assertAnswer(await send(url, request), 200, "processed");
+      });
+    },
   ],
   no_matching_key: [
     "answers 401 when no key matches, because the secret is another or the body was changed",
@@ -333,6 +364,9 @@ const byOutcome: Readonly<Record<Exclude<OutcomeCode, Elsewhere>, Scenario>> = {
       withServer(untouched, { secret }, async ({ url }) => {
         assertAnswer(await send(url, faulted({ fault: "wrong_key" })), 401, "no_matching_key");
         assertAnswer(await send(url, faulted({ fault: "tampered" })), 401, "no_matching_key");
+        const anHourAgo = new Date(Date.now() - 3_600_000);
+        const stale = faulted({ fault: "wrong_key", at: anHourAgo });
+        assertAnswer(await send(url, stale), 401, "no_matching_key");
       }),
   ],
   method_not_allowed: [

@@ -56,6 +56,11 @@ export function throttledLog(log: Log, clock: Clock): Log {
  */
 export function warnOfSetup(logger: Logger, code: string, message: string): void {
   logger.error({ code }, message);
+  warnOnce(code, message);
+}
+
+/** Emits a Node.js process warning, once per process and code, about something that is logged elsewhere. */
+export function warnOnce(code: string, message: string): void {
   if (warned.has(code)) return;
   warned.add(code);
   process.emitWarning(message, { type: "EsimWebhooksWarning", code });

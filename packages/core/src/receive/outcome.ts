@@ -1,5 +1,5 @@
 import type { EventOutcome } from "../handle/event-outcome.ts";
-import type { Refusal } from "../verify/signature.ts";
+import type { Refusal } from "../verify/refusal.ts";
 
 /** What became of an event that was handed to an inbox. */
 export type StoredOutcome =
@@ -12,7 +12,7 @@ export type StoredOutcome =
 export type Outcome =
   | EventOutcome
   | StoredOutcome
-  | { readonly code: Refusal["code"]; readonly reason: string }
+  | Refusal
   | { readonly code: "method_not_allowed" }
   /** A content-encoding was set; nothing unauthenticated is inflated. */
   | { readonly code: "unsupported_encoding" }

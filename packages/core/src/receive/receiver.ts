@@ -3,20 +3,29 @@ import * as z from "zod/mini";
 import { monotonicClock } from "../base/clock.ts";
 import { startDeadline } from "../base/deadline.ts";
 import { WebhookError } from "../base/errors.ts";
-import { safeLogger, silentLogger, throttledLog, warnOfSetup } from "../base/logger.ts";
+import { safeLogger, silentLogger, throttledLog, warnOfSetup, warnOnce } from "../base/logger.ts";
 import { durationMs, type OptionsShape, parseOptions, type SettingsOf } from "../base/options.ts";
 import { outcomeFields } from "../base/trace.ts";
 import type { Catalog } from "../event/catalog.ts";
 import type { EsimEvents } from "../event/esim-events.ts";
 import { createProcessor, type ProcessorOptions, processorShape } from "../process/processor.ts";
 import type { DedupeStore } from "../store/dedupe-store.ts";
-import { type HeaderSource, headerReader } from "../verify/headers.ts";
-import { bodyBytes, defaultToleranceSeconds, readSignedHeaders } from "../verify/signature.ts";
+import { type HeaderSource, headerReader, readSignedHeaders } from "../verify/headers.ts";
+import type { SkewRefusal } from "../verify/refusal.ts";
+import { bodyBytes } from "../verify/signature.ts";
+import {
+  defaultToleranceSeconds,
+  refuseBySkew,
+  type Tolerance,
+  type ToleranceSeconds,
+  toleranceOf,
+} from "../verify/tolerance.ts";
 import type { BodyFault, BodyReader } from "./body.ts";
 import type { Outcome } from "./outcome.ts";
 import { logLevelOf, type Reply, replyTo } from "./reply.ts";
 import { receiveStage, verifyStage } from "./stages.ts";
 import { acceptInline, acceptInto, isInbox, type Target } from "./target.ts";
+import { checkReplayWindow, toleranceOption } from "./tolerance-option.ts";
 import { createVerifier, type Secret } from "./verifier.ts";
 
 export interface ReceiverOptions<Data = EsimEvents, Tx = unknown> extends ProcessorOptions<Data, Tx> {
@@ -24,8 +33,11 @@ export interface ReceiverOptions<Data = EsimEvents, Tx = unknown> extends Proces
   secret?: Secret;
   /** The name of this endpoint; ids are unique within it. Default `"default"`. */
   source?: string;
-  /** How far a delivery's timestamp may be from now, either way, in seconds. Default 300. */
-  toleranceSeconds?: number;
+  /**
+   * How far a delivery's timestamp may be from now, in seconds: a number, or `{ past, future }`. Default 300. More needs a
+   * durable store, or an inbox, that remembers done ids for `past` and `future` together.
+   */
+  toleranceSeconds?: ToleranceSeconds;
   /** The longest body taken, in bytes. Default 1 MiB. */
   maxBodyBytes?: number;
   /** The longest time until the sender is answered, in ms. Below 30,000, when it gives up. Default 25,000. */
@@ -56,7 +68,7 @@ const shape: OptionsShape<ReceiverSettings> = {
   secret: z.optional(z.custom<Secret>()), // checked by the keyring
   ...processorShape,
   source: z._default(z.string().check(z.minLength(1)), "default"),
-  toleranceSeconds: z._default(z.int().check(z.gte(1), z.lte(86_400)), defaultToleranceSeconds),
+  toleranceSeconds: z._default(toleranceOption, defaultToleranceSeconds),
   maxBodyBytes: z._default(z.int().check(z.gte(1)), 1024 * 1024),
   deadlineMs: z._default(durationMs(1).check(z.lte(29_999, "the sender gives up after 30,000 ms")), 25_000),
 };
@@ -79,7 +91,8 @@ export function receiverWith<Data, Tx>(
   options: ReceiverOptions<Data, Tx>,
 ): Receiver {
   const settings = parseOptions("webhook receiver", shape, options);
-  const { source, toleranceSeconds, maxBodyBytes, deadlineMs, store, leaseMs, clock } = settings;
+  const { source, maxBodyBytes, deadlineMs, store, leaseMs, clock } = settings;
+  const tolerance = toleranceOf(settings.toleranceSeconds) as Tolerance; // checked by its schema
   const logger = safeLogger(settings.logger);
   const verify = makeVerifier(options, clock, logger);
   const catalog = settings.catalog as Catalog<Data>;
@@ -101,6 +114,7 @@ export function receiverWith<Data, Tx>(
       "Leave the store out, or pass handlers instead of the inbox.",
     );
   }
+  checkReplayWindow(tolerance, isInbox(target) ? target : store);
   const logUnavailable = throttledLog(logger.error, monotonicClock); // every delivery would log the same
   let inFlight = 0;
   let onIdle = () => {};
@@ -115,7 +129,7 @@ export function receiverWith<Data, Tx>(
     if (encoding === null || (encoding && encoding.toLowerCase() !== "identity")) {
       return { code: "unsupported_encoding" };
     }
-    const signed = readSignedHeaders(header, receivedAt.getTime(), toleranceSeconds);
+    const signed = readSignedHeaders(header);
     if (!signed.ok) return signed;
     seen.id = signed.id;
 
@@ -126,8 +140,10 @@ export function receiverWith<Data, Tx>(
       () => verify(signed, body, receivedAt.getTime()),
       (found) => (found.ok ? { outcome: "verified", key: found.key } : { outcome: found.code }),
     );
+    if ("key" in proof) seen.key = proof.key;
     if (!proof.ok) return proof;
-    seen.key = proof.key;
+    const skewed = refuseBySkew(proof.timestamp, receivedAt.getTime(), tolerance);
+    if (skewed !== undefined) return skewed;
 
     const parsed = catalog.parse(proof.id, body);
     if (parsed.type !== null) seen.type = parsed.type;
@@ -161,6 +177,7 @@ export function receiverWith<Data, Tx>(
   /** Logs an outcome, with its time since `startedAt`. */
   function log(outcome: Outcome, seen: Seen, startedAt: number): void {
     if (outcome.code === "body_consumed") warnOfSetup(logger, outcome.code, outcome.hint);
+    if (outcome.code === "timestamp_out_of_tolerance") warnOnce(outcome.code, skewHint(outcome));
     if (settings.logger === silentLogger) return;
     const durationMs = Math.round(performance.now() - startedAt);
     const fields = { source, ...seen, outcome: outcome.code, durationMs, ...loggable(outcome) };
@@ -216,10 +233,15 @@ async function readBody(
   return bytes.byteLength > maxBodyBytes ? { code: "too_large" } : bytes;
 }
 
+function skewHint({ reason }: SkewRefusal): string {
+  return `An authentic delivery was answered 503: ${reason}. Set this machine's clock (NTP), or see toleranceSeconds.`;
+}
+
 /** What an outcome adds to its log line. Issues as paths only: a schema's messages may quote personal data. */
 function loggable(outcome: Outcome): Record<string, unknown> {
   if ("error" in outcome) return { err: outcome.error };
   if ("issues" in outcome) return { issues: outcome.issues.map((issue) => issue.path) };
   if ("conflict" in outcome) return { conflict: true };
+  if ("skew" in outcome) return { reason: outcome.reason, skew: outcome.skew };
   return "reason" in outcome ? { reason: outcome.reason } : {};
 }

@@ -1,5 +1,5 @@
 import { createStage, type Stage, type StageMessage } from "../base/trace.ts";
-import type { Refusal } from "../verify/signature.ts";
+import type { Refusal } from "../verify/refusal.ts";
 import type { OutcomeCode } from "./outcome.ts";
 import type { Undecided } from "./verifier.ts";
 

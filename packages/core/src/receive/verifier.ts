@@ -1,13 +1,15 @@
 import type { Clock } from "../base/clock.ts";
 import { WebhookError } from "../base/errors.ts";
 import { type Logger, warnOfSetup } from "../base/logger.ts";
+import type { SignedHeaders } from "../verify/headers.ts";
 import type { KeySource } from "../verify/key-source.ts";
 import { createKeyring, type Keyring, type Secrets, secretVariable } from "../verify/keyring.ts";
 import { createLoadedKeyring, type Loading } from "../verify/loaded-keyring.ts";
-import { type Proof, prove, type Refusal, type SignedHeaders } from "../verify/signature.ts";
+import type { Refusal } from "../verify/refusal.ts";
+import { type Proof, prove } from "../verify/signature.ts";
 import type { Outcome } from "./outcome.ts";
 
-/** The signing secret of the endpoint: one, several separated by spaces, a list, keys with windows, or a key source. */
+/** The signing secret of the endpoint: one, several, keys with windows, or a key source. See `Secrets` for its forms. */
 export type Secret = Secrets | KeySource;
 
 /** The options of a receiver, as far as they are about its secret. */
@@ -30,20 +32,21 @@ export type Verifier = (
 /** Throws `missing_secret` or `invalid_secret` when the secret is not a source and cannot be right. */
 export function createVerifier(options: SecretOption, clock: Clock, logger: Logger): Verifier {
   const keys = keysOf(options);
-  if (!isKeySource(keys)) return async (signed, body, atMs) => prove(signed, body, keys.keysAt(atMs));
+  if (!isKeySource(keys)) return async (signed, body, atMs) => prove(signed, body, keys, atMs);
   const keyring = createLoadedKeyring(keys, clock, logger);
   return async (signed, body, atMs) => {
     const ready = await keyring.ready();
     if (ready === "too_many_waiting") return keysUnavailable(ready);
-    const first = prove(signed, body, keyring.keysAt(atMs));
+    const first = prove(signed, body, keyring, atMs);
     if (first.ok) {
       keyring.refreshIfOld();
       return first;
     }
     const refreshed = await keyring.refresh();
     if (refreshed !== "loaded") return keysUnavailable(refreshed);
-    const second = prove(signed, body, keyring.keysAt(atMs));
-    return second.ok || !keyring.rotatingAt(atMs) ? second : { ok: false, code: "rotating" };
+    const second = prove(signed, body, keyring, atMs);
+    const isUnknown = !second.ok && second.code === "no_matching_key";
+    return isUnknown && keyring.rotatingAt(atMs) ? { ok: false, code: "rotating" } : second;
   };
 }
 

@@ -17,8 +17,8 @@ const faults = [
 /**
  * What can be wrong with a delivery, or special about it:
  * - `tampered`: a byte of the body was changed after signing: 401
- * - `stale`: signed ten minutes ago: 401
- * - `future`: signed ten minutes ahead: 401
+ * - `stale`: signed ten minutes ago: 503, and nothing runs
+ * - `future`: signed ten minutes ahead: 503, and nothing runs
  * - `wrong_key`: signed with a secret that the receiver does not have: 401
  * - `rotated`: signed twice, with a secret that the receiver does not have and with the one it has: accepted
  * - `duplicate`: always has the same webhook-id; the second one is a duplicate
@@ -36,7 +36,7 @@ export interface SignedRequest {
 
 export interface SignedRequestOptions {
   /** The receiver's secret. */
-  readonly secret: string;
+  readonly secret: string | Uint8Array;
   /** When it is signed. Default now. */
   readonly at?: Date;
   readonly fault?: Fault;

@@ -4,7 +4,7 @@ import { loggerOption, type OptionsShape } from "../base/options.ts";
 
 const dayMs = 24 * 60 * 60 * 1000;
 
-/** Replays reach back 7 days, retries 16 hours more, and both take time: below 8 days, duplicates run. */
+/** Replays reach back 7 days, retries 15 h 51 min 30 s more, and both take time: below 8 days, duplicates run. */
 const shortestSafeRetentionMs = 8 * dayMs;
 
 /** The options of every dedupe store. */

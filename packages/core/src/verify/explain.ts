@@ -1,16 +1,17 @@
 import { WebhookError } from "../base/errors.ts";
-import { type HeaderSource, headerReader } from "./headers.ts";
-import { listSecrets, type Secrets } from "./keyring.ts";
+import { type HeaderSource, headerReader, readSignedHeaders, type SignedHeaders } from "./headers.ts";
+import { keyringOf, listSecrets, type Secrets } from "./keyring.ts";
+import type { HeaderRefusal, Refusal, SkewRefusal } from "./refusal.ts";
 import {
   bodyBytes,
-  defaultToleranceSeconds,
   type Proof,
   prove,
-  type Refusal,
-  readSignedHeaders,
-  type SignedHeaders,
+  readVerifyOptions,
+  signerOf,
+  type VerifyOptions,
 } from "./signature.ts";
 import { createSigningKey, keyOfBytes, type SigningKey } from "./signing-key.ts";
+import { finerUnit, refuseBySkew, type Tolerance } from "./tolerance.ts";
 
 /** One likely cause, with its evidence. */
 export interface Finding {
@@ -18,6 +19,7 @@ export interface Finding {
     | "missing_header"
     | "renamed_header"
     | "malformed_header"
+    | "timestamp_not_in_seconds"
     | "clock_skew"
     | "invalid_secret"
     | "key_outside_window"
@@ -40,40 +42,36 @@ type Delivery = { headers: HeaderSource; body: Uint8Array | string };
 /**
  * Explains to developers why a delivery does not verify: which check failed, and the likely cause with its evidence.
  * Slower than `verify`. For logs and tools only: never put an explanation into an answer.
- * Throws `invalid_input` when the delivery or the time is malformed, and `invalid_secret` when `secrets` has the wrong type.
+ * Throws `invalid_input` when the delivery is malformed, `invalid_option`, and `invalid_secret` when `secrets` has the
+ * wrong type.
  * @param secrets as for `verify`; a secret that cannot be right becomes a finding and is not thrown
  * @param options as for `verify`
  */
 export function explainVerification(
   delivery: Delivery,
   secrets: Secrets,
-  options: { at?: Date; toleranceSeconds?: number } = {},
+  options?: VerifyOptions,
 ): Explanation {
-  const { at = new Date(), toleranceSeconds = defaultToleranceSeconds } = options;
-  if (Number.isNaN(at.getTime())) {
-    throw new WebhookError(
-      "invalid_input",
-      "The option at is not a valid Date.",
-      "Pass the time at which the delivery was received.",
-    );
-  }
+  const { atMs, tolerance } = readVerifyOptions(options);
   const body = bodyBytes(delivery.body);
   const { keys, findings: badSecrets } = readSecrets(secrets);
-  const valid = keys.filter((key) => key.validAt(at.getTime()));
+  const signed = readSignedHeaders(headerReader(delivery.headers));
+  if (!signed.ok) return { verdict: signed, findings: headerFindings(delivery.headers, signed) };
 
-  const header = headerReader(delivery.headers);
-  const inTime = readSignedHeaders(header, at.getTime(), toleranceSeconds);
-  const signed = readSignedHeaders(header, at.getTime(), Number.POSITIVE_INFINITY);
-  if (!signed.ok) {
-    return { verdict: inTime.ok ? signed : inTime, findings: headerFindings(delivery.headers, signed) };
-  }
-  const proof = prove(signed, body, valid);
-  if (inTime.ok && proof.ok) return { verdict: proof, findings: [] };
+  const proof = prove(
+    signed,
+    body,
+    keyringOf(() => keys),
+    atMs,
+  );
+  const timestamp = Number(signed.timestamp);
+  const skewed = refuseBySkew(timestamp, atMs, tolerance);
+  const isAuthentic = proof.ok || proof.code === "key_not_yet_valid";
   return {
-    verdict: inTime.ok ? proof : inTime,
+    verdict: (proof.ok && skewed) || proof,
     findings: [
-      ...(inTime.ok ? [] : [clockFinding(inTime.reason, proof.ok)]),
       ...(proof.ok ? [] : [...badSecrets, keyOrBodyFinding(signed, body, keys, secrets)]),
+      ...(skewed ? [timeFinding(skewed, timestamp, atMs, tolerance, isAuthentic)] : []),
     ],
   };
 }
@@ -96,35 +94,47 @@ function readSecrets(secrets: Secrets): { keys: SigningKey[]; findings: Finding[
 const vendorHeader =
   /^(?:x[-_])?(?:http[-_])?(?:webhook|svix|standard)s?[-_](?:webhook[-_])?(?:id|timestamp|signature)$/;
 
-function headerFindings(headers: HeaderSource, refusal: Refusal): Finding[] {
+function headerFindings(headers: HeaderSource, refusal: HeaderRefusal): Finding[] {
   if (refusal.code !== "missing_header") {
     const remedy = "Check what the proxies in between do to headers.";
     return [{ code: "malformed_header", message: `${sentence(refusal.reason)} ${remedy}` }];
   }
-  const header = headerReader(headers);
   const names = headerNames(headers);
-  return ["webhook-id", "webhook-timestamp", "webhook-signature"].flatMap((name): Finding[] => {
-    if (header(name)) return [];
+  return refusal.headers.map((name): Finding => {
     const suffix = name.slice("webhook-".length);
     const renamed = names.find(
       (other) => other !== name && vendorHeader.test(other) && other.endsWith(suffix),
     );
     return renamed === undefined
-      ? [{ code: "missing_header", message: `${name} is missing. Let the proxies in between pass it on.` }]
-      : [
-          {
-            code: "renamed_header",
-            message: `${name} is missing, but there is "${renamed}". Keep the header's original name.`,
-          },
-        ];
+      ? { code: "missing_header", message: `${name} is missing. Let the proxies in between pass it on.` }
+      : {
+          code: "renamed_header",
+          message: `${name} is missing, but there is "${renamed}". Keep the header's original name.`,
+        };
   });
 }
 
-function clockFinding(reason: string, authentic: boolean): Finding {
-  const cause = authentic
-    ? "The signature itself is right: set this machine's clock (NTP), or verify a captured request at the time it was received."
-    : "The signature is wrong too.";
-  return { code: "clock_skew", message: `${sentence(`it was ${reason}`)} ${cause}` };
+function timeFinding(
+  { reason }: SkewRefusal,
+  timestamp: number,
+  atMs: number,
+  tolerance: Tolerance,
+  isAuthentic: boolean,
+): Finding {
+  const unit = finerUnit(timestamp);
+  if (unit === undefined) {
+    const cause = isAuthentic
+      ? "The signature itself is right: set this machine's clock (NTP), or verify a captured request at the time it was received."
+      : "The signature is wrong too.";
+    return { code: "clock_skew", message: `${sentence(`it was ${reason}`)} ${cause}` };
+  }
+  const skewed = refuseBySkew(Math.floor(timestamp / unit.perSecond), atMs, tolerance);
+  const clock = skewed === undefined ? "is right" : `is not right either: it was ${skewed.reason}`;
+  const remedy = "Let the sender sign with Unix seconds.";
+  return {
+    code: "timestamp_not_in_seconds",
+    message: `${sentence(reason)} Read as ${unit.name}, it ${clock}. ${remedy}`,
+  };
 }
 
 /** Finds out why no key made the signature over these bytes, by trying the usual mistakes. */
@@ -134,18 +144,18 @@ function keyOrBodyFinding(
   keys: readonly SigningKey[],
   secrets: Secrets,
 ): Finding {
-  const outside = prove(signed, body, keys);
-  if (outside.ok) {
-    const message = `${outside.key} made the signature, but is outside its window. Correct its notBefore or notAfter.`;
+  const outside = signerOf(signed, body, keys);
+  if (outside !== undefined) {
+    const message = `${outside} made the signature, but is outside its window. Correct its notBefore or notAfter.`;
     return { code: "key_outside_window", message };
   }
-  for (const [reading, misread] of misreadings(secrets)) {
-    if (!prove(signed, body, [misread]).ok) continue;
-    const message = `The signature was made with the secret read as ${reading}. Give the same bytes as whsec_ and base64.`;
+  for (const [reading, form, misread] of misreadings(secrets)) {
+    if (signerOf(signed, body, [misread]) === undefined) continue;
+    const message = `The signature was made with the secret read as ${reading}. Write ${form}.`;
     return { code: "secret_misread", message };
   }
   for (const [form, bytes] of reserialised(body)) {
-    if (!prove(signed, bytes, keys).ok) continue;
+    if (signerOf(signed, bytes, keys) === undefined) continue;
     const message = `The signature is that of ${form}. Verify the raw bytes, before anything parses or rewrites them.`;
     return { code: "body_reserialised", message };
   }
@@ -158,15 +168,17 @@ function keyOrBodyFinding(
   };
 }
 
-function* misreadings(secrets: Secrets): Generator<[string, SigningKey]> {
+/** How else a secret's text can be read: the reading, how to write the secret for it, and its key. */
+function* misreadings(secrets: Secrets): Generator<[string, string, SigningKey]> {
   for (const given of listSecrets(secrets)) {
-    const secret: unknown = typeof given === "string" ? given : given?.secret;
+    const secret: unknown = typeof given === "string" ? given : "secret" in given ? given.secret : undefined;
     if (typeof secret !== "string") continue;
-    const bare = secret.replace(/^whsec_/, "");
-    yield ["text", keyOfBytes(Buffer.from(secret))];
-    yield ["text without its prefix", keyOfBytes(Buffer.from(bare))];
-    if (/^[0-9a-f]+$/i.test(bare)) yield ["hex", keyOfBytes(Buffer.from(bare, "hex"))];
-    yield ["base64", keyOfBytes(Buffer.from(bare, "base64"))];
+    const [, form, bare = ""] = /^(whsec_|hex:|base64:|utf8:|)(.*)$/s.exec(secret) ?? [];
+    const instead = form === "" ? "before it" : `in place of ${form}`;
+    yield ["text", "utf8: before it", keyOfBytes(Buffer.from(secret))];
+    yield ["text without its prefix", `utf8: ${instead}`, keyOfBytes(Buffer.from(bare))];
+    if (/^[0-9a-f]+$/i.test(bare)) yield ["hex", `hex: ${instead}`, keyOfBytes(Buffer.from(bare, "hex"))];
+    yield ["base64", `base64: ${instead}`, keyOfBytes(Buffer.from(bare, "base64"))];
   }
 }
 

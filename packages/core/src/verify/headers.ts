@@ -1,4 +1,5 @@
 import { WebhookError } from "../base/errors.ts";
+import type { HeaderRefusal, SignatureHeaders } from "./refusal.ts";
 
 /** Headers of Node.js, of fetch, or a plain object. Names may be in any case. */
 export type HeaderSource =
@@ -45,4 +46,53 @@ function once(value: string | readonly string[] | undefined): string | undefined
     `A header value must be a string; got a ${typeof single}.`,
     "Pass the headers as they were received.",
   );
+}
+
+/** The signature headers of a delivery: well-formed, but not yet proven. */
+export interface SignedHeaders {
+  readonly ok: true;
+  readonly id: string;
+  /** Unix seconds as received: digits, signed as they stand. */
+  readonly timestamp: string;
+  /** The v1 signatures, base64. */
+  readonly signatures: readonly string[];
+}
+
+const maxSignatures = 64;
+const maxSignatureHeader = 4096;
+/** A webhook-id: visible ASCII without the comma, which would mean a repeated header. */
+export const idPattern: RegExp = /^[!-+\--~]{1,512}$/;
+export const timestampPattern: RegExp = /^\d{1,16}$/;
+const v1Signature = /^v1,[A-Za-z0-9+/]{43}=$/;
+
+/** Reads the signature headers, by a strict grammar and before anything is hashed. */
+export function readSignedHeaders(header: HeaderReader): SignedHeaders | HeaderRefusal {
+  const id = header("webhook-id");
+  const timestamp = header("webhook-timestamp");
+  const signature = header("webhook-signature");
+  if (!id || !timestamp || !signature) return missingOrRepeated(header);
+  if (!idPattern.test(id)) return malformed("webhook-id", "is not 1 to 512 visible ASCII characters");
+  if (!timestampPattern.test(timestamp)) return malformed("webhook-timestamp", "is not decimal digits");
+  if (signature.length > maxSignatureHeader) return malformed("webhook-signature", "is too long");
+  const list = signature.split(" ");
+  if (list.length > maxSignatures) return malformed("webhook-signature", "has too many signatures");
+  const signatures = list.filter((one) => v1Signature.test(one)).map((one) => one.slice("v1,".length));
+  if (signatures.length === 0) return malformed("webhook-signature", "has no v1 signature in it");
+  return { ok: true, id, timestamp, signatures };
+}
+
+const names = ["webhook-id", "webhook-timestamp", "webhook-signature"] as const;
+
+function missingOrRepeated(header: HeaderReader): HeaderRefusal {
+  const missing = names.filter((name) => header(name) === undefined || header(name) === "");
+  const [code, headers, what] =
+    missing.length > 0
+      ? (["missing_header", missing, "missing or empty"] as const)
+      : (["malformed_header", names.filter((name) => header(name) === null), "repeated"] as const);
+  const reason = `${headers.join(", ")} ${headers.length > 1 ? "are" : "is"} ${what}`;
+  return { ok: false, code, headers, reason };
+}
+
+function malformed(name: keyof SignatureHeaders, problem: string): HeaderRefusal {
+  return { ok: false, code: "malformed_header", headers: [name], reason: `${name} ${problem}` };
 }

@@ -10,7 +10,7 @@ export interface LoadedKeys {
   readonly keys: Secrets;
   /**
    * A rotation is under way until this time. Until then a signature that matches no key is answered 503, not 401,
-   * because its key may not have been loaded yet. At most 24 hours ahead.
+   * because its key may not have been loaded yet. At most 15 minutes ahead.
    */
   readonly rotatingUntil?: Date | string | null | undefined;
 }
@@ -21,7 +21,7 @@ export interface LoadedKeys {
  */
 export interface KeySource {
   /** Resolves to the current keys. When it rejects or has no keys, the previously loaded keys stay valid. */
-  load(): Promise<readonly (string | Key)[] | LoadedKeys>;
+  load(): Promise<readonly (string | Uint8Array | Key)[] | LoadedKeys>;
 }
 
 const fileShape = z.strictObject({

@@ -1,13 +1,19 @@
+import { isUint8Array } from "node:util/types";
 import { WebhookError } from "../base/errors.ts";
 import { createSigningKey, type Key, type SigningKey } from "./signing-key.ts";
 
-/** Signing secrets that are known at start-up: one, several separated by spaces, or a list of secrets and keys. */
-export type Secrets = string | readonly (string | Key)[];
+/**
+ * Signing secrets that are known at start-up: one, several as text separated by spaces, or a list of secrets and keys.
+ * A secret is text, `whsec_…` or with its form before it (`hex:…`, `base64:…`, `utf8:…`), or the key's bytes.
+ */
+export type Secrets = string | Uint8Array | readonly (string | Uint8Array | Key)[];
 
 /** A set of signing keys. */
 export interface Keyring {
   /** The keys that are valid at `atMs`, in ms since the Unix epoch. */
   keysAt(atMs: number): readonly SigningKey[];
+  /** The keys whose window begins after `atMs`. Their deliveries are authentic, and are not accepted yet. */
+  keysAfter(atMs: number): readonly SigningKey[];
 }
 
 /** The environment variable that holds the secret when none is given. */
@@ -19,7 +25,15 @@ export const secretVariable = "ESIM_WEBHOOK_SECRET";
  */
 export function createKeyring(secrets: Secrets | undefined = process.env[secretVariable]): Keyring {
   const keys = prepareKeys(secrets);
-  return { keysAt: (atMs) => keys.filter((key) => key.validAt(atMs)) };
+  return keyringOf(() => keys);
+}
+
+/** A keyring of keys that may be replaced. */
+export function keyringOf(keys: () => readonly SigningKey[]): Keyring {
+  return {
+    keysAt: (atMs) => keys().filter((key) => key.validAt(atMs)),
+    keysAfter: (atMs) => keys().filter((key) => key.beginsAfter(atMs)),
+  };
 }
 
 /** Prepares each key. Throws as `createKeyring` does. */
@@ -34,8 +48,9 @@ export function prepareKeys(secrets: Secrets | undefined): readonly SigningKey[]
 }
 
 /** The secrets as a list, unchecked. Throws `invalid_secret` when `secrets` has the wrong type. */
-export function listSecrets(secrets: Secrets | undefined): readonly (string | Key)[] {
+export function listSecrets(secrets: Secrets | undefined): readonly (string | Uint8Array | Key)[] {
   if (secrets === undefined) return [];
+  if (isUint8Array(secrets)) return [secrets];
   if (typeof secrets === "string") return secrets.split(/\s+/).filter((part) => part !== "");
   if (Array.isArray(secrets)) return secrets;
   if (typeof secrets === "object" && secrets !== null && "load" in secrets) {
@@ -47,7 +62,7 @@ export function listSecrets(secrets: Secrets | undefined): readonly (string | Ke
   }
   throw new WebhookError(
     "invalid_secret",
-    `A secret must be a string, a list or a key source; this one is ${secrets === null ? "null" : `of type ${typeof secrets}`}.`,
+    `A secret must be a string, a Uint8Array, a list or a key source; this one is ${secrets === null ? "null" : `of type ${typeof secrets}`}.`,
     "Pass the endpoint's signingSecret, several of them as a list, or an object with load().",
   );
 }

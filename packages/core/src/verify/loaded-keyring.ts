@@ -4,7 +4,7 @@ import { startDeadline } from "../base/deadline.ts";
 import { WebhookError } from "../base/errors.ts";
 import type { Logger } from "../base/logger.ts";
 import type { KeySource } from "./key-source.ts";
-import { type Keyring, prepareKeys } from "./keyring.ts";
+import { type Keyring, keyringOf, prepareKeys } from "./keyring.ts";
 import type { SigningKey } from "./signing-key.ts";
 
 /** A keyring whose keys come from a key source. */
@@ -28,7 +28,8 @@ const reloadIntervalMs = 1000;
 const loadTimeoutMs = 5000;
 const maxWaiting = 100;
 const oldMs = 60_000;
-const longestRotationMs = 24 * 60 * 60 * 1000;
+/** The sender makes ten attempts, and each 503 uses one up: a longer window exhausts more deliveries than it saves. */
+const longestRotationMs = 15 * 60_000;
 
 /** Loads the keys at once, and again for `refresh`, at most once a second. */
 export function createLoadedKeyring(source: KeySource, clock: Clock, logger: Logger): LoadedKeyring {
@@ -84,7 +85,7 @@ export function createLoadedKeyring(source: KeySource, clock: Clock, logger: Log
   }
 
   return {
-    keysAt: (atMs) => keys.filter((key) => key.validAt(atMs)),
+    ...keyringOf(() => keys),
     rotatingAt: (atMs) => atMs < rotatingUntilMs,
     ready: async () => (keys.length > 0 ? "loaded" : counted(() => current)),
     refresh: () => counted(next),
@@ -104,7 +105,7 @@ function rotationEndMs(rotatingUntil: Date | string | null | undefined, nowMs: n
   if (ms - nowMs <= longestRotationMs) return ms;
   throw new WebhookError(
     "invalid_option",
-    "The key source's rotatingUntil is not a date-time, or is more than 24 hours ahead.",
-    "A rotation takes minutes: give the time by which the new key will be in place.",
+    "The key source's rotatingUntil is not a date-time, or is more than 15 minutes ahead.",
+    "A rotation takes minutes, and each 503 uses up one of the sender's ten attempts: give the time by which the new key will be in place.",
   );
 }

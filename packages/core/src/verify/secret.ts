@@ -1,3 +1,4 @@
+import { isUint8Array } from "node:util/types";
 import { WebhookError } from "../base/errors.ts";
 
 const prefix = "whsec_";
@@ -6,24 +7,37 @@ const maxBytes = 64;
 const copyAgain = "Copy the signingSecret again as the partner API returned it: whsec_ and then base64.";
 
 /**
- * The key bytes of a signing secret: base64 of 24 to 64 bytes, after `whsec_` or bare (Standard Webhooks).
+ * The key bytes of a signing secret. Text is base64 of 24 to 64 bytes, after `whsec_` or bare (Standard Webhooks), or has
+ * its form before it and any length: `hex:…`, `base64:…` (either alphabet), `utf8:…` (the text itself is the key). Bytes
+ * are the key.
  * Throws `invalid_secret`, naming the mistake and never the secret.
  */
-export function decodeSecret(secret: string): Buffer {
-  const mistake = mistakeIn(secret);
-  if (mistake !== undefined) throw new WebhookError("invalid_secret", mistake.problem, mistake.remedy);
-  return Buffer.from(secret.slice(secret.startsWith(prefix) ? prefix.length : 0), "base64");
+export function decodeSecret(secret: string | Uint8Array): Uint8Array {
+  const decoded = isUint8Array(secret) ? secret : decodeText(secret);
+  if ("problem" in decoded) throw new WebhookError("invalid_secret", decoded.problem, decoded.remedy);
+  if (decoded.byteLength > 0) return decoded;
+  throw new WebhookError("invalid_secret", "A signing secret is empty.", copyAgain);
 }
 
 interface Mistake {
-  problem: string;
-  remedy: string;
+  readonly problem: string;
+  readonly remedy: string;
 }
 
-function mistakeIn(secret: unknown): Mistake | undefined {
+function decodeText(secret: unknown): Buffer | Mistake {
+  const mistake = mistakeInText(secret);
+  if (mistake !== undefined) return mistake;
+  const text = secret as string;
+  const [, form, rest = ""] = /^([a-z]\w*):(.*)$/i.exec(text) ?? [];
+  if (form !== undefined) return decodeForm(form, rest);
+  return mistakeInBase64(text) ?? Buffer.from(withoutPrefix(text), "base64");
+}
+
+/** Mistakes in secrets of every form. */
+function mistakeInText(secret: unknown): Mistake | undefined {
   if (typeof secret !== "string") {
     return {
-      problem: `A signing secret must be a string; this one is ${secret === null ? "null" : `of type ${typeof secret}`}.`,
+      problem: `A signing secret must be a string or a Uint8Array; this one is ${secret === null ? "null" : `of type ${typeof secret}`}.`,
       remedy: copyAgain,
     };
   }
@@ -37,21 +51,53 @@ function mistakeIn(secret: unknown): Mistake | undefined {
   if (/\s/.test(secret)) {
     return {
       problem: "A signing secret has spaces in it.",
-      remedy: "Remove them; give several secrets as a list.",
+      remedy:
+        "Remove them; give several secrets as a list. If they belong to the secret, write its bytes as hex:….",
     };
   }
-  if (secret.includes(",")) {
-    return {
-      problem: "A signing secret has a comma in it.",
-      remedy: "Separate several secrets with spaces, or give a list.",
-    };
-  }
-  if (/^\$|=whsec_/.test(secret)) {
+  if (/^\$|=(?:whsec_|hex:|base64:|utf8:)/.test(secret)) {
     return {
       problem: "A signing secret is the name of a variable, or begins with one.",
       remedy: "Give the value of the variable.",
     };
   }
+  if (/,(?:whsec_|hex:|base64:|utf8:)/.test(secret)) return comma;
+  return undefined;
+}
+
+const comma: Mistake = {
+  problem: "A signing secret has a comma in it.",
+  remedy: "Separate several secrets with spaces, or give a list.",
+};
+
+function decodeForm(form: string, text: string): Buffer | Mistake {
+  if (!["hex", "base64", "utf8"].includes(form)) {
+    return {
+      problem: "A signing secret begins with a form that does not exist.",
+      remedy: "There are hex:, base64: and utf8:.",
+    };
+  }
+  if (text === "") return { problem: `A signing secret has nothing after ${form}:.`, remedy: copyAgain };
+  if (form === "utf8") return Buffer.from(text);
+  if (/^(?:whsec_|hex:|base64:|utf8:)/.test(text)) {
+    return {
+      problem: `A signing secret has a second prefix after ${form}:.`,
+      remedy: "Remove the one that is wrong.",
+    };
+  }
+  if (form === "hex") {
+    if (/^(?:[0-9a-f]{2})+$/i.test(text)) return Buffer.from(text, "hex");
+    return {
+      problem: "A signing secret is not hex, or was cut short.",
+      remedy: "After hex: there are two of 0-9 and a-f for each byte.",
+    };
+  }
+  if (isBase64(text.replaceAll("-", "+").replaceAll("_", "/"))) return Buffer.from(text, "base64");
+  return { problem: "A signing secret is not base64, or was cut short.", remedy: "Copy it again." };
+}
+
+function mistakeInBase64(secret: string): Mistake | undefined {
+  if (secret.includes(",")) return comma;
   if (secret.startsWith(prefix.repeat(2))) {
     return { problem: "A signing secret has the prefix whsec_ twice.", remedy: "Remove one of them." };
   }
@@ -62,32 +108,49 @@ function mistakeIn(secret: unknown): Mistake | undefined {
       remedy: "Use the endpoint's signingSecret, which starts with whsec_.",
     };
   }
-  const body = secret.startsWith(prefix) ? secret.slice(prefix.length) : secret;
+  const body = withoutPrefix(secret);
+  const inPlace = body === secret ? "before it" : "in place of whsec_";
   if (body === "") return { problem: "A signing secret has nothing after whsec_.", remedy: copyAgain };
-  if (/^[a-z]+[_-]/i.test(body) && !secret.startsWith(prefix)) {
-    return { problem: "A signing secret has a prefix other than whsec_.", remedy: copyAgain };
+  if (/^[a-z]+[_-]/i.test(body) && body === secret) {
+    return {
+      problem: "A signing secret has a prefix other than whsec_.",
+      remedy: `${copyAgain} If the whole text is the key, write utf8: before it.`,
+    };
   }
   if (/^(?:[0-9a-f]{2}){16,}$/i.test(body)) {
     return {
-      problem: "A signing secret is in hex, and reading hex as base64 would give another key.",
-      remedy: `Encode the same bytes as base64: "whsec_" + Buffer.from(hex, "hex").toString("base64").`,
+      problem: "A signing secret looks like hex, and can be read in three ways, each of them another key.",
+      remedy:
+        `Write hex: ${inPlace} if the sender decodes it, utf8: if the text itself is the key, ` +
+        "base64: if it is base64 after all; explainVerification finds out which.",
     };
   }
   if (/[-_]/.test(body) && /^[\w-]+={0,2}$/.test(body)) {
     return {
       problem: "A signing secret is in the URL-safe base64 alphabet (- and _).",
-      remedy: "Write it in the standard alphabet: - becomes +, and _ becomes /.",
+      remedy: `Write base64: ${inPlace}; or utf8:, if the text itself is the key.`,
     };
   }
-  const bytes = Buffer.from(body, "base64");
-  if (bytes.toString("base64").replace(/=+$/, "") !== body.replace(/={1,2}$/, "")) {
-    return { problem: "A signing secret is not base64, or was cut short.", remedy: copyAgain };
-  }
-  if (bytes.length < minBytes || bytes.length > maxBytes) {
+  if (!isBase64(body)) {
     return {
-      problem: `A signing secret has ${bytes.length} bytes; Standard Webhooks wants ${minBytes} to ${maxBytes}.`,
-      remedy: copyAgain,
+      problem: "A signing secret is not base64, or was cut short.",
+      remedy: `${copyAgain} If the text itself is the key, write utf8: ${inPlace}.`,
+    };
+  }
+  const { length } = Buffer.from(body, "base64");
+  if (length < minBytes || length > maxBytes) {
+    return {
+      problem: `A signing secret has ${length} bytes; Standard Webhooks wants ${minBytes} to ${maxBytes}.`,
+      remedy: `${copyAgain} If it is complete, write base64: ${inPlace}; or utf8:, if the text itself is the key.`,
     };
   }
   return undefined;
+}
+
+function withoutPrefix(secret: string): string {
+  return secret.startsWith(prefix) ? secret.slice(prefix.length) : secret;
+}
+
+function isBase64(text: string): boolean {
+  return Buffer.from(text, "base64").toString("base64").replace(/=+$/, "") === text.replace(/={1,2}$/, "");
 }

@@ -7,7 +7,8 @@ import { decodeSecret } from "./secret.ts";
 
 /** One secret and the window in which it is valid. A missing bound leaves that side open. */
 export interface Key {
-  readonly secret: string;
+  /** Text, `whsec_…` or with its form before it (`hex:…`, `base64:…`, `utf8:…`), or the key's bytes. */
+  readonly secret: string | Uint8Array;
   /** Valid from this time on: a `Date`, or a date-time with its offset. */
   readonly notBefore?: Date | string | null | undefined;
   /** Valid until this time, exclusive: a `Date`, or a date-time with its offset. */
@@ -20,12 +21,14 @@ export interface SigningKey {
   readonly fingerprint: string;
   /** Whether the key is valid at this time, in ms since the Unix epoch. */
   validAt(atMs: number): boolean;
+  /** Whether the key's window begins after this time. */
+  beginsAfter(atMs: number): boolean;
   /** The base64 HMAC-SHA256 of a prefix (ASCII) followed by a body. */
   readonly mac: Hmac;
 }
 
 /** Throws `invalid_secret` for a secret or a window that cannot be right. */
-export function createSigningKey(given: string | Key): SigningKey {
+export function createSigningKey(given: string | Uint8Array | Key): SigningKey {
   const { secret, notBefore, notAfter } = isKey(given) ? given : ({ secret: given } as Key);
   const from = boundMs("notBefore", notBefore, Number.NEGATIVE_INFINITY);
   const until = boundMs("notAfter", notAfter, Number.POSITIVE_INFINITY);
@@ -49,6 +52,7 @@ export function keyOfBytes(
   const print = () => fingerprint;
   return Object.freeze({
     fingerprint,
+    beginsAfter: (atMs: number) => fromMs > atMs,
     validAt: (atMs: number) => fromMs <= atMs && atMs < untilMs,
     mac: hmacSha256(bytes),
     toString: print,

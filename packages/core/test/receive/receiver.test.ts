@@ -73,8 +73,15 @@ describe("what is logged of a delivery", () => {
     ],
     [
       "stale",
-      "warn",
-      { outcome: "timestamp_out_of_tolerance", reason: expect.stringMatching(/signed 60\d s before/) },
+      "error",
+      {
+        outcome: "timestamp_out_of_tolerance",
+        key: expect.stringMatching(/^key:/),
+        reason: expect.stringMatching(
+          /^signed 60\d s before this machine's time, and toleranceSeconds is 300$/,
+        ),
+        skew: { direction: "past", seconds: expect.any(Number) },
+      },
     ],
     ["invalid", "error", { outcome: "invalid", issues: ["data"] }],
   ] as const)("%s at level %s", async (fault, level, fields) => {
@@ -137,6 +144,72 @@ describe("what is logged of a delivery", () => {
       ["processed", true],
     ]);
   });
+});
+
+describe("toleranceSeconds", () => {
+  const now = Date.parse("2026-11-20T12:00:00Z");
+  const capabilities = { durable: true, multiProcess: true, transactional: false, retentionMs: 60_000_000 };
+  const durable = { ...memoryStore(), capabilities };
+  const outcomeAt = async (skewSeconds: number, options: ReceiverOptions) => {
+    const at = new Date(now + skewSeconds * 1000);
+    const request = signedRequest({ type: "esim.faulted", data: sampleData("esim.faulted") }, { secret, at });
+    const { reply } = await receive({ "*": () => {} }, request, { clock: { now: () => now }, ...options });
+    return JSON.parse(reply.body).outcome ?? JSON.parse(reply.body).code;
+  };
+
+  it("may be another one for the past than for the future, as where all attempts have the timestamp of the first", async () => {
+    const options = { store: durable, toleranceSeconds: { past: 57_100 } };
+    expect(await outcomeAt(-57_090, options)).toBe("processed");
+    expect(await outcomeAt(-57_101, options)).toBe("timestamp_out_of_tolerance");
+    expect(await outcomeAt(301, options)).toBe("timestamp_out_of_tolerance");
+    expect(await outcomeAt(30, { toleranceSeconds: { future: 20 } })).toBe("timestamp_out_of_tolerance");
+    expect(await outcomeAt(-300, { toleranceSeconds: { future: 20 } })).toBe("processed");
+  });
+
+  it.each([301, { past: 301 }, { future: 301 }])(
+    "of more than 300 needs a durable store or inbox, for its done ids stop replays: %j",
+    (toleranceSeconds) => {
+      const create = (target: object, options: object) => () =>
+        createReceiver(target as Target, { secret, toleranceSeconds, ...options });
+      const refusal = /"toleranceSeconds" is more than 300, and no durable store.*Use a store or inbox/;
+      expect(create({ "*": () => {} }, {})).toThrow(refusal);
+      expect(create({ "*": () => {} }, { store: memoryStore() })).toThrow(refusal);
+      expect(create({ put: async () => [] }, {})).toThrow(refusal);
+      expect(create({ "*": () => {} }, { store: durable })).not.toThrow();
+      expect(create({ put: async () => [], capabilities }, {})).not.toThrow();
+    },
+  );
+
+  it("is never longer, in both directions together, than done ids are remembered", () => {
+    const create = (past: number) => () =>
+      createReceiver({ "*": () => {} }, { secret, store: durable, toleranceSeconds: { past } });
+    expect(create(59_700)).not.toThrow();
+    expect(create(59_701)).toThrow(
+      /accepts a delivery for 60001 s .*forgets done ids after 60000 s\. Lower toleranceSeconds, or raise/,
+    );
+  });
+});
+
+describe("a delivery outside the tolerance", () => {
+  it("is a process warning too, since the default logger is silent", async () => {
+    const warn = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
+    try {
+      vi.resetModules(); // a process is warned once, and other tests share this one
+      const fresh = await import("@esim-webhooks/core");
+      const receiver = fresh.createReceiver({ "*": () => {} }, { secret });
+      for (const fault of ["stale", "stale", "future"] as const) await receiver.receive(delivery(fault));
+      const about = warn.mock.calls.filter(([, options]) => codeOf(options) === "timestamp_out_of_tolerance");
+      expect(about.map(([message]) => message)).toEqual([
+        expect.stringMatching(/answered 503: signed 60\d s before .*Set this machine's clock \(NTP\)/),
+      ]);
+    } finally {
+      warn.mockRestore();
+    }
+  });
+
+  function codeOf(options: unknown): unknown {
+    return (options as { code?: unknown } | undefined)?.code;
+  }
 });
 
 describe("close", () => {
@@ -271,7 +344,12 @@ describe("createReceiver", () => {
     [{ leaseMs: 2 ** 31 }, '"leaseMs": expected at most 2147483647 ms'],
     [{ secrets: secret }, 'no option "secrets". Did you mean "secret"?'],
     [{ catalog: { parse() {}, check() {} } }, '"catalog": expected a catalog: use defineCatalog'],
-    [{ toleranceSeconds: "300" }, '"toleranceSeconds"'],
+    ...["300", null, 0, -1, 1.5, Number.NaN, [], { past: "300" }, { future: 0 }, { pst: 300 }].map(
+      (toleranceSeconds): [object, string] => [
+        { toleranceSeconds },
+        '"toleranceSeconds": expected whole seconds from 1, or { past, future }',
+      ],
+    ),
     [{ maxBodyByte: 5 }, 'no option "maxBodyByte". Did you mean "maxBodyBytes"?'],
     [{ logger: { info() {} } }, '"logger": expected an object with debug(), info(), warn(), error()'],
     [{ store: new Map() }, '"store": expected an object with claim()'],

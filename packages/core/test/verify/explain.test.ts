@@ -1,3 +1,4 @@
+import { createHmac } from "node:crypto";
 import { explainVerification, type Key, type Secrets, sign, verify } from "@esim-webhooks/core";
 import { newSecret } from "@esim-webhooks/core/testing";
 import { describe, expect, it } from "vitest";
@@ -9,11 +10,8 @@ const headers = sign({ id: "msg_1", body, timestamp: at }, secret);
 const bare = secret.slice("whsec_".length);
 const bytes = Buffer.from(bare, "base64");
 
-function signedWithBytes(key: Uint8Array, signedBody = body) {
-  return sign(
-    { id: "msg_1", body: signedBody, timestamp: at },
-    `whsec_${Buffer.from(key).toString("base64")}`,
-  );
+function signedWithBytes(key: Uint8Array) {
+  return sign({ id: "msg_1", body, timestamp: at }, key);
 }
 
 function explain(given: { headers?: object; body?: string; secrets?: Secrets; at?: Date }) {
@@ -64,9 +62,7 @@ describe("explainVerification", () => {
   it("gives verify's verdict for a delivery that is stale and malformed too", () => {
     const both = { ...headers, "webhook-signature": "v1,x" };
     const late = new Date(at.getTime() + 7_200_000);
-    expect(explain({ headers: both, at: late }).verdict).toMatchObject({
-      code: "timestamp_out_of_tolerance",
-    });
+    expect(explain({ headers: both, at: late }).verdict).toMatchObject({ code: "malformed_header" });
   });
 
   it("says what is malformed in a header", () => {
@@ -91,8 +87,47 @@ describe("explainVerification", () => {
     });
     const early = new Date(at.getTime() - 301_000);
     const { findings } = explain({ at: early, secrets: newSecret() });
-    expect(findings.map(({ code }) => code)).toEqual(["clock_skew", "wrong_secret_or_body"]);
-    expect(findings[0]?.message).toMatch(/signed 301 s after.*wrong too/);
+    expect(findings.map(({ code }) => code)).toEqual(["wrong_secret_or_body", "clock_skew"]);
+    expect(findings[1]?.message).toMatch(/signed 301 s after.*wrong too/);
+  });
+
+  it.each([
+    ["milliseconds", 1000],
+    ["microseconds", 1_000_000],
+  ])("tells a timestamp in %s from a wrong clock", (unit, perSecond) => {
+    const signedAt = (seconds: number) => {
+      const timestamp = String((at.getTime() / 1000 + seconds) * perSecond);
+      const mac = createHmac("sha256", bytes).update(`msg_1.${timestamp}.${body}`).digest("base64");
+      return { ...headers, "webhook-timestamp": timestamp, "webhook-signature": `v1,${mac}` };
+    };
+    const right = explain({ headers: signedAt(0) });
+    expect(right).toMatchObject({
+      verdict: {
+        code: "timestamp_out_of_tolerance",
+        reason: `webhook-timestamp is in ${unit}, not in seconds`,
+      },
+      findings: [
+        {
+          code: "timestamp_not_in_seconds",
+          message: `Webhook-timestamp is in ${unit}, not in seconds. Read as ${unit}, it is right. Let the sender sign with Unix seconds.`,
+        },
+      ],
+    });
+    const late = explain({ headers: signedAt(-400) });
+    expect(late.findings).toMatchObject([
+      {
+        code: "timestamp_not_in_seconds",
+        message: expect.stringMatching(/it is not right either: it was signed 400 s before/),
+      },
+    ]);
+  });
+
+  it("says that the key which made the signature is not valid yet", () => {
+    const early: Key = { secret, notBefore: "2026-11-20T13:00:00Z" };
+    expect(explain({ secrets: [early] })).toMatchObject({
+      verdict: { code: "key_not_yet_valid" },
+      findings: [{ code: "key_outside_window" }],
+    });
   });
 
   it("says that another key of the keyring made the signature, one outside its window", () => {
@@ -107,19 +142,33 @@ describe("explainVerification", () => {
   });
 
   it.each([
-    ["text", signedWithBytes(Buffer.from(secret)), secret],
-    ["text without its prefix", signedWithBytes(Buffer.from(bare)), secret],
-    ["hex", signedWithBytes(bytes), bytes.toString("hex")],
-  ])("says that the secret was read as %s", (reading, signed, secrets) => {
-    const { findings } = explain({ headers: signed, secrets });
-    expect(findings.at(-1)?.code).toBe("secret_misread");
-    expect(findings.at(-1)?.message).toContain(`with the secret read as ${reading}. Give the same bytes`);
+    ["text", signedWithBytes(Buffer.from(secret)), secret, "utf8: before it"],
+    ["text without its prefix", signedWithBytes(Buffer.from(bare)), secret, "utf8: in place of whsec_"],
+    ["hex", signedWithBytes(bytes), bytes.toString("hex"), "hex: before it"],
+    ["hex", signedWithBytes(bytes), `whsec_${bytes.toString("hex")}`, "hex: in place of whsec_"],
+    ["hex", signedWithBytes(bytes), `utf8:${bytes.toString("hex")}`, "hex: in place of utf8:"],
+    ["base64", signedWithBytes(bytes), bytes.toString("base64url"), "base64: before it"],
+    [
+      "base64",
+      signedWithBytes(Buffer.from(bytes.toString("hex"), "base64")),
+      `hex:${bytes.toString("hex")}`,
+      "base64: in place of hex:",
+    ],
+  ])("says that the secret was read as %s, and how to write it then: %#", (reading, signed, given, form) => {
+    const { findings } = explain({ headers: signed, secrets: given });
+    expect(findings.at(-1)).toEqual({
+      code: "secret_misread",
+      message: `The signature was made with the secret read as ${reading}. Write ${form}.`,
+    });
+    const [how = "", place = ""] = form.split(/ (?:before it|in place of )/);
+    const rewritten = how + (place === "" ? given : given.slice(place.length));
+    expect(explain({ headers: signed, secrets: rewritten }).verdict.ok).toBe(true);
   });
 
   it("explains a secret that cannot be right instead of throwing", () => {
     const { findings } = explain({ secrets: Buffer.alloc(32, 7).toString("hex") });
     expect(findings.map(({ code }) => code)).toEqual(["invalid_secret", "wrong_secret_or_body"]);
-    expect(findings[0]?.message).toMatch(/in hex.*Encode/);
+    expect(findings[0]?.message).toMatch(/looks like hex.*Write hex:/);
     expect(findings[1]?.message).toContain("(no usable key)");
   });
 
@@ -156,7 +205,7 @@ describe("explainVerification", () => {
       { load: async () => [secret] },
       /A key source was given.*\(await source\.load\(\)\)\.keys/,
     ],
-    ["a number", 42, /a string, a list or a key source; this one is of type number/],
+    ["a number", 42, /a Uint8Array, a list or a key source; this one is of type number/],
   ])("says what to pass in place of %s", (_, secrets, message) => {
     expect(() => explain({ secrets: secrets as never })).toThrow(message);
   });

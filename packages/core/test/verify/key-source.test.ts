@@ -50,6 +50,37 @@ function receiving(secret: Secret, options: ReceiverOptions = {}) {
   return { receive, lines };
 }
 
+describe("a key whose window begins later", () => {
+  it.each([
+    ["static", (keys: readonly Key[]): Secret => keys],
+    ["of a source", (keys: readonly Key[]): Secret => ({ load: async () => keys })],
+    [
+      "of a source that reports a rotation",
+      (keys: readonly Key[]): Secret => ({
+        load: async () => ({ keys, rotatingUntil: "2026-11-20T12:10:00Z" }),
+      }),
+    ],
+  ])("has its deliveries answered 503 until then: %s", async (_, secretOf) => {
+    const time = { now: Date.parse("2026-11-20T12:00:00Z") };
+    const keys = [{ secret: oldSecret }, { secret: freshSecret, notBefore: "2026-11-20T12:01:00Z" }];
+    const { receive, lines } = receiving(secretOf(keys), { clock: { now: () => time.now } });
+    const at = () => new Date(time.now);
+    expect(await receive(freshSecret, at())).toBe("key_not_yet_valid");
+    expect(lines.at(-1)).toMatchObject({
+      key: expect.stringMatching(/^key:/),
+      reason: expect.stringMatching(/^key:\w{8} made the signature, and its notBefore is still ahead/),
+    });
+    expect(await receive(oldSecret, at())).toBe("processed");
+    time.now += 60_000;
+    expect(await receive(freshSecret, at())).toBe("processed");
+  });
+
+  it("keeps a forged delivery at 401", async () => {
+    const key = { secret: freshSecret, notBefore: new Date(Date.now() + 60_000) };
+    expect(await receiving([oldSecret, key]).receive(strangeSecret)).toBe("no_matching_key");
+  });
+});
+
 describe("keys with windows", () => {
   it("count from notBefore until notAfter, by the receiver's clock", async () => {
     const time = { now: Date.parse("2026-11-20T12:00:00Z") };
@@ -62,7 +93,7 @@ describe("keys with windows", () => {
       time.now = Date.parse(iso);
       return [await receive(oldSecret, new Date(iso)), await receive(freshSecret, new Date(iso))];
     };
-    expect(await at("2026-11-20T12:00:59.999Z")).toEqual(["processed", "no_matching_key"]);
+    expect(await at("2026-11-20T12:00:59.999Z")).toEqual(["processed", "key_not_yet_valid"]);
     expect(await at("2026-11-20T12:01:00.000Z")).toEqual(["processed", "processed"]);
     expect(await at("2026-11-20T12:04:59.999Z")).toEqual(["processed", "processed"]);
     expect(await at("2026-11-20T12:05:00.000Z")).toEqual(["no_matching_key", "processed"]);
@@ -155,8 +186,8 @@ describe.concurrent("a key source", () => {
     ["gives no keys, as a file that is just being rewritten does", []],
     ["gives half a secret", [freshSecret.slice(0, 20)]],
     [
-      "says that a rotation takes longer than a day",
-      { keys: [freshSecret], rotatingUntil: new Date(Date.now() + 90_000_000) },
+      "says that a rotation takes longer than a quarter of an hour",
+      { keys: [freshSecret], rotatingUntil: new Date(Date.now() + 960_000) },
     ],
     ["says that a rotation takes until no time", { keys: [freshSecret], rotatingUntil: "soon" }],
   ])("that %s leaves the keys there were, is logged, and turns no good delivery away", async (_, broken) => {
@@ -260,6 +291,19 @@ describe("fileKeySource", () => {
     await rewrite(`${oldSecret} ${freshSecret}\n`);
     expect(await receive(freshSecret)).toBe("processed");
     expect(await receive(oldSecret)).toBe("processed");
+  });
+
+  it("reads secrets with their forms, as words and in JSON", async () => {
+    const hex = Buffer.alloc(20, 7).toString("hex");
+    for (const text of [
+      `hex:${hex} utf8:the-sender's-own`,
+      JSON.stringify({ keys: [`hex:${hex}`, { secret: "utf8:the-sender's-own" }] }),
+    ]) {
+      await rewrite(text);
+      const { receive } = receiving(fileKeySource(path));
+      for (const secret of [`hex:${hex}`, "utf8:the-sender's-own"])
+        expect(await receive(secret)).toBe("processed");
+    }
   });
 
   it("reads JSON that an editor has put a byte order mark before", async () => {

@@ -1,5 +1,6 @@
+import { createHmac } from "node:crypto";
 import { inspect } from "node:util";
-import { createKeyring, type Secrets, WebhookError } from "@esim-webhooks/core";
+import { createKeyring, type Secrets, sign, verify, WebhookError } from "@esim-webhooks/core";
 import { newSecret } from "@esim-webhooks/core/testing";
 import fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
@@ -22,9 +23,16 @@ describe("a secret that cannot be right is an error at start-up that says which 
     ["nothing after the prefix", "whsec_", /nothing after whsec_\. Copy/],
     ["quotes", `"whsec_${base64(32)}"`, /quotes around it\. Remove/],
     ["spaces in a list's secret", [`whsec_${base64(32)} `], /spaces in it\. Remove/],
-    ["hex", bytes(32).toString("hex"), /in hex.*Encode the same bytes as base64/],
-    ["hex after the prefix", `whsec_${bytes(24).toString("hex")}`, /in hex/],
-    ["URL-safe base64", `whsec_${bytes(32).toString("base64url")}`, /URL-safe.*- becomes \+/],
+    ["hex", bytes(32).toString("hex"), /looks like hex.*Write hex: before it.*utf8:.*base64:/],
+    ["hex after the prefix", `whsec_${bytes(24).toString("hex")}`, /Write hex: in place of whsec_/],
+    ["URL-safe base64", `whsec_${bytes(32).toString("base64url")}`, /URL-safe.*Write base64: in place of/],
+    ["nothing after a form", "hex:", /nothing after hex:\. Copy/],
+    ["half a byte of hex", `hex:${bytes(20).toString("hex")}a`, /not hex, or was cut short\. After hex:/],
+    ["no base64 after the form", "base64:a*b", /not base64, or was cut short/],
+    ["two prefixes", `base64:whsec_${base64(32)}`, /second prefix after base64:/],
+    ["a form that does not exist", `HEX:${bytes(32).toString("hex")}`, /There are hex:, base64: and utf8:/],
+    ["two forms with a comma between them", "utf8:one-secret,utf8:another", /comma in it\. Separate/],
+    ["no bytes", new Uint8Array(), /is empty/],
     ["not base64", "whsec_….", /not base64, or was cut short/],
     ["cut short", `whsec_${base64(33).slice(0, -3)}`, /not base64, or was cut short/],
     ["one byte", "whsec_AA==", /has 1 bytes; Standard Webhooks wants 24 to 64/],
@@ -45,12 +53,12 @@ describe("a secret that cannot be right is an error at start-up that says which 
     ["a public key", `whpk_${base64(32)}`, /asymmetric.*whsec_/],
     ["another prefix", `sk_live_${base64(32)}`, /a prefix other than whsec_/],
     ["an upper-case prefix", `WHSEC_${base64(32)}`, /a prefix other than whsec_/],
-    ["a number", [42], /must be a string; this one is of type number/],
-    ["null", [null], /must be a string; this one is null/],
+    ["a number", [42], /must be a string or a Uint8Array; this one is of type number/],
+    ["null", [null], /must be a string or a Uint8Array; this one is null/],
     [
       "a number in place of the secret",
       42,
-      /a string, a list or a key source; this one is of type number\. Pass/,
+      /a string, a Uint8Array, a list or a key source; this one is of type number\. Pass/,
     ],
     ["null in place of the secret", null, /this one is null/],
     ["an object that is no source", {}, /this one is of type object/],
@@ -85,6 +93,57 @@ describe("a secret that cannot be right is an error at start-up that says which 
         },
       ),
     );
+  });
+});
+
+describe("a secret whose form is said", () => {
+  const key = bytes(20); // of another length than Standard Webhooks wants
+  const text = "sk_live_łódź,2026=";
+  const delivery = (secret: string | Uint8Array) => {
+    const body = "{}";
+    return { body, headers: sign({ id: "msg_1", body }, secret) };
+  };
+
+  it.each([
+    ["hex", `hex:${key.toString("hex")}`, key],
+    ["hex in capitals", `hex:${key.toString("hex").toUpperCase()}`, key],
+    ["base64", `base64:${key.toString("base64")}`, key],
+    ["base64 without padding", `base64:${key.toString("base64").replaceAll("=", "")}`, key],
+    ["base64 of URLs", `base64:${key.toString("base64url")}`, key],
+    ["text", `utf8:${text}`, Buffer.from(text)],
+    ["text that looks like another form", "utf8:hex:00ff", Buffer.from("hex:00ff")],
+    ["bytes", new Uint8Array(key), key],
+  ])("is read as %s, and makes the signature of those bytes", (_, secret, expected) => {
+    const mac = createHmac("sha256", expected);
+    const { headers, body } = delivery(secret);
+    mac.update(`msg_1.${headers["webhook-timestamp"]}.${body}`);
+    expect(headers["webhook-signature"]).toBe(`v1,${mac.digest("base64")}`);
+    for (const secrets of [secret, [newSecret(), secret], [{ secret }]]) {
+      expect(verify({ headers, body }, secrets).ok).toBe(true);
+    }
+  });
+
+  it("may come from the environment, several at once", () => {
+    vi.stubEnv("ESIM_WEBHOOK_SECRET", `hex:${key.toString("hex")} utf8:${text} ${newSecret()}`);
+    try {
+      expect(createKeyring().keysAt(0)).toHaveLength(3);
+    } finally {
+      vi.unstubAllEnvs();
+    }
+  });
+
+  it("gives the sender's key by each of the ways that the remedy for hex names", () => {
+    const hex = bytes(32).toString("hex");
+    const { message } = errorOf(hex);
+    const senders = {
+      "hex:": Buffer.from(hex, "hex"),
+      "utf8:": Buffer.from(hex),
+      "base64:": Buffer.from(hex, "base64"),
+    };
+    for (const [form, sender] of Object.entries(senders)) {
+      expect(message).toContain(form);
+      expect(verify(delivery(sender), form + hex).ok).toBe(true);
+    }
   });
 });
 

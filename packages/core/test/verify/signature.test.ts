@@ -107,7 +107,10 @@ describe("verify", () => {
     const [key] = createKeyring(secret).keysAt(0);
     expect(verify({ headers, body }, secret).ok).toBe(true);
     for (const mac of ["", "AAAA"]) {
-      const short = { keysAt: () => (key === undefined ? [] : [{ ...key, mac: () => mac }]) };
+      const short = {
+        keysAt: () => (key === undefined ? [] : [{ ...key, mac: () => mac }]),
+        keysAfter: () => [],
+      };
       expect(verify({ headers, body }, short)).toMatchObject({ ok: false, code: "no_matching_key" });
     }
   });
@@ -119,10 +122,81 @@ describe("verify", () => {
     );
   });
 
-  it("refuses when the time to verify at is no time, or the tolerance no number", () => {
-    const refused = { ok: false, code: "timestamp_out_of_tolerance" };
-    expect(verify({ headers, body }, secret, { at: new Date(Number.NaN) })).toMatchObject(refused);
-    expect(verify({ headers, body }, secret, { toleranceSeconds: Number.NaN })).toMatchObject(refused);
+  it.each([
+    [null, "the options are not an object. Pass"],
+    [{ tolerance: 5 }, 'there is no option "tolerance". There are: at, toleranceSeconds.'],
+    [{ at: new Date(Number.NaN) }, '"at" is not a valid Date. Pass'],
+    [{ at: "2026-11-20T12:00:00Z" }, '"at" is not a valid Date. Pass'],
+    [{ at: null }, '"at" is not a valid Date. Pass'],
+    ...[null, "300", 0, Number.NaN, Number.POSITIVE_INFINITY, { past: null }, { before: 5 }].map(
+      (toleranceSeconds): [object, string] => [{ toleranceSeconds }, '"toleranceSeconds": expected whole'],
+    ),
+  ])("checks its options: %j", (options, message) => {
+    const call = () => verify({ headers, body }, secret, options as never);
+    expect(call).toThrow(message);
+    expect(call).toThrow(WebhookError);
+  });
+
+  it("takes options that are undefined, as where a variable is not set", () => {
+    const options = { at: undefined, toleranceSeconds: undefined };
+    expect(verify({ headers, body }, secret, options).ok).toBe(true);
+    const bounds = { past: undefined, future: undefined };
+    expect(verify({ headers, body }, secret, { toleranceSeconds: bounds }).ok).toBe(true);
+  });
+
+  it("says how far the timestamp of an authentic delivery is off, and in which direction", () => {
+    const signedAt = Number(headers["webhook-timestamp"]) * 1000;
+    const verdictAt = (seconds: number) =>
+      verify({ headers, body }, secret, {
+        at: new Date(signedAt + seconds * 1000),
+        toleranceSeconds: { past: 600, future: 20 },
+      });
+    expect(verdictAt(600).ok).toBe(true);
+    expect(verdictAt(-20).ok).toBe(true);
+    const code = "timestamp_out_of_tolerance";
+    expect(verdictAt(601)).toMatchObject({ ok: false, code, skew: { direction: "past", seconds: 601 } });
+    expect(verdictAt(-21)).toMatchObject({ ok: false, code, skew: { direction: "future", seconds: 21 } });
+  });
+
+  it("calls a forged delivery forged, however old it is", () => {
+    const at = new Date(Date.now() + 3_600_000);
+    expect(verify({ headers, body }, newSecret(), { at })).toMatchObject({ code: "no_matching_key" });
+  });
+
+  it("tells the key that is not valid yet from one that is no more, and from a forgery", () => {
+    const at = new Date(Number(headers["webhook-timestamp"]) * 1000);
+    const [before, after] = [-1000, 1000].map((ms) => new Date(at.getTime() + ms));
+    const verdict = (key: object) => verify({ headers, body }, [newSecret(), { secret, ...key }], { at });
+    expect(verdict({ notBefore: after })).toMatchObject({
+      code: "key_not_yet_valid",
+      key: createKeyring(secret).keysAt(0)[0]?.fingerprint,
+    });
+    expect(verdict({ notAfter: before })).toMatchObject({ code: "no_matching_key" });
+    expect(verdict({ secret: newSecret(), notBefore: after })).toMatchObject({ code: "no_matching_key" });
+    expect(verdict({ notBefore: at })).toMatchObject({ ok: true });
+  });
+
+  it("names all headers that are missing, and the one that is malformed", () => {
+    const refused = (changes: object) => verify({ headers: { ...headers, ...changes }, body }, secret);
+    expect(verify({ headers: {}, body }, secret)).toEqual({
+      ok: false,
+      code: "missing_header",
+      headers: ["webhook-id", "webhook-timestamp", "webhook-signature"],
+      reason: "webhook-id, webhook-timestamp, webhook-signature are missing or empty",
+    });
+    expect(refused({ "webhook-id": undefined, "webhook-signature": "" })).toMatchObject({
+      code: "missing_header",
+      headers: ["webhook-id", "webhook-signature"],
+    });
+    expect(refused({ "webhook-id": ["a", "b"], "webhook-timestamp": ["1", "2"] })).toMatchObject({
+      code: "malformed_header",
+      headers: ["webhook-id", "webhook-timestamp"],
+      reason: "webhook-id, webhook-timestamp are repeated",
+    });
+    expect(refused({ "webhook-timestamp": "noon" })).toMatchObject({
+      code: "malformed_header",
+      headers: ["webhook-timestamp"],
+    });
   });
 
   it("says by fingerprint which of several keys matched", () => {

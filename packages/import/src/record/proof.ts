@@ -3,6 +3,7 @@ import {
   type Keyring,
   type Refusal,
   type Secrets,
+  type ToleranceSeconds,
   verify,
   WebhookError,
 } from "@esim-webhooks/core";
@@ -11,7 +12,7 @@ import type { DumpedEvent, ReceivedRequest } from "./dumped-event.ts";
 
 export interface ProofSettings {
   readonly secret?: Secrets | undefined;
-  readonly toleranceSeconds: number;
+  readonly toleranceSeconds: ToleranceSeconds;
   readonly trustUnsigned: boolean;
 }
 
@@ -37,15 +38,16 @@ export function createProver({ secret, toleranceSeconds, trustUnsigned }: ProofS
 function proveRequest(
   { headers, bodies, isGuess, receivedAt }: ReceivedRequest,
   keyring: Keyring,
-  toleranceSeconds: number,
+  toleranceSeconds: ToleranceSeconds,
 ): { readonly body: Uint8Array } | Refusal {
   let refusal: Refusal = { ok: false, code: "no_matching_key", reason: "it has no body" };
   for (const body of bodies) {
     const proof = verify({ headers, body }, keyring, { at: receivedAt, toleranceSeconds });
     if (proof.ok) return { body };
+    if (proof.code !== "no_matching_key") return proof; // another body would not change that
     refusal = proof;
   }
-  if (refusal.code !== "no_matching_key" || !isGuess) return refusal;
+  if (!isGuess) return refusal;
   return {
     ...refusal,
     reason: "no key matches its signature; its body was captured as an object, so its bytes are a guess",

@@ -6,6 +6,7 @@ import {
   esimCatalog,
   type Logger,
   type Secrets,
+  type ToleranceSeconds,
 } from "@esim-webhooks/core";
 import {
   defaultToleranceSeconds,
@@ -15,6 +16,7 @@ import {
   type SettingsOf,
   silentLogger,
   systemClock,
+  toleranceOption,
   withMethods,
 } from "@esim-webhooks/core/kit";
 import * as z from "zod/mini";
@@ -30,8 +32,8 @@ export interface ReplayOptions<Data = EsimEvents, Tx = unknown> extends ImportFi
    * which is refused (`source_missing`) where the target holds only events of other sources.
    */
   readonly source?: string | undefined;
-  /** How far a captured request's timestamp may be from its `receivedAt`, either way, in seconds. Default 300. */
-  readonly toleranceSeconds?: number | undefined;
+  /** How far a captured request's timestamp may be from its `receivedAt`, in seconds: a number, or `{ past, future }`. Default 300. */
+  readonly toleranceSeconds?: ToleranceSeconds | undefined;
   /** Accepts records without a signature: delivery records, and unsigned requests. You vouch for them. Default false. */
   readonly trustUnsigned?: boolean | undefined;
   /** For records of another shape: our field → dotted path, as in `{ eventId: "message.id", payload: "message.body" }`. */
@@ -66,7 +68,7 @@ const date = z.optional(z.date("expected a valid Date"));
 export const replayShape: OptionsShape<ReplaySettings> = {
   secret: z.optional(z.custom<Secrets>()), // the keyring checks it
   source: z._default(nonEmpty, "default"),
-  toleranceSeconds: z._default(z.int().check(z.gte(1), z.lte(86_400)), defaultToleranceSeconds),
+  toleranceSeconds: z._default(toleranceOption, defaultToleranceSeconds),
   trustUnsigned: z._default(z.boolean(), false),
   mapping: z.optional(
     z

@@ -1,0 +1,41 @@
+/** The three headers of a signed delivery (Standard Webhooks v1). */
+export type SignatureHeaders = Readonly<
+  Record<"webhook-id" | "webhook-timestamp" | "webhook-signature", string>
+>;
+
+/** How far a delivery's timestamp is from the time of the machine that verifies it. */
+export interface Skew {
+  /** `past`: it was signed before that time. `future`: after it. */
+  readonly direction: "past" | "future";
+  /** From 1. */
+  readonly seconds: number;
+}
+
+interface Refused<Code extends string> {
+  readonly ok: false;
+  readonly code: Code;
+  /** What exactly is wrong, without the values themselves. For logs, never for answers. */
+  readonly reason: string;
+}
+
+export interface HeaderRefusal extends Refused<"missing_header" | "malformed_header"> {
+  /** All headers that are missing; or those that are malformed, in which case none is missing. */
+  readonly headers: readonly (keyof SignatureHeaders)[];
+}
+
+/** Authentic, but the timestamp is further from the time than `toleranceSeconds` allows. */
+export interface SkewRefusal extends Refused<"timestamp_out_of_tolerance"> {
+  readonly skew: Skew;
+}
+
+/** Authentic, but the window of the key that made the signature begins later. */
+export interface EarlyKeyRefusal extends Refused<"key_not_yet_valid"> {
+  /** The fingerprint of that key. */
+  readonly key: string;
+}
+
+/**
+ * Why a delivery is not accepted. A value: forged deliveries are expected, not exceptional. With `no_matching_key`, none
+ * of the keys made the signature: it is forged, or the secret is another.
+ */
+export type Refusal = HeaderRefusal | SkewRefusal | EarlyKeyRefusal | Refused<"no_matching_key">;
