@@ -30,6 +30,12 @@ import {
 } from "./database/postgres-database.ts";
 import type { Tables } from "./database/tables.ts";
 import { transact } from "./database/transact.ts";
+import {
+  type TransactionOptions,
+  type TransactionSettings,
+  transactionForm,
+  transactionShape,
+} from "./database/transaction-form.ts";
 import { count, get, list, purgeDead, redrive, sources, stats } from "./sql/admin.ts";
 import { forget } from "./sql/forget.ts";
 import { put } from "./sql/put.ts";
@@ -38,8 +44,9 @@ import { rerun } from "./sql/rerun.ts";
 import { renew, settle } from "./sql/settle.ts";
 import { reap, take } from "./sql/take.ts";
 
-export interface PostgresInboxOptions<Database = unknown>
+export interface PostgresInboxOptions<Database = unknown, Tx = Transaction<Database>>
   extends PostgresOptions<Database>,
+    TransactionOptions<Tx>,
     StoreOptions,
     InboxOptions {
   /**
@@ -49,7 +56,7 @@ export interface PostgresInboxOptions<Database = unknown>
   notify?: boolean;
 }
 
-export interface PostgresInbox<Database = unknown> extends Inbox<Transaction<Database>> {
+export interface PostgresInbox<Database = unknown, Tx = Transaction<Database>> extends Inbox<Tx> {
   /** Creates or updates the tables. Safe when many processes do it at the same time. */
   migrate(): Promise<void>;
   /** The server's time. Works before the migrations were run, too. */
@@ -60,9 +67,12 @@ const reapEveryMs = 1000;
 const operatorLimit = 1000;
 const pageLimit = 50;
 
-const shape: OptionsShape<PostgresSettings & Required<StoreOptions> & InboxSettings & { notify: boolean }> = {
+const shape: OptionsShape<
+  PostgresSettings & Required<StoreOptions> & TransactionSettings & InboxSettings & { notify: boolean }
+> = {
   ...postgresShape,
   ...storeShape,
+  ...transactionShape,
   ...inboxShape,
   notify: z._default(z.boolean(), false),
 };
@@ -73,9 +83,9 @@ const shape: OptionsShape<PostgresSettings & Required<StoreOptions> & InboxSetti
  *
  * Throws `invalid_option`. Operations reject with `store_unavailable`, or with `migration_missing` until `migrate()` was run.
  */
-export function postgresInbox<Database = unknown>(
-  options: PostgresInboxOptions<Database>,
-): PostgresInbox<Database> {
+export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
+  options: PostgresInboxOptions<Database, Tx>,
+): PostgresInbox<Database, Tx> {
   const settings = parseOptions("postgresInbox", shape, options);
   warnOfShortRetention("postgresInbox", settings);
   const { db, pool, guard, run, tables, migrate, now, close } = openPostgres(
@@ -83,6 +93,7 @@ export function postgresInbox<Database = unknown>(
     options,
     settings,
   );
+  const form = transactionForm("postgresInbox", options);
   const notifyPool = settings.notify ? listenable(pool) : undefined;
   const laneOf = laneReader(settings, settings.logger);
   const hints = createHints();
@@ -148,7 +159,7 @@ export function postgresInbox<Database = unknown>(
     extend: (leases, leaseMs) => run((connection) => renew(connection, tables, leases, leaseMs)),
     settle: (settlements) => run((connection) => settle(connection, tables, settlements, settings)),
     transact: (lease, work) =>
-      transact(db, guard, work, async (tx) => {
+      transact({ db, guard, form }, work, async (tx) => {
         const [settled = false] = await settle(tx, tables, [{ ...lease, state: "done" }], settings);
         return settled;
       }),

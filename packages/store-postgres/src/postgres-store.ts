@@ -14,21 +14,26 @@ import {
   postgresShape,
 } from "./database/postgres-database.ts";
 import { transact } from "./database/transact.ts";
+import {
+  type TransactionOptions,
+  type TransactionSettings,
+  transactionForm,
+  transactionShape,
+} from "./database/transaction-form.ts";
 import { sources } from "./sql/admin.ts";
 import { claim } from "./sql/claim.ts";
 import { forget } from "./sql/forget.ts";
 import { complete, completeInTransaction, extend, release } from "./sql/mark.ts";
 
-export interface PostgresStoreOptions<Database = unknown> extends PostgresOptions<Database>, StoreOptions {}
+export interface PostgresStoreOptions<Database = unknown, Tx = Transaction<Database>>
+  extends PostgresOptions<Database>,
+    TransactionOptions<Tx>,
+    StoreOptions {}
 
 /** A dedupe store whose handlers get a transaction of the same database as `context.tx`. */
-export interface PostgresStore<Database = unknown> extends DedupeStore<Transaction<Database>> {
+export interface PostgresStore<Database = unknown, Tx = Transaction<Database>> extends DedupeStore<Tx> {
   ready(): Promise<void>;
-  transact(
-    key: EventKey,
-    token: string,
-    work: (tx: Transaction<Database>) => Promise<boolean>,
-  ): Promise<Transacted>;
+  transact(key: EventKey, token: string, work: (tx: Tx) => Promise<boolean>): Promise<Transacted>;
   /** The server's time. Works before the migrations were run, too. */
   now(): Promise<Date>;
   /** Creates or updates the tables. Safe when many processes do it at the same time. */
@@ -38,7 +43,11 @@ export interface PostgresStore<Database = unknown> extends DedupeStore<Transacti
 const forgetEveryMs = 60_000;
 const forgetBatch = 500;
 
-const shape: OptionsShape<PostgresSettings & Required<StoreOptions>> = { ...postgresShape, ...storeShape };
+const shape: OptionsShape<PostgresSettings & Required<StoreOptions> & TransactionSettings> = {
+  ...postgresShape,
+  ...storeShape,
+  ...transactionShape,
+};
 
 /**
  * The dedupe store on Postgres 12 or newer, shared by any number of processes. An operation needs one connection and no
@@ -47,12 +56,13 @@ const shape: OptionsShape<PostgresSettings & Required<StoreOptions>> = { ...post
  *
  * Throws `invalid_option`. Operations reject with `store_unavailable`, or with `migration_missing` until `migrate()` was run.
  */
-export function postgresStore<Database = unknown>(
-  options: PostgresStoreOptions<Database>,
-): PostgresStore<Database> {
+export function postgresStore<Database = unknown, Tx = Transaction<Database>>(
+  options: PostgresStoreOptions<Database, Tx>,
+): PostgresStore<Database, Tx> {
   const settings = parseOptions("postgresStore", shape, options);
   warnOfShortRetention("postgresStore", settings);
   const { retentionMs } = settings;
+  const form = transactionForm("postgresStore", options);
   const { db, guard, run, tables, migrate, now, close } = openPostgres("postgresStore", options, settings);
   let forgetAt = 0;
 
@@ -82,7 +92,7 @@ export function postgresStore<Database = unknown>(
     release: (key, token) => run((connection) => release(connection, tables, key, token)),
     async transact(key, token, work) {
       const mark = (tx: Kysely<unknown>) => completeInTransaction(tx, tables, key, token, retentionMs);
-      const transacted = await transact(db, guard, work, mark);
+      const transacted = await transact({ db, guard, form }, work, mark);
       if (transacted === "committed") forgetSome();
       return transacted;
     },

@@ -1,6 +1,14 @@
-import { createProcessor, type EsimEvents, type Handlers, webhookHandler } from "@esim-webhooks/core";
-import { postgresStore } from "@esim-webhooks/store-postgres";
+import {
+  createProcessor,
+  createWorker,
+  type EsimEvents,
+  type Handlers,
+  webhookHandler,
+} from "@esim-webhooks/core";
+import { postgresInbox, postgresStore } from "@esim-webhooks/store-postgres";
+import { drizzle, type NodePgDatabase } from "drizzle-orm/node-postgres";
 import type { Kysely, Transaction } from "kysely";
+import type { PoolClient } from "pg";
 import { describe, expectTypeOf, test } from "vitest";
 
 interface Shop {
@@ -36,5 +44,17 @@ describe("context.tx is typed by the user's own schema", () => {
     webhookHandler({ "*": (_, { tx }) => expectTypeOf(tx).toBeUnknown() });
     const handlers: Handlers<EsimEvents> = { "*": () => {} };
     webhookHandler(handlers, { store: postgresStore<Shop>({ url: "postgres://localhost/shop" }) });
+  });
+
+  test("is what the tx option makes of a client of pg", () => {
+    const url = "postgres://localhost/shop";
+    webhookHandler(
+      { "*": (_, { tx }) => expectTypeOf(tx).toEqualTypeOf<PoolClient>() },
+      { store: postgresStore({ url, tx: (client) => client }) },
+    );
+    const inbox = postgresInbox({ url, tx: (client) => drizzle(client) });
+    createWorker(inbox, { "*": (_, { tx }) => expectTypeOf(tx).toExtend<NodePgDatabase>() });
+    // @ts-expect-error no kysely transaction
+    createWorker(inbox, { "*": (_, { tx }) => tx.selectFrom("orders") });
   });
 });

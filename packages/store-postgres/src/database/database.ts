@@ -1,7 +1,7 @@
 import { type Logger, WebhookError } from "@esim-webhooks/core";
 import { Kysely, PostgresDialect, type PostgresPool, type PostgresPoolClient } from "kysely";
 import pg from "pg";
-import { currentHandle } from "./connection-handle.ts";
+import { currentHandle, cut } from "./connection-handle.ts";
 
 /** The part of a pg `Pool` that kysely needs. */
 export type Pool = PostgresPool;
@@ -98,13 +98,8 @@ function withListeners(pool: Pool, clients: Set<PostgresPoolClient>, logger: Log
       const client = await pool.connect();
       listen(client);
       keep(client);
-      currentHandle()?.taken(() => cut(client));
+      currentHandle()?.taken(client);
       return client;
     },
   };
-}
-
-/** Destroys the socket, since a server that does not answer would not close the connection. */
-function cut(client: PostgresPoolClient): void {
-  (client as { connection?: { stream?: { destroy?(): void } } }).connection?.stream?.destroy?.();
 }

@@ -12,6 +12,9 @@ import { type ConnectionHandle, createHandle, withHandle } from "./connection-ha
 
 /** A transaction that its first query begins, so that a handler without queries holds no connection. */
 export interface LazyTransaction<Database> {
+  /** The transaction, which this begins. Rejects after `end()`. */
+  begun(): Promise<ControlledTransaction<Database>>;
+  /** Its queries begin it. */
   readonly tx: Transaction<Database>;
   /** The handle of its connection. */
   readonly handle: ConnectionHandle;
@@ -27,7 +30,7 @@ export function lazyTransaction<Database>(
   guard: StoreGuard,
 ): LazyTransaction<Database> {
   const handle = createHandle();
-  let begun: Promise<ControlledTransaction<Database>> | undefined;
+  let transaction: Promise<ControlledTransaction<Database>> | undefined;
   let ended = false;
 
   async function begin(signal: AbortSignal): Promise<ControlledTransaction<Database>> {
@@ -45,28 +48,32 @@ export function lazyTransaction<Database>(
     }
   }
 
+  async function begun(): Promise<ControlledTransaction<Database>> {
+    if (ended) {
+      throw new WebhookError(
+        "invalid_input",
+        "context.tx was used after its handler had returned.",
+        "Await every query before returning.",
+      );
+    }
+    transaction ??= guard.run(begin);
+    return transaction;
+  }
+
   const provider: ConnectionProvider = {
-    async provideConnection(consumer, options) {
-      if (ended) {
-        throw new WebhookError(
-          "invalid_input",
-          "context.tx was used after its handler had returned.",
-          "Await every query before returning.",
-        );
-      }
-      begun ??= guard.run(begin);
-      return (await begun).getExecutor().provideConnection(consumer, options);
-    },
+    provideConnection: async (consumer, options) =>
+      (await begun()).getExecutor().provideConnection(consumer, options),
   };
   // queries need only the executor, so the other properties stay empty
   const executor = db.getExecutor().withConnectionProvider(provider);
   const props = { config: {}, driver: {}, dialect: {}, executor };
   return {
+    begun,
     tx: new Transaction<Database>(props as unknown as KyselyProps),
     handle,
     end() {
       ended = true;
-      return Promise.resolve(begun);
+      return Promise.resolve(transaction);
     },
   };
 }

@@ -1,21 +1,28 @@
 import { type Transacted, WebhookError } from "@esim-webhooks/core";
 import type { StoreGuard } from "@esim-webhooks/core/kit";
-import type { ControlledTransaction, Kysely, Transaction } from "kysely";
+import type { ControlledTransaction, Kysely } from "kysely";
 import { lazyTransaction } from "./lazy-transaction.ts";
+import type { TransactionForm } from "./transaction-form.ts";
 import { withoutPlugins } from "./without-plugins.ts";
+
+/** Where transactions are, and how they look to handlers. */
+export interface Transactions<Database, Tx> {
+  readonly db: Kysely<Database>;
+  readonly guard: StoreGuard;
+  readonly form: TransactionForm<Database, Tx>;
+}
 
 /**
  * Runs `work` with a transaction. Commits it if `work` resolves to true and `mark` could write the done mark under its
  * fence. Locks no row before that, so neither a duplicate nor a renewal of the lease waits for the handler.
  */
-export async function transact<Database>(
-  db: Kysely<Database>,
-  guard: StoreGuard,
-  work: (tx: Transaction<Database>) => Promise<boolean>,
+export async function transact<Database, Tx>(
+  { db, guard, form }: Transactions<Database, Tx>,
+  work: (tx: Tx) => Promise<boolean>,
   mark: (tx: Kysely<unknown>) => Promise<boolean>,
 ): Promise<Transacted> {
   const lazy = lazyTransaction(db, guard);
-  const [worked] = await Promise.allSettled([work(lazy.tx)]);
+  const [worked] = await Promise.allSettled([work(form(lazy))]);
   const transaction = await lazy.end();
   if (transaction === undefined) {
     if (worked.status === "rejected") throw worked.reason;
