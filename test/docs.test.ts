@@ -65,6 +65,16 @@ describe("docs", () => {
     }
   });
 
+  it("order a replacement only for a dead download order, since a device may recover from any other fault", () => {
+    const blocks = [
+      ...pages.flatMap((page) => read(page).match(/```ts[\s\S]*?```/g) ?? []),
+      ...globSync("examples/**/*.ts", { cwd: root }).map(read),
+    ];
+    const orders = /"esim\.faulted":[\s\S]*?(\bre-?order|replac|[Oo]rders?\b)/;
+    const onAnyFault = blocks.filter((it) => orders.test(it) && !it.includes("download_order_expired"));
+    expect(onAnyFault).toEqual([]);
+  });
+
   it("name the rules of the spec, since a reader has no spec whose sections could be looked up", () => {
     const sources = globSync("packages/*/src/**/*.ts", { cwd: root });
     const numbered = [...pages, ...sources].filter((file) => /\bspec,? (?:section )?\d/i.test(read(file)));

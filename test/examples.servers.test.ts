@@ -112,11 +112,12 @@ describe("examples/adapters", () => {
 });
 
 describe("examples/one-line", () => {
-  it("reorders", async () => {
+  it("reorders for a dead download order, and for no other fault", async () => {
     const server = run(["examples/one-line/server.ts"], { PORT: "0", ESIM_WEBHOOK_SECRET: secret });
     const [, base = ""] = await server.line(/listening at (\S+)/);
+    await post(`${base}/webhooks`, "esim.faulted", { reason: "install_failed", esimReference: "alive" });
     expect(await post(`${base}/webhooks`, "esim.faulted")).toEqual([200, { outcome: "processed" }]);
-    await server.line(/^reordering 730155284096617302/);
+    expect((await server.line(/^reordering (\S+)/))[1]).toBe("730155284096617302");
   });
 
   it("fails at start without a secret, and says what to do", async () => {
@@ -224,6 +225,22 @@ describe("examples/express-redis", () => {
     }).ended;
     expect(code).toBe(1);
     expect(output).toContain("ECONNREFUSED");
+  });
+});
+
+describe("examples/express-sqlite", () => {
+  it("writes one replacement by two processes, for a dead download order alone", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "esim-webhooks-example-"));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const start = () => serve("examples/express-sqlite/server.ts", { DATABASE: join(folder, "shop.db") });
+    const [one, other] = [await start(), await start()];
+    const request = faulted({ esimReference: "dead" });
+    expect(await one.deliver(request)).toEqual(processed);
+    expect(await other.deliver(request)).toEqual(duplicate);
+    const alive = faulted({ reason: "install_failed", esimReference: "alive" });
+    expect(await other.deliver(alive)).toEqual([200, { outcome: "discarded" }]);
+    expect(await one.get("/replacements")).toEqual([{ esim: "dead" }]);
+    await Promise.all([endsBySigterm(one), endsBySigterm(other)]);
   });
 });
 

@@ -3,7 +3,20 @@ import { join } from "node:path";
 import { esimCatalog } from "@esim-webhooks/core";
 import { sampleData } from "@esim-webhooks/core/testing";
 import { describe, expect, it } from "vitest";
+import * as z from "zod/mini";
+import { processorShape } from "../packages/core/src/process/processor.ts";
+import { receiverShape } from "../packages/core/src/receive/receiver.ts";
+import { inboxShape } from "../packages/core/src/store/inbox-options.ts";
+import { memoryStoreShape } from "../packages/core/src/store/memory-store.ts";
+import { storeShape } from "../packages/core/src/store/store-options.ts";
+import { workerShape } from "../packages/core/src/work/worker.ts";
+import { importShape } from "../packages/import/src/import-options.ts";
+import { replayShape } from "../packages/import/src/replay/replay-options.ts";
+import { postgresShape } from "../packages/store-postgres/src/database/postgres-database.ts";
+import { redisShape } from "../packages/store-redis/src/open-redis.ts";
+import { sqliteShape } from "../packages/store-sqlite/src/sqlite-options.ts";
 import { eventsPage, readEvents } from "../scripts/docs/events-page.ts";
+import { optionsPage, readOptions } from "../scripts/docs/options-page.ts";
 import { root } from "./run.ts";
 
 const events = readEvents();
@@ -32,3 +45,65 @@ describe("docs/events.md", () => {
       expect(described).toEqual(expect.arrayContaining(Object.keys(sampleData(type))));
   });
 });
+
+describe("docs/options.md", () => {
+  const options = readOptions();
+
+  it("is what npm run docs makes of the doc comments", () => {
+    const page = readFileSync(join(root, "docs/options.md"), "utf8");
+    expect(page).toBe(optionsPage(page, options));
+  });
+
+  it("says of every option what it does", () => {
+    expect(options.filter(({ meaning }) => !/\w.*\.$/.test(meaning))).toEqual([]);
+  });
+
+  const path = "events.db";
+  it.each([
+    ["every receiver", receiverShape, {}],
+    ["`createProcessor`", processorShape, {}],
+    ["`createWorker`", workerShape, {}],
+    ["`memoryStore`", memoryStoreShape, {}],
+    ["`memoryInbox`", { ...storeShape, ...inboxShape }, {}],
+    ["`sqliteStore`", sqliteShape, { path }],
+    ["`sqliteInbox`", { ...sqliteShape, ...inboxShape }, { path }],
+    ["`redisStore`", { ...redisShape, ...storeShape }, {}],
+    ["`postgresStore`", { ...postgresShape, ...storeShape }, {}],
+    ["`postgresInbox`", { ...postgresShape, ...storeShape, ...inboxShape }, {}],
+    ["`importDeliveries`", importShape, {}],
+    ["`replayRecords`", replayShape, {}],
+  ] as const)("has the defaults of %s as the code has them", (name, shape, required) => {
+    const settings: Readonly<Record<string, unknown>> = z.object(shape).parse(required);
+    let checked = 0;
+    for (const [option, value] of Object.entries(settings)) {
+      if (option in required || !["number", "string", "boolean"].includes(typeof value)) continue;
+      const row = options.find((it) => it.name === option && it.of.includes(name));
+      expect(waysToWrite(value), `${name}: ${option}`).toContain(row?.default.split(/[,:;] /)[0]);
+      checked += 1;
+    }
+    expect(checked).toBeGreaterThan(0);
+  });
+
+  it("has the pauses of a worker as the code has them", () => {
+    const { backoff } = z.object(workerShape).parse({});
+    const row = options.find(({ name }) => name === "backoff");
+    expect(row?.default).toBe("full jitter, up to 1 s after the first failure, doubling up to 15 minutes");
+    for (const [failure, longestMs] of [
+      [1, 1000],
+      [2, 2000],
+      [100, 15 * 60_000],
+    ] as const) {
+      const pauses = Array.from({ length: 1000 }, () => backoff(failure)); // random up to the longest
+      expect(Math.max(...pauses)).toBeLessThan(longestMs);
+      expect(Math.max(...pauses)).toBeGreaterThan(longestMs * 0.9);
+    }
+  });
+});
+
+/** How a value may be written in the table. */
+function waysToWrite(value: unknown): string[] {
+  if (typeof value !== "number") return [JSON.stringify(value), `\`${JSON.stringify(value)}\``];
+  const units = { days: 24 * 60 * 60 * 1000, MiB: 2 ** 20, GiB: 2 ** 30 };
+  const inUnits = Object.entries(units).map(([unit, size]) => `${value / size} ${unit}`);
+  return [value.toLocaleString("en-US"), ...inUnits];
+}

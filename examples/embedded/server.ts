@@ -1,5 +1,5 @@
 import type { AddressInfo } from "node:net";
-import { createWorker, type EsimEvents, type Handlers } from "@esim-webhooks/core";
+import { createWorker, discard, type EsimEvents, type Handlers } from "@esim-webhooks/core";
 import { webhookRouter } from "@esim-webhooks/express";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import express from "express";
@@ -17,7 +17,10 @@ const server = app.listen(Number(process.env["PORT"] ?? 3000), "127.0.0.1", () =
 });
 
 const handlers: Handlers<EsimEvents> = {
-  "esim.faulted": async ({ data }) => console.log(`reordering ${data.esimReference}`),
+  "esim.faulted": async ({ data }) => {
+    if (data.reason !== "download_order_expired") return discard("the device may still succeed");
+    return console.log(`reordering ${data.esimReference}`);
+  },
 };
 const worker = createWorker(inbox, handlers, {
   leaseMs: 5000, // after a crash, events that were being handled wait this long

@@ -2,7 +2,13 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { eventsPage, readEvents } from "./events-page.ts";
+import { optionsPage, readOptions } from "./options-page.ts";
 import { root } from "./read-types.ts";
 
-const events = join(root, "docs/events.md");
-writeFileSync(events, eventsPage(readFileSync(events, "utf8"), readEvents()));
+rewrite("docs/events.md", (page) => eventsPage(page, readEvents()));
+rewrite("docs/options.md", (page) => optionsPage(page, readOptions()));
+
+function rewrite(file: string, change: (page: string) => string): void {
+  const path = join(root, file);
+  writeFileSync(path, change(readFileSync(path, "utf8")));
+}

@@ -36,7 +36,7 @@ export type ImportSettings = SettingsOf<
 const path = z.optional(z.string().check(z.minLength(1)));
 const mebibyte = 1024 * 1024;
 
-const shape: OptionsShape<ImportSettings> = {
+export const importShape: OptionsShape<ImportSettings> = {
   ...replayShape,
   oldestFirst: z._default(z.boolean(), false),
   rejectsFile: path,
@@ -53,7 +53,7 @@ const shape: OptionsShape<ImportSettings> = {
 };
 
 export function parseImportOptions(options: unknown): ImportSettings {
-  const settings = parseOptions("importDeliveries", shape, options);
+  const settings = parseOptions("importDeliveries", importShape, options);
   const { rejectsFile, checkpointFile } = settings;
   if (
     rejectsFile !== undefined &&

@@ -29,6 +29,7 @@ export interface RedisOptions {
    * store its own. Not for a `Cluster`.
    */
   waitReplicas?: number;
+  /** Gets the log lines: pino, `console`, or anything of their shape. Default: silent. */
   logger?: Logger;
 }
 

@@ -5,7 +5,7 @@ import type { SqliteTransaction } from "./transact.ts";
 export interface LatestOnlyOptions<Event> {
   /** What the state is kept of. An event without one is never skipped. Default: the event's `esimReference`. */
   subject?: (event: Event) => string | undefined;
-  /** Which events change the same state. Default: all but the last part of the type, `esim.lifecycle` for one. */
+  /** Which events change the same state. Default: the type without its last part, such as `esim.lifecycle`. */
   family?: (event: Event) => string;
 }
 

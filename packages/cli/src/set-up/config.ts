@@ -16,7 +16,7 @@ export type ConfigTarget<Tx = unknown> = Pick<InboxWriter, "put"> & Partial<Inbo
 export interface Config<Data = EsimEvents, Tx = unknown> {
   /** The endpoint's signing secret, in any form that receivers take. `ESIM_WEBHOOK_SECRET` takes precedence. */
   secret?: Secret;
-  /** Default: the eSIM events. Extend it with `defineCatalog`. */
+  /** The event types and their schemas. Default: the eSIM events. Extend them with `defineCatalog`. */
   catalog?: Catalog<Data>;
   /** The inbox that stores deliveries. Default: none if there are handlers, which then run inline; else the default inbox. */
   target?: ConfigTarget<Tx>;

@@ -3,7 +3,7 @@ export interface FullJitterOptions {
   readonly baseMs: number;
   /** The longest pause after any failure, in ms. */
   readonly capMs: number;
-  /** From 0 to below 1. Default: `Math.random`. */
+  /** Returns a random number from 0 to below 1. Default: `Math.random`. */
   readonly random?: () => number;
 }
 

@@ -27,11 +27,13 @@ import { callStore, createSettler } from "./end-claim.ts";
 export interface ProcessorOptions<Data = EsimEvents, Tx = unknown> {
   /** Remembers done ids. Default: a `memoryStore()`, which is for a single process. */
   store?: DedupeStore<Tx>;
-  /** Default: the eSIM events. Extend it with `defineCatalog`. */
+  /** The event types and their schemas. Default: the eSIM events. Extend them with `defineCatalog`. */
   catalog?: Catalog<Data>;
   /** How long a crashed process blocks an id, in ms. The lease is renewed while a handler runs. Default 30,000. */
   leaseMs?: number;
+  /** Gets the log lines: pino, `console`, or anything of their shape. Default: silent. */
   logger?: Logger;
+  /** Tells the time, for tests. Default: the machine's clock. */
   clock?: Clock;
 }
 

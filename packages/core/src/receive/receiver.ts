@@ -64,7 +64,7 @@ export interface Receiver {
 
 type ReceiverSettings = SettingsOf<ReceiverOptions<unknown>, "secret" | "store">;
 
-const shape: OptionsShape<ReceiverSettings> = {
+export const receiverShape: OptionsShape<ReceiverSettings> = {
   secret: z.optional(z.custom<Secret>()), // checked by the keyring
   ...processorShape,
   source: z._default(z.string().check(z.minLength(1)), "default"),
@@ -90,7 +90,7 @@ export function receiverWith<Data, Tx>(
   target: Target<Data, Tx>,
   options: ReceiverOptions<Data, Tx>,
 ): Receiver {
-  const settings = parseOptions("webhook receiver", shape, options);
+  const settings = parseOptions("webhook receiver", receiverShape, options);
   const { source, maxBodyBytes, deadlineMs, store, leaseMs, clock } = settings;
   const tolerance = toleranceOf(settings.toleranceSeconds) as Tolerance; // checked by its schema
   const logger = safeLogger(settings.logger);

@@ -39,6 +39,7 @@ export interface SignedRequestOptions {
   readonly secret: string | Uint8Array;
   /** When it is signed. Default now. */
   readonly at?: Date;
+  /** What is wrong with the delivery. Default: nothing. */
   readonly fault?: Fault;
 }
 

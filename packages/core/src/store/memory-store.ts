@@ -10,11 +10,11 @@ import { type StoreOptions, storeShape, warnOfShortRetention } from "./store-opt
 export interface MemoryStoreOptions extends StoreOptions {
   /** The most ids to keep. Beyond it, the store forgets the oldest done ids. Default 100,000. */
   maxEntries?: number;
-  /** Default: a monotonic clock, which does not jump when the machine's time is set. */
+  /** Tells the time, for tests. Default: a monotonic clock, which does not jump when the machine's time is set. */
   clock?: Clock;
 }
 
-const shape: OptionsShape<Required<MemoryStoreOptions>> = {
+export const memoryStoreShape: OptionsShape<Required<MemoryStoreOptions>> = {
   ...storeShape,
   maxEntries: z._default(z.int().check(z.gte(1)), 100_000),
   clock: z._default(withMethods<Clock>("now"), monotonicClock),
@@ -33,7 +33,7 @@ interface Held {
  * Throws `invalid_option`; `claim` throws `store_full` when `maxEntries` ids are claimed at the same time.
  */
 export function memoryStore(options: MemoryStoreOptions = {}): DedupeStore {
-  const { retentionMs, maxEntries, clock, logger } = parseOptions("memoryStore", shape, options);
+  const { retentionMs, maxEntries, clock, logger } = parseOptions("memoryStore", memoryStoreShape, options);
   warnOfShortRetention("memoryStore", { retentionMs, logger });
   const leases = new Map<string, Held>();
   const marks = new Map<string, Held>(); // done ids, oldest first

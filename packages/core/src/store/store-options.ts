@@ -9,8 +9,9 @@ const shortestSafeRetentionMs = 8 * dayMs;
 
 /** The options of every dedupe store. */
 export interface StoreOptions {
-  /** How long done ids are remembered, in ms. Default 30 days; below 8 days, replays can run again. */
+  /** How long done ids are remembered, in ms. Default 30 days. Below 8 days, replays can run again. */
   retentionMs?: number;
+  /** Gets the log lines: pino, `console`, or anything of their shape. Default: silent. */
   logger?: Logger;
 }
 

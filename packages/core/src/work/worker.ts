@@ -40,8 +40,9 @@ export interface WorkerOptions<Data = EsimEvents> {
   pollMs?: number;
   /** How long handlers may continue after the signal to stop, in ms. Default 20,000. */
   shutdownMs?: number;
-  /** Default: the eSIM events. Extend it with `defineCatalog`. */
+  /** The event types and their schemas. Default: the eSIM events. Extend them with `defineCatalog`. */
   catalog?: Catalog<Data>;
+  /** Gets the log lines: pino, `console`, or anything of their shape. Default: silent. */
   logger?: Logger;
 }
 
@@ -60,7 +61,7 @@ interface WorkerSettings extends SettingsOf<WorkerOptions<unknown>> {
 
 const defaultBackoff = fullJitter({ baseMs: 1000, capMs: 15 * 60_000 });
 
-const shape: OptionsShape<WorkerSettings> = {
+export const workerShape: OptionsShape<WorkerSettings> = {
   concurrency: z._default(z.int().check(z.gte(1)), 20),
   typeLimits: z._default(z.record(z.string(), z.int().check(z.gte(1))), {}),
   leaseMs: z._default(durationMs(30), 30_000),
@@ -88,7 +89,7 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
   handlers: NoInfer<Handlers<Data, Tx>>,
   options: WorkerOptions<Data> = {},
 ): Worker {
-  const settings = parseOptions("createWorker", shape, options);
+  const settings = parseOptions("createWorker", workerShape, options);
   const { concurrency, typeLimits, leaseMs, maxAttempts, pollMs, shutdownMs, catalog } = settings;
   const logger = safeLogger(settings.logger);
   const logUnavailable = throttledLog(logger.error, monotonicClock);

@@ -6,11 +6,13 @@ export interface ImportFilter {
   readonly since?: Date | undefined;
   /** Events with a timestamp before this time. */
   readonly until?: Date | undefined;
-  /** Types, or families such as `"esim.lifecycle.*"`. */
+  /** Events of these types, or families such as `"esim.lifecycle.*"`. */
   readonly types?: readonly string[] | undefined;
+  /** Events with one of these ids. */
   readonly ids?: readonly string[] | undefined;
+  /** Events of these eSIMs. */
   readonly esimReferences?: readonly string[] | undefined;
-  /** Delivery statuses: `pending`, `sending`, `delivered`, `failed`, `exhausted`. Captured requests have none, so they never match. */
+  /** Deliveries with one of these statuses: `pending`, `sending`, `delivered`, `failed`, `exhausted`. Captured requests have none. */
   readonly statuses?: readonly string[] | undefined;
 }
 

@@ -38,7 +38,7 @@ export interface ReplayOptions<Data = EsimEvents, Tx = unknown> extends ImportFi
   readonly trustUnsigned?: boolean | undefined;
   /** For records of another shape: our field → dotted path, as in `{ eventId: "message.id", payload: "message.body" }`. */
   readonly mapping?: Mapping | undefined;
-  /** Default: the eSIM events. Extend it with `defineCatalog`. A processor has its own. */
+  /** The event types and their schemas, unless the target is a processor. Default: the eSIM events. Extend them with `defineCatalog`. */
   readonly catalog?: Catalog<Data> | undefined;
   /** With handlers: remembers done ids. Default: a `memoryStore()`, which forgets them when the process ends. */
   readonly store?: DedupeStore<Tx> | undefined;
@@ -50,7 +50,9 @@ export interface ReplayOptions<Data = EsimEvents, Tx = unknown> extends ImportFi
   readonly dryRun?: boolean | undefined;
   /** Stops the replay: running handlers finish, and the report says `interrupted`. */
   readonly signal?: AbortSignal | undefined;
+  /** Gets the log lines: pino, `console`, or anything of their shape. Default: silent. */
   readonly logger?: Logger | undefined;
+  /** Tells the time, for tests. Default: the machine's clock. */
   readonly clock?: Clock | undefined;
   /** How deeply JSON that a record contains as text may be nested. Default 64. */
   readonly maxDepth?: number;

@@ -23,7 +23,7 @@ export interface ReplayReport extends Tally {
 }
 
 export interface ReplayRecordsOptions<Data = EsimEvents, Tx = unknown> extends ReplayOptions<Data, Tx> {
-  /** Records how far the replay has come. Default: nothing does. */
+  /** Records how far the replay has come. Default: no journal. */
   readonly journal?: ReplayJournal | undefined;
 }
 

@@ -1,0 +1,39 @@
+import type { AddressInfo } from "node:net";
+import { DatabaseSync } from "node:sqlite";
+import { discard, type EsimEvents, type Handlers } from "@esim-webhooks/core";
+import { webhookRouter } from "@esim-webhooks/express";
+import { type SqliteTransaction, sqliteStore } from "@esim-webhooks/store-sqlite";
+import express from "express";
+
+const path = process.env["DATABASE"] ?? "shop.db";
+const store = sqliteStore({ path, logger: console });
+await store.ready(); // throws if the file cannot be used
+
+const db = new DatabaseSync(path, { timeout: 5000 }); // the same file, with your own tables
+db.exec("create table if not exists replacements (esim text primary key)");
+
+const handlers: Handlers<EsimEvents, SqliteTransaction> = {
+  // the replacement commits together with the done mark of the event, or not at all
+  "esim.faulted": ({ data }, { tx }) => {
+    if (data.reason !== "download_order_expired") return discard("the device may still succeed");
+    return tx.write({ sql: "insert into replacements values (?)", parameters: [data.esimReference] });
+  },
+};
+
+const app = express();
+const router = webhookRouter(handlers, { store, logger: console });
+app.use(router); // before any body parser
+app.get("/replacements", (_request, response) => {
+  response.json(db.prepare("select esim from replacements").all());
+});
+
+const server = app.listen(Number(process.env["PORT"] ?? 3000), "127.0.0.1", () => {
+  console.log(`listening at http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+});
+
+process.once("SIGTERM", async () => {
+  server.close();
+  await router.close(); // deliveries in flight finish, and need the store
+  await store.close();
+  db.close();
+});
