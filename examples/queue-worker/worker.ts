@@ -24,6 +24,7 @@ async function work(job: Job<EncodedEntry>, token?: string): Promise<string> {
   switch (outcome.code) {
     case "processed":
     case "duplicate":
+    case "conflict":
     case "discarded":
     case "unknown_type":
     case "unhandled_type":

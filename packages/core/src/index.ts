@@ -45,7 +45,7 @@ export { webhookHandler } from "./receive/fetch.ts";
 export type { NodeHandler, NodeRequest } from "./receive/node.ts";
 export { discardRest, nodeDelivery, nodeHandler, writeReply } from "./receive/node.ts";
 export type { Outcome, OutcomeCode, StoredOutcome } from "./receive/outcome.ts";
-export type { Delivery, Receiver, ReceiverOptions } from "./receive/receiver.ts";
+export type { Delivery, Received, Receiver, ReceiverOptions } from "./receive/receiver.ts";
 export { createReceiver } from "./receive/receiver.ts";
 export type { Reply } from "./receive/reply.ts";
 export type { ReceiveMessage, VerifyMessage } from "./receive/stages.ts";

@@ -99,13 +99,13 @@ describe("a delivery that is observed", () => {
     ]);
   });
 
-  it("is seen as a duplicate with another body", async () => {
+  it("is seen as a conflict if a done event has another body", async () => {
     const seen = watched(["receive"]);
     const receiver = createReceiver({ "*": () => {} }, { secret });
     const other = { ...sampleData("esim.faulted"), esimReference: "another" };
     await receiver.receive(delivery());
     await receiver.receive(signedRequest({ id: "msg_1", type: "esim.faulted", data: other }, { secret }));
-    expect(seen[1]).toEqual(["receive", { ...ref, key, outcome: "duplicate", conflict: true, durationMs }]);
+    expect(seen[1]).toEqual(["receive", { ...ref, key, outcome: "conflict", durationMs }]);
   });
 
   it("ends at the deadline, before its late handler ends", async () => {
@@ -285,11 +285,11 @@ describe("an event from a queue that is observed", () => {
     ["failed", event, { "*": fails }, {}, { outcome: "failed", error: new Error("no order") }],
     ["a duplicate", event, done, { claim: () => ({ status: "done" }) }, { outcome: "duplicate" }],
     [
-      "a duplicate with another body",
+      "a conflict with a done event",
       event,
       done,
       { claim: () => ({ status: "done", conflict: true }) },
-      { outcome: "duplicate", conflict: true },
+      { outcome: "conflict" },
     ],
     [
       "busy with another body",

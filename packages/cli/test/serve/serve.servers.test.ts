@@ -13,7 +13,8 @@ async function urlOf(running: Running): Promise<string> {
 }
 
 function event(id: string) {
-  return signedRequest({ id, type: "esim.faulted", data: sampleData("esim.faulted") }, { secret });
+  const timestamp = "2026-11-20T12:00:00Z"; // an event that comes again has the same body
+  return signedRequest({ id, type: "esim.faulted", timestamp, data: sampleData("esim.faulted") }, { secret });
 }
 
 const handlers = `"esim.faulted": (event, { logger }) => logger.info({ reason: event.data.reason, order: { number: 7n } }, "handled")`;

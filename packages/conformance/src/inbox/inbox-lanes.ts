@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import type { InboxQueue, TakenEvent } from "@esim-webhooks/core";
+import { longestId } from "../base/longest-id.ts";
 import { longLeaseMs } from "../store/store-context.ts";
 import { type InboxScenario, idsOf, newEvents, stored, type TestEvents, withInbox } from "./inbox-context.ts";
 
@@ -43,7 +44,7 @@ export const inboxLanes: readonly InboxScenario[] = [
         const events = newEvents();
         const entry = (id: string, micros: string) =>
           events.entry(id, { timestamp: `2026-01-01T00:00:00.123${micros}Z`, data: { lane: events.source } });
-        await stored(inbox, entry("a_second", "900"), entry("z_first", "1"), entry("x".repeat(512), "901"));
+        await stored(inbox, entry("a_second", "900"), entry("z_first", "1"), entry(longestId, "901"));
         assert.deepEqual(idsOf(await events.take(inbox)), ["z_first"]);
       }),
   ],

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { sign, type WebhookEvent } from "@esim-webhooks/core";
+import { longestId } from "../base/longest-id.ts";
 import { assertAnswer, faulted, recording, type Scenario, secret } from "./scenario.ts";
 import { type Answer, send, sendHalf, type WireRequest } from "./wire.ts";
 
@@ -82,10 +83,18 @@ const headerCases: readonly Scenario[] = [
     { "webhook-signature": [goodSignature, goodSignature] },
   ]),
   refusedHeaders("answers 400 to overlong headers", 400, "malformed_header", [
-    { "webhook-id": "m".repeat(513) },
+    { "webhook-id": "m".repeat(1025) },
     { "webhook-timestamp": "1".repeat(17) },
     { "webhook-signature": `v2,${"A".repeat(5000)} ${goodSignature}` },
   ]),
+  exchange("takes every id of up to 1,024 visible ASCII characters, commas included", async (exchangeOne) => {
+    const visible = String.fromCharCode(...Array.from({ length: 94 }, (_, n) => 33 + n));
+    for (const id of [visible, ",", "a,b", longestId]) {
+      const { answer, events } = await exchangeOne(authentic(envelope(`{${base}}`), id));
+      assertAnswer(answer, 200, "processed");
+      assert.equal(events.at(-1)?.id, id);
+    }
+  }),
   refusedHeaders("answers 400 to timestamps that are not plain digits", 400, "malformed_header", [
     { "webhook-timestamp": `-${nowSeconds}` },
     { "webhook-timestamp": `+${nowSeconds}` },
@@ -262,7 +271,8 @@ const connectionCases: readonly Scenario[] = [
       await withServer(handlers, { secret }, async ({ url }) => {
         for (let round = 0; round < 5; round++) {
           const id = `msg_race_${round}`;
-          const answers = await Promise.all(Array.from({ length: 100 }, () => send(url, faulted({ id }))));
+          const request = faulted({ id });
+          const answers = await Promise.all(Array.from({ length: 100 }, () => send(url, request)));
           const outcomes = answers.map(
             ({ status, body }) => `${status} ${JSON.parse(body).outcome ?? JSON.parse(body).code}`,
           );

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { gzipSync } from "node:zlib";
 import {
   type DedupeStore,
   discard,
@@ -51,36 +52,26 @@ const byOutcome: Readonly<Record<Exclude<OutcomeCode, Elsewhere>, Scenario>> = {
     },
   ],
   duplicate: [
-    "answers 200 to a redelivery of a done event, runs no handler, and logs an error if the body is another",
+    "answers 200 to a redelivery of a done event, and runs no handler",
     async (withServer) => {
       const { handlers, events } = recording();
-      const { logger, lines } = recordingLogger();
-      await withServer(handlers, { secret, logger }, async ({ url }) => {
+      await withServer(handlers, { secret }, async ({ url }) => {
         const first = faulted({ id: "msg_again" });
         assertAnswer(await send(url, first), 200, "processed");
         assertAnswer(await send(url, first), 200, "duplicate");
-        const body = first.body.replace("{", "{ ");
-        const headers = { ...sign({ id: "msg_again", body }, secret) };
-        assertAnswer(await send(url, { headers, body }), 200, "duplicate");
         assert.equal(events.length, 1);
-        assert.deepEqual(
-          lines.map(({ level, outcome, conflict }) => ({ level, outcome, conflict })),
-          [
-            { level: "info", outcome: "processed", conflict: undefined },
-            { level: "info", outcome: "duplicate", conflict: undefined },
-            { level: "error", outcome: "duplicate", conflict: true },
-          ],
-        );
       });
     },
   ],
   discarded: [
     "answers 200 when the handler discards the event, without its reason",
-    (withServer) =>
-      withServer({ "*": () => discard("internal reason") }, { secret }, async ({ url }) => {
-        assertAnswer(await send(url, faulted({ id: "msg_discarded" })), 200, "discarded");
-        assertAnswer(await send(url, faulted({ id: "msg_discarded" })), 200, "duplicate");
-      }),
+    (withServer) => {
+      const request = faulted();
+      return withServer({ "*": () => discard("internal reason") }, { secret }, async ({ url }) => {
+        assertAnswer(await send(url, request), 200, "discarded");
+        assertAnswer(await send(url, request), 200, "duplicate");
+      });
+    },
   ],
   unknown_type: [
     "answers 200 to an event type that the catalog does not have, and runs a handler that takes all types",
@@ -136,11 +127,29 @@ const byOutcome: Readonly<Record<Exclude<OutcomeCode, Elsewhere>, Scenario>> = {
       }),
   ],
   conflict: [
-    "answers 202 when the inbox already has the id with another body",
-    (withServer) =>
-      withServer({ put: async () => ["conflict"] }, { secret }, async ({ url }) => {
+    "answers 202 when the id was done or stored with another body, logs an error, and runs no handler",
+    async (withServer) => {
+      const { handlers, events } = recording();
+      const { logger, lines } = recordingLogger();
+      await withServer(handlers, { secret, logger }, async ({ url }) => {
+        assertAnswer(await send(url, faulted({ id: "msg_again" })), 200, "processed");
+        const body = faulted().body.replace("{", "{ ");
+        const headers = { ...sign({ id: "msg_again", body }, secret) };
+        assertAnswer(await send(url, { headers, body }), 202, "conflict");
+        assert.equal(events.length, 1);
+      });
+      await withServer({ put: async () => ["conflict"] }, { secret, logger }, async ({ url }) => {
         assertAnswer(await send(url, faulted()), 202, "conflict");
-      }),
+      });
+      assert.deepEqual(
+        lines.map(({ level, outcome }) => ({ level, outcome })),
+        [
+          { level: "info", outcome: "processed" },
+          { level: "error", outcome: "conflict" },
+          { level: "error", outcome: "conflict" },
+        ],
+      );
+    },
   ],
   busy: [
     "answers 503 with Retry-After while the same id is being worked, and logs an error if the body is another",
@@ -218,13 +227,14 @@ const byOutcome: Readonly<Record<Exclude<OutcomeCode, Elsewhere>, Scenario>> = {
           await finish.promise;
         },
       };
+      const request = faulted({ id: "msg_slow" });
       await withServer(handlers, { secret, deadlineMs: 50 }, async ({ url, shutDown }) => {
-        assertAnswer(await send(url, faulted({ id: "msg_slow" })), 503, "deadline_reached");
+        assertAnswer(await send(url, request), 503, "deadline_reached");
         await aborted.promise;
-        assertAnswer(await send(url, faulted({ id: "msg_slow" })), 503, "busy");
+        assertAnswer(await send(url, request), 503, "busy");
         finish.resolve();
-        let answer = await send(url, faulted({ id: "msg_slow" }));
-        while (answer.status === 503) answer = await send(url, faulted({ id: "msg_slow" }));
+        let answer = await send(url, request);
+        while (answer.status === 503) answer = await send(url, request);
         assertAnswer(answer, 200, "duplicate");
         await shutDown();
       });
@@ -383,17 +393,21 @@ const byOutcome: Readonly<Record<Exclude<OutcomeCode, Elsewhere>, Scenario>> = {
       }),
   ],
   too_large: [
-    "answers 413 to a body over the limit (1 MiB unless set), announced or not, and accepts one at the limit",
+    "answers 503 to a body over the limit (1 MiB unless set), announced or not, names the option in an error of the log, and accepts one at the limit",
     async (withServer) => {
       const { handlers, events } = recording();
+      const { logger, lines } = recordingLogger();
       const atLimit = faulted();
       const maxBodyBytes = Buffer.byteLength(atLimit.body);
-      await withServer(handlers, { secret, maxBodyBytes }, async ({ url }) => {
+      await withServer(handlers, { secret, maxBodyBytes, logger }, async ({ url }) => {
         const body = Buffer.alloc(3 * 1024 * 1024, 0x20);
-        assertAnswer(await send(url, { headers: atLimit.headers, body }), 413, "too_large");
+        assertAnswer(await send(url, { headers: atLimit.headers, body }), 503, "too_large");
         const chunks = Array.from({ length: 48 }, () => body.subarray(0, 64 * 1024));
-        assertAnswer(await send(url, { headers: atLimit.headers, body: chunks }), 413, "too_large");
+        assertAnswer(await send(url, { headers: atLimit.headers, body: chunks }), 503, "too_large");
         assert.equal(events.length, 0);
+        assert.equal(lines[0]?.["level"], "error");
+        assert.equal(lines[0]?.["id"], atLimit.headers["webhook-id"]);
+        assert.match(String(lines[0]?.["reason"]), /maxBodyBytes .* 3145728 bytes: raise the option/);
         assertAnswer(await send(url, atLimit), 200, "processed");
       });
       const mebibyte = 1024 * 1024;
@@ -403,20 +417,30 @@ const byOutcome: Readonly<Record<Exclude<OutcomeCode, Elsewhere>, Scenario>> = {
       };
       await withServer(handlers, { secret }, async ({ url }) => {
         assertAnswer(await send(url, padded(mebibyte)), 200, "processed");
-        assertAnswer(await send(url, padded(mebibyte + 1)), 413, "too_large");
+        assertAnswer(await send(url, padded(mebibyte + 1)), 503, "too_large");
       });
     },
   ],
   unsupported_encoding: [
-    "answers 415 to a content-encoding, and inflates nothing",
-    (withServer) =>
-      withServer(untouched, { secret }, async ({ url }) => {
+    "answers 503 to a content-encoding unless the bytes are signed as they came, inflates nothing, and logs an error",
+    async (withServer) => {
+      const { handlers, events } = recording();
+      const { logger, lines } = recordingLogger();
+      await withServer(handlers, { secret, logger }, async ({ url }) => {
         const { headers, body } = faulted();
         for (const encoding of ["gzip", "br", "zstd", "gzip, br", "gzip,br", ["gzip", "identity"]]) {
-          const answer = await send(url, { headers: { ...headers, "content-encoding": encoding }, body });
-          assertAnswer(answer, 415, "unsupported_encoding");
+          const encoded = { headers: { ...headers, "content-encoding": encoding }, body: gzipSync(body) };
+          assertAnswer(await send(url, encoded), 503, "unsupported_encoding");
         }
-      }),
+        assert.equal(events.length, 0);
+        assert.equal(lines[0]?.["level"], "error");
+        assert.match(String(lines[0]?.["reason"]), /has a content-encoding.* proxy .* inflate it/);
+        const mislabelled = { headers: { ...headers, "content-encoding": "gzip" }, body };
+        assertAnswer(await send(url, mislabelled), 200, "processed");
+        const unsigned = { headers: { "content-encoding": "gzip" }, body: gzipSync(body) };
+        assertAnswer(await send(url, unsigned), 400, "missing_header");
+      });
+    },
   ],
 };
 

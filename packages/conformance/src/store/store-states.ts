@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { setTimeout as pause } from "node:timers/promises";
+import { longestId } from "../base/longest-id.ts";
 import {
   assertBusy,
   claimed,
@@ -17,6 +18,7 @@ const oddIds = [
   "0",
   "12345678901234567890",
   " ",
+  "a,b",
   "with two  spaces ",
   "{tag}",
   "%s $1 ' \" ; --",
@@ -25,8 +27,9 @@ const oddIds = [
   "e\u0301",
   "Msg",
   "msg",
-  "x".repeat(512),
-  `${"x".repeat(511)}y`,
+  longestId,
+  `${longestId.slice(0, -1)}b`,
+  "x".repeat(1024),
 ];
 
 /** The states of an id, and what each operation does in them. */
@@ -198,14 +201,14 @@ export const storeStates: readonly StoreScenario[] = [
       }),
   ],
   [
-    "keeps ids exactly: colons, digits, spaces, quotes, unicode, 512 characters",
+    "keeps ids exactly: colons, digits, spaces, quotes, commas, unicode, 1,024 characters",
     (open) =>
       withStore(open, {}, async (store) => {
         const { source } = newKey();
         for (const id of oddIds) await store.complete({ source, id }, await claimed(store, { source, id }));
         for (const id of oddIds)
           assert.deepEqual(await store.claim({ source, id }, 1000), { status: "done" });
-        await claimed(store, { source, id: "x".repeat(513) });
+        await claimed(store, { source, id: longestId.slice(0, -1) });
       }),
   ],
   [

@@ -3,8 +3,10 @@ import type { Issue } from "../event/catalog.ts";
 /** What became of an event that was worked inline. */
 export type EventOutcome =
   | { readonly code: "processed" }
-  /** The id was done before, so nothing ran. `conflict`: it was done with another body; this body was ignored. */
-  | { readonly code: "duplicate"; readonly conflict?: true }
+  /** The id was done before, so nothing ran. */
+  | { readonly code: "duplicate" }
+  /** The id was done before with another body, so nothing ran. */
+  | { readonly code: "conflict" }
   /** The handler chose to do nothing, for `reason`. */
   | { readonly code: "discarded"; readonly reason: string }
   /** The catalog does not have this event type. */

@@ -29,7 +29,7 @@ export interface ProcessMessage extends StageMessage {
   /** True when the event comes from an import, not from the sender. */
   readonly replayed: boolean;
   readonly outcome: EventOutcome["code"] | "internal_error";
-  /** Another body has the same id, which was done before or is being worked. */
+  /** The id is being worked with another body. */
   readonly conflict?: true;
 }
 

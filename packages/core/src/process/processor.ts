@@ -156,11 +156,10 @@ export function createProcessor<Data = EsimEvents, Tx = unknown>(
     const called = await callStore(() => store.claim(key, leaseMs, fingerprint));
     if ("error" in called) return called;
     const { answer: claim } = called;
-    const conflict = claim?.status !== "claimed" && claim?.conflict && { conflict: true as const };
-    if (claim?.status === "done") return { code: "duplicate", ...conflict };
+    if (claim?.status === "done") return { code: claim.conflict ? "conflict" : "duplicate" };
     if (claim?.status === "busy") {
-      const { retryAfterMs, inInbox } = claim;
-      return { code: "busy", retryAfterMs, ...conflict, ...(inInbox && { inInbox }) };
+      const { retryAfterMs, inInbox, conflict } = claim;
+      return { code: "busy", retryAfterMs, ...(conflict && { conflict }), ...(inInbox && { inInbox }) };
     }
     if (claim?.status === "claimed") return claim;
     return {

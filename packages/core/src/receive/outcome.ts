@@ -5,7 +5,7 @@ import type { Refusal } from "../verify/refusal.ts";
 export type StoredOutcome =
   | { readonly code: "stored" }
   | { readonly code: "already_stored" }
-  /** The id is stored with another body; the stored one stands. */
+  /** The inbox has the id with another body; the first one stands. */
   | { readonly code: "conflict" };
 
 /** What became of a delivery. Always a value, never an exception. */
@@ -14,9 +14,10 @@ export type Outcome =
   | StoredOutcome
   | Refusal
   | { readonly code: "method_not_allowed" }
-  /** A content-encoding was set; nothing unauthenticated is inflated. */
-  | { readonly code: "unsupported_encoding" }
-  | { readonly code: "too_large" }
+  /** No key matches the bytes as they came, and they have a content-encoding: nothing unauthenticated is inflated. */
+  | { readonly code: "unsupported_encoding"; readonly reason: string }
+  /** The body is longer than `maxBodyBytes`, so nobody can say whether it is authentic. */
+  | { readonly code: "too_large"; readonly reason: string }
   /** The sender stopped in the middle of the body. */
   | { readonly code: "body_incomplete" }
   /** Something else read the body first, and the raw bytes are gone. */

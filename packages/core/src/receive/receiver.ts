@@ -3,14 +3,21 @@ import * as z from "zod/mini";
 import { monotonicClock } from "../base/clock.ts";
 import { startDeadline } from "../base/deadline.ts";
 import { WebhookError } from "../base/errors.ts";
-import { safeLogger, silentLogger, throttledLog, warnOfSetup, warnOnce } from "../base/logger.ts";
+import {
+  type Logger,
+  safeLogger,
+  silentLogger,
+  throttledLog,
+  warnOfSetup,
+  warnOnce,
+} from "../base/logger.ts";
 import { durationMs, type OptionsShape, parseOptions, type SettingsOf } from "../base/options.ts";
 import { outcomeFields } from "../base/trace.ts";
 import type { Catalog } from "../event/catalog.ts";
 import type { EsimEvents } from "../event/esim-events.ts";
 import { createProcessor, type ProcessorOptions, processorShape } from "../process/processor.ts";
 import type { DedupeStore } from "../store/dedupe-store.ts";
-import { type HeaderSource, headerReader, readSignedHeaders } from "../verify/headers.ts";
+import { type HeaderReader, type HeaderSource, headerReader, readSignedHeaders } from "../verify/headers.ts";
 import type { SkewRefusal } from "../verify/refusal.ts";
 import { bodyBytes } from "../verify/signature.ts";
 import {
@@ -21,7 +28,7 @@ import {
   toleranceOf,
 } from "../verify/tolerance.ts";
 import type { BodyFault, BodyReader } from "./body.ts";
-import type { Outcome } from "./outcome.ts";
+import type { Outcome, OutcomeCode } from "./outcome.ts";
 import { logLevelOf, type Reply, replyTo } from "./reply.ts";
 import { receiveStage, verifyStage } from "./stages.ts";
 import { acceptInline, acceptInto, isInbox, type Target } from "./target.ts";
@@ -31,7 +38,7 @@ import { createVerifier, type Secret } from "./verifier.ts";
 export interface ReceiverOptions<Data = EsimEvents, Tx = unknown> extends ProcessorOptions<Data, Tx> {
   /** The endpoint's signing secret, several while rotating, or a key source. Default: `ESIM_WEBHOOK_SECRET`. */
   secret?: Secret;
-  /** The name of this endpoint; ids are unique within it. Default `"default"`. */
+  /** The name of this endpoint, of at most 255 characters; ids are unique within it. Default `"default"`. */
   source?: string;
   /**
    * How far a delivery's timestamp may be from now, in seconds: a number, or `{ past, future }`. Default 300. More needs a
@@ -52,9 +59,14 @@ export interface Delivery {
   readonly body: Uint8Array | string | BodyReader;
 }
 
+/** The answer to a delivery, and why it is that. Only the `Reply` in it is for the sender. */
+export interface Received extends Reply {
+  readonly outcome: Outcome;
+}
+
 export interface Receiver {
-  /** Takes one delivery through the pipeline. Resolves to the answer, and never rejects. */
-  receive(delivery: Delivery): Promise<Reply>;
+  /** Takes one delivery through the pipeline. Resolves to the answer and the outcome, and never rejects. */
+  receive(delivery: Delivery): Promise<Received>;
   /**
    * Answers 503 from now on. Resolves when all accepted deliveries have ended, late handlers included. A handler that
    * never ends keeps it waiting, so give the shutdown a time limit.
@@ -62,12 +74,14 @@ export interface Receiver {
   close(): Promise<void>;
 }
 
+const longestSource = 255; // every store can hold it together with the longest id
+
 type ReceiverSettings = SettingsOf<ReceiverOptions<unknown>, "secret" | "store">;
 
 export const receiverShape: OptionsShape<ReceiverSettings> = {
   secret: z.optional(z.custom<Secret>()), // checked by the keyring
   ...processorShape,
-  source: z._default(z.string().check(z.minLength(1)), "default"),
+  source: z._default(z.string().check(z.minLength(1), z.maxLength(longestSource)), "default"),
   toleranceSeconds: z._default(toleranceOption, defaultToleranceSeconds),
   maxBodyBytes: z._default(z.int().check(z.gte(1)), 1024 * 1024),
   deadlineMs: z._default(durationMs(1).check(z.lte(29_999, "the sender gives up after 30,000 ms")), 25_000),
@@ -115,7 +129,12 @@ export function receiverWith<Data, Tx>(
     );
   }
   checkReplayWindow(tolerance, isInbox(target) ? target : store);
-  const logUnavailable = throttledLog(logger.error, monotonicClock); // every delivery would log the same
+  const floodLogs: Partial<Record<OutcomeCode, Logger["error"]>> = Object.fromEntries(
+    ["store_unavailable", "too_large", "unsupported_encoding"].map((code) => [
+      code,
+      throttledLog(logger.error, monotonicClock),
+    ]),
+  ); // every delivery, or everybody's, would log the same
   let inFlight = 0;
   let onIdle = () => {};
   let closed: Promise<void> | undefined;
@@ -125,23 +144,22 @@ export function receiverWith<Data, Tx>(
     if (delivery.method !== "POST") return { code: "method_not_allowed" };
     const receivedAt = new Date(clock.now());
     const header = headerReader(delivery.headers);
-    const encoding = header("content-encoding");
-    if (encoding === null || (encoding && encoding.toLowerCase() !== "identity")) {
-      return { code: "unsupported_encoding" };
-    }
     const signed = readSignedHeaders(header);
     if (!signed.ok) return signed;
     seen.id = signed.id;
 
-    const body = await readBody(delivery.body, Number(header("content-length")), maxBodyBytes, signal);
-    if (!isUint8Array(body)) return body;
+    const announcedBytes = Number(header("content-length"));
+    const body = await readBody(delivery.body, announcedBytes, maxBodyBytes, signal);
+    if (!isUint8Array(body)) return body.code === "too_large" ? tooLarge(announcedBytes, maxBodyBytes) : body;
     const proof = await verifyStage.trace(
       () => ({ source, id: signed.id }),
       () => verify(signed, body, receivedAt.getTime()),
       (found) => (found.ok ? { outcome: "verified", key: found.key } : { outcome: found.code }),
     );
     if ("key" in proof) seen.key = proof.key;
-    if (!proof.ok) return proof;
+    if (!proof.ok) {
+      return proof.code === "no_matching_key" && isEncoded(header) ? unsupportedEncoding : proof;
+    }
     const skewed = refuseBySkew(proof.timestamp, receivedAt.getTime(), tolerance);
     if (skewed !== undefined) return skewed;
 
@@ -181,8 +199,8 @@ export function receiverWith<Data, Tx>(
     if (settings.logger === silentLogger) return;
     const durationMs = Math.round(performance.now() - startedAt);
     const fields = { source, ...seen, outcome: outcome.code, durationMs, ...loggable(outcome) };
-    const log = outcome.code === "store_unavailable" ? logUnavailable : logger[logLevelOf(outcome)];
-    log(fields, "webhook delivery");
+    const write = floodLogs[outcome.code] ?? logger[logLevelOf(outcome)];
+    write(fields, "webhook delivery");
   }
 
   return {
@@ -199,7 +217,7 @@ export function receiverWith<Data, Tx>(
         }),
       );
       log(outcome, seen, startedAt);
-      return replyTo(outcome);
+      return { ...replyTo(outcome), outcome };
     },
     close() {
       closed ??= new Promise((resolve) => {
@@ -236,6 +254,26 @@ async function readBody(
 function skewHint({ reason }: SkewRefusal): string {
   return `An authentic delivery was answered 503: ${reason}. Set this machine's clock (NTP), or see toleranceSeconds.`;
 }
+
+function tooLarge(announcedBytes: number, maxBodyBytes: number): Outcome {
+  const length = announcedBytes > maxBodyBytes ? `${announcedBytes} bytes` : "more bytes than that";
+  return {
+    code: "too_large",
+    reason: `maxBodyBytes is ${maxBodyBytes}, and the body has ${length}: raise the option if the sender's bodies are that long`,
+  };
+}
+
+function isEncoded(header: HeaderReader): boolean {
+  const encoding = header("content-encoding");
+  return encoding === null || (encoding !== undefined && !/^(identity)?$/i.test(encoding));
+}
+
+const unsupportedEncoding: Outcome = {
+  code: "unsupported_encoding",
+  reason:
+    "the body has a content-encoding, and no key matches its bytes as they came: let a proxy in front of the receiver " +
+    "inflate it, or in Express mount express.raw({ type: () => true }) before the router",
+};
 
 /** What an outcome adds to its log line. Issues as paths only: a schema's messages may quote personal data. */
 function loggable(outcome: Outcome): Record<string, unknown> {

@@ -30,7 +30,7 @@ const answers: Readonly<Record<OutcomeCode, Answer>> = {
   unhandled_type: { status: 200, log: "info", title: "Unhandled event type" },
   stored: { status: 202, log: "info", title: "Stored" },
   already_stored: { status: 202, log: "info", title: "Already stored" },
-  conflict: { status: 202, log: "error", title: "Already stored with another body" },
+  conflict: { status: 202, log: "error", title: "Another body has this id" },
   busy: { status: 503, log: "info", title: "This event is being worked right now" },
   retry_later: { status: 503, log: "info", title: "Not ready for this event yet" },
   deadline_reached: { status: 503, log: "error", title: "No result in time", headers: soon },
@@ -56,8 +56,13 @@ const answers: Readonly<Record<OutcomeCode, Answer>> = {
   no_matching_key: { status: 401, log: "warn", title: "The signature matches no key" },
   method_not_allowed: { status: 405, log: "info", title: "Only POST is allowed", headers: { allow: "POST" } },
   body_incomplete: { status: 408, log: "warn", title: "The body ended too early" },
-  too_large: { status: 413, log: "warn", title: "The body is too large" },
-  unsupported_encoding: { status: 415, log: "warn", title: "Content-Encoding is not supported" },
+  too_large: { status: 503, log: "error", title: "The body is too large", headers: soon },
+  unsupported_encoding: {
+    status: 503,
+    log: "error",
+    title: "Content-Encoding is not supported",
+    headers: soon,
+  },
 };
 
 const daySeconds = 24 * 60 * 60;

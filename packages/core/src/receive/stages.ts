@@ -15,7 +15,7 @@ export interface ReceiveMessage extends StageMessage {
   readonly key?: string;
   readonly type?: string;
   readonly outcome: OutcomeCode;
-  /** Another body has the same id, which was done before or is being worked. */
+  /** The id is being worked with another body. */
   readonly conflict?: true;
 }
 

@@ -60,8 +60,8 @@ export interface SignedHeaders {
 
 const maxSignatures = 64;
 const maxSignatureHeader = 4096;
-/** A webhook-id: visible ASCII without the comma, which would mean a repeated header. */
-export const idPattern: RegExp = /^[!-+\--~]{1,512}$/;
+/** A webhook-id: as much visible ASCII as an index of every store holds. */
+export const idPattern: RegExp = /^[!-~]{1,1024}$/;
 export const timestampPattern: RegExp = /^\d{1,16}$/;
 const v1Signature = /^v1,[A-Za-z0-9+/]{43}=$/;
 
@@ -71,7 +71,7 @@ export function readSignedHeaders(header: HeaderReader): SignedHeaders | HeaderR
   const timestamp = header("webhook-timestamp");
   const signature = header("webhook-signature");
   if (!id || !timestamp || !signature) return missingOrRepeated(header);
-  if (!idPattern.test(id)) return malformed("webhook-id", "is not 1 to 512 visible ASCII characters");
+  if (!idPattern.test(id)) return malformed("webhook-id", "is not 1 to 1,024 visible ASCII characters");
   if (!timestampPattern.test(timestamp)) return malformed("webhook-timestamp", "is not decimal digits");
   if (signature.length > maxSignatureHeader) return malformed("webhook-signature", "is too long");
   const list = signature.split(" ");

@@ -50,7 +50,7 @@ export function sign(
     throw new WebhookError(
       "invalid_input",
       "A delivery cannot be signed with this id or timestamp.",
-      "An id has 1 to 512 visible ASCII characters and no comma; a timestamp is a valid Date from 1970 on.",
+      "An id has 1 to 1,024 visible ASCII characters; a timestamp is a valid Date from 1970 on.",
     );
   }
   const mac = createSigningKey(secret).mac(`${delivery.id}.${seconds}.`, bodyBytes(delivery.body));

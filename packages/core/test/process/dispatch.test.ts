@@ -220,7 +220,7 @@ describe("dedupe around the handler", () => {
     expect(await process(7)).toEqual({ code: "processed" });
     expect(await process(7)).toEqual({ code: "duplicate" });
     expect(await process()).toEqual({ code: "duplicate" });
-    expect(await process(8)).toEqual({ code: "duplicate", conflict: true });
+    expect(await process(8)).toEqual({ code: "conflict" });
   });
 
   it("handles an exception of a store like a rejection, in each operation", async () => {

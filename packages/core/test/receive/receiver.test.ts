@@ -298,8 +298,9 @@ describe("createReceiver", () => {
     const logger: Logger = { debug: broken, info: broken, warn: broken, error: broken, child: broken };
     const handlers = { "*": (_: unknown, context: HandlerContext) => context.logger.info({}, "hello") };
     const receiver = createReceiver(handlers, { secret, logger });
-    expect((await receiver.receive(delivery())).status).toBe(200);
-    expect(JSON.parse((await receiver.receive(delivery())).body)).toEqual({ outcome: "duplicate" });
+    const given = delivery();
+    expect((await receiver.receive(given)).status).toBe(200);
+    expect((await receiver.receive(given)).outcome).toEqual({ code: "duplicate" });
   });
 
   it("takes a body that is text for its UTF-8 bytes, as a serverless platform hands it in", async () => {
@@ -309,6 +310,24 @@ describe("createReceiver", () => {
     const { reply, lines } = await receive({ "*": () => {} }, { ...given, body: { parsed: true } as never });
     expect(reply.status).toBe(500);
     expect(String(lines[0]?.fields["err"])).toMatch(/must be a string or a Uint8Array; got Object/);
+  });
+
+  it("resolves to the outcome beside the reply, so that nobody has to parse the body", async () => {
+    const error = new Error("orders table is locked");
+    const { reply } = await receive({ "*": () => Promise.reject(error) }, delivery());
+    expect(reply.outcome).toEqual({ code: "failed", error });
+    expect(reply.body).not.toContain("locked");
+  });
+
+  it("logs one error a second about bodies that cannot be verified, however many come", async () => {
+    const { logger, lines } = logged();
+    const receiver = createReceiver({ "*": () => {} }, { secret, logger, maxBodyBytes: 10 });
+    for (let n = 0; n < 20; n++) {
+      const { status, outcome } = await receiver.receive(delivery());
+      expect([status, outcome.code]).toEqual([503, "too_large"]);
+    }
+    expect(lines.length).toBeLessThan(20);
+    expect(lines[0]).toMatchObject({ level: "error", fields: { id: "msg_1", outcome: "too_large" } });
   });
 
   it("asks for at most a day's pause", async () => {
@@ -339,6 +358,7 @@ describe("createReceiver", () => {
   });
 
   it.each([
+    [{ source: "x".repeat(256) }, '"source"'],
     [{ deadlineMs: 0 }, '"deadlineMs": expected at least 1 ms'],
     [{ deadlineMs: 30_000 }, '"deadlineMs": the sender gives up after 30,000 ms'],
     [{ leaseMs: 2 ** 31 }, '"leaseMs": expected at most 2147483647 ms'],

@@ -20,7 +20,7 @@ interface Sample {
 const stricter: Readonly<Record<string, (sample: Sample) => boolean>> = {
   "timestamp with anything but digits, or too long": ({ timestamp }) => !/^\d{1,16}$/.test(timestamp),
   "timestamp with leading zeros, which is signed as sent": ({ timestamp }) => /^0\d/.test(timestamp),
-  "id outside visible ASCII, with a comma, or too long": ({ id }) => !/^[!-+\--~]{1,512}$/.test(id),
+  "id outside visible ASCII, or too long": ({ id }) => !/^[!-~]{1,1024}$/.test(id),
   "signature followed by a comma and more": ({ signature }) => /v1,[^ ]{44},/.test(signature),
   "more than 64 signatures": ({ signature }) => signature.split(" ").length > 64,
 };
@@ -36,7 +36,7 @@ const body = fc.oneof(
 const id = fc.oneof(
   { weight: 8, arbitrary: fc.stringMatching(/^msg_[A-Za-z0-9]{1,30}$/) },
   fc.string({ minLength: 1, maxLength: 20 }),
-  fc.constantFrom("m,s", "m s", "mé", "m".repeat(513), "a.b.c"),
+  fc.constantFrom("m,s", "m s", "mé", "m".repeat(1024), "m".repeat(1025), "a.b.c"),
 );
 const timestamp = fc.oneof(
   { weight: 8, arbitrary: fc.integer({ min: -240, max: 240 }).map((offset) => String(nowSeconds + offset)) },

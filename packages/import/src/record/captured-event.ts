@@ -13,7 +13,7 @@ export function readCapturedEvent(fields: Fields, maxDepth: number): DumpedEvent
   const id = header("webhook-id") ?? "";
   const isSigned = header("webhook-signature") !== undefined;
   if (!isSigned && !idPattern.test(id)) {
-    return fault("it has neither a signature nor a webhook-id of 1 to 512 visible ASCII characters");
+    return fault("it has neither a signature nor a webhook-id of 1 to 1,024 visible ASCII characters");
   }
   return dumpedEvent(id, payload, null, { ...request, receivedAt, isSigned });
 }

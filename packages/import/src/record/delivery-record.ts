@@ -5,7 +5,7 @@ import { type Fields, isObject, parseNested, type RecordFault } from "./fields.t
 
 const badId: RecordFault = {
   fault: "not_a_record",
-  reason: "its eventId is not 1 to 512 visible ASCII characters without a comma",
+  reason: "its eventId is not 1 to 1,024 visible ASCII characters",
 };
 const badPayload: RecordFault = { fault: "not_a_record", reason: "its payload is not an object" };
 const otherType: RecordFault = {

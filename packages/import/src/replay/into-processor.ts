@@ -145,7 +145,9 @@ function verdictOf(outcome: EventOutcome, isForced: boolean): Verdict {
     case "unhandled_type":
       return { fate: "filtered" }; // nothing ran, and the next import will not run it either
     case "duplicate":
-      return outcome.conflict ? conflict : { fate: "duplicate" };
+      return { fate: "duplicate" };
+    case "conflict":
+      return conflict;
     case "invalid":
       return { fate: "invalid", code, reason: describePaths(outcome.issues) };
     case "failed":
