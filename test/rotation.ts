@@ -1,5 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { type KeySource, type LoadedKeys, memoryStore, nodeHandler } from "@esim-webhooks/core";
+import { type KeySource, type LoadedKeys, type Logger, memoryStore, nodeHandler } from "@esim-webhooks/core";
+import { silentLogger } from "@esim-webhooks/core/kit";
 import { newSecret } from "@esim-webhooks/core/testing";
 import { expect } from "vitest";
 import { listen } from "./listen.ts";
@@ -17,6 +18,13 @@ export async function rotateUnderLoad(rotations: number): Promise<void> {
   const handled = new Map<string, number>();
   const handlers = { "*": ({ id }: { id: string }) => void handled.set(id, (handled.get(id) ?? 0) + 1) };
   const forgers = { accepted: 0, sent: 0 };
+  const heldOff = Promise.withResolvers<void>();
+  const logger: Logger = {
+    ...silentLogger,
+    warn: ({ outcome, id }) => {
+      if (outcome === "rotating" && !String(id).startsWith("msg_forged_")) heldOff.resolve();
+    },
+  };
   const startedAt = performance.now();
 
   const receivers = await Promise.all(
@@ -29,7 +37,7 @@ export async function rotateUnderLoad(rotations: number): Promise<void> {
           return shared.now;
         },
       };
-      const handler = nodeHandler(handlers, { secret: source, store });
+      const handler = nodeHandler(handlers, { secret: source, store, logger });
       return { loads, ...(await listen(handler, "/webhooks", handler.close)) };
     }),
   );
@@ -68,6 +76,7 @@ export async function rotateUnderLoad(rotations: number): Promise<void> {
     const old = secret;
     secret = newSecret();
     await pause(100 + Math.random() * 500);
+    await heldOff.promise; // at least one delivery has come before its key
     retired.push({ secret: old, notAfter: new Date(Date.now() + overlapMs) });
     shared.now = { keys: [...retired, secret] };
     await pause(400 + Math.random() * 400);

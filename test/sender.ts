@@ -11,7 +11,7 @@ export interface Sent {
 }
 
 /** Seconds before each attempt, as the spec has them (6.5). */
-const scheduleSeconds = [0, 30, 60, 300, 900, 1800, 3600, 7200, 14_400, 28_800];
+export const scheduleSeconds: readonly number[] = [0, 30, 60, 300, 900, 1800, 3600, 7200, 14_400, 28_800];
 
 export interface SenderOptions {
   /** The secret that signs an attempt, asked anew for each: from a rotation on, every attempt has the new one. */
