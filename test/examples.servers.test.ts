@@ -292,6 +292,19 @@ describe("examples/fastify-postgres", () => {
   const lockedOut = "select pid from pg_stat_activity where wait_event_type = 'Lock'";
 });
 
+describe("examples/express-drizzle", () => {
+  it("writes an order with drizzle once, by whichever process", async () => {
+    const { url } = await ownDatabase();
+    const start = () => serve("examples/express-drizzle/server.ts", { DATABASE_URL: url });
+    const [one, other] = [await start(), await start()];
+    const request = faulted({ esimReference: "first" });
+    expect(await one.deliver(request)).toEqual(processed);
+    expect(await other.deliver(request)).toEqual(duplicate);
+    expect(await other.get("/orders")).toMatchObject([{ esim: "first" }]);
+    await Promise.all([endsBySigterm(one), endsBySigterm(other)]);
+  });
+});
+
 describe("examples/queue-worker", () => {
   function ownQueue() {
     const variables = { REDIS_URL: redisUrl, QUEUE: `example-${randomUUID()}` };

@@ -55,7 +55,7 @@ beforeAll(() => {
   }
   const external = manifests.flatMap(({ dependencies = {}, peerDependencies = {} }) =>
     Object.keys({ ...dependencies, ...peerDependencies }).filter(
-      (name) => !name.startsWith("@esim-webhooks/"),
+      (name) => !name.startsWith("@esim-webhooks/") && !name.startsWith("@types/"),
     ),
   );
   for (const name of new Set([...external, "@types", "typescript", "undici-types"])) link(name);

@@ -26,7 +26,7 @@ await db.destroy();
 type StatusEvent = WebhookEvent<string, EsimLifecycleData<LifecycleStatus>>;
 
 // ignores an event that is older than the state in the table
-const storeStatus = latestOnly<StatusEvent, Database>(async ({ data }, { tx }) => {
+const storeStatus = latestOnly<StatusEvent, Transaction<Database>>(async ({ data }, { tx }) => {
   const { esimReference: esim, lifecycleStatus: status } = data;
   await tx
     .insertInto("esims")

@@ -1,6 +1,7 @@
 export type { DatabaseOptions, Pool } from "./database/database.ts";
 export type { PostgresErrorCode } from "./database/errors.ts";
 export type { PostgresOptions } from "./database/postgres-database.ts";
+export type { TransactionOptions } from "./database/transaction-form.ts";
 export { latestOnly } from "./latest-only.ts";
 export { postgresCopyTarget } from "./postgres-copy-target.ts";
 export type { PostgresInbox, PostgresInboxOptions } from "./postgres-inbox.ts";

@@ -1,6 +1,7 @@
 import { discard, type Handler, type WebhookEvent } from "@esim-webhooks/core";
-import { sql, type Transaction } from "kysely";
+import { sql } from "kysely";
 import { tablesIn } from "./database/tables.ts";
+import { kyselyOf } from "./database/transaction-form.ts";
 
 export interface LatestOnlyOptions<Event> {
   /** The subject whose state the handler stores. An event without one is never skipped. Default: the event's `esimReference`. */
@@ -14,12 +15,13 @@ export interface LatestOnlyOptions<Event> {
 /**
  * For a handler that stores the current state of each eSIM. The sender guarantees no order, so this skips an event that is
  * older than the newest one of its family already worked for that eSIM. It records that time through `context.tx`, in the
- * transaction of the handler's writes, and two events of one eSIM wait for each other.
+ * transaction of the handler's writes, and two events of one eSIM wait for each other. Takes `context.tx` in every form that the `tx`
+ * option can give it.
  */
-export function latestOnly<Event extends WebhookEvent<string, unknown>, Database>(
-  handler: Handler<Event, Transaction<Database>>,
+export function latestOnly<Event extends WebhookEvent<string, unknown>, Tx extends object>(
+  handler: Handler<Event, Tx>,
   options: LatestOnlyOptions<Event> = {},
-): Handler<Event, Transaction<Database>> {
+): Handler<Event, Tx> {
   const { subject = esimOf, family = familyOf, schema } = options;
   const { latest } = tablesIn(schema ?? "esim_webhooks");
   return async (event, context) => {
@@ -30,7 +32,7 @@ export function latestOnly<Event extends WebhookEvent<string, unknown>, Database
       values (${family(event)}, ${about}, ${event.timestamp}::timestamptz)
       on conflict (family, subject) do update set occurred_at = excluded.occurred_at
       where latest.occurred_at <= excluded.occurred_at
-      returning 1`.execute(context.tx);
+      returning 1`.execute(kyselyOf(context.tx));
     return rows.length === 0 ? discard("older than what was worked before") : handler(event, context);
   };
 }

@@ -5,7 +5,7 @@ import {
   type Handlers,
   webhookHandler,
 } from "@esim-webhooks/core";
-import { postgresInbox, postgresStore } from "@esim-webhooks/store-postgres";
+import { latestOnly, postgresInbox, postgresStore } from "@esim-webhooks/store-postgres";
 import { drizzle, type NodePgDatabase } from "drizzle-orm/node-postgres";
 import type { Kysely, Transaction } from "kysely";
 import type { PoolClient } from "pg";
@@ -40,6 +40,15 @@ describe("context.tx is typed by the user's own schema", () => {
     );
   });
 
+  test("is what latestOnly gives to its handler, which goes with no other store", () => {
+    const handlers: Handlers<EsimEvents, Transaction<Shop>> = {
+      "esim.enabled": latestOnly((_, { tx }) => expectTypeOf(tx).toEqualTypeOf<Transaction<Shop>>()),
+    };
+    webhookHandler(handlers, { store: postgresStore<Shop>({ url: "postgres://localhost/shop" }) });
+    // @ts-expect-error there is no transaction
+    webhookHandler({ "esim.enabled": latestOnly(() => {}) });
+  });
+
   test("is unknown without such a store, and handlers that do not use it go with any store", () => {
     webhookHandler({ "*": (_, { tx }) => expectTypeOf(tx).toBeUnknown() });
     const handlers: Handlers<EsimEvents> = { "*": () => {} };
@@ -54,6 +63,9 @@ describe("context.tx is typed by the user's own schema", () => {
     );
     const inbox = postgresInbox({ url, tx: (client) => drizzle(client) });
     createWorker(inbox, { "*": (_, { tx }) => expectTypeOf(tx).toExtend<NodePgDatabase>() });
+    createWorker(inbox, {
+      "*": latestOnly((_, { tx }) => expectTypeOf(tx).toExtend<NodePgDatabase>()),
+    });
     // @ts-expect-error no kysely transaction
     createWorker(inbox, { "*": (_, { tx }) => tx.selectFrom("orders") });
   });

@@ -1,6 +1,12 @@
-import { createProcessor, createWorker } from "@esim-webhooks/core";
-import { postgresInbox, postgresStore } from "@esim-webhooks/store-postgres";
-import { drizzle } from "drizzle-orm/node-postgres";
+import {
+  createProcessor,
+  createWorker,
+  type EsimEvents,
+  type Handlers,
+  type WebhookEvent,
+} from "@esim-webhooks/core";
+import { latestOnly, postgresInbox, postgresStore } from "@esim-webhooks/store-postgres";
+import { drizzle, type NodePgDatabase } from "drizzle-orm/node-postgres";
 import { pgSchema, text } from "drizzle-orm/pg-core";
 import { sql } from "drizzle-orm/sql";
 import { Kysely, PostgresDialect } from "kysely";
@@ -262,5 +268,38 @@ describe("tx: (client) => drizzle(client)", () => {
     stop.abort();
     await running;
     expect(await shop.orders()).toEqual(["msg_1", "msg_2"]);
+  });
+});
+
+describe("latestOnly", () => {
+  it("keeps to the newest event in any form of context.tx, in the same transaction", async () => {
+    const { schema } = shop;
+    const order = drizzleOrder();
+    const at = (id: string, second: number): WebhookEvent => ({
+      ...faulted(id),
+      timestamp: `2026-01-01T00:00:0${second}Z`,
+    });
+    const store = postgresStore({ pool: shop.pool(1), schema, tx: (client) => drizzle(client) });
+    let fails = true;
+    const handler = latestOnly<WebhookEvent, NodePgDatabase>(
+      async ({ id }, { tx }) => {
+        await tx.insert(order).values({ event: id, esim: "e" });
+        if (fails) throw new Error("no stock");
+      },
+      { schema },
+    );
+    const processor = createProcessor({ "esim.faulted": handler }, { store });
+    expect((await processor.process(at("at 5, failed", 5))).code).toBe("failed");
+    fails = false;
+    for (const second of [3, 2, 4]) await processor.process(at(`at ${second}`, second));
+    expect(await shop.orders()).toEqual(["at 3", "at 4"]);
+  });
+
+  it("says what it needs when there is no Postgres store", async () => {
+    const processor = createProcessor({ "*": latestOnly(() => {}) } as Handlers<EsimEvents>);
+    expect(await processor.process(faulted("msg_1"))).toMatchObject({
+      code: "failed",
+      error: { code: "invalid_input", message: expect.stringMatching(/^latestOnly was given a context\.tx/) },
+    });
   });
 });

@@ -1,10 +1,12 @@
 import { WebhookError } from "@esim-webhooks/core";
 import type { OptionsShape, SettingsOf } from "@esim-webhooks/core/kit";
+import type { Kysely } from "kysely";
 import type { PoolClient } from "pg";
 import * as z from "zod/mini";
 import type { DatabaseOptions } from "./database.ts";
 import { lazyClient } from "./lazy-client.ts";
 import type { LazyTransaction } from "./lazy-transaction.ts";
+import { withoutPlugins } from "./without-plugins.ts";
 
 export interface TransactionOptions<Tx> {
   /**
@@ -29,6 +31,9 @@ export const transactionShape: OptionsShape<TransactionSettings> = {
   ),
 };
 
+/** The kysely transactions of those that were given another form. */
+const formed = new WeakMap<object, Kysely<unknown>>();
+
 /** How a transaction looks to a handler. */
 export type TransactionForm<Database, Tx> = (lazy: LazyTransaction<Database>) => Tx;
 
@@ -45,11 +50,24 @@ export function transactionForm<Database, Tx>(
       "Pass its pool instead, or remove tx.",
     );
   }
-  return (lazy) =>
-    tx(
-      lazyClient(async () => {
-        await lazy.begun();
-        return lazy.handle.client as unknown as PoolClient;
-      }),
-    );
+  return (lazy) => {
+    const connected = async () => {
+      await lazy.begun();
+      return lazy.handle.client as unknown as PoolClient;
+    };
+    const made = tx(lazyClient(connected));
+    if (typeof made === "object" && made !== null) formed.set(made, withoutPlugins(lazy.tx));
+    return made;
+  };
+}
+
+/** The kysely transaction of any form of `context.tx`, for our own queries. Throws `invalid_input` when it is no transaction of Postgres. */
+export function kyselyOf(tx: object): Kysely<unknown> {
+  const kysely = (formed.get(tx) ?? tx) as Kysely<unknown> | undefined; // without a store there is none
+  if (kysely?.getExecutor !== undefined) return withoutPlugins(kysely);
+  throw new WebhookError(
+    "invalid_input",
+    "latestOnly was given a context.tx that is not of postgresStore or postgresInbox.",
+    "Pass one of them to the receiver or worker; the SQLite package has a latestOnly of its own.",
+  );
 }
