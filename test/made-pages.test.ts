@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { esimCatalog } from "@esim-webhooks/core";
 import { sampleData } from "@esim-webhooks/core/testing";
@@ -24,7 +24,7 @@ const events = readEvents();
 describe("docs/events.md", () => {
   it("is what npm run docs makes of the doc comments", () => {
     const page = readFileSync(join(root, "docs/events.md"), "utf8");
-    expect(page).toBe(eventsPage(page, events));
+    expect(page, "run npm run docs").toBe(eventsPage(page, events));
   });
 
   it.each(events)("says of $type when it is sent, what usually follows and what to do", ({ doc }) => {
@@ -51,7 +51,7 @@ describe("docs/options.md", () => {
 
   it("is what npm run docs makes of the doc comments", () => {
     const page = readFileSync(join(root, "docs/options.md"), "utf8");
-    expect(page).toBe(optionsPage(page, options));
+    expect(page, "run npm run docs").toBe(optionsPage(page, options));
   });
 
   it("says of every option what it does", () => {
@@ -82,6 +82,26 @@ describe("docs/options.md", () => {
       checked += 1;
     }
     expect(checked).toBeGreaterThan(0);
+  });
+
+  const readmes = globSync("packages/*/README.md", { cwd: root });
+  it.each(readmes)("has the same defaults as the tables of %s", (readme) => {
+    const tables =
+      readFileSync(join(root, readme), "utf8").match(/^\| option \| default \|(.*\n)+?(?!\|)/gm) ?? [];
+    for (const [, names = "", values = ""] of tables
+      .join("")
+      .matchAll(/^\| (`.*?`)(?: \(.*?\))? \| (.*?) \|/gm)) {
+      const defaults = values.split(", "); // one for each name
+      for (const [index, name] of names.replaceAll("`", "").split(", ").entries()) {
+        const value = defaults[index]?.replaceAll("`", "") ?? "";
+        if (!/^(?:"|\d|true|false)/.test(value)) continue; // described in words of its own
+        const rows = options.filter((it) => it.name === name).map((it) => it.default.replaceAll("`", ""));
+        expect(
+          rows.map((it) => it.split(/[,:;] /)[0]),
+          name,
+        ).toContain(value);
+      }
+    }
   });
 
   it("has the pauses of a worker as the code has them", () => {
