@@ -9,15 +9,16 @@ alter table esim_webhooks.event
   add column lane text collate "C",
   add column attempts integer not null default 0,
   add column conflicts integer not null default 0,
-  add column error text,
-  drop constraint event_state_check,
-  add constraint event_state_check check (state in ('ready', 'leased', 'done', 'dead'));
+  add column error text;
 
--- ready: when it is due; leased: when the lease ends; done: when the retention ends; dead: infinity
+-- ready: when it is due; leased: when the lease ends; done or unhandled: when the retention ends; dead: infinity
 comment on column esim_webhooks.event.ends_at is 'when the row is due, or its lease or retention ends';
 
 create index event_pending on esim_webhooks.event (state, ends_at)
   where state in ('ready', 'leased') and body is not null;
+
+-- an event without a handler: its body is kept for the retention, and it can be redriven once there is a handler
+create index event_unhandled on esim_webhooks.event (received_at) where state = 'unhandled';
 
 create index event_dead on esim_webhooks.event (received_at) where state = 'dead';
 
@@ -111,6 +112,7 @@ as $settle$
   set state = given.state,
     ends_at = case given.state
       when 'done' then moment + retention
+      when 'unhandled' then moment + retention
       when 'dead' then 'infinity'
       else moment + given.wait * interval '1 millisecond' end,
     attempts = settled.attempts - given.refund,
