@@ -56,6 +56,7 @@ const packages: Readonly<Record<string, Package>> = {
       "inbox",
       "import",
       "work",
+      "migrate",
       "serve",
       "send",
       "verify",

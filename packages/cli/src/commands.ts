@@ -39,6 +39,10 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     usage: "<command>",
     load: async () => (await import("./commands/inbox.ts")).inbox,
   },
+  migrate: {
+    brief: "Create or update the tables",
+    load: async () => (await import("./commands/migrate.ts")).migrate,
+  },
   doctor: {
     brief: "Check the set-up",
     load: async () => (await import("./commands/doctor.ts")).doctor,

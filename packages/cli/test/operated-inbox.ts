@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import type { EsimEvents, InboxEntry } from "@esim-webhooks/core";
 import { sampleData } from "@esim-webhooks/core/testing";
 import { type PostgresInbox, postgresInbox } from "@esim-webhooks/store-postgres";
+import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import pg from "pg";
 import { postgresUrl } from "../../../test/servers/shared.ts";
 
@@ -36,6 +37,13 @@ export async function openOperatedInbox(): Promise<OperatedInbox> {
       rmSync(cwd, { recursive: true, force: true });
     },
   };
+}
+
+/** Stores events in the default inbox of a folder. */
+export async function storeAt(cwd: string, entries: readonly InboxEntry[]): Promise<void> {
+  const inbox = sqliteInbox({ path: join(cwd, ".esim-webhooks/events.db") });
+  await inbox.put(entries);
+  await inbox.close();
 }
 
 const nothing = () => {};

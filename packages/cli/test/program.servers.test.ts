@@ -48,9 +48,19 @@ describe("the program", () => {
     expect(stderr).not.toMatch(/loaded \S*(?:\/pg\/|\/kysely\/|store-postgres|store-redis|node:sqlite)/);
   });
 
-  it("lists its eight commands in --help", async () => {
+  it("lists its nine commands in --help", async () => {
     const { stdout } = await cli(["--help"]);
-    for (const name of ["serve", "work", "send", "verify", "import", "inbox", "doctor", "completion"])
+    for (const name of [
+      "serve",
+      "work",
+      "send",
+      "verify",
+      "import",
+      "inbox",
+      "migrate",
+      "doctor",
+      "completion",
+    ])
       expect(stdout).toContain(`  ${name}`);
   });
 

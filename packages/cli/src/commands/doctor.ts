@@ -11,9 +11,9 @@ export const doctor: Command<CliContext> = command<DoctorFlags, []>({
   docs: help(
     "Check the set-up",
     [
-      "Checks Node.js, the config file, the secret, the handlers, the store or inbox with its migrations, the clock",
-      "against the database's, the eviction policy of Redis and the retention. Changes nothing. Each line says ok or what",
-      "to do. Ends with 3 when a check fails.",
+      "Checks Node.js, the config file, the secret, the handlers, the worker's options, the folder and its disk, the store or inbox",
+      "with its migrations, the clock against the database's, the eviction policy of Redis, the retention, and what waits in the",
+      "inbox. Changes nothing. Each line says ok or what to do. Ends with 3 when a check fails.",
     ].join("\n"),
     ["esim-webhooks doctor", "DATABASE_URL=postgres://… esim-webhooks doctor --json"],
   ),

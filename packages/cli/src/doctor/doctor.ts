@@ -6,7 +6,8 @@ import { printable } from "../program/printable.ts";
 import { onWarning } from "../program/warnings.ts";
 import { readSetUp, type SetUp } from "../set-up/set-up.ts";
 import { type Check, check, failed } from "./check.ts";
-import { checkConfig, checkHandlers, checkNode, checkSecret } from "./set-up-checks.ts";
+import { checkDataFolder } from "./data-folder.ts";
+import { checkConfig, checkHandlers, checkNode, checkSecret, checkWorker } from "./set-up-checks.ts";
 import { checkStores } from "./store-checks.ts";
 
 export interface DoctorFlags extends SetUpFlags {
@@ -41,8 +42,18 @@ async function checkSetUp(context: CliContext, flags: DoctorFlags): Promise<read
     config,
     await check("secret", () => checkSecret(setUp)),
     await check("handlers", () => checkHandlers(setUp)),
+    ...(setUp.config.worker ? [await check("worker", () => checkWorker(setUp))] : []),
+    ...(usesFolder(setUp) ? [await check("folder", () => checkDataFolder(setUp.place.dataDir))] : []),
     ...(await checkStores(setUp)),
   ];
+}
+
+type WithFolder = SetUp & { readonly place: { readonly dataDir: string } };
+
+function usesFolder(setUp: SetUp): setUp is WithFolder {
+  const { config, handlers, place } = setUp;
+  const isDefault = config.target === undefined && (handlers === undefined || config.store === undefined);
+  return isDefault && "dataDir" in place;
 }
 
 function show(output: Output, { name, ok, message }: Check): void {

@@ -1,5 +1,7 @@
-import { type Catalog, createKeyring, createProcessor, esimCatalog } from "@esim-webhooks/core";
-import { knownSecrets } from "../set-up/known-secrets.ts";
+import { type Catalog, createKeyring, createProcessor, createWorker, esimCatalog } from "@esim-webhooks/core";
+import { memoryInbox } from "@esim-webhooks/core/testing";
+import { knownSecrets, requiredSecret } from "../set-up/known-secrets.ts";
+import { naming } from "../set-up/naming.ts";
 import type { SetUp } from "../set-up/set-up.ts";
 import { type Check, failed, passed } from "./check.ts";
 
@@ -19,17 +21,25 @@ export function checkConfig({ file }: SetUp): Check {
 }
 
 /** Shows keys by their fingerprints. */
-export async function checkSecret({ secret }: SetUp): Promise<Check> {
-  const secrets = await knownSecrets(secret);
+export async function checkSecret(setUp: SetUp): Promise<Check> {
+  const secrets = await knownSecrets(requiredSecret(setUp));
   const keys = createKeyring(secrets).keysAt(Date.now());
   if (keys.length === 0)
     return failed("secret", "No key is valid now. Correct notBefore and notAfter of the keys.");
   return passed("secret", keys.map((key) => key.fingerprint).join(", "));
 }
 
+/** Checks the options of the worker in the way that `work` does. */
+export function checkWorker({ config, handlers = { "*": () => {} }, file, catalog }: SetUp): Check {
+  const { worker = {} } = config;
+  const options = { ...worker, ...(catalog && { catalog }) };
+  naming(file, () => createWorker<unknown>(memoryInbox(), handlers, options));
+  return passed("worker", Object.keys(worker).join(", ") || "defaults");
+}
+
 /** Checks the event types of the handlers in the way that receivers and workers do. */
-export function checkHandlers({ handlers, catalog = esimCatalog as Catalog<unknown> }: SetUp): Check {
+export function checkHandlers({ handlers, file, catalog = esimCatalog as Catalog<unknown> }: SetUp): Check {
   if (handlers === undefined) return passed("handlers", "none: events are stored, but not processed");
-  createProcessor<unknown>(handlers, { catalog });
+  naming(file, () => createProcessor<unknown>(handlers, { catalog }));
   return passed("handlers", Object.keys(handlers).join(", "));
 }

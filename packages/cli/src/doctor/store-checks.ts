@@ -1,7 +1,10 @@
 import type { Lifecycle } from "@esim-webhooks/core";
-import { findTarget, isThere, type OpenTarget } from "../set-up/open-target.ts";
+import { hasRole } from "@esim-webhooks/core/kit";
+import { namingStore } from "../set-up/named-store.ts";
+import { findInbox, findTarget, isThere, type OpenInbox, type OpenTarget } from "../set-up/open-target.ts";
 import type { SetUp } from "../set-up/set-up.ts";
 import { type Check, check, failed, passed } from "./check.ts";
+import { checkWaiting } from "./waiting-check.ts";
 
 /** As much of a store or an inbox as doctor looks at. */
 type Opened = Partial<Lifecycle> & { readonly capabilities?: { readonly durable: boolean } };
@@ -23,19 +26,36 @@ export async function checkStores(setUp: SetUp): Promise<readonly Check[]> {
     return [await check("store", () => Promise.reject(error))];
   }
   const opened: Opened = "inbox" in found ? found.inbox : found.store;
+  const beside = "inbox" in found ? undefined : await openBeside(setUp);
+  const inbox = "inbox" in found ? found.inbox : beside?.inbox;
   try {
-    const store = await check("store", () => checkReady(opened, found.where));
+    const store = await check("store", () => checkReady(opened, found.where, setUp));
     const isReachable = store.ok || store.code === "migration_missing";
-    return [store, ...(isReachable && opened.now ? [await check("clock", () => checkClock(opened))] : [])];
+    return [
+      store,
+      ...(isReachable && opened.now ? [await check("clock", () => checkClock(opened))] : []),
+      ...(store.ok && inbox && hasRole(inbox, "admin")
+        ? [await check("waiting", () => checkWaiting(inbox, setUp.handlers !== undefined))]
+        : []),
+    ];
   } finally {
-    await found.close().catch(() => {}); // the checks have reported what is wrong
+    await Promise.allSettled([found.close(), beside?.close()]); // the checks have reported what is wrong
   }
 }
 
+/** The default inbox beside the store of inline handlers, if it is there: events that were stored before may wait in it. */
+async function openBeside(setUp: SetUp): Promise<OpenInbox | undefined> {
+  const { config, place } = setUp;
+  const isOurs = "dataDir" in place ? isThere(place) : config.store === undefined;
+  return isOurs ? findInbox(setUp, "admin") : undefined;
+}
+
 /** Whether it is reachable, migrated and configured correctly: a Redis that may evict keys fails. */
-async function checkReady(opened: Opened, where: string): Promise<Check> {
+async function checkReady(opened: Opened, where: string, setUp: SetUp): Promise<Check> {
   if (opened.ready === undefined) return passed("store", `${where}; not checked, since it has no ready()`);
-  await opened.ready();
+  await opened.ready().catch((error: unknown) => {
+    throw namingStore(error, setUp);
+  });
   return passed("store", `${where}${durabilityOf(opened)}`);
 }
 

@@ -2,7 +2,7 @@ import type { CopySource } from "@esim-webhooks/core/kit";
 import type { CliContext } from "../program/context.ts";
 import { exitCodes } from "../program/exit-code.ts";
 import { ProgramError } from "../program/program-error.ts";
-import { nameOf } from "../set-up/open-target.ts";
+import { nameOf } from "../set-up/place.ts";
 import { layoutFor } from "../terminal/layout.ts";
 import { counted } from "../terminal/quantities.ts";
 import { type CopyLedger, copyRecords } from "./copy-records.ts";

@@ -1,7 +1,8 @@
 import { existsSync } from "node:fs";
 import type { CliContext } from "../program/context.ts";
 import { ProgramError } from "../program/program-error.ts";
-import { fileIn, nameOf } from "../set-up/open-target.ts";
+import { fileIn } from "../set-up/open-target.ts";
+import { nameOf } from "../set-up/place.ts";
 import { dataDirOf } from "../set-up/set-up.ts";
 
 /** The flags that name the file of an embedded inbox. */

@@ -1,4 +1,5 @@
 import { ProgramError } from "../program/program-error.ts";
+import { isPostgresUrl } from "../set-up/place.ts";
 
 /** The Postgres to copy to: `--to`, else `DATABASE_URL`. Throws `invalid_usage` for none, and for a password in `--to`. */
 export function targetUrl(to: string | undefined, { DATABASE_URL }: NodeJS.ProcessEnv): string {
@@ -10,7 +11,7 @@ export function targetUrl(to: string | undefined, { DATABASE_URL }: NodeJS.Proce
       "Set DATABASE_URL, or add --to postgres://user@host/database.",
     );
   }
-  const { protocol, password, searchParams } = URL.parse(url) ?? {};
+  const { password, searchParams } = URL.parse(url) ?? {};
   if (to !== undefined && (password || searchParams?.has("password"))) {
     throw new ProgramError(
       "invalid_usage",
@@ -18,7 +19,7 @@ export function targetUrl(to: string | undefined, { DATABASE_URL }: NodeJS.Proce
       "Set DATABASE_URL to this URL, and leave --to out; or remove the password, and set PGPASSWORD.",
     );
   }
-  if (protocol === "postgres:" || protocol === "postgresql:") return url;
+  if (isPostgresUrl(url)) return url;
   throw new ProgramError(
     "invalid_usage",
     `${to === undefined ? "DATABASE_URL" : "--to"} is not a postgres:// URL.`, // which may contain a password

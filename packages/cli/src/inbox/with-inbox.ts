@@ -2,6 +2,7 @@ import { esimCatalog, type InboxAdmin, WebhookError } from "@esim-webhooks/core"
 import type { PostgresErrorCode } from "@esim-webhooks/store-postgres";
 import type { SetUpFlags } from "../flags/set-up-flags.ts";
 import type { CliContext } from "../program/context.ts";
+import { namingStore } from "../set-up/named-store.ts";
 import { findInbox, hasInbox } from "../set-up/open-target.ts";
 import { readSetUp, type SetUp } from "../set-up/set-up.ts";
 
@@ -29,7 +30,7 @@ export async function withInbox(
   try {
     await use({ inbox, where, types, source: setUp.source });
   } catch (error) {
-    throw namingInbox(error, where);
+    throw namingStore(error, setUp);
   } finally {
     await close();
   }
@@ -40,17 +41,6 @@ function noInbox({ place }: SetUp): WebhookError<PostgresErrorCode> {
   return new WebhookError<PostgresErrorCode>(
     "migration_missing",
     `There is no inbox${"dataDir" in place ? ` in ${place.dataDir}` : ""}.`,
-    "Name its folder with --data-dir, or its Postgres with DATABASE_URL; esim-webhooks serve and import create one.",
-  );
-}
-
-/** Says which inbox has no tables yet, or older ones than this version needs, and which commands create them. */
-function namingInbox(error: unknown, where: string): unknown {
-  if (!WebhookError.is(error) || error.code !== "migration_missing") return error;
-  return new WebhookError<PostgresErrorCode>(
-    "migration_missing",
-    `${where.charAt(0).toUpperCase()}${where.slice(1)} is not set up for this version.`,
-    "Run esim-webhooks serve, work or import, or call migrate() when you deploy.",
-    { cause: error },
+    "Name its folder with --data-dir, or its Postgres with DATABASE_URL; esim-webhooks serve, import and migrate create one.",
   );
 }

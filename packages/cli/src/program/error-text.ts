@@ -19,12 +19,10 @@ export function describeError(error: unknown): string {
 
 /** The message of the innermost cause, such as the host that refused or the missing permission. Empty without a cause. */
 export function causeOf(error: unknown): string {
-  if (!(error instanceof Error)) return "";
-  let { cause } = error;
-  while (cause instanceof Error && cause.cause !== undefined) cause = cause.cause;
-  if (!(cause instanceof Error)) return "";
-  const first = cause instanceof AggregateError ? cause.errors[0] : cause;
-  const message = (first instanceof Error ? first.message : String(first)).replace(/\.$/, "");
-  const isKnown = message === "" || error.message.includes(message);
-  return isKnown ? "" : ` Cause: ${message}.`;
+  let innermost = error;
+  while (innermost instanceof Error && innermost.cause !== undefined) innermost = innermost.cause;
+  if (innermost instanceof AggregateError) innermost = innermost.errors[0];
+  if (!(error instanceof Error) || innermost === error) return "";
+  const message = (innermost instanceof Error ? innermost.message : String(innermost)).replace(/\.$/, "");
+  return message === "" || error.message.includes(message) ? "" : ` Cause: ${message}.`;
 }

@@ -6,7 +6,7 @@ import { exitCodes } from "../program/exit-code.ts";
 import type { Output } from "../program/output.ts";
 import { printable } from "../program/printable.ts";
 import { ProgramError } from "../program/program-error.ts";
-import { knownSecrets, signingSecret } from "../set-up/known-secrets.ts";
+import { knownSecrets, requiredSecret, signingSecret } from "../set-up/known-secrets.ts";
 import { portOf, readSetUp } from "../set-up/set-up.ts";
 import { eventToSend } from "./event-data.ts";
 import { type Expectation, expected } from "./expectation.ts";
@@ -28,7 +28,7 @@ export interface SendFlags {
 export async function send(this: CliContext, flags: SendFlags, type: string): Promise<void> {
   const setUp = await readSetUp(this, flags);
   const url = checkedUrl(flags.url ?? defaultUrl(setUp.config, this.process.env["PORT"]));
-  const secret = signingSecret(await knownSecrets(setUp.secret));
+  const secret = signingSecret(await knownSecrets(requiredSecret(setUp)));
   const eventFlags = {
     body: flags.body === undefined ? undefined : await readInput(this, flags.body),
     fields: flags.data ?? [],

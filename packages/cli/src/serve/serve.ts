@@ -12,8 +12,11 @@ import type { SetUpFlags } from "../flags/set-up-flags.ts";
 import { commandLogger, dataLines } from "../log/command-logger.ts";
 import type { CliContext } from "../program/context.ts";
 import { stopSignal } from "../program/stopping.ts";
-import { type OpenTarget, openQueueOf, openTarget } from "../set-up/open-target.ts";
+import { requiredSecret } from "../set-up/known-secrets.ts";
+import { naming } from "../set-up/naming.ts";
+import { type OpenInbox, type OpenTarget, openQueueOf, openTarget } from "../set-up/open-target.ts";
 import { portOf, readSetUp, type SetUp } from "../set-up/set-up.ts";
+import { leftBehindNote, waitingNote } from "../set-up/waiting.ts";
 import { startWorker, withHandlers } from "../work/start-worker.ts";
 import { listen } from "./listener.ts";
 
@@ -42,11 +45,13 @@ export async function serve(this: CliContext, flags: ServeFlags): Promise<void> 
   });
   try {
     const receive = receiver(target, setUp, logger);
+    const waiting = await waitingFor(target, queue, setUp);
     const worker = queue && startWorker(queue.inbox, withHandlers(setUp), logger);
     const listening = await listen(receive, { host, port, path, logger });
     const stop = stopSignal(this.output);
     this.output.note(`Listening at ${this.output.styleNote("bold", listening.url)}`);
     this.output.note(destination(target, setUp, queue !== undefined));
+    if (waiting !== undefined) this.output.note(waiting);
 
     const working = worker?.run(stop.signal);
     await once(stop.signal, "abort");
@@ -64,11 +69,24 @@ type Receiving =
 
 const unusedInbox: Pick<InboxWriter, "put"> = { put: async () => [] };
 
-function receiver(target: Receiving, { secret, catalog, source }: SetUp, logger: Logger): NodeHandler {
-  const options = { ...(secret !== undefined && { secret }), ...(catalog && { catalog }), source, logger };
-  return "inbox" in target
-    ? nodeHandler<unknown>(target.inbox, options)
-    : nodeHandler<unknown>(target.handlers, { ...options, ...(target.store && { store: target.store }) });
+function receiver(target: Receiving, setUp: SetUp, logger: Logger): NodeHandler {
+  const { catalog, source, file } = setUp;
+  const options = { secret: requiredSecret(setUp), ...(catalog && { catalog }), source, logger };
+  return naming(file, () =>
+    "inbox" in target
+      ? nodeHandler<unknown>(target.inbox, options)
+      : nodeHandler<unknown>(target.handlers, { ...options, ...(target.store && { store: target.store }) }),
+  );
+}
+
+/** What was stored before, and waits. */
+async function waitingFor(
+  target: OpenTarget,
+  queue: OpenInbox<object> | undefined,
+  setUp: SetUp,
+): Promise<string | undefined> {
+  const inbox = queue?.inbox ?? ("inbox" in target ? target.inbox : undefined);
+  return inbox === undefined ? leftBehindNote(setUp) : waitingNote(inbox, queue?.where ?? target.where);
 }
 
 function destination(target: OpenTarget, { file }: SetUp, worksInbox: boolean): string {

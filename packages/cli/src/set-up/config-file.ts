@@ -1,11 +1,12 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
+import { pathToFileURL } from "node:url";
 import type { Catalog, DedupeStore, Handlers, Secret } from "@esim-webhooks/core";
 import { type OptionsShape, parseOptions, withMethods } from "@esim-webhooks/core/kit";
 import * as z from "zod/mini";
 import { ProgramError } from "../program/program-error.ts";
 import type { Config, ConfigTarget } from "./config.ts";
+import { loadError } from "./load-error.ts";
 
 /** A config whose event types are unknown here. */
 export type AnyConfig = Config<unknown, unknown>;
@@ -74,14 +75,7 @@ async function importConfig(file: string): Promise<unknown> {
   try {
     loaded = (await import(pathToFileURL(file).href)) as { default?: unknown };
   } catch (cause) {
-    throw new ProgramError(
-      "invalid_config",
-      `${file} cannot be loaded: ${reasonOf(cause)}`,
-      remedyOf(cause),
-      {
-        cause,
-      },
-    );
+    throw loadError(file, cause);
   }
   if (loaded.default !== undefined) return loaded.default;
   throw new ProgramError(
@@ -89,26 +83,6 @@ async function importConfig(file: string): Promise<unknown> {
     `${file} has no default export.`,
     "Write: export default defineConfig({ … }).",
   );
-}
-
-function reasonOf(cause: unknown): string {
-  const message = (cause instanceof Error ? cause.message : String(cause)).trim().replace(/\.?$/, ".");
-  const [, at] = /(file:\/\/\S+?:\d+)/.exec(cause instanceof Error ? (cause.stack ?? "") : "") ?? [];
-  return at === undefined ? message : `${message} (${at.replace(/^file:\/\/.*(?=:\d+$)/, placeOf)})`;
-}
-
-function placeOf(url: string): string {
-  return fileURLToPath(url);
-}
-
-function remedyOf(cause: unknown): string {
-  const message = cause instanceof Error ? cause.message : "";
-  if (/Unexpected token 'export'|import statement outside|Unknown file extension/.test(message)) {
-    return 'Name it .mts or .mjs, or set "type": "module" in package.json.';
-  }
-  return /Cannot find (?:package|module)/.test(message)
-    ? "Install what it imports, or correct the import."
-    : "Correct the file.";
 }
 
 function isObject(value: unknown): boolean {

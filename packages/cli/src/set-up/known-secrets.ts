@@ -1,9 +1,28 @@
 import { isUint8Array } from "node:util/types";
-import { createKeyring, type LoadedKeys, type Secret, type Secrets } from "@esim-webhooks/core";
+import { createKeyring, type LoadedKeys, type Secret, type Secrets, WebhookError } from "@esim-webhooks/core";
+import { naming } from "./naming.ts";
+import type { SetUp } from "./set-up.ts";
+
+/**
+ * The secret of a command that needs one. Throws `missing_secret`, and `invalid_secret` with the variable or the file that
+ * holds it.
+ */
+export function requiredSecret({ secret, secretFrom, file }: SetUp): Secret {
+  if (secret === undefined || (isList(secret) && secret.length === 0)) {
+    const inFile = file === undefined ? "" : `, or give ${file} a secret`;
+    throw new WebhookError(
+      "missing_secret",
+      "There is no signing secret, so no delivery could be signed or verified.",
+      `Set ESIM_WEBHOOK_SECRET to the endpoint's signingSecret (whsec_…)${inFile}.`,
+    );
+  }
+  if (!isSource(secret)) naming(secretFrom, () => createKeyring(secret));
+  return secret;
+}
 
 /** The current secrets. A key source is loaded once. Undefined when there is no secret. */
 export async function knownSecrets(secret: Secret | undefined): Promise<Secrets | undefined> {
-  if (typeof secret !== "object" || !("load" in secret)) return secret;
+  if (secret === undefined || !isSource(secret)) return secret;
   const loaded = await secret.load();
   return isList(loaded) ? loaded : loaded.keys;
 }
@@ -22,6 +41,10 @@ export function signingSecret(secrets: Secrets | undefined): string | Uint8Array
   return typeof current === "string" || isUint8Array(current) ? current : current.secret;
 }
 
-function isList<T>(loaded: readonly T[] | LoadedKeys): loaded is readonly T[] {
-  return Array.isArray(loaded);
+function isSource(secret: Secret): secret is Exclude<Secret, Secrets> {
+  return typeof secret === "object" && secret !== null && "load" in secret;
+}
+
+function isList(value: Secret | LoadedKeys): value is Extract<Secret, readonly unknown[]> {
+  return Array.isArray(value);
 }

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { mkdir, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import {
   type DedupeStore,
@@ -9,14 +9,22 @@ import {
   type Lifecycle,
   WebhookError,
 } from "@esim-webhooks/core";
-import { hasRole, type InboxRoles } from "@esim-webhooks/core/kit";
+import { hasRole, type InboxRoles, makeFolder } from "@esim-webhooks/core/kit";
 import type { SqliteErrorCode } from "@esim-webhooks/store-sqlite";
 import { ProgramError } from "../program/program-error.ts";
 import type { ConfigTarget } from "./config.ts";
-import type { Place, SetUp } from "./set-up.ts";
+import { namingStore } from "./named-store.ts";
+import { nameOf, type Place, postgresUrlOf } from "./place.ts";
+import type { SetUp } from "./set-up.ts";
 
-/** Where events go: into an inbox, or to handlers, with a store that remembers done ids. `where` is for messages. */
-export type OpenTarget = { readonly where: string; close(): Promise<void> } & (
+/** Where events go: into an inbox, or to handlers, with a store that remembers done ids. */
+export type OpenTarget = {
+  /** Names it in messages. */
+  readonly where: string;
+  /** Names the inbox or the store in messages. */
+  readonly storedIn: string;
+  close(): Promise<void>;
+} & (
   | { readonly inbox: ConfigTarget<unknown> }
   | { readonly handlers: Handlers<unknown>; readonly store: DedupeStore }
 );
@@ -35,22 +43,26 @@ export interface OpenInbox<Role = unknown> {
  */
 export async function openTarget(setUp: SetUp): Promise<OpenTarget> {
   const found = await findTarget(setUp);
-  return prepared(found, "inbox" in found ? found.inbox : found.store);
+  return prepared(setUp, found, "inbox" in found ? found.inbox : found.store);
 }
 
 /** The same target, neither migrated nor checked: for commands that change nothing. */
 export async function findTarget(setUp: SetUp): Promise<OpenTarget> {
   const { config, handlers, file, place } = setUp;
-  if (config.target !== undefined || handlers === undefined) return anyInbox(setUp);
+  if (config.target !== undefined || handlers === undefined) {
+    const open = await anyInbox(setUp);
+    return { ...open, storedIn: open.where };
+  }
   const store = config.store ?? (await defaultStore(place));
-  const where = `the handlers in ${file}; done ids are kept in ${config.store ? "its store" : nameOf(place)}`;
-  return { handlers, store, where, close: () => store.close() };
+  const storedIn = config.store ? `the store in ${file}` : nameOf(place);
+  const where = `the handlers in ${file}; done ids are kept in ${config.store ? "its store" : storedIn}`;
+  return { handlers, store, where, storedIn, close: async () => store.close() };
 }
 
 /** Opens the inbox for a worker, and migrates its tables. Throws `not_an_inbox` as `findInbox` does. */
 export async function openQueue(setUp: SetUp): Promise<OpenInbox<InboxQueue>> {
   const open = await findInbox(setUp, "queue");
-  return prepared(open, open.inbox);
+  return prepared(setUp, open, open.inbox);
 }
 
 /**
@@ -99,6 +111,7 @@ async function anyInbox({ config, file, place }: SetUp): Promise<OpenInbox<Confi
 
 /** Several processes can migrate at the same time. A migrated database is not changed. */
 async function prepared<Open extends { close(): Promise<void> }>(
+  setUp: SetUp,
   open: Open,
   opened: Partial<Lifecycle>,
 ): Promise<Open> {
@@ -108,14 +121,14 @@ async function prepared<Open extends { close(): Promise<void> }>(
     return open;
   } catch (error) {
     await open.close().catch(() => {}); // report the first error
-    throw error;
+    throw namingStore(error, setUp);
   }
 }
 
 async function defaultInbox(place: Place): Promise<Inbox> {
   if ("url" in place) {
     const { postgresInbox } = await import("@esim-webhooks/store-postgres");
-    return postgresInbox({ url: place.url });
+    return postgresInbox({ url: postgresUrlOf(place) });
   }
   const path = await ownFile(place.dataDir);
   const { sqliteInbox } = await import("@esim-webhooks/store-sqlite");
@@ -125,7 +138,7 @@ async function defaultInbox(place: Place): Promise<Inbox> {
 async function defaultStore(place: Place): Promise<DedupeStore> {
   if ("url" in place) {
     const { postgresStore } = await import("@esim-webhooks/store-postgres");
-    return postgresStore({ url: place.url });
+    return postgresStore({ url: postgresUrlOf(place) });
   }
   const path = await ownFile(place.dataDir);
   const { sqliteStore } = await import("@esim-webhooks/store-sqlite");
@@ -138,7 +151,7 @@ async function defaultStore(place: Place): Promise<DedupeStore> {
  */
 async function ownFile(folder: string): Promise<string> {
   const path = fileIn(folder);
-  await mkdir(folder, { recursive: true, mode: 0o700 }).catch((cause: NodeJS.ErrnoException) => {
+  await makeFolder(folder).catch((cause: NodeJS.ErrnoException) => {
     throw new ProgramError(
       "invalid_usage",
       `The folder ${folder} cannot be created (${cause.code}).`,
@@ -146,7 +159,7 @@ async function ownFile(folder: string): Promise<string> {
       { cause },
     );
   });
-  await writeFile(join(folder, ".gitignore"), "*\n", { flag: "wx" }).catch(() => {}); // it exists
+  await writeFile(join(folder, ".gitignore"), "*\n", { flag: "wx", mode: 0o600 }).catch(() => {}); // it exists
   return path;
 }
 
@@ -168,11 +181,4 @@ export function hasInbox({ config, place }: SetUp): boolean {
 /** Whether the default inbox is there: opening an embedded one would create it. Throws `pglite_folder`. */
 export function isThere(place: Place): boolean {
   return "url" in place || existsSync(fileIn(place.dataDir));
-}
-
-/** The default inbox in messages. Contains no password. */
-export function nameOf(place: Place): string {
-  if ("dataDir" in place) return `the embedded inbox in ${place.dataDir}`;
-  const { host, pathname } = URL.parse(place.url) ?? { host: "", pathname: "" };
-  return `Postgres at ${host}${pathname}`;
 }

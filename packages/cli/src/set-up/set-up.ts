@@ -3,17 +3,17 @@ import type { SetUpFlags } from "../flags/set-up-flags.ts";
 import type { CliContext } from "../program/context.ts";
 import { ProgramError } from "../program/program-error.ts";
 import { type AnyConfig, loadConfig } from "./config-file.ts";
-
-/** The default place of events: a database or a folder. */
-export type Place = { readonly url: string } | { readonly dataDir: string };
+import type { Place } from "./place.ts";
 
 /** The settings of a command. Flags take precedence over the environment, then the config file, then defaults. */
 export interface SetUp {
   /** The config file, if there is one. */
   readonly file: string | undefined;
   readonly config: AnyConfig;
-  /** Undefined when there is none: receivers and keyrings then throw. */
+  /** Undefined when there is none. Commands that need one call `requiredSecret`. */
   readonly secret: Secret | undefined;
+  /** Where the secret was written: the name of a variable, or the config file. */
+  readonly secretFrom: string | undefined;
   readonly catalog: Catalog<unknown> | undefined;
   readonly handlers: Handlers<unknown> | undefined;
   readonly source: string;
@@ -30,12 +30,14 @@ export async function readSetUp({ process }: CliContext, flags: SetUpFlags): Pro
       "Remove one of them.",
     );
   }
-  const { ESIM_WEBHOOK_SECRET, DATABASE_URL } = process.env; // an empty variable counts as unset
+  const { DATABASE_URL, ESIM_WEBHOOK_SECRET } = process.env; // an empty variable counts as unset
+  const variable = ESIM_WEBHOOK_SECRET?.trim();
   const dataDir = dataDirOf({ process }, flags.dataDir);
   return {
     file,
     config,
-    secret: ESIM_WEBHOOK_SECRET || config.secret,
+    secret: variable || config.secret,
+    secretFrom: variable ? "ESIM_WEBHOOK_SECRET" : file,
     catalog: config.catalog,
     handlers: config.handlers as Handlers<unknown> | undefined,
     source: config.source ?? "default",

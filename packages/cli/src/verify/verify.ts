@@ -1,6 +1,5 @@
 import {
   type Catalog,
-  createKeyring,
   type Explanation,
   esimCatalog,
   explainVerification,
@@ -11,7 +10,7 @@ import { exitCodes } from "../program/exit-code.ts";
 import type { Output } from "../program/output.ts";
 import { printable } from "../program/printable.ts";
 import { readInput } from "../send/read-input.ts";
-import { knownSecrets } from "../set-up/known-secrets.ts";
+import { knownSecrets, requiredSecret } from "../set-up/known-secrets.ts";
 import { readSetUp } from "../set-up/set-up.ts";
 import { type Captured, readCaptured } from "./captured.ts";
 
@@ -25,7 +24,7 @@ export interface VerifyFlags {
 /** Prints whether a captured request is authentic, and if not, why. */
 export async function verify(this: CliContext, flags: VerifyFlags, file = "-"): Promise<void> {
   const setUp = await readSetUp(this, flags);
-  const secrets = (await knownSecrets(setUp.secret)) ?? noSecret();
+  const secrets = (await knownSecrets(requiredSecret(setUp))) ?? [];
   const captured = await readCaptured(await readInput(this, file));
   const at = flags.at ?? captured.receivedAt ?? new Date();
   const { body, explanation } = explain(captured, secrets, {
@@ -59,12 +58,6 @@ interface Report extends Partial<EventReport> {
   readonly at: string;
   readonly findings: Explanation["findings"];
   readonly hint?: string;
-}
-
-/** Throws `missing_secret`, with the message of the receivers. */
-function noSecret(): Secrets {
-  createKeyring(undefined);
-  return [];
 }
 
 /** Explains the verification of the body that verifies, else of the likeliest body. */

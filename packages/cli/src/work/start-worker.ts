@@ -1,5 +1,6 @@
 import { createWorker, type Handlers, type InboxQueue, type Logger } from "@esim-webhooks/core";
 import { ProgramError } from "../program/program-error.ts";
+import { naming } from "../set-up/naming.ts";
 import type { SetUp } from "../set-up/set-up.ts";
 import { printSettled } from "./print-settled.ts";
 
@@ -20,16 +21,17 @@ export function withHandlers(setUp: SetUp): WorkingSetUp {
 /** A worker that runs the config's handlers and logs the outcome of each event. Throws as `createWorker` does. */
 export function startWorker(
   inbox: InboxQueue,
-  { config, handlers, catalog }: WorkingSetUp,
+  { config, file, handlers, catalog }: WorkingSetUp,
   logger: Logger,
   concurrency?: number,
 ): { run(signal: AbortSignal): Promise<void> } {
-  const worker = createWorker<unknown>(inbox, handlers, {
+  const options = {
     ...config.worker,
     ...(concurrency !== undefined && { concurrency }),
     ...(catalog && { catalog }),
     logger,
-  });
+  };
+  const worker = naming(file, () => createWorker<unknown>(inbox, handlers, options));
   return {
     async run(signal) {
       const stopPrinting = printSettled(logger);

@@ -4,6 +4,7 @@ import type { CliContext } from "../program/context.ts";
 import { stopSignal } from "../program/stopping.ts";
 import { openQueue } from "../set-up/open-target.ts";
 import { readSetUp } from "../set-up/set-up.ts";
+import { waitingNote } from "../set-up/waiting.ts";
 import { startWorker, withHandlers } from "./start-worker.ts";
 
 export interface WorkFlags extends SetUpFlags {
@@ -20,6 +21,8 @@ export async function work(this: CliContext, flags: WorkFlags): Promise<void> {
     const worker = startWorker(open.inbox, setUp, logger, flags.concurrency);
     const stop = stopSignal(this.output);
     this.output.note(`Processing events from ${open.where}. Press Ctrl-C to stop.`);
+    const waiting = await waitingNote(open.inbox, open.where);
+    if (waiting !== undefined) this.output.note(waiting);
     await worker.run(stop.signal);
     stop.release();
   } finally {

@@ -1,12 +1,15 @@
 import { randomUUID } from "node:crypto";
-import { writeFileSync } from "node:fs";
+import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { InboxStats } from "@esim-webhooks/core";
 import { Redis } from "ioredis";
 import { describe, expect, it } from "vitest";
 import { privateRedis } from "../../../../test/servers/index.ts";
 import { postgresUrl, redisUrl } from "../../../../test/servers/shared.ts";
 import { checkNode } from "../../src/doctor/set-up-checks.ts";
+import { checkWaiting } from "../../src/doctor/waiting-check.ts";
 import { cli, folder, jsonLines, secret, start } from "../cli.ts";
+import { entry, storeAt } from "../operated-inbox.ts";
 
 interface Check {
   readonly name: string;
@@ -19,6 +22,10 @@ async function examine(options: Parameters<typeof cli>[1]) {
   const ended = await cli(["doctor", "--json"], options);
   const [report] = jsonLines(ended) as [{ ok: boolean; checks: Check[] }];
   return { ...ended, ...report, of: Object.fromEntries(report.checks.map((check) => [check.name, check])) };
+}
+
+function counting(states: InboxStats["states"], oldestReadyMs: number) {
+  return { stats: async () => ({ states, types: [], oldestReadyMs, conflicts: 0 }) };
 }
 
 describe("doctor", () => {
@@ -38,7 +45,7 @@ describe("doctor", () => {
     expect(none.of["secret"]).toMatchObject({ ok: false, code: "missing_secret" });
     const wrong = await cli(["doctor"], { env: { ESIM_WEBHOOK_SECRET: "whsec_short" } });
     expect(wrong.code).toBe(3);
-    expect(wrong.stdout).toMatch(/^✘ {5}secret {4}A signing secret /m);
+    expect(wrong.stdout).toMatch(/^✘ {5}secret {4}ESIM_WEBHOOK_SECRET: A signing secret /m);
   });
 
   it("reports missing migrations, and a correct clock, without changing anything", async () => {
@@ -62,7 +69,15 @@ describe("doctor", () => {
     const after = folder({ "esim-webhooks.config.ts": config("await target.migrate();") });
     const well = await examine({ cwd: after });
     expect({ code: well.code, ok: well.ok }).toEqual({ code: 0, ok: true });
-    expect(Object.keys(well.of)).toEqual(["node", "config", "secret", "handlers", "store", "clock"]);
+    expect(Object.keys(well.of)).toEqual([
+      "node",
+      "config",
+      "secret",
+      "handlers",
+      "store",
+      "clock",
+      "waiting",
+    ]);
   });
 
   it("reports a clock that is off by more than five seconds", async () => {
@@ -126,6 +141,57 @@ describe("doctor", () => {
     const config = 'export default { handlers: { "esim.fautled": () => {} } };';
     const misspelt = await examine({ cwd: folder({ "esim-webhooks.config.ts": config }) });
     expect(misspelt.of["handlers"]).toMatchObject({ ok: false, code: "unknown_event_type" });
+  });
+
+  it("reports a misspelt option of the worker, and names the file", async () => {
+    const config = 'export default { handlers: { "*": () => {} }, worker: { concurency: 3 } };';
+    const { code, of } = await examine({ cwd: folder({ "esim-webhooks.config.ts": config }) });
+    expect(code).toBe(3);
+    expect(of["worker"]).toMatchObject({
+      ok: false,
+      code: "invalid_option",
+      message: expect.stringMatching(
+        /esim-webhooks\.config\.ts: there is no option "concurency"\. Did you mean "concurrency"\?$/,
+      ),
+    });
+  });
+
+  it("checks that files can be made in the folder, and leaves none there", async () => {
+    const cwd = folder();
+    const before = readdirSync(cwd);
+    const well = await examine({ cwd });
+    expect(well.of["folder"]).toMatchObject({
+      ok: true,
+      message: expect.stringMatching(/^\.esim-webhooks; .+ free$/),
+    });
+    expect(readdirSync(cwd)).toEqual(before);
+    const wrong = await cli(["doctor", "--data-dir", "/proc/esim-webhooks"]);
+    expect(wrong.code).toBe(3);
+    expect(wrong.stdout).toMatch(
+      /^✘ {5}folder {4}No file can be made in \/proc\/esim-webhooks \(E\w+\)\. Give this user/m,
+    );
+  });
+
+  it("says what waits unprocessed, and fails when it has waited for too long", async () => {
+    const cwd = folder();
+    await storeAt(cwd, [entry("msg_1", "esim.enabled")]);
+    const fresh = await examine({ cwd });
+    expect(fresh.of["waiting"]).toMatchObject({
+      ok: true,
+      message: expect.stringMatching(/^1 event waits; the oldest has been due for \ds$/),
+    });
+    const config = `import { memoryStore } from "@esim-webhooks/core";
+      export default { handlers: { "*": () => {} }, store: memoryStore() };`;
+    writeFileSync(join(cwd, "esim-webhooks.config.ts"), config);
+    expect((await examine({ cwd })).of["waiting"]?.message).toContain("1 event waits");
+    const old = { ready: 2, leased: 0, done: 0, unhandled: 3, dead: 1 };
+    expect(await checkWaiting(counting(old, 3_600_000), false)).toEqual({
+      name: "waiting",
+      ok: false,
+      message:
+        "2 events wait; the oldest has been due for 1h 00m; 3 unhandled; 1 dead: esim-webhooks inbox list --status dead. " +
+        "Add handlers to a config file, and run esim-webhooks work.",
+    });
   });
 
   it("checks an embedded inbox beside the process that serves it, and says whether it is durable", async () => {

@@ -3,9 +3,11 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { describe, expect, it } from "vitest";
 import { postgresUrl } from "../../../../test/servers/shared.ts";
 import { cli, folder, jsonLines, type Running, secret, start, startInTerminal } from "../cli.ts";
+import { entry, storeAt } from "../operated-inbox.ts";
 
 async function urlOf(running: Running): Promise<string> {
   const [, url = ""] = await running.written(/Listening at \S*?(http:\S+\/[\w/]+)/);
@@ -144,8 +146,60 @@ describe("serve", () => {
     expect(await (await fetch(url, event("msg_after"))).json()).toEqual({ outcome: "processed" });
     after.child.kill("SIGTERM");
     expect((await after.ended).stderr).toContain(
-      "done ids are kept in the embedded inbox in .esim-webhooks. Events that are stored there are processed too.",
+      "done ids are kept in the embedded inbox in .esim-webhooks. Events that are stored there are processed too.\n" +
+        "1 event waits in the embedded inbox in .esim-webhooks.\n",
     );
+  });
+
+  it("says at its start what waits in an inbox that its config leaves behind, and what processes it", async () => {
+    const cwd = folder({ "esim-webhooks.config.ts": withMemory });
+    await storeAt(cwd, [entry("msg_1", "esim.faulted"), entry("msg_2", "esim.faulted")]);
+    const serving = start(["serve"], { cwd });
+    await serving.written(
+      /^2 events wait in the embedded inbox in \.esim-webhooks\. serve does not process them with this config: run esim-webhooks work\.$/m,
+    );
+    serving.child.kill("SIGTERM");
+    expect((await serving.ended).code).toBe(0);
+    const working = start(["work"], { cwd });
+    await working.written(/^2 events wait in the embedded inbox in \.esim-webhooks\.$/m);
+    await working.written(/"id":"msg_2".*"outcome":"done"/);
+    working.child.kill("SIGTERM");
+    expect((await working.ended).code).toBe(0);
+  });
+
+  it("says at its start that a worker or a crashed one still has events", async () => {
+    const cwd = folder();
+    await storeAt(cwd, [entry("msg_1", "esim.faulted"), entry("msg_2", "esim.faulted")]);
+    const inbox = sqliteInbox({ path: join(cwd, ".esim-webhooks/events.db") });
+    await inbox.take({ limit: 1, leaseMs: 600_000 });
+    const serving = start(["serve", "--port", "0"], { cwd });
+    await serving.written(
+      /^2 events wait in the embedded inbox in \.esim-webhooks, 1 of them with a worker, or with one that has crashed\.$/m,
+    );
+    serving.child.kill("SIGTERM");
+    await serving.ended;
+    await inbox.close();
+  });
+
+  it("shows where the handler of a delivery crashed, why and after how long, masked", async () => {
+    const config = `function order(iccid) { throw new Error("no order for " + iccid, { cause: new Error("the shop is closed") }); }
+export default { port: 0, handlers: { "*": () => order("8932042000001234567") } };`;
+    const cwd = folder({ "esim-webhooks.config.mjs": config });
+    const running = start(["serve"], { cwd });
+    expect((await fetch(await urlOf(running), event("msg_1"))).status).toBe(500);
+    running.child.kill("SIGTERM");
+    const ended = await running.ended;
+    const line = jsonLines(ended).find(({ outcome }) => outcome === "failed");
+    expect(line).toMatchObject({
+      id: "msg_1",
+      durationMs: expect.any(Number),
+      err: {
+        message: "no order for •••",
+        stack: expect.stringMatching(/^at order \(file:\/\/.*esim-webhooks\.config\.mjs:1:\d+\)/),
+        cause: { message: "the shop is closed" },
+      },
+    });
+    expect(ended.stdout).not.toContain("8932042");
   });
 
   it.each([["serve"], ["inbox", "stats"], ["doctor"]])(

@@ -11,6 +11,7 @@ it.each<[string, () => Promise<void>]>([
     file: "config.ts",
     config: { target: { put: async () => [], close } as never },
     secret: undefined,
+    secretFrom: undefined,
     catalog: undefined,
     handlers: undefined,
     source: "default",

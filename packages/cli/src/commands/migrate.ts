@@ -1,0 +1,19 @@
+import type { Command } from "@stricli/core";
+import { jsonFlag, setUpFlags } from "../flags/set-up-flags.ts";
+import type { MigrateFlags } from "../migrate/migrate.ts";
+import { command } from "../program/command.ts";
+import type { CliContext } from "../program/context.ts";
+import { help } from "../program/help.ts";
+
+export const migrate: Command<CliContext> = command<MigrateFlags, []>({
+  loader: async () => (await import("../migrate/migrate.ts")).migrate,
+  parameters: { flags: { ...setUpFlags, json: jsonFlag } },
+  docs: help(
+    "Create or update the tables",
+    [
+      "Creates the tables of the store or the inbox, or updates them to this version, and ends. For a deploy with a database user",
+      "of its own for this: serve, work and import do the same when they start, and need no such right when nothing is to be done.",
+    ].join("\n"),
+    ["esim-webhooks migrate", "DATABASE_URL=postgres://owner@… esim-webhooks migrate"],
+  ),
+});

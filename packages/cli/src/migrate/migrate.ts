@@ -1,0 +1,16 @@
+import type { SetUpFlags } from "../flags/set-up-flags.ts";
+import type { CliContext } from "../program/context.ts";
+import { openTarget } from "../set-up/open-target.ts";
+import { readSetUp } from "../set-up/set-up.ts";
+
+export interface MigrateFlags extends SetUpFlags {
+  readonly json?: boolean;
+}
+
+/** Sets up the tables of the store or the inbox for this version. Several processes can do it at the same time. */
+export async function migrate(this: CliContext, flags: MigrateFlags): Promise<void> {
+  const { storedIn, close } = await openTarget(await readSetUp(this, flags));
+  await close();
+  if (flags.json) this.output.json({ migrated: storedIn });
+  else this.output.data(`Set up for this version: ${storedIn}.`);
+}

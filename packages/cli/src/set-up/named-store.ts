@@ -1,0 +1,43 @@
+import { WebhookError } from "@esim-webhooks/core";
+import type { PostgresErrorCode } from "@esim-webhooks/store-postgres";
+import { nameOf } from "./place.ts";
+import type { SetUp } from "./set-up.ts";
+
+/** The store or the inbox of a set-up, and what a person can check when it does not answer. */
+interface NamedStore {
+  readonly name: string;
+  readonly remedy: string;
+}
+
+function storeOf({ config, handlers, file, place }: SetUp): NamedStore | undefined {
+  const isOwn = config.target !== undefined || (handlers !== undefined && config.store !== undefined);
+  if (isOwn) {
+    const name = `The ${config.target === undefined ? "store" : "target"} in ${file}`;
+    return { name, remedy: "Check its server, and the options that the file gives it." };
+  }
+  if ("dataDir" in place) return undefined; // its errors name the file, and what to do
+  return {
+    name: nameOf(place),
+    remedy: "Check that it runs, and the host, the user, the password and the database in DATABASE_URL.",
+  };
+}
+
+/** An error of the store as the command line says it: with what the user wrote, in place of what we call it inside. */
+export function namingStore(error: unknown, setUp: SetUp): unknown {
+  if (!WebhookError.is(error)) return error;
+  const store = storeOf(setUp);
+  if (error.code === "store_unavailable" && store !== undefined) {
+    const problem = `${store.name} cannot be reached, or refused what it was asked.`;
+    return new WebhookError("store_unavailable", problem, store.remedy, { cause: error });
+  }
+  if (error.code === "migration_missing") {
+    const name = store?.name ?? nameOf(setUp.place).replace(/^t/, "T");
+    return new WebhookError<PostgresErrorCode>(
+      "migration_missing",
+      `${name} is not set up for this version.`,
+      "Run esim-webhooks migrate.",
+      { cause: error },
+    );
+  }
+  return error;
+}

@@ -1,0 +1,44 @@
+import type { InboxAdmin } from "@esim-webhooks/core";
+import { hasRole } from "@esim-webhooks/core/kit";
+import { counted } from "../terminal/quantities.ts";
+import { findInbox, isThere, type OpenInbox } from "./open-target.ts";
+import { nameOf } from "./place.ts";
+import type { SetUp } from "./set-up.ts";
+
+/** How many events wait in an inbox, as a sentence. Undefined when none does, or the inbox cannot say. */
+export async function waitingNote(inbox: object, where: string): Promise<string | undefined> {
+  if (!hasRole(inbox, "admin")) return undefined;
+  try {
+    const [ready, leased] = await Promise.all([
+      inbox.count({ state: "ready" }),
+      inbox.count({ state: "leased" }),
+    ]);
+    if (ready + leased === 0) return undefined;
+    const events = counted(ready + leased, "event waits", "events wait");
+    return leased === 0
+      ? `${events} in ${where}.`
+      : `${events} in ${where}, ${leased} of them with a worker, or with one that has crashed.`;
+  } catch {
+    return undefined; // a note is no reason not to start
+  }
+}
+
+/**
+ * Opens the embedded inbox that a config leaves behind: its handlers run inline, and remember ids in a store of its own.
+ * Undefined when there is none. Nothing processes it but `work`.
+ */
+export async function openLeftBehind(setUp: SetUp): Promise<OpenInbox<InboxAdmin> | undefined> {
+  const { config, handlers, place } = setUp;
+  const isLeft =
+    handlers !== undefined && config.store !== undefined && config.target === undefined && "dataDir" in place;
+  return isLeft && isThere(place) ? findInbox(setUp, "admin") : undefined;
+}
+
+/** As `waitingNote`, for the inbox that the config leaves behind, and how to process it. */
+export async function leftBehindNote(setUp: SetUp): Promise<string | undefined> {
+  const left = await openLeftBehind(setUp);
+  if (left === undefined) return undefined;
+  const note = await waitingNote(left.inbox, nameOf(setUp.place));
+  await left.close();
+  return note && `${note} serve does not process them with this config: run esim-webhooks work.`;
+}

@@ -1,0 +1,37 @@
+import { randomUUID } from "node:crypto";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { postgresUrl } from "../../../../test/servers/shared.ts";
+import { cli, folder } from "../cli.ts";
+
+describe("migrate", () => {
+  it("creates the tables that other commands miss, and does nothing the second time", async () => {
+    const schema = `cli_${randomUUID().replaceAll("-", "").slice(0, 12)}`;
+    const config = `import { postgresInbox } from "@esim-webhooks/store-postgres";
+      export default { target: postgresInbox({ url: ${JSON.stringify(postgresUrl)}, schema: "${schema}" }) };`;
+    const cwd = folder({ "esim-webhooks.config.ts": config });
+    const file = join(cwd, "esim-webhooks.config.ts");
+    const missing = await cli(["inbox", "stats"], { cwd });
+    expect(missing).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(
+        `The target in ${file} is not set up for this version. Run esim-webhooks migrate.`,
+      ),
+    });
+    for (const _ of ["once", "and again"])
+      expect(await cli(["migrate"], { cwd })).toEqual({
+        code: 0,
+        stdout: `Set up for this version: the target in ${file}.\n`,
+        stderr: "",
+      });
+    expect((await cli(["inbox", "stats"], { cwd })).stdout).toBe("The inbox is empty.\n");
+  });
+
+  it("creates the embedded inbox in the folder that was named", async () => {
+    const cwd = folder();
+    const { stdout } = await cli(["migrate", "--data-dir", "data", "--json"], { cwd });
+    expect(JSON.parse(stdout)).toEqual({ migrated: "the embedded inbox in data" });
+    expect(existsSync(join(cwd, "data/events.db"))).toBe(true);
+  });
+});

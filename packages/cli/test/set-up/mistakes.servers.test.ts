@@ -1,0 +1,93 @@
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { cli, folder } from "../cli.ts";
+
+const name = "esim-webhooks.config.ts";
+
+describe("a mistake in the set-up is told with what the user wrote:", () => {
+  it.each([
+    ["in TypeScript", name, "export default {\n  handlers: {{\n};", 2],
+    ["in JavaScript", "esim-webhooks.config.mjs", "export default {\n  handlers: {{\n};", 2],
+    ["of a file that the config imports", name, 'import "./handlers.ts";\nexport default {};', 3],
+  ])("a syntax error %s, with its file and line", async (_, file, text, line) => {
+    const cwd = folder({ [file]: text, "handlers.ts": "export const a = 1;\n\nexport const b = {{;\n" });
+    const { code, stderr } = await cli(["serve"], { cwd });
+    expect(code).toBe(2);
+    const wrong = text.includes("./handlers.ts") ? "handlers.ts" : file;
+    expect(stderr).toMatch(/^Error \(invalid_config\): /);
+    expect(stderr).toContain(`${join(cwd, wrong)}:${line}) Correct the file.`);
+  });
+
+  it("no secret, without a word of what functions take", async () => {
+    const env = { ESIM_WEBHOOK_SECRET: " " };
+    const without =
+      "There is no signing secret, so no delivery could be signed or verified. Set ESIM_WEBHOOK_SECRET to the endpoint's signingSecret (whsec_…)";
+    for (const command of ["serve", "verify", "send esim.faulted"]) {
+      const { code, stderr } = await cli(command.split(" "), { env });
+      expect({ code, stderr }).toEqual({ code: 2, stderr: `Error (missing_secret): ${without}.\n` });
+    }
+    const cwd = folder({ [name]: "export default { port: 0 };" });
+    const { stderr } = await cli(["serve"], { cwd, env });
+    expect(stderr).toBe(`Error (missing_secret): ${without}, or give ${join(cwd, name)} a secret.\n`);
+  });
+
+  it("a secret that cannot be right, with the variable or the file that holds it", async () => {
+    const variable = await cli(["serve"], { env: { ESIM_WEBHOOK_SECRET: "whsec_short" } });
+    expect(variable.stderr).toMatch(/^Error \(invalid_secret\): ESIM_WEBHOOK_SECRET: A signing secret /);
+    const cwd = folder({ [name]: 'export default { secret: "whsec_short" };' });
+    const file = await cli(["send", "esim.faulted"], { cwd, env: { ESIM_WEBHOOK_SECRET: "" } });
+    expect(file.stderr).toContain(`Error (invalid_secret): ${join(cwd, name)}: A signing secret `);
+  });
+
+  it("a handler of an unknown type and a misspelt option of the worker, with the file", async () => {
+    const types = folder({ [name]: 'export default { handlers: { "esim.fautled": () => {} } };' });
+    const type = await cli(["serve"], { cwd: types });
+    expect(type.stderr).toContain(`${join(types, name)}: There is a handler for "esim.fautled"`);
+    const options = folder({
+      [name]: 'export default { handlers: { "*": () => {} }, worker: { concurency: 3 } };',
+    });
+    const option = await cli(["work"], { cwd: options });
+    expect(option).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining(
+        `${join(options, name)}: there is no option "concurency". Did you mean "concurrency"?`,
+      ),
+    });
+  });
+
+  it("a DATABASE_URL that is not of Postgres, by its name and without its value", async () => {
+    for (const url of ["mysql://me:hidden@db/shop", "hidden", "postgres://me:hid/den@db:port/shop"]) {
+      const { code, stderr } = await cli(["serve"], { env: { DATABASE_URL: url } });
+      expect({ code, stderr }).toEqual({
+        code: 2,
+        stderr: expect.stringMatching(
+          /^Error \(invalid_usage\): DATABASE_URL is not a postgres:\/\/ URL\. Write postgres:\/\//,
+        ),
+      });
+      expect(stderr).not.toContain("hid");
+    }
+  });
+
+  it.each([["serve"], ["inbox list"], ["migrate"]])(
+    "a Postgres that does not answer, by its address, with DATABASE_URL and the cause (%s)",
+    async (command) => {
+      const env = { DATABASE_URL: "postgres://me:hidden@127.0.0.1:1/shop" };
+      const { code, stderr } = await cli(command.split(" "), { env });
+      expect({ code, stderr }).toEqual({
+        code: 1,
+        stderr:
+          "Error (store_unavailable): Postgres at 127.0.0.1:1/shop cannot be reached, or refused what it was asked. " +
+          "Check that it runs, and the host, the user, the password and the database in DATABASE_URL. " +
+          "Cause: connect ECONNREFUSED 127.0.0.1:1.\n",
+      });
+    },
+  );
+
+  it.runIf(process.platform === "linux")("a folder that cannot be made, at once", async () => {
+    const { code, stderr } = await cli(["serve", "--data-dir", "/proc/esim-webhooks"]);
+    expect(code).toBe(2);
+    expect(stderr).toContain(
+      "The folder /proc/esim-webhooks cannot be created (ENOENT). Name another with --data-dir",
+    );
+  });
+});
