@@ -6,7 +6,7 @@ import { root } from "./run.ts";
 const kilobyte = 1000;
 
 it.each([
-  ["webhookHandler", "core", 24],
+  ["webhookHandler", "core", 25],
   ["createWorker", "core", 18],
   ["verify", "core", 5],
   ["webhookRouter", "express", 25],

@@ -19,6 +19,13 @@ it("signs with the first key that is valid now", () => {
   expect(signingSecret([current])).toBe(current);
 });
 
+it("signs with a secret of any form", () => {
+  const bytes = Buffer.alloc(20, 7);
+  expect(signingSecret(`hex:${bytes.toString("hex")} ${old}`)).toBe(`hex:${bytes.toString("hex")}`);
+  expect(signingSecret(bytes)).toBe(bytes);
+  expect(signingSecret([{ secret: bytes }, old])).toBe(bytes);
+});
+
 it("refuses a malformed secret", () => {
   expect(() => signingSecret("whsec_short")).toThrow(expect.objectContaining({ code: "invalid_secret" }));
   expect(() => signingSecret([])).toThrow(expect.objectContaining({ code: "missing_secret" }));

@@ -70,6 +70,47 @@ describe("verify", () => {
     expect(stdout).not.toContain(data.iccid);
   });
 
+  it("tells a timestamp in milliseconds from a wrong clock", async () => {
+    const inMilliseconds = signedRequest(
+      { id: "msg_1", type: "esim.enabled", data, timestamp: at.toISOString() },
+      { secret, at: new Date(at.getTime() * 1000) },
+    );
+    const { code, stdout } = await verified(captured({}, inMilliseconds));
+    expect(code).toBe(3);
+    expect(stdout).toContain(
+      "timestamp_out_of_tolerance: webhook-timestamp is in milliseconds, not in seconds",
+    );
+    expect(stdout).toMatch(/timestamp_not_in_seconds: .* Read as milliseconds, it is right\. Let the sender/);
+    expect(stdout).not.toContain("clock_skew");
+  });
+
+  it("says how to write a secret whose form it was not told, and verifies with it", async () => {
+    const hex = Buffer.alloc(32, 7).toString("hex");
+    const input = captured(
+      {},
+      signedRequest({ type: "esim.enabled", data }, { secret: Buffer.from(hex, "hex"), at }),
+    );
+    const withSecret = (value: string) => cli(["verify"], { input, env: { ESIM_WEBHOOK_SECRET: value } });
+    const unsure = await withSecret(hex);
+    expect(unsure.code).toBe(3);
+    expect(unsure.stdout).toContain("with the secret read as hex. Write hex: before it.");
+    expect((await withSecret(`utf8:${hex}`)).stdout).toContain("Write hex: in place of utf8:.");
+    expect((await withSecret(`hex:${hex}`)).stdout).toMatch(/^✔ authentic/);
+  });
+
+  it("says that the key of a delivery is not valid yet", async () => {
+    const keys = JSON.stringify([{ secret, notBefore: "2026-11-20T10:00:00Z" }]);
+    const cwd = folder({ "esim-webhooks.config.ts": `export default { secret: ${keys} };` });
+    const { code, stdout } = await cli(["verify"], {
+      input: captured(),
+      cwd,
+      env: { ESIM_WEBHOOK_SECRET: "" },
+    });
+    expect(code).toBe(3);
+    expect(stdout).toMatch(/^✘ refused {2}key_not_yet_valid: key:\w{8} made the signature/);
+    expect(stdout).toContain("  key_outside_window: ");
+  });
+
   it("says that the bytes of a body captured as JSON are a guess", async () => {
     const other = signedRequest({ type: "esim.enabled", data }, { secret, at, fault: "tampered" });
     const { stdout } = await verified(captured({ body: JSON.parse(other.body) }, other));

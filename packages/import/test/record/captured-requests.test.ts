@@ -83,6 +83,30 @@ describe("a captured request", () => {
     }
   });
 
+  it("is rejected for its timestamp, not for a guess of its body, when one of the guesses is authentic", async () => {
+    const stale = captured({ fault: "stale" });
+    const { reject } = await imported({ ...stale, body: JSON.parse(stale.body) });
+    expect(reject.code).toBe("timestamp_out_of_tolerance");
+  });
+
+  it("may be signed further before it was received than after it", async () => {
+    const toleranceSeconds = { past: 700 };
+    const { ledger } = await imported(captured({ fault: "stale" }), { toleranceSeconds });
+    expect(ledger).toEqual({ ...none, read: 1, stored: 1 });
+    const { reject } = await imported(captured({ fault: "future" }), { toleranceSeconds });
+    expect(reject.code).toBe("timestamp_out_of_tolerance");
+  });
+
+  it("verifies with a secret of another form than that of Standard Webhooks", async () => {
+    const hex = Buffer.alloc(20, 7).toString("hex");
+    const signed = captured({ secret: Buffer.from(hex, "hex") });
+    expect((await imported(signed, { secret: `hex:${hex}` })).ledger).toEqual({
+      ...none,
+      read: 1,
+      stored: 1,
+    });
+  });
+
   it("is rejected when its body is an object that does not verify, and the reason says that its bytes are a guess", async () => {
     const { reject } = await imported({ ...request, body: { ...JSON.parse(request.body), extra: 1.5 } });
     expect(reject).toMatchObject({ code: "no_matching_key", reason: expect.stringContaining("guess") });
