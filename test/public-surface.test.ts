@@ -51,6 +51,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "retryLater",
       "sign",
       "verify",
+      "watchMisses",
       "webhookHandler",
       "writeReply",
     ],

@@ -42,8 +42,8 @@ export type { Processor, ProcessorOptions, Provenance } from "./process/processo
 export { createProcessor } from "./process/processor.ts";
 export type { WebhookHandler } from "./receive/fetch.ts";
 export { webhookHandler } from "./receive/fetch.ts";
-export type { NodeHandler, NodeRequest } from "./receive/node.ts";
-export { discardRest, nodeDelivery, nodeHandler, writeReply } from "./receive/node.ts";
+export type { MissWatch, NodeHandler, NodeRequest } from "./receive/node.ts";
+export { discardRest, nodeDelivery, nodeHandler, watchMisses, writeReply } from "./receive/node.ts";
 export type { Outcome, OutcomeCode, StoredOutcome } from "./receive/outcome.ts";
 export type { Delivery, Received, Receiver, ReceiverOptions } from "./receive/receiver.ts";
 export { createReceiver } from "./receive/receiver.ts";

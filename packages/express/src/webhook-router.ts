@@ -7,6 +7,7 @@ import {
   type ReceiverOptions,
   type Target,
   WebhookError,
+  watchMisses,
   writeReply,
 } from "@esim-webhooks/core";
 
@@ -27,7 +28,8 @@ export interface WebhookRouter {
 
 /**
  * Mounts a receiver: `app.use(webhookRouter({ "esim.faulted": fn }))`, before any body parser. `path` is relative to
- * the mount path; `app.use("/webhooks", webhookRouter(handlers))` is the same endpoint.
+ * the mount path; `app.use("/webhooks", webhookRouter(handlers))` is the same endpoint. A signed delivery that it passes on and
+ * that is answered 404 is a warning, once.
  * Throws `missing_secret`, `invalid_secret`, `unknown_event_type` or `invalid_option` when the set-up is wrong.
  */
 export function webhookRouter<Data = EsimEvents, Tx = unknown>(
@@ -47,8 +49,12 @@ export function webhookRouter<Data = EsimEvents, Tx = unknown>(
   // app.use("/webhooks", webhookRouter(handlers)) mounts it at its own path: the endpoint is there too
   const isEndpoint = ({ path: below, baseUrl }: ExpressRequest) =>
     normalise(below) === endpoint || (below === "/" && normalise(baseUrl).endsWith(endpoint));
+  const watchMiss = watchMisses(options.logger);
   const route: (...args: Parameters<WebhookRouter>) => void = (request, response, next) => {
-    if (!isEndpoint(request)) return next();
+    if (!isEndpoint(request)) {
+      watchMiss(request, response, `${request.baseUrl}${path}`);
+      return next();
+    }
     receiver
       .receive(nodeDelivery(request))
       .then((reply) => writeReply(response, reply))

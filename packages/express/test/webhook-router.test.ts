@@ -1,6 +1,7 @@
+import { gzipSync } from "node:zlib";
 import { createReceiver, type Logger, WebhookError } from "@esim-webhooks/core";
 import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
-import { webhookRouter } from "@esim-webhooks/express";
+import { type WebhookRouter, webhookRouter } from "@esim-webhooks/express";
 import express5, { type Express, type RequestHandler } from "express";
 import express4 from "express4";
 import { afterEach, describe, expect, it, vi } from "vitest";
@@ -158,7 +159,54 @@ describe.each(versions)("webhookRouter on %s", (_, express) => {
     await serving(app, async (url) => expect((await fetch(`${url}/webhooks`, request())).status).toBe(200));
   });
 
-  it("answers 500 when rawBody is a string, which has lost the bytes", async () => {
+  it.each([
+    ["app.post", (app: Express, router: WebhookRouter) => app.post("/hooks", router), "/hooks", "/webhooks"],
+    [
+      "a mount",
+      (app: Express, router: WebhookRouter) => app.use("/api", router),
+      "/api/hooks",
+      "/api/webhooks",
+    ],
+  ])(
+    "warns once of a signed delivery that falls through %s, and names its path",
+    async (_, mount, sent, path) => {
+      const { logger, errors } = recordedErrors();
+      const app = express();
+      mount(app, webhookRouter({ "*": () => {} }, { secret, logger }));
+      await serving(app, async (url) => {
+        for (let n = 0; n < 3; n++) expect((await fetch(url + sent, request())).status).toBe(404);
+      });
+      expect(errors).toEqual([
+        expect.stringContaining(`answered 404: the webhook receiver waits for ${path}. Set`),
+      ]);
+    },
+  );
+
+  it("does not warn of requests without a signature, nor of deliveries that another router takes", async () => {
+    const { logger, errors } = recordedErrors();
+    const app = express()
+      .use(webhookRouter({ "*": () => {} }, { secret, logger, path: "/eu" }))
+      .use(webhookRouter({ "*": () => {} }, { secret, logger, path: "/us" }));
+    await serving(app, async (url) => {
+      for (const path of ["/eu", "/us"]) expect((await fetch(url + path, request())).status).toBe(200);
+      expect((await fetch(`${url}/other`, { method: "POST", body: "{}" })).status).toBe(404);
+    });
+    expect(errors).toEqual([]);
+  });
+
+  it("accepts a compressed body that express.raw() has inflated, if the plain bytes are signed", async () => {
+    const app = express()
+      .use(express.raw({ type: () => true }))
+      .use(webhookRouter({ "*": () => {} }, { secret }));
+    await serving(app, async (url) => {
+      const { method, headers, body } = request();
+      const gzipped = { method, headers: { ...headers, "content-encoding": "gzip" }, body: gzipSync(body) };
+      expect((await fetch(`${url}/webhooks`, gzipped)).status).toBe(200);
+    });
+  });
+
+  it("answers 500 when rawBody is a string, which has lost the bytes, and says to keep them", async () => {
+    const { logger, errors } = recordedErrors();
     const keepText: RequestHandler = async (incoming, _, next) => {
       const chunks = [];
       for await (const chunk of incoming) chunks.push(chunk);
@@ -167,8 +215,9 @@ describe.each(versions)("webhookRouter on %s", (_, express) => {
     };
     const app = express()
       .use(keepText)
-      .use(webhookRouter({ "*": () => {} }, { secret, logger: recordedErrors().logger }));
+      .use(webhookRouter({ "*": () => {} }, { secret, logger }));
     await serving(app, async (url) => expect((await fetch(`${url}/webhooks`, request())).status).toBe(500));
+    expect(errors[0]).toMatch(/req\.rawBody is a string.*Keep the bytes without toString\(\)/);
   });
 });
 

@@ -8,8 +8,9 @@ import {
   type ReceiverOptions,
   type Target,
   WebhookError,
+  watchMisses,
 } from "@esim-webhooks/core";
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, RouteOptions } from "fastify";
 import fastifyPlugin from "fastify-plugin";
 
 /** `handlers` or an `inbox`, and the options of every receiver. */
@@ -60,14 +61,23 @@ async function plugin(app: FastifyInstance, options: WebhookPluginOptions): Prom
   const receiver = createReceiver(targetOf(options), { ...rest, logger: options.logger ?? app.log });
 
   // answers before Fastify reads the body, so that no content-type parser runs
-  app.all(path, {
+  const route: Pick<RouteOptions, "onRequest" | "handler"> = {
     onRequest: async (request, reply) => {
       const { status, headers, body } = await receiver.receive(nodeDelivery(request.raw));
       discardRest(request.raw);
       return reply.code(status).headers(headers).send(body);
     },
     handler: async () => {},
-  });
+  };
+  for (const url of spellingsOf(path, app)) {
+    // the host may have routes of its own for other methods: it keeps them, and the rest is answered 405
+    const free = app.supportedMethods.filter(
+      (method) => !app.hasRoute({ method, url: `${app.prefix}${url}` }),
+    );
+    app.route({ ...route, method: ["POST", ...free.filter((method) => method !== "POST")], url });
+  }
+  const watchMiss = watchMisses(options.logger ?? app.log);
+  app.server.on("request", (request, response) => watchMiss(request, response, `${app.prefix}${path}`));
   app.addHook("preClose", () => receiver.close());
 }
 
@@ -82,6 +92,20 @@ export const webhookPlugin: WebhookPlugin = fastifyPlugin(plugin as never, {
   fastify: "5.x",
   encapsulate: true,
 });
+
+/** The path with and without a slash at its end, unless the app takes both for one already. */
+function spellingsOf(path: string, { initialConfig }: FastifyInstance): readonly string[] {
+  const { ignoreTrailingSlash, routerOptions } = initialConfig as RouterConfig;
+  if (path === "/" || ignoreTrailingSlash || routerOptions?.ignoreTrailingSlash) return [path];
+  const bare = path.replace(/\/$/, "");
+  return [bare, `${bare}/`];
+}
+
+/** Fastify 5 has moved the option. */
+interface RouterConfig {
+  readonly ignoreTrailingSlash?: boolean;
+  readonly routerOptions?: { readonly ignoreTrailingSlash?: boolean };
+}
 
 function targetOf({ handlers, inbox }: WebhookPluginOptions): Target {
   if (handlers !== undefined && inbox === undefined) return handlers;

@@ -49,6 +49,46 @@ describe("webhookPlugin", () => {
     expect((await server.inject(delivery("/webhooks"))).statusCode).toBe(404);
   });
 
+  it.each([{}, { routerOptions: { ignoreTrailingSlash: true } }])(
+    "takes a path with and without a slash at its end for the same: %j",
+    async (options) => {
+      const server = app(options);
+      await server.register(webhookPlugin, { handlers, secret, prefix: "/eu" });
+      await server.register(webhookPlugin, { handlers, secret, path: "/hooks/" });
+      await server.register(webhookPlugin, { handlers, secret, prefix: "/us", path: "/" });
+      for (const url of ["/eu/webhooks", "/eu/webhooks/", "/hooks", "/hooks/", "/us", "/us/"]) {
+        expect([url, (await server.inject(delivery(url))).statusCode]).toEqual([url, 200]);
+      }
+    },
+  );
+
+  it("leaves other methods of its path to the routes that the app already has for them", async () => {
+    const server = app();
+    server.get("/webhooks", async () => "the app's own page");
+    await server.register(webhookPlugin, { handlers, secret });
+    expect((await server.inject({ method: "GET", url: "/webhooks" })).body).toBe("the app's own page");
+    expect((await server.inject({ method: "PUT", url: "/webhooks" })).statusCode).toBe(405);
+    expect((await server.inject(delivery())).statusCode).toBe(200);
+  });
+
+  it("warns once of a signed delivery that is answered 404, and names its path", async () => {
+    const errors: string[] = [];
+    const nothing = () => {};
+    const error = (_: object, message: string) => void errors.push(message);
+    const logger: Logger = { debug: nothing, info: nothing, warn: nothing, error };
+    const server = app();
+    await server.register(webhookPlugin, { handlers, secret, prefix: "/eu", logger });
+    const url = await server.listen({ host: "127.0.0.1", port: 0 });
+    const post = async (path: string, init: RequestInit) => (await fetch(url + path, init)).status;
+    const signed = signedRequest({ type: "esim.assigned", data: sampleData("esim.assigned") }, { secret });
+    expect(await post("/webhooks", { method: "POST", body: "{}" })).toBe(404);
+    for (let n = 0; n < 3; n++) expect(await post("/webhooks", signed)).toBe(404);
+    expect(await post("/eu/webhooks", signed)).toBe(200);
+    expect(errors).toEqual([
+      expect.stringContaining("answered 404: the webhook receiver waits for /eu/webhooks. Set"),
+    ]);
+  });
+
   it.each([
     ["@fastify/formbody", (server: FastifyInstance) => server.register(formbody)],
     [

@@ -1,7 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { isUint8Array } from "node:util/types";
 import { byteBuffer } from "../base/byte-buffer.ts";
+import { type Logger, silentLogger, warnOfSetup } from "../base/logger.ts";
 import type { EsimEvents } from "../event/esim-events.ts";
+import { signatureHeaders } from "../verify/headers.ts";
 import type { BodyFault, BodyReader } from "./body.ts";
 import { createReceiver, type Delivery, type ReceiverOptions } from "./receiver.ts";
 import type { Reply } from "./reply.ts";
@@ -51,6 +53,30 @@ export function writeReply(response: ServerResponse, { status, headers, body }: 
   discardRest(response.req);
 }
 
+/** Watches a request that an adapter passes on. `path` is where its receiver waits for deliveries. */
+export type MissWatch = (request: IncomingMessage, response: ServerResponse, path: string) => void;
+
+/**
+ * For adapters with a path of their own: warns once of a signed delivery that was answered 404, which the sender does not
+ * retry. The request's own path is not logged, since anybody can write it.
+ */
+export function watchMisses(logger: Logger = silentLogger): MissWatch {
+  let told = false;
+  return ({ headers }, response, path) => {
+    if (told || !signatureHeaders.every((name) => name in headers)) return;
+    response.once("finish", () => {
+      if (told || response.statusCode !== 404) return;
+      told = true;
+      warnOfSetup(
+        logger,
+        "delivery_missed",
+        `A signed delivery was answered 404: the webhook receiver waits for ${path}. ` +
+          "Set the path option and the mount so that they are the path of the endpoint's URL.",
+      );
+    });
+  };
+}
+
 const discardedBytes = 16 * 1024 * 1024;
 
 /**
@@ -95,6 +121,12 @@ function nodeBody(request: NodeRequest): BodyReader {
 }
 
 function consumedHint(request: NodeRequest): string {
+  if (typeof request.rawBody === "string") {
+    return (
+      "req.rawBody is a string, and the signature covers the raw bytes, which text may have lost. " +
+      "Keep the bytes without toString(): express.json({ verify: (req, _res, bytes) => { req.rawBody = bytes } })."
+    );
+  }
   const parser = request.body === undefined ? "something" : "a body parser, such as express.json(),";
   const what = request.readableEncoding ? "made text by request.setEncoding()" : `read by ${parser}`;
   return (

@@ -31,9 +31,9 @@ import type { BodyFault, BodyReader } from "./body.ts";
 import type { Outcome, OutcomeCode } from "./outcome.ts";
 import { logLevelOf, type Reply, replyTo } from "./reply.ts";
 import { receiveStage, verifyStage } from "./stages.ts";
-import { acceptInline, acceptInto, isInbox, type Target } from "./target.ts";
+import { acceptInline, acceptInto, isInbox, joinSource, type Target } from "./target.ts";
 import { checkReplayWindow, toleranceOption } from "./tolerance-option.ts";
-import { createVerifier, type Secret } from "./verifier.ts";
+import { createVerifier, knownKeys, type Secret } from "./verifier.ts";
 
 export interface ReceiverOptions<Data = EsimEvents, Tx = unknown> extends ProcessorOptions<Data, Tx> {
   /** The endpoint's signing secret, several while rotating, or a key source. Default: `ESIM_WEBHOOK_SECRET`. */
@@ -128,7 +128,10 @@ export function receiverWith<Data, Tx>(
       "Leave the store out, or pass handlers instead of the inbox.",
     );
   }
-  checkReplayWindow(tolerance, isInbox(target) ? target : store);
+  const remembersIds = isInbox(target) ? target : store;
+  checkReplayWindow(tolerance, remembersIds);
+  const leaveSource =
+    remembersIds && joinSource(remembersIds, source, knownKeys(options, clock.now()), logger);
   const floodLogs: Partial<Record<OutcomeCode, Logger["error"]>> = Object.fromEntries(
     ["store_unavailable", "too_large", "unsupported_encoding"].map((code) => [
       code,
@@ -220,6 +223,7 @@ export function receiverWith<Data, Tx>(
       return { ...replyTo(outcome), outcome };
     },
     close() {
+      leaveSource?.();
       closed ??= new Promise((resolve) => {
         onIdle = () => setImmediate(resolve); // late work is logged first
         if (inFlight === 0) onIdle();

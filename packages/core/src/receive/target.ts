@@ -1,4 +1,5 @@
 import { crc32 } from "node:zlib";
+import { type Logger, warnOfSetup } from "../base/logger.ts";
 import type { Parsed } from "../event/catalog.ts";
 import type { EsimEvents } from "../event/esim-events.ts";
 import type { EventOutcome } from "../handle/event-outcome.ts";
@@ -33,6 +34,37 @@ export function isInbox(target: unknown): target is Pick<InboxWriter, "put"> {
 export function acceptInline<Data>(processor: Processor<Data>): Accept<Data> {
   return ({ parsed, body, source, receivedAt, signal }) =>
     processor.accept(parsed, { source, receivedAt, signal, fingerprint: crc32(body) });
+}
+
+/** Store or inbox → source → fingerprints of the keys of the receivers that accept its events into it. */
+const keysBySource = new WeakMap<object, Map<string, Set<string>>>();
+
+/**
+ * Notes that a receiver accepts events of `source` into `store`. Warns if another receiver of this process does so too and
+ * has none of these keys: they are two endpoints, and an id of the one would count as a duplicate of the other's.
+ * Returns a function that forgets the keys.
+ */
+export function joinSource(
+  store: object,
+  source: string,
+  keys: readonly string[],
+  logger: Logger,
+): () => void {
+  const bySource = keysBySource.get(store) ?? new Map<string, Set<string>>();
+  const known = bySource.get(source) ?? new Set<string>();
+  keysBySource.set(store, bySource.set(source, known));
+  if (known.size > 0 && keys.length > 0 && !keys.some((key) => known.has(key))) {
+    warnOfSetup(
+      logger,
+      "shared_source",
+      `Two receivers have different keys, and share a store and the source "${source}": an event of one endpoint counts as a ` +
+        'duplicate of the other\'s with the same id, and does not run. Give each a source of its own, such as { source: "eu" }.',
+    );
+  }
+  for (const key of keys) known.add(key);
+  return () => {
+    for (const key of keys) known.delete(key);
+  };
 }
 
 const storedAs: Readonly<Record<PutResult, StoredOutcome>> = {

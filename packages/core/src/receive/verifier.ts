@@ -86,6 +86,17 @@ export function keysOf(options: SecretOption): KeySource | Keyring {
   );
 }
 
+/** The fingerprints of the keys that are known at start-up: none of a key source, and none without a secret. */
+export function knownKeys(options: SecretOption, atMs: number): readonly string[] {
+  try {
+    const keys = keysOf(options);
+    if (isKeySource(keys)) return [];
+    return [...keys.keysAt(atMs), ...keys.keysAfter(atMs)].map(({ fingerprint }) => fingerprint);
+  } catch {
+    return []; // the verifier tells of a missing secret
+  }
+}
+
 function keysUnavailable(loading: Exclude<Loading, "loaded">): Undecided {
   const failed = loading === "failed";
   const reason = failed

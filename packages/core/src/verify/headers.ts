@@ -81,14 +81,15 @@ export function readSignedHeaders(header: HeaderReader): SignedHeaders | HeaderR
   return { ok: true, id, timestamp, signatures };
 }
 
-const names = ["webhook-id", "webhook-timestamp", "webhook-signature"] as const;
+/** The names of the headers of a signed delivery. */
+export const signatureHeaders = ["webhook-id", "webhook-timestamp", "webhook-signature"] as const;
 
 function missingOrRepeated(header: HeaderReader): HeaderRefusal {
-  const missing = names.filter((name) => header(name) === undefined || header(name) === "");
+  const missing = signatureHeaders.filter((name) => header(name) === undefined || header(name) === "");
   const [code, headers, what] =
     missing.length > 0
       ? (["missing_header", missing, "missing or empty"] as const)
-      : (["malformed_header", names.filter((name) => header(name) === null), "repeated"] as const);
+      : (["malformed_header", signatureHeaders.filter((name) => header(name) === null), "repeated"] as const);
   const reason = `${headers.join(", ")} ${headers.length > 1 ? "are" : "is"} ${what}`;
   return { ok: false, code, headers, reason };
 }

@@ -381,6 +381,41 @@ describe("createReceiver", () => {
     expect(() => createReceiver({ "*": () => {} }, null as never)).toThrow(WebhookError);
   });
 
+  describe("for two endpoints", () => {
+    const warnings = (...receivers: ((logger: Logger) => unknown)[]) => {
+      const { logger, lines } = logged();
+      for (const create of receivers) create(logger);
+      return lines.filter(({ fields }) => fields["code"] === "shared_source").length;
+    };
+    const one = { secret: newSecret() };
+    const other = { secret: newSecret() };
+    const handlers = { "*": () => {} };
+
+    it("says at start-up that they share a store and a source, and have different keys", () => {
+      const store = memoryStore();
+      const on = (options: ReceiverOptions) => (logger: Logger) =>
+        createReceiver(handlers, { ...options, store, logger });
+      expect(warnings(on(one), on(other))).toBe(1);
+      const inbox = { put: async () => [] };
+      const into = (options: ReceiverOptions) => (logger: Logger) =>
+        createReceiver(inbox, { ...options, logger });
+      expect(warnings(into(one), into(other))).toBe(1);
+    });
+
+    it("says nothing where each has a source or a store, where they share a key, and once one is closed", () => {
+      const on = (options: ReceiverOptions) => (logger: Logger) =>
+        createReceiver(handlers, { ...options, logger });
+      expect(warnings(on(one), on(other))).toBe(0);
+      const store = memoryStore();
+      expect(warnings(on({ ...one, store, source: "eu" }), on({ ...other, store, source: "us" }))).toBe(0);
+      const both = { secret: [one.secret, other.secret], store: memoryStore() };
+      expect(warnings(on({ ...one, store: both.store }), on(both))).toBe(0);
+      const closing = memoryStore();
+      const closed = (logger: Logger) => createReceiver(handlers, { ...one, store: closing, logger }).close();
+      expect(warnings(closed, on({ ...other, store: closing }))).toBe(0);
+    });
+  });
+
   it("refuses a store beside an inbox, which deduplicates by itself", () => {
     const create = () => createReceiver({ put: async () => [] }, { secret, store: memoryStore() });
     expect(create).toThrow(/Leave the store out/);
