@@ -22,9 +22,10 @@ export interface Step {
 const sender = new Webhook(process.env["ESIM_WEBHOOK_SECRET"] ?? "");
 const stranger = new Webhook("whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD");
 const minutesMs = 60_000;
+const now = new Date(); // one for all, so that the same event has the same bytes again
 
 // signed as the partner API does, by an independent library
-function signed(id: string, type: string, data: unknown, { by = sender, at = new Date() } = {}): Sent {
+function signed(id: string, type: string, data: unknown, { by = sender, at = now } = {}): Sent {
   const body = JSON.stringify({ type, timestamp: at.toISOString(), data });
   const headers = {
     "content-type": "application/json",
@@ -56,6 +57,12 @@ export const steps: readonly Step[] = [
     runs: 0,
   },
   {
+    what: "that id with another body",
+    sent: [sample("msg_esim.assigned", "esim.assigned", { esimReference: "another" })],
+    outcomes: ["conflict"],
+    runs: 0,
+  },
+  {
     what: "five deliveries of one id at once",
     sent: Array.from({ length: 5 }, () => sample("msg_race", "esim.enabled")),
     outcomes: ["processed", "busy", "busy", "busy", "busy"],
@@ -69,7 +76,7 @@ export const steps: readonly Step[] = [
   },
   {
     what: "a timestamp ten minutes old",
-    sent: [signed("msg_stale", "esim.faulted", faulted, { at: new Date(Date.now() - 10 * minutesMs) })],
+    sent: [signed("msg_stale", "esim.faulted", faulted, { at: new Date(now.getTime() - 10 * minutesMs) })],
     outcomes: ["timestamp_out_of_tolerance"],
     runs: 0,
   },
