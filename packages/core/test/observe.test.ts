@@ -387,7 +387,8 @@ describe("a worker that is observed", () => {
     expect(later).toEqual([{ ...about, attempt: 1, outcome: "dead", reason: "retry_later" }]);
     const take = memoryInbox().take;
     const changed = (change: object): Partial<Inbox> => {
-      let taken = [{ source: "default", id: "msg_1", token: "1", body, receivedAt: new Date(), attempt: 1 }];
+      const lease = { source: "default", id: "msg_1", token: "1" };
+      let taken = [{ ...lease, type: "esim.faulted", body, receivedAt: new Date(), attempt: 1 }];
       return {
         take: async (options) => {
           const events = taken.map((one) => ({ ...one, replayed: false, ...change }));
@@ -397,12 +398,13 @@ describe("a worker that is observed", () => {
         settle: async (settlements) => settlements.map(() => true),
       };
     };
-    const { type: _, ...unread } = { ...about, outcome: "dead" };
+    const dead = { ...about, outcome: "dead" };
     expect(await endings({ "*": () => {} }, changed({ attempt: 4 }))).toEqual([
-      { ...unread, attempt: 4, reason: "attempts" },
+      { ...dead, attempt: 4, reason: "attempts" },
     ]);
-    expect(await endings({ "*": () => {} }, changed({ body: Buffer.from("{}") }))).toEqual([
-      { ...unread, attempt: 1, reason: "invalid" },
+    const { type: _, ...untyped } = dead;
+    expect(await endings({ "*": () => {} }, changed({ type: null, body: Buffer.from("{}") }))).toEqual([
+      { ...untyped, attempt: 1, reason: "invalid" },
     ]);
   });
 

@@ -5,7 +5,7 @@ const levels: Readonly<Record<SettleMessage["outcome"], "info" | "warn" | "error
   unhandled: "warn",
   retry: "warn",
   given_back: "warn",
-  dead: "error",
+  dead: null, // the worker logs it
   store_unavailable: "error",
   lost: null, // the worker logs it
 };

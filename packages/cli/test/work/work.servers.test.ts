@@ -50,12 +50,13 @@ describe("work", () => {
       cwd: folder({ "esim-webhooks.config.ts": config }),
     });
     for (const id of ["done", "fails", "later", "invalid"])
-      await running.written(new RegExp(`"id":"msg_${id}".*"msg":"event"`));
+      await running.written(new RegExp(`"id":"msg_${id}".*"outcome":`));
     running.child.kill("SIGTERM");
     const ended = await running.ended;
     expect(ended.code).toBe(0);
     expect(ended.stderr).toMatch(/^Processing events from the target in \S+esim-webhooks\.config\.ts/);
-    const outcomes = jsonLines(ended).filter(({ msg }) => msg === "event");
+    const outcomes = jsonLines(ended).filter(({ outcome }) => outcome !== undefined);
+    expect(outcomes).toHaveLength(4);
     expect(Object.fromEntries(outcomes.map(({ id, outcome }) => [id, outcome]))).toEqual({
       msg_done: "done",
       msg_fails: "dead",

@@ -10,6 +10,7 @@ import { inboxPuts } from "./inbox-puts.ts";
 import { inboxReplays } from "./inbox-replays.ts";
 import { inboxTakes } from "./inbox-takes.ts";
 import { inboxUnhandled } from "./inbox-unhandled.ts";
+import { inboxWorkers } from "./inbox-workers.ts";
 
 export interface InboxSuiteOptions {
   /** The capabilities that the inbox must state when it is opened with `lane`. Its roles decide which scenarios run. */
@@ -25,6 +26,7 @@ const scenarios: readonly InboxScenario[] = [
   ...inboxUnhandled,
   ...inboxReplays,
   ...inboxOperations,
+  ...inboxWorkers,
 ];
 
 const operations: Readonly<Record<InboxRoleName, readonly (keyof Inbox)[]>> = {

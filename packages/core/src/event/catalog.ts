@@ -44,7 +44,7 @@ export type Schemas = Readonly<Record<string, StandardSchemaV1>>;
  * Throws `invalid_option` for a value that is not a Standard Schema.
  */
 export function createCatalog<Data>(
-  schemas: { readonly [Type in keyof Data & string]: StandardSchemaV1 },
+  schemas: { readonly [Type in keyof Data]: StandardSchemaV1<unknown, Data[Type]> },
 ): Catalog<Data> {
   const byType = new Map<string, StandardSchemaV1>(Object.entries(schemas));
   for (const [type, schema] of byType) {
@@ -78,7 +78,11 @@ export function createCatalog<Data>(
         "Keep schemas synchronous; look things up in the handler.",
       );
     }
-    if (result.issues) return invalid(type, result.issues.map(readIssue));
+    if (result.issues)
+      return invalid(
+        type,
+        result.issues.map((issue) => readIssue(issue, data)),
+      );
     const event = { id, type, timestamp, data: result.value, ...kept } as EventOf<Data>;
     return { kind: "known", type: event.type, event };
   }
@@ -129,7 +133,19 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-function readIssue(issue: StandardSchemaV1.Issue): Issue {
-  const path = issue.path?.map((part) => String(typeof part === "object" ? part.key : part)) ?? [];
-  return { path: ["data", ...path].join("."), message: issue.message };
+/** How valibot, arktype and zod add to a message what they found. */
+const found = /[:,]?( but)? received (".*"|\S+)$| \(was .*\)$/is;
+
+/** The path and the rule of a schema's issue. The value, which the messages of some libraries quote, is left out. */
+function readIssue({ path = [], message }: StandardSchemaV1.Issue, data: unknown): Issue {
+  const keys = path.map((part) => (typeof part === "object" ? part.key : part));
+  let value = data;
+  for (const key of keys) value = (value as Record<PropertyKey, unknown> | null | undefined)?.[key];
+  const rule = message.replace(found, "");
+  const text = typeof value === "string" || typeof value === "number" ? String(value) : "";
+  const isQuoted = text.length > 2 && rule.includes(text);
+  return {
+    path: ["data", ...keys.map(String)].join("."),
+    message: isQuoted ? "does not fit the schema" : rule,
+  };
 }

@@ -50,7 +50,7 @@ export const handleStage: Stage<HandleMessage> = createStage("handle", "failed")
 /**
  * Why a worker does not try an event again.
  * - `invalid`: its body does not match its schema, or is not an envelope
- * - `failed`: its handler failed at the last attempt
+ * - `failed`: its handler, or a schema of the catalog, threw at the last attempt
  * - `retry_later`: its handler asked for a retry at the last attempt
  * - `attempts`: its worker ended, or the inbox did not answer, at every attempt
  */
@@ -58,7 +58,7 @@ export type DeadReason = "invalid" | "failed" | "retry_later" | "attempts";
 
 /** The end of a lease or a claim on an event. On `esim-webhooks:settle`, once the store has answered or was given up. */
 export interface SettleMessage extends EventKey {
-  /** Absent when the body has none, or was not read. */
+  /** Absent when the body is not an envelope. */
   readonly type?: string;
   /** The number of this try, from 1. */
   readonly attempt: number;
@@ -78,7 +78,7 @@ export interface SettleMessage extends EventKey {
   readonly reason?: DeadReason;
   /** From the take or the claim to this end, in ms. */
   readonly durationMs: number;
-  /** Why the store could not store the result; if the event is dead, what its handler threw at the last attempt. */
+  /** Why the store could not store the result; if the event is dead, what was thrown at the last attempt. */
   readonly error?: unknown;
 }
 

@@ -20,6 +20,8 @@ export interface InboxLease extends EventKey {
 
 /** An event that a worker has taken. */
 export interface TakenEvent extends InboxLease {
+  /** Null if the body is not an envelope. */
+  readonly type: string | null;
   readonly body: Uint8Array;
   readonly receivedAt: Date;
   /** The attempt, from 1. The inbox counts it at take, so an attempt that kills its worker counts too. */

@@ -44,7 +44,7 @@ export function createMemoryQueue(table: MemoryTable, settings: MemoryQueueSetti
   }
 
   function lease(row: MemoryRow, endsAt: number): TakenEvent {
-    const { source, id, body, receivedAt, replay } = row;
+    const { source, id, type, body, receivedAt, replay } = row;
     const attempts = row.attempts + 1;
     const token = String(++lastToken); // never reused, so that a late owner cannot pass for the current one
     table.write({ ...row, state: "leased", token, attempts, endsAt });
@@ -52,6 +52,7 @@ export function createMemoryQueue(table: MemoryTable, settings: MemoryQueueSetti
       source,
       id,
       token,
+      type,
       body: body ?? new Uint8Array(),
       receivedAt,
       attempt: attempts,

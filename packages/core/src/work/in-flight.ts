@@ -5,7 +5,7 @@ import { coalesce } from "../base/coalesce.ts";
 import { type Logger, throttledLog } from "../base/logger.ts";
 import type { InboxQueue, Settlement, TakenEvent } from "../store/inbox-queue.ts";
 import { keepLeases, type WorkerLease } from "./leases.ts";
-import { publishSettled, type RunResult } from "./run-event.ts";
+import { logDead, publishSettled, type RunResult } from "./run-event.ts";
 
 export interface InFlightOptions {
   readonly inbox: Pick<InboxQueue, "extend" | "settle">;
@@ -61,10 +61,17 @@ export function createInFlight(options: InFlightOptions): InFlightEvents {
     onFree(group);
     const settled = result === "committed" || (result !== "lost" && (await settle(result.settlement, lease)));
     leases.drop(lease);
-    if (settled) return publishSettled(lease, result);
+    if (settled) {
+      publishSettled(lease, result);
+      if (typeof result === "object") logDead(logger, lease, result);
+      return;
+    }
     if (!(await givenBack.get(lease))) publishSettled(lease, "lost");
     const { source, id } = lease.taken;
-    logger.warn({ id, source }, "The lease on an event was lost, and its result discarded.");
+    logger.warn(
+      { id, source, ...(typeof result === "object" && "error" in result && { err: result.error }) },
+      "The lease on an event was lost, and its result discarded.",
+    );
   }
 
   /** Settles an event, and retries for as long as its lease lasts. Resolves to false when the lease was lost. */

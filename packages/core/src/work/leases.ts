@@ -5,8 +5,6 @@ export interface WorkerLease {
   readonly taken: TakenEvent;
   /** When `take` was called, by `performance.now()`. */
   readonly takenAt: number;
-  /** The event's type, once its body has been read. */
-  type?: string | null;
   /** Aborts when the lease is lost, or when the handler must stop. */
   readonly signal: AbortSignal;
   readonly isLost: boolean;

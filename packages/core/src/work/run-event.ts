@@ -1,11 +1,11 @@
 import type { Backoff } from "../base/backoff.ts";
 import type { Logger } from "../base/logger.ts";
-import type { Catalog, Issue } from "../event/catalog.ts";
+import type { Catalog, Issue, Parsed } from "../event/catalog.ts";
 import type { WebhookEvent } from "../event/event.ts";
 import { createTypeWarning, type Dispatcher } from "../handle/dispatcher.ts";
 import { handlerContext, isDone, transacted } from "../handle/run-handler.ts";
 import { type DeadReason, type SettleMessage, settleNotice } from "../handle/stages.ts";
-import type { InboxQueue, Settlement } from "../store/inbox-queue.ts";
+import type { InboxQueue, Settlement, TakenEvent } from "../store/inbox-queue.ts";
 import type { WorkerLease } from "./leases.ts";
 
 /** The result of running a taken event: how to settle it, or that its transaction has settled it or lost its lease. */
@@ -36,9 +36,17 @@ export function createEventRunner(options: EventRunnerOptions): (lease: WorkerLe
     "Events of this type have no handler and are kept unhandled. Add a handler and redrive them before their retention ends.",
   );
 
+  function parse(taken: TakenEvent): Parsed<unknown> | { readonly kind: "threw"; readonly error: unknown } {
+    try {
+      return catalog.parse(taken.id, taken.body);
+    } catch (error) {
+      return { kind: "threw", error };
+    }
+  }
+
   return async (lease) => {
     const { taken } = lease;
-    const { source, id, token } = taken;
+    const { source, id, token, type, attempt } = taken;
     const key = { source, id, token };
     const retry = (afterMs: number, error: string): Ending => ({
       settlement: { ...key, state: "ready", afterMs, error },
@@ -47,11 +55,17 @@ export function createEventRunner(options: EventRunnerOptions): (lease: WorkerLe
       settlement: { ...key, state: "dead", error },
       reason,
     });
-    if (taken.attempt > maxAttempts)
+    const failed = (error: unknown, message: string): Ending => {
+      const text = describeError(error);
+      if (attempt >= maxAttempts) return { ...dead("failed", text), error };
+      logger.error({ id, type, source, attempt, err: error }, message);
+      return retry(backoff(attempt), text);
+    };
+    if (attempt > maxAttempts)
       return dead("attempts", `Its worker ended, or the inbox did not answer, ${maxAttempts} times.`);
 
-    const parsed = catalog.parse(id, taken.body);
-    lease.type = parsed.type;
+    const parsed = parse(taken);
+    if (parsed.kind === "threw") return failed(parsed.error, "The schema of the event threw.");
     if (parsed.kind === "invalid") return dead("invalid", describeIssues(parsed.issues));
     const event: WebhookEvent = parsed.event;
     if (!dispatcher.handles(event.type)) {
@@ -60,7 +74,7 @@ export function createEventRunner(options: EventRunnerOptions): (lease: WorkerLe
     }
 
     const { transact } = inbox;
-    const { attempt, receivedAt, replayed } = taken;
+    const { receivedAt, replayed } = taken;
     const facts = { source, attempt, receivedAt, replayed, lease };
     const { outcome, transaction } = await transacted(
       transact && ((work) => transact.call(inbox, taken, work)),
@@ -79,42 +93,59 @@ export function createEventRunner(options: EventRunnerOptions): (lease: WorkerLe
       case "discarded":
         return { settlement: { ...key, state: "done" } };
       case "retry_later":
-        return taken.attempt >= maxAttempts
+        return attempt >= maxAttempts
           ? dead("retry_later", `The handler asked for a retry ${maxAttempts} times.`)
           : retry(outcome.retryAfterMs, "retryLater");
-      case "failed": {
-        const error = describeError(outcome.error);
-        logger.error(
-          { id, type: event.type, source, attempt: taken.attempt, err: outcome.error },
-          "The handler failed.",
-        );
-        return taken.attempt >= maxAttempts
-          ? { ...dead("failed", error), error: outcome.error }
-          : retry(backoff(taken.attempt), error);
-      }
+      case "failed":
+        return failed(outcome.error, "The handler failed.");
     }
   };
 }
 
-/** What the handler threw, without its stack: the inbox keeps it for operators. */
+/** What was thrown, without its stack: the inbox keeps it for operators. */
 function describeError(error: unknown): string {
   try {
     return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
   } catch {
-    return "The handler threw a value that cannot be converted to text."; // such as an object without a prototype
+    return "A value was thrown that cannot be converted to text."; // such as an object without a prototype
   }
 }
 
-/** The path and message of each issue: the inbox keeps them beside the body. */
+const mostIssues = 20;
+
+/** The paths of the first issues, and what was expected there: the inbox keeps them beside the body. */
 function describeIssues(issues: readonly Issue[]): string {
-  return `invalid: ${issues.map(({ path, message }) => `${path}: ${message}`).join("; ")}`;
+  const texts = issues
+    .slice(0, mostIssues)
+    .map(({ path, message }) => (path ? `${path}: ${message}` : message));
+  const left = issues.length - texts.length;
+  return `invalid: ${[...texts, ...(left > 0 ? [`${left} more`] : [])].join("; ")}`;
+}
+
+/** Logs a dead event once: every way into that state comes through here. */
+export function logDead(logger: Logger, lease: WorkerLease, { settlement, reason, error }: Ending): void {
+  if (settlement.state !== "dead") return;
+  const { source, id, type, attempt } = lease.taken;
+  logger.error(
+    {
+      id,
+      type,
+      source,
+      attempt,
+      outcome: "dead",
+      reason,
+      cause: settlement.error,
+      ...(error !== undefined && { err: error }),
+    },
+    "An event is dead and will not be tried again. Mend the cause, then redrive the event.",
+  );
 }
 
 /** Publishes how a worker's lease ended; `error` when the inbox did not answer. */
 export function publishSettled(lease: WorkerLease, ending: RunResult | { readonly error: unknown }): void {
   if (!settleNotice.hasSubscribers) return;
-  const { taken, takenAt, type } = lease;
-  const { source, id, attempt } = taken;
+  const { taken, takenAt } = lease;
+  const { source, id, type, attempt } = taken;
   const durationMs = performance.now() - takenAt;
   settleNotice.publish({ source, id, ...(type && { type }), attempt, ...endingFields(ending), durationMs });
 }

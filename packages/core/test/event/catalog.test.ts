@@ -329,6 +329,32 @@ describe("defineCatalog", () => {
     );
   });
 
+  it("says in an issue what was expected, without the value that a library's message quotes", () => {
+    const quoting = (path: readonly string[], message: string) => ({
+      "~standard": {
+        version: 1 as const,
+        vendor: "quoting",
+        validate: () => ({ issues: [{ path, message }] }),
+      },
+    });
+    const data = { name: "Jan Peeters", iccid: 8932042000, list: ["8932042000010012344"] };
+    const messages: readonly (readonly [readonly string[], string, string])[] = [
+      [["name"], 'Invalid type: Expected number but received "Jan Peeters"', "Invalid type: Expected number"],
+      [["name"], 'Invalid email: Received "Jan Peeters"', "Invalid email"],
+      [["iccid"], "Invalid input: expected string, received number", "Invalid input: expected string"],
+      [["iccid"], "iccid must be a string (was 8932042000)", "iccid must be a string"],
+      [["name"], "Jan Peeters is no customer", "does not fit the schema"],
+      [["list", "0"], "unexpected 8932042000010012344", "does not fit the schema"],
+      [["gone", "deeper"], "expected a string", "expected a string"],
+    ];
+    for (const [path, message, expected] of messages) {
+      const catalog = createCatalog({ "a.b": quoting(path, message) });
+      expect(catalog.check({ id: "1", type: "a.b", timestamp, data })).toMatchObject({
+        issues: [{ path: ["data", ...path].join("."), message: expected }],
+      });
+    }
+  });
+
   it("takes any Standard Schema, also one written by hand", () => {
     const schema = {
       "~standard": {

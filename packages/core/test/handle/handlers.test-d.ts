@@ -1,5 +1,7 @@
 import {
+  createCatalog,
   createProcessor,
+  type DataOf,
   defineCatalog,
   type EsimEvents,
   type EventOf,
@@ -100,6 +102,28 @@ describe("handlers are typed from the catalog", () => {
         }
       },
     });
+  });
+
+  test("createCatalog infers the data of each type from its schema, as defineCatalog does", () => {
+    const order = z.object({ price: z.number(), note: z.optional(z.string()) });
+    const catalog = createCatalog({ "order.paid": order, "order.sent": z.object({ at: z.coerce.date() }) });
+    expectTypeOf<DataOf<typeof catalog>>().toEqualTypeOf<{
+      "order.paid": { price: number; note?: string | undefined };
+      "order.sent": { at: Date };
+    }>();
+    createProcessor(
+      {
+        "order.paid": ({ data }) => expectTypeOf(data.price).toEqualTypeOf<number>(),
+        "order.*": (event) => {
+          if (event.type === "order.sent") expectTypeOf(event.data.at).toEqualTypeOf<Date>();
+        },
+      },
+      { catalog },
+    );
+    // @ts-expect-error not in this catalog
+    createProcessor({ "order.lost": () => {} }, { catalog });
+    // @ts-expect-error the schema gives another type of data
+    createCatalog<{ "order.paid": { price: string } }>({ "order.paid": order });
   });
 
   test("a misspelt event type does not compile", () => {

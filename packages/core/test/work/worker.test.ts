@@ -1,5 +1,6 @@
 import {
   createWorker,
+  defineCatalog,
   type EsimEvents,
   type Handlers,
   type Inbox,
@@ -107,6 +108,36 @@ describe("createWorker", () => {
       expect(await inbox.count({ state: "unhandled" })).toBe(4);
     },
   );
+
+  it("tries an event again whose schema throws, and says so when it is dead", async () => {
+    const inbox = memoryInbox();
+    await inbox.put([entry("a")]);
+    const broken = new Error("no such rule");
+    const throwing = () => {
+      throw broken;
+    };
+    const schema = { "~standard": { version: 1 as const, vendor: "broken", validate: throwing } };
+    const logger = keptLog();
+    const stop = new AbortController();
+    logger.error.mockImplementation(({ outcome }) => outcome === "dead" && stop.abort());
+    await createWorker(
+      inbox,
+      { "*": () => {} },
+      {
+        catalog: defineCatalog({ "esim.enabled": schema }),
+        maxAttempts: 2,
+        backoff: () => 0,
+        pollMs: 5,
+        logger,
+      },
+    ).run({ signal: stop.signal });
+    const fields = { id: "a", type: "esim.enabled", source: "default", err: broken };
+    expect(logger.error.mock.calls.map(([line]) => line)).toEqual([
+      { ...fields, attempt: 1 },
+      { ...fields, attempt: 2, outcome: "dead", reason: "failed", cause: "Error: no such rule" },
+    ]);
+    expect(await inbox.get(key("a"))).toMatchObject({ state: "dead", error: "Error: no such rule" });
+  });
 
   it.each<[string, object]>([
     [

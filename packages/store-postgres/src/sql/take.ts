@@ -6,6 +6,7 @@ interface Row {
   readonly source: string;
   readonly id: string;
   readonly token: string;
+  readonly type: string | null;
   readonly body: Buffer;
   readonly received_at: Date;
   readonly attempts: number;
@@ -20,15 +21,16 @@ export async function take(
   laneHeldByDead: boolean,
 ): Promise<TakenEvent[]> {
   const { rows } = await sql<Row>`
-    select source, id, fence::text as token, body, received_at, attempts, replay is not null as replayed
+    select source, id, fence::text as token, type, body, received_at, attempts, replay is not null as replayed
     from ${tables.take}(
       ${limit}::int, ${leaseMs}::float8 * interval '1 millisecond', ${serverTime},
       ${only ? [...only] : null}::text[], ${except?.length ? [...except] : null}::text[], ${laneHeldByDead}
     )`.execute(db);
-  return rows.map(({ source, id, token, body, received_at, attempts, replayed }) => ({
+  return rows.map(({ source, id, token, type, body, received_at, attempts, replayed }) => ({
     source,
     id,
     token,
+    type,
     body,
     receivedAt: received_at,
     attempt: attempts,

@@ -126,6 +126,7 @@ interface Taken {
   readonly source: string;
   readonly id: string;
   readonly token: string;
+  readonly type: string | null;
   readonly body: Uint8Array;
   readonly receivedAt: number;
   readonly attempt: number;
@@ -137,7 +138,7 @@ function lease(tx: Transaction, rowid: number, leaseMs: number): TakenEvent {
     `update esim_webhooks_event
     set state = 'leased', fence = ${newFence}, attempts = attempts + 1, ends_at = $now + $leaseMs, lease_ms = $leaseMs
     where rowid = $rowid
-    returning source, id, fence as token, body, received_at as receivedAt, attempts as attempt,
+    returning source, id, fence as token, type, body, received_at as receivedAt, attempts as attempt,
       replay is not null as replayed`,
     { now: tx.nowMs, leaseMs, rowid },
   ) as Taken;

@@ -1,0 +1,180 @@
+import assert from "node:assert/strict";
+import { setTimeout as pause } from "node:timers/promises";
+import {
+  createCatalog,
+  createWorker,
+  type Handlers,
+  type Inbox,
+  type InboxEntry,
+  type InboxQueue,
+  observe,
+  retryLater,
+  type SettleMessage,
+  type WorkerOptions,
+} from "@esim-webhooks/core";
+import { recordingLogger } from "../receiver/scenario.ts";
+import { longLeaseMs } from "../store/store-context.ts";
+import { type InboxScenario, newEvents, stored, withInbox } from "./inbox-context.ts";
+
+type AnyData = Readonly<Record<string, unknown>>;
+
+/** A schema of events whose `step` is text. Its message quotes what it found, as those of some libraries do. */
+const schema = {
+  "~standard": {
+    version: 1,
+    vendor: "conformance",
+    validate: (data: unknown) => {
+      const { step } = data as AnyData;
+      return typeof step === "string"
+        ? { value: data as AnyData }
+        : { issues: [{ path: ["step"], message: `expected a string but received ${step}` }] };
+    },
+  },
+} as const;
+
+/** The inbox, whose `take` takes only these types: the scenarios of a suite share one inbox. */
+function takingOnly(inbox: Inbox, only: readonly string[]): InboxQueue {
+  const { capabilities, transact } = inbox;
+  const queue: Omit<Inbox, "put" | "rerun" | "list" | "get" | "redrive" | "purgeDead"> = {
+    capabilities,
+    ready: () => inbox.ready(),
+    close: () => inbox.close(),
+    take: (options) => inbox.take({ ...options, only }),
+    extend: (leases, leaseMs) => inbox.extend(leases, leaseMs),
+    settle: (settlements) => inbox.settle(settlements),
+    purge: (limit) => inbox.purge(limit),
+    count: (filter) => inbox.count(filter),
+    stats: () => inbox.stats(),
+    ...(transact && { transact: (lease, work) => transact.call(inbox, lease, work) }),
+  };
+  return queue;
+}
+
+/** Runs a worker until `enough` says so. Resolves to the lines that it logged. */
+async function worked(
+  inbox: InboxQueue,
+  handlers: Handlers<Record<string, AnyData>>,
+  options: WorkerOptions<Record<string, AnyData>>,
+  enough: (lines: readonly Record<string, unknown>[]) => boolean | Promise<boolean>,
+): Promise<Record<string, unknown>[]> {
+  const { logger, lines } = recordingLogger();
+  const stop = new AbortController();
+  const worker = createWorker<Record<string, AnyData>>(inbox, handlers, { logger, pollMs: 10, ...options });
+  const running = worker.run({ signal: stop.signal });
+  try {
+    while (!(await enough(lines))) await pause(10);
+  } finally {
+    stop.abort();
+    await running;
+  }
+  return lines;
+}
+
+/** Scenarios for a worker on the inbox. */
+export const inboxWorkers: readonly InboxScenario[] = [
+  [
+    "keeps an event of a type that the catalog does not have, until it is redriven for a worker that handles its family",
+    ["writer", "queue", "admin"],
+    (open) =>
+      withInbox(open, {}, async (inbox) => {
+        const { type: family, source } = newEvents();
+        const [known, unknown] = [`${family}.known`, `${family}.unknown`];
+        const catalog = createCatalog({ [known]: schema });
+        const data = { step: 7, nested: [{ anything: null }] };
+        const kept = entryOf(source, "a", unknown, data);
+        await stored(inbox, kept);
+        const queue = takingOnly(inbox, [known, unknown]);
+        const isIn = async (state: string) => (await inbox.get(kept))?.state === state;
+
+        const first = await worked(queue, { [known]: () => {} }, { catalog }, () => isIn("unhandled"));
+        const warnings = first.filter(({ level }) => level === "warn");
+        assert.deepEqual(warnings, [{ level: "warn", type: unknown, source }]);
+
+        const seen: unknown[] = [];
+        const handlers = {
+          [`${family}.*`]: ({ type, data }: { type: string; data: unknown }) => void seen.push([type, data]),
+        };
+        const second = await worked(queue, handlers, { catalog }, (lines) => lines.length > 0);
+        assert.deepEqual(second, [{ level: "info", events: 1 }]);
+        assert.ok(await isIn("unhandled"));
+
+        assert.equal(await inbox.redrive({ state: "unhandled", types: [unknown] }), 1);
+        await worked(queue, handlers, { catalog }, () => isIn("done"));
+        assert.deepEqual(seen, [[unknown, data]]);
+      }),
+  ],
+  [
+    "logs each way into dead as one error, with id, type, attempt and cause and without the payload, and publishes it",
+    ["writer", "queue", "admin"],
+    (open) =>
+      withInbox(open, {}, async (inbox) => {
+        const { type, source } = newEvents();
+        const catalog = createCatalog({ [type]: schema });
+        const queue = takingOnly(inbox, [type]);
+        const entry = (id: string, step: unknown) => entryOf(source, id, type, { step });
+        await stored(inbox, entry("attempts", "secret"));
+        const [taken] = await queue.take({ limit: 1, leaseMs: longLeaseMs });
+        assert.equal(taken?.type, type);
+        await queue.settle([{ ...taken, state: "ready", afterMs: 0, error: "its worker ended" }]);
+        await stored(
+          inbox,
+          entry("invalid", 8932042),
+          entry("failed", "fail"),
+          entry("retry_later", "later"),
+        );
+
+        const published: SettleMessage[] = [];
+        const unwatch = observe({
+          settle: (message) => void (message.source === source && published.push(message)),
+        });
+        const lines = await worked(
+          queue,
+          {
+            [type]: ({ data }) => {
+              if (data["step"] === "later") return retryLater(0);
+              throw new Error("out of stock");
+            },
+          },
+          { catalog, maxAttempts: 1 },
+          async () => (await inbox.count({ source, state: "dead" })) === 4,
+        ).finally(unwatch);
+
+        const causes: Readonly<Record<string, string>> = {
+          attempts: "Its worker ended, or the inbox did not answer, 1 times.",
+          failed: "Error: out of stock",
+          invalid: "invalid: data.step: expected a string",
+          retry_later: "The handler asked for a retry 1 times.",
+        };
+        const errors = lines
+          .filter(({ level }) => level === "error")
+          .sort((a, b) => (String(a["id"]) < String(b["id"]) ? -1 : 1));
+        assert.deepEqual(
+          errors.map(({ err, ...line }) => ({ ...line, err: err instanceof Error ? err.message : err })),
+          Object.entries(causes).map(([id, cause]) => ({
+            level: "error",
+            id,
+            type,
+            source,
+            attempt: id === "attempts" ? 2 : 1,
+            outcome: "dead",
+            reason: id,
+            cause,
+            err: id === "failed" ? "out of stock" : undefined,
+          })),
+        );
+        assert.ok(!JSON.stringify(lines).includes("8932042"));
+        for (const [id, cause] of Object.entries(causes))
+          assert.equal((await inbox.get({ source, id }))?.error, cause);
+        assert.deepEqual(
+          published.map(({ id, type, outcome, reason }) => [id, type, outcome, reason]).sort(),
+          Object.keys(causes).map((id) => [id, type, "dead", id]),
+        );
+      }),
+  ],
+];
+
+function entryOf(source: string, id: string, type: string, data: unknown): InboxEntry {
+  const timestamp = new Date().toISOString();
+  const body = Buffer.from(JSON.stringify({ type, timestamp, data }));
+  return { source, id, type, event: { id, type, timestamp, data }, body, receivedAt: new Date() };
+}
