@@ -2,12 +2,15 @@ import type { StandardSchemaV1 } from "@standard-schema/spec";
 import * as z from "zod/mini";
 import { $ZodObjectJIT } from "zod/v4/core";
 import { type Catalog, createCatalog, type Schemas } from "./catalog.ts";
-import type { EsimEvents, LifecycleStatus } from "./esim-events.ts";
+import type { EsimEvents, LifecycleStatus, NetworkCode } from "./esim-events.ts";
 
 const text = z.string("expected a string");
 const integer = z.int("expected a whole number");
 
-const networkCode = z.union([text, z.number()], "expected a string or a number");
+const networkCode = z.custom<NetworkCode>(
+  (value) => typeof value === "string" || typeof value === "number",
+  "expected a string or a number",
+);
 const anything = z.optional(z.unknown());
 
 /** A field that may be absent. Null means absent too. */
