@@ -620,6 +620,16 @@ describe("an id that a store and an inbox share", () => {
     expect(await inbox.settle(settled)).toEqual([true]);
   }
 
+  it("is counted as a conflict when it is done and an inline delivery has another body", async () => {
+    const store = postgresStore({ pool: shop.pool(2), schema: shop.schema });
+    const claim = await store.claim(key("other"), 60_000, 1);
+    if (claim.status !== "claimed") throw new Error("not claimed");
+    expect(await store.claim(key("other"), 1000, 2)).toMatchObject({ status: "busy", conflict: true });
+    await store.complete(key("other"), claim.token);
+    expect(await store.claim(key("other"), 1000, 2)).toEqual({ status: "done", conflict: true });
+    expect((await inbox.get(key("other")))?.conflicts).toBe(1); // while it is busy, the sender tries again
+  });
+
   it("is a duplicate for the inbox once it is done inline, and done for the store once a worker has done it", async () => {
     const store = postgresStore({ pool: shop.pool(2), schema: shop.schema });
     const claim = await store.claim(key("inline"), 60_000);

@@ -30,6 +30,18 @@ describe("stores and inboxes on one file", () => {
     await Promise.all([store.close(), inbox.close()]);
   });
 
+  it("count an inline delivery of a done id that has another body", async () => {
+    const [store, inbox] = [sqliteStore({ path }), sqliteInbox({ path })];
+    const claim = await store.claim(key("msg_1"), 60_000, 1);
+    if (claim.status !== "claimed") throw new Error("not claimed");
+    expect(await store.claim(key("msg_1"), 1000, 2)).toMatchObject({ status: "busy", conflict: true });
+    await store.complete(key("msg_1"), claim.token);
+    expect(await store.claim(key("msg_1"), 1000, 1)).toEqual({ status: "done" });
+    expect(await store.claim(key("msg_1"), 1000, 2)).toEqual({ status: "done", conflict: true });
+    expect(await inbox.get(key("msg_1"))).toMatchObject({ conflicts: 1 }); // while it is busy, the sender tries again
+    await Promise.all([store.close(), inbox.close()]);
+  });
+
   it("tell of which sources they hold ids", async () => {
     const [store, inbox] = [sqliteStore({ path }), sqliteInbox({ path })];
     expect(await inbox.sources?.()).toEqual([]);

@@ -1,6 +1,7 @@
 import type { Claim, EventKey } from "@esim-webhooks/core";
 import { type Kysely, sql } from "kysely";
 import { inMs, qualified, serverTime, type Tables } from "../database/tables.ts";
+import { countConflict } from "./count-conflict.ts";
 
 const retryHeldRowMs = 1000;
 
@@ -39,7 +40,10 @@ export async function claim(
     if (held === undefined) continue; // released between the two statements
     if (!held.isQueued && held.leftMs <= 0) return takeOver(db, tables, wanted, leaseMs);
     const conflict = held.isConflict && { conflict: true as const };
-    if (held.state === "done") return { status: "done", ...conflict };
+    if (held.state === "done") {
+      if (conflict) await countConflict(db, tables, key);
+      return { status: "done", ...conflict };
+    }
     if (!held.isQueued) return { status: "busy", retryAfterMs: Math.ceil(held.leftMs), ...conflict };
     const inInbox = held.state === "dead" ? "dead" : "waiting";
     const retryAfterMs = Math.ceil(Math.max(held.leftMs, retryHeldRowMs));

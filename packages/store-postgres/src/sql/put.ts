@@ -4,6 +4,7 @@ import type { EventKey, InboxEntry, PutResult } from "@esim-webhooks/core";
 import { keyText } from "@esim-webhooks/core/kit";
 import { type Kysely, sql } from "kysely";
 import { serverTime, type Tables } from "../database/tables.ts";
+import { countConflict } from "./count-conflict.ts";
 import { inKeyOrder } from "./key-order.ts";
 import { type PutRow, putRows, storable } from "./put-rows.ts";
 
@@ -121,10 +122,4 @@ async function storeBody(
       received_at = to_timestamp(${receivedAt.getTime() / 1000}::float8), replay = ${replay}::jsonb
     where source = ${source} and id = ${id} and state = 'leased' and body is null`.execute(db);
   return numAffectedRows > 0n;
-}
-
-async function countConflict(db: Kysely<unknown>, tables: Tables, { source, id }: EventKey): Promise<void> {
-  await sql`update ${tables.event} set conflicts = conflicts + 1 where source = ${source} and id = ${id}`.execute(
-    db,
-  );
 }

@@ -1,5 +1,6 @@
 import type { Claim, EventKey } from "@esim-webhooks/core";
 import type { Transaction } from "../database/transaction.ts";
+import { countConflict } from "./count-conflict.ts";
 import { hasEnded, newFence } from "./lease.ts";
 
 export interface ClaimInput {
@@ -33,9 +34,9 @@ export function claim(tx: Transaction, input: ClaimInput): Claim {
     return { status: "busy", retryAfterMs: Math.max(held.leftMs, retryQueuedMs), ...conflict, inInbox };
   }
   if (held.ended) return takeOver(tx, input, withoutBody);
-  return held.state === "done"
-    ? { status: "done", ...conflict }
-    : { status: "busy", retryAfterMs: held.leftMs, ...conflict };
+  if (held.state !== "done") return { status: "busy", retryAfterMs: held.leftMs, ...conflict };
+  if (conflict) countConflict(tx, input.key);
+  return { status: "done", ...conflict };
 }
 
 function look(tx: Transaction, { id, source }: EventKey): Held | undefined {

@@ -1,5 +1,6 @@
 import type { PutResult } from "@esim-webhooks/core";
 import type { Transaction } from "../database/transaction.ts";
+import { countConflict } from "./count-conflict.ts";
 import { fingerprintOf, type PutRow, rowParameters } from "./put-row.ts";
 
 /** Stores rows, one to one; a later one of the same key is compared with what the earlier one left. */
@@ -39,11 +40,7 @@ function compare(tx: Transaction, row: PutRow): PutResult {
     return "stored";
   }
   if (!isConflict) return "duplicate";
-  tx.run(
-    "update esim_webhooks_event set conflicts = conflicts + 1 where id = ? and source = ?",
-    row.id,
-    row.source,
-  );
+  countConflict(tx, row);
   return "conflict";
 }
 
