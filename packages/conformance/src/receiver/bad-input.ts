@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { sign, type WebhookEvent } from "@esim-webhooks/core";
+import { memoryStore, sign, type WebhookEvent } from "@esim-webhooks/core";
 import { longestId } from "../base/longest-id.ts";
 import { assertAnswer, faulted, recording, type Scenario, secret } from "./scenario.ts";
 import { type Answer, send, sendHalf, type WireRequest } from "./wire.ts";
@@ -149,6 +149,35 @@ const headerCases: readonly Scenario[] = [
   refusedHeaders("answers 400 to more signatures than a sender can mean", 400, "malformed_header", [
     { "webhook-signature": `${Array(64).fill(wrongSignature).join(" ")} ${goodSignature}` },
   ]),
+  [
+    "accepts a timestamp of 15 h 51 min 30 s ago when `past` allows it, and none from ten minutes ahead",
+    async (withServer) => {
+      const { handlers, events } = recording();
+      const store = memoryStore();
+      const durable = { ...store, capabilities: { ...store.capabilities, durable: true } };
+      const options = { secret, store: durable, toleranceSeconds: { past: 57_100 } };
+      await withServer(handlers, options, async ({ url }) => {
+        const signedAt = (seconds: number) => faulted({ at: new Date(Date.now() + seconds * 1000) });
+        assertAnswer(await send(url, signedAt(-57_090)), 200, "processed");
+        assertAnswer(await send(url, signedAt(600)), 503, "timestamp_out_of_tolerance");
+        assert.equal(events.length, 1);
+      });
+    },
+  ],
+  [
+    "accepts deliveries signed with a secret of another form than that of Standard Webhooks",
+    async (withServer) => {
+      const { handlers, events } = recording();
+      const bytes = Buffer.alloc(20, 7);
+      for (const form of [bytes, `hex:${bytes.toString("hex")}`]) {
+        await withServer(handlers, { secret: form }, async ({ url }) => {
+          assertAnswer(await send(url, faulted({ secret: bytes })), 200, "processed");
+          assertAnswer(await send(url, faulted()), 401, "no_matching_key");
+        });
+      }
+      assert.equal(events.length, 2);
+    },
+  ],
 ];
 
 const bodyCases: readonly Scenario[] = [

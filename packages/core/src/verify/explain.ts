@@ -10,7 +10,7 @@ import {
   signerOf,
   type VerifyOptions,
 } from "./signature.ts";
-import { createSigningKey, keyOfBytes, type SigningKey } from "./signing-key.ts";
+import { createSigningKey, type Key, keyOfBytes, type SigningKey } from "./signing-key.ts";
 import { finerUnit, refuseBySkew, type Tolerance } from "./tolerance.ts";
 
 /** One likely cause, with its evidence. */
@@ -171,7 +171,7 @@ function keyOrBodyFinding(
 /** How else a secret's text can be read: the reading, how to write the secret for it, and its key. */
 function* misreadings(secrets: Secrets): Generator<[string, string, SigningKey]> {
   for (const given of listSecrets(secrets)) {
-    const secret: unknown = typeof given === "string" ? given : "secret" in given ? given.secret : undefined;
+    const secret: unknown = typeof given === "string" ? given : (given as Partial<Key> | null)?.secret;
     if (typeof secret !== "string") continue;
     const [, form, bare = ""] = /^(whsec_|hex:|base64:|utf8:|)(.*)$/s.exec(secret) ?? [];
     const instead = form === "" ? "before it" : `in place of ${form}`;

@@ -9,6 +9,7 @@ const body = '{"type":"esim.assigned","data":{"iccid":"8932042000010012344"}}';
 const headers = sign({ id: "msg_1", body, timestamp: at }, secret);
 const bare = secret.slice("whsec_".length);
 const bytes = Buffer.from(bare, "base64");
+const urlBytes = Buffer.alloc(32, 0xfb); // with - and _ in the URL-safe alphabet
 
 function signedWithBytes(key: Uint8Array) {
   return sign({ id: "msg_1", body, timestamp: at }, key);
@@ -147,7 +148,7 @@ describe("explainVerification", () => {
     ["hex", signedWithBytes(bytes), bytes.toString("hex"), "hex: before it"],
     ["hex", signedWithBytes(bytes), `whsec_${bytes.toString("hex")}`, "hex: in place of whsec_"],
     ["hex", signedWithBytes(bytes), `utf8:${bytes.toString("hex")}`, "hex: in place of utf8:"],
-    ["base64", signedWithBytes(bytes), bytes.toString("base64url"), "base64: before it"],
+    ["base64", signedWithBytes(urlBytes), urlBytes.toString("base64url"), "base64: before it"],
     [
       "base64",
       signedWithBytes(Buffer.from(bytes.toString("hex"), "base64")),
@@ -170,6 +171,12 @@ describe("explainVerification", () => {
     expect(findings.map(({ code }) => code)).toEqual(["invalid_secret", "wrong_secret_or_body"]);
     expect(findings[0]?.message).toMatch(/looks like hex.*Write hex:/);
     expect(findings[1]?.message).toContain("(no usable key)");
+    for (const wrong of [null, 42, new Uint8Array()]) {
+      expect(explain({ secrets: [wrong] as never }).findings).toMatchObject([
+        { code: "invalid_secret" },
+        { code: "wrong_secret_or_body" },
+      ]);
+    }
   });
 
   it.each([
