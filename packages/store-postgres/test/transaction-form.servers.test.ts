@@ -118,6 +118,26 @@ describe("tx: (client) => client", () => {
     );
   });
 
+  it("rejects a query that the handler did not await and that had not begun: it would be outside the transaction", async () => {
+    const insert = insertInto(shop);
+    const late: unknown[] = [];
+    const processor = createProcessor(
+      {
+        "*": ({ id }, { tx }) => {
+          for (const n of [1, 2]) tx.query(insert, [`${id} ${n}`]).catch((error) => late.push(error));
+        },
+      },
+      { store: storeOf(1) },
+    );
+    expect(await processor.process(faulted("msg_1"))).toEqual({ code: "processed" });
+    await expect.poll(() => late).toMatchObject([lateQuery, lateQuery]);
+    expect(await shop.orders()).toEqual([]);
+  });
+
+  const lateQuery = {
+    message: expect.stringMatching(/^context\.tx was used after its handler had returned\./),
+  };
+
   it.each<[string, (client: PoolClient) => Promise<unknown>]>([
     ["COMMIT", (client) => client.query("COMMIT")],
     ["commit in a prepared statement", (client) => client.query({ name: "c", text: "commit" })],

@@ -1,5 +1,6 @@
 import { WebhookError } from "@esim-webhooks/core";
 import pg, { type PoolClient } from "pg";
+import type { LazyTransaction } from "./lazy-transaction.ts";
 import { transactionControlIn } from "./transaction-control.ts";
 
 /** What `query` of a client of `pg` takes. */
@@ -7,14 +8,13 @@ type Query = string | { readonly text?: unknown; readonly submit?: unknown };
 type Callback = (error: unknown, result?: unknown) => void;
 
 /**
- * A client of `pg`, as ORMs expect one, whose first query takes the connection of `connected`. It refuses what would begin or end a
+ * A client of `pg`, as ORMs expect one, whose queries run on the connection of a transaction. It refuses what would begin or end a
  * transaction: that would commit a handler's writes before its event is done. Its connection is not its own to end.
  */
-export function lazyClient(connected: () => Promise<PoolClient>): PoolClient {
+export function lazyClient({ onConnection }: Pick<LazyTransaction<never>, "onConnection">): PoolClient {
   const run = async (query: Query, values: unknown) => {
     refuseTransactionControl(query);
-    const client = await connected();
-    return client.query(query as string, values as unknown[]);
+    return onConnection((client) => (client as PoolClient).query(query as string, values as unknown[]));
   };
   const client: PoolClient = Object.create(pg.Client.prototype);
   return Object.assign(client, {

@@ -5,6 +5,7 @@ import {
   type ControlledTransaction,
   type Kysely,
   type KyselyProps,
+  type PostgresPoolClient,
   sql,
   Transaction,
 } from "kysely";
@@ -12,10 +13,9 @@ import { type ConnectionHandle, createHandle, withHandle } from "./connection-ha
 
 /** A transaction that its first query begins, so that a handler without queries holds no connection. */
 export interface LazyTransaction<Database> {
-  /** The transaction, which this begins. Rejects after `end()`. */
-  begun(): Promise<ControlledTransaction<Database>>;
-  /** Its queries begin it. */
   readonly tx: Transaction<Database>;
+  /** Runs a query on its connection, in place of `tx`. Undefined is passed if a kysely instance has the connection. */
+  onConnection<T>(query: (client: PostgresPoolClient | undefined) => Promise<T>): Promise<T>;
   /** The handle of its connection. */
   readonly handle: ConnectionHandle;
   /** Rejects all further queries. Resolves to the transaction, or undefined if none began. Rejects if it could not begin. */
@@ -48,16 +48,22 @@ export function lazyTransaction<Database>(
     }
   }
 
+  /** Begins it, unless it has begun. A query that the handler did not await must not run outside of it. */
   async function begun(): Promise<ControlledTransaction<Database>> {
-    if (ended) {
-      throw new WebhookError(
-        "invalid_input",
-        "context.tx was used after its handler had returned.",
-        "Await every query before returning.",
-      );
-    }
+    refuseLate();
     transaction ??= guard.run(begin);
+    await transaction;
+    refuseLate();
     return transaction;
+  }
+
+  function refuseLate(): void {
+    if (!ended) return;
+    throw new WebhookError(
+      "invalid_input",
+      "context.tx was used after its handler had returned.",
+      "Await every query before returning.",
+    );
   }
 
   const provider: ConnectionProvider = {
@@ -68,7 +74,10 @@ export function lazyTransaction<Database>(
   const executor = db.getExecutor().withConnectionProvider(provider);
   const props = { config: {}, driver: {}, dialect: {}, executor };
   return {
-    begun,
+    async onConnection(query) {
+      await begun();
+      return query(handle.client);
+    },
     tx: new Transaction<Database>(props as unknown as KyselyProps),
     handle,
     end() {

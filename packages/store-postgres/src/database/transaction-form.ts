@@ -51,11 +51,7 @@ export function transactionForm<Database, Tx>(
     );
   }
   return (lazy) => {
-    const connected = async () => {
-      await lazy.begun();
-      return lazy.handle.client as unknown as PoolClient;
-    };
-    const made = tx(lazyClient(connected));
+    const made = tx(lazyClient(lazy));
     if (typeof made === "object" && made !== null) formed.set(made, withoutPlugins(lazy.tx));
     return made;
   };
