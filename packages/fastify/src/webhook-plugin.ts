@@ -84,6 +84,8 @@ async function plugin(app: FastifyInstance, options: WebhookPluginOptions): Prom
 /**
  * Mounts a receiver: `await app.register(webhookPlugin, { handlers })`. The app's hooks run before it: a hook that
  * answers 401 loses events, so keep your own authentication away from it. Logs to `logger`, default `app.log`.
+ * Other methods than POST are answered 405, unless the app had a route for them before. A signed delivery to another path
+ * that is answered 404 is a warning, once.
  * On `app.close()`, deliveries in flight finish and later ones get 503.
  * Registering rejects with the errors of `createReceiver` when the set-up is wrong.
  */
