@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import SQLite from "better-sqlite3";
+import { buildCli, firstAcknowledgedMs, servers } from "./embedded-serve.ts";
 import { type AcceptingServer, measurePut, startServer } from "./inbox-accept.ts";
 import { drainJobs, fillWithJobs, jobs, lanes } from "./inbox-drain.ts";
 import { newId } from "./inbox-entries.ts";
@@ -12,12 +13,14 @@ import { median } from "./measure.ts";
 import { inTurns, line, ms, perSecond, times } from "./report.ts";
 
 const rounds = 5;
+const startRounds = 15;
 const costRounds = 40;
 
 export async function benchEmbedded(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "esim-webhooks-bench-"));
   try {
     await benchStart(join(folder, "start"));
+    await benchServe(folder);
     await benchAccept(folder);
     await benchDrain(folder);
     await benchSize(folder);
@@ -43,6 +46,21 @@ async function benchStart(folder: string): Promise<void> {
   console.log("\nuntil the inbox is ready, its thread included");
   line("a new file", ms(median(opened.made)));
   line("one that is there", ms(median(opened.again)));
+}
+
+async function benchServe(folder: string): Promise<void> {
+  buildCli();
+  const { ours, bare } = await inTurns(
+    {
+      ours: () => firstAcknowledgedMs(servers.ours, folder),
+      bare: () => firstAcknowledgedMs(servers.bare, folder),
+    },
+    startRounds,
+  );
+  console.log("\nfrom the start of the process to the first acknowledged event, in a new folder");
+  line("esim-webhooks serve", ms(median(ours)), "< 400 ms");
+  line("bare node:http with better-sqlite3", ms(median(bare)));
+  line("ratio", times(median(ours) / median(bare)));
 }
 
 async function benchAccept(folder: string): Promise<void> {
