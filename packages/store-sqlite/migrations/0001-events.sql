@@ -12,8 +12,8 @@ create table esim_webhooks_event (
   fence text,
   -- ready: when it is due; leased: when the lease ends; done, unhandled: when it may be forgotten; dead: null
   ends_at integer,
-  -- how long the lease was to be: one that ends further ahead than that has ended, since the clock was set back
-  lease_ms integer,
+  -- how long the lease or the wait was to be: one that ends further ahead than that shows that the clock was set back
+  term_ms integer not null default 0,
   -- CRC-32 of the body, to tell another body of the same id; null where nobody knows the bytes that were signed
   fingerprint integer,
   type text,
@@ -35,13 +35,13 @@ create table esim_webhooks_event (
 ) strict;
 
 -- A partial index is used only where the query says its condition word for word.
-create index esim_webhooks_event_due on esim_webhooks_event (ends_at)
+create index esim_webhooks_event_due on esim_webhooks_event (ends_at, term_ms)
   where state = 'ready' and lane is null;
 
-create index esim_webhooks_event_due_in_lane on esim_webhooks_event (ends_at)
+create index esim_webhooks_event_due_in_lane on esim_webhooks_event (ends_at, term_ms)
   where state = 'ready' and lane is not null;
 
-create index esim_webhooks_event_leased on esim_webhooks_event (ends_at, lease_ms)
+create index esim_webhooks_event_leased on esim_webhooks_event (ends_at, term_ms)
   where state = 'leased' and body is not null;
 
 create index esim_webhooks_event_forgettable on esim_webhooks_event (ends_at)

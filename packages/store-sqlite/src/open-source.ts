@@ -6,7 +6,7 @@ import { createSourceDatabase } from "./thread/source-database.ts";
 
 /** A file to be copied. Everything rejects with a `WebhookError` only. */
 export interface OpenSource {
-  /** Rejects with `invalid_option` when the file is not there. */
+  /** Rejects with `invalid_option` when the file is not there, or is no source. */
   ready(): Promise<void>;
   read<Name extends keyof Reads>(name: Name, input: InputOf<Name>): Promise<OutputOf<Name>>;
   /** For what takes long: no timeout, and a connection of its own, so that other questions are answered meanwhile. */
@@ -14,10 +14,14 @@ export interface OpenSource {
   close(): Promise<void>;
 }
 
-/** Opens nothing yet: the first question does, or `ready()`. */
-export function openSource(caller: string, settings: SqliteFileSettings): OpenSource {
+/** A `source` must hold our tables, a `backup` need not. Opens nothing yet: the first question does, or `ready()`. */
+export function openSource(
+  caller: string,
+  role: "source" | "backup",
+  settings: SqliteFileSettings,
+): OpenSource {
   const { timeoutMs, logger } = settings;
-  const database = createSourceDatabase({ ...settings, busyMs: timeoutMs });
+  const database = createSourceDatabase(role, { ...settings, busyMs: () => timeoutMs });
   const guard = createStoreGuard({
     name: caller,
     timeoutMs,

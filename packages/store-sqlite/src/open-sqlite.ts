@@ -21,8 +21,7 @@ export interface OpenSqlite {
 /** Opens nothing yet: the first operation does, or `ready()`. Throws `invalid_option`. */
 export function openSqlite(caller: string, settings: SqliteFileSettings): OpenSqlite {
   const { path, allowNetworkMount, durability, timeoutMs, logger } = settings;
-  const busyMs = Math.ceil(timeoutMs * 0.8); // who waits for a lock is told so, and not just that the time is over
-  const { database, release } = useDatabase(caller, { path, allowNetworkMount, durability, busyMs });
+  const { database, release } = useDatabase(caller, { path, allowNetworkMount, durability, timeoutMs });
   const guard = createStoreGuard({ name: caller, timeoutMs, logger, backend: "file", check: open });
 
   async function open(): Promise<void> {
@@ -34,8 +33,8 @@ export function openSqlite(caller: string, settings: SqliteFileSettings): OpenSq
 
   return {
     ready: () => guard.run(async () => {}), // rejects once it was closed, too
-    write: (name, input) => guard.run((signal) => database.write(name, input, signal).catch(rethrow)),
-    read: (name, input) => guard.run(() => database.read(name, input).catch(rethrow)),
+    write: (name, input) => guard.run(() => database.write(name, input, timeoutMs).catch(rethrow)),
+    read: (name, input) => guard.run(() => database.read(name, input, timeoutMs).catch(rethrow)),
     hints: database.hints,
     close: () => guard.close(release),
   };

@@ -13,7 +13,7 @@ import { type SqliteFileOptions, sqliteFileShape } from "./sqlite-options.ts";
  */
 export async function sqliteBackup(options: SqliteFileOptions, file: string): Promise<void> {
   const settings = parseOptions("sqliteBackup", sqliteFileShape, options);
-  const { ready, readApart, close } = openSource("sqliteBackup", settings);
+  const { ready, readApart, close } = openSource("sqliteBackup", "backup", settings);
   try {
     await ready();
     await writeWhole(file, (partial) => readApart("backup", { file: partial })).catch(rethrow);

@@ -212,4 +212,15 @@ describe("the records of a file", () => {
     await absent.close();
     expect(existsSync(dirname(missing))).toBe(false);
   });
+
+  it("are refused of a database that no store or inbox has used", async () => {
+    const shop = join(folder.path, "shop.db");
+    openShop(shop).close();
+    const foreign = sqliteCopySource({ path: shop });
+    await expect(foreign.look()).rejects.toMatchObject({
+      code: "invalid_option",
+      message: expect.stringContaining(`The database ${shop} holds no tables of esim-webhooks.`),
+    });
+    await foreign.close();
+  });
 });

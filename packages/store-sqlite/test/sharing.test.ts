@@ -199,12 +199,12 @@ describe("stores and inboxes on one file", () => {
   });
 
   it("reject once another process has kept the file locked for too long, and recover by themselves", async () => {
-    const first = sqliteInbox({ path, timeoutMs: 1000 }); // which says for how long the writer waits for a lock
+    const first = sqliteInbox({ path, timeoutMs: 1000 });
     const inbox = sqliteInbox({ path, timeoutMs: 120_000 });
     await inbox.count();
     const shop = openShop(path);
     shop.run("begin immediate");
-    await expect(inbox.put([entry("msg_1")])).rejects.toMatchObject({
+    await expect(first.put([entry("msg_1")])).rejects.toMatchObject({
       code: "store_unavailable",
       message: expect.stringContaining("locked"),
     });
@@ -214,9 +214,99 @@ describe("stores and inboxes on one file", () => {
     shop.close();
     await Promise.all([first.close(), inbox.close()]);
   });
+
+  it("wait for a lock as long as each of them was told to, whoever came first", async () => {
+    const [first, second] = [
+      sqliteInbox({ path, timeoutMs: 1000 }),
+      sqliteInbox({ path, timeoutMs: 120_000 }),
+    ];
+    await second.ready();
+    const shop = openShop(path);
+    shop.run("begin immediate");
+    const putting = second.put([entry("msg_2")]);
+    await expect(first.put([entry("msg_1")])).rejects.toMatchObject({ code: "store_unavailable" });
+    shop.run("commit");
+    expect(await putting).toEqual(["stored"]);
+    expect((await second.get(key("msg_1")))?.state).toBeUndefined(); // its caller was told that it is not stored
+    shop.close();
+    await Promise.all([first.close(), second.close()]);
+  });
+
+  it("lease and claim nothing for a caller who gave up while the file was locked", async () => {
+    const patient = sqliteInbox({ path, timeoutMs: 120_000 });
+    const [inbox, store] = [sqliteInbox({ path, timeoutMs: 1000 }), sqliteStore({ path, timeoutMs: 1000 })];
+    await patient.put([entry("msg_1")]);
+    await Promise.all([inbox.ready(), store.ready()]);
+    const shop = openShop(path);
+    shop.run("begin immediate");
+    const putting = patient.put([entry("msg_2")]); // for which the writer waits on, with all of its message
+    const taking = inbox.take({ limit: 10, leaseMs: 60_000 });
+    const claiming = store.claim(key("msg_3"), 60_000);
+    await expect(taking).rejects.toMatchObject({ code: "store_unavailable" });
+    await expect(claiming).rejects.toMatchObject({ code: "store_unavailable" });
+    shop.run("commit");
+    expect(await putting).toEqual(["stored"]);
+    expect(await patient.count({ state: "ready" })).toBe(2);
+    expect(await patient.count({ state: "leased" })).toBe(0);
+    shop.close();
+    await Promise.all([patient.close(), inbox.close(), store.close()]);
+  });
+
+  it("answer a handler's question while counts of a large table are being made", async () => {
+    const [inbox, store] = [sqliteInbox({ path }), sqliteStore({ path, timeoutMs: 120_000 })];
+    const operator = sqliteInbox({ path, timeoutMs: 120_000 });
+    await inbox.ready();
+    const shop = openShop(path);
+    shop.run(`with recursive number (n) as (select 1 union all select n + 1 from number where n < 200000)
+      insert into esim_webhooks_event (source, id, state, type) select 'default', n, 'done', 'a' from number`);
+    shop.close();
+    const ended: string[] = [];
+    const claim = await store.claim(key("msg_1"), 120_000);
+    await store.transact(key("msg_1"), claim.status === "claimed" ? claim.token : "", async (tx) => {
+      await tx.read("select 1"); // its thread has started
+      const counting = Array.from({ length: 20 }, () => operator.stats().then(() => ended.push("stats")));
+      await tx.read("select event from orders").then(() => ended.push("read"));
+      await Promise.all(counting);
+      return true;
+    });
+    expect(ended.indexOf("read")).toBeLessThan(20);
+    await Promise.all([inbox.close(), store.close(), operator.close()]);
+  });
 });
 
 describe("a machine whose clock was set back", () => {
+  it("does not wait longer for events than they were to wait", async () => {
+    const lane = ({ data }: { data: unknown }) => String((data as { esimReference: string }).esimReference);
+    const open = () => sqliteInbox({ path, lane });
+    let inbox = open();
+    await inbox.put([entry("msg_retried"), entry("msg_later")]);
+    const taken = await inbox.take({ limit: 2, leaseMs: 30_000 });
+    await inbox.settle(
+      taken.map(({ source, id, token }) => ({
+        ...{ source, id, token, error: "" },
+        ...{ state: "ready", afterMs: id === "msg_later" ? 24 * 3_600_000 : 1 },
+      })),
+    );
+    await inbox.put([entry("msg_put")]);
+    await inbox.close();
+    const shop = openShop(path);
+    shop.run(
+      "update esim_webhooks_event set ends_at = ends_at + 3600000, lane = iif(id = 'msg_put', null, lane)",
+    ); // as if an hour had been taken back
+    shop.close();
+    inbox = open();
+    let ids: string[] = [];
+    await expect
+      .poll(async () => {
+        ids = [...ids, ...(await inbox.take({ limit: 10, leaseMs: 30_000 })).map(({ id }) => id)];
+        return ids.toSorted();
+      })
+      .toEqual(["msg_put", "msg_retried"]);
+    const later = await inbox.get(key("msg_later"));
+    expect(later?.endsAt?.getTime()).toBeLessThan(Date.now() + 24 * 3_600_000 + 1000);
+    await inbox.close();
+  });
+
   it("does not wait for leases that would end in another age", async () => {
     const [store, inbox] = [sqliteStore({ path }), sqliteInbox({ path })];
     await store.claim(key("msg_1"), 30_000);

@@ -1,4 +1,5 @@
 import { type Connection, connect, pragma } from "./connection.ts";
+import { FaultError } from "./errors.ts";
 import { type Durability, type Journal, setUpJournal, sqliteVersionOf } from "./journal.ts";
 import { appliedMigration, migrate } from "./migrations.ts";
 import { syncRecovered } from "./recovered.ts";
@@ -43,7 +44,7 @@ export function openReader({ path, busyMs }: OpenOptions): Connection {
 }
 
 /** A connection for questions to a file that is read as it is: it is not migrated, and may hold no tables of ours. */
-export function openSource(options: OpenOptions): Connection {
+export function openAsItIs(options: OpenOptions): Connection {
   const connection = openReader(options);
   try {
     appliedMigration(connection, options.path);
@@ -52,4 +53,16 @@ export function openSource(options: OpenOptions): Connection {
     connection.close();
     throw error;
   }
+}
+
+/** The same, for a file whose events are to be copied. */
+export function openSource(options: OpenOptions): Connection {
+  const connection = openAsItIs(options);
+  if (appliedMigration(connection, options.path) > 0) return connection;
+  connection.close();
+  throw new FaultError({
+    code: "invalid_option",
+    problem: `The database ${options.path} holds no tables of esim-webhooks.`,
+    remedy: "Check the path: name the file that your store or inbox was given.",
+  });
 }

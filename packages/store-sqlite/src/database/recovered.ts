@@ -1,3 +1,4 @@
+import { changeSomething } from "./change-something.ts";
 import { type Connection, pragma } from "./connection.ts";
 import { isFull } from "./faults.ts";
 import { type Journal, pauseMs, tries, wait } from "./journal.ts";
@@ -10,7 +11,7 @@ import { inTransaction } from "./transaction.ts";
  */
 export function syncRecovered(connection: Connection, { mode }: Pick<Journal, "mode">): void {
   if (mode === "wal") syncLog(connection);
-  else changeSomething(connection);
+  else inTransaction(connection, changeSomething);
 }
 
 /** A checkpoint syncs the log before it writes anything back. It takes no lock that a writer holds. */
@@ -25,12 +26,4 @@ function isCheckpointedByAnother(connection: Connection): boolean {
     if (!isFull(error)) throw error; // the log is synced by then, and there is still much to be read
     return false;
   }
-}
-
-/** Of a rollback journal, only a commit syncs that it is gone; and one that has changed no page does nothing. */
-function changeSomething(connection: Connection): void {
-  inTransaction(connection, (tx) => {
-    tx.run("insert into esim_webhooks_migration (number, applied_at) values (0, 0)");
-    tx.run("delete from esim_webhooks_migration where number = 0");
-  });
 }

@@ -57,7 +57,7 @@ function isConflict(held: Held, { fingerprint }: ClaimInput): boolean {
 
 function insert(tx: Transaction, input: ClaimInput): Claim {
   const row = tx.get<{ token: string }>(
-    `insert into esim_webhooks_event (source, id, state, fence, ends_at, lease_ms, fingerprint)
+    `insert into esim_webhooks_event (source, id, state, fence, ends_at, term_ms, fingerprint)
     values ($source, $id, 'leased', ${newFence}, $now + $leaseMs, $leaseMs, $fingerprint) returning fence as token`,
     parametersOf(tx, input),
   );
@@ -74,7 +74,7 @@ const keepingBody = "fingerprint = coalesce(fingerprint, $fingerprint)";
 function takeOver(tx: Transaction, input: ClaimInput, changes: string): Claim {
   const row = tx.get<{ token: string }>(
     `update esim_webhooks_event
-    set state = 'leased', fence = ${newFence}, ends_at = $now + $leaseMs, lease_ms = $leaseMs, lane = null, ${changes}
+    set state = 'leased', fence = ${newFence}, ends_at = $now + $leaseMs, term_ms = $leaseMs, lane = null, ${changes}
     where id = $id and source = $source returning fence as token`,
     parametersOf(tx, input),
   );

@@ -1,8 +1,11 @@
+/** How far a clock may be behind without having been set back, in ms. */
+export const driftMs = 1000;
+
 /**
  * Whether the lease in a row has ended at the time `$now`: SQL. One that ends further ahead than it was long has ended too,
- * since the machine's clock was set back and its owner is long gone; by a second more, which a clock may drift.
+ * since the machine's clock was set back and its owner is long gone.
  */
-export const hasEnded = "(ends_at <= $now or ends_at > $now + lease_ms + 1000)";
+export const hasEnded: string = `(ends_at <= $now or ends_at > $now + term_ms + ${driftMs})`;
 
 /** A fence that was never given before: SQL. */
 export const newFence = "lower(hex(randomblob(12)))";

@@ -8,7 +8,7 @@ export function renew(
 ): boolean[] {
   return leases.map(({ source, id, token }) => {
     const changed = tx.run(
-      `update esim_webhooks_event set ends_at = $now + $leaseMs, lease_ms = $leaseMs
+      `update esim_webhooks_event set ends_at = $now + $leaseMs, term_ms = $leaseMs
       where id = $id and source = $source and fence = $token and state = 'leased'`,
       { now: tx.nowMs, leaseMs, id, source, token },
     );

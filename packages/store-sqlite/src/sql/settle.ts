@@ -15,14 +15,15 @@ export function settle(
   { settlements, rules }: { readonly settlements: readonly Settlement[]; readonly rules: SettleRules },
 ): boolean[] {
   return settlements.map((settlement) => {
-    const { state, endsAt, error, refund, keepsBody } = written(tx, settlement, rules);
+    const { state, endsAt, termMs, error, refund, keepsBody } = written(tx, settlement, rules);
     const changed = tx.run(
       `update esim_webhooks_event
-      set state = ?, ends_at = ?, error = ?, attempts = attempts - ?, body = iif(?, body, null)
+      set state = ?, ends_at = ?, term_ms = ?, error = ?, attempts = attempts - ?, body = iif(?, body, null)
       where id = ? and source = ? and fence = ? and state = 'leased'`,
       ...[
         state,
         endsAt,
+        termMs,
         error,
         refund,
         keepsBody ? 1 : 0,
@@ -38,21 +39,23 @@ export function settle(
 interface Written {
   readonly state: string;
   readonly endsAt: number | null;
+  /** How long it waits to be ready. */
+  readonly termMs: number;
   readonly error: string | null;
   readonly refund: 0 | 1;
   readonly keepsBody: boolean;
 }
 
 function written({ nowMs }: Transaction, settlement: Settlement, rules: SettleRules): Written {
-  const plain = { error: null, refund: 0, keepsBody: true } as const;
+  const plain = { termMs: 0, error: null, refund: 0, keepsBody: true } as const;
   switch (settlement.state) {
     case "done":
       return { ...plain, state: "done", endsAt: nowMs + rules.retentionMs, keepsBody: rules.keepBodies };
     case "unhandled":
       return { ...plain, state: "unhandled", endsAt: nowMs + rules.retentionMs };
     case "ready": {
-      const endsAt = nowMs + Math.ceil(Math.min(settlement.afterMs, longestWaitMs));
-      return { ...plain, state: "ready", endsAt, error: storable(settlement.error) };
+      const termMs = Math.ceil(Math.min(settlement.afterMs, longestWaitMs));
+      return { ...plain, state: "ready", endsAt: nowMs + termMs, termMs, error: storable(settlement.error) };
     }
     case "untouched":
       return { ...plain, state: "ready", endsAt: nowMs, refund: 1 };

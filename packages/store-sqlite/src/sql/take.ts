@@ -24,7 +24,7 @@ export function take(tx: Transaction, input: TakeInput): TakenEvent[] {
 function reap(tx: Transaction): void {
   tx.run(
     `update esim_webhooks_event
-    set state = 'ready', ends_at = min(ends_at, $now), error = coalesce(error, $leaseEnded)
+    set state = 'ready', ends_at = min(ends_at, $now), term_ms = 0, error = coalesce(error, $leaseEnded)
     where state = 'leased' and body is not null and ${hasEnded}`,
     { now: tx.nowMs, leaseEnded },
   );
@@ -136,7 +136,7 @@ interface Taken {
 function lease(tx: Transaction, rowid: number, leaseMs: number): TakenEvent {
   const { receivedAt, replayed, ...taken } = tx.get<Taken>(
     `update esim_webhooks_event
-    set state = 'leased', fence = ${newFence}, attempts = attempts + 1, ends_at = $now + $leaseMs, lease_ms = $leaseMs
+    set state = 'leased', fence = ${newFence}, attempts = attempts + 1, ends_at = $now + $leaseMs, term_ms = $leaseMs
     where rowid = $rowid
     returning source, id, fence as token, type, body, received_at as receivedAt, attempts as attempt,
       replay is not null as replayed`,

@@ -2,12 +2,12 @@ import type { Transferable } from "node:worker_threads";
 import type { PutRow } from "../sql/put-row.ts";
 import type { Call } from "./protocol.ts";
 
-function rowsOf({ input }: Call): readonly PutRow[] {
-  return (input as { rows?: readonly PutRow[] }).rows ?? [];
+function rowsOf({ input }: Pick<Call, "input">): readonly PutRow[] {
+  return (input as { rows?: readonly PutRow[] } | undefined)?.rows ?? [];
 }
 
 /** How many bytes the bodies of a call have together. */
-export function sizeOf(call: Call): number {
+export function sizeOf(call: Pick<Call, "input">): number {
   return rowsOf(call).reduce((size, { body }) => size + body.byteLength, 0);
 }
 

@@ -4,17 +4,31 @@ import type { OpenOptions } from "../database/open.ts";
 
 /** What a thread is started with. */
 export interface ThreadData extends OpenOptions {
-  readonly role: "writer" | "reader" | "source";
+  readonly role: "writer" | "reader" | "source" | "backup";
 }
 
 /** One operation to be done. */
 export interface Call {
   readonly name: string;
   readonly input: unknown;
+  /** How long its caller still waits when it is sent, in ms: after that it is not started. */
+  readonly leftMs: number;
 }
 
 /** What became of a call. */
 export type Answer = { readonly output: unknown } | { readonly fault: Fault };
+
+/** To a call whose caller does not wait any more. */
+export const notAsked: Answer = {
+  fault: { code: "store_unavailable", problem: "The database was not asked.", remedy: "Ask again." },
+};
+
+/** Of a call that cannot cross to the thread. */
+export const notCloned: Fault = {
+  code: "store_unavailable",
+  problem: "What was asked cannot be handed to the thread of the database.",
+  remedy: "Its cause names the value.",
+};
 
 /** To the thread. Calls of one message go in one transaction. */
 export type Request =

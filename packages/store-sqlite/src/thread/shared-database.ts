@@ -1,10 +1,16 @@
 import { WebhookError } from "@esim-webhooks/core";
+import { busyMsOf } from "../database/busy.ts";
 import { createDatabase, type Database, type DatabaseOptions } from "./database.ts";
+
+export interface UseOptions extends Omit<DatabaseOptions, "busyMs"> {
+  readonly timeoutMs: number;
+}
 
 interface Shared {
   readonly database: Database;
-  readonly options: DatabaseOptions;
-  users: number;
+  readonly options: UseOptions;
+  /** How long each of its users waits. */
+  readonly timeouts: number[];
 }
 
 const sharedByPath = new Map<string, Shared>();
@@ -19,9 +25,9 @@ export interface DatabaseUse {
  * The database of a path: one for all stores and inboxes of this process, so that they share their writer and its syncs.
  * Throws `invalid_option` when another one has it open with another durability, or another `allowNetworkMount`.
  */
-export function useDatabase(caller: string, options: DatabaseOptions): DatabaseUse {
-  const { path, durability, allowNetworkMount } = options;
-  const shared = sharedByPath.get(path) ?? { database: createDatabase(options), options, users: 0 };
+export function useDatabase(caller: string, options: UseOptions): DatabaseUse {
+  const { path, durability, allowNetworkMount, timeoutMs } = options;
+  const shared = sharedByPath.get(path) ?? share(options);
   if (shared.options.durability !== durability) {
     throw new WebhookError(
       "invalid_option",
@@ -37,14 +43,23 @@ export function useDatabase(caller: string, options: DatabaseOptions): DatabaseU
     );
   }
   sharedByPath.set(path, shared);
-  shared.users += 1;
+  shared.timeouts.push(timeoutMs);
   return {
     database: shared.database,
     async release() {
-      shared.users -= 1;
-      if (shared.users > 0) return;
+      shared.timeouts.splice(shared.timeouts.indexOf(timeoutMs), 1);
+      if (shared.timeouts.length > 0) return;
       sharedByPath.delete(path);
       await shared.database.close();
     },
+  };
+}
+
+function share(options: UseOptions): Shared {
+  const timeouts: number[] = [];
+  return {
+    database: createDatabase({ ...options, busyMs: () => busyMsOf(Math.max(...timeouts)) }),
+    options,
+    timeouts,
   };
 }

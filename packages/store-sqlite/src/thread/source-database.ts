@@ -1,7 +1,8 @@
 import { requireFile } from "../database/location.ts";
 import type { InputOf, OutputOf, Reads } from "../sql/operations.ts";
-import { ask, type DatabaseOptions } from "./database.ts";
+import { type DatabaseOptions, outputOf } from "./database.ts";
 import { createKeptThread } from "./kept-thread.ts";
+import { notAsked } from "./protocol.ts";
 import { startThread, type Thread } from "./thread.ts";
 
 /** A file that is there, and is only read: it is not made, migrated or set up in another way. */
@@ -14,13 +15,15 @@ export interface SourceDatabase {
   close(): Promise<void>;
 }
 
-export function createSourceDatabase(options: DatabaseOptions): SourceDatabase {
+/** `source` must hold our tables, `backup` need not. */
+export function createSourceDatabase(role: "source" | "backup", options: DatabaseOptions): SourceDatabase {
   const reader = createKeptThread(start);
 
   async function start(onEnded: () => void): Promise<Thread> {
-    const { path, durability, busyMs } = options;
+    const { path, durability } = options;
     await requireFile(options);
-    return startThread({ role: "source", path, durability, busyMs }, { onChanged() {}, onEnded });
+    const data = { role, path, durability, busyMs: options.busyMs() };
+    return startThread(data, { onChanged() {}, onEnded });
   }
 
   return {
@@ -34,4 +37,13 @@ export function createSourceDatabase(options: DatabaseOptions): SourceDatabase {
     },
     close: reader.close,
   };
+}
+
+async function ask<Name extends keyof Reads>(
+  thread: Thread,
+  name: Name,
+  input: InputOf<Name>,
+): Promise<OutputOf<Name>> {
+  const [answer = notAsked] = await thread.call([{ name, input, leftMs: Number.POSITIVE_INFINITY }]);
+  return outputOf(answer);
 }
