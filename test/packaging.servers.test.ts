@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import {
   cpSync,
   globSync,
@@ -15,6 +15,7 @@ import { basename, dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openTypeScript5 } from "./editors/typescript-5.ts";
 import { openTypeScript7 } from "./editors/typescript-7.ts";
+import { oldestNode, withoutOldestNode } from "./oldest-node.ts";
 import { root } from "./run.ts";
 
 const project = mkdtempSync(join(tmpdir(), "esim-webhooks-packed-"));
@@ -117,6 +118,25 @@ export default defineConfig({ secret: "whsec_${"Zm9v".repeat(8)}", handlers: { "
     writeFileSync(join(project, "empty.ndjson"), "");
     run(bin, ["import", "empty.ndjson"]); // opens the embedded store: its thread and its migrations are in the package
     expect(run(bin, ["doctor"])).toContain("the embedded inbox in .esim-webhooks; durable");
+  });
+
+  it("run as a command on the oldest Node.js, and say nothing of what is experimental in it", (context) => {
+    context.skip(withoutOldestNode !== undefined, withoutOldestNode);
+    const bin = join(project, "node_modules/@esim-webhooks/cli/bin/esim-webhooks.js");
+    const cwd = join(project, "oldest");
+    mkdirSync(cwd);
+    writeFileSync(
+      join(cwd, "esim-webhooks.config.ts"),
+      `import { sqliteInbox } from "@esim-webhooks/store-sqlite";
+const secret: string = "whsec_${"Zm9v".repeat(8)}";
+export default { secret, target: sqliteInbox({ path: "events.db" }), handlers: { "*": () => {} } };
+`,
+    );
+    for (const args of [["doctor"], ["inbox", "stats"]]) {
+      const { stdout, stderr } = spawnSync(oldestNode, [bin, ...args], { cwd, encoding: "utf8" });
+      expect(stderr + stdout).toContain("wal_reset_bug"); // so it has opened the file
+      expect(stderr + stdout).not.toMatch(/experimental/i);
+    }
   });
 
   it("type-check a user's strict TypeScript against the declarations alone", () => {

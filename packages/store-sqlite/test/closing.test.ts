@@ -17,7 +17,10 @@ it("resolves when a question is still being answered, and the process ends with 
   const folder = temporaryFolder();
   try {
     const file = join(folder.path, "events.db");
-    const { ended } = runNode(["--input-type=module", "--eval", script], { FILE: file });
+    const { ended } = runNode(["--input-type=module", "--eval", script], {
+      FILE: file,
+      NODE_NO_WARNINGS: "1",
+    });
     expect(await ended).toEqual({ code: 0, output: "closed\n" });
   } finally {
     folder.remove();

@@ -18,6 +18,9 @@ const capabilities = {
 
 inboxSuite(
   "sqliteInbox",
-  { capabilities, open: (options) => sqliteInbox({ path: join(folder.path, "events.db"), ...options }) },
+  {
+    capabilities,
+    open: (options) => sqliteInbox({ path: join(folder.path, "events.db"), timeoutMs: 60_000, ...options }),
+  },
   { describe, it },
 );
