@@ -1,4 +1,4 @@
-// npm run bench -- import: reading dumps and importing them into Postgres, compared with the least that any import must do.
+// npm run bench -- import: reading dumps and importing them into Postgres and SQLite, compared with the least that any import must do.
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
@@ -9,6 +9,7 @@ import { postgresInbox } from "@esim-webhooks/store-postgres";
 import pg from "pg";
 import { privatePostgres } from "../test/servers/index.ts";
 import { deliveriesOf } from "./import-dump.ts";
+import { benchImportEmbedded } from "./import-embedded.ts";
 import { measureDryRun, measureParse } from "./import-read.ts";
 import { batchesFrom, measureBare, measureImport } from "./import-store.ts";
 import { median } from "./measure.ts";
@@ -28,6 +29,7 @@ export async function benchImport(): Promise<void> {
   await benchRead();
   await benchMemory();
   await benchStore();
+  await benchImportEmbedded();
 }
 
 async function benchRead(): Promise<void> {

@@ -19,7 +19,7 @@ import { createInOrder } from "../src/replay/in-order.ts";
 import { all, bytes, delivery, folder, ndjson, sumOf, watchedInbox } from "./dump.ts";
 
 const trusted = { trustUnsigned: true };
-const records = Array.from({ length: 3000 }, (_, n) =>
+const records = Array.from({ length: 18_000 }, (_, n) =>
   n % 10 === 7 ? `bad line ${n}` : delivery(`msg_${n}`),
 );
 const dump = () => ndjson(...records);
@@ -48,15 +48,15 @@ describe("an import with a checkpoint file", () => {
     });
     expect(statSync(options.checkpointFile).mode & 0o777).toBe(0o600);
     const { run, tally } = JSON.parse(readFileSync(options.checkpointFile, "utf8"));
-    expect(tally.ledger.stored).toBe(1050);
+    expect(tally.ledger.stored).toBe(6000);
     writeFileSync(options.rejectsFile, "written after the checkpoint", { flag: "a" });
 
     const before = inbox.puts.length;
     const report = await importDeliveries(dump(), inbox, options);
-    expect(inbox.puts.length - before).toBe(1650); // settled records are not put again
+    expect(inbox.puts.length - before).toBe(10_200); // settled records are not put again
     expect(report).toMatchObject({ run, interrupted: false, resumedAfter: tally.ledger.read });
-    expect(report.ledger).toMatchObject({ read: 3000, stored: 2700, invalid: 300 });
-    expect(report.types).toMatchObject({ "esim.enabled": { stored: 2700 }, "(none)": { invalid: 300 } });
+    expect(report.ledger).toMatchObject({ read: 18_000, stored: 16_200, invalid: 1800 });
+    expect(report.types).toMatchObject({ "esim.enabled": { stored: 16_200 }, "(none)": { invalid: 1800 } });
     const rejected = linesOf(options.rejectsFile).map(({ position }) => position.record);
     expect(rejected).toEqual(records.flatMap((one, n) => (typeof one === "string" ? [n + 1] : [])));
     expect(existsSync(options.checkpointFile)).toBe(false);
@@ -76,11 +76,11 @@ describe("an import with a checkpoint file", () => {
     const first = await importDeliveries(dump(), { put }, { ...options, signal: stopping.signal });
     expect(first).toMatchObject({ interrupted: true, damage: null });
     expect(first.ledger.stored).toBe(inbox.entries.size);
-    expect(first.ledger.stored).toBeLessThan(2700);
+    expect(first.ledger.stored).toBeLessThan(16_200);
     expect(sumOf({ ...first.ledger })).toBe(first.ledger.read);
     const second = await importDeliveries(dump(), inbox, options);
     expect(second).toMatchObject({ run: first.run, interrupted: false, resumedAfter: first.ledger.read });
-    expect(second.ledger).toMatchObject({ read: 3000, stored: 2700, invalid: 300, duplicate: 0 });
+    expect(second.ledger).toMatchObject({ read: 18_000, stored: 16_200, invalid: 1800, duplicate: 0 });
   });
 
   it("stops while it waits for its input, and before it begins", async () => {
@@ -109,7 +109,7 @@ describe("an import with a checkpoint file", () => {
     const checkpointFile = join(folder(), "checkpoint");
     const whole = Buffer.concat(await all(dump()));
     async function* failing() {
-      yield* bytes(whole.subarray(0, 1_000_005));
+      yield* bytes(whole.subarray(0, 5_000_005));
       throw new Error("EIO");
     }
     const inbox = watchedInbox();
@@ -117,7 +117,7 @@ describe("an import with a checkpoint file", () => {
     await expect(importDeliveries(failing(), inbox, options)).rejects.toThrow("EIO");
     const report = await importDeliveries(bytes(whole), inbox, options);
     expect(report.resumedAfter).toBeGreaterThan(0);
-    expect(report.ledger).toMatchObject({ read: 3000, invalid: 300, stored: 2700 });
+    expect(report.ledger).toMatchObject({ read: 18_000, invalid: 1800, stored: 16_200 });
   });
 
   it.each<[string, ImportOptions, () => AsyncIterable<Uint8Array>]>([
@@ -137,28 +137,28 @@ describe("an import with a checkpoint file", () => {
 
   it("refuses to continue with a longer dump whose new records are sorted to the front", async () => {
     const options = { ...trusted, checkpointFile: join(folder(), "checkpoint"), oldestFirst: true };
-    const newestFirst = Array.from({ length: 3000 }, (_, n) =>
+    const newestFirst = Array.from({ length: 7000 }, (_, n) =>
       delivery(`msg_${n}`, { timestamp: new Date(1.79e12 - n * 1000).toISOString() }),
     );
     const inbox = watchedInbox();
-    const cut = ndjson(...newestFirst.slice(0, 2000));
+    const cut = ndjson(...newestFirst.slice(0, 6000));
     await importDeliveries(cut, awayFrom(3, inbox), options).catch(() => {});
-    expect(inbox.entries.size).toBe(700);
+    expect(inbox.entries.size).toBe(4000);
     const goingOn = importDeliveries(ndjson(...newestFirst), inbox, options);
     await expect(goingOn).rejects.toMatchObject({ code: "checkpoint_mismatch" });
     expect(existsSync(options.checkpointFile)).toBe(true);
     rmSync(options.checkpointFile);
     await importDeliveries(ndjson(...newestFirst), inbox, options);
-    expect(inbox.entries.size).toBe(3000);
+    expect(inbox.entries.size).toBe(7000);
   });
 
   it("refuses to continue with a shorter dump that begins the same", async () => {
     const options = { ...trusted, checkpointFile: join(folder(), "checkpoint") };
     await importDeliveries(dump(), awayFrom(4), options).catch(() => {});
-    const goingOn = importDeliveries(ndjson(...records.slice(0, 1000)), watchedInbox(), options);
+    const goingOn = importDeliveries(ndjson(...records.slice(0, 5000)), watchedInbox(), options);
     await expect(goingOn).rejects.toMatchObject({ code: "checkpoint_mismatch" });
     const report = await importDeliveries(dump(), watchedInbox(), options);
-    expect(report.ledger).toMatchObject({ read: 3000, stored: 2700 });
+    expect(report.ledger).toMatchObject({ read: 18_000, stored: 16_200 });
   });
 
   it("continues after an event that occurred in the year 10000 of UTC", async () => {
@@ -219,7 +219,7 @@ describe("an import with a checkpoint file", () => {
     expect(existsSync(checkpointFile)).toBe(false);
     await importDeliveries(dump(), awayFrom(3), options).catch(() => {});
     const report = await importDeliveries(dump(), watchedInbox(), { ...options, dryRun: true });
-    expect(report).toMatchObject({ resumedAfter: 0, ledger: { read: 3000, stored: 2700 } });
+    expect(report).toMatchObject({ resumedAfter: 0, ledger: { read: 18_000, stored: 16_200 } });
     expect(existsSync(checkpointFile)).toBe(true);
   });
 
@@ -278,12 +278,12 @@ describe("an import with a checkpoint file", () => {
   it("deletes the rejects of another import when it continues before its own first reject", async () => {
     const at = folder();
     const options = { ...trusted, checkpointFile: join(at, "checkpoint"), rejectsFile: join(at, "rejects") };
-    const good = Array.from({ length: 1000 }, (_, n) => delivery(`msg_${n}`));
+    const good = Array.from({ length: 5000 }, (_, n) => delivery(`msg_${n}`));
     const late = () => ndjson(...good, "bad");
     writeFileSync(options.rejectsFile, `${"of another import\n".repeat(100)}`);
     await expect(importDeliveries(late(), awayFrom(2), options)).rejects.toThrow(/Run it again/);
-    expect(await importDeliveries(late(), watchedInbox(), options)).toMatchObject({ resumedAfter: 350 });
-    expect(linesOf(options.rejectsFile)).toMatchObject([{ position: { record: 1001 } }]);
+    expect(await importDeliveries(late(), watchedInbox(), options)).toMatchObject({ resumedAfter: 2000 });
+    expect(linesOf(options.rejectsFile)).toMatchObject([{ position: { record: 5001 } }]);
   });
 
   it("continues after unsigned_dump with trustUnsigned", async () => {
@@ -292,7 +292,7 @@ describe("an import with a checkpoint file", () => {
     const importing = importDeliveries(dump(), inbox, { checkpointFile });
     await expect(importing).rejects.toMatchObject({ code: "unsigned_dump" });
     const report = await importDeliveries(dump(), inbox, { ...trusted, checkpointFile });
-    expect(report.ledger).toMatchObject({ stored: 2700 });
+    expect(report.ledger).toMatchObject({ stored: 16_200 });
   });
 
   it("continues in the same place when it is sorted", async () => {
@@ -301,15 +301,15 @@ describe("an import with a checkpoint file", () => {
     const options = { ...trusted, checkpointFile, oldestFirst: true };
     const newestFirst = () =>
       ndjson(
-        ...Array.from({ length: 2000 }, (_, n) =>
+        ...Array.from({ length: 6000 }, (_, n) =>
           delivery(`msg_${n}`, { timestamp: new Date(1.79e12 - n * 1000).toISOString() }),
         ),
       );
     await importDeliveries(newestFirst(), awayFrom(3, inbox), options).catch(() => {});
-    expect([...inbox.entries.keys()]).toEqual(Array.from({ length: 700 }, (_, n) => `msg_${1999 - n}`));
+    expect([...inbox.entries.keys()]).toEqual(Array.from({ length: 4000 }, (_, n) => `msg_${5999 - n}`));
     const report = await importDeliveries(newestFirst(), inbox, options);
-    expect(report).toMatchObject({ resumedAfter: 700, ledger: { stored: 2000, duplicate: 0 } });
-    expect([...inbox.entries.keys()]).toEqual(Array.from({ length: 2000 }, (_, n) => `msg_${1999 - n}`));
+    expect(report).toMatchObject({ resumedAfter: 4000, ledger: { stored: 6000, duplicate: 0 } });
+    expect([...inbox.entries.keys()]).toEqual(Array.from({ length: 6000 }, (_, n) => `msg_${5999 - n}`));
   });
 
   it("forces each event once, also one that the previous run had handled after its last checkpoint", async () => {

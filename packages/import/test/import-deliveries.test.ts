@@ -128,7 +128,7 @@ describe("importDeliveries into an inbox", () => {
     expect(inbox.entries.get("no_envelope")).toMatchObject({ type: null, event: null });
   });
 
-  it("puts batches of 350, two at the same time, in the order of the dump", async () => {
+  it("puts batches of 2,000, two at the same time, in the order of the dump", async () => {
     const sizes: number[] = [];
     let atOnce = 0;
     let most = 0;
@@ -141,10 +141,10 @@ describe("importDeliveries into an inbox", () => {
       atOnce -= 1;
       return entries.map(() => "stored" as const);
     };
-    const records = Array.from({ length: 2250 }, (_, n) => delivery(`msg_${n}`));
+    const records = Array.from({ length: 8250 }, (_, n) => delivery(`msg_${n}`));
     const report = await importDeliveries(ndjson(...records), { put }, trusted);
-    expect(report.ledger).toEqual({ ...none, read: 2250, stored: 2250 });
-    expect(sizes).toEqual([...Array.from({ length: 6 }, () => 350), 150]);
+    expect(report.ledger).toEqual({ ...none, read: 8250, stored: 8250 });
+    expect(sizes).toEqual([...Array.from({ length: 4 }, () => 2000), 250]);
     expect(most).toBe(2);
     expect(ids).toEqual(records.map((record) => record["eventId"]));
   });

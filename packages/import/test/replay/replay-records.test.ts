@@ -155,11 +155,11 @@ describe("replayRecords", () => {
       return inbox.put(entries);
     };
     await replayRecords(
-      pages(...Array.from({ length: 800 }, (_, n) => [delivery(`msg_${n}`)])),
+      pages(...Array.from({ length: 4500 }, (_, n) => [delivery(`msg_${n}`)])),
       { put },
       trusted,
     );
-    expect(sizes).toEqual([350, 350, 100]);
+    expect(sizes).toEqual([2000, 2000, 500]);
   });
 
   it("ends as interrupted when its records throw an AbortError of their own because of its signal", async () => {
