@@ -1,10 +1,11 @@
-import { createHash } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { open, readFile, rename, rm } from "node:fs/promises";
 import { WebhookError } from "@esim-webhooks/core";
 import * as z from "zod/mini";
 import type { ImportErrorCode } from "./base/errors.ts";
 import type { Position } from "./dump/record.ts";
 import type { ImportSettings } from "./import-options.ts";
+import type { Prefix } from "./input.ts";
 import type { Tally } from "./replay/ledger.ts";
 
 interface Place extends Pick<Position, "record"> {
@@ -17,18 +18,30 @@ export interface Checkpoint {
   readonly tally: Tally;
   /** The position of the last settled record. It tells this dump from one that only begins the same. Null before the first. */
   readonly last: Place | null;
+  /** What was read of the dump: all that is settled, and more. A dump that was repaired there is another one. */
+  readonly read: Prefix;
   /** The length of the rejects file. */
   readonly rejectsBytes: number;
 }
 
+/**
+ * The file of one import. Two imports may be given the same file: the one that comes later takes it over, and from then on
+ * the other one's calls reject with `checkpoint_in_use`, so that neither continues from what the other has counted.
+ */
 export interface CheckpointFile {
-  /** The checkpoint of the previous run, if there is one. Rejects with `checkpoint_mismatch` when it is of another import. */
+  /**
+   * The checkpoint of the previous run, if there is one, which is this import's from now on. Rejects with
+   * `checkpoint_mismatch` when it is of another import.
+   */
   load(): Promise<Checkpoint | undefined>;
   save(checkpoint: Checkpoint): Promise<void>;
+  /** Rejects when another import has taken over. */
+  check(): Promise<void>;
+  /** Leaves the file of an import that has taken over. */
   remove(): Promise<void>;
 }
 
-const version = 1;
+const version = 2;
 const count = z.int().check(z.gte(0));
 // a dump may contain any year, and z.iso.datetime() allows only four digits
 const time = z.string().check(z.refine((text) => !Number.isNaN(Date.parse(text))));
@@ -43,9 +56,11 @@ const ledger = z.strictObject({
 });
 const fileShape = z.strictObject({
   version: z.literal(version),
+  owner: z.string(),
   run: z.string().check(z.minLength(1)),
   dump: z.string(),
   options: z.string(),
+  read: z.strictObject({ bytes: count, crc32: count }),
   rejectsBytes: count,
   last: z.nullable(z.strictObject({ record: count, offset: z.optional(count) })),
   tally: z.strictObject({
@@ -58,35 +73,71 @@ const fileShape = z.strictObject({
 
 /** A file that each save replaces as a whole, so that it is never half-written. */
 export function checkpointFile(path: string, dump: string, options: string): CheckpointFile {
+  const owner: string = randomUUID();
+  let lastOwner: string | undefined; // as this import has left the file
+
+  async function contents(): Promise<string | undefined> {
+    return readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
+      if (error.code === "ENOENT") return undefined;
+      throw error;
+    });
+  }
+
+  async function isOurs(): Promise<boolean> {
+    const text = await contents();
+    return (text === undefined ? undefined : ownerIn(text)) === lastOwner;
+  }
+
+  async function check(): Promise<void> {
+    if (!(await isOurs())) throw inUse(path);
+  }
+
+  async function write(checkpoint: Checkpoint): Promise<void> {
+    const next = `${path}.${owner}`; // of its own: another import may write, too
+    const handle = await open(next, "w", 0o600);
+    try {
+      await handle.writeFile(JSON.stringify({ version, owner, dump, options, ...checkpoint }));
+      await handle.datasync();
+    } finally {
+      await handle.close();
+    }
+    await rename(next, path);
+    lastOwner = owner;
+  }
+
   return {
+    check,
     async load() {
-      const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
-        if (error.code === "ENOENT") return undefined;
-        throw error;
-      });
+      const text = await contents();
       if (text === undefined) return undefined;
-      const read = fileShape.safeParse(jsonOf(text));
-      if (!read.success) throw mismatch("was not written by this version");
-      if (read.data.dump !== dump) throw mismatch("belongs to another dump");
-      if (read.data.options !== options) throw mismatch("belongs to an import with other options");
-      const { run, tally, last, rejectsBytes } = read.data;
-      return { run, tally, last, rejectsBytes };
+      const found = fileShape.safeParse(jsonOf(text));
+      if (!found.success) throw mismatch("was not written by this version");
+      if (found.data.dump !== dump) throw mismatch("belongs to another dump");
+      if (found.data.options !== options) throw mismatch("belongs to an import with other options");
+      const { run, tally, last, read, rejectsBytes } = found.data;
+      await write({ run, tally, last, read, rejectsBytes });
+      return { run, tally, last, read, rejectsBytes };
     },
     async save(checkpoint) {
-      const next = `${path}.next`;
-      const handle = await open(next, "w", 0o600);
-      try {
-        await handle.writeFile(JSON.stringify({ version, dump, options, ...checkpoint }));
-        await handle.datasync();
-      } finally {
-        await handle.close();
-      }
-      await rename(next, path);
+      await check();
+      await write(checkpoint);
     },
     async remove() {
-      await rm(path, { force: true });
+      if (await isOurs()) await rm(path, { force: true });
     },
   };
+}
+
+function ownerIn(text: string): string | undefined {
+  return (jsonOf(text) as { readonly owner?: string } | undefined)?.owner;
+}
+
+function inUse(path: string): WebhookError<ImportErrorCode> {
+  return new WebhookError<ImportErrorCode>(
+    "checkpoint_in_use",
+    `Another import has taken over the checkpoint file ${path}.`,
+    "Let that one end, or give each import a checkpoint file and a rejects file of its own.",
+  );
 }
 
 /** A hash of the options that decide the fate of a record. The secret is not among them. */

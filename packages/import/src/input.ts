@@ -3,8 +3,15 @@ import { fstat, type Stats } from "node:fs";
 import { stat } from "node:fs/promises";
 import { promisify } from "node:util";
 import { isUint8Array } from "node:util/types";
+import { crc32 } from "node:zlib";
 import { WebhookError } from "@esim-webhooks/core";
 import { unlessAborted } from "./base/unless-aborted.ts";
+
+/** The first bytes of a dump, by their number and their CRC-32. */
+export interface Prefix {
+  readonly bytes: number;
+  readonly crc32: number;
+}
 
 /** The input of an import. It counts the bytes, and a signal can end it. */
 export interface WatchedInput {
@@ -12,6 +19,12 @@ export interface WatchedInput {
   bytesRead(): number;
   /** A hash of the first 64 KiB. Call it before reading `bytes`, which still yields them. */
   fingerprint(): Promise<string>;
+  /** What was read so far. */
+  prefix(): Prefix;
+  /** Once these bytes are read, `bytes` fails with this error if they are others. Call it before reading. */
+  expect(prefix: Prefix, error: Error): void;
+  /** Whether the expected bytes were read, or none were expected. */
+  isAsExpected(): boolean;
   /** Whether the input is a Node.js stream of this file. */
   isRead(path: string): Promise<boolean>;
   /** Throws the input's own error, if it rejected, or the signal's reason. */
@@ -30,7 +43,24 @@ export function watchInput(input: AsyncIterable<Uint8Array>, signal?: AbortSigna
   const chunks = input[Symbol.asyncIterator]();
   const head: Uint8Array[] = [];
   let bytesRead = 0;
+  let checksum = 0;
+  let expected: { readonly prefix: Prefix; readonly error: Error } | undefined;
   let failure: { readonly error: unknown } | undefined;
+
+  /** Counts a chunk. Throws when the bytes up to the end of the expected prefix are others. */
+  function count(chunk: Uint8Array): void {
+    const left = (expected?.prefix.bytes ?? 0) - bytesRead;
+    if (expected !== undefined && left <= chunk.byteLength) {
+      const { prefix, error } = expected;
+      if (crc32(chunk.subarray(0, left), checksum) !== prefix.crc32) {
+        failure ??= { error };
+        throw error;
+      }
+      expected = undefined;
+    }
+    checksum = crc32(chunk, checksum);
+    bytesRead += chunk.byteLength;
+  }
 
   async function next(): Promise<Uint8Array | undefined> {
     try {
@@ -48,7 +78,7 @@ export function watchInput(input: AsyncIterable<Uint8Array>, signal?: AbortSigna
     for (;;) {
       const chunk = head.shift() ?? (await next());
       if (chunk === undefined) return;
-      bytesRead += chunk.byteLength;
+      count(chunk);
       yield chunk;
     }
   }
@@ -56,6 +86,11 @@ export function watchInput(input: AsyncIterable<Uint8Array>, signal?: AbortSigna
   return {
     bytes: bytes(),
     bytesRead: () => bytesRead,
+    prefix: () => ({ bytes: bytesRead, crc32: checksum }),
+    expect(prefix, error) {
+      if (prefix.bytes > 0) expected = { prefix, error };
+    },
+    isAsExpected: () => expected === undefined,
     async isRead(path) {
       const [there, here] = await Promise.all([fileAt(path), fileOf(input)]);
       return there !== undefined && here !== undefined && there.ino === here.ino && there.dev === here.dev;

@@ -20,7 +20,7 @@ export interface ImportJournal extends Required<Omit<ReplayJournal, "tally" | "r
   readonly tally: Tally | undefined;
   /** Present only with a rejects file. */
   readonly reject?: (lines: string) => Promise<void>;
-  /** Reads the checkpoint of the previous run. Rejects with `checkpoint_mismatch` when it is of another import. */
+  /** Reads and takes over the checkpoint of the previous run. Rejects with `checkpoint_mismatch` when it is of another import. */
   open(): Promise<void>;
   /** Skips the records that the previous run has settled. Throws `checkpoint_mismatch` when they are not the same records. */
   unsettled(batches: Batches): Batches;
@@ -40,6 +40,7 @@ type Batches = AsyncIterable<readonly RawRecord[]>;
 
 const saveEveryMs = 1000;
 const otherDump = "belongs to another dump";
+const nothing = { bytes: 0, crc32: 0 };
 const emptyTally = (): Tally => openLedger().tally();
 
 /** @param target the kind of target: a checkpoint is for one kind only */
@@ -59,8 +60,15 @@ export function createJournal(settings: ImportSettings, target: string, input: W
   /** Saves one consistent state, one save after the other. Events are handed over meanwhile. */
   function save(tally: () => Tally): Promise<void> {
     const saved = saving.then(async () => {
+      if (!input.isAsExpected()) return; // it may be another dump: the file stays as the previous run left it
       savedAt = performance.now();
-      const checkpoint = { run, tally: tally(), last, rejectsBytes: rejects?.bytes() ?? rejectsBytes };
+      const checkpoint = {
+        run,
+        tally: tally(),
+        last,
+        read: last === null ? nothing : input.prefix(),
+        rejectsBytes: rejects?.bytes() ?? rejectsBytes,
+      };
       await rejects?.flush();
       await file?.save(checkpoint);
     });
@@ -98,6 +106,7 @@ export function createJournal(settings: ImportSettings, target: string, input: W
       file = opened;
       if (found === undefined) return;
       ({ run, rejectsBytes, last } = found);
+      input.expect(found.read, mismatch(otherDump));
       toSkip = found.tally.ledger.read;
       started = Promise.resolve();
     },
@@ -110,7 +119,12 @@ export function createJournal(settings: ImportSettings, target: string, input: W
       started ??= file ? save(tally) : Promise.resolve();
       return started;
     },
-    ...(rejectsFile !== undefined && { reject: async (lines: string) => rejects?.append(lines) }),
+    ...(rejectsFile !== undefined && {
+      reject: async (lines: string) => {
+        await file?.check(); // the other import writes to the same place
+        await rejects?.append(lines);
+      },
+    }),
     async settle({ record, offset }, tally) {
       last = { record, offset };
       if (file && performance.now() - savedAt >= saveEveryMs) await save(tally);
@@ -119,13 +133,14 @@ export function createJournal(settings: ImportSettings, target: string, input: W
       if (started) await save(tally);
     },
     async complete() {
-      if (toSkip > 0) throw mismatch(otherDump);
+      if (toSkip > 0 || !input.isAsExpected()) throw mismatch(otherDump);
       await rejects?.cutOff();
       await file?.remove();
     },
     async completeDamaged() {
       await rejects?.cutOff();
-      if (started && force) await file?.save({ run, tally: emptyTally(), last: null, rejectsBytes: 0 });
+      if (started && force)
+        await file?.save({ run, tally: emptyTally(), last: null, read: nothing, rejectsBytes: 0 });
       else await file?.remove();
     },
     async close() {

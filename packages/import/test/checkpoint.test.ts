@@ -3,6 +3,7 @@ import {
   createReadStream,
   existsSync,
   openSync,
+  readdirSync,
   readFileSync,
   rmSync,
   statSync,
@@ -12,6 +13,7 @@ import {
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { finished } from "node:stream/promises";
+import { gzipSync } from "node:zlib";
 import { type InboxEntry, memoryStore, WebhookError } from "@esim-webhooks/core";
 import { type ImportOptions, importDeliveries } from "@esim-webhooks/import";
 import { describe, expect, it } from "vitest";
@@ -159,6 +161,65 @@ describe("an import with a checkpoint file", () => {
     await expect(goingOn).rejects.toMatchObject({ code: "checkpoint_mismatch" });
     const report = await importDeliveries(dump(), watchedInbox(), options);
     expect(report.ledger).toMatchObject({ read: 18_000, stored: 16_200 });
+  });
+
+  it.each([
+    ["as it is", (dump: Buffer) => dump],
+    ["packed", (dump: Buffer) => gzipSync(dump, { level: 0 })],
+  ])("refuses to continue with a dump of the same length that was repaired, %s", async (_, pack) => {
+    const options = { ...trusted, checkpointFile: join(folder(), "checkpoint") };
+    const whole = Buffer.concat(await all(dump()));
+    const [bad, good] = ["bad line 2007", '{"bad": 2007}'];
+    expect(good).toHaveLength(bad.length);
+    const repaired = Buffer.from(whole.toString().replace(bad, good)); // beyond the first 64 KiB
+    await importDeliveries(bytes(pack(whole), 65_536), awayFrom(4), options).catch(() => {});
+    const goingOn = importDeliveries(bytes(pack(repaired), 50_000), watchedInbox(), options);
+    await expect(goingOn).rejects.toMatchObject({ code: "checkpoint_mismatch" });
+    await expect(goingOn).rejects.toThrow(/another dump/);
+    const report = await importDeliveries(bytes(pack(whole), 7_000), watchedInbox(), options);
+    expect(report.resumedAfter).toBeGreaterThan(2007);
+    expect(report.ledger).toMatchObject({ read: 18_000, stored: 16_200, invalid: 1800 });
+  });
+
+  it("goes to the later of two imports at the same time, and the earlier one stops", async () => {
+    const at = folder();
+    const options = { ...trusted, checkpointFile: join(at, "checkpoint"), rejectsFile: join(at, "rejects") };
+    const inbox = watchedInbox();
+    await importDeliveries(dump(), awayFrom(3, inbox), options).catch(() => {});
+    const waiting = Promise.withResolvers<void>();
+    const begun = Promise.withResolvers<void>();
+    const put = async (entries: readonly InboxEntry[]) => {
+      begun.resolve();
+      await waiting.promise;
+      return inbox.put(entries);
+    };
+    const earlier = importDeliveries(dump(), { put }, options);
+    await begun.promise;
+    const later = await importDeliveries(dump(), inbox, options);
+    waiting.resolve();
+    await expect(earlier).rejects.toMatchObject({ code: "checkpoint_in_use" });
+    expect(later.resumedAfter).toBeGreaterThan(0);
+    expect(later.ledger).toMatchObject({ read: 18_000, stored: 16_200, invalid: 1800 });
+    const rejected = linesOf(options.rejectsFile).map(({ position }) => position.record);
+    expect(rejected).toEqual(records.flatMap((one, n) => (typeof one === "string" ? [n + 1] : [])));
+    expect(readdirSync(at)).toEqual(["rejects"]);
+  });
+
+  it("is refused to the later of two imports that both began without one", async () => {
+    const options = { ...trusted, checkpointFile: join(folder(), "checkpoint") };
+    const inbox = watchedInbox();
+    const blank = "\n".repeat(70_000); // read before the checkpoint file is looked for
+    async function* late(begun?: () => Promise<unknown>) {
+      yield* bytes(blank, 70_000);
+      await begun?.();
+      yield* dump();
+    }
+    const earlier = () => importDeliveries(late(), awayFrom(3, inbox), options).catch(() => {});
+    const refused = importDeliveries(late(earlier), inbox, options);
+    await expect(refused).rejects.toMatchObject({ code: "checkpoint_in_use" });
+    const report = await importDeliveries(late(), inbox, options);
+    expect(report.resumedAfter).toBeGreaterThan(0);
+    expect(report.ledger.stored).toBe(16_200);
   });
 
   it("continues after an event that occurred in the year 10000 of UTC", async () => {

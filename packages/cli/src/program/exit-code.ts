@@ -53,6 +53,7 @@ const byErrorCode: Readonly<Record<ErrorCode, ExitCode>> = {
   database_corrupt: exitCodes.unexpected,
   database_newer: exitCodes.unexpected,
   database_read_only: exitCodes.unexpected,
+  checkpoint_in_use: exitCodes.unexpected,
   evicting_store: exitCodes.unexpected,
   inbox_in_use: exitCodes.unexpected,
   migration_missing: exitCodes.unexpected,

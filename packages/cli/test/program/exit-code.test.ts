@@ -28,6 +28,7 @@ describe("exit codes", () => {
     damaged_dump: 3,
     unknown_dump: 3,
     dump_too_large: 3,
+    checkpoint_in_use: 1,
     evicting_store: 1,
     database_corrupt: 1,
     database_newer: 1,

@@ -7,6 +7,7 @@ export type ImportErrorCode =
   | "dump_too_large"
   | "unsigned_dump"
   | "source_missing"
-  | "checkpoint_mismatch";
+  | "checkpoint_mismatch"
+  | "checkpoint_in_use";
 
 export type ImportError = WebhookError<CoreErrorCode | ImportErrorCode>;
