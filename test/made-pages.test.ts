@@ -16,7 +16,7 @@ import { postgresShape } from "../packages/store-postgres/src/database/postgres-
 import { redisShape } from "../packages/store-redis/src/open-redis.ts";
 import { sqliteShape } from "../packages/store-sqlite/src/sqlite-options.ts";
 import { eventsPage, readEvents } from "../scripts/docs/events-page.ts";
-import { optionsPage, readOptions } from "../scripts/docs/options-page.ts";
+import { functions, optionsPage, readOptions } from "../scripts/docs/options-page.ts";
 import { root } from "./run.ts";
 
 const events = readEvents();
@@ -52,6 +52,25 @@ describe("docs/options.md", () => {
   it("is what npm run docs makes of the doc comments", () => {
     const page = readFileSync(join(root, "docs/options.md"), "utf8");
     expect(page, "run npm run docs").toBe(optionsPage(page, options));
+  });
+
+  it("has every interface of options that a package for applications exports", () => {
+    const partsOfOthers = [
+      "DatabaseOptions",
+      "InboxOptions",
+      "RedisStateOptions",
+      "ReplayOptions",
+      "TransactionOptions",
+    ];
+    const forAuthors = ["TakeOptions"];
+    const entries = globSync("packages/{core,cli,express,fastify,import,store-*}/src/{index,testing}.ts", {
+      cwd: root,
+    });
+    const exported = entries.flatMap(
+      (file) => readFileSync(join(root, file), "utf8").match(/\b\w+Options\b/g) ?? [],
+    );
+    const onThePage = functions.map(([, , name]) => name);
+    expect([...onThePage, ...partsOfOthers, ...forAuthors]).toEqual(expect.arrayContaining(exported));
   });
 
   it("says of every option what it does", () => {

@@ -4,11 +4,12 @@ const everyReceiver = "every receiver";
 const isReceiver = (names: string) => names === "`webhookRouter`" || names === "`webhookPlugin`";
 
 /** Functions with options: their names, and the interface of the options. */
-const functions: readonly (readonly [names: string, file: string, options: string])[] = [
+export const functions: readonly (readonly [names: string, file: string, options: string])[] = [
   [everyReceiver, "packages/core/src/receive/receiver.ts", "ReceiverOptions"],
   ["`webhookRouter`", "packages/express/src/webhook-router.ts", "WebhookRouterOptions"],
   ["`webhookPlugin`", "packages/fastify/src/webhook-plugin.ts", "WebhookPluginOptions"],
   ["`createProcessor`", "packages/core/src/process/processor.ts", "ProcessorOptions"],
+  ["`processor.process`", "packages/core/src/process/processor.ts", "Provenance"],
   ["`createWorker`", "packages/core/src/work/worker.ts", "WorkerOptions"],
   ["`fullJitter`", "packages/core/src/base/backoff.ts", "FullJitterOptions"],
   ["`memoryStore`", "packages/core/src/store/memory-store.ts", "MemoryStoreOptions"],
@@ -26,6 +27,7 @@ const functions: readonly (readonly [names: string, file: string, options: strin
   ["`importDeliveries`", "packages/import/src/import-options.ts", "ImportOptions"],
   ["`replayRecords`", "packages/import/src/replay/replay-records.ts", "ReplayRecordsOptions"],
   ["`defineConfig`", "packages/cli/src/set-up/config.ts", "Config"],
+  ["`verify`", "packages/core/src/verify/signature.ts", "VerifyOptions"],
   ["`signedRequest`", "packages/core/src/send/signed-request.ts", "SignedRequestOptions"],
 ];
 

@@ -41,11 +41,11 @@ export interface ProcessorOptions<Data = EsimEvents, Tx = unknown> {
 export interface Provenance {
   /** The name of the endpoint that received it. Default `"default"`. */
   source?: string;
-  /** Default: now. */
+  /** When the event was received. Default: now. */
   receivedAt?: Date;
   /** The attempt as your queue counts it, from 1. Default 1. */
   attempt?: number;
-  /** Default false. */
+  /** Whether the event comes from a dump: `context.replayed`. Default false. */
   replayed?: boolean;
   /**
    * The CRC-32 of the raw body as signed (`zlib.crc32`). A done id with another fingerprint is a `conflict`. Omit it if
