@@ -47,7 +47,13 @@ const show: Command<CliContext> = command<ShowFlags, [string]>({
     flags: showFlags,
     positional: {
       kind: "tuple",
-      parameters: [{ parse: String, placeholder: "id", brief: "The event's id, which is its webhook-id" }],
+      parameters: [
+        {
+          parse: String,
+          placeholder: "id",
+          brief: "The event's id, which is its webhook-id; its beginning is enough if no other id begins so",
+        },
+      ],
     },
   },
   docs: help(

@@ -1,6 +1,7 @@
 import type { InboxFilter } from "@esim-webhooks/core";
 import { matchingTypes, warnOfUnknownTypes } from "../flags/types-flag.ts";
 import type { Output } from "../program/output.ts";
+import { wholeId } from "./whole-id.ts";
 import type { InboxAccess } from "./with-inbox.ts";
 
 /** The flags that select events. */
@@ -23,7 +24,7 @@ export async function filterOf(
     ...(types && { types: await exactTypes(types, access, output) }),
     ...(since && { since }),
     ...(until && { until }),
-    ...(id && { ids: id }),
+    ...(id && { ids: await Promise.all(id.map((each) => wholeId(access.inbox, each, source))) }),
   };
 }
 

@@ -63,7 +63,10 @@ const filterFlags: FlagsOf<FilterFlags> = {
   types: textsFlag("type,…", "Only events of these types, or families such as esim.lifecycle.*"),
   since: timeFlag("Only events received at this time or later: 2h, 7d, 2026-11-20"),
   until: timeFlag("Only events received before this time"),
-  id: textsFlag("id,…", "Only events with these ids"),
+  id: textsFlag(
+    "id,…",
+    "Only events with these ids; the beginning of an id is enough if no other id begins so",
+  ),
 };
 
 export const inboxFlags: FlagsOf<InboxFlags> = { ...setUpFlags, json: jsonFlag };

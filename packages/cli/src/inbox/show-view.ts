@@ -31,7 +31,7 @@ export function showView(row: StoredEvent, { now, reveal, paint = unpainted }: S
   const facts: [name: string, value: string][] = [
     ["id", paint("strong", printable(row.id))],
     ["source", printable(row.source)],
-    ["type", type === null ? paint("faint", "none: the body is not an event") : printable(type)],
+    ["type", type === null ? paint("faint", withoutType(receivedAt)) : printable(type)],
     ["state", paint(stateTones[state], state)],
     ...optional("lane", lane && printable(lane)),
     ...optional("received", receivedAt && when(receivedAt)),
@@ -51,6 +51,13 @@ export function showView(row: StoredEvent, { now, reveal, paint = unpainted }: S
     "",
     ...bodyLines(row, reveal, paint),
   ];
+}
+
+/** The store of inline handlers keeps ids alone. */
+function withoutType(receivedAt: Date | null): string {
+  return receivedAt === null
+    ? "unknown: it was handled inline, and only its id is kept"
+    : "none: the body is not a valid event";
 }
 
 function replayFacts({ run, rebuilt, delivery = {} }: Replay): [name: string, value: string][] {

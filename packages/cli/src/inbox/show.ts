@@ -7,13 +7,14 @@ import { layoutFor } from "../terminal/layout.ts";
 import type { ShowFlags } from "./flags.ts";
 import { shownJson } from "./row-json.ts";
 import { showView } from "./show-view.ts";
+import { wholeId } from "./whole-id.ts";
 import { type InboxAccess, withInbox } from "./with-inbox.ts";
 
 export async function show(this: CliContext, flags: ShowFlags, id: string): Promise<void> {
   const { json = false, reveal = false } = flags;
   const { output, process } = this;
   await withInbox(this, flags, async (access) => {
-    const row = await find(access, id, flags.source);
+    const row = await find(access, await wholeId(access.inbox, id, flags.source), flags.source);
     if (row === undefined) {
       output.note(`There is no event ${printable(id)} in ${access.where}.`);
       process.exitCode = exitCodes.problem;

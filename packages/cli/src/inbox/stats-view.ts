@@ -20,7 +20,7 @@ export function statsView(stats: InboxStats, layout: Layout = {}): string[] {
   const total = states.reduce((sum, state) => sum + stats.states[state], 0);
   if (total === 0) return ["The inbox is empty."];
   const rows = rowsByType(stats).map(([type, counts]) => [
-    type === null ? { text: "(no type)", tone: "faint" as const } : printable(type),
+    type === null ? { text: withoutType(counts), tone: "faint" as const } : printable(type),
     ...countCells(counts),
   ]);
   const columns = [
@@ -43,6 +43,13 @@ function rowsByType({ types }: InboxStats): [type: string | null, counts: Counts
   }
   const sum = (counts: Counts) => states.reduce((total, state) => total + counts[state], 0);
   return [...rows].sort(([, a], [, b]) => sum(b) - sum(a));
+}
+
+/** Events that were handled inline are done, and only their ids are kept; bodies that are no events never get there. */
+function withoutType({ done, ...others }: Counts): string {
+  const invalid = Object.values(others).some((events) => events > 0);
+  if (done === 0) return "(invalid)";
+  return invalid ? "(inline or invalid)" : "(handled inline)";
 }
 
 function countCells(counts: Counts) {

@@ -144,6 +144,17 @@ describe("inbox show", () => {
     expect(stderr).toContain("There is no event evt_none in");
   });
 
+  it("takes the beginning of an id, unless several ids begin so", async () => {
+    expect((await inbox("show", "evt_de")).stdout).toMatch(/^id +evt_dead$/m);
+    const { code, stdout, stderr } = await inbox("show", "evt_");
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toMatch(
+      /^Error \(invalid_usage\): Several ids begin with evt_: evt_\w+, .+\. Write more of the one that you mean\.$/m,
+    );
+    expect((await inbox("retry", "--id", "evt_de", "--dry-run")).stdout).toBe("Would retry 1 dead event.\n");
+    expect((await inbox("discard", "--id", "evt_none", "--dry-run")).stdout).toContain("Nothing to do");
+  });
+
   it("finds an event of another source, and needs --source when there are several", async () => {
     await operated.inbox.put([{ ...entry("evt_dead", "esim.enabled"), source: "backup" }]);
     expect((await inbox("show", "evt_dead", "--source", "backup", "--json")).stdout).toContain(

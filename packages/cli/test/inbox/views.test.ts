@@ -50,7 +50,7 @@ describe("statsView", () => {
       "esim.enabled  1,200       1     ·          ·     ·",
       "esim.faulted      ·       ·    30          ·     ·",
       "esim.new          ·       ·     ·          3     ·",
-      "(no type)         ·       ·     ·          ·     2",
+      "(invalid)         ·       ·     ·          ·     2",
       "all           1,200       1    30          3     2",
       "",
       "The oldest due event has waited 2h 05m.",
@@ -80,15 +80,27 @@ describe("listView", () => {
     expect(listView([row()], { now, reveal: true })[1]).toContain(`no SIM ${iccid}`);
   });
 
-  it("fits into 80 columns, and has a column of sources when there are several", () => {
-    const long = row({
-      source: "backup",
-      id: `evt_${"1".repeat(40)}`,
-      error: "Error: the shop did not answer in time",
-    });
-    const lines = listView([row(), long], { now, reveal: false, width: 80 });
-    expect(lines.map((line) => line.length).filter((length) => length > 80)).toEqual([]);
-    expect(lines[0]).toMatch(/^SOURCE /);
+  it("keeps ids whole at 80 columns, gives errors a line of their own, and has a column of sources when there are several", () => {
+    const id = `msg_${"0".repeat(36)}`;
+    const error = "Error: the shop did not answer in time";
+    const type = "esim.lifecycle.suspended";
+    const lines = listView([row(), row({ id, error, type })], { now, reveal: false, width: 80 });
+    expect(lines.filter((line) => line.length > 80)).toEqual([]);
+    expect(lines.slice(3)).toEqual([
+      expect.stringMatching(`^${id} {2}esim\\.lifec\\S*… {2}dead`),
+      `  ${error}`,
+    ]);
+    const [head] = listView([row(), row({ id, source: "backup" })], { now, reveal: false, width: 80 });
+    expect(head).toMatch(/^SOURCE /);
+  });
+
+  it("says of an event without a type whether it was handled inline or is invalid", () => {
+    const inline = row({ type: null, receivedAt: null, state: "done", error: null });
+    const lines = listView([inline, row({ type: null })], { now, reveal: false });
+    expect(lines[1]).toContain("  (handled inline)  done");
+    expect(lines[2]).toContain("  (invalid) ");
+    const shown = showView({ ...inline, body: null }, { now, reveal: false });
+    expect(shown).toContain("type    unknown: it was handled inline, and only its id is kept");
   });
 
   it("prints no control characters of an id or an error", () => {

@@ -78,6 +78,8 @@ export const inboxOperations: readonly InboxScenario[] = [
           [0, { state: "dead" }],
           [20, { since: at(10), until: at(30) }],
           [2, { ids: ["msg_1", "msg_2", "none"] }],
+          [11, { idPrefix: "msg_1" }],
+          [0, { idPrefix: "m_g" }],
           [0, { state: "done", endedBy: at(0) }],
           [10, { state: "done", endedBy: new Date("2999-01-01T00:00:00Z") }],
         ] as const;

@@ -11,6 +11,8 @@ export interface InboxFilter {
   readonly types?: readonly string[];
   readonly source?: string;
   readonly ids?: readonly string[];
+  /** How their ids begin. */
+  readonly idPrefix?: string;
   /** Received at this time or later. */
   readonly since?: Date;
   /** Received before this time. */

@@ -84,12 +84,13 @@ export function hashOf(body: Uint8Array): string {
 }
 
 export function matches(row: MemoryRow, filter: InboxFilter): boolean {
-  const { state, types, source, ids, since, until, endedBy } = filter;
+  const { state, types, source, ids, idPrefix, since, until, endedBy } = filter;
   return (
     (state === undefined || row.state === state) &&
     (types === undefined || (row.type !== null && types.includes(row.type))) &&
     (source === undefined || row.source === source) &&
     (ids === undefined || ids.includes(row.id)) &&
+    (idPrefix === undefined || row.id.startsWith(idPrefix)) &&
     (since === undefined || row.receivedAt >= since) &&
     (until === undefined || row.receivedAt < until) &&
     (endedBy === undefined || row.endsAt <= endedBy.getTime())

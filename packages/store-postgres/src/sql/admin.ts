@@ -33,13 +33,15 @@ function rowOf<More>({ received_at: receivedAt, ends_at: endsAt, replay, ...row 
   return { ...row, receivedAt, endsAt, replay: replay === null ? null : (JSON.parse(replay) as Replay) };
 }
 
-function matching({ state, types, source, ids, since, until, endedBy }: InboxFilter): RawBuilder<boolean> {
+function matching(filter: InboxFilter): RawBuilder<boolean> {
+  const { state, types, source, ids, idPrefix, since, until, endedBy } = filter;
   const conditions = [
     sql`true`,
     state && sql`state = ${state}`,
     types && sql`type = any(${[...types]}::text[])`,
     source !== undefined && sql`source = ${source}`,
     ids && sql`id = any(${[...ids]}::text[])`,
+    idPrefix !== undefined && sql`starts_with(id, ${idPrefix})`,
     since && sql`received_at >= ${since}`,
     until && sql`received_at < ${until}`,
     endedBy && sql`ends_at <= ${endedBy}`,

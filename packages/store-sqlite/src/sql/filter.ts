@@ -9,12 +9,15 @@ export interface Condition {
 
 /** The rows that a filter means. */
 export function matching(filter: InboxFilter): Condition {
-  const { state, types, source, ids, since, until, endedBy } = filter;
+  const { state, types, source, ids, idPrefix, since, until, endedBy } = filter;
   const conditions: Condition[] = [
     ...(state === undefined ? [] : [{ sql: `state = '${state}'`, parameters: [] }]), // written out, for the partial indexes
     ...anyOf("type", types),
     ...where("source =", source),
     ...anyOf("id", ids),
+    ...(idPrefix === undefined
+      ? []
+      : [{ sql: "substr(id, 1, length(?)) = ?", parameters: [idPrefix, idPrefix] }]), // a LIKE would take _ for any character
     ...where("received_at >=", since?.getTime()),
     ...where("received_at <", until?.getTime()),
     ...where("ends_at <=", endedBy?.getTime()),
