@@ -21,7 +21,7 @@ const faults = [
  * - `future`: signed ten minutes ahead: 503, and nothing runs
  * - `wrong_key`: signed with a secret that the receiver does not have: 401
  * - `rotated`: signed twice, with a secret that the receiver does not have and with the one it has: accepted
- * - `duplicate`: always has the same webhook-id; the second one is a duplicate
+ * - `duplicate`: always has the same webhook-id and, with the same data, the same body; the second one is a duplicate
  * - `unknown_type`: has an event type that no catalog has: acknowledged; only the handler of a family or of `"*"` runs
  * - `invalid`: has no `data`, which every event must have: 500
  */
@@ -48,12 +48,13 @@ export interface EventToSend {
   /** Default: a new one. */
   readonly id?: string;
   readonly type: string;
-  /** Default: when it is signed. */
+  /** Default: when it is signed; with the fault `duplicate`, always the same. */
   readonly timestamp?: string;
   readonly data: unknown;
 }
 
 const tenMinutesMs = 10 * 60 * 1000;
+const sameTimestamp = "2026-11-20T12:00:00.000Z"; // a duplicate has the same body, or it would be a conflict
 
 /** A new signing secret of 32 random bytes. */
 export function newSecret(): string {
@@ -79,7 +80,7 @@ export function signedRequest(event: EventToSend, options: SignedRequestOptions)
   );
   const body = JSON.stringify({
     type: fault === "unknown_type" ? "esim.unheard_of" : event.type,
-    timestamp: event.timestamp ?? at.toISOString(),
+    timestamp: event.timestamp ?? (fault === "duplicate" ? sameTimestamp : at.toISOString()),
     ...(fault === "invalid" ? {} : { data: event.data }),
   });
   const signed = sign({ id, body, timestamp }, fault === "wrong_key" ? newSecret() : secret);
