@@ -315,6 +315,19 @@ describe("latestOnly", () => {
     expect(await shop.orders()).toEqual(["at 3", "at 4"]);
   });
 
+  it("takes a function for a form, too", async () => {
+    const { schema } = shop;
+    const insert = insertInto(shop);
+    const run = (client: PoolClient) => (text: string, values: unknown[]) => client.query(text, values);
+    const store = postgresStore({ pool: shop.pool(1), schema, tx: run });
+    const handler = latestOnly<WebhookEvent, ReturnType<typeof run>>(({ id }, { tx }) => tx(insert, [id]), {
+      schema,
+    });
+    const processor = createProcessor({ "*": handler }, { store });
+    expect(await processor.process(faulted("msg_1"))).toEqual({ code: "processed" });
+    expect(await shop.orders()).toEqual(["msg_1"]);
+  });
+
   it("says what it needs when there is no Postgres store", async () => {
     const processor = createProcessor({ "*": latestOnly(() => {}) } as Handlers<EsimEvents>);
     expect(await processor.process(faulted("msg_1"))).toMatchObject({

@@ -52,7 +52,7 @@ export function transactionForm<Database, Tx>(
   }
   return (lazy) => {
     const made = tx(lazyClient(lazy));
-    if (typeof made === "object" && made !== null) formed.set(made, withoutPlugins(lazy.tx));
+    if (Object(made) === made) formed.set(made as object, withoutPlugins(lazy.tx)); // an object or a function
     return made;
   };
 }
