@@ -5,7 +5,8 @@ import { type Logger, silentLogger, warnOfSetup } from "../base/logger.ts";
 import type { EsimEvents } from "../event/esim-events.ts";
 import { signatureHeaders } from "../verify/headers.ts";
 import type { BodyFault, BodyReader } from "./body.ts";
-import { createReceiver, type Delivery, type ReceiverOptions } from "./receiver.ts";
+import type { Delivery } from "./delivery.ts";
+import { createReceiver, type ReceiverOptions } from "./receiver.ts";
 import type { Reply } from "./reply.ts";
 import type { Target } from "./target.ts";
 

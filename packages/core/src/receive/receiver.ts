@@ -17,7 +17,7 @@ import type { Catalog } from "../event/catalog.ts";
 import type { EsimEvents } from "../event/esim-events.ts";
 import { createProcessor, type ProcessorOptions, processorShape } from "../process/processor.ts";
 import type { DedupeStore } from "../store/dedupe-store.ts";
-import { type HeaderReader, type HeaderSource, headerReader, readSignedHeaders } from "../verify/headers.ts";
+import { type HeaderReader, headerReader, readSignedHeaders } from "../verify/headers.ts";
 import type { SkewRefusal } from "../verify/refusal.ts";
 import { bodyBytes } from "../verify/signature.ts";
 import {
@@ -27,9 +27,10 @@ import {
   type ToleranceSeconds,
   toleranceOf,
 } from "../verify/tolerance.ts";
-import type { BodyFault, BodyReader } from "./body.ts";
+import type { BodyFault } from "./body.ts";
+import type { Delivery, Receiver } from "./delivery.ts";
 import type { Outcome, OutcomeCode } from "./outcome.ts";
-import { logLevelOf, type Reply, replyTo } from "./reply.ts";
+import { logLevelOf, replyTo } from "./reply.ts";
 import { receiveStage, verifyStage } from "./stages.ts";
 import { acceptInline, acceptInto, isInbox, joinSource, type Target } from "./target.ts";
 import { checkReplayWindow, toleranceOption } from "./tolerance-option.ts";
@@ -49,29 +50,6 @@ export interface ReceiverOptions<Data = EsimEvents, Tx = unknown> extends Proces
   maxBodyBytes?: number;
   /** The longest time until the sender is answered, in ms. Below 30,000, when it gives up. Default 25,000. */
   deadlineMs?: number;
-}
-
-/** A request of any framework. */
-export interface Delivery {
-  readonly method: string;
-  readonly headers: HeaderSource;
-  /** The raw body, or a function that reads it. A string stands for its UTF-8 bytes. */
-  readonly body: Uint8Array | string | BodyReader;
-}
-
-/** The answer to a delivery, and why it is that. Only the `Reply` in it is for the sender. */
-export interface Received extends Reply {
-  readonly outcome: Outcome;
-}
-
-export interface Receiver {
-  /** Takes one delivery through the pipeline. Resolves to the answer and the outcome, and never rejects. */
-  receive(delivery: Delivery): Promise<Received>;
-  /**
-   * Answers 503 from now on. Resolves when all accepted deliveries have ended, late handlers included. A handler that
-   * never ends keeps it waiting, so give the shutdown a time limit.
-   */
-  close(): Promise<void>;
 }
 
 const longestSource = 255; // every store can hold it together with the longest id
@@ -132,12 +110,12 @@ export function receiverWith<Data, Tx>(
   checkReplayWindow(tolerance, remembersIds);
   const leaveSource =
     remembersIds && joinSource(remembersIds, source, knownKeys(options, clock.now()), logger);
-  const floodLogs: Partial<Record<OutcomeCode, Logger["error"]>> = Object.fromEntries(
-    ["store_unavailable", "too_large", "unsupported_encoding"].map((code) => [
-      code,
-      throttledLog(logger.error, monotonicClock),
-    ]),
-  ); // every delivery, or everybody's, would log the same
+  // every delivery, or everybody who can reach us, would log the same
+  const throttled: Partial<Record<OutcomeCode, Logger["error"]>> = {
+    store_unavailable: throttledLog(logger.error, monotonicClock),
+    too_large: throttledLog(logger.error, monotonicClock),
+    unsupported_encoding: throttledLog(logger.error, monotonicClock),
+  };
   let inFlight = 0;
   let onIdle = () => {};
   let closed: Promise<void> | undefined;
@@ -202,7 +180,7 @@ export function receiverWith<Data, Tx>(
     if (settings.logger === silentLogger) return;
     const durationMs = Math.round(performance.now() - startedAt);
     const fields = { source, ...seen, outcome: outcome.code, durationMs, ...loggable(outcome) };
-    const write = floodLogs[outcome.code] ?? logger[logLevelOf(outcome)];
+    const write = throttled[outcome.code] ?? logger[logLevelOf(outcome)];
     write(fields, "webhook delivery");
   }
 
