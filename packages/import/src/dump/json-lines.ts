@@ -97,9 +97,10 @@ export function createJsonLines(records: Recorder, limits: DumpLimits, start: nu
       if (length > 0) endLine(Buffer.alloc(0), false);
     },
     cut() {
-      if (length > limits.maxRecordBytes) return; // the scanner has read its records already
       try {
-        createJsonScanner(records, limits, offset, line).write(Buffer.from(kept.bytes()));
+        const scanner = long ?? createJsonScanner(records, limits, offset, line);
+        if (length <= limits.maxRecordBytes) scanner.write(Buffer.from(kept.bytes()));
+        scanner.cut?.();
       } catch {
         // the dump ends here, and that error is reported instead
       }

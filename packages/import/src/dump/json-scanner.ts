@@ -17,11 +17,15 @@ const closeArray = 0x5d;
 const openObject = 0x7b;
 const closeObject = 0x7d;
 const comma = 0x2c;
+const colon = 0x3a;
 const dataKey = Buffer.from("data");
+const recordKeys = [Buffer.from("eventId"), Buffer.from("headers")]; // as in isPage
+const longestKey = 8;
 
 /**
- * Finds the records in JSON of any layout: the elements of arrays, the `data` of pages, and consecutive objects. A top-level
- * object with an array `data` is a page. Holds one record in memory, never the whole dump.
+ * Finds the records in JSON of any layout: the elements of arrays, the `data` of pages, and consecutive objects. An object
+ * with an array `data` is a page unless it is a record, which its other keys tell; it may be in an array. Holds one record
+ * in memory, or a page of that size, never the whole dump.
  * @param start the offset of the first byte
  * @param line the line number, if all the JSON is on one line
  */
@@ -47,8 +51,17 @@ export function createJsonScanner(
   let escaped = false;
   // the closing bracket of each depth, as deep as a record may be
   const closing = new Uint8Array(maxDepth + 2);
-  // how many bytes of the current string match the key `data`, in a top-level object; -1: it is another string
-  let matched = -1;
+  // the last string directly in an object that may be a page; a length of -1: it is another string
+  const key = Buffer.alloc(longestKey);
+  let keyLength = -1;
+  // what the keys of that object were so far
+  let hasList = false;
+  let isRecord = false;
+
+  // the object is a page: it was read once, and has no key of a record
+  let isPage = false;
+  // where the page is
+  let outer: Place = "top";
 
   function begin(kind: Within, index: number): void {
     within = kind;
@@ -60,14 +73,38 @@ export function createJsonScanner(
     deepest = 0;
     inString = false;
     escaped = false;
-    matched = -1;
+    keyLength = -1;
+    hasList = false;
+    isRecord = false;
   }
 
   function keep(bytes: Buffer): void {
     if (!fits || within === "page_rest") return;
     kept ??= byteBuffer(maxRecordBytes);
     fits = kept.add(Buffer.from(bytes)); // a copy: the chunk may be its reader's buffer
-    if (!fits) kept = undefined;
+    if (fits) return;
+    if (mayBePage()) readPage(bytes);
+    else kept = undefined;
+  }
+
+  /** Whether the current object has a list called data, and no key of a record so far. */
+  function mayBePage(): boolean {
+    return within === "container" && hasList && !isRecord;
+  }
+
+  /** Reads the current object again, up to these last bytes of it, as a page. */
+  function readPage(last: Buffer): void {
+    const bytes = kept === undefined ? last : Buffer.concat([kept.bytes(), last]);
+    const base = offset;
+    within = "nothing";
+    isPage = true;
+    offset = valueOffset;
+    scan(bytes);
+    offset = base;
+  }
+
+  function isKey(name: Buffer): boolean {
+    return keyLength === name.byteLength && key.compare(name, 0, keyLength, 0, keyLength) === 0;
   }
 
   /** The whole value; undefined if it is too large. */
@@ -78,6 +115,10 @@ export function createJsonScanner(
   }
 
   function finish(last: Buffer): void {
+    if (mayBePage()) {
+      readPage(last);
+      return;
+    }
     const bytes = whole(last);
     within = "nothing";
     const at = { offset: valueOffset, line };
@@ -105,8 +146,8 @@ export function createJsonScanner(
         begin("page_rest", index);
         depth = 1;
         closing[0] = closeObject;
-      }
-      place = "top";
+      } else outer = "top";
+      place = outer;
       return index + 1;
     }
     if (byte === closeArray || byte === closeObject) throw wrongBracket(index);
@@ -135,19 +176,21 @@ export function createJsonScanner(
         ? endOfToken(bytes, index)
         : within === "string"
           ? endOfString(bytes, index)
-          : endOfContainer(bytes, index);
+          : endOfContainer(bytes, index, from);
     if (end === -1) keep(bytes.subarray(from));
-    else if (within === "page_rest") within = "nothing";
-    else if (within !== "nothing") finish(bytes.subarray(from, end));
+    else if (within === "page_rest") {
+      within = "nothing";
+      isPage = false;
+    } else if (within !== "nothing") finish(bytes.subarray(from, end));
     return end === -1 ? bytes.byteLength : end;
   }
 
-  function endOfContainer(bytes: Buffer, index: number): number {
+  function endOfContainer(bytes: Buffer, index: number, from: number): number {
     const length = bytes.byteLength;
-    const mayBePage = place === "top" && within === "container" && bytes[index] !== openArray;
+    const watchesKeys = place !== "page" && within === "container";
     for (let i = index; i < length; i++) {
       if (inString) {
-        i = endOfString(bytes, i, mayBePage && depth === 1);
+        i = endOfString(bytes, i, watchesKeys && depth === 1);
         if (i === -1) return -1;
         i--;
         continue;
@@ -155,27 +198,41 @@ export function createJsonScanner(
       const byte = bytes[i] as number;
       if (byte === quote) {
         inString = true;
-        matched = 0;
+        keyLength = 0;
+      } else if (byte === colon) {
+        if (depth === 1 && watchesKeys) isRecord ||= recordKeys.some(isKey);
       } else if (byte === openObject || byte === openArray) {
-        if (byte === openArray && depth === 1 && mayBePage && matched === dataKey.byteLength) {
-          place = "page";
-          within = "nothing";
-          return i + 1;
+        if (byte === openArray && depth === 1 && watchesKeys && isObject() && isKey(dataKey)) {
+          hasList = true;
+          if (isPage || (!fits && !isRecord)) {
+            isPage = true;
+            outer = place;
+            place = "page";
+            within = "nothing";
+            return i + 1;
+          }
         }
         if (depth < closing.byteLength) closing[depth] = byte + 2;
         depth++;
         if (depth > deepest) deepest = depth;
       } else if (byte === closeObject || byte === closeArray) {
         depth--;
-        if (depth < closing.byteLength && closing[depth] !== byte) throw wrongBracket(i);
+        if (depth < closing.byteLength && closing[depth] !== byte) {
+          if (!isPage && mayBePage()) readPage(bytes.subarray(from)); // which comes to the same bracket
+          throw wrongBracket(i);
+        }
         if (depth === 0) return i + 1;
       }
     }
     return -1;
   }
 
+  function isObject(): boolean {
+    return closing[0] === closeObject;
+  }
+
   /** The index after the string's closing quote, or -1. */
-  function endOfString(bytes: Buffer, index: number, matching = false): number {
+  function endOfString(bytes: Buffer, index: number, isWatched = false): number {
     const length = bytes.byteLength;
     for (let i = index; i < length; i++) {
       const byte = bytes[i] as number;
@@ -183,12 +240,12 @@ export function createJsonScanner(
         escaped = false;
       } else if (byte === quote) {
         inString = false;
-        if (!matching) matched = -1;
+        if (!isWatched) keyLength = -1;
         return i + 1;
       } else if (byte === backslash) {
         escaped = true;
       }
-      if (matching) matched = matched !== -1 && dataKey[matched] === byte ? matched + 1 : -1;
+      if (isWatched && keyLength < longestKey) key[keyLength++] = byte;
     }
     return -1;
   }
@@ -205,16 +262,27 @@ export function createJsonScanner(
     return damagedDump(`The JSON has a wrong closing bracket at byte ${offset + index}.`);
   }
 
+  function scan(bytes: Buffer): void {
+    for (let index = 0; index < bytes.byteLength; ) {
+      const from = index;
+      if (within === "nothing") index = between(bytes, index);
+      if (within !== "nothing") index = inside(bytes, index, from);
+    }
+  }
+
+  /** Reads the records of a page that is cut. */
+  function cut(): void {
+    if (!isPage && mayBePage()) readPage(Buffer.alloc(0));
+  }
+
   return {
+    cut,
     write(bytes) {
-      for (let index = 0; index < bytes.byteLength; ) {
-        const from = index;
-        if (within === "nothing") index = between(bytes, index);
-        if (within !== "nothing") index = inside(bytes, index, from);
-      }
+      scan(bytes);
       offset += bytes.byteLength;
     },
     end() {
+      cut();
       if (within === "token") finish(Buffer.alloc(0));
       if (within !== "nothing" || place !== "top") {
         throw damagedDump(`The JSON ends inside a record or an array, at byte ${offset}.`);

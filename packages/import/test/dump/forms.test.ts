@@ -13,6 +13,11 @@ const page = (list: readonly unknown[]) => ({
   data: list,
   pagination: { limit: 3, hasMore: true, nextCursor: null },
 });
+const listed = [
+  { eventId: "evt_1", payload: {}, data: [1, { data: [] }] },
+  { data: [{ eventId: "inner" }, []], eventId: "evt_2", payload: {} },
+  { body: "{}", data: [], headers: { eventId: "no" } },
+];
 const column = (text: string) => `"${text.replaceAll('"', '""')}"`;
 const csv = ["eventId,payload", ...lines.map((line, i) => `evt_${i},${column(line)}`)].join("\r\n");
 const rows = lines.map((line, i) => ({ eventId: `evt_${i}`, payload: line }));
@@ -57,6 +62,26 @@ const layouts: Record<string, { text: string; form: string; expected: unknown[] 
     text: `${JSON.stringify(page(records), null, 2)}\n\n${JSON.stringify({ note: "data", ...page(records) }, null, "\t")}`,
     form: "json",
     expected: [...records, ...records],
+  },
+  "an array of pages, as jq -s writes": {
+    text: JSON.stringify([page(records), page([]), page(records)], null, 2),
+    form: "json",
+    expected: [...records, ...records],
+  },
+  "an array of pages on one line": {
+    text: JSON.stringify([page(records), page(records)]),
+    form: "json",
+    expected: [...records, ...records],
+  },
+  "pretty records that have a list called data as well": {
+    text: listed.map((record) => JSON.stringify(record, null, 2)).join("\n"),
+    form: "json",
+    expected: listed,
+  },
+  "an array of records that have a list called data as well": {
+    text: JSON.stringify([...listed, ["data", [1]]]),
+    form: "json",
+    expected: [...listed, "not_a_record"],
   },
   "objects with nothing between": { text: lines.join(""), form: "json", expected: records },
   "pretty objects": {
@@ -116,4 +141,22 @@ describe.each(Object.entries(packings))("%s", (_, { pack, forms }) => {
       for (const size of [1, 2, 3, 7, 100]) expect(await readBytes(bytes, size)).toEqual(whole);
     },
   );
+});
+
+describe("pages that are longer than a record may be", () => {
+  const all = Array.from({ length: 40 }, (_, n) => ({ eventId: `evt_${n}`, payload: { n } }));
+  it.each([
+    ["one", JSON.stringify(page(all), null, 1)],
+    ["several in an array", JSON.stringify([page(all), page(all)])],
+    ["one behind a long field", JSON.stringify({ note: "x".repeat(500), ...page(all) })],
+  ])("are read record by record: %s", async (_, text) => {
+    for (const chunkBytes of [1, 7, 64, 100_000]) {
+      const { records: found, damage } = await readBytes(text, chunkBytes, { maxRecordBytes: 200 });
+      expect(damage).toBeUndefined();
+      expect(contents(found)).toEqual(text.startsWith("[") ? [...all, ...all] : all);
+      for (const { position } of found) {
+        expect(text.slice(position.offset).replaceAll(/\s/g, "")).toMatch(/^\{"eventId"/);
+      }
+    }
+  });
 });

@@ -13,11 +13,14 @@ const record = fc
     },
   )
   .map((value) => JSON.parse(JSON.stringify(value)) as Record<string, unknown>);
-// at the top level of a dump, an object with an array `data` is a page
+// at the top level of a dump, and in an array there, an object with an array `data` is a page
 const topRecord = record.filter((value) => !Array.isArray(value["data"]));
 const anything = fc.oneof(
   record,
   fc.jsonValue({ maxDepth: 3 }).map((value) => JSON.parse(JSON.stringify(value)) as unknown),
+);
+const element = anything.filter(
+  (value) => !Array.isArray((value as { readonly data?: unknown } | null)?.data),
 );
 const spaces = fc.stringMatching(/^[ \t\r\n]{0,4}$/);
 const indent = fc.constantFrom(undefined, 0, 1, 2, "\t", "\n");
@@ -29,7 +32,7 @@ interface Dump {
   readonly values: readonly unknown[];
 }
 
-const array = fc.tuple(fc.array(anything), indent, spaces, spaces).map(
+const array = fc.tuple(fc.array(element), indent, spaces, spaces).map(
   ([values, space, before, between]): Dump => ({
     values,
     text:
@@ -43,7 +46,7 @@ const lines = fc
   .tuple(fc.array(topRecord, { minLength: 1 }), fc.constantFrom("\n", "\r\n", "\n\n", " \n "))
   .map(([values, end]): Dump => ({ values, text: values.map((value) => json(value) + end).join("") }));
 const arrayLines = fc
-  .array(fc.array(anything), { minLength: 2 })
+  .array(fc.array(element), { minLength: 2 })
   .map((arrays): Dump => ({ values: arrays.flat(), text: arrays.map((one) => json(one)).join("\n") }));
 const pages = fc
   .tuple(fc.array(fc.array(anything), { minLength: 1 }), indent, spaces, fc.boolean(), record)
@@ -55,13 +58,22 @@ const pages = fc
         .join(between),
     }),
   );
+const pageArrays = fc.tuple(fc.array(fc.array(anything), { minLength: 1 }), indent, record).map(
+  ([all, space, pagination]): Dump => ({
+    values: all.flat(),
+    text: json(
+      all.map((data) => ({ data, pagination })),
+      space,
+    ),
+  }),
+);
 const objects = fc.tuple(fc.array(topRecord, { minLength: 1 }), indent, spaces).map(
   ([values, space, between]): Dump => ({
     values,
     text: values.map((value) => json(value, space)).join(between),
   }),
 );
-const dump = fc.oneof(array, lines, arrayLines, pages, objects);
+const dump = fc.oneof(array, lines, arrayLines, pages, pageArrays, objects);
 
 const packing = fc.constantFrom<(bytes: Buffer) => Buffer>(
   (bytes) => bytes,
