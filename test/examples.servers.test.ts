@@ -50,6 +50,9 @@ describe("npm start and npm run send", () => {
     const sent = await run(["examples/receiver/send.ts", type, url], { ESIM_WEBHOOK_SECRET: variable }).ended;
     expect(sent.output).toBe('200 {"outcome":"processed"}\n');
     await server.line(/^handled esim\.faulted/);
+    const refused = await run(["examples/receiver/send.ts", type, url], { ESIM_WEBHOOK_SECRET: secret })
+      .ended;
+    expect(refused).toMatchObject({ code: 1, output: expect.stringMatching(/^401 /) });
   });
 
   it("say what is missing, and name the event types there are", async () => {
@@ -58,6 +61,21 @@ describe("npm start and npm run send", () => {
     const typo = await run(["examples/receiver/send.ts", "esim.fault"], { ESIM_WEBHOOK_SECRET: secret })
       .ended;
     expect(typo).toMatchObject({ code: 2, output: expect.stringContaining("Name one of: esim.assigned,") });
+    const nothing = await run(["examples/receiver/send.ts"], { ESIM_WEBHOOK_SECRET: secret }).ended;
+    expect(nothing).toMatchObject({
+      code: 2,
+      output: expect.stringMatching(
+        /^There is nothing to send: npm run send -- <type>\. Name one of: esim\.assigned, /,
+      ),
+    });
+    for (const script of ["send.ts", "serve.ts"]) {
+      const args = [`examples/receiver/${script}`, "esim.faulted"];
+      const { code, output } = await run(args, { ESIM_WEBHOOK_SECRET: "whsec_short", PORT: "0" }).ended;
+      expect({ code, output }).toEqual({
+        code: 2,
+        output: expect.stringMatching(/^ESIM_WEBHOOK_SECRET: A signing secret [^\n]+\n$/), // and no stack
+      });
+    }
     const nobody = ["examples/receiver/send.ts", "esim.faulted", "http://127.0.0.1:9/webhooks"];
     const alone = await run(nobody, { ESIM_WEBHOOK_SECRET: secret }).ended;
     expect(alone).toMatchObject({

@@ -1,24 +1,38 @@
 // npm run send -- <event type> [url]: sends a signed delivery with sample data, and prints the answer.
-import { esimCatalog } from "@esim-webhooks/core";
-import { sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { esimCatalog, WebhookError } from "@esim-webhooks/core";
+import { type SignedRequest, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 
 const [name, url = "http://127.0.0.1:3000/webhooks"] = process.argv.slice(2);
-const secret = process.env["ESIM_WEBHOOK_SECRET"] || undefined;
-const type = esimCatalog.types.find((known) => known === name);
 
-if (secret === undefined || type === undefined) {
-  console.error(
-    secret === undefined
-      ? "There is no secret to sign with. Set ESIM_WEBHOOK_SECRET to the receiver's secret."
-      : `There is no event type "${name ?? ""}". Name one of: ${esimCatalog.types.join(", ")}.`,
-  );
+function signed(): SignedRequest {
+  const secret = process.env["ESIM_WEBHOOK_SECRET"];
+  const type = esimCatalog.types.find((known) => known === name);
+  if (!secret) fail("There is no secret to sign with. Set ESIM_WEBHOOK_SECRET to the receiver's secret.");
+  if (type === undefined) {
+    const problem =
+      name === undefined
+        ? "There is nothing to send: npm run send -- <type>."
+        : `There is no event type "${name}".`;
+    fail(`${problem} Name one of: ${esimCatalog.types.join(", ")}.`);
+  }
+  try {
+    return signedRequest({ type, data: sampleData(type) }, { secret });
+  } catch (error) {
+    if (!WebhookError.is(error)) throw error;
+    fail(`ESIM_WEBHOOK_SECRET: ${error.message}`);
+  }
+}
+
+function fail(message: string): never {
+  console.error(message);
   process.exit(2);
 }
 
-const request = signedRequest({ type, data: sampleData(type) }, { secret });
+const request = signed();
 try {
   const response = await fetch(url, request);
   console.log(`${response.status} ${await response.text()}`);
+  if (!response.ok) process.exitCode = 1;
 } catch {
   console.error(`Nothing answers at ${url}. Start a receiver with npm start.`);
   process.exitCode = 1;

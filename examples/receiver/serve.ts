@@ -1,5 +1,6 @@
 // npm start: runs a receiver, and prints how to send it an event.
 import type { AddressInfo } from "node:net";
+import { WebhookError } from "@esim-webhooks/core";
 import { newSecret } from "@esim-webhooks/core/testing";
 import { webhookRouter } from "@esim-webhooks/express";
 import express from "express";
@@ -7,13 +8,21 @@ import express from "express";
 const ownSecret = process.env["ESIM_WEBHOOK_SECRET"] || undefined;
 const secret = ownSecret ?? newSecret();
 
+function router(): ReturnType<typeof webhookRouter> {
+  try {
+    return webhookRouter(
+      { "*": ({ type, data }) => console.log(`handled ${type} with ${Object.keys(data).join(", ")}`) },
+      { secret, logger: console },
+    );
+  } catch (error) {
+    if (!WebhookError.is(error)) throw error;
+    console.error(`ESIM_WEBHOOK_SECRET: ${error.message}`);
+    process.exit(2);
+  }
+}
+
 const app = express();
-app.use(
-  webhookRouter(
-    { "*": ({ type, data }) => console.log(`handled ${type} with ${Object.keys(data).join(", ")}`) },
-    { secret, logger: console },
-  ),
-);
+app.use(router());
 
 const server = app.listen(Number(process.env["PORT"] ?? 3000), "127.0.0.1", (error) => {
   if (error) {

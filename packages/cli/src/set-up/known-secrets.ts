@@ -3,20 +3,21 @@ import { createKeyring, type LoadedKeys, type Secret, type Secrets, WebhookError
 import { naming } from "./naming.ts";
 import type { SetUp } from "./set-up.ts";
 
-/**
- * The secret of a command that needs one. Throws `missing_secret`, and `invalid_secret` with the variable or the file that
- * holds it.
- */
-export function requiredSecret({ secret, secretFrom, file }: SetUp): Secret {
-  if (secret === undefined || (isList(secret) && secret.length === 0)) {
-    const inFile = file === undefined ? "" : `, or give ${file} a secret`;
-    throw new WebhookError(
-      "missing_secret",
-      "There is no signing secret, so no delivery could be signed or verified.",
-      `Set ESIM_WEBHOOK_SECRET to the endpoint's signingSecret (whsec_…)${inFile}.`,
-    );
-  }
-  if (!isSource(secret)) naming(secretFrom, () => createKeyring(secret));
+/** The secret as it was given, right or not. Throws `missing_secret`. */
+export function givenSecret({ secret, file }: SetUp): Secret {
+  if (secret !== undefined && !(isList(secret) && secret.length === 0)) return secret;
+  const inFile = file === undefined ? "" : `, or give ${file} a secret`;
+  throw new WebhookError(
+    "missing_secret",
+    "There is no signing secret, so no delivery could be signed or verified.",
+    `Set ESIM_WEBHOOK_SECRET to the endpoint's signingSecret (whsec_…)${inFile}.`,
+  );
+}
+
+/** The secret, checked. Throws `missing_secret`, and `invalid_secret` with the variable or the file that holds it. */
+export function requiredSecret(setUp: SetUp): Secret {
+  const secret = givenSecret(setUp);
+  if (!isSource(secret)) naming(setUp.secretFrom, () => createKeyring(secret));
   return secret;
 }
 

@@ -7,14 +7,15 @@ export type Captured = Omit<CapturedRequest, "payload">;
 
 /** Reads the text of an HTTP request, or one captured request in any form that `import` reads. Throws `invalid_usage`. */
 export async function readCaptured(bytes: Buffer): Promise<Captured> {
+  if (bytes.toString("latin1").trim() === "") throw notCaptured("It is empty.");
   return readHttp(bytes) ?? (await readRecord(bytes));
 }
 
 async function readRecord(bytes: Buffer): Promise<Captured> {
   const [found, another] = await firstTwo(bytes);
-  if (found === undefined) throw notCaptured("It has no records.");
+  if (found === undefined) throw notCaptured("It is a list with nothing in it.");
   if (another !== undefined)
-    throw notCaptured("It has several records, and only one can be verified at a time.");
+    throw notCaptured("It is a list of several requests, and only one can be verified at a time.");
   if ("fault" in found) throw notCaptured(`${found.reason.charAt(0).toUpperCase()}${found.reason.slice(1)}.`);
   return found;
 }

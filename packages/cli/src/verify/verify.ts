@@ -10,7 +10,7 @@ import { exitCodes } from "../program/exit-code.ts";
 import type { Output } from "../program/output.ts";
 import { printable } from "../program/printable.ts";
 import { readInput } from "../send/read-input.ts";
-import { knownSecrets, requiredSecret } from "../set-up/known-secrets.ts";
+import { givenSecret, knownSecrets } from "../set-up/known-secrets.ts";
 import { readSetUp } from "../set-up/set-up.ts";
 import { type Captured, readCaptured } from "./captured.ts";
 
@@ -24,7 +24,7 @@ export interface VerifyFlags {
 /** Prints whether a captured request is authentic, and if not, why. */
 export async function verify(this: CliContext, flags: VerifyFlags, file = "-"): Promise<void> {
   const setUp = await readSetUp(this, flags);
-  const secrets = (await knownSecrets(requiredSecret(setUp))) ?? [];
+  const secrets = (await knownSecrets(givenSecret(setUp))) ?? [];
   const captured = await readCaptured(await readInput(this, file));
   const at = flags.at ?? captured.receivedAt ?? new Date();
   const { body, explanation } = explain(captured, secrets, {

@@ -29,8 +29,13 @@ describe("a captured request on the command line", () => {
   });
 
   it.each([
-    ["several records", several, /It has several records, and only one can be verified at a time\./],
-    ["an empty array", Buffer.from("[]"), /It has no records\./],
+    [
+      "several requests",
+      several,
+      /It is a list of several requests, and only one can be verified at a time\./,
+    ],
+    ["an empty list", Buffer.from("[]"), /It is a list with nothing in it\./],
+    ["an empty file", Buffer.from("\n"), /It is empty\./],
     ["a damaged archive", gzipSync("{}").subarray(0, 15), /It is damaged or incomplete\./],
     ["JSON that ends early", Buffer.from('{"headers": '), /It is damaged or incomplete\./],
     ["text", Buffer.from("hello"), /It is neither JSON nor HTTP\./],

@@ -111,6 +111,15 @@ describe("verify", () => {
     expect(stdout).toContain("  key_outside_window: ");
   });
 
+  it.each([["v1,"], [""], ["sha256="]])("says that a signature is in hex: %s…", async (prefix) => {
+    const headers = { ...request.headers, "webhook-signature": `${prefix}${"0a".repeat(32)}` };
+    const { code, stdout } = await verified(captured({ headers }));
+    expect(code).toBe(3);
+    expect(stdout).toContain(
+      "hex_signature: The webhook-signature is in hex. The partner API writes v1, and base64",
+    );
+  });
+
   it("says that the bytes of a body captured as JSON are a guess", async () => {
     const other = signedRequest({ type: "esim.enabled", data }, { secret, at, fault: "tampered" });
     const { stdout } = await verified(captured({ body: JSON.parse(other.body) }, other));

@@ -19,6 +19,7 @@ export interface Finding {
     | "missing_header"
     | "renamed_header"
     | "malformed_header"
+    | "hex_signature"
     | "timestamp_not_in_seconds"
     | "clock_skew"
     | "invalid_secret"
@@ -94,8 +95,18 @@ function readSecrets(secrets: Secrets): { keys: SigningKey[]; findings: Finding[
 const vendorHeader =
   /^(?:x[-_])?(?:http[-_])?(?:webhook|svix|standard)s?[-_](?:webhook[-_])?(?:id|timestamp|signature)$/;
 
+/** A SHA-256 in hex, alone or after the version or a name such as `sha256=`. */
+const hexSignature = /^(?:v1,|\w+=)?[0-9a-f]{64}$/i;
+
+const hexFinding: Finding = {
+  code: "hex_signature",
+  message:
+    "The webhook-signature is in hex. The partner API writes v1, and base64: this request is from another sender, or something rewrote the header.",
+};
+
 function headerFindings(headers: HeaderSource, refusal: HeaderRefusal): Finding[] {
   if (refusal.code !== "missing_header") {
+    if (hexSignature.test(headerReader(headers)("webhook-signature") ?? "")) return [hexFinding];
     const remedy = "Check what the proxies in between do to headers.";
     return [{ code: "malformed_header", message: `${sentence(refusal.reason)} ${remedy}` }];
   }
