@@ -2,6 +2,7 @@ import { symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { sqliteInbox, sqliteStore } from "@esim-webhooks/store-sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { hasWalResetBug } from "../src/database/wal-reset-bug.ts";
 import { entry, key } from "./entry.ts";
 import { openShop } from "./shop.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
@@ -228,6 +229,22 @@ describe("stores and inboxes on one file", () => {
     shop.run("commit");
     expect(await putting).toEqual(["stored"]);
     expect((await second.get(key("msg_1")))?.state).toBeUndefined(); // its caller was told that it is not stored
+    shop.close();
+    await Promise.all([first.close(), second.close()]);
+  });
+
+  it("wait as long to open a file that is locked", async () => {
+    const shop = openShop(path);
+    const mode = hasWalResetBug(process.versions["sqlite"] ?? "") ? "delete" : "wal"; // as it will be: it cannot be changed while locked
+    shop.run(`pragma journal_mode = ${mode}; begin immediate`);
+    const [first, second] = [
+      sqliteInbox({ path, timeoutMs: 1000 }),
+      sqliteInbox({ path, timeoutMs: 120_000 }),
+    ];
+    const opening = second.ready();
+    await expect(first.ready()).rejects.toMatchObject({ code: "store_unavailable" });
+    shop.run("commit");
+    await opening;
     shop.close();
     await Promise.all([first.close(), second.close()]);
   });
