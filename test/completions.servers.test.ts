@@ -5,7 +5,7 @@ import { openTypeScript5 } from "./editors/typescript-5.ts";
 import { openTypeScript7 } from "./editors/typescript-7.ts";
 
 const given = `
-import { createProcessor, createReceiver, createWorker, type DataOf, defineCatalog, type Inbox, nodeHandler, webhookHandler } from "@esim-webhooks/core";
+import { createProcessor, createReceiver, createWorker, defineCatalog, type Inbox, nodeHandler, webhookHandler } from "@esim-webhooks/core";
 import { defineConfig } from "@esim-webhooks/cli";
 import { webhookRouter } from "@esim-webhooks/express";
 import { webhookPlugin } from "@esim-webhooks/fastify";
@@ -35,8 +35,7 @@ const calls: Readonly<Record<string, Call>> = {
 
 const callsWithCatalog: Readonly<Record<string, Call>> = {
   webhookRouter: (handlers) => `webhookRouter(${handlers}, { catalog })`,
-  webhookPlugin: (handlers) =>
-    `fastify().register(webhookPlugin<DataOf<typeof catalog>>, { catalog, handlers: ${handlers} })`,
+  webhookPlugin: (handlers) => `fastify().register(webhookPlugin, { catalog, handlers: ${handlers} })`,
   webhookHandler: (handlers) => `webhookHandler(${handlers}, { catalog })`,
   nodeHandler: (handlers) => `nodeHandler(${handlers}, { catalog })`,
   createReceiver: (handlers) => `createReceiver(${handlers}, { catalog })`,

@@ -40,7 +40,7 @@ const handlers: Handlers<EsimEvents, Transaction<Database>> = {
 };
 
 const app = fastify({ logger: { level: "warn" } });
-await app.register(webhookPlugin<EsimEvents, Transaction<Database>>, { handlers, store });
+await app.register(webhookPlugin, { handlers, store });
 app.get("/orders", () => db.selectFrom("orders").selectAll().execute());
 
 const address = await app.listen({ host: "127.0.0.1", port: Number(process.env["PORT"] ?? 3000) });

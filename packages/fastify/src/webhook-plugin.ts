@@ -10,7 +10,14 @@ import {
   WebhookError,
   watchMisses,
 } from "@esim-webhooks/core";
-import type { FastifyInstance, RouteOptions } from "fastify";
+import type {
+  FastifyBaseLogger,
+  FastifyInstance,
+  FastifyTypeProvider,
+  RawServerBase,
+  RawServerDefault,
+  RouteOptions,
+} from "fastify";
 import fastifyPlugin from "fastify-plugin";
 
 /** `handlers` or an `inbox`, and the options of every receiver. */
@@ -30,17 +37,23 @@ interface RegisterOptions {
   logSerializers?: unknown;
 }
 
-/**
- * A Fastify plugin. `webhookPlugin<DataOf<typeof catalog>>` types the handlers of your own catalog, and
- * `webhookPlugin<EsimEvents, Transaction<Database>>` their `context.tx`.
- */
-export interface WebhookPlugin {
-  <Data = EsimEvents, Tx = unknown>(
-    app: FastifyInstance,
-    options: WebhookPluginOptions<Data, Tx>,
-  ): Promise<void>;
-  // the one that Fastify's register() infers from
-  (app: FastifyInstance, options: WebhookPluginOptions): Promise<void>;
+/** A Fastify plugin. Where it is registered, the catalog types its handlers, and the store their `context.tx`. */
+export type WebhookPlugin = (app: FastifyInstance, options: WebhookPluginOptions) => Promise<void>;
+
+declare module "fastify" {
+  // Fastify infers options from the plugin alone, so it needs an overload to infer the handlers from the catalog beside them
+  interface FastifyRegister<
+    T = void,
+    RawServer extends RawServerBase = RawServerDefault,
+    TypeProviderDefault extends FastifyTypeProvider = FastifyTypeProvider,
+    LoggerDefault extends FastifyBaseLogger = FastifyBaseLogger,
+  > {
+    // biome-ignore lint/style/useShorthandFunctionType: only an interface adds to Fastify's own
+    <Data = EsimEvents, Tx = unknown>(
+      plugin: WebhookPlugin,
+      options: WebhookPluginOptions<Data, Tx> & RegisterOptions,
+    ): T;
+  }
 }
 
 async function plugin(app: FastifyInstance, options: WebhookPluginOptions): Promise<void> {
