@@ -28,7 +28,7 @@ export type SqliteSettings = Required<SqliteOptions>;
 
 const filePath = z.pipe(
   z
-    .string()
+    .string('expected the path of a file, such as "data/events.db"')
     .check(
       z.refine(
         (path) => path !== "" && !path.startsWith(":memory:") && !path.startsWith("file:"),

@@ -30,7 +30,9 @@ export function parseOptions<Settings>(
   if (typeof options !== "object" || options === null || Array.isArray(options)) {
     throw new WebhookError(
       "invalid_option",
-      `${caller}: the options are not an object.`,
+      options === undefined
+        ? `${caller}: there are no options.`
+        : `${caller}: the options are not an object.`,
       `Pass them by name: ${examplesOf(Object.keys(shape), options)}.`,
     );
   }
@@ -50,9 +52,10 @@ export function parseOptions<Settings>(
   );
 }
 
-/** The first names; only `url` when a string was passed, which must be the URL. */
+/** The first names; only `url` or `path` when nothing was passed but, perhaps, the value of it. */
 function examplesOf(names: readonly string[], passed: unknown): string {
-  if (typeof passed === "string" && names.includes("url")) return "{ url }";
+  const place = names.find((name) => name === "url" || name === "path");
+  if (place !== undefined && (passed === undefined || typeof passed === "string")) return `{ ${place} }`;
   return names.length > 3 ? `{ ${names.slice(0, 3).join(", ")}, … }` : `{ ${names.join(", ")} }`;
 }
 
@@ -75,9 +78,14 @@ export function withMethods<T>(...methods: (keyof T & string)[]): z.ZodMiniCusto
     (value) =>
       (typeof value === "object" || typeof value === "function") &&
       value !== null &&
-      methods.every((method) => typeof (value as Record<string, unknown>)[method] === "function"),
+      methods.every((method) => hasMethod(value, method)),
     `expected an object with ${methods.map((method) => `${method}()`).join(", ")}`,
   );
+}
+
+/** Whether a value, of somebody who may have mixed up the arguments, has the method. */
+export function hasMethod(value: unknown, method: string): boolean {
+  return typeof (value as Record<string, unknown> | null | undefined)?.[method] === "function";
 }
 
 export const loggerOption: z.ZodMiniCustom<Logger, Logger> = withMethods<Logger>(

@@ -6,6 +6,7 @@ import { WebhookError } from "../base/errors.ts";
 import { type Logger, safeLogger, silentLogger, throttledLog } from "../base/logger.ts";
 import {
   durationMs,
+  hasMethod,
   loggerOption,
   type OptionsShape,
   parseOptions,
@@ -89,6 +90,7 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
   handlers: NoInfer<Handlers<Data, Tx>>,
   options: WorkerOptions<Data> = {},
 ): Worker {
+  checkInbox(inbox, handlers);
   const settings = parseOptions("createWorker", workerShape, options);
   const { concurrency, typeLimits, leaseMs, maxAttempts, pollMs, shutdownMs, catalog } = settings;
   const logger = safeLogger(settings.logger);
@@ -184,6 +186,17 @@ function createPurge(inbox: Pick<InboxQueue, "purge">): () => Promise<void> {
     nextAt = performance.now() + purgeEveryMs;
     if ((await inbox.purge(purgeBatch)) === purgeBatch) nextAt = 0;
   };
+}
+
+function checkInbox(inbox: unknown, handlers: unknown): void {
+  if (hasMethod(inbox, "take")) return;
+  throw new WebhookError(
+    "invalid_option",
+    "createWorker: the first argument is not an inbox that a worker can take events from.",
+    hasMethod(handlers, "take")
+      ? "Swap the arguments: createWorker(inbox, handlers)."
+      : "Pass an inbox such as sqliteInbox(…) or postgresInbox(…), then the handlers.",
+  );
 }
 
 function checkType(type: string, catalog: Catalog<unknown>): void {

@@ -9,11 +9,18 @@ describe("options that are not an object", () => {
 
   it.each<[string, Record<string, z.ZodType>, unknown, string]>([
     ["the only ones", { keyPrefix: any }, "redis://localhost", "Pass them by name: { keyPrefix }."],
-    ["the first ones", { a: any, b: any, c: any, d: any }, undefined, "Pass them by name: { a, b, c, … }."],
+    ["the first ones", { a: any, b: any, c: any, d: any }, 7, "Pass them by name: { a, b, c, … }."],
+    ["path, for a path", { a: any, path: any }, "data/events.db", "Pass them by name: { path }."],
     ["url, for a URL", { a: any, url: any }, "postgres://localhost", "Pass them by name: { url }."],
   ])("are refused, with the names of the options: %s", (_, shape, given, remedy) => {
     expect(() => parseOptions("myStore", shape, given)).toThrow(
       `myStore: the options are not an object. ${remedy}`,
+    );
+  });
+
+  it("are missed, with the one that is needed", () => {
+    expect(() => parseOptions("sqliteInbox", { logger: any, path: any }, undefined)).toThrow(
+      "sqliteInbox: there are no options. Pass them by name: { path }.",
     );
   });
 

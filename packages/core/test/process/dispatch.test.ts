@@ -57,6 +57,11 @@ describe("handlers at start-up", () => {
     ],
     ["no map", undefined, /There are no handlers/],
     [
+      "a store",
+      memoryStore(),
+      /^A store was passed in place of handlers: .* Pass the handlers, and the store as an option/,
+    ],
+    [
       "a handler that is no function",
       { "esim.faulted": "reorder" },
       /"esim.faulted" is not a function\. Pass \(event/,

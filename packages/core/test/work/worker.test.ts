@@ -5,6 +5,7 @@ import {
   type Handlers,
   type Inbox,
   type InboxEntry,
+  memoryStore,
 } from "@esim-webhooks/core";
 import { memoryInbox, sampleData } from "@esim-webhooks/core/testing";
 import { describe, expect, it, vi } from "vitest";
@@ -23,6 +24,16 @@ function keptLog() {
 }
 
 describe("createWorker", () => {
+  it("says so when its arguments are swapped, or when the first one has no events to take", () => {
+    const handlers = { "*": () => {} };
+    expect(() => createWorker(handlers as never, memoryInbox() as never)).toThrow(
+      "the first argument is not an inbox that a worker can take events from. Swap the arguments: createWorker(inbox, handlers).",
+    );
+    expect(() => createWorker(memoryStore() as never, handlers)).toThrow(
+      "Pass an inbox such as sqliteInbox(…)",
+    );
+  });
+
   it.each([1, 2, 5])(
     "continues with %i at a time after leases were lost before their events could be settled",
     async (concurrency) => {
