@@ -35,8 +35,9 @@ export async function lossyProxy(server: { readonly url: string }): Promise<Loss
   });
   proxy.listen(0, "127.0.0.1");
   await once(proxy, "listening");
+  const here = `127.0.0.1:${(proxy.address() as AddressInfo).port}`;
   return {
-    url: `redis://127.0.0.1:${(proxy.address() as AddressInfo).port}`,
+    url: Object.assign(new URL(server.url), { host: here }).href,
     loseNextAnswer() {
       lossy = true;
     },

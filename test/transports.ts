@@ -1,0 +1,85 @@
+import { Readable } from "node:stream";
+import type { StartServer } from "@esim-webhooks/conformance";
+import {
+  type EsimEvents,
+  type Handlers,
+  type InboxWriter,
+  nodeHandler,
+  type ReceiverOptions,
+  type Target,
+  webhookHandler,
+} from "@esim-webhooks/core";
+import { webhookRouter } from "@esim-webhooks/express";
+import { type WebhookPluginOptions, webhookPlugin } from "@esim-webhooks/fastify";
+import { getRequestListener } from "@hono/node-server";
+import express from "express";
+import express4 from "express4";
+import fastify from "fastify";
+import { Hono } from "hono";
+import { listen } from "./listen.ts";
+
+/** Every adapter, in a server on a free port of the loopback interface. */
+export const transports = {
+  "Express 5": onExpress(express),
+  "Express 4": onExpress(express4 as unknown as typeof express),
+  Fastify: onFastify,
+  "webhookHandler behind Hono": behindHono,
+  nodeHandler: onNode,
+  "webhookHandler behind a bare Request": behindBareRequest,
+} as const satisfies Record<string, StartServer>;
+
+export type Transport = keyof typeof transports;
+
+function onExpress(createApp: typeof express): StartServer {
+  return (target: Target, options: ReceiverOptions) => {
+    const router = webhookRouter(target, options);
+    return listen(createApp().use(router), "/webhooks", router.close);
+  };
+}
+
+async function onFastify(target: Target, options: ReceiverOptions): ReturnType<StartServer> {
+  // or Fastify itself would answer 503 while closing
+  const app = fastify({ return503OnClosing: false });
+  await app.register(webhookPlugin, { ...fastifyTarget(target), ...options });
+  const address = await app.listen({ host: "127.0.0.1", port: 0 });
+  const close = async () => {
+    await app.close();
+  };
+  return { url: `${address}/webhooks`, shutDown: close, close };
+}
+
+function fastifyTarget(target: Target): Pick<WebhookPluginOptions, "handlers" | "inbox"> {
+  return "put" in target
+    ? { inbox: target as Pick<InboxWriter, "put"> }
+    : { handlers: target as Handlers<EsimEvents> };
+}
+
+function behindHono(target: Target, options: ReceiverOptions): ReturnType<StartServer> {
+  const handler = webhookHandler(target, options);
+  const app = new Hono().all("/webhooks", (context) => handler(context.req.raw));
+  return listen(getRequestListener(app.fetch), "/webhooks", handler.close);
+}
+
+function onNode(target: Target, options: ReceiverOptions): ReturnType<StartServer> {
+  const handler = nodeHandler(target, options);
+  return listen(handler, "/", handler.close);
+}
+
+function behindBareRequest(target: Target, options: ReceiverOptions): ReturnType<StartServer> {
+  const handler = webhookHandler(target, options);
+  return listen(
+    async (incoming, outgoing) => {
+      const hasBody = incoming.method !== "GET" && incoming.method !== "HEAD";
+      const request = new Request(`http://${incoming.headers.host}${incoming.url}`, {
+        method: incoming.method ?? "",
+        headers: new Headers(incoming.headers as Record<string, string>),
+        ...(hasBody && { body: Readable.toWeb(incoming) as ReadableStream, duplex: "half" }),
+      } as RequestInit);
+      const response = await handler(request);
+      outgoing.writeHead(response.status, Object.fromEntries(response.headers));
+      outgoing.end(Buffer.from(await response.arrayBuffer()));
+    },
+    "/",
+    handler.close,
+  );
+}
