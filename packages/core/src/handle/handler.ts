@@ -64,9 +64,9 @@ export interface Discard {
 /**
  * Returned by a handler that is not ready for the event, for example because the event came before the API call that
  * caused it has answered. The event is tried again. Throws `invalid_input` for a negative pause.
- * @param afterMs the pause, in ms. A worker keeps to it; a sender keeps to its own schedule
+ * @param afterMs the pause, in ms. A worker keeps to it; a sender keeps to its own schedule. Default 60,000
  */
-export function retryLater(afterMs: number): RetryLater {
+export function retryLater(afterMs = 60_000): RetryLater {
   if (Number.isFinite(afterMs) && afterMs >= 0) return { [verdict]: "retry_later", afterMs };
   throw new WebhookError(
     "invalid_input",

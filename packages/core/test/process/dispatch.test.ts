@@ -121,9 +121,9 @@ describe("dispatch", () => {
   });
 
   it("keeps an event of an unknown type coming when its handler asks for a retry", async () => {
-    const processor = createProcessor({ "*": () => retryLater(1000) });
+    const processor = createProcessor({ "*": () => retryLater() });
     const outcome = await processor.process({ ...faulted, type: "port-in.failed" });
-    expect(outcome).toEqual({ code: "retry_later", retryAfterMs: 1000 });
+    expect(outcome).toEqual({ code: "retry_later", retryAfterMs: 60_000 });
   });
 
   it("gives the handler its context", async () => {
