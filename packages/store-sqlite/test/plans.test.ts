@@ -4,6 +4,7 @@ import type { Connection } from "../src/database/connection.ts";
 import { openWriter } from "../src/database/open.ts";
 import { inTransaction, type Transaction } from "../src/database/transaction.ts";
 import * as reads from "../src/sql/reads.ts";
+import { shortenWaits } from "../src/sql/shorten-waits.ts";
 import * as writes from "../src/sql/writes.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
@@ -74,6 +75,7 @@ describe("no operation that many events make reads the whole table", () => {
     ["redrive of the dead", (tx) => writes.redrive(tx, dead)],
     ["redrive of the unhandled", (tx) => writes.redrive(tx, unhandled)],
     ["purgeDead", (tx) => writes.purgeDead(tx, dead)],
+    ["shortenWaits", shortenWaits],
     ["get", (tx) => reads.get(tx, key)],
     ["eventRecords", (tx) => reads.eventRecords(tx, { after: key })],
     ["count of the dead", (tx) => reads.count(tx, dead)],
@@ -82,6 +84,13 @@ describe("no operation that many events make reads the whole table", () => {
     expect(plans.length).toBeGreaterThan(0);
     const scans = plans.filter((detail) => /^SCAN (?!near|head|lane_name|json_each|CONSTANT)/.test(detail));
     for (const scan of scans) expect(scan).toMatch(/USING (?:COVERING )?INDEX esim_webhooks_event_/);
+  });
+
+  it("shortening what waits reads the indexes of due events alone", () => {
+    const plans = plansOf(shortenWaits);
+    expect(
+      plans.filter((detail) => !/^SEARCH .* USING (?:COVERING )?INDEX esim_webhooks_event_due/.test(detail)),
+    ).toEqual([]);
   });
 
   it("a take goes to the due events by their indexes, and asks lanes by theirs", () => {
