@@ -1,4 +1,5 @@
 import type { Logger } from "@esim-webhooks/core";
+import { maskText } from "../masking/mask-text.ts";
 import type { Output } from "../program/output.ts";
 import { printable, printableJson } from "../program/printable.ts";
 import { type ShownError, shownError } from "./shown-error.ts";
@@ -27,7 +28,7 @@ export function commandLogger({ write, json, style }: LogLines): Logger {
     const at = (level: Level) => (fields: Fields, message: string) => {
       const isText = typeof fields === "string"; // as with pino, the fields can be left out
       const all = isText ? bindings : { ...bindings, ...fields };
-      write(lineOf(style, level, all, isText ? String(fields) : message));
+      write(lineOf(style, level, withMaskedTexts(all), isText ? String(fields) : message));
     };
     return {
       debug: () => {},
@@ -38,6 +39,12 @@ export function commandLogger({ write, json, style }: LogLines): Logger {
     };
   };
   return withBindings({});
+}
+
+/** The texts that a handler's error or its discard may have put there. */
+function withMaskedTexts(fields: Fields): Fields {
+  const texts = ["cause", "reason"].filter((name) => typeof fields[name] === "string");
+  return { ...fields, ...Object.fromEntries(texts.map((name) => [name, maskText(String(fields[name]))])) };
 }
 
 function jsonLine(_style: LogLines["style"], level: Level, { err, ...fields }: Fields, msg: string): string {
@@ -57,7 +64,7 @@ const marks = {
  * its causes follow on lines of their own.
  */
 function prettyLine(style: LogLines["style"], level: Level, fields: Fields, msg: string): string {
-  const { outcome, type, id, source, err, issues, durationMs, ...rest } = fields;
+  const { outcome, type, id, source, err, issues, durationMs, cause, ...rest } = fields;
   const error = err === undefined ? undefined : shownError(err);
   const [mark, colour] = marks[level];
   const what = typeof outcome === "string" ? outcome : msg;
@@ -68,7 +75,7 @@ function prettyLine(style: LogLines["style"], level: Level, fields: Fields, msg:
     ),
     ...(Array.isArray(issues) ? [`wrong: ${issues.join(", ")}`] : []),
     ...(typeof durationMs === "number" ? [`${Math.round(durationMs)} ms`] : []),
-    ...(error === undefined ? [] : [headOf(error)]),
+    ...(error === undefined ? [cause ?? []].flat() : [headOf(error)]), // the cause repeats the error's message
   ];
   const columns = [
     style("dim", new Date().toTimeString().slice(0, 8)),

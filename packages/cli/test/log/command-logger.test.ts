@@ -71,6 +71,18 @@ describe("the logger of the command line", () => {
     expect((lines[0] ?? "").split("\n").slice(1)).toEqual(["    cause: connect ECONNREFUSED 127.0.0.1:5432"]);
   });
 
+  it("masks why an event is dead, and says it once", () => {
+    const dead = { id: "msg_1", outcome: "dead", reason: "failed", cause: `Error: no order for ${imei}` };
+    const json = logged(true);
+    json.logger.error(dead, "An event is dead.");
+    expect(JSON.parse(json.lines[0] ?? "")).toMatchObject({ ...dead, cause: "Error: no order for •••" });
+    const people = logged(false);
+    people.logger.error(dead, "An event is dead.");
+    people.logger.error({ ...dead, err: new Error("no order") }, "An event is dead.");
+    expect(people.lines[0]).toMatch(/✘ dead +msg_1 {2}failed {2}Error: no order for •••$/);
+    expect(people.lines[1]?.split("\n")[0]).toMatch(/✘ dead +msg_1 {2}failed {2}no order$/);
+  });
+
   it("adds a child's fields to its lines, and drops debug lines", () => {
     const { logger, lines } = logged(true);
     logger.debug({}, "unheard");

@@ -64,6 +64,12 @@ describe("work", () => {
       msg_invalid: "dead",
     });
     expect(outcomes[0]).toMatchObject({ type: "esim.faulted", attempt: 1, source: "default" });
+    const dead = Object.fromEntries(outcomes.map(({ id, reason, cause }) => [id, { reason, cause }]));
+    expect(dead).toMatchObject({
+      msg_fails: { reason: "failed", cause: "Error: oh" },
+      msg_later: { reason: "retry_later", cause: expect.stringContaining("asked for a retry") },
+      msg_invalid: { reason: "invalid", cause: expect.stringMatching(/esimReference: /) },
+    });
   });
 
   it("finishes running events and ends when its output is closed", async () => {

@@ -33,7 +33,7 @@ export function createEventRunner(options: EventRunnerOptions): (lease: WorkerLe
 
   const warnUnhandled = createTypeWarning(
     logger,
-    "Events of this type have no handler and are kept unhandled. Add a handler and redrive them before their retention ends.",
+    "Events of this type have no handler and are kept unhandled. Add a handler, and redrive them before their retention ends: esim-webhooks inbox retry --status unhandled.",
   );
 
   function parse(taken: TakenEvent): Parsed<unknown> | { readonly kind: "threw"; readonly error: unknown } {
@@ -137,7 +137,7 @@ export function logDead(logger: Logger, lease: WorkerLease, { settlement, reason
       cause: settlement.error,
       ...(error !== undefined && { err: error }),
     },
-    "An event is dead and will not be tried again. Mend the cause, then redrive the event.",
+    "An event is dead and will not be tried again. Mend the cause, then redrive it: esim-webhooks inbox retry.",
   );
 }
 

@@ -134,7 +134,7 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
       if (events === 0) return;
       logger.info(
         { events },
-        "Unhandled events have a handler now. Redrive events in the state unhandled to run it.",
+        "Unhandled events have a handler now. To run it, redrive them: esim-webhooks inbox retry --status unhandled.",
       );
     } catch {
       // the next start tries again
