@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { cli, folder, jsonLines, start } from "./cli.ts";
 
-it("lets a newcomer serve, send, look into the inbox and process it, with nothing configured, one command beside the other", async () => {
+it("lets a newcomer type the commands of the README in its order: serve, send, look into the inbox and process it, with nothing configured, one command beside the other", async () => {
   const cwd = folder();
   const serving = start(["serve", "--port", "0"], { cwd });
   const [, url = ""] = await serving.written(/Listening at (\S+)/);
@@ -12,8 +12,14 @@ it("lets a newcomer serve, send, look into the inbox and process it, with nothin
   expect(sent).toMatchObject({ code: 0, stdout: expect.stringContaining('✔ 202  {"outcome":"stored"}') });
   const [id = ""] = /msg_\S+/.exec(sent.stdout) ?? [];
 
-  const listed = await cli(["inbox", "list", "--json"], { cwd });
-  expect(jsonLines(listed)).toMatchObject([{ id, type: "esim.faulted", state: "ready" }]);
+  const twice = await cli(["send", "esim.enabled", "--fault", "duplicate", "--url", url], { cwd });
+  expect(twice.code).toBe(0);
+  expect(twice.stdout).toMatch(/"stored".*\n.*"already_stored"/);
+
+  const listed = await cli(["inbox", "list"], { cwd }); // beside the running serve
+  expect(listed.code).toBe(0);
+  expect(listed.stdout).toMatch(new RegExp(`^${id} +esim\\.faulted +ready`, "m"));
+  expect(listed.stdout).toMatch(/^msg_\S+ +esim\.enabled +ready/m);
   const shown = await cli(["inbox", "show", id], { cwd });
   expect(shown).toMatchObject({ code: 0, stdout: expect.stringMatching(/^state +ready/m) });
 
@@ -26,7 +32,7 @@ it("lets a newcomer serve, send, look into the inbox and process it, with nothin
   const [next = ""] = /msg_\S+/.exec(again.stdout) ?? [];
   await working.written(new RegExp(`"id":"${next}".*"outcome":"done"`));
   expect(jsonLines(await cli(["inbox", "stats", "--json"], { cwd }))).toMatchObject([
-    { states: { ready: 0, done: 2 } },
+    { states: { ready: 0, done: 2, unhandled: 1 } },
   ]);
 
   for (const { child } of [serving, working]) child.kill("SIGTERM");

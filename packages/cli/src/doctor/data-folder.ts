@@ -8,7 +8,7 @@ import { type Check, failed, passed } from "./check.ts";
 const leastFreeBytes = 100 * 1024 * 1024;
 
 /** Checks that files can be made in the folder of embedded data, or where it will be, and that its disk has room. */
-export async function checkDataFolder(folder: string): Promise<Check> {
+export async function checkDataFolder(folder: string, leastFree: number = leastFreeBytes): Promise<Check> {
   const existing = nearestExisting(resolve(folder));
   try {
     await rmdir(await mkdtemp(join(existing, ".esim-webhooks-")));
@@ -18,7 +18,7 @@ export async function checkDataFolder(folder: string): Promise<Check> {
   }
   const { bavail, bsize } = await statfs(existing);
   const free = bavail * bsize;
-  return free < leastFreeBytes ? full(folder, free) : passed("folder", `${folder}; ${bytes(free)} free`);
+  return free < leastFree ? full(folder, free) : passed("folder", `${folder}; ${bytes(free)} free`);
 }
 
 function nearestExisting(path: string): string {

@@ -1,0 +1,26 @@
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import { checkDataFolder } from "../../src/doctor/data-folder.ts";
+
+const root = mkdtempSync(join(tmpdir(), "esim-webhooks-doctor-"));
+afterAll(() => rmSync(root, { recursive: true }));
+
+describe("the folder of embedded data", () => {
+  it("is fine where it can be made, and is not made by the check", async () => {
+    const folder = join(root, "deep", "data");
+    expect(await checkDataFolder(folder, 0)).toMatchObject({ name: "folder", ok: true });
+    expect(existsSync(join(root, "deep"))).toBe(false);
+  });
+
+  it("is reported when its disk has hardly any room left", async () => {
+    expect(await checkDataFolder(root, Number.MAX_SAFE_INTEGER)).toEqual({
+      name: "folder",
+      ok: false,
+      message: expect.stringMatching(
+        /^The disk of \S+ has [\d.]+ \w+ left\. Free space on it, or name another folder with --data-dir\.$/,
+      ),
+    });
+  });
+});
