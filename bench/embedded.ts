@@ -64,27 +64,35 @@ async function benchServe(folder: string): Promise<void> {
 }
 
 async function benchAccept(folder: string): Promise<void> {
+  await makeFull(join(folder, "full.db"));
   const ours = await startServer("embedded-server.ts", "ours", join(folder, "ours.db"));
+  const full = await startServer("embedded-server.ts", "ours", join(folder, "full.db"));
   const peer = await startServer("embedded-server.ts", "peer", join(folder, "peer.db"));
   const withLoop = (server: AcceptingServer) => async () => {
     await loopP99Ms(server); // drops what was measured before
     const measured = await server.measure();
     return { ...measured, loopMs: await loopP99Ms(server) };
   };
-  const { served, byHand } = await inTurns({ served: withLoop(ours), byHand: withLoop(peer) }, rounds);
+  const { served, servedFull, byHand } = await inTurns(
+    { served: withLoop(ours), servedFull: withLoop(full), byHand: withLoop(peer) },
+    rounds,
+  );
   ours.end();
+  full.end();
   peer.end();
   const inbox = sqliteInbox({ path: join(folder, "puts.db") });
   const { put } = await inTurns({ put: () => measurePut(inbox) }, rounds);
   await inbox.close();
 
-  const [rate = 0, handRate = 0] = [served, byHand].map((figures) =>
+  const [rate = 0, fullRate = 0, handRate = 0] = [served, servedFull, byHand].map((figures) =>
     median(figures.map(({ perSecond }) => perSecond)),
   );
   console.log("\naccepting, Fastify with 100 connections");
   line("esim-webhooks", perSecond(rate));
   line("better-sqlite3, one INSERT a request", perSecond(handRate));
   line("ratio", times(rate / handRate), "≥ 2");
+  line("esim-webhooks, from a million rows on", perSecond(fullRate));
+  line("ratio of an empty table to a million rows", times(rate / fullRate), "≤ 1.3");
   for (const [name, figures] of [
     ["esim-webhooks", served],
     ["better-sqlite3", byHand],
@@ -124,12 +132,7 @@ async function benchDrain(folder: string): Promise<void> {
 
 async function benchSize(folder: string): Promise<void> {
   const [few, many] = [join(folder, "few.db"), join(folder, "many.db")];
-  for (const path of [few, many]) {
-    const inbox = sqliteInbox({ path });
-    await inbox.ready();
-    await inbox.close();
-  }
-  fill(many);
+  await makeFull(many);
   const [small, big] = [sqliteInbox({ path: few }), sqliteInbox({ path: many })];
   const costs = await inTurns<"few" | "many" | "fewOrdered" | "manyOrdered", Cost>(
     {
@@ -155,8 +158,11 @@ async function benchSize(folder: string): Promise<void> {
 const putMs = (cost: Cost) => cost.putMs;
 const takeMs = (cost: Cost) => cost.takeMs;
 
-/** Inserts a million rows: 1 % dead, 1 % waiting for their next try, the rest done. */
-function fill(path: string): void {
+/** Makes a database with a million rows: 1 % dead, 1 % waiting for their next try, the rest done. */
+async function makeFull(path: string): Promise<void> {
+  const inbox = sqliteInbox({ path });
+  await inbox.ready();
+  await inbox.close();
   const database = new SQLite(path);
   database.exec(`
     with recursive number (n) as (select 1 union all select n + 1 from number where n < 1000000),
@@ -169,5 +175,5 @@ function fill(path: string): void {
       iif(state = 'dead', null, cast(unixepoch('subsec') * 1000 as integer) + 86400000), 86400000,
       'esim.enabled', iif(state = 'done', null, x'7b7d'), n, unixepoch() * 1000, unixepoch() * 1000.0, 1
     from mixed`);
-  database.close(); // before the inbox opens the file: this is a second copy of SQLite in the process
+  database.close(); // before an inbox opens the file again: this is a second copy of SQLite in the process
 }
