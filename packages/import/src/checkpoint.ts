@@ -1,8 +1,10 @@
 import { createHash, randomUUID } from "node:crypto";
-import { open, readFile, rename, rm } from "node:fs/promises";
+import { constants } from "node:fs";
+import { rename, rm, writeFile } from "node:fs/promises";
 import { WebhookError } from "@esim-webhooks/core";
 import * as z from "zod/mini";
 import type { ImportErrorCode } from "./base/errors.ts";
+import { openOwnFile } from "./base/own-file.ts";
 import type { Position } from "./dump/record.ts";
 import type { ImportSettings } from "./import-options.ts";
 import type { Prefix } from "./input.ts";
@@ -31,7 +33,7 @@ export interface Checkpoint {
 export interface CheckpointFile {
   /**
    * The checkpoint of the previous run, if there is one, which is this import's from now on. Rejects with
-   * `checkpoint_mismatch` when it is of another import.
+   * `checkpoint_mismatch` when it is of another import, and with `invalid_option` when the file is not this user's alone.
    */
   load(): Promise<Checkpoint | undefined>;
   save(checkpoint: Checkpoint): Promise<void>;
@@ -77,10 +79,14 @@ export function checkpointFile(path: string, dump: string, options: string): Che
   let lastOwner: string | undefined; // as this import has left the file
 
   async function contents(): Promise<string | undefined> {
-    return readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
-      if (error.code === "ENOENT") return undefined;
+    try {
+      // a pipe in its place would otherwise be waited for
+      const handle = await openOwnFile(path, constants.O_RDONLY | constants.O_NONBLOCK);
+      return await handle.readFile("utf8").finally(() => handle.close());
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
       throw error;
-    });
+    }
   }
 
   async function isOurs(): Promise<boolean> {
@@ -93,15 +99,15 @@ export function checkpointFile(path: string, dump: string, options: string): Che
   }
 
   async function write(checkpoint: Checkpoint): Promise<void> {
-    const next = `${path}.${owner}`; // of its own: another import may write, too
-    const handle = await open(next, "w", 0o600);
+    const next = `${path}.${randomUUID()}`; // a name that nobody can take before
+    const text = JSON.stringify({ version, owner, dump, options, ...checkpoint });
     try {
-      await handle.writeFile(JSON.stringify({ version, owner, dump, options, ...checkpoint }));
-      await handle.datasync();
-    } finally {
-      await handle.close();
+      await writeFile(next, text, { flag: "wx", mode: 0o600, flush: true });
+      await rename(next, path);
+    } catch (error) {
+      await rm(next, { force: true });
+      throw error;
     }
-    await rename(next, path);
     lastOwner = owner;
   }
 

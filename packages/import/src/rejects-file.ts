@@ -1,5 +1,6 @@
 import { constants } from "node:fs";
-import { type FileHandle, open } from "node:fs/promises";
+import type { FileHandle } from "node:fs/promises";
+import { makeOwnFile, openOwnFile } from "./base/own-file.ts";
 
 export interface RejectsFile {
   append(lines: string): Promise<void>;
@@ -15,6 +16,7 @@ export interface RejectsFile {
 /**
  * Opens the file, readable by its owner only. Bytes after `keptBytes` stay until something is written there: an import that
  * fails early does not delete the rejects of the previous one. Resolves to undefined when the file is shorter than that.
+ * Rejects with `invalid_option` when it is not this user's alone.
  */
 export async function openRejectsFile(path: string, keptBytes: number): Promise<RejectsFile | undefined> {
   const opened = await openAt(path, keptBytes);
@@ -51,11 +53,7 @@ interface Opened {
 }
 
 async function openAt(path: string, keptBytes: number): Promise<Opened | undefined> {
-  const make = keptBytes === 0 ? constants.O_CREAT : 0;
-  const handle = await open(path, constants.O_WRONLY | make, 0o600).catch((error: NodeJS.ErrnoException) => {
-    if (keptBytes > 0 && error.code === "ENOENT") return undefined;
-    throw error;
-  });
+  const handle = keptBytes === 0 ? await makeOwnFile(path) : await openIfThere(path);
   if (handle === undefined) return undefined;
   const about = await handle.stat();
   const isFile = about.isFile();
@@ -63,4 +61,11 @@ async function openAt(path: string, keptBytes: number): Promise<Opened | undefin
   if (keptBytes === 0 || about.size >= keptBytes) return { handle, isFile };
   await handle.close();
   return undefined;
+}
+
+function openIfThere(path: string): Promise<FileHandle | undefined> {
+  return openOwnFile(path, constants.O_WRONLY).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return undefined;
+    throw error;
+  });
 }

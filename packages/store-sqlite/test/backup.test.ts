@@ -1,4 +1,13 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { sqliteBackup, sqliteInbox } from "@esim-webhooks/store-sqlite";
@@ -23,6 +32,8 @@ function idsIn(database: string): Set<string> {
   opened.close();
   return new Set(rows.map(({ id }) => String(id)));
 }
+
+const partials = () => readdirSync(folder.path).filter((name) => name.endsWith(".partial"));
 
 const refusal = (backup: Promise<void>) =>
   backup.then(
@@ -81,7 +92,7 @@ describe("a backup", () => {
     openShop(path).close();
     await sqliteBackup({ path }, file);
     expect((statSync(file).mode & 0o777).toString(8)).toBe("600");
-    expect(existsSync(`${file}.partial`)).toBe(false);
+    expect(partials()).toEqual([]);
   });
 
   it("overwrites nothing, and leaves what is there as it is", async () => {
@@ -94,13 +105,27 @@ describe("a backup", () => {
     expect(statSync(file).size).toBe(4);
   });
 
-  it("is refused where another one is being written, and where there is no folder", async () => {
+  it("is made once when two are made under one name at the same time, and the other one is refused", async () => {
     openShop(path).close();
-    writeFileSync(`${file}.partial`, "");
-    expect(await refusal(sqliteBackup({ path }, file))).toMatchObject({
-      code: "invalid_option",
-      message: expect.stringContaining("it is being written, or was left by a process that was killed"),
-    });
+    const made = await Promise.all([1, 2].map(() => refusal(sqliteBackup({ path }, file))));
+    expect(made).toContainEqual(expect.objectContaining({ code: "none" }));
+    expect(made).toContainEqual(expect.objectContaining({ code: "invalid_option" }));
+    expect(partials()).toEqual([]);
+  });
+
+  it("follows no link that lies in its place, or where it is written first", async () => {
+    openShop(path).close();
+    const target = join(folder.path, "other");
+    symlinkSync(target, file);
+    symlinkSync(target, `${file}.partial`);
+    expect(await refusal(sqliteBackup({ path }, file))).toMatchObject({ code: "invalid_option" });
+    unlinkSync(file);
+    await sqliteBackup({ path }, file);
+    expect(existsSync(target)).toBe(false);
+  });
+
+  it("is refused where there is no folder, or a folder has its name", async () => {
+    openShop(path).close();
     expect(await refusal(sqliteBackup({ path }, join(folder.path, "none", "backup.db")))).toMatchObject({
       code: "invalid_option",
       message: `There is no folder ${join(folder.path, "none")}. Make it, or name another file.`,
@@ -134,6 +159,6 @@ describe("a backup", () => {
       code: "database_corrupt",
       message: expect.stringContaining(path),
     });
-    expect(existsSync(file) || existsSync(`${file}.partial`)).toBe(false);
+    expect([existsSync(file), partials()]).toEqual([false, []]);
   });
 });

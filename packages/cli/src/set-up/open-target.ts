@@ -9,10 +9,11 @@ import {
   type Lifecycle,
   WebhookError,
 } from "@esim-webhooks/core";
-import { hasRole, type InboxRoles, makeFolder } from "@esim-webhooks/core/kit";
+import { hasRole, type InboxRoles, makeFolder, silentLogger, warnOfSetup } from "@esim-webhooks/core/kit";
 import type { SqliteErrorCode } from "@esim-webhooks/store-sqlite";
 import { ProgramError } from "../program/program-error.ts";
 import type { ConfigTarget } from "./config.ts";
+import { openModeOf } from "./folder-mode.ts";
 import { namingStore } from "./named-store.ts";
 import { nameOf, type Place, postgresUrlOf } from "./place.ts";
 import type { SetUp } from "./set-up.ts";
@@ -146,7 +147,8 @@ async function defaultStore(place: Place): Promise<DedupeStore> {
 }
 
 /**
- * Creates the folder, which will contain personal data: only its owner can read it, and git ignores it.
+ * Creates the folder, which will contain personal data: only its owner can read it, and git ignores it. Warns when it was
+ * there and other users can use it.
  * Resolves to the path of the database in it.
  */
 async function ownFile(folder: string): Promise<string> {
@@ -159,6 +161,8 @@ async function ownFile(folder: string): Promise<string> {
       { cause },
     );
   });
+  const openMode = await openModeOf(folder);
+  if (openMode !== undefined) warnOfSetup(silentLogger, "data_folder_mode", openMode);
   await writeFile(join(folder, ".gitignore"), "*\n", { flag: "wx", mode: 0o600 }).catch(() => {}); // it exists
   return path;
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { readdirSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { InboxStats } from "@esim-webhooks/core";
 import { Redis } from "ioredis";
@@ -170,6 +170,19 @@ describe("doctor", () => {
     expect(wrong.stdout).toMatch(
       /^✘ {5}folder {4}No file can be made in \/proc\/esim-webhooks \(E\w+\)\. Give this user/m,
     );
+  });
+
+  it("says that other users can use the folder, as the commands do that use it", async () => {
+    const cwd = folder();
+    const data = join(cwd, "data");
+    mkdirSync(data);
+    chmodSync(data, 0o777);
+    const args = ["--data-dir", data];
+    const warning = `Other users can write to the folder ${data}, which has personal data. Run chmod 700 on it.`;
+    expect((await cli(["doctor", ...args], { cwd })).stdout).toContain(warning);
+    expect((await cli(["migrate", ...args], { cwd })).stderr).toContain(warning);
+    chmodSync(data, 0o700);
+    expect((await cli(["migrate", ...args], { cwd })).stderr).not.toContain("Other users");
   });
 
   it("says what waits unprocessed, and fails when it has waited for too long", async () => {

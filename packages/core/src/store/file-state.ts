@@ -19,7 +19,8 @@ const maxReads = 1000;
  * readable only by this user. `write` resolves once the value is on the disk; a crash leaves the old value or the new one.
  * Not for Windows or network file systems, whose renames guarantee less.
  *
- * Throws `invalid_option`; operations reject with `store_unavailable`, and with `invalid_input` as `StateStore` says.
+ * Throws `invalid_option`. Operations reject with `invalid_option` when every user can write to the folder, with
+ * `store_unavailable`, and with `invalid_input` as `StateStore` says.
  */
 export function fileState(folder: string): StateStore {
   // The value is in <folder>/<name>/<number>-<id>/<id>. The folder <number>-<id> is the version. A writer puts the new value
@@ -44,6 +45,7 @@ export function fileState(folder: string): StateStore {
     }
     try {
       await makeDurableFolder(root);
+      await refuseOpenFolder(root);
       return await work();
     } catch (error) {
       if (WebhookError.is(error)) throw error;
@@ -158,6 +160,16 @@ async function makeDurableFolder(folder: string): Promise<void> {
   const first = await makeFolder(folder);
   if (first === undefined) return;
   for (let made = folder; made.length >= first.length; made = dirname(made)) await sync(dirname(made));
+}
+
+async function refuseOpenFolder(folder: string): Promise<void> {
+  const { mode } = await stat(folder);
+  if ((mode & 0o002) === 0 || process.platform === "win32") return;
+  throw new WebhookError(
+    "invalid_option",
+    `Every user of this machine can write to the folder ${folder}, and so could replace the state in it.`,
+    "Run chmod 700 on it, or name a folder in it: that is made for this user alone.",
+  );
 }
 
 /** A created or renamed file is on the disk only once its folder is. */

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { mkdir, mkdtemp, readdir, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readdir, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { StateStore } from "@esim-webhooks/core";
@@ -40,6 +40,18 @@ describe("fileState", () => {
       const entry = await stat(join(parentPath, name));
       expect((entry.mode & 0o777).toString(8)).toBe(entry.isFile() ? "600" : "700");
     }
+  });
+
+  it.skipIf(process.platform === "win32")("refuses a folder where every user can write", async () => {
+    await chmod(folder, 0o1777);
+    const state = fileState(folder);
+    for (const refused of [state.ready(), state.read("a"), state.write("a", 1, undefined)]) {
+      await expect(refused).rejects.toMatchObject({
+        code: "invalid_option",
+        message: expect.stringMatching(/^Every user .* chmod 700/),
+      });
+    }
+    expect(await files()).toEqual([]);
   });
 
   it("ignores the drafts of a process that was killed while writing", async () => {
