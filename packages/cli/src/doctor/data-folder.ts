@@ -8,16 +8,11 @@ import { type Check, failed, passed } from "./check.ts";
 /** With less room than this, a busy inbox may be full within the hour. */
 const leastFreeBytes = 100 * 1024 * 1024;
 
-<<<<<<< Updated upstream
-/** Checks that files can be made in the folder of embedded data, or where it will be, and that its disk has room. */
-export async function checkDataFolder(folder: string, leastFree: number = leastFreeBytes): Promise<Check> {
-=======
 /**
  * Checks that files can be made in the folder of embedded data, or where it will be, and that its disk has room. Says when other
  * users can use it.
  */
-export async function checkDataFolder(folder: string): Promise<Check> {
->>>>>>> Stashed changes
+export async function checkDataFolder(folder: string, leastFree: number = leastFreeBytes): Promise<Check> {
   const existing = nearestExisting(resolve(folder));
   try {
     await rmdir(await mkdtemp(join(existing, ".esim-webhooks-")));
@@ -27,14 +22,10 @@ export async function checkDataFolder(folder: string): Promise<Check> {
   }
   const { bavail, bsize } = await statfs(existing);
   const free = bavail * bsize;
-<<<<<<< Updated upstream
-  return free < leastFree ? full(folder, free) : passed("folder", `${folder}; ${bytes(free)} free`);
-=======
-  if (free < leastFreeBytes) return full(folder, free);
+  if (free < leastFree) return full(folder, free);
   // not a failure: a volume of a container may have to have such a mode
   const openMode = existing === resolve(folder) ? await openModeOf(folder) : undefined;
   return passed("folder", [`${folder}; ${bytes(free)} free`, openMode].filter(Boolean).join(". "));
->>>>>>> Stashed changes
 }
 
 function nearestExisting(path: string): string {
