@@ -78,6 +78,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "inboxEntry",
       "inboxShape",
       "isInbox",
+      "isServerUrl",
       "keyText",
       "laneReader",
       "listenTo",

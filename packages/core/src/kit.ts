@@ -8,6 +8,7 @@ export { makeFolder } from "./base/make-folder.ts";
 export type { OptionsShape, SettingsOf } from "./base/options.ts";
 export { durationMs, loggerOption, parseOptions, suggest, withMethods } from "./base/options.ts";
 export { safeListener } from "./base/safe-listener.ts";
+export { isServerUrl } from "./base/server-url.ts";
 export type { ListenerWarning, Stage } from "./base/trace.ts";
 export { createNotice, createStage, listenTo } from "./base/trace.ts";
 export { eventOf, keyText } from "./event/event.ts";

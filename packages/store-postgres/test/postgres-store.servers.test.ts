@@ -251,6 +251,14 @@ describe("postgresStore", () => {
     expect(() => postgresStore({})).toThrow("needs exactly one database. Pass one of url, pool and kysely.");
     expect(() => postgresStore({ url: "postgres://x/y", pool: shop.pool(1) })).toThrow("Pass one of url");
     expect(() => postgresStore({ url: "mysql://x/y" })).toThrow('"url": expected a postgres:// URL');
+    for (const url of [
+      "host=db password=hunter2",
+      "postgres://me:1/hunter2@db/x",
+      "postgres://me:hunter2@db:99999/x",
+    ]) {
+      expect(() => postgresStore({ url })).toThrow(/"url": expected a postgres:\/\/ URL.*percent-encoded/);
+      expect(() => postgresStore({ url })).not.toThrow("hunter2");
+    }
     expect(() => postgresStore({ pool: shop.pool(1), schema: 'a"; drop' })).toThrow(
       /"schema": expected lower-case/,
     );

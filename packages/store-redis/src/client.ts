@@ -1,5 +1,5 @@
 import { type Logger, WebhookError } from "@esim-webhooks/core";
-import { monotonicClock, throttledLog } from "@esim-webhooks/core/kit";
+import { isServerUrl, monotonicClock, throttledLog } from "@esim-webhooks/core/kit";
 import { Redis } from "ioredis";
 
 type Argument = string | number;
@@ -37,21 +37,15 @@ export function openClient(
 ): OpenClient {
   return typeof redis === "string"
     ? connectTo(name, redis, timeoutMs, logger)
-    : { client: redis, reasonOf: (error) => error, close: async () => {} };
+    : { client: redis, reasonOf: withoutPassword, close: async () => {} };
 }
 
 function connectTo(name: string, url: string, timeoutMs: number, logger: Logger): OpenClient {
-  const client = new Redis(url, {
-    enableAutoPipelining: true,
-    maxRetriesPerRequest: 1, // a delivery should get 503 rather than wait
-    connectTimeout: timeoutMs,
-    socketTimeout: 2 * timeoutMs, // replaces a connection that went silent
-    retryStrategy: (attempt) => Math.min(50 * 2 ** attempt, 1000),
-  });
+  const client = redisAt(name, url, timeoutMs);
   const log = throttledLog((fields, message) => logger.debug(fields, message), monotonicClock);
   let connectionError: Error | undefined;
   client.on("error", (error: Error) => {
-    connectionError = error;
+    connectionError = withoutPassword(error);
     log({ err: error }, "redis connection");
     if (isRefusedDatabase(error)) {
       connectionError = refusedDatabase(name, client.options.db, error);
@@ -63,9 +57,36 @@ function connectTo(name: string, url: string, timeoutMs: number, logger: Logger)
   });
   return {
     client: client as unknown as RedisClient,
-    reasonOf: (error) => (gaveUp(error) && connectionError) || error,
+    reasonOf: (error) => (gaveUp(error) && connectionError) || withoutPassword(error),
     close: async () => client.disconnect(),
   };
+}
+
+/** Throws `invalid_option` with neither the URL nor a cause, which would quote it: it may contain a password. */
+function redisAt(name: string, url: string, timeoutMs: number): Redis {
+  try {
+    if (isServerUrl(url, "redis:", "rediss:")) {
+      return new Redis(url, {
+        enableAutoPipelining: true,
+        maxRetriesPerRequest: 1, // a delivery should get 503 rather than wait
+        connectTimeout: timeoutMs,
+        socketTimeout: 2 * timeoutMs, // replaces a connection that went silent
+        retryStrategy: (attempt) => Math.min(50 * 2 ** attempt, 1000),
+      });
+    }
+  } catch {} // a percent sign that encodes nothing
+  throw new WebhookError(
+    "invalid_option",
+    `The redis:// URL that ${name} was given cannot be read.`,
+    "Write redis://user:password@host:6379/0, with the password's special characters percent-encoded and a port of at most 65535.",
+  );
+}
+
+/** Removes the arguments of AUTH and HELLO, which ioredis adds to the error: whoever logs the error would log the password. */
+function withoutPassword<Reason>(error: Reason): Reason {
+  const { command } = error as { command?: { name?: string; args?: unknown } };
+  if (command?.name === "auth" || command?.name === "hello") delete command.args;
+  return error;
 }
 
 function gaveUp(error: unknown): boolean {

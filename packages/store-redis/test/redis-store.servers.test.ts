@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { setTimeout as pause } from "node:timers/promises";
+import { inspect } from "node:util";
 import { type DedupeStore, type Logger, WebhookError } from "@esim-webhooks/core";
-import { redisStore } from "@esim-webhooks/store-redis";
+import { redisState, redisStore } from "@esim-webhooks/store-redis";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { lossyProxy, privateRedis, privateReplica, type TestServer } from "../../../test/servers/index.ts";
@@ -431,9 +432,19 @@ describe("redisStore with a URL at which no server answers", () => {
     expect(lines.length).toBeLessThanOrEqual(1 + (performance.now() - openedAt) / 1000);
   });
 
-  it("says that the password is wrong", async () => {
-    const { cause } = await refusal(open(withPassword("wrong")).claim(key(), hourMs));
-    expect(String(cause)).toContain("WRONGPASS");
+  it("says that the password is wrong, and shows it in no error and no log line", async () => {
+    const lines: unknown[] = [];
+    const log = (...line: unknown[]) => lines.push(line);
+    const logger = { debug: log, info: log, warn: log, error: log };
+    const ofUrl = open(withPassword("hunter2"), { logger });
+    const ofClient = open(keep(new Redis(withPassword("hunter2"), { maxRetriesPerRequest: 1 })), { logger });
+    for (const store of [ofUrl, ofClient]) {
+      const error = await refusal(store.claim(key(), hourMs));
+      expect(inspect(error, { depth: 9 })).not.toContain("hunter2");
+      if (store === ofUrl) expect(String(error.cause)).toContain("WRONGPASS");
+    }
+    expect(lines.length).toBeGreaterThan(0);
+    expect(inspect(lines, { depth: 9 })).not.toContain("hunter2");
   });
 
   it("reports the current error, not one from before the connection", async () => {
@@ -486,6 +497,30 @@ describe("redisStore called with a client or a URL", () => {
       );
     },
   );
+
+  it.each([
+    "redis://u:hunter2@h:99999",
+    "rediss://u:hunter2%zz@h",
+    "redis://u:1/hunter2@h",
+    "redis://u:1?hunter2@h",
+    "redis://u:1#hunter2@h",
+  ])("refuses %s, and neither the error nor its cause shows the password", (url) => {
+    for (const make of [redisStore, redisState]) {
+      let error: unknown;
+      try {
+        make(url);
+      } catch (thrown) {
+        error = thrown;
+      }
+      expect(error).toMatchObject({
+        code: "invalid_option",
+        message: expect.stringMatching(
+          /cannot be read\. Write redis:\/\/user:password@host.*percent-encoded/,
+        ),
+      });
+      expect(inspect(error, { depth: 9 })).not.toContain("hunter2");
+    }
+  });
 
   it("refuses what is not an ioredis client, such as a client's options", () => {
     expect(() => redisStore({ host: "localhost" } as never)).toThrow(/neither an ioredis client/);

@@ -1,3 +1,4 @@
+import { isServerUrl } from "@esim-webhooks/core/kit";
 import { ProgramError } from "../program/program-error.ts";
 
 /** The default place of events: a database or a folder. */
@@ -11,8 +12,7 @@ export function nameOf(place: Place): string {
 }
 
 export function isPostgresUrl(text: string): boolean {
-  const protocol = URL.parse(text)?.protocol;
-  return protocol === "postgres:" || protocol === "postgresql:";
+  return isServerUrl(text, "postgres:", "postgresql:");
 }
 
 /** The URL of a place. Throws `invalid_usage` for one that is not of Postgres, without repeating it: it may contain a password. */

@@ -2,6 +2,7 @@ import type { Lifecycle, Logger } from "@esim-webhooks/core";
 import {
   createStoreGuard,
   durationMs,
+  isServerUrl,
   type OptionsShape,
   type SettingsOf,
   type StoreGuard,
@@ -28,7 +29,16 @@ export interface PostgresOptions<Database = unknown> extends DatabaseOptions<Dat
 export type PostgresSettings = SettingsOf<PostgresOptions<never>, keyof DatabaseOptions>;
 
 export const postgresShape: OptionsShape<PostgresSettings> = {
-  url: z.optional(z.string().check(z.regex(/^postgres(?:ql)?:\/\//, "expected a postgres:// URL"))),
+  url: z.optional(
+    z
+      .string()
+      .check(
+        z.refine(
+          (url) => isServerUrl(url, "postgres:", "postgresql:"),
+          "expected a postgres:// URL, postgres://user:password@host:5432/database, with the password's special characters percent-encoded",
+        ),
+      ),
+  ),
   pool: z.optional(z.custom<Pool>()),
   kysely: z.optional(z.custom<Kysely<never>>()),
   schema: z._default(
