@@ -171,6 +171,53 @@ export const inboxWorkers: readonly InboxScenario[] = [
         );
       }),
   ],
+  [
+    "starts no handler after its lease has ended, and warns with the type of the handler that blocked the event loop",
+    ["writer", "queue", "admin"],
+    (open) =>
+      withInbox(open, {}, async (inbox) => {
+        const { type, source } = newEvents();
+        const [blocking, quick] = [`${type}.blocking`, `${type}.quick`];
+        const catalog = createCatalog({ [blocking]: schema, [quick]: schema });
+        const leaseMs = 500;
+        await stored(inbox, entryOf(source, "msg_0", blocking, { step: "" }));
+        const quicks = Array.from({ length: 19 }, (_, n) => `msg_${n + 1}`);
+        await stored(inbox, ...quicks.map((id) => entryOf(source, id, quick, { step: "" })));
+        const queue = takingOnly(inbox, [blocking, quick]);
+        const askedAt = new Map<string, number>();
+        const timed: InboxQueue = {
+          ...queue,
+          async take(options) {
+            const now = performance.now();
+            const taken = await queue.take(options);
+            for (const { id } of taken) askedAt.set(id, now);
+            return taken;
+          },
+        };
+        const late: string[] = [];
+        const checked = ({ id }: { id: string }) => {
+          if (performance.now() >= (askedAt.get(id) ?? 0) + leaseMs) late.push(id);
+        };
+        let blocks = 1;
+        const handlers = {
+          [blocking]: (event: { id: string }) => {
+            checked(event);
+            if (blocks-- > 0)
+              for (const until = performance.now() + 2 * leaseMs; performance.now() < until; );
+          },
+          [quick]: checked,
+        };
+        const lines = await worked(
+          timed,
+          handlers,
+          { catalog, leaseMs },
+          async () => (await inbox.count({ source, state: "done" })) === 20,
+        );
+        assert.deepEqual(late, []);
+        const found = lines.find((line) => line["level"] === "warn" && "blockedMs" in line);
+        assert.deepEqual(found?.["types"], [blocking]);
+      }),
+  ],
 ];
 
 function entryOf(source: string, id: string, type: string, data: unknown): InboxEntry {

@@ -29,7 +29,7 @@ export type EventOutcome =
   | { readonly code: "failed"; readonly error: unknown }
   /** There was no result in time. The handler may still finish, and then completes its claim. */
   | { readonly code: "deadline_reached" }
-  /** While the handler ran, its claim went to another owner. */
+  /** The claim ended before its handler could start, or went to another owner while the handler ran. */
   | { readonly code: "lease_lost" }
   | { readonly code: "store_unavailable"; readonly error: unknown };
 

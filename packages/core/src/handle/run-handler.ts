@@ -2,8 +2,16 @@ import { WebhookError } from "../base/errors.ts";
 import type { Logger } from "../base/logger.ts";
 import type { WebhookEvent } from "../event/event.ts";
 import type { Transacted } from "../store/dedupe-store.ts";
-import type { DispatchOutcome } from "./event-outcome.ts";
+import type { DispatchOutcome, EventOutcome } from "./event-outcome.ts";
 import type { HandlerContext } from "./handler.ts";
+
+/** The lease of an event, as far as its handler is concerned. */
+export interface HandlerLease {
+  /** Aborts when the lease is lost, or when the handler must stop. */
+  readonly signal: AbortSignal;
+  /** For how many ms nobody else can have the event, at least. Counted from when the lease was asked for. */
+  remainingMs(): number;
+}
 
 /** What is known about an event when its handler is called. */
 export interface ContextFacts {
@@ -12,7 +20,7 @@ export interface ContextFacts {
   readonly receivedAt: Date;
   readonly replayed: boolean;
   /** Its signal is made only when a handler asks for it; most never do. */
-  readonly lease: { readonly signal: AbortSignal };
+  readonly lease: HandlerLease;
   readonly tx: unknown;
 }
 
@@ -36,22 +44,30 @@ export function handlerContext(
   };
 }
 
-/** The outcome of a handler, and what became of its transaction. */
+/** The outcome of a handler, or `lease_lost` if it was not started, and what became of its transaction. */
 export interface Ran {
-  readonly outcome: DispatchOutcome;
+  readonly outcome: RunOutcome;
   readonly transaction: Transacted;
 }
+
+type RunOutcome = DispatchOutcome | Extract<EventOutcome, { code: "lease_lost" }>;
 
 /** Runs `work` with a transaction. Commits it together with the mark if `work` resolves to true. */
 export type Transact = (work: (tx: unknown) => Promise<boolean>) => Promise<Transacted>;
 
-/** Runs the handler, in a transaction if the store has them. Commits it if the event is done. */
+/**
+ * Runs the handler, in a transaction if the store has them. Commits it if the event is done. Does not start it once its lease
+ * has ended: the event loop may have been blocked since the lease was asked for, and another owner may have the event.
+ */
 export async function transacted(
   transact: Transact | undefined,
-  run: (tx: unknown) => Promise<DispatchOutcome>,
+  lease: HandlerLease,
+  handle: (tx: unknown) => Promise<DispatchOutcome>,
 ): Promise<Ran> {
+  const run = async (tx: unknown): Promise<RunOutcome> =>
+    lease.remainingMs() > 0 ? handle(tx) : { code: "lease_lost" };
   if (transact === undefined) return { outcome: await run(undefined), transaction: "unused" };
-  let outcome: DispatchOutcome | undefined;
+  let outcome: RunOutcome | undefined;
   try {
     const transaction = await transact(async (tx) => {
       outcome = await run(tx);
@@ -65,6 +81,6 @@ export async function transacted(
   }
 }
 
-export function isDone({ code }: DispatchOutcome): boolean {
+export function isDone({ code }: RunOutcome): boolean {
   return code === "processed" || code === "discarded";
 }

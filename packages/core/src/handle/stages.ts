@@ -67,7 +67,7 @@ export interface SettleMessage extends EventKey {
    * - `unhandled`: it has no handler, and the inbox keeps it
    * - `retry`: a worker tries it again in `afterMs`; inline, the next delivery does
    * - `dead`: not tried again until an operator redrives it
-   * - `given_back`: the worker stops, and the attempt does not count
+   * - `given_back`: the worker stops, or the lease ended before the handler could start; the attempt does not count
    * - `lost`: the lease ended before the result was stored, and the result is discarded
    * - `store_unavailable`: the store could not store the result, and the lease ends by itself
    */

@@ -1,12 +1,10 @@
 import type { EventKey } from "../event/event.ts";
+import type { LoopWatch } from "../handle/loop-watch.ts";
+import type { HandlerLease } from "../handle/run-handler.ts";
 import type { DedupeStore } from "../store/dedupe-store.ts";
 
 /** Keeps a claim alive until `stop()`. */
-export interface Lease {
-  /** Aborts when the claim is lost, or when the caller's signal aborts. */
-  readonly signal: AbortSignal;
-  /** For how many ms the store has confirmed that nobody else can have the claim. */
-  remainingMs(): number;
+export interface Lease extends HandlerLease {
   stop(): void;
 }
 
@@ -31,14 +29,16 @@ const leasesAfterAbort = 10;
  */
 export function keepLease(
   store: Pick<DedupeStore, "extend">,
-  { key, token, leaseMs, askedAt }: HeldClaim,
+  { key, type, token, leaseMs, askedAt }: HeldClaim,
   outer: AbortSignal | undefined,
+  watch: LoopWatch,
 ): Lease {
   let controller: AbortController | undefined; // created on first use: most handlers never use the signal
   let lost = false;
   let isRenewing = false;
   let heldSince = askedAt;
   let renewalsAfterAbort = 3 * leasesAfterAbort;
+  let dueAt = performance.now() + leaseMs / 3;
 
   const lostReason = () => new DOMException("The claim on this event was lost.", "AbortError");
   const onOuterAbort = () => controller?.abort(outer?.reason);
@@ -53,6 +53,8 @@ export function keepLease(
   }
 
   async function renew(): Promise<void> {
+    watch.timerFired(dueAt, () => [type]);
+    dueAt = performance.now() + leaseMs / 3;
     if (outer?.aborted && renewalsAfterAbort-- <= 0) return stop();
     if (remainingMs() <= 0) return lose(); // no renewal succeeded in time
     if (isRenewing) return;

@@ -17,6 +17,7 @@ import type { EventKey, WebhookEvent } from "../event/event.ts";
 import { createDispatcher, createTypeWarning } from "../handle/dispatcher.ts";
 import type { EventOutcome } from "../handle/event-outcome.ts";
 import type { Handlers } from "../handle/handler.ts";
+import { watchLoop } from "../handle/loop-watch.ts";
 import { handlerContext, isDone, type Transact, transacted } from "../handle/run-handler.ts";
 import { processStage } from "../handle/stages.ts";
 import type { DedupeStore } from "../store/dedupe-store.ts";
@@ -108,6 +109,7 @@ export function createProcessor<Data = EsimEvents, Tx = unknown>(
   const { leaseMs, logger, clock, store = memoryStore({ logger }) } = settings;
   const catalog = settings.catalog as Catalog<Data>;
   const dispatcher = createDispatcher<Data>(handlers, catalog);
+  const watch = watchLoop(logger, leaseMs);
   store.ready?.().catch(() => {}); // logs a set-up mistake at start-up; every claim checks again
   const { complete, release, committed, lost } = createSettler(store, logger);
   const warnUnhandled = createTypeWarning(
@@ -169,7 +171,7 @@ export function createProcessor<Data = EsimEvents, Tx = unknown>(
   }
 
   async function work(event: WebhookEvent, provenance: Provenance, held: HeldClaim): Promise<EventOutcome> {
-    const lease = keepLease(store, held, provenance.signal);
+    const lease = keepLease(store, held, provenance.signal, watch);
     const {
       source = "default",
       attempt = 1,
@@ -177,12 +179,15 @@ export function createProcessor<Data = EsimEvents, Tx = unknown>(
       replayed = false,
     } = provenance;
     const facts = { source, attempt, receivedAt, replayed, lease };
-    const run = (tx: unknown) => dispatcher.dispatch(event, handlerContext(event, { ...facts, tx }, logger));
+    const run = (tx: unknown) =>
+      watch.call(event.type, () =>
+        dispatcher.dispatch(event, handlerContext(event, { ...facts, tx }, logger)),
+      );
     const { key, token } = held;
     const { transact } = store;
     const inTransaction: Transact | undefined =
       transact && ((work) => transact.call(store, key, token, work));
-    const ran = await callStore(() => transacted(inTransaction, run));
+    const ran = await callStore(() => transacted(inTransaction, lease, run));
     lease.stop();
     if ("error" in ran) return release(held, ran);
     const { outcome, transaction } = ran.answer;

@@ -34,7 +34,7 @@ const answers: Readonly<Record<OutcomeCode, Answer>> = {
   busy: { status: 503, log: "info", title: "This event is being worked right now" },
   retry_later: { status: 503, log: "info", title: "Not ready for this event yet" },
   deadline_reached: { status: 503, log: "error", title: "No result in time", headers: soon },
-  lease_lost: { status: 503, log: "error", title: "This event went to another worker", headers: soon },
+  lease_lost: { status: 503, log: "error", title: "The claim on this event was lost", headers: soon },
   store_unavailable: { status: 503, log: "error", title: "Temporarily unavailable", headers: soon },
   shutting_down: { status: 503, log: "info", title: "Shutting down", headers: soon },
   rotating: { status: 503, log: "warn", title: "Signing keys are being rotated", headers: soon },

@@ -3,6 +3,7 @@ import { type Backoff, fullJitter } from "../base/backoff.ts";
 import { monotonicClock } from "../base/clock.ts";
 import { coalesce } from "../base/coalesce.ts";
 import { type Logger, throttledLog } from "../base/logger.ts";
+import type { LoopWatch } from "../handle/loop-watch.ts";
 import type { InboxQueue, Settlement, TakenEvent } from "../store/inbox-queue.ts";
 import { keepLeases, type WorkerLease } from "./leases.ts";
 import { logDead, publishSettled, type RunResult } from "./run-event.ts";
@@ -12,6 +13,7 @@ export interface InFlightOptions {
   readonly leaseMs: number;
   readonly backoff: Backoff;
   readonly logger: Logger;
+  readonly watch: LoopWatch;
   runEvent(lease: WorkerLease): Promise<RunResult>;
   /** Called when a handler of this group has ended. */
   onFree(group: string | null): void;
@@ -36,9 +38,9 @@ const unanswered = "The inbox did not answer while the event was handled.";
 const settleBackoff = fullJitter({ baseMs: 200, capMs: 5000 });
 
 export function createInFlight(options: InFlightOptions): InFlightEvents {
-  const { inbox, leaseMs, backoff, logger, runEvent, onFree, onEnded } = options;
+  const { inbox, leaseMs, backoff, logger, watch, runEvent, onFree, onEnded } = options;
   const logUnavailable = throttledLog(logger.error, monotonicClock);
-  const leases = keepLeases(inbox, leaseMs);
+  const leases = keepLeases(inbox, leaseMs, watch);
   const running = new Map<WorkerLease, string | null>();
   const endings = new Set<Promise<void>>();
   const givenBack = new WeakMap<WorkerLease, Promise<boolean>>();
@@ -67,6 +69,7 @@ export function createInFlight(options: InFlightOptions): InFlightEvents {
       return;
     }
     if (!(await givenBack.get(lease))) publishSettled(lease, "lost");
+    if (typeof result === "object" && result.settlement.state === "untouched") return; // no handler ran
     const { source, id } = lease.taken;
     logger.warn(
       { id, source, ...(typeof result === "object" && "error" in result && { err: result.error }) },
@@ -74,17 +77,17 @@ export function createInFlight(options: InFlightOptions): InFlightEvents {
     );
   }
 
-  /** Settles an event, and retries for as long as its lease lasts. Resolves to false when the lease was lost. */
+  /** Settles an event, and tries again for as long as its lease lasts. Resolves to false when the lease was lost. */
   async function settle(settlement: Settlement, lease: WorkerLease): Promise<boolean> {
-    for (let attempt = 1; !lease.isLost; attempt++) {
+    for (let attempt = 1; ; attempt++) {
       try {
         return await settleOne(settlement);
       } catch (err) {
         logUnavailable({ err }, "The inbox did not answer when an event was settled.");
         await pause(settleBackoff(attempt));
+        if (lease.isLost) return false;
       }
     }
-    return false;
   }
 
   /**

@@ -1,12 +1,12 @@
+import type { LoopWatch } from "../handle/loop-watch.ts";
+import type { HandlerLease } from "../handle/run-handler.ts";
 import type { InboxQueue, TakenEvent } from "../store/inbox-queue.ts";
 
 /** A lease on a taken event, renewed until it is dropped or lost. */
-export interface WorkerLease {
+export interface WorkerLease extends HandlerLease {
   readonly taken: TakenEvent;
   /** When `take` was called, by `performance.now()`. */
   readonly takenAt: number;
-  /** Aborts when the lease is lost, or when the handler must stop. */
-  readonly signal: AbortSignal;
   readonly isLost: boolean;
 }
 
@@ -29,13 +29,20 @@ interface Held extends WorkerLease {
  * Renews leases, all in one call, every third of `leaseMs`. A lease is lost when the inbox says so, or when no renewal
  * has succeeded for `leaseMs`: another worker may have it by then.
  */
-export function keepLeases(inbox: Pick<InboxQueue, "extend">, leaseMs: number): WorkerLeases {
+export function keepLeases(
+  inbox: Pick<InboxQueue, "extend">,
+  leaseMs: number,
+  watch: LoopWatch,
+): WorkerLeases {
   const leases = new Set<Held>();
   let isRenewing = false;
+  let dueAt = performance.now() + leaseMs / 3;
 
   async function renew(): Promise<void> {
     const now = performance.now();
-    for (const held of leases) if (now - held.heldSince >= leaseMs) held.lose(lostReason());
+    if (leases.size > 0) watch.timerFired(dueAt, () => [...leases].map(({ taken }) => taken.type));
+    dueAt = now + leaseMs / 3;
+    for (const held of leases) if (held.remainingMs() <= 0) held.lose(lostReason());
     const due = [...leases].filter((held) => !held.isLost && now - held.heldSince >= leaseMs / 4);
     if (isRenewing || due.length === 0) return;
     isRenewing = true;
@@ -58,7 +65,7 @@ export function keepLeases(inbox: Pick<InboxQueue, "extend">, leaseMs: number): 
   const timer = setInterval(renew, leaseMs / 3);
   return {
     hold(taken, takenAt) {
-      const held = createHeld(taken, takenAt);
+      const held = createHeld(taken, takenAt, leaseMs);
       leases.add(held);
       return held;
     },
@@ -70,7 +77,7 @@ export function keepLeases(inbox: Pick<InboxQueue, "extend">, leaseMs: number): 
   };
 }
 
-function createHeld(taken: TakenEvent, takenAt: number): Held {
+function createHeld(taken: TakenEvent, takenAt: number, leaseMs: number): Held {
   let controller: AbortController | undefined; // created when the handler reads its signal: most never do
   let lostFor: { readonly reason: unknown } | undefined;
   return {
@@ -79,6 +86,9 @@ function createHeld(taken: TakenEvent, takenAt: number): Held {
     heldSince: takenAt,
     get isLost() {
       return lostFor !== undefined;
+    },
+    remainingMs() {
+      return lostFor === undefined ? this.heldSince + leaseMs - performance.now() : 0;
     },
     get signal() {
       if (controller === undefined) {

@@ -1,8 +1,10 @@
 import type { Backoff } from "../base/backoff.ts";
-import type { Logger } from "../base/logger.ts";
+import { monotonicClock } from "../base/clock.ts";
+import { type Logger, throttledLog } from "../base/logger.ts";
 import type { Catalog, Issue, Parsed } from "../event/catalog.ts";
 import type { WebhookEvent } from "../event/event.ts";
 import { createTypeWarning, type Dispatcher } from "../handle/dispatcher.ts";
+import type { LoopWatch } from "../handle/loop-watch.ts";
 import { handlerContext, isDone, transacted } from "../handle/run-handler.ts";
 import { type DeadReason, type SettleMessage, settleNotice } from "../handle/stages.ts";
 import type { InboxQueue, Settlement, TakenEvent } from "../store/inbox-queue.ts";
@@ -25,11 +27,13 @@ export interface EventRunnerOptions {
   readonly maxAttempts: number;
   readonly backoff: Backoff;
   readonly logger: Logger;
+  readonly watch: LoopWatch;
 }
 
 /** Creates the function that parses a taken event and runs its handler. It rejects only when the inbox fails. */
 export function createEventRunner(options: EventRunnerOptions): (lease: WorkerLease) => Promise<RunResult> {
-  const { inbox, dispatcher, catalog, maxAttempts, backoff, logger } = options;
+  const { inbox, dispatcher, catalog, maxAttempts, backoff, logger, watch } = options;
+  const warnLate = throttledLog(logger.warn, monotonicClock);
 
   const warnUnhandled = createTypeWarning(
     logger,
@@ -78,8 +82,19 @@ export function createEventRunner(options: EventRunnerOptions): (lease: WorkerLe
     const facts = { source, attempt, receivedAt, replayed, lease };
     const { outcome, transaction } = await transacted(
       transact && ((work) => transact.call(inbox, taken, work)),
-      (tx) => dispatcher.dispatch(event, handlerContext(event, { ...facts, tx }, logger)),
+      lease,
+      (tx) =>
+        watch.call(event.type, () =>
+          dispatcher.dispatch(event, handlerContext(event, { ...facts, tx }, logger)),
+        ),
     );
+    if (outcome.code === "lease_lost") {
+      warnLate(
+        { id, type: event.type, source },
+        "The lease on an event ended before its handler could start: it is given back.",
+      );
+      return { settlement: { ...key, state: "untouched" } };
+    }
     if (outcome.code === "discarded") {
       logger.info(
         { id, type: event.type, source, reason: outcome.reason },

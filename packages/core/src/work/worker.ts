@@ -20,6 +20,7 @@ import { esimCatalog } from "../event/esim-catalog.ts";
 import type { EsimEvents } from "../event/esim-events.ts";
 import { createDispatcher } from "../handle/dispatcher.ts";
 import type { Handlers } from "../handle/handler.ts";
+import { watchLoop } from "../handle/loop-watch.ts";
 import { takeStage } from "../handle/stages.ts";
 import { hasRole } from "../store/inbox.ts";
 import type { InboxQueue, TakeOptions } from "../store/inbox-queue.ts";
@@ -98,7 +99,8 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
   const backoff = safeBackoff(settings.backoff, defaultBackoff);
   const dispatcher = createDispatcher<Data>(handlers, catalog as Catalog<Data>);
   for (const type of Object.keys(typeLimits)) checkType(type, catalog);
-  const runEvent = createEventRunner({ inbox, dispatcher, catalog, maxAttempts, backoff, logger });
+  const watch = watchLoop(logger, leaseMs);
+  const runEvent = createEventRunner({ inbox, dispatcher, catalog, maxAttempts, backoff, logger, watch });
 
   /** Fills the free places with events; types with a limit are taken separately. Resolves to whether more may be due. */
   async function takeSome(inFlight: InFlightEvents, signal: AbortSignal): Promise<boolean> {
@@ -152,7 +154,7 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
       const onEnded = () => {
         if (isFull || inbox.capabilities.ordered) wakeup.wake(); // the next event of its lane may be due
       };
-      const inFlight = createInFlight({ inbox, leaseMs, backoff, logger, runEvent, onFree, onEnded });
+      const inFlight = createInFlight({ inbox, leaseMs, backoff, logger, watch, runEvent, onFree, onEnded });
       const stopHints = inbox.onHint?.(wakeup.wake);
       const purge = createPurge(inbox);
       for (let failures = 0; !signal.aborted; ) {

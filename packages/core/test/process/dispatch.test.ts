@@ -349,6 +349,43 @@ describe("dedupe around the handler", () => {
     expect(reasons).toEqual(["The claim on this event was lost."]);
   });
 
+  it("starts no handler after its claim has ended while another one blocked the event loop, and warns with its type", async () => {
+    const leaseMs = 60;
+    const memory = memoryStore();
+    const bothClaimed = Promise.withResolvers<void>();
+    let claims = 0;
+    const store: DedupeStore = {
+      ...memory,
+      claim: async (...args) => {
+        const claim = await memory.claim(...args);
+        claims += 1;
+        if (claims === 2) bothClaimed.resolve();
+        await bothClaimed.promise;
+        return claim;
+      },
+    };
+    const warn = vi.fn();
+    const started: string[] = [];
+    const processor = createProcessor(
+      {
+        "*": ({ id }) => {
+          started.push(id);
+          for (const until = performance.now() + 2 * leaseMs; performance.now() < until; );
+        },
+      },
+      { store, leaseMs, logger: { debug: () => {}, info: () => {}, warn, error: () => {} } },
+    );
+    const late = { ...faulted, id: "msg_late" };
+    const [, second] = await Promise.all([processor.process(faulted), processor.process(late)]);
+    expect(started).toEqual([faulted.id]);
+    expect(second).toEqual({ code: "lease_lost" });
+    expect(warn.mock.calls).toEqual([
+      [{ types: [faulted.type], blockedMs: expect.any(Number) }, expect.stringContaining("worker thread")],
+    ]);
+    const other = createProcessor({ "*": () => {} }, { store: memory });
+    expect(await other.process(late)).toEqual({ code: "processed" });
+  });
+
   it("frees an event whose handler does not end, ten leases after its signal aborted", async () => {
     const store = memoryStore();
     const never = createProcessor({ "*": () => new Promise(() => {}) }, { store, leaseMs: 30 });

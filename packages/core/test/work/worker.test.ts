@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import {
   createWorker,
   defineCatalog,
@@ -6,6 +7,8 @@ import {
   type Inbox,
   type InboxEntry,
   memoryStore,
+  observe,
+  type TakenEvent,
 } from "@esim-webhooks/core";
 import { memoryInbox, sampleData } from "@esim-webhooks/core/testing";
 import { describe, expect, it, vi } from "vitest";
@@ -14,6 +17,11 @@ function entry(id: string, type = "esim.enabled"): InboxEntry {
   const event = { id, type, timestamp: "2026-01-01T00:00:00Z", data: sampleData("esim.enabled") };
   const body = Buffer.from(JSON.stringify({ ...event, id: undefined }));
   return { source: "default", id, type, event, body, receivedAt: new Date() };
+}
+
+/** Blocks the event loop. */
+function block(ms: number): void {
+  for (const until = performance.now() + ms; performance.now() < until; );
 }
 
 const many = (count: number) => Array.from({ length: count }, (_, n) => entry(`msg_${n}`));
@@ -189,5 +197,74 @@ describe("createWorker", () => {
     const stop = new AbortController();
     await createWorker(queue, { "*": () => stop.abort() }).run({ signal: stop.signal });
     expect(await rest.get(key("a"))).toMatchObject({ state: "done" });
+  });
+
+  it("starts no handler after its lease has ended, and names the type of the handler that blocked the loop", async () => {
+    const leaseMs = 60;
+    const inbox = memoryInbox();
+    const others = many(19);
+    await inbox.put([entry("blocks", "esim.disabled"), ...others]);
+    const logger = keptLog();
+    const stop = new AbortController();
+    const started: string[] = [];
+    let elsewhere: Promise<readonly TakenEvent[]> = Promise.resolve([]);
+    const handlers: Handlers<EsimEvents> = {
+      "esim.disabled": () => {
+        block(2 * leaseMs);
+        elsewhere = inbox.take({ limit: 20, leaseMs: 60_000 }); // as another process does meanwhile
+        stop.abort();
+      },
+      "esim.enabled": ({ id }) => void started.push(id),
+    };
+    await createWorker(inbox, handlers, { leaseMs, logger }).run({ signal: stop.signal });
+    expect(started).toEqual([]);
+    const taken = await elsewhere;
+    const settled = await inbox.settle(taken.map((one) => ({ ...one, state: "done" })));
+    expect(settled).toEqual(Array(settled.length).fill(true));
+    expect(logger.warn.mock.calls[0]?.[0]).toEqual({
+      types: ["esim.disabled"],
+      blockedMs: expect.any(Number),
+    });
+  });
+
+  it("gives an event back whose handler comes too late, without counting the attempt", async () => {
+    const leaseMs = 60;
+    const inbox = memoryInbox();
+    await inbox.put([entry("blocks", "esim.disabled"), entry("late")]);
+    const stop = new AbortController();
+    const attempts: number[] = [];
+    const handlers: Handlers<EsimEvents> = {
+      "esim.disabled": () => block(2 * leaseMs),
+      "esim.enabled": (_, { attempt }) => {
+        attempts.push(attempt);
+        stop.abort();
+      },
+    };
+    const outcomes: string[] = [];
+    const unwatch = observe({ settle: ({ id, outcome }) => void (id === "late" && outcomes.push(outcome)) });
+    await createWorker(inbox, handlers, { leaseMs, pollMs: 5 }).run({ signal: stop.signal });
+    unwatch();
+    expect(attempts).toEqual([1]);
+    expect(outcomes).toEqual(["given_back", "done"]);
+  });
+
+  it("names the types of the handlers that ran while the loop was blocked after an await", async () => {
+    const leaseMs = 60;
+    const inbox = memoryInbox();
+    await inbox.put([entry("a"), entry("b", "esim.disabled")]);
+    const logger = keptLog();
+    const stop = new AbortController();
+    logger.warn.mockImplementation(({ types }) => types && stop.abort());
+    const handlers: Handlers<EsimEvents> = {
+      "esim.enabled": async (_, { signal }) => {
+        await new Promise(setImmediate);
+        block(2 * leaseMs);
+        await once(signal, "abort");
+      },
+      "esim.disabled": async (_, { signal }) => void (await once(signal, "abort")),
+    };
+    await createWorker(inbox, handlers, { leaseMs, logger, shutdownMs: 0 }).run({ signal: stop.signal });
+    const warned = logger.warn.mock.calls.map(([fields]) => fields).find(({ types }) => types);
+    expect(warned).toEqual({ types: ["esim.enabled", "esim.disabled"], blockedMs: expect.any(Number) });
   });
 });
