@@ -11,3 +11,8 @@ export async function* inPieces(dump: Uint8Array): AsyncGenerator<Uint8Array> {
 export function gzipOfBlanks(bytes: number): Uint8Array {
   return gzipSync(Buffer.concat([Buffer.from(lineOf("msg_1")), Buffer.alloc(bytes, "\n")]));
 }
+
+/** A million members with nothing in them. */
+export function emptyGzipMembers(): Uint8Array {
+  return Buffer.alloc(20_000_000, gzipSync(""));
+}

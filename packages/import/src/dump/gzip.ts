@@ -6,9 +6,13 @@ import { inflate } from "./inflate.ts";
 const what = "gzip file";
 const has = { headerCrc: 2, extra: 4, name: 8, comment: 16 };
 
-/** Unpacks every member of a gzip file (RFC 1952). Throws `damaged_dump`, also for other data after the last member. */
-export async function* gunzip(packed: ByteSource): AsyncGenerator<Buffer> {
+/**
+ * Unpacks every member of a gzip file (RFC 1952), and calls `onMember` for each. Throws `damaged_dump`, also for other data
+ * after the last member.
+ */
+export async function* gunzip(packed: ByteSource, onMember: () => void): AsyncGenerator<Buffer> {
   do {
+    onMember();
     await skipHeader(packed);
     let sum = 0;
     let size = 0;

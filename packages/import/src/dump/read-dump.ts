@@ -48,15 +48,16 @@ export function readDump(input: AsyncIterable<Uint8Array>, limits: DumpLimits): 
     if (nesting === maxNesting) {
       throw unknownDump(`The dump is packed more than ${maxNesting} times.`, "Unpack it first.");
     }
-    const open = (bytes: AsyncIterable<Buffer>) => byteSource(bytes, bounds.unpacked(nesting));
+    const unpacking = bounds.unpacked(nesting);
+    const open = (bytes: AsyncIterable<Buffer>) => byteSource(bytes, unpacking.bytes);
     if (form === "zip") {
       return eachEntry(
-        zipEntries(source),
+        zipEntries(source, unpacking.part),
         ({ bytes }) => open(bytes),
         (bytes, name) => readAll(bytes, nesting + 1, entry === undefined ? name : `${entry}/${name}`),
       );
     }
-    const unpacked = open(form === "gzip" ? gunzip(source) : unzstd(source));
+    const unpacked = open((form === "gzip" ? gunzip : unzstd)(source, unpacking.part));
     return closing(unpacked, readAll(unpacked, nesting + 1, entry));
   }
 

@@ -24,10 +24,12 @@ const deflated = 8;
 
 /**
  * Reads a ZIP archive from front to back (APPNOTE 6.3): a stream cannot jump to the directory at its end. It compares the
- * directory with the entries at the end. Throws `damaged_dump` when the next entry cannot be found.
+ * directory with the entries at the end. Calls `onPart` for each entry and each archive. Throws `damaged_dump` when the next
+ * entry cannot be found.
  */
-export async function* zipEntries(packed: ByteSource): AsyncGenerator<ZipEntry> {
+export async function* zipEntries(packed: ByteSource, onPart: () => void): AsyncGenerator<ZipEntry> {
   for (let entries = 0; ; ) {
+    onPart();
     const signature = await readSignature(packed);
     if (signature === signatures.entry) {
       const header = await readZipHeader(packed);

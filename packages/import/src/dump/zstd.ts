@@ -11,20 +11,22 @@ const blockLimit = 128 * 1024;
 const windowLimit = 128 * 1024 * 1024;
 
 /**
- * Unpacks every frame of a zstd file (RFC 8878), and skips skippable frames. Throws `damaged_dump`.
+ * Unpacks every frame of a zstd file (RFC 8878), and skips skippable frames. Calls `onPart` for each frame and each block, which
+ * takes as much time as a frame. Throws `damaged_dump`.
  * It finds the blocks itself, because node:zlib silently stops after the first frame and accepts a truncated one
  * (nodejs/node#64741).
  */
-export async function* unzstd(packed: ByteSource): AsyncGenerator<Buffer> {
+export async function* unzstd(packed: ByteSource, onPart: () => void): AsyncGenerator<Buffer> {
   // each frame is fed exactly to its end, so one decoder can read all of them
   const engine = createEngine(createZstdDecompress());
   try {
     for (let magic = await packed.take(4); magic.byteLength > 0; magic = await packed.take(4)) {
+      onPart();
       if (isSkippable(magic)) {
         const size = await exactly(packed, 4, what);
         if (!(await packed.skip(size.readUInt32LE(0)))) throw truncated(what);
       } else if (isFrame(magic)) {
-        yield* unpackFrame(packed, magic, engine);
+        yield* unpackFrame(packed, magic, engine, onPart);
       } else {
         throw magic.byteLength < 4
           ? truncated(what)
@@ -48,10 +50,16 @@ function isSkippable(head: Buffer): boolean {
   return head.byteLength >= 4 && (head.readUInt32LE(0) & 0xfffffff0) >>> 0 === skippableMagic;
 }
 
-async function* unpackFrame(packed: ByteSource, magic: Buffer, engine: Engine): AsyncGenerator<Buffer> {
+async function* unpackFrame(
+  packed: ByteSource,
+  magic: Buffer,
+  engine: Engine,
+  onBlock: () => void,
+): AsyncGenerator<Buffer> {
   const { header, hasChecksum } = await readHeader(packed);
   let before: Buffer = Buffer.concat([magic, header]);
   for (let last = false; !last; before = Buffer.alloc(0)) {
+    onBlock();
     const head = await exactly(packed, 3, what);
     const word = head.readUIntLE(0, 3);
     const type = (word >> 1) & 3;

@@ -1,8 +1,9 @@
+import { createHash } from "node:crypto";
 import { Readable } from "node:stream";
-import { createGzip, createZstdCompress, gzipSync } from "node:zlib";
+import { createGzip, createZstdCompress, gzipSync, zstdCompressSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { readDump } from "../../src/dump/read-dump.ts";
-import { zipSync } from "./packing.ts";
+import { skippableFrame, zipSync } from "./packing.ts";
 import { contents, limits, readAll, readBytes } from "./reading.ts";
 
 const mebibyte = 1024 * 1024;
@@ -64,6 +65,43 @@ describe("a bomb of 1 GiB is dump_too_large, and needs little memory", () => {
   it("zeros in an entry that is not a dump, which is not unpacked to its end", async () => {
     const { damage } = await readBytes(zipSync([{ name: "zeros", bytes: Buffer.alloc(64 * mebibyte) }]));
     expect(damage?.code).toBe("dump_too_large");
+  });
+});
+
+describe("a dump of many parts with next to nothing in them is dump_too_large", () => {
+  const parts = 30_000;
+  const times = (part: Uint8Array) => Buffer.concat(Array(parts).fill(part));
+  const emptyBlocks = () => {
+    const frame = Buffer.from("28b52ffd0058", "hex"); // no checksum, a window of 2 MiB
+    return Buffer.concat([frame, times(Buffer.from("000000", "hex")), Buffer.from("010000", "hex")]);
+  };
+  const entries = (bytes: string) => Array.from({ length: parts }, () => ({ name: "a", bytes }));
+  const members = times(gzipSync(""));
+  it.each<[string, () => Uint8Array]>([
+    ["empty gzip members", () => members],
+    ["gzip members of a byte", () => times(gzipSync(" "))],
+    ["empty zstd frames", () => times(zstdCompressSync(""))],
+    ["skippable zstd frames", () => times(skippableFrame(Buffer.alloc(0)))],
+    ["empty zstd blocks", emptyBlocks],
+    ["empty ZIP entries", () => zipSync(entries("").map((entry) => ({ ...entry, method: "stored" })))],
+    ["empty ZIP archives", () => times(zipSync([]))],
+    ["empty gzip members in gzip", () => gzipSync(members)],
+    ["empty gzip members in a ZIP in zstd", () => zstdCompressSync(zipSync([{ name: "a", bytes: members }]))],
+  ])("%s", async (_, dump) => {
+    expect((await readBytes(dump())).damage?.code).toBe("dump_too_large");
+  });
+
+  it("and one with a record in each is read", async () => {
+    const record = (n: number) => `{"id":"${createHash("sha256").update(String(n)).digest("hex")}"}\n`;
+    const lines = Array.from({ length: 5000 }, (_, n) => record(n));
+    for (const dump of [
+      Buffer.concat(lines.map((line) => gzipSync(line))),
+      Buffer.concat(lines.map((line) => zstdCompressSync(line))),
+      zipSync(lines.map((bytes, n) => ({ name: `${n}`, bytes }))),
+    ]) {
+      const { records, damage } = await readBytes(dump);
+      expect([records.length, damage]).toEqual([5000, undefined]);
+    }
   });
 });
 
