@@ -1,39 +1,88 @@
 import { type Logger, WebhookError } from "@esim-webhooks/core";
-import { warnOfSetup } from "@esim-webhooks/core/kit";
+import { monotonicClock, warnOfSetup } from "@esim-webhooks/core/kit";
 import type { RedisClient } from "./client.ts";
 import type { RedisErrorCode } from "./errors.ts";
 
+/** Sooner than the sender's first retry, which comes after 30 s: a done id that is evicted is rarely asked for before. */
+const everyMs = 10_000;
+
 /**
- * Throws `evicting_store` for a server that may evict keys when memory is short, and so forget done ids and states. All keys
- * of a dedupe store have a time to live, so the `volatile-*` policies evict them too. Checks every master of a cluster.
+ * Refuses a server that may evict keys when memory is short, and so forget done ids and states. All keys of a dedupe store have
+ * a time to live, so the `volatile-*` policies evict them too.
  */
-export async function checkEviction(
+export interface EvictionCheck {
+  /** Throws `evicting_store`. Checks every master of a cluster. */
+  check(): Promise<void>;
+  /** The same while the store is used, at most every ten seconds: the policy can change. Logs a change once. */
+  recheck(): Promise<void>;
+}
+
+export function createEvictionCheck(
   client: RedisClient,
   allowEviction: boolean,
   logger: Logger,
-): Promise<void> {
-  const policies = [await evictionPolicy(client, logger)]; // a cluster knows its nodes only once it is connected
-  for (const server of client.nodes?.("master") ?? []) policies.push(await evictionPolicy(server, logger));
-  for (const policy of policies) {
-    if (policy === undefined || policy === "noeviction" || allowEviction) continue;
-    throw new WebhookError<RedisErrorCode>(
-      "evicting_store",
-      `The Redis server's maxmemory-policy is ${policy}: when memory is short, it evicts done ids and states, and redeliveries run again.`,
-      "Set maxmemory-policy to noeviction, use a separate server, or accept the risk with allowEviction: true.",
-    );
+): EvictionCheck {
+  let isKnown = true;
+  let checkedAt = Number.NEGATIVE_INFINITY;
+  let rechecked: Promise<void> | undefined;
+  let isRefused = false;
+
+  async function check(): Promise<void> {
+    const policies = [await policyOf(client)]; // a cluster knows its nodes only once it is connected
+    for (const server of client.nodes?.("master") ?? []) policies.push(await policyOf(server));
+    if (isKnown && policies.includes(undefined)) {
+      isKnown = false;
+      warnOfSetup(
+        logger,
+        "eviction_unknown",
+        "The Redis server does not reveal its maxmemory-policy. Make sure that it is noeviction, or done ids may be forgotten.",
+      );
+    }
+    const evicting = policies.find((policy) => policy !== undefined && policy !== "noeviction");
+    if (evicting !== undefined && !allowEviction) throw evictingStore(evicting);
+    checkedAt = monotonicClock.now();
   }
+
+  async function checkAgain(): Promise<void> {
+    try {
+      await check();
+      isRefused = false;
+    } catch (error) {
+      if (!WebhookError.is(error)) {
+        rechecked = undefined; // the server did not answer: the next operation asks again
+        throw error;
+      }
+      if (!isRefused) warnOfSetup(logger, error.code, error.message);
+      isRefused = true;
+      throw error;
+    }
+  }
+
+  return {
+    check,
+    async recheck() {
+      if (allowEviction || !isKnown) return;
+      const now = monotonicClock.now();
+      if (now - checkedAt >= everyMs) {
+        checkedAt = now;
+        rechecked = checkAgain();
+      }
+      return rechecked;
+    },
+  };
 }
 
-/** Undefined, with a warning, when the server refuses CONFIG, as managed servers and proxies do. */
-async function evictionPolicy(server: RedisClient, logger: Logger): Promise<string | undefined> {
-  const policy = policyIn(await server.config("GET", parameter).catch(unlessRefused));
-  if (policy !== undefined) return policy;
-  warnOfSetup(
-    logger,
-    "eviction_unknown",
-    "The Redis server does not reveal its maxmemory-policy. Make sure that it is noeviction, or done ids may be forgotten.",
+function evictingStore(policy: string): WebhookError<RedisErrorCode> {
+  return new WebhookError<RedisErrorCode>(
+    "evicting_store",
+    `The Redis server's maxmemory-policy is ${policy}: when memory is short, it evicts done ids and states, and redeliveries run again.`,
+    "Set maxmemory-policy to noeviction, use a separate server, or accept the risk with allowEviction: true.",
   );
-  return undefined;
+}
+
+/** Undefined when the server refuses CONFIG, as managed servers and proxies do. */
+async function policyOf(server: RedisClient): Promise<string | undefined> {
+  return policyIn(await server.config("GET", parameter).catch(unlessRefused));
 }
 
 const parameter = "maxmemory-policy";

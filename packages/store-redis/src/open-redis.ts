@@ -9,9 +9,10 @@ import {
 } from "@esim-webhooks/core/kit";
 import * as z from "zod/mini";
 import { openClient, type RedisClient } from "./client.ts";
-import { checkEviction } from "./eviction.ts";
+import { createEvictionCheck } from "./eviction.ts";
+import { explained } from "./refusal.ts";
 import { onReplicas } from "./replicas.ts";
-import { type Operation, run } from "./scripts.ts";
+import { type Operation, probe, run } from "./scripts.ts";
 
 /** The options that `redisStore` and `redisState` share. */
 export interface RedisOptions {
@@ -49,6 +50,10 @@ const clientShape = z.union([
 /** A client, and the guard of the store that uses it. */
 export interface OpenRedis {
   readonly guard: StoreGuard;
+  /** Runs every command once, and looks at the eviction policy. Throws what is wrong. */
+  ready(): Promise<void>;
+  /** Looks at the eviction policy again, if the last look was ten seconds ago: before operations that begin something. */
+  recheck(): Promise<void>;
   /** Runs one script inside `guard`. Rejects with the cause of a client's error. */
   send(operation: Operation): Promise<unknown>;
   /** Runs one script outside the guard, without waiting for replicas. */
@@ -60,7 +65,7 @@ export interface OpenRedis {
 export function openRedis(
   name: string,
   redis: RedisClient | string,
-  { timeoutMs, logger, allowEviction, waitReplicas }: Required<RedisOptions>,
+  { keyPrefix, timeoutMs, logger, allowEviction, waitReplicas }: Required<RedisOptions>,
 ): OpenRedis {
   if (!clientShape.safeParse(redis).success) {
     throw new WebhookError(
@@ -78,18 +83,30 @@ export function openRedis(
   }
   const { client, reasonOf, close } = openClient(name, redis, timeoutMs, logger);
   const rethrow = (error: unknown): never => {
-    throw reasonOf(error);
+    throw explained(name, reasonOf(error));
   };
+  const eviction = createEvictionCheck(client, allowEviction, logger);
+  const sendUnguarded = (operation: Operation) => run(client, operation);
+  const send = waitReplicas === 0 ? sendUnguarded : onReplicas(name, client, waitReplicas, timeoutMs);
   const guard = createStoreGuard({
     name,
     timeoutMs,
     logger,
-    check: () => checkEviction(client, allowEviction, logger).catch(rethrow),
+    async check(signal) {
+      await eviction.check().catch(rethrow);
+      const key = `${keyPrefix}probe`;
+      await client.eval(probe.source, 1, key, "").catch(rethrow); // `run` needs EVAL only after a restart of the server
+      await send({ script: probe, key, args: [""], signal }).catch(rethrow);
+    },
   });
-  const sendUnguarded = (operation: Operation) => run(client, operation);
-  const send = waitReplicas === 0 ? sendUnguarded : onReplicas(name, client, waitReplicas, timeoutMs);
+  const recheck = () => eviction.recheck().catch(rethrow);
   return {
     guard,
+    async ready() {
+      await guard.ready();
+      await recheck();
+    },
+    recheck,
     send: (operation) => send(operation).catch(rethrow),
     sendUnguarded,
     close: () => guard.close(close),

@@ -21,7 +21,7 @@ const versionPattern = /^[0-9a-f-]{36}$/;
  */
 export function redisState(redis: RedisClient | string, options: RedisStateOptions = {}): StateStore {
   const settings = parseOptions("redisState", redisShape, options);
-  const { guard, send, close } = openRedis("redisState", redis, settings);
+  const { guard, ready, recheck, send, close } = openRedis("redisState", redis, settings);
 
   function run(script: scripts.Script, name: string, ...args: string[]): Promise<unknown> {
     const key = `${settings.keyPrefix}state:${name}`;
@@ -30,7 +30,7 @@ export function redisState(redis: RedisClient | string, options: RedisStateOptio
 
   return {
     capabilities: { durable: true, multiProcess: true },
-    ready: guard.ready,
+    ready,
     async read(name) {
       checkStateName(name);
       const stored = await run(scripts.readState, name);
@@ -40,6 +40,7 @@ export function redisState(redis: RedisClient | string, options: RedisStateOptio
       checkStateName(name);
       const text = encodeState(value);
       if (version !== undefined && !versionPattern.test(version)) return false; // the script takes "" for no value yet
+      await guard.run(recheck);
       const written = await run(scripts.writeState, name, version ?? "", randomUUID(), text);
       return Number(written) === 1;
     },

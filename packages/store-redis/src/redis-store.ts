@@ -28,13 +28,15 @@ const shape: OptionsShape<Required<RedisStoreOptions>> = { ...storeShape, ...red
  * written may be missing on the new one, and the redelivery runs again. `waitReplicas` makes that rarer, not impossible.
  * A restart loses what was not yet on disk (`appendonly yes`, `appendfsync`).
  *
- * Throws `invalid_option`. Operations reject with `store_unavailable`, with `evicting_store` while the server may evict keys,
- * or with `invalid_option` while it refuses the database in the URL.
+ * Throws `invalid_option`. Operations reject with `store_unavailable`; with `read_only_store` on a replica, `missing_rights`
+ * while the user may not run a command, and `store_full` while the server is out of memory; and with `invalid_option` while
+ * it refuses the database in the URL. While the server may evict keys, `claim` rejects with `evicting_store`: the policy is
+ * looked at before the first operation, and again every ten seconds.
  */
 export function redisStore(redis: RedisClient | string, options: RedisStoreOptions = {}): RedisStore {
   const settings = parseOptions("redisStore", shape, options);
   const { keyPrefix, retentionMs } = settings;
-  const { guard, send, sendUnguarded, close } = openRedis("redisStore", redis, settings);
+  const { guard, ready, recheck, send, sendUnguarded, close } = openRedis("redisStore", redis, settings);
   warnOfShortRetention("redisStore", settings);
 
   function keyOf({ source, id }: EventKey): string {
@@ -51,7 +53,9 @@ export function redisStore(redis: RedisClient | string, options: RedisStoreOptio
     const releaseClaim = () => {
       sendUnguarded({ script: scripts.release, key: name, args: [token] }).catch(() => {});
     };
-    return guard.run((signal) => {
+    return guard.run(async (signal) => {
+      await recheck();
+      if (signal.aborted) return null; // nobody waits for it any more
       const sent = send({ script: scripts.claim, key: name, args: [token, leaseMs], signal });
       sent.then((answer) => signal.aborted && statusIn(answer) === "claimed" && releaseClaim(), releaseClaim);
       return sent;
@@ -60,7 +64,7 @@ export function redisStore(redis: RedisClient | string, options: RedisStoreOptio
 
   return {
     capabilities: { durable: true, multiProcess: true, transactional: false, retentionMs },
-    ready: guard.ready,
+    ready,
     async claim(key, leaseMs, fingerprint) {
       const token = `${randomUUID()}:${fingerprint?.toString(16) ?? ""}`;
       const answer = await runClaim(key, token, leaseMs);

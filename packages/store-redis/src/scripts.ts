@@ -69,6 +69,14 @@ if held ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[2] .. ARGV[3])
 return 1`);
 
+/** Runs every command that the other scripts run, and leaves nothing: shows that the server takes them from this user. */
+export const probe: Script = script(`
+redis.call('SET', KEYS[1], ARGV[1], 'PX', 1000)
+redis.call('GET', KEYS[1])
+redis.call('PTTL', KEYS[1])
+redis.call('PEXPIRE', KEYS[1], 1000)
+return redis.call('DEL', KEYS[1])`);
+
 /** One operation. Nothing more is sent for it once `signal` has aborted. */
 export interface Operation {
   readonly script: Script;

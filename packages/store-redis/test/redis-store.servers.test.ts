@@ -5,7 +5,7 @@ import { inspect } from "node:util";
 import { type DedupeStore, type Logger, WebhookError } from "@esim-webhooks/core";
 import { redisState, redisStore } from "@esim-webhooks/store-redis";
 import { Redis } from "ioredis";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { lossyProxy, privateRedis, privateReplica, type TestServer } from "../../../test/servers/index.ts";
 import { freePort } from "../../../test/servers/kept-server.ts";
 
@@ -175,6 +175,135 @@ describe("redisStore on a server that answers CONFIG with an error", () => {
     const store = open(withPassword("wrong"), { logger });
     expect(await refusal(store.ready?.())).toMatchObject({ code: "store_unavailable" });
     expect(codes).toEqual([]);
+  });
+});
+
+describe("redisStore on a server whose eviction policy changes while it is used", () => {
+  /** As if the last look at the policy was ten seconds ago. */
+  const later = () => void vi.advanceTimersByTime(10_000);
+  beforeEach(() => void vi.useFakeTimers({ toFake: ["performance"] }));
+  afterEach(() => void vi.useRealTimers());
+
+  it("refuses claims from then on, says so once, marks what is claimed, and recovers", async () => {
+    const { logger, codes } = codeLogger();
+    const store = open(server.url, { logger });
+    const id = key();
+    const token = await claimed(store, id);
+    await admin.config("SET", "maxmemory-policy", "allkeys-lru");
+    await claimed(store);
+    later();
+    for (const _ of [1, 2, 3]) {
+      expect((await refusal(store.claim(key(), hourMs))).code).toBe("evicting_store");
+      expect((await refusal(store.ready?.())).code).toBe("evicting_store");
+      later();
+    }
+    expect(codes).toEqual(["evicting_store"]);
+    expect(await store.extend(id, token, hourMs)).toBe(true);
+    expect(await store.complete(id, token)).toBe(true);
+    await admin.config("SET", "maxmemory-policy", "noeviction");
+    later();
+    await claimed(store);
+    await store.ready?.();
+  });
+
+  it("refuses to write a state", async () => {
+    const state = redisState(server.url);
+    opened.push(state);
+    await state.write("watermark", 1, undefined);
+    await admin.config("SET", "maxmemory-policy", "allkeys-lru");
+    later();
+    expect((await refusal(state.write("watermark", 2, undefined))).code).toBe("evicting_store");
+    expect(await state.read("watermark")).toMatchObject({ value: 1 });
+  });
+
+  it("asks for the policy once in ten seconds, however many claims there are", async () => {
+    const store = open(server.url);
+    await claimed(store);
+    later();
+    await admin.config("RESETSTAT");
+    await Promise.all(Array.from({ length: 50 }, () => claimed(store)));
+    await claimed(store);
+    expect(await admin.info("commandstats")).toMatch(/cmdstat_config\|get:calls=1,/);
+  });
+
+  it("warns only once that a server does not reveal its policy", async () => {
+    await admin.acl("SETUSER", "app", "on", ">secret", "~*", "+@all", "-config");
+    const { logger, codes } = codeLogger();
+    const store = open(keep(new Redis(server.url, { username: "app", password: "secret" })), { logger });
+    await claimed(store);
+    later();
+    await claimed(store);
+    expect(codes).toEqual(["eviction_unknown"]);
+  });
+});
+
+describe("redisStore and redisState on a server that answers, but where nothing works", () => {
+  const makers = [
+    ["redisStore", redisStore],
+    ["redisState", redisState],
+  ] as const;
+
+  function openAs(make: (typeof makers)[number][1], url: string, user?: Record<string, string>) {
+    const store = make(keep(new Redis(url, user ?? {})));
+    opened.push(store);
+    return store;
+  }
+
+  it.each(makers)("%s is not ready on a read-only replica, and says so", async (name, make) => {
+    const replica = await privateReplica(server);
+    opened.push(replica);
+    const { code, message, cause } = await refusal(openAs(make, replica.url).ready?.());
+    expect(code).toBe("read_only_store");
+    expect(message).toMatch(`The Redis server of ${name} is a read-only replica. Connect to its master`);
+    expect(String(cause)).toContain("READONLY");
+  });
+
+  it.each(makers)("%s is not ready while the server is out of memory, and then is", async (_, make) => {
+    await admin.config("SET", "maxmemory", "1");
+    const store = openAs(make, server.url);
+    const { code, message } = await refusal(store.ready?.()).finally(() =>
+      admin.config("SET", "maxmemory", "0"),
+    );
+    expect(code).toBe("store_full");
+    expect(message).toMatch(/has used all the memory that maxmemory allows\. Raise maxmemory/);
+    await store.ready?.();
+  });
+
+  const needed = ["+evalsha", "+eval", "+get", "+set", "+del", "+pttl", "+pexpire"];
+  const user = { username: "narrow", password: "secret" };
+  const as = (...rules: string[]) =>
+    admin.acl("SETUSER", "narrow", "reset", "on", ">secret", "+info", ...rules);
+
+  it.each(makers.flatMap(([name, make]) => needed.map((right) => [name, right, make] as const)))(
+    "%s is not ready without %s, and names the rights to grant",
+    async (_, right, make) => {
+      await as("~esim-webhooks:*", ...needed.filter((one) => one !== right));
+      const { code, message } = await refusal(openAs(make, server.url, user).ready?.());
+      expect(code).toBe("missing_rights");
+      for (const one of needed) expect(message).toContain(one);
+    },
+  );
+
+  it.each(makers)("%s is not ready with rights for other keys alone", async (_, make) => {
+    await as("~other:*", ...needed);
+    expect((await refusal(openAs(make, server.url, user).ready?.())).code).toBe("missing_rights");
+  });
+
+  it("works with the rights that the message names, and ready() leaves no key", async () => {
+    await as("~esim-webhooks:*", ...needed);
+    const store = open(keep(new Redis(server.url, user)));
+    await store.ready?.();
+    expect(await admin.dbsize()).toBe(0);
+    const id = key();
+    const token = await claimed(store, id);
+    expect((await store.claim(id, hourMs)).status).toBe("busy");
+    expect(await store.extend(id, token, hourMs)).toBe(true);
+    expect(await store.complete(id, token)).toBe(true);
+    const other = key();
+    expect(await store.release(other, await claimed(store, other))).toBe(true);
+    const state = openAs(redisState, server.url, user) as ReturnType<typeof redisState>;
+    expect(await state.write("watermark", 1, undefined)).toBe(true);
+    expect(await state.read("watermark")).toMatchObject({ value: 1 });
   });
 });
 
@@ -372,7 +501,10 @@ describe("redisStore with waitReplicas", () => {
   });
 
   it("releases the ids of claims that reached too few replicas", async () => {
-    const store = open(server.url, { waitReplicas: 1, timeoutMs: 600 });
+    const store = open(server.url, { waitReplicas: 1, timeoutMs: 2000 });
+    const replica = await privateReplica(server);
+    await store.ready?.();
+    await replica.close();
     const failures = await Promise.all([key(), key(), key()].map((id) => refusal(store.claim(id, hourMs))));
     expect(failures.map(({ code }) => code)).toEqual(Array(3).fill("store_unavailable"));
     await expect.poll(() => admin.dbsize()).toBe(0);

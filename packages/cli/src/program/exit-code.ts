@@ -55,6 +55,8 @@ const byErrorCode: Readonly<Record<ErrorCode, ExitCode>> = {
   database_read_only: exitCodes.unexpected,
   checkpoint_in_use: exitCodes.unexpected,
   evicting_store: exitCodes.unexpected,
+  missing_rights: exitCodes.unexpected,
+  read_only_store: exitCodes.unexpected,
   inbox_in_use: exitCodes.unexpected,
   migration_missing: exitCodes.unexpected,
   store_full: exitCodes.unexpected,

@@ -120,6 +120,20 @@ describe("doctor", () => {
     });
   });
 
+  it("reports a Redis where nothing can be marked, with what to do", async () => {
+    const server = await privateRedis("--maxmemory", "1");
+    const config = `import { redisStore } from "@esim-webhooks/store-redis";
+      export default { handlers: { "*": () => {} }, store: redisStore(${JSON.stringify(server.url)}) };`;
+    const { code, of } = await examine({ cwd: folder({ "esim-webhooks.config.ts": config }) });
+    await server.close();
+    expect(code).toBe(3);
+    expect(of["store"]).toMatchObject({
+      ok: false,
+      code: "store_full",
+      message: expect.stringContaining("Raise maxmemory"),
+    });
+  });
+
   it("reports a short retention", async () => {
     const url = redisUrl;
     const config = `import { redisStore } from "@esim-webhooks/store-redis";

@@ -30,6 +30,8 @@ describe("exit codes", () => {
     dump_too_large: 3,
     checkpoint_in_use: 1,
     evicting_store: 1,
+    missing_rights: 1,
+    read_only_store: 1,
     database_corrupt: 1,
     database_newer: 1,
     database_read_only: 1,

@@ -1,0 +1,39 @@
+import { WebhookError } from "@esim-webhooks/core";
+import type { RedisErrorCode } from "./errors.ts";
+
+/** A server that answers, but refuses what the store needs. Redis 6 has the error of a command inside that of its script. */
+const refusals: readonly {
+  readonly answer: RegExp;
+  readonly code: RedisErrorCode | "store_full";
+  problem(name: string): string;
+  readonly remedy: string;
+}[] = [
+  {
+    answer: /\bREADONLY You can't write/,
+    code: "read_only_store",
+    problem: (name) => `The Redis server of ${name} is a read-only replica.`,
+    remedy: "Connect to its master: by the master's address, through Sentinel, or with a Cluster.",
+  },
+  {
+    answer: /\bNOPERM\b|user executing the script can't/,
+    code: "missing_rights",
+    problem: (name) => `The Redis user of ${name} lacks rights that it needs.`,
+    remedy:
+      "Grant it the keys of the keyPrefix (~esim-webhooks:*) and +evalsha +eval +get +set +del +pttl +pexpire, and with waitReplicas +wait.",
+  },
+  {
+    answer: /\bOOM command not allowed/,
+    code: "store_full",
+    problem: (name) => `The Redis server of ${name} has used all the memory that maxmemory allows.`,
+    remedy: "Raise maxmemory, or remove keys of other programs.",
+  },
+];
+
+/** The error of a server that refuses, with how to mend it. Other errors stay as they are. */
+export function explained(name: string, error: unknown): unknown {
+  if (!(error instanceof Error) || WebhookError.is(error)) return error;
+  const refusal = refusals.find(({ answer }) => answer.test(error.message));
+  if (refusal === undefined) return error;
+  const { code, problem, remedy } = refusal;
+  return new WebhookError<RedisErrorCode | "store_full">(code, problem(name), remedy, { cause: error });
+}
