@@ -1,8 +1,12 @@
 // Attacks by files: dumps that are bombs, and what else lies where we write.
+import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { importDeliveries } from "@esim-webhooks/import";
+import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { expect, it } from "vitest";
+import { cli, folder } from "../../packages/cli/test/cli.ts";
 import { watchedInbox } from "../../packages/import/test/dump.ts";
+import { entry } from "../inbox-data.ts";
 import { emptyGzipMembers, gzipOfBlanks, inPieces } from "./tools/hostile-dumps.ts";
 
 const options = { trustUnsigned: true } as const;
@@ -14,4 +18,15 @@ it.each([
 ])("stops a dump that %s", async (_, dump, read) => {
   const report = await importDeliveries(inPieces(dump), watchedInbox(), options);
   expect(report).toMatchObject({ damage: { code: "dump_too_large" }, ledger: { read } });
+});
+
+it("shows an event whose reason is a megabyte of dates", async () => {
+  const cwd = folder();
+  const inbox = sqliteInbox({ path: join(cwd, ".esim-webhooks/events.db") });
+  const body = Buffer.from(JSON.stringify({ data: { reason: "2026-11-20 ".repeat(90_000) } }));
+  await inbox.put([{ ...entry("msg_1"), body }]);
+  await inbox.close();
+  const { code, stdout } = await cli(["inbox", "show", "msg_1"], { cwd });
+  expect(code).toBe(0);
+  expect(stdout).toContain("… (986,000 more characters)");
 });

@@ -2,6 +2,7 @@ import { isUtf8 } from "node:buffer";
 import type { InboxRow, Replay, StoredEvent } from "@esim-webhooks/core";
 import { maskEvent } from "../masking/mask-event.ts";
 import { maskText } from "../masking/mask-text.ts";
+import { shortened } from "../masking/shortened.ts";
 
 /** An event as `list --json` prints it. Masks every lane: without the body, nothing shows whether it is personal data. */
 export function listedJson(row: InboxRow, reveal: boolean): Record<string, unknown> {
@@ -25,7 +26,8 @@ export function listedJson(row: InboxRow, reveal: boolean): Record<string, unkno
 export function maskLane({ lane, body }: StoredEvent): string | null {
   const { data } = ((body && readBody(body).json) ?? {}) as { data?: Record<string, unknown> | null };
   const isReference = lane === data?.["esimReference"] || lane === data?.["profileReference"];
-  return lane === null || isReference ? lane : maskText(lane);
+  if (lane === null) return null;
+  return isReference ? shortened(lane) : maskText(lane);
 }
 
 /** An event as `show --json` prints it: with its body as JSON and, once revealed, as the text that was signed. */

@@ -1,4 +1,5 @@
 import { masked, maskText } from "./mask-text.ts";
+import { shortened } from "./shortened.ts";
 
 // opaque references of the API: not personal data, and an operator needs them to investigate
 const references: ReadonlySet<string> = new Set([
@@ -45,7 +46,8 @@ const maxDepth = 64;
 
 /**
  * JSON with its personal data masked. Shows the values of references and of harmless fields of the spec; in the latter,
- * long numbers and activation codes are masked. Of all other fields, in events of any type, it shows only the names.
+ * long numbers and activation codes are masked. Of all other fields, in events of any type, it shows only the names. Long texts are
+ * shortened.
  */
 export function maskEvent(json: unknown): unknown {
   return maskValue(json, "", 0);
@@ -62,7 +64,7 @@ function maskValue(value: unknown, key: string, depth: number): unknown {
 }
 
 function maskLeaf(value: unknown, key: string): unknown {
-  if (references.has(key)) return value;
+  if (references.has(key)) return typeof value === "string" ? shortened(value) : value;
   if (!harmless.has(key)) return masked;
   if (typeof value === "string") return maskText(value);
   return maskText(String(value)) === String(value) ? value : masked;

@@ -1,4 +1,5 @@
 import { maskText } from "../masking/mask-text.ts";
+import { shortened } from "../masking/shortened.ts";
 import { errorCodeOf } from "./exit-code.ts";
 import { printable } from "./printable.ts";
 
@@ -24,5 +25,5 @@ export function causeOf(error: unknown): string {
   if (innermost instanceof AggregateError) innermost = innermost.errors[0];
   if (!(error instanceof Error) || innermost === error) return "";
   const message = (innermost instanceof Error ? innermost.message : String(innermost)).replace(/\.$/, "");
-  return message === "" || error.message.includes(message) ? "" : ` Cause: ${message}.`;
+  return message === "" || error.message.includes(message) ? "" : ` Cause: ${shortened(message)}.`;
 }

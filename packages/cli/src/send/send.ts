@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { type Catalog, esimCatalog } from "@esim-webhooks/core";
 import { type Fault, signedRequest } from "@esim-webhooks/core/testing";
+import { shortened } from "../masking/shortened.ts";
 import type { CliContext } from "../program/context.ts";
 import { exitCodes } from "../program/exit-code.ts";
 import type { Output } from "../program/output.ts";
@@ -70,7 +71,7 @@ function show(output: Output, { id, type, answer, expectation }: Shown, { fault,
   const mark = `${asExpected ? "✔" : "✘"} ${answer.status}`;
   const about = output.style("dim", `${id}  ${answer.ms} ms`);
   const wanted = asExpected ? "" : output.style("yellow", `  expected ${expected}`);
-  const body = printable(answer.body.trim());
+  const body = shortened(printable(answer.body.trim()));
   output.data(`${output.style(asExpected ? "green" : "red", mark)}  ${body}  ${about}${wanted}`);
 }
 

@@ -24,6 +24,17 @@ describe("the logger of the command line", () => {
     });
   });
 
+  it("writes the beginning of a long error and a long reason", () => {
+    const dates = "2026-11-20 ".repeat(90_000);
+    for (const json of [true, false]) {
+      const { logger, lines } = logged(json);
+      const err = new Error(dates, { cause: dates });
+      logger.error({ id: "msg_1", reason: dates, cause: dates, err }, "The handler failed.");
+      expect(lines[0]?.match(/… \(986,000 more characters\)/g)?.length).toBeGreaterThan(2);
+      expect(lines[0]?.length).toBeLessThan(40_000);
+    }
+  });
+
   it("writes a line for people: the outcome or the message, the event, and the other fields", () => {
     const { logger, lines } = logged(false);
     logger.info({ source: "default", id: "msg_1", type: "esim.enabled", outcome: "done" }, "event");

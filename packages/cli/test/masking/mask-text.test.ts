@@ -28,6 +28,26 @@ describe("maskText", () => {
     expect(maskText(text)).toBe(text);
   });
 
+  const left = (more: string) => `… (${more} more characters)`;
+  it.each([
+    [
+      "dates",
+      "2026-11-20 ".repeat(100_000),
+      `${"2026-11-20 ".repeat(364).slice(0, 4000)}${left("1,096,000")}`,
+    ],
+    [
+      "a number behind dates",
+      `${"2026-11-20 ".repeat(300)}8932042000001234567`,
+      `${"2026-11-20 ".repeat(300)}•••`,
+    ],
+    ["digits", "1".repeat(20_000_000), "•••"],
+    ["digits in pairs", "1 ".repeat(5_000_000), "••• "],
+    ["short numbers", "123 x ".repeat(200_000), `${"123 x ".repeat(667).slice(0, 4000)}${left("1,196,000")}`],
+    ["beginnings of activation codes", "1$a ".repeat(250_000), `${"1$a ".repeat(1000)}${left("996,000")}`],
+  ])("masks a text of any length, and shows its first 4,000 characters: %s", (_name, text, shown) => {
+    expect(maskText(text)).toBe(shown);
+  });
+
   it("leaves no ten digits in a row in any text", () => {
     const text = fc
       .array(fc.oneof(fc.string(), fc.stringMatching(/^[0-9 .+-]{5,25}$/)))
