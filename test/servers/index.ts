@@ -30,7 +30,7 @@ export async function startPostgres(): Promise<TestServer> {
   const container = await startContainer({
     image: "postgres:17-alpine",
     port: 5432,
-    command: ["postgres", "-c", "fsync=off", "-c", "max_connections=200"],
+    command: ["postgres", "-c", "max_connections=200"],
     environment: { POSTGRES_HOST_AUTH_METHOD: "trust" },
     url: (port) => `postgres://postgres@127.0.0.1:${port}/postgres`,
     probe: probePostgres,

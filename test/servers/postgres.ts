@@ -4,9 +4,7 @@ import pg from "pg";
 import { program } from "./binaries.ts";
 import { asNobody, freePort, keepServer, serverFolder, type TestServer } from "./kept-server.ts";
 
-/**
- * A private Postgres with `changes` to its settings. By default `fsync` is off: tests kill processes, not machines.
- */
+/** A private Postgres with `changes` to its settings. It syncs to the disk: without, a store is not durable and says so. */
 export async function privatePostgres(changes: Record<string, string> = {}): Promise<TestServer> {
   const { path, way } = program("initdb", "postgresql", ", or start Docker");
   const folder = await serverFolder("postgres");
@@ -22,7 +20,6 @@ export async function privatePostgres(changes: Record<string, string> = {}): Pro
     listen_addresses: "127.0.0.1",
     port: String(port),
     unix_socket_directories: "",
-    fsync: "off",
     max_connections: "200",
     shared_buffers: "128MB",
     max_wal_size: "2GB",

@@ -3,6 +3,7 @@ import { openPostgres, type PostgresOptions, postgresShape } from "./database/po
 import { copyEvents } from "./sql/copy-events.ts";
 import { copyLatest } from "./sql/copy-latest.ts";
 import { copyStates } from "./sql/copy-states.ts";
+import { tryEvents, tryState } from "./sql/try-out.ts";
 
 /**
  * Copies another inbox into the tables of `postgresInbox`, `postgresStore` and `postgresState`. It can be repeated, also after the
@@ -12,7 +13,15 @@ import { copyStates } from "./sql/copy-states.ts";
  */
 export function postgresCopyTarget<Database = unknown>(options: PostgresOptions<Database>): CopyTarget {
   const settings = parseOptions("postgresCopyTarget", postgresShape, options);
-  const { guard, run, tables, migrate, close } = openPostgres("postgresCopyTarget", options, settings);
+  const { guard, run, tables, migrate, close } = openPostgres(
+    "postgresCopyTarget",
+    options,
+    settings,
+    async (transaction, tables) => {
+      await tryEvents(transaction, tables);
+      await tryState(transaction, tables);
+    },
+  );
   return {
     ready: guard.ready,
     migrate,

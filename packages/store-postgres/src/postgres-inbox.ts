@@ -43,6 +43,7 @@ import { type PutRow, shortened, storableJson, storableLane } from "./sql/put-ro
 import { rerun } from "./sql/rerun.ts";
 import { renew, settle } from "./sql/settle.ts";
 import { reap, take } from "./sql/take.ts";
+import { tryEvents } from "./sql/try-out.ts";
 
 export interface PostgresInboxOptions<Database = unknown, Tx = Transaction<Database>>
   extends PostgresOptions<Database>,
@@ -88,11 +89,13 @@ export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
 ): PostgresInbox<Database, Tx> {
   const settings = parseOptions("postgresInbox", shape, options);
   warnOfShortRetention("postgresInbox", settings);
-  const { db, pool, guard, run, tables, migrate, now, close } = openPostgres(
+  const { db, pool, guard, run, tables, isDurable, migrate, now, close } = openPostgres(
     "postgresInbox",
     options,
     settings,
+    tryEvents,
   );
+  const { timeoutMs } = settings;
   const form = transactionForm("postgresInbox", options);
   const notifyPool = settings.notify ? listenable(pool) : undefined;
   const laneOf = laneReader(settings, settings.logger);
@@ -132,7 +135,9 @@ export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
   return {
     capabilities: {
       roles: ["writer", "queue", "admin", "rerun"],
-      durable: true,
+      get durable() {
+        return isDurable();
+      },
       multiProcess: true,
       transactional: true,
       ordered: settings.lane !== undefined,
@@ -159,7 +164,7 @@ export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
     extend: (leases, leaseMs) => run((connection) => renew(connection, tables, leases, leaseMs)),
     settle: (settlements) => run((connection) => settle(connection, tables, settlements, settings)),
     transact: (lease, work) =>
-      transact({ db, guard, form }, work, async (tx) => {
+      transact({ db, guard, timeoutMs, form }, work, async (tx) => {
         const [settled = false] = await settle(tx, tables, [{ ...lease, state: "done" }], settings);
         return settled;
       }),

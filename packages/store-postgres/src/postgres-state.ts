@@ -2,6 +2,7 @@ import type { StateStore } from "@esim-webhooks/core";
 import { checkStateName, encodeState, parseOptions } from "@esim-webhooks/core/kit";
 import { openPostgres, type PostgresOptions, postgresShape } from "./database/postgres-database.ts";
 import { readState } from "./sql/read-state.ts";
+import { tryState } from "./sql/try-out.ts";
 import { writeState } from "./sql/write-state.ts";
 
 export interface PostgresState extends StateStore {
@@ -22,9 +23,19 @@ export interface PostgresState extends StateStore {
  */
 export function postgresState<Database = unknown>(options: PostgresOptions<Database>): PostgresState {
   const settings = parseOptions("postgresState", postgresShape, options);
-  const { guard, run, tables, migrate, now, close } = openPostgres("postgresState", options, settings);
+  const { guard, run, tables, isDurable, migrate, now, close } = openPostgres(
+    "postgresState",
+    options,
+    settings,
+    tryState,
+  );
   return {
-    capabilities: { durable: true, multiProcess: true },
+    capabilities: {
+      get durable() {
+        return isDurable();
+      },
+      multiProcess: true,
+    },
     ready: guard.ready,
     async read(name) {
       checkStateName(name);

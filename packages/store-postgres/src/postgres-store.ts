@@ -24,6 +24,7 @@ import { sources } from "./sql/admin.ts";
 import { claim } from "./sql/claim.ts";
 import { forget } from "./sql/forget.ts";
 import { complete, completeInTransaction, extend, release } from "./sql/mark.ts";
+import { tryEvents } from "./sql/try-out.ts";
 
 export interface PostgresStoreOptions<Database = unknown, Tx = Transaction<Database>>
   extends PostgresOptions<Database>,
@@ -61,9 +62,14 @@ export function postgresStore<Database = unknown, Tx = Transaction<Database>>(
 ): PostgresStore<Database, Tx> {
   const settings = parseOptions("postgresStore", shape, options);
   warnOfShortRetention("postgresStore", settings);
-  const { retentionMs } = settings;
+  const { retentionMs, timeoutMs } = settings;
   const form = transactionForm("postgresStore", options);
-  const { db, guard, run, tables, migrate, now, close } = openPostgres("postgresStore", options, settings);
+  const { db, guard, run, tables, isDurable, migrate, now, close } = openPostgres(
+    "postgresStore",
+    options,
+    settings,
+    tryEvents,
+  );
   let forgetAt = 0;
 
   /** Deletes a batch of ids whose retention is over, at most once a minute. */
@@ -79,7 +85,14 @@ export function postgresStore<Database = unknown, Tx = Transaction<Database>>(
   }
 
   return {
-    capabilities: { durable: true, multiProcess: true, transactional: true, retentionMs },
+    capabilities: {
+      get durable() {
+        return isDurable();
+      },
+      multiProcess: true,
+      transactional: true,
+      retentionMs,
+    },
     ready: guard.ready,
     claim: (key, leaseMs, fingerprint) =>
       run((connection) => claim(connection, tables, key, leaseMs, fingerprint)),
@@ -92,7 +105,7 @@ export function postgresStore<Database = unknown, Tx = Transaction<Database>>(
     release: (key, token) => run((connection) => release(connection, tables, key, token)),
     async transact(key, token, work) {
       const mark = (tx: Kysely<unknown>) => completeInTransaction(tx, tables, key, token, retentionMs);
-      const transacted = await transact({ db, guard, form }, work, mark);
+      const transacted = await transact({ db, guard, timeoutMs, form }, work, mark);
       if (transacted === "committed") forgetSome();
       return transacted;
     },

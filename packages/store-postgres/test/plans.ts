@@ -205,6 +205,7 @@ export function goesByIndexes(rows: number): void {
 
     it("claim, extend, complete and release of a store use the primary key", async () => {
       const store = postgresStore({ kysely: db, schema: shop.schema });
+      await store.ready();
       const plans = await plansOf(async () => {
         const claim = await store.claim(key("inline"), 60_000);
         if (claim.status !== "claimed") throw new Error("not claimed");

@@ -25,7 +25,10 @@ export type Transacted = "committed" | "rolled_back" | "unused";
 
 /** What a store guarantees. `storeSuite` reads it too. */
 export interface StoreCapabilities {
-  /** What it has answered survives a killed process. */
+  /**
+   * What it has answered survives a killed process, and a crash of the machine that it is kept on. A store that has to ask its
+   * server knows it once `ready()` or an operation has succeeded, and says true until then.
+   */
   readonly durable: boolean;
   /** Several processes may use it at the same time. */
   readonly multiProcess: boolean;

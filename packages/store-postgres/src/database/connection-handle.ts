@@ -1,44 +1,47 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { PostgresPoolClient } from "kysely";
+import type { Checkout } from "./checkout.ts";
 
 /** The connection of one operation, from when the pool gives it out. */
 export interface ConnectionHandle {
   /** Undefined until then, and for ever if it is of the pool of a kysely instance that was passed. */
   readonly client: PostgresPoolClient | undefined;
-  /** Cuts the connection, so its query rejects and the pool opens a new one. Does nothing without a connection. */
-  cut(): void;
+  /** Ends the query that nobody waits for any more. Does nothing without a connection. */
+  giveUp(): void;
   /** The pool calls this when it gives out a connection. */
-  taken(client: PostgresPoolClient): void;
+  taken(checkout: Checkout): void;
 }
 
-const current = new AsyncLocalStorage<ConnectionHandle>();
+/** An operation that takes a connection now. */
+export interface Taking {
+  readonly handle: ConnectionHandle;
+  /** Aborts when nobody waits for the connection any more. */
+  readonly signal: AbortSignal;
+}
+
+const current = new AsyncLocalStorage<Taking>();
 
 export function createHandle(): ConnectionHandle {
-  let client: PostgresPoolClient | undefined;
+  let checkout: Checkout | undefined;
   return {
     get client() {
-      return client;
+      return checkout?.client;
     },
-    cut() {
-      if (client !== undefined) cut(client);
+    giveUp() {
+      checkout?.giveUp();
     },
     taken(given) {
-      client = given;
+      checkout = given;
     },
   };
 }
 
-/** Destroys the socket, since a server that does not answer would not close the connection. */
-export function cut(client: PostgresPoolClient): void {
-  (client as { connection?: { stream?: { destroy?(): void } } }).connection?.stream?.destroy?.();
-}
-
 /** Runs `work`. The connection that it takes from the pool belongs to the handle. */
-export function withHandle<T>(handle: ConnectionHandle, work: () => Promise<T>): Promise<T> {
-  return current.run(handle, work);
+export function withHandle<T>(taking: Taking, work: () => Promise<T>): Promise<T> {
+  return current.run(taking, work);
 }
 
-/** The handle of the operation that takes a connection now. */
-export function currentHandle(): ConnectionHandle | undefined {
+/** The operation that takes a connection now. */
+export function currentTaking(): Taking | undefined {
   return current.getStore();
 }

@@ -1,7 +1,8 @@
+import { Socket } from "node:net";
 import { type Logger, WebhookError } from "@esim-webhooks/core";
-import { Kysely, PostgresDialect, type PostgresPool, type PostgresPoolClient } from "kysely";
+import { Kysely, PostgresDialect, type PostgresPool } from "kysely";
 import pg from "pg";
-import { currentHandle, cut } from "./connection-handle.ts";
+import { watchedPool } from "./watched-pool.ts";
 
 /** The part of a pg `Pool` that kysely needs. */
 export type Pool = PostgresPool;
@@ -17,7 +18,7 @@ export interface DatabaseOptions<Database = unknown> {
   pool?: Pool | undefined;
   /**
    * A kysely instance, which stays yours to close; its schema types `context.tx`. Add `"error"` listeners to its pool and the
-   * pool's clients. The store cannot cut a silent connection of its pool: set the pool's `query_timeout`.
+   * pool's clients. The store cannot cancel a query on its pool, or cut a silent connection: set the pool's `query_timeout`.
    */
   kysely?: Kysely<Database> | undefined;
 }
@@ -29,6 +30,9 @@ export interface OpenPool<Database> {
   readonly pool?: PostgresPool;
   close(): Promise<void>;
 }
+
+/** A connection attempt that has no answer for longer is given up. Shorter, a server that stands still would find many of them. */
+const connectMs = 60_000;
 
 export function openPool<Database>(
   caller: string,
@@ -44,62 +48,29 @@ export function openPool<Database>(
     );
   }
   if (kysely !== undefined) return { db: kysely, close: async () => {} };
-  const used =
-    pool ?? new pg.Pool({ connectionString: url, connectionTimeoutMillis: timeoutMs, keepAlive: true });
-  const clients = new Set<PostgresPoolClient>();
-  const cutAll = () => {
-    for (const client of clients) cut(client);
+  const sockets = new Set<Socket>();
+  const stream = () => {
+    const socket = new Socket();
+    sockets.add(socket);
+    return socket.once("close", () => sockets.delete(socket));
   };
-  const watchedPool = withListeners(used, clients, logger);
-  const db = new Kysely<Database>({ dialect: new PostgresDialect({ pool: watchedPool }) });
+  const used =
+    pool ??
+    new pg.Pool({ connectionString: url, connectionTimeoutMillis: connectMs, keepAlive: true, stream });
+  const watched = watchedPool(used, timeoutMs, logger);
+  const db = new Kysely<Database>({ dialect: new PostgresDialect({ pool: watched }) });
   return {
     db,
-    pool: watchedPool,
+    pool: watched,
     async close() {
       if (pool !== undefined) return;
       const ended = db.destroy();
-      const timer = setTimeout(cutAll, timeoutMs); // for a server that does not answer
+      // a server that does not answer would not close a connection
+      const timer = setTimeout(() => {
+        for (const socket of sockets) socket.destroy();
+      }, timeoutMs);
       await ended.finally(() => clearTimeout(timer));
-      cutAll();
-    },
-  };
-}
-
-/** The events of pools and clients of `pg`, which kysely's types omit. */
-interface Emitter {
-  on?(event: "error" | "end", listener: (error?: Error) => void): unknown;
-  on?(event: "connect", listener: (client: object) => void): unknown;
-}
-
-/** Pools and clients that have an `"error"` listener. */
-const listenedTo = new WeakSet<object>();
-
-/**
- * Wraps a pool. Listens to the errors of its connections, idle or in use: without a listener, a connection that the server
- * drops ends the process. Registers each connection that it gives out with the current handle, which can cut it.
- */
-function withListeners(pool: Pool, clients: Set<PostgresPoolClient>, logger: Logger): PostgresPool {
-  const listen = (emitter: object) => {
-    if (listenedTo.has(emitter)) return;
-    listenedTo.add(emitter);
-    (emitter as Emitter).on?.("error", (err) => logger.debug({ err }, "postgres connection"));
-  };
-  const keep = (client: PostgresPoolClient) => {
-    if (clients.has(client)) return;
-    clients.add(client);
-    (client as Emitter).on?.("end", () => clients.delete(client));
-  };
-  if (!listenedTo.has(pool)) (pool as Emitter).on?.("connect", listen); // at once, since a stopping server may drop the connection right away
-  listen(pool);
-  return {
-    options: pool.options,
-    end: () => pool.end(),
-    async connect() {
-      const client = await pool.connect();
-      listen(client);
-      keep(client);
-      currentHandle()?.taken(client);
-      return client;
+      for (const socket of sockets) socket.destroy();
     },
   };
 }

@@ -22,8 +22,11 @@ export interface LazyTransaction<Database> {
   end(): Promise<ControlledTransaction<Database> | undefined>;
 }
 
-/** The server ends a transaction that is idle for this long, so that a frozen process does not keep its row locks. */
-const idleTimeout = "300s";
+/**
+ * The server ends a transaction that is idle for this long, so that a frozen process does not keep its row locks. Not
+ * `set_config`: after a select, a handler could no longer choose the isolation.
+ */
+const idleLimit = "set local idle_in_transaction_session_timeout = '300s'";
 
 export function lazyTransaction<Database>(
   db: Kysely<Database>,
@@ -34,13 +37,13 @@ export function lazyTransaction<Database>(
   let ended = false;
 
   async function begin(signal: AbortSignal): Promise<ControlledTransaction<Database>> {
-    const transaction = await withHandle(handle, () => db.startTransaction().execute());
+    const transaction = await withHandle({ handle, signal }, () =>
+      db.startTransaction().setIsolationLevel("read committed").execute(),
+    );
     try {
       signal.throwIfAborted();
-      signal.addEventListener("abort", handle.cut);
-      await sql`select set_config('idle_in_transaction_session_timeout', ${idleTimeout}, true)`.execute(
-        transaction,
-      );
+      signal.addEventListener("abort", handle.giveUp);
+      await sql.raw(idleLimit).execute(transaction);
       return transaction;
     } catch (error) {
       await transaction.rollback().execute();

@@ -10,8 +10,10 @@ import {
 } from "@esim-webhooks/core/kit";
 import { type Kysely, sql } from "kysely";
 import * as z from "zod/mini";
+import { type Checked, checkServer } from "./check.ts";
 import { type DatabaseOptions, type OpenPool, openPool, type Pool } from "./database.ts";
-import { checkMigrations, migrate } from "./migrations.ts";
+import { migrate } from "./migrations.ts";
+import { onConnection, rolledBack } from "./own-transaction.ts";
 import { type RunOn, runOn } from "./run-on.ts";
 import { type Tables, tablesIn } from "./tables.ts";
 import { withoutPlugins } from "./without-plugins.ts";
@@ -56,25 +58,34 @@ export interface OpenPostgres<Database>
   readonly tables: Tables;
   readonly guard: StoreGuard;
   readonly run: RunOn;
+  /** Whether a crash of the server's machine loses nothing. True until the server was asked. */
+  isDurable(): boolean;
 }
 
-/** Opens the tables in a Postgres. `name` is the public function, for messages. */
+/** Opens the tables in a Postgres. `name` is the public function, for messages. `tryOut` is part of the check of the server. */
 export function openPostgres<Database>(
   name: string,
   options: DatabaseOptions<Database>,
   settings: PostgresSettings,
+  tryOut: Checked["tryOut"],
 ): OpenPostgres<Database> {
   const { logger, schema, timeoutMs } = settings;
   const { db, close, ...pool } = openPool(name, options, timeoutMs, logger);
   const ours = withoutPlugins(db);
   const tables = tablesIn(schema);
-  const guard = createStoreGuard({ name, timeoutMs, logger, check: () => checkMigrations(ours, tables) });
+  let durable = true;
+  const check = (signal: AbortSignal) =>
+    onConnection(ours, timeoutMs, signal, async (own) => {
+      durable = await rolledBack(own, (tx) => checkServer(tx, { tables, logger, tryOut }));
+    });
+  const guard = createStoreGuard({ name, timeoutMs, logger, check });
   return {
     db,
     ...pool,
     tables,
     guard,
-    run: runOn(db, guard),
+    run: runOn(ours, guard, timeoutMs),
+    isDurable: () => durable,
     migrate: () => guard.runUnchecked(() => migrate(ours, tables)),
     now: () => guard.runUnchecked(() => timeOf(ours)),
     close: () => guard.close(close),

@@ -1,7 +1,8 @@
 import { type Transacted, WebhookError } from "@esim-webhooks/core";
 import type { StoreGuard } from "@esim-webhooks/core/kit";
-import type { ControlledTransaction, Kysely } from "kysely";
+import { type ControlledTransaction, type Kysely, sql } from "kysely";
 import { lazyTransaction } from "./lazy-transaction.ts";
+import { settings } from "./own-transaction.ts";
 import type { TransactionForm } from "./transaction-form.ts";
 import { withoutPlugins } from "./without-plugins.ts";
 
@@ -9,6 +10,7 @@ import { withoutPlugins } from "./without-plugins.ts";
 export interface Transactions<Database, Tx> {
   readonly db: Kysely<Database>;
   readonly guard: StoreGuard;
+  readonly timeoutMs: number;
   readonly form: TransactionForm<Database, Tx>;
 }
 
@@ -17,7 +19,7 @@ export interface Transactions<Database, Tx> {
  * fence. Locks no row before that, so neither a duplicate nor a renewal of the lease waits for the handler.
  */
 export async function transact<Database, Tx>(
-  { db, guard, form }: Transactions<Database, Tx>,
+  { db, guard, timeoutMs, form }: Transactions<Database, Tx>,
   work: (tx: Tx) => Promise<boolean>,
   mark: (tx: Kysely<unknown>) => Promise<boolean>,
 ): Promise<Transacted> {
@@ -30,12 +32,12 @@ export async function transact<Database, Tx>(
   }
   const inTime = <T>(operation: () => Promise<T>) =>
     guard.run((signal) => {
-      signal.addEventListener("abort", lazy.handle.cut);
+      signal.addEventListener("abort", lazy.handle.giveUp);
       return operation();
     });
   try {
     if (worked.status === "rejected") throw worked.reason;
-    if (worked.value && (await inTime(() => committed(transaction, mark)))) return "committed";
+    if (worked.value && (await inTime(() => committed(transaction, timeoutMs, mark)))) return "committed";
     return "rolled_back";
   } catch (error) {
     throw isFaultOfWork(error) ? error.cause : error;
@@ -46,9 +48,12 @@ export async function transact<Database, Tx>(
 
 async function committed<Database>(
   transaction: ControlledTransaction<Database>,
+  timeoutMs: number,
   mark: (tx: Kysely<unknown>) => Promise<boolean>,
 ): Promise<boolean> {
-  if (!(await mark(withoutPlugins(transaction)))) return false;
+  const ours = withoutPlugins(transaction);
+  await sql.raw(settings(timeoutMs)).execute(ours);
+  if (!(await mark(ours))) return false;
   await transaction.commit().execute();
   return true;
 }

@@ -1,0 +1,43 @@
+import { createConnection } from "node:net";
+import type { PostgresPoolClient } from "kysely";
+
+/** What a client of `pg` knows of its connection. */
+interface Connected {
+  readonly host?: string;
+  readonly port?: number;
+  readonly processID?: number | null;
+  readonly secretKey?: number | null;
+}
+
+const cancelRequest = 80877102; // the protocol's number for it
+const connectMs = 10_000;
+
+/**
+ * Asks the server to cancel the query that the client waits for, on a connection of its own, as the protocol wants it. Resolves
+ * to whether the server took the request; it may still be that it cannot cancel the query.
+ */
+export function cancelQuery(client: PostgresPoolClient): Promise<boolean> {
+  const { host = "localhost", port = 5432, processID, secretKey } = client as Connected;
+  if (typeof processID !== "number" || typeof secretKey !== "number") return Promise.resolve(true); // of another driver
+  const request = Buffer.alloc(16);
+  for (const [at, number] of [request.length, cancelRequest, processID, secretKey].entries()) {
+    request.writeInt32BE(number, at * 4);
+  }
+  const socket = createConnection(
+    host.startsWith("/") ? { path: `${host}/.s.PGSQL.${port}` } : { host, port },
+  );
+  return new Promise((resolve) => {
+    let failed = false;
+    socket.setTimeout(connectMs, () => socket.destroy(new Error("The server cannot be reached.")));
+    socket.on("connect", () => {
+      socket.setTimeout(0); // a server that stands still answers when it goes on; a dead host is noticed by the keepalive
+      socket.setKeepAlive(true, connectMs);
+      socket.write(request);
+    });
+    socket.on("error", () => {
+      failed = true;
+    });
+    socket.on("close", () => resolve(!failed));
+    socket.resume(); // the server says nothing, and closes
+  });
+}

@@ -1,0 +1,62 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { PostgresPoolClient } from "kysely";
+import { cancelQuery } from "./cancel-query.ts";
+
+/** A connection, from when the pool gives it out until it is released. */
+export interface Checkout {
+  readonly client: PostgresPoolClient;
+  /**
+   * Ends the query that nobody waits for any more. The connection keeps its place in the pool until the query has ended, since its
+   * backend lives that long: with a new connection in its place, a locked table would use up all connections of the server.
+   */
+  giveUp(): void;
+}
+
+const retryMs = 1000;
+
+/**
+ * Calls `onReleased` once the pool has the connection back. `patienceMs`: how long a server that takes our requests to
+ * cancel may leave a query without an answer. Then the connection itself must be dead, and is cut.
+ */
+export function checkOut(client: PostgresPoolClient, patienceMs: number, onReleased: () => void): Checkout {
+  const release = client.release; // made anew by the pool for each time that it gives out the client
+  const ended = Promise.withResolvers<true>();
+  let cancelling: Promise<boolean> | undefined;
+  let isGivenUp = false;
+
+  function giveBack(destroy: boolean): void {
+    release.call(client, destroy);
+    onReleased();
+  }
+
+  function endsWithin(ms: number): Promise<boolean> {
+    return Promise.race([ended.promise, delay(ms, false, { ref: false })]);
+  }
+
+  async function endQuery(): Promise<void> {
+    do {
+      cancelling = cancelQuery(client);
+      if (await cancelling) break;
+    } while (!(await endsWithin(retryMs)));
+    if (!(await endsWithin(patienceMs))) cut(client);
+  }
+
+  client.release = (destroy = false) => {
+    ended.resolve(true);
+    // a request under way would cancel a query of the next one who uses the connection
+    if (cancelling === undefined) giveBack(destroy);
+    else void cancelling.then(() => giveBack(destroy));
+  };
+  return {
+    client,
+    giveUp() {
+      if (!isGivenUp) void endQuery();
+      isGivenUp = true;
+    },
+  };
+}
+
+/** Destroys the socket, since a server that does not answer would not close the connection. */
+function cut(client: PostgresPoolClient): void {
+  (client as { connection?: { stream?: { destroy?(): void } } }).connection?.stream?.destroy?.();
+}

@@ -1,0 +1,110 @@
+import { type Kysely, sql } from "kysely";
+import { createHandle, withHandle } from "./connection-handle.ts";
+
+/** Runs `work` in a transaction. A transaction that is rolled back has done nothing, so `work` may run more than once. */
+export type Work<T> = (transaction: Kysely<unknown>) => Promise<T>;
+
+/** One connection, and when nobody waits for its answers any more. */
+export interface OwnConnection {
+  readonly connection: Kysely<unknown>;
+  readonly signal: AbortSignal;
+  readonly timeoutMs: number;
+  /** The part of `timeoutMs` that is left. */
+  leftMs(): number;
+}
+
+/**
+ * Runs `work` with one connection. Does not begin when the signal has aborted; when it aborts meanwhile, ends the query that
+ * is running.
+ */
+export function onConnection<T>(
+  db: Kysely<unknown>,
+  timeoutMs: number,
+  signal: AbortSignal,
+  work: (own: OwnConnection) => Promise<T>,
+): Promise<T> {
+  const endsAt = performance.now() + timeoutMs;
+  const leftMs = () => Math.max(1, endsAt - performance.now());
+  const handle = createHandle();
+  return withHandle({ handle, signal }, () =>
+    db.connection().execute((connection) => {
+      signal.throwIfAborted();
+      signal.addEventListener("abort", handle.giveUp);
+      return work({ connection, signal, timeoutMs, leftMs });
+    }),
+  );
+}
+
+const mostTries = 5;
+
+/**
+ * Commits `work`. Tries again when the server ended the transaction so that another could go on (40001, 40P01).
+ */
+export async function committed<T>(own: OwnConnection, work: Work<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await committedOnce(own, work);
+    } catch (error) {
+      if (tries === mostTries || own.signal.aborted || !isConflict(error)) throw error;
+    }
+  }
+}
+
+async function committedOnce<T>(own: OwnConnection, work: Work<T>): Promise<T> {
+  const { connection, signal } = own;
+  try {
+    await begin(own);
+    const result = await work(connection);
+    signal.throwIfAborted();
+    const { rows } = await sql<{ command?: string }>`commit`.execute(connection);
+    if (rows[0]?.command === "ROLLBACK") throw new Error("The transaction was rolled back.");
+    return result;
+  } catch (error) {
+    await rollback(connection);
+    throw error;
+  }
+}
+
+/** Runs `work`, and undoes it. */
+export async function rolledBack<T>(own: OwnConnection, work: Work<T>): Promise<T> {
+  try {
+    await begin(own);
+    return await work(own.connection);
+  } finally {
+    await rollback(own.connection);
+  }
+}
+
+/** A connection on which even this fails is lost, and its server rolls back by itself. */
+async function rollback(connection: Kysely<unknown>): Promise<void> {
+  await sql`rollback`.execute(connection).catch(() => {});
+}
+
+/**
+ * One message, and each setting counts until the transaction ends: on a pool that was passed, or behind a transaction
+ * pooler, the connection belongs to others as well. The isolation is what our statements were written for, whatever the role's
+ * default. The server ends a transaction that a lost process has left open, so that it does not keep its locks.
+ */
+async function begin({ connection, timeoutMs, leftMs }: OwnConnection): Promise<void> {
+  await sql
+    .raw(
+      `begin isolation level read committed;
+      set local idle_in_transaction_session_timeout = ${timeoutMs};
+      ${settings(leftMs())}`,
+    )
+    .execute(connection);
+}
+
+/**
+ * The settings of our statements, in a transaction that has begun. The limits are below our own, so that the server's answer comes
+ * first. A commit that did not wait for the disk would be lost with the server, though the sender was told that it is there.
+ */
+export function settings(leftMs: number): string {
+  return `set local statement_timeout = ${Math.ceil(leftMs * 0.9)};
+    set local lock_timeout = ${Math.ceil(leftMs * 0.8)};
+    select set_config('synchronous_commit', 'on', true) where current_setting('synchronous_commit') = 'off'`;
+}
+
+function isConflict(error: unknown): boolean {
+  return /^40(?:001|P01)$/.test(String((error as { code?: unknown } | undefined)?.code));
+}

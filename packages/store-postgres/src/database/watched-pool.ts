@@ -1,0 +1,69 @@
+import type { Logger } from "@esim-webhooks/core";
+import type { PostgresPool } from "kysely";
+import { type Checkout, checkOut } from "./checkout.ts";
+import { currentTaking } from "./connection-handle.ts";
+import { createPlaces } from "./places.ts";
+
+/** The events of pools and clients of `pg`, which kysely's types omit. */
+interface Emitter {
+  on?(event: "error", listener: (error?: Error) => void): unknown;
+  on?(event: "connect", listener: (client: object) => void): unknown;
+}
+
+/** Pools and clients that have an `"error"` listener. */
+const listenedTo = new WeakSet<object>();
+
+/**
+ * Wraps a pool. Listens to the errors of its connections, idle or in use: without a listener, a connection that the server
+ * drops ends the process. Gives each connection to the handle of the operation that takes it. Keeps those who wait in a
+ * queue of its own, which they leave at their timeout, so that the pool is asked for no more connections than it may open.
+ */
+export function watchedPool(pool: PostgresPool, timeoutMs: number, logger: Logger): PostgresPool {
+  const places = createPlaces(
+    (pool.options as { max?: number } | undefined)?.max ?? Number.POSITIVE_INFINITY,
+  );
+  const listen = (emitter: object) => {
+    if (listenedTo.has(emitter)) return;
+    listenedTo.add(emitter);
+    (emitter as Emitter).on?.("error", (err) => logger.debug({ err }, "postgres connection"));
+  };
+  if (!listenedTo.has(pool)) (pool as Emitter).on?.("connect", listen); // at once, since a stopping server may drop the connection right away
+  listen(pool);
+
+  async function connectionOf(): Promise<Checkout> {
+    try {
+      const client = await pool.connect();
+      listen(client);
+      return checkOut(client, timeoutMs, places.free);
+    } catch (error) {
+      places.free();
+      throw error;
+    }
+  }
+
+  return {
+    options: pool.options,
+    end: () => pool.end(),
+    async connect() {
+      const { signal, handle } = currentTaking() ?? { signal: AbortSignal.timeout(timeoutMs) };
+      await places.take(signal);
+      const opening = connectionOf();
+      const late = Promise.withResolvers<never>();
+      const leave = () => late.reject(signal.reason);
+      signal.addEventListener("abort", leave);
+      try {
+        const checkout = await Promise.race([opening, late.promise]);
+        handle?.taken(checkout);
+        return checkout.client;
+      } catch (error) {
+        void opening.then(
+          ({ client }) => client.release(false),
+          () => {},
+        );
+        throw error;
+      } finally {
+        signal.removeEventListener("abort", leave);
+      }
+    },
+  };
+}

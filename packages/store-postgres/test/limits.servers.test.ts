@@ -1,0 +1,151 @@
+import { createProcessor } from "@esim-webhooks/core";
+import { postgresInbox, postgresStore } from "@esim-webhooks/store-postgres";
+import { Kysely, PostgresDialect, sql } from "kysely";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { privatePgBouncer } from "../../../test/servers/index.ts";
+import { postgresUrl } from "../../../test/servers/shared.ts";
+import { entry } from "./entry.ts";
+import { createSchema, faulted, type TestSchema } from "./schema.ts";
+
+let shop: TestSchema;
+beforeEach(async () => {
+  shop = await createSchema();
+});
+afterEach(() => shop.drop());
+
+const max = 3;
+const key = (id: string) => ({ source: "default", id });
+
+/** The backends whose name is that of the schema and which wait for a lock. */
+async function waiting(): Promise<number> {
+  const { rows } = await sql<{ n: number }>`
+    select count(*)::int as n from pg_stat_activity
+    where application_name = ${shop.schema} and wait_event_type = 'Lock'`.execute(shop.db);
+  return rows[0]?.n ?? 0;
+}
+
+/** Runs `work` while another transaction has locked the table of events. */
+async function whileLocked(work: () => Promise<void>): Promise<void> {
+  await shop.db.transaction().execute(async (tx) => {
+    await sql`lock table ${sql.id(shop.schema, "event")} in access exclusive mode`.execute(tx);
+    await work();
+  });
+}
+
+function urlOfName(url = postgresUrl): string {
+  const named = new URL(url);
+  named.searchParams.set("application_name", shop.schema);
+  return named.href;
+}
+
+describe("a locked table", () => {
+  it.each([
+    ["the store's own pool", () => ({ url: urlOfName() })],
+    ["the caller's pool", () => ({ pool: shop.pool(max) })],
+    [
+      "the caller's kysely",
+      () => ({ kysely: new Kysely<object>({ dialect: new PostgresDialect({ pool: shop.pool(max) }) }) }),
+    ],
+  ])("holds no more backends than %s has places, each for the store's time only", async (_, database) => {
+    const given = database();
+    const store = postgresStore({ ...given, schema: shop.schema, timeoutMs: 1500 });
+    await store.migrate();
+    await store.ready();
+    const most = "url" in given ? 10 : max;
+    await whileLocked(async () => {
+      for (let round = 0; round < 3; round++) {
+        const claims = Array.from({ length: 40 }, (_, n) => store.claim(key(`msg_${round}_${n}`), 60_000));
+        for (const claim of await Promise.allSettled(claims)) {
+          expect(claim).toMatchObject({ status: "rejected", reason: { code: "store_unavailable" } });
+        }
+        expect(await waiting()).toBeLessThanOrEqual(most);
+      }
+      await expect.poll(waiting).toBe(0); // though the table is still locked
+    });
+    await expect
+      .poll(() => Promise.resolve(store.claim(key("msg_0_0"), 60_000)).catch(() => undefined))
+      .toMatchObject({ status: "claimed" });
+    await store.close();
+  });
+
+  it("behind a transaction pooler holds none of its connections for longer, and lends no limit to other clients", async () => {
+    const bouncer = await privatePgBouncer(postgresUrl, 1);
+    try {
+      const pool = shop.pool(max, bouncer.url);
+      const store = postgresStore({ pool, schema: shop.schema, timeoutMs: 1500 });
+      await store.migrate();
+      await store.ready();
+      await whileLocked(async () => {
+        const claims = Array.from({ length: 10 }, (_, n) => store.claim(key(`msg_${n}`), 60_000));
+        await Promise.allSettled(claims);
+        const { rows } = await pool.query("show statement_timeout");
+        expect(rows).toEqual([{ statement_timeout: "0" }]);
+      });
+      await expect
+        .poll(() => Promise.resolve(store.claim(key("msg_0"), 60_000)).catch(() => undefined))
+        .toMatchObject({ status: "claimed" });
+    } finally {
+      await bouncer.close();
+    }
+  });
+});
+
+describe("limits", () => {
+  it("leave the settings of the caller's pool as they were", async () => {
+    const pool = shop.pool(1);
+    const shown = async () => {
+      const { rows } = await pool.query(
+        `select name, setting from pg_settings where name in
+           ('statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout', 'synchronous_commit', 'transaction_isolation')`,
+      );
+      return rows;
+    };
+    const before = await shown();
+    const store = postgresStore({ pool, schema: shop.schema });
+    await store.migrate();
+    await store.claim(key("msg_1"), 60_000);
+    expect(await shown()).toEqual(before);
+  });
+
+  it("do not hold for the queries of a handler, which may take as long as the handler", async () => {
+    const store = postgresStore({ pool: shop.pool(2), schema: shop.schema, timeoutMs: 1000 });
+    await store.migrate();
+    const processor = createProcessor(
+      { "*": (_, { tx }) => sql`select pg_sleep(1.5)`.execute(tx) },
+      { store },
+    );
+    expect((await processor.process(faulted("msg_1"))).code).toBe("processed");
+  });
+
+  it("end on the server the query that a handler has left behind, and free its connection", async () => {
+    const pool = shop.pool(1);
+    const store = postgresStore({ pool, schema: shop.schema, timeoutMs: 1000 });
+    await store.migrate();
+    const handlers = {
+      "*": async (_: unknown, { tx }: { tx: Kysely<unknown> }) => {
+        await sql`select 1`.execute(tx);
+        sql`select pg_sleep(600)`.execute(tx).catch(() => {}); // not awaited
+      },
+    };
+    const outcome = await createProcessor(handlers, { store }).process(faulted("msg_1"));
+    expect(outcome.code).not.toBe("processed");
+    await expect.poll(() => pool.idleCount).toBe(1);
+    expect(pool.totalCount).toBe(1);
+    const { rows } = await sql`
+      select pid from pg_stat_activity
+      where application_name = ${shop.schema} and query like '%pg_sleep%' and state = 'active' and pid <> pg_backend_pid()`.execute(
+      shop.db,
+    );
+    expect(rows).toEqual([]);
+  });
+
+  it("undo an operation that the caller no longer waits for", async () => {
+    const inbox = postgresInbox({ pool: shop.pool(1), schema: shop.schema, timeoutMs: 1000 });
+    await inbox.migrate();
+    await inbox.ready();
+    await whileLocked(async () => {
+      await expect(inbox.put([entry("msg_1")])).rejects.toMatchObject({ code: "store_unavailable" });
+    });
+    await expect.poll(() => inbox.count().catch(() => undefined)).toBe(0);
+  });
+});

@@ -1,0 +1,144 @@
+import type { StateStore } from "@esim-webhooks/core";
+import {
+  type PostgresOptions,
+  postgresInbox,
+  postgresState,
+  postgresStore,
+} from "@esim-webhooks/store-postgres";
+import { sql } from "kysely";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { privatePostgres } from "../../../test/servers/index.ts";
+import { newestMigration } from "../src/database/migrations.ts";
+import { createSchema, type TestSchema } from "./schema.ts";
+import { withDefaults } from "./settings.ts";
+
+let shop: TestSchema;
+beforeEach(async () => {
+  shop = await createSchema();
+  await postgresStore({ pool: shop.pool(1), schema: shop.schema }).migrate();
+});
+afterEach(() => shop.drop());
+
+type Open = (options: PostgresOptions) => Pick<StateStore, "ready" | "capabilities" | "close">;
+
+const kinds: readonly (readonly [string, Open])[] = [
+  ["postgresStore", (options) => postgresStore(options)],
+  ["postgresInbox", (options) => postgresInbox(options)],
+  ["postgresState", (options) => postgresState(options)],
+];
+
+describe.each(kinds)("ready() of %s", (_, open) => {
+  const ready = (defaults: Readonly<Record<string, string>> = {}) =>
+    open({ pool: shop.pool(1, withDefaults(shop, defaults)), schema: shop.schema }).ready();
+  const migration = () => sql.id(shop.schema, "migration");
+
+  it("resolves on a server that does what the store does, and leaves nothing there", async () => {
+    await ready();
+    for (const table of ["event", "state"]) {
+      expect((await sql`select from ${sql.id(shop.schema, table)}`.execute(shop.db)).rows).toEqual([]);
+    }
+  });
+
+  it("rejects on a server that only reads", async () => {
+    await expect(ready({ default_transaction_read_only: "on" })).rejects.toMatchObject({
+      code: "read_only_store",
+      message: expect.stringContaining("Connect to the primary"),
+    });
+  });
+
+  it("rejects for a role that may only select, and says what to grant", async () => {
+    const role = sql.id(shop.schema);
+    await sql`create role ${role}`.execute(shop.db);
+    try {
+      await sql`grant usage on schema ${sql.id(shop.schema)} to ${role}`.execute(shop.db);
+      await sql`grant select on all tables in schema ${sql.id(shop.schema)} to ${role}`.execute(shop.db);
+      await expect(ready({ role: shop.schema })).rejects.toMatchObject({
+        code: "missing_rights",
+        message: expect.stringMatching(/permission denied for .*Grant it USAGE/),
+      });
+      await sql`grant insert, update, delete on all tables in schema ${sql.id(shop.schema)} to ${role}`.execute(
+        shop.db,
+      );
+      await sql`grant usage on all sequences in schema ${sql.id(shop.schema)} to ${role}`.execute(shop.db);
+      await ready({ role: shop.schema });
+    } finally {
+      await sql`drop owned by ${role}`.execute(shop.db);
+      await sql`drop role ${role}`.execute(shop.db);
+    }
+  });
+
+  it("rejects for a schema of a newer version", async () => {
+    await sql`insert into ${migration()} (number) values (${newestMigration + 1})`.execute(shop.db);
+    await expect(ready()).rejects.toMatchObject({
+      code: "database_newer",
+      message: `The schema "${shop.schema}" is at migration ${newestMigration + 1}, and this version knows no later one than ${newestMigration}. Run the version that migrated it, in every process.`,
+    });
+  });
+
+  it("rejects for a schema with a hole in its migrations, and names it", async () => {
+    await sql`delete from ${migration()} where number = 3`.execute(shop.db);
+    await expect(ready()).rejects.toMatchObject({
+      code: "migration_missing",
+      message: expect.stringContaining("has later migrations, but not 3."),
+    });
+  });
+
+  it("warns that unlogged tables are emptied by a crash, and capabilities.durable is false", async () => {
+    const store = open({ pool: shop.pool(1), schema: shop.schema });
+    await store.ready();
+    expect(store.capabilities.durable).toBe(true);
+    for (const table of ["event", "state"]) {
+      await sql`alter table ${sql.id(shop.schema, table)} set unlogged`.execute(shop.db);
+    }
+    const lines: string[] = [];
+    const note = (_: unknown, message: string) => void lines.push(message);
+    const logger = { debug: note, info: note, warn: note, error: note };
+    const unlogged = open({ pool: shop.pool(1), schema: shop.schema, logger });
+    await unlogged.ready();
+    expect(unlogged.capabilities.durable).toBe(false);
+    expect(lines).toContainEqual(
+      expect.stringContaining("are unlogged, so a crash of the server empties them"),
+    );
+  });
+});
+
+describe("migrate()", () => {
+  it.each([
+    [
+      "of a newer version",
+      () => sql`insert into ${sql.id(shop.schema, "migration")} values (1000)`,
+      "database_newer",
+    ],
+    [
+      "with a hole",
+      () => sql`delete from ${sql.id(shop.schema, "migration")} where number = 2`,
+      "migration_missing",
+    ],
+  ])("rejects for a schema %s, and changes nothing", async (_, change, code) => {
+    await change().execute(shop.db);
+    await expect(postgresStore({ pool: shop.pool(1), schema: shop.schema }).migrate()).rejects.toMatchObject({
+      code,
+    });
+  });
+});
+
+describe("a server with fsync = off", () => {
+  it("is not durable, and says so", async () => {
+    const server = await privatePostgres({ fsync: "off" });
+    const lines: string[] = [];
+    const note = (_: unknown, message: string) => void lines.push(message);
+    const store = postgresStore({
+      url: server.url,
+      logger: { debug: note, info: note, warn: note, error: note },
+    });
+    try {
+      await store.migrate();
+      await store.ready();
+      expect(store.capabilities.durable).toBe(false);
+      expect(lines).toContainEqual(expect.stringContaining("fsync = off"));
+    } finally {
+      await store.close();
+      await server.close();
+    }
+  });
+});
