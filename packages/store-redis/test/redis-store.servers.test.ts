@@ -2,10 +2,11 @@ import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { setTimeout as pause } from "node:timers/promises";
 import { inspect } from "node:util";
-import { type DedupeStore, type Logger, WebhookError } from "@esim-webhooks/core";
+import { createProcessor, type DedupeStore, type Logger, WebhookError } from "@esim-webhooks/core";
+import { sampleData } from "@esim-webhooks/core/testing";
 import { redisState, redisStore } from "@esim-webhooks/store-redis";
 import { Redis } from "ioredis";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { lossyProxy, privateRedis, privateReplica, type TestServer } from "../../../test/servers/index.ts";
 import { freePort } from "../../../test/servers/kept-server.ts";
 
@@ -304,6 +305,58 @@ describe("redisStore and redisState on a server that answers, but where nothing 
     const state = openAs(redisState, server.url, user) as ReturnType<typeof redisState>;
     expect(await state.write("watermark", 1, undefined)).toBe(true);
     expect(await state.read("watermark")).toMatchObject({ value: 1 });
+  });
+});
+
+describe("a handler on redisStore that is done when its mark cannot be written", () => {
+  const event = {
+    type: "esim.faulted",
+    timestamp: new Date().toISOString(),
+    data: sampleData("esim.faulted"),
+  };
+
+  /** Delivers the event to a processor whose handler does `meanwhile`, and to one of another process, which has a connection of its own. */
+  function deliveries(meanwhile: () => Promise<unknown>) {
+    const id = `msg_${randomUUID()}`;
+    const codes = codeLogger();
+    let runs = 0;
+    const handlers = {
+      "*": async () => {
+        runs += 1;
+        await meanwhile();
+      },
+    };
+    const options = { leaseMs: 1500, logger: codes.logger };
+    const here = createProcessor(handlers, { store: open(server.url), ...options });
+    const elsewhere = createProcessor({ "*": () => void runs++ }, { store: open(server.url) });
+    return {
+      runs: () => runs,
+      deliver: () => here.process({ id, ...event }),
+      deliverElsewhere: () => elsewhere.process({ id, ...event }),
+    };
+  }
+
+  it("runs once although the server has no memory for longer than the lease, here and elsewhere", async () => {
+    onTestFinished(() => void admin.config("SET", "maxmemory", "0"));
+    const { deliver, deliverElsewhere, runs } = deliveries(() => admin.config("SET", "maxmemory", "1"));
+    await deliverElsewhere().then(() => admin.flushall()); // connects, and is ready
+    const before = runs();
+    const first = await deliver();
+    expect(first).toMatchObject({ code: "store_unavailable", error: { code: "store_full" } });
+    expect((await deliver()).code).toBe("duplicate");
+    expect((await deliverElsewhere()).code).toBe("busy");
+    await admin.config("SET", "maxmemory", "0");
+    await expect.poll(async () => (await deliverElsewhere()).code).toBe("duplicate");
+    expect(runs() - before).toBe(1);
+  });
+
+  it("runs once in this process although its claim was evicted", async () => {
+    const { deliver, deliverElsewhere, runs } = deliveries(() => admin.flushall());
+    expect((await deliver()).code).toBe("lease_lost");
+    expect((await deliver()).code).toBe("duplicate");
+    await expect.poll(async () => (await admin.keys("*")).length).toBe(1);
+    await expect.poll(async () => (await deliverElsewhere()).code).toBe("duplicate");
+    expect(runs()).toBe(1);
   });
 });
 

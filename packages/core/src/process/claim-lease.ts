@@ -17,6 +17,8 @@ export interface HeldClaim {
   readonly leaseMs: number;
   /** When it was requested, by `performance.now()`. The lease began at this time or later. */
   readonly askedAt: number;
+  /** The CRC-32 of the body, if it is known. */
+  readonly fingerprint: number | undefined;
 }
 
 /** For how many leases a handler may keep its event after its signal has aborted. */

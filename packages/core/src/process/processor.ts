@@ -22,8 +22,10 @@ import { handlerContext, isDone, type Transact, transacted } from "../handle/run
 import { processStage } from "../handle/stages.ts";
 import type { DedupeStore } from "../store/dedupe-store.ts";
 import { memoryStore } from "../store/memory-store.ts";
+import { callStore } from "./call-store.ts";
 import { type HeldClaim, keepLease } from "./claim-lease.ts";
-import { callStore, createSettler } from "./end-claim.ts";
+import { createSettler } from "./end-claim.ts";
+import { createUnmarked } from "./unmarked.ts";
 
 export interface ProcessorOptions<Data = EsimEvents, Tx = unknown> {
   /** Remembers done ids. Default: a `memoryStore()`, which is for a single process. */
@@ -111,7 +113,8 @@ export function createProcessor<Data = EsimEvents, Tx = unknown>(
   const dispatcher = createDispatcher<Data>(handlers, catalog);
   const watch = watchLoop(logger, leaseMs);
   store.ready?.().catch(() => {}); // logs a set-up mistake at start-up; every claim checks again
-  const { complete, release, committed, lost } = createSettler(store, logger);
+  const unmarked = createUnmarked(store, logger);
+  const { complete, release, committed, lost } = createSettler(store, logger, unmarked);
   const warnUnhandled = createTypeWarning(
     logger,
     "Events of this type have no handler and are acknowledged without effect. Add a handler, or unsubscribe from the type.",
@@ -141,10 +144,10 @@ export function createProcessor<Data = EsimEvents, Tx = unknown>(
   async function claimAndWork(event: WebhookEvent, provenance: Provenance): Promise<EventOutcome> {
     const key = { source: provenance.source ?? "default", id: event.id };
     const askedAt = performance.now();
-    const claim = await claimId(key, provenance.fingerprint);
+    const { attempt = 1, fingerprint } = provenance;
+    const claim = await claimId(key, fingerprint);
     if ("code" in claim) return claim;
-    const { attempt = 1 } = provenance;
-    const held = { key, type: event.type, attempt, token: claim.token, leaseMs, askedAt };
+    const held = { key, type: event.type, attempt, token: claim.token, leaseMs, askedAt, fingerprint };
     // after an abort, the sender has already been told to retry
     return provenance.signal?.aborted
       ? release(held, { code: "deadline_reached" })
@@ -155,6 +158,8 @@ export function createProcessor<Data = EsimEvents, Tx = unknown>(
     key: EventKey,
     fingerprint: number | undefined,
   ): Promise<{ readonly token: string } | EventOutcome> {
+    const doneHere = unmarked.find(key, fingerprint);
+    if (doneHere !== undefined) return { code: doneHere };
     const called = await callStore(() => store.claim(key, leaseMs, fingerprint));
     if ("error" in called) return called;
     const { answer: claim } = called;

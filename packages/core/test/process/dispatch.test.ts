@@ -473,6 +473,66 @@ describe("dedupe around the handler", () => {
     expect([asked, runs]).toEqual([3, 1]);
   });
 
+  describe("whose store does not take a done mark, for longer than the lease,", () => {
+    /** A processor on a store whose `complete` fails until `recover()`, what it ran, and what it logged. */
+    function onFailingStore(complete: DedupeStore["complete"]) {
+      const memory = memoryStore();
+      let isFailing = true;
+      let runs = 0;
+      const errors: Record<string, unknown>[] = [];
+      const store: DedupeStore = {
+        ...memory,
+        complete: (...args) => (isFailing ? complete(...args) : memory.complete(...args)),
+      };
+      const ignore = () => {};
+      const log = (fields: Record<string, unknown>) => void errors.push(fields);
+      const logger = { debug: ignore, info: ignore, warn: ignore, error: log };
+      const handlers = { "*": () => void runs++ };
+      const processor = createProcessor(handlers, { store, leaseMs: 60, logger });
+      const other = createProcessor({ "*": () => expect.unreachable() }, { store });
+      return {
+        errors,
+        runs: () => runs,
+        recover: () => {
+          isFailing = false;
+        },
+        process: (fingerprint?: number) =>
+          processor.process(faulted, fingerprint === undefined ? {} : { fingerprint }),
+        processElsewhere: () => other.process(faulted),
+      };
+    }
+    const full = () => Promise.reject(new WebhookError("store_full", "It is full.", "Make room."));
+
+    it("remembers the event: answers duplicate or conflict, says so, and keeps the claim from others", async () => {
+      const { process, processElsewhere, errors, runs } = onFailingStore(full);
+      expect((await process(7)).code).toBe("store_unavailable");
+      expect((await process(7)).code).toBe("duplicate");
+      expect((await process()).code).toBe("duplicate");
+      expect((await process(8)).code).toBe("conflict");
+      expect((await processElsewhere()).code).toBe("busy");
+      expect(runs()).toBe(1);
+      expect(errors).toEqual([{ id: faulted.id, source: "default", type: faulted.type }]);
+    });
+
+    it("marks the event as soon as the store takes it, without another delivery", async () => {
+      const { process, processElsewhere, recover, runs } = onFailingStore(full);
+      await process();
+      recover();
+      await expect.poll(async () => (await processElsewhere()).code).toBe("duplicate");
+      expect((await process()).code).toBe("duplicate");
+      expect(runs()).toBe(1);
+    });
+
+    it("marks an event whose claim was lost unseen, as by an eviction, with a new claim", async () => {
+      const { process, processElsewhere, recover, runs } = onFailingStore(() => false);
+      expect((await process()).code).toBe("lease_lost");
+      expect((await process()).code).toBe("duplicate");
+      recover();
+      await expect.poll(async () => (await processElsewhere()).code).toBe("duplicate");
+      expect(runs()).toBe(1);
+    });
+  });
+
   it("starts no handler once the signal has aborted, and leaves the id free", async () => {
     let runs = 0;
     const processor = createProcessor({
