@@ -1,4 +1,5 @@
 // Attacks by files: dumps that are bombs, and what else lies where we write.
+import { chmodSync, linkSync, readFileSync, symlinkSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { importDeliveries } from "@esim-webhooks/import";
@@ -19,6 +20,26 @@ it.each([
   const report = await importDeliveries(inPieces(dump), watchedInbox(), options);
   expect(report).toMatchObject({ damage: { code: "dump_too_large" }, ledger: { read } });
 });
+
+it.skipIf(process.platform === "win32")(
+  "imports a dump from a folder where others write, and overwrites nothing that they have linked to",
+  async () => {
+    const cwd = folder({ "dump.ndjson": "{}\n", mine: "mine" });
+    chmodSync(cwd, 0o1777);
+    for (const planted of ["dump.ndjson.rejects.ndjson", "dump.ndjson.checkpoint.json"]) {
+      for (const plant of [symlinkSync, linkSync]) {
+        plant(join(cwd, "mine"), join(cwd, planted));
+        const { code, stderr } = await cli(["import", "dump.ndjson", "--trust-unsigned"], { cwd });
+        expect([code, stderr]).toEqual([
+          2,
+          expect.stringMatching(/foreign_file.*--rejects and --checkpoint/),
+        ]);
+        unlinkSync(join(cwd, planted));
+      }
+    }
+    expect(readFileSync(join(cwd, "mine"), "utf8")).toBe("mine");
+  },
+);
 
 it("shows an event whose reason is a megabyte of dates", async () => {
   const cwd = folder();

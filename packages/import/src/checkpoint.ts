@@ -33,7 +33,7 @@ export interface Checkpoint {
 export interface CheckpointFile {
   /**
    * The checkpoint of the previous run, if there is one, which is this import's from now on. Rejects with
-   * `checkpoint_mismatch` when it is of another import, and with `invalid_option` when the file is not this user's alone.
+   * `checkpoint_mismatch` when it is of another import, and with `foreign_file` when it is not this user's alone.
    */
   load(): Promise<Checkpoint | undefined>;
   save(checkpoint: Checkpoint): Promise<void>;

@@ -22,7 +22,7 @@ import { oldestFirst as sortOldestFirst } from "./sort/oldest-first.ts";
  * not be read (`damage`). Rejects with `store_unavailable` when the target cannot be reached; with `unsigned_dump` at the
  * first record without a signature unless `trustUnsigned`; with `source_missing` when the target holds only events of other
  * sources and `source` is not set; with `missing_secret` or `invalid_secret` at the first captured
- * request; with `checkpoint_mismatch` or `checkpoint_in_use`; and with `invalid_option`, `unknown_event_type` or `async_schema` for a mistake in
+ * request; with `checkpoint_mismatch`, `checkpoint_in_use` or `foreign_file`; and with `invalid_option`, `unknown_event_type` or `async_schema` for a mistake in
  * the set-up. Run it again to complete it: it continues from its `checkpointFile`, or starts over without one; no event
  * runs twice.
  * @param input the bytes of the dump, packed or not: a file's stream, standard input, a download

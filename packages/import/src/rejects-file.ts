@@ -16,7 +16,7 @@ export interface RejectsFile {
 /**
  * Opens the file, readable by its owner only. Bytes after `keptBytes` stay until something is written there: an import that
  * fails early does not delete the rejects of the previous one. Resolves to undefined when the file is shorter than that.
- * Rejects with `invalid_option` when it is not this user's alone.
+ * Rejects with `foreign_file` when it is not this user's alone.
  */
 export async function openRejectsFile(path: string, keptBytes: number): Promise<RejectsFile | undefined> {
   const opened = await openAt(path, keptBytes);

@@ -44,7 +44,7 @@ describe.skipIf(process.platform === "win32").each(["rejectsFile", "checkpointFi
       const { victim, untouched, path } = withVictim();
       plant(victim, path);
       await expect(importing({ [option]: path })).rejects.toMatchObject({
-        code: "invalid_option",
+        code: "foreign_file",
         message: expect.stringContaining(kind),
       });
       expect(untouched()).toEqual(["mine", 0o644]);
@@ -55,7 +55,7 @@ describe.skipIf(process.platform === "win32").each(["rejectsFile", "checkpointFi
       writeFileSync(path, "");
       chownSync(path, nobody, nobody);
       await expect(importing({ [option]: path })).rejects.toMatchObject({
-        code: "invalid_option",
+        code: "foreign_file",
         message: expect.stringMatching(/belongs to another user.*Remove it/),
       });
       expect(readFileSync(path, "utf8")).toBe("");

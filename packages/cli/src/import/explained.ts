@@ -27,6 +27,13 @@ export function explained(error: unknown, { name, checkpointFile }: DumpFile): u
         "Use the same dump and flags to continue that import, or remove the file to start over: what was imported then counts as duplicate.",
         { cause: error.cause },
       );
+    case "foreign_file":
+      return new WebhookError<ImportErrorCode>(
+        "foreign_file",
+        error.message.split(" Remove it")[0] ?? "",
+        "Remove it, or choose another place, where only you can write, with --rejects and --checkpoint.",
+        { cause: error.cause },
+      );
     default:
       return error;
   }

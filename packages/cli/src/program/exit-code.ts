@@ -54,6 +54,7 @@ const byErrorCode: Readonly<Record<ErrorCode, ExitCode>> = {
   database_newer: exitCodes.unexpected,
   database_read_only: exitCodes.unexpected,
   checkpoint_in_use: exitCodes.unexpected,
+  foreign_file: exitCodes.usage,
   evicting_store: exitCodes.unexpected,
   missing_rights: exitCodes.unexpected,
   read_only_store: exitCodes.unexpected,

@@ -29,6 +29,7 @@ describe("exit codes", () => {
     unknown_dump: 3,
     dump_too_large: 3,
     checkpoint_in_use: 1,
+    foreign_file: 2,
     evicting_store: 1,
     missing_rights: 1,
     read_only_store: 1,

@@ -8,6 +8,7 @@ export type ImportErrorCode =
   | "unsigned_dump"
   | "source_missing"
   | "checkpoint_mismatch"
-  | "checkpoint_in_use";
+  | "checkpoint_in_use"
+  | "foreign_file";
 
 export type ImportError = WebhookError<CoreErrorCode | ImportErrorCode>;

@@ -1,11 +1,12 @@
 import { constants, type Stats } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { WebhookError } from "@esim-webhooks/core";
+import type { ImportErrorCode } from "./errors.ts";
 
 /**
  * Opens a file that is there, if it is this user's alone. In a folder where others can write, they may have put a link
  * there, or a file of theirs. Pipes and devices are taken by links too, as `/dev/stdout` and `>(…)` of a shell are: nothing
- * in them is overwritten. Rejects with `invalid_option`.
+ * in them is overwritten. Rejects with `foreign_file`.
  */
 export async function openOwnFile(path: string, flags: number): Promise<FileHandle> {
   let isLink = false;
@@ -44,9 +45,9 @@ function faultOf(found: Stats, isLink: boolean): string | undefined {
   return isOurs ? undefined : "belongs to another user";
 }
 
-function notOurs(path: string, fault: string): WebhookError {
-  return new WebhookError(
-    "invalid_option",
+function notOurs(path: string, fault: string): WebhookError<ImportErrorCode> {
+  return new WebhookError<ImportErrorCode>(
+    "foreign_file",
     `The file ${path} ${fault}, and is neither read nor written.`,
     "Remove it, or name a file in a folder where only you can write.",
   );
