@@ -1,5 +1,6 @@
 import type { InboxRow } from "@esim-webhooks/core";
 import { maskText } from "../masking/mask-text.ts";
+import { shortened } from "../masking/shortened.ts";
 import { printable } from "../program/printable.ts";
 import type { Layout } from "../terminal/layout.ts";
 import { unpainted } from "../terminal/paint.ts";
@@ -44,7 +45,7 @@ export function listView(rows: readonly InboxRow[], { now, reveal, ...layout }: 
   const cells = rows.map(({ source, id, type, state, receivedAt, attempts }, index) => [
     ...(withSource ? [printable(source)] : []),
     printable(id),
-    type === null ? { text: withoutType(receivedAt), tone: "faint" as const } : printable(type),
+    type === null ? { text: withoutType(receivedAt), tone: "faint" as const } : printable(shortened(type)),
     { text: state, tone: stateTones[state] },
     receivedAt === null ? "" : ago(receivedAt, now),
     ...(isNarrow ? [] : [count(attempts), errors[index] ?? ""]),

@@ -1,6 +1,7 @@
 import type { InboxState, Replay, StoredEvent } from "@esim-webhooks/core";
 import { maskEvent } from "../masking/mask-event.ts";
 import { maskText } from "../masking/mask-text.ts";
+import { shortened } from "../masking/shortened.ts";
 import { printable } from "../program/printable.ts";
 import { type Paint, unpainted } from "../terminal/paint.ts";
 import { ago, bytes, count, counted, instant } from "../terminal/quantities.ts";
@@ -31,7 +32,10 @@ export function showView(row: StoredEvent, { now, reveal, paint = unpainted }: S
   const facts: [name: string, value: string][] = [
     ["id", paint("strong", printable(row.id))],
     ["source", printable(row.source)],
-    ["type", type === null ? paint("faint", withoutType(receivedAt)) : printable(type)],
+    [
+      "type",
+      type === null ? paint("faint", withoutType(receivedAt)) : printable(reveal ? type : shortened(type)),
+    ],
     ["state", paint(stateTones[state], state)],
     ...optional("lane", lane && printable(lane)),
     ...optional("received", receivedAt && when(receivedAt)),

@@ -1,4 +1,5 @@
 import type { InboxState, InboxStats } from "@esim-webhooks/core";
+import { shortened } from "../masking/shortened.ts";
 import { printable } from "../program/printable.ts";
 import type { Layout } from "../terminal/layout.ts";
 import { type Paint, type Tone, unpainted } from "../terminal/paint.ts";
@@ -20,7 +21,7 @@ export function statsView(stats: InboxStats, layout: Layout = {}): string[] {
   const total = states.reduce((sum, state) => sum + stats.states[state], 0);
   if (total === 0) return ["The inbox is empty."];
   const rows = rowsByType(stats).map(([type, counts]) => [
-    type === null ? { text: withoutType(counts), tone: "faint" as const } : printable(type),
+    type === null ? { text: withoutType(counts), tone: "faint" as const } : printable(shortened(type)),
     ...countCells(counts),
   ]);
   const columns = [
