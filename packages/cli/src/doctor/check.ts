@@ -1,3 +1,4 @@
+import { maskSecrets } from "../masking/mask-secrets.ts";
 import { causeOf } from "../program/error-text.ts";
 import { errorCodeOf } from "../program/exit-code.ts";
 
@@ -26,6 +27,6 @@ export async function check(name: string, look: () => Promise<Check> | Check): P
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
     const code = errorCodeOf(error);
-    return { ...failed(name, `${message}${causeOf(error)}`), ...(code && { code }) };
+    return { ...failed(name, maskSecrets(`${message}${causeOf(error)}`)), ...(code && { code }) };
   }
 }

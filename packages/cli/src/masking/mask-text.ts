@@ -1,3 +1,4 @@
+import { maskSecrets } from "./mask-secrets.ts";
 import { shortened } from "./shortened.ts";
 
 /** Replaces personal data. */
@@ -6,11 +7,11 @@ export const masked = "•••";
 const activationCode = /LPA:1\$\S*|\b1\$[a-z0-9.-]+\$\S+/gi;
 
 /**
- * Masks activation codes and numbers of ten digits or more anywhere in a text that may quote personal data, such as an
+ * Masks secrets, activation codes and numbers of ten digits or more anywhere in a text that may quote personal data, such as an
  * error's message, and shortens it. Takes time in proportion to its length, whatever it is made of.
  */
 export function maskText(text: string): string {
-  return shortened(maskNumbers(text.replace(activationCode, masked)));
+  return shortened(maskNumbers(maskSecrets(text).replace(activationCode, masked)));
 }
 
 const numberStart = /\+?\d/g;

@@ -1,3 +1,4 @@
+import { maskSecrets } from "../masking/mask-secrets.ts";
 import { maskText } from "../masking/mask-text.ts";
 import { shortened } from "../masking/shortened.ts";
 import { errorCodeOf } from "./exit-code.ts";
@@ -5,17 +6,17 @@ import { printable } from "./printable.ts";
 
 const debugVariable = "ESIM_WEBHOOKS_DEBUG";
 
-/** An error as text: its code, what is wrong, how to mend it. With a stack only when ESIM_WEBHOOKS_DEBUG is set. */
+/** An error as text: its code, what is wrong, how to mend it. With a stack only when ESIM_WEBHOOKS_DEBUG is set. Shows no secret. */
 export function describeError(error: unknown): string {
   const code = errorCodeOf(error);
   const message = error instanceof Error ? error.message : String(error);
   const text = printable(
     code === undefined
       ? `Error (unexpected): ${maskText(message).replace(/[^.!?]$/, "$&.")} Set ${debugVariable}=1 to see where it comes from.`
-      : `Error (${code}): ${message}${causeOf(error)}`,
+      : `Error (${code}): ${maskSecrets(`${message}${causeOf(error)}`)}`,
   );
   if (!process.env[debugVariable]) return text;
-  return `${text}\n${process.getBuiltinModule("node:util").inspect(error)}`;
+  return `${text}\n${maskSecrets(process.getBuiltinModule("node:util").inspect(error))}`;
 }
 
 /** The message of the innermost cause, such as the host that refused or the missing permission. Empty without a cause. */

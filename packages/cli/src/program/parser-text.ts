@@ -8,6 +8,7 @@ import {
   UnsatisfiedFlagError,
   UnsatisfiedPositionalError,
 } from "@stricli/core";
+import { maskSecrets } from "../masking/mask-secrets.ts";
 import { describeError } from "./error-text.ts";
 
 const seeHelp = "Run it with --help to see its commands and flags.";
@@ -28,7 +29,7 @@ export const text: ApplicationText = {
     if (error instanceof ArgumentParseError) {
       const { externalFlagNameOrPlaceholder: name, exception } = error;
       const reason = exception instanceof Error ? exception.message : String(exception);
-      return `Error (invalid_usage): --${name}: ${reason.replace(/[^.?!]$/, "$&.")}`;
+      return usage(`--${name}:`, reason.replace(/[^.?!]$/, "$&."));
     }
     if (error instanceof UnsatisfiedFlagError)
       return usage(`--${error.externalFlagName} has no value.`, `Write one after it. ${seeHelp}`);
@@ -50,7 +51,7 @@ export const text: ApplicationText = {
 };
 
 function usage(problem: string, remedy: string): string {
-  return `Error (invalid_usage): ${problem} ${remedy}`;
+  return `Error (invalid_usage): ${maskSecrets(`${problem} ${remedy}`)}`; // it may quote a URL that was not expected there
 }
 
 function guess(corrections: readonly string[]): string {

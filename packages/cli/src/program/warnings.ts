@@ -1,3 +1,4 @@
+import { maskSecrets } from "../masking/mask-secrets.ts";
 import { isErrorCode } from "./exit-code.ts";
 
 /** A process warning, from this project or from Node.js. */
@@ -13,6 +14,6 @@ export function onWarning(listener: (warning: Warning) => void): void {
   process.removeAllListeners("warning").on("warning", (warning: Error & { code?: string }) => {
     const { name, code = name, message } = warning;
     const isOurs = name === "EsimWebhooksWarning";
-    if (!isOurs || !isErrorCode(code)) listener({ code, message, isOurs });
+    if (!isOurs || !isErrorCode(code)) listener({ code, message: maskSecrets(message), isOurs });
   });
 }

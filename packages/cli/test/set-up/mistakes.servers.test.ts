@@ -68,6 +68,35 @@ describe("a mistake in the set-up is told with what the user wrote:", () => {
     }
   });
 
+  it("a password, wherever it was written, in no message, cause, stack or log line", async () => {
+    const direct = 'new URL("redis://me:hidden@cache:99999"); export default {};';
+    const store =
+      'import { redisStore } from "@esim-webhooks/store-redis"; redisStore("redis://me:hidden@cache:99999"); export default {};';
+    const late =
+      'export default { target: { put() {}, async ready() { throw new Error("no redis://me:hidden@cache"); } } };';
+    for (const debug of ["", "1"]) {
+      const env = { ESIM_WEBHOOKS_DEBUG: debug };
+      const ended = await Promise.all([
+        cli(["serve"], { env, cwd: folder({ [name]: direct }) }),
+        cli(["serve"], { env, cwd: folder({ [name]: store }) }),
+        cli(["serve"], { env, cwd: folder({ [name]: late }) }),
+        cli(["doctor"], { env, cwd: folder({ [name]: late }) }),
+        cli(["serve"], { env: { ...env, DATABASE_URL: "host=db password=hidden" } }),
+        cli(["serve"], { env: { ...env, DATABASE_URL: "postgres://me:1/hidden@127.0.0.1:1/shop" } }),
+        cli(["inbox", "copy", "postgres://me:hidden@db/shop"], { env }),
+        cli(["inbox", "copy", "--too=postgres://me:hidden@db/shop"], { env }),
+        cli(["inbox", "copy", "--to", "postgres://me:hidden@db:port/shop"], { env }),
+        cli(["postgres://me:hidden@db/shop"], { env }),
+      ]);
+      for (const { code, stdout, stderr } of ended) {
+        expect(code).not.toBe(0);
+        expect(`${stdout}${stderr}`).not.toContain("hidden");
+      }
+      expect(ended[0]?.stderr.includes("input: 'redis://me:•••@cache:99999'")).toBe(debug === "1");
+      expect(ended[1]?.stderr).toContain("The redis:// URL that redisStore was given cannot be read.");
+    }
+  });
+
   it.each([["serve"], ["inbox list"], ["migrate"]])(
     "a Postgres that does not answer, by its address, with DATABASE_URL and the cause (%s)",
     async (command) => {

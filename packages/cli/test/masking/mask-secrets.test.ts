@@ -1,0 +1,33 @@
+import { describe, expect, it } from "vitest";
+import { maskSecrets } from "../../src/masking/mask-secrets.ts";
+
+describe("maskSecrets", () => {
+  it.each([
+    ["Invalid URL redis://me:hunter2@cache:99999.", "Invalid URL redis://me:•••@cache:99999."],
+    ["redis://:hunter2@cache/3", "redis://:•••@cache/3"],
+    ["postgres://me:hun/ter?2#@x@db:5432/shop", "postgres://me:•••@db:5432/shop"],
+    ["postgres://me:hunter2", "postgres://me:•••"],
+    ["input: 'postgres://me:hunter2@db:port/shop',", "input: 'postgres://me:•••@db:port/shop',"],
+    ["file:///srv/app.js:3,redis://me:hunter2@cache", "file:///srv/app.js:3,redis://me:•••@cache"],
+    ["host=db password=hunter2 user=me", "host=db password=••• user=me"],
+    ["password = 'hunter 2' user=me", "password = ••• user=me"],
+    ["postgres://db/shop?user=me&password=hunter2&ssl=1", "postgres://db/shop?user=me&password=•••&ssl=1"],
+    ["PGPASSWORD=hunter2 psql", "PGPASSWORD=••• psql"],
+    ["{ password: 'hunter2', port: 1 }", "{ password: •••, port: 1 }"],
+    ["the key whsec_aHVudGVyMmh1bnRlcjI= is old", "the key whsec_••• is old"],
+  ])("masks %j", (text, shown) => {
+    expect(maskSecrets(text)).toBe(shown);
+  });
+
+  it.each([
+    "Listening at http://127.0.0.1:3000/webhooks",
+    "connect ECONNREFUSED 127.0.0.1:5432",
+    "http://[::1]:3000/webhooks",
+    "file:///srv/app/esim-webhooks.config.ts:12:3",
+    "postgres://me@db:5432/shop",
+    "Check the host, the user, the password and the database in DATABASE_URL.",
+    "ESIM_WEBHOOK_SECRET: A signing secret begins with whsec_…",
+  ])("leaves %j", (text) => {
+    expect(maskSecrets(text)).toBe(text);
+  });
+});
