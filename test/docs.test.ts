@@ -106,6 +106,7 @@ describe("docs", () => {
       method_not_allowed: true,
       unsupported_encoding: true,
       too_large: true,
+      overloaded: true,
       body_incomplete: true,
       body_consumed: true,
       shutting_down: true,

@@ -5,7 +5,7 @@ import { sampleData } from "@esim-webhooks/core/testing";
 import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { processorShape } from "../packages/core/src/process/processor.ts";
-import { receiverShape } from "../packages/core/src/receive/receiver.ts";
+import { receiverShape } from "../packages/core/src/receive/receiver-options.ts";
 import { inboxShape } from "../packages/core/src/store/inbox-options.ts";
 import { memoryStoreShape } from "../packages/core/src/store/memory-store.ts";
 import { storeShape } from "../packages/core/src/store/store-options.ts";

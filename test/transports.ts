@@ -1,5 +1,6 @@
+import type { RequestListener } from "node:http";
 import { Readable } from "node:stream";
-import type { StartServer } from "@esim-webhooks/conformance";
+import type { Middleware, StartServer } from "@esim-webhooks/conformance";
 import {
   type EsimEvents,
   type Handlers,
@@ -12,7 +13,7 @@ import {
 import { webhookRouter } from "@esim-webhooks/express";
 import { type WebhookPluginOptions, webhookPlugin } from "@esim-webhooks/fastify";
 import { getRequestListener } from "@hono/node-server";
-import express from "express";
+import express, { type RequestHandler } from "express";
 import express4 from "express4";
 import fastify from "fastify";
 import { Hono } from "hono";
@@ -31,15 +32,21 @@ export const transports = {
 export type Transport = keyof typeof transports;
 
 function onExpress(createApp: typeof express): StartServer {
-  return (target: Target, options: ReceiverOptions) => {
+  return (target, options, before) => {
     const router = webhookRouter(target, options);
-    return listen(createApp().use(router), "/webhooks", router.close);
+    const middleware: RequestHandler = (_request, _response, next) => void before().then(() => next());
+    return listen(createApp().use(middleware).use(router), "/webhooks", router.close);
   };
 }
 
-async function onFastify(target: Target, options: ReceiverOptions): ReturnType<StartServer> {
+async function onFastify(
+  target: Target,
+  options: ReceiverOptions,
+  before: Middleware,
+): ReturnType<StartServer> {
   // or Fastify itself would answer 503 while closing
   const app = fastify({ return503OnClosing: false });
+  app.addHook("onRequest", before);
   await app.register(webhookPlugin, { ...fastifyTarget(target), ...options });
   const address = await app.listen({ host: "127.0.0.1", port: 0 });
   const close = async () => {
@@ -54,21 +61,33 @@ function fastifyTarget(target: Target): Pick<WebhookPluginOptions, "handlers" | 
     : { handlers: target as Handlers<EsimEvents> };
 }
 
-function behindHono(target: Target, options: ReceiverOptions): ReturnType<StartServer> {
+function behindHono(target: Target, options: ReceiverOptions, before: Middleware): ReturnType<StartServer> {
   const handler = webhookHandler(target, options);
-  const app = new Hono().all("/webhooks", (context) => handler(context.req.raw));
+  const app = new Hono()
+    .use(async (_context, next) => {
+      await before();
+      await next();
+    })
+    .all("/webhooks", (context) => handler(context.req.raw));
   return listen(getRequestListener(app.fetch), "/webhooks", handler.close);
 }
 
-function onNode(target: Target, options: ReceiverOptions): ReturnType<StartServer> {
+function onNode(target: Target, options: ReceiverOptions, before: Middleware): ReturnType<StartServer> {
   const handler = nodeHandler(target, options);
-  return listen(handler, "/", handler.close);
+  const listener: RequestListener = (request, response) =>
+    void before().then(() => handler(request, response));
+  return listen(listener, "/", handler.close);
 }
 
-function behindBareRequest(target: Target, options: ReceiverOptions): ReturnType<StartServer> {
+function behindBareRequest(
+  target: Target,
+  options: ReceiverOptions,
+  before: Middleware,
+): ReturnType<StartServer> {
   const handler = webhookHandler(target, options);
   return listen(
     async (incoming, outgoing) => {
+      await before();
       const hasBody = incoming.method !== "GET" && incoming.method !== "HEAD";
       const request = new Request(`http://${incoming.headers.host}${incoming.url}`, {
         method: incoming.method ?? "",

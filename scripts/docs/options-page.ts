@@ -5,7 +5,7 @@ const isReceiver = (names: string) => names === "`webhookRouter`" || names === "
 
 /** Functions with options: their names, and the interface of the options. */
 export const functions: readonly (readonly [names: string, file: string, options: string])[] = [
-  [everyReceiver, "packages/core/src/receive/receiver.ts", "ReceiverOptions"],
+  [everyReceiver, "packages/core/src/receive/receiver-options.ts", "ReceiverOptions"],
   ["`webhookRouter`", "packages/express/src/webhook-router.ts", "WebhookRouterOptions"],
   ["`webhookPlugin`", "packages/fastify/src/webhook-plugin.ts", "WebhookPluginOptions"],
   ["`createProcessor`", "packages/core/src/process/processor.ts", "ProcessorOptions"],

@@ -6,6 +6,7 @@ import { flood, whileFlooded } from "./tools/flood.ts";
 import { slowClient } from "./tools/slow-client.ts";
 import { startVictim } from "./tools/victim.ts";
 
+const mebibyte = 1024 * 1024;
 const doors = Object.keys(transports) as Transport[];
 
 describe.each(doors)("the open door: %s", (door) => {
@@ -20,12 +21,48 @@ describe.each(doors)("the open door: %s", (door) => {
     expect((await victim.report()).handled).toBe(200);
   });
 
-  it("answers 503 to 200 bodies that stop half-way, and serves others meanwhile", async () => {
-    const victim = await startVictim(door, { deadlineMs: 1000 });
+  it("answers 408 to 200 bodies that stop half-way, and serves others meanwhile", async () => {
+    const victim = await startVictim(door, { bodyTimeoutMs: 1000 });
     const { headers, body } = forged();
     const clients = await Promise.all(Array.from({ length: 200 }, () => slowClient(victim.url)));
     for (const client of clients) client.begin(headers, body.length, body.slice(0, 20));
     expect((await flood(victim.url, [authentic()], { connections: 1 })).statuses).toEqual({ 200: 1 });
-    expect(new Set(await Promise.all(clients.map(({ status }) => status)))).toEqual(new Set([503]));
+    expect(new Set(await Promise.all(clients.map(({ status }) => status)))).toEqual(new Set([408]));
+  });
+
+  it("holds at most its budget of 300 bodies of 900 kB that fall silent, and lets small authentic ones in", async () => {
+    const victim = await startVictim(door, { maxUnverifiedBytes: 16 * mebibyte });
+    const { rssBytes } = await victim.report();
+    const { headers, body } = forged({ bytes: 900_000 });
+    const clients = await Promise.all(Array.from({ length: 300 }, () => slowClient(victim.url)));
+    for (const client of clients) client.begin(headers, body.length + 1, body);
+    const statuses = clients.map(({ status }) => status);
+    expect(await Promise.race(statuses)).toBe(503);
+    const genuine = Array.from({ length: 50 }, () => authentic());
+    expect((await flood(victim.url, genuine, { connections: 2 })).statuses).toEqual({ 200: 50 });
+    expect([...new Set(await Promise.all(statuses))].toSorted()).toEqual([408, 503]);
+    // 16 MiB, and what every connection and the garbage of 270 MB take
+    expect((await victim.report()).peakRssBytes - rssBytes).toBeLessThan(200 * mebibyte);
+  });
+
+  it("lets 50 small authentic deliveries in beside a flood of forged ones of 900 kB, and logs few of those", async () => {
+    const victim = await startVictim(door);
+    const genuine = Array.from({ length: 50 }, () => authentic());
+    const { result, flooded } = await whileFlooded(victim.url, endless(forged({ bytes: 900_000 })), 16, () =>
+      flood(victim.url, genuine, { connections: 1 }),
+    );
+    expect(result.statuses).toEqual({ 200: 50 });
+    const { logged } = await victim.report();
+    expect(logged["processed"]).toBe(50);
+    expect(logged["no_matching_key"]).toBeLessThan(flooded.statuses[401] ?? 0);
+  });
+
+  it("cuts off 50 clients that go on sending after their answer, a byte at a time", async () => {
+    const victim = await startVictim(door);
+    const clients = await Promise.all(Array.from({ length: 50 }, () => slowClient(victim.url)));
+    for (const client of clients) client.begin({}, 1_000_000);
+    for (const client of clients) client.drip(100);
+    expect(new Set(await Promise.all(clients.map(({ status }) => status)))).toEqual(new Set([400]));
+    await Promise.all(clients.map(({ ended }) => ended));
   });
 });

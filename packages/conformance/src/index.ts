@@ -3,7 +3,7 @@ export type { OpenInbox, OpenInboxOptions } from "./inbox/inbox-context.ts";
 export type { InboxSuiteOptions } from "./inbox/inbox-suite.ts";
 export { inboxSuite } from "./inbox/inbox-suite.ts";
 export { receiverSuite } from "./receiver/receiver-suite.ts";
-export type { RunningServer, StartServer } from "./receiver/server.ts";
+export type { Middleware, RunningServer, StartServer } from "./receiver/server.ts";
 export type { OpenState, OpenStateOptions } from "./state/state-context.ts";
 export type { StateSuiteOptions } from "./state/state-suite.ts";
 export { stateSuite } from "./state/state-suite.ts";

@@ -57,7 +57,7 @@ export function webhookRouter<Data = EsimEvents, Tx = unknown>(
     }
     receiver
       .receive(nodeDelivery(request))
-      .then((reply) => writeReply(response, reply))
+      .then((reply) => writeReply(response, reply, receiver.closing))
       .catch(next);
   };
   return Object.assign(route, { close: receiver.close });

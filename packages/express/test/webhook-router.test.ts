@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { connect } from "node:net";
 import { gzipSync } from "node:zlib";
 import { createReceiver, type Logger, WebhookError } from "@esim-webhooks/core";
 import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
@@ -202,6 +204,21 @@ describe.each(versions)("webhookRouter on %s", (_, express) => {
       const { method, headers, body } = request();
       const gzipped = { method, headers: { ...headers, "content-encoding": "gzip" }, body: gzipSync(body) };
       expect((await fetch(`${url}/webhooks`, gzipped)).status).toBe(200);
+    });
+  });
+
+  it("cuts off who goes on sending after an early answer when it closes", async () => {
+    const router = webhookRouter({ "*": () => {} }, { secret });
+    await serving(express().use(router), async (url) => {
+      const { port } = new URL(url);
+      const socket = connect(Number(port), "127.0.0.1").on("error", () => {});
+      const answered = once(socket, "data");
+      socket.write("POST /webhooks HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000\r\n\r\n");
+      const drip = setInterval(() => socket.write("x"), 10);
+      const ended = once(socket, "close").finally(() => clearInterval(drip));
+      expect(String(await answered)).toMatch(/^HTTP\/1\.1 400 /);
+      await router.close();
+      await ended;
     });
   });
 

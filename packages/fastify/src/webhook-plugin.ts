@@ -77,7 +77,7 @@ async function plugin(app: FastifyInstance, options: WebhookPluginOptions): Prom
   const route: Pick<RouteOptions, "onRequest" | "handler"> = {
     onRequest: async (request, reply) => {
       const { status, headers, body } = await receiver.receive(nodeDelivery(request.raw));
-      discardRest(request.raw);
+      discardRest(request.raw, receiver.closing);
       return reply.code(status).headers(headers).send(body);
     },
     handler: async () => {},

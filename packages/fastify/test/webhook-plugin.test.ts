@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { connect } from "node:net";
 import { type Logger, WebhookError } from "@esim-webhooks/core";
 import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { webhookPlugin } from "@esim-webhooks/fastify";
@@ -196,6 +198,20 @@ describe("webhookPlugin", () => {
     finish.resolve();
     expect((await inFlight).status).toBe(200);
     await closed;
+  });
+
+  it("cuts off on app.close() who goes on sending after an early answer", async () => {
+    const server = app();
+    await server.register(webhookPlugin, { handlers, secret });
+    const { port } = new URL(await server.listen({ host: "127.0.0.1", port: 0 }));
+    const socket = connect(Number(port), "127.0.0.1").on("error", () => {});
+    const answered = once(socket, "data");
+    socket.write("POST /webhooks HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000\r\n\r\n");
+    const drip = setInterval(() => socket.write("x"), 10);
+    const ended = once(socket, "close").finally(() => clearInterval(drip));
+    expect(String(await answered)).toMatch(/^HTTP\/1\.1 400 /);
+    await server.close();
+    await ended;
   });
 
   it("logs to Fastify's logger unless it has a logger option", async () => {

@@ -15,7 +15,11 @@ const handlers = {
     handled += 1;
   },
 };
-const server = await transports[TRANSPORT as Transport](handlers, { ...JSON.parse(OPTIONS), logger });
+const server = await transports[TRANSPORT as Transport](
+  handlers,
+  { ...JSON.parse(OPTIONS), logger },
+  async () => {},
+);
 
 process.on("SIGUSR2", () => {
   const peakRssBytes = process.resourceUsage().maxRSS * 1024;

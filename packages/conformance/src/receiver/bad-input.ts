@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { memoryStore, sign, type WebhookEvent } from "@esim-webhooks/core";
 import { longestId } from "../base/longest-id.ts";
-import { assertAnswer, faulted, recording, type Scenario, secret } from "./scenario.ts";
-import { type Answer, send, sendHalf, type WireRequest } from "./wire.ts";
+import { assertAnswer, faulted, recording, recordingLogger, type Scenario, secret } from "./scenario.ts";
+import type { RunningServer } from "./server.ts";
+import { type Answer, answerOn, send, sendHalf, type WireRequest } from "./wire.ts";
 
 type Headers = Record<string, string | readonly string[]>;
 
@@ -251,23 +252,6 @@ const bodyCases: readonly Scenario[] = [
 
 const connectionCases: readonly Scenario[] = [
   [
-    "answers 503 at the deadline to a client that stops sending half-way, and keeps serving others",
-    async (withServer) => {
-      const { handlers, events } = recording();
-      await withServer(handlers, { secret, deadlineMs: 100 }, async ({ url }) => {
-        const { headers, body } = faulted();
-        const socket = await sendHalf(url, headers, body.slice(0, 40), body.length);
-        const answer = new Promise<string>((resolve) =>
-          socket.once("data", (chunk) => resolve(String(chunk))),
-        );
-        assertAnswer(await send(url, faulted()), 200, "processed");
-        assert.match(await answer, /^HTTP\/1.1 503 /);
-        socket.destroy();
-        assert.equal(events.length, 1);
-      });
-    },
-  ],
-  [
     "gives up at once when a client disconnects half-way, and keeps serving others",
     async (withServer) => {
       const { handlers, events } = recording();
@@ -285,6 +269,38 @@ const connectionCases: readonly Scenario[] = [
         assert.equal(events.length, 1);
         await shutDown();
       });
+    },
+  ],
+  [
+    "logs body_incomplete when a client leaves while the host's own middleware takes its time, half-way or after its body",
+    async (withServer) => {
+      const { handlers, events } = recording();
+      const { logger, lines } = recordingLogger();
+      const { headers, body } = faulted();
+      for (const length of [body.length, body.length + 1]) {
+        const reached = Promise.withResolvers<void>();
+        const goOn = Promise.withResolvers<void>();
+        let requests = 0;
+        const before = async () => {
+          requests += 1;
+          reached.resolve();
+          if (requests === 1) await goOn.promise;
+        };
+        const use = async ({ url, shutDown }: RunningServer) => {
+          const socket = await sendHalf(url, headers, body, length);
+          const ignored = answerOn(socket).then(() => assert.fail("the server does not await `before`"));
+          await Promise.race([reached.promise, ignored]);
+          socket.resetAndDestroy();
+          assertAnswer(await send(url, faulted()), 200, "processed"); // the server has seen the client leave
+          goOn.resolve();
+          assertAnswer(await send(url, faulted()), 200, "processed");
+          await shutDown();
+        };
+        await withServer(handlers, { secret, logger }, use, before);
+      }
+      assert.equal(events.length, 4);
+      const outcomes = lines.map(({ outcome }) => outcome).filter((outcome) => outcome !== "processed");
+      assert.deepEqual(outcomes, ["body_incomplete", "body_incomplete"]);
     },
   ],
   [

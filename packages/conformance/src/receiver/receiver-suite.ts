@@ -10,8 +10,8 @@ import { statusContract } from "./status-contract.ts";
  */
 export function receiverSuite(name: string, startServer: StartServer, runner?: Runner): void {
   const { describe, it } = runnerOrGlobal(runner);
-  const withServer: WithServer = async (target, options, use) => {
-    const server = await startServer(target, options);
+  const withServer: WithServer = async (target, options, use, before = async () => {}) => {
+    const server = await startServer(target, options, before);
     try {
       return await use(server);
     } finally {

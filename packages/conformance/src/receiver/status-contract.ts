@@ -21,10 +21,10 @@ import {
   type Scenario,
   secret,
 } from "./scenario.ts";
-import { send } from "./wire.ts";
+import { answerOn, send, sendHalf } from "./wire.ts";
 
 /** Outcomes that no test can provoke over HTTP on every adapter: only `webhookHandler` can be made without a secret. */
-type Elsewhere = "body_consumed" | "body_incomplete" | "missing_secret";
+type Elsewhere = "body_consumed" | "missing_secret";
 
 const untouched = { "*": () => assert.fail("a handler ran") };
 
@@ -418,6 +418,53 @@ const byOutcome: Readonly<Record<Exclude<OutcomeCode, Elsewhere>, Scenario>> = {
       await withServer(handlers, { secret }, async ({ url }) => {
         assertAnswer(await send(url, padded(mebibyte)), 200, "processed");
         assertAnswer(await send(url, padded(mebibyte + 1)), 503, "too_large");
+      });
+    },
+  ],
+  overloaded: [
+    "answers 503 at once to the largest body when all unverified ones are over their budget, and accepts small ones meanwhile",
+    async (withServer) => {
+      const { handlers, events } = recording();
+      const { logger, lines } = recordingLogger();
+      const options = { secret, logger, maxBodyBytes: 65_536, maxUnverifiedBytes: 65_536 };
+      await withServer(handlers, options, async ({ url }) => {
+        const { headers } = faulted();
+        const silent = await Promise.all(
+          [40_000, 45_000, 50_000].map((bytes) => sendHalf(url, headers, "x".repeat(bytes), bytes + 1)),
+        );
+        const answers = silent.map(answerOn);
+        assertAnswer(await Promise.race(answers), 503, "overloaded");
+        assertAnswer(await send(url, faulted()), 200, "processed");
+        assert.equal(events.length, 1);
+        assert.equal(lines[0]?.["level"], "error");
+        assert.match(String(lines[0]?.["reason"]), /more than maxUnverifiedBytes \(65536\)/);
+        for (const answer of answers) answer.catch(() => {});
+        for (const socket of silent) socket.destroy();
+      });
+    },
+  ],
+  body_incomplete: [
+    "answers 408 to a body that does not come in time, silent or byte by byte, and keeps serving others",
+    async (withServer) => {
+      const { handlers, events } = recording();
+      const { logger, lines } = recordingLogger();
+      await withServer(handlers, { secret, logger, bodyTimeoutMs: 400 }, async ({ url }) => {
+        const { headers, body } = faulted();
+        const silent = await sendHalf(url, headers, body.slice(0, 40), body.length);
+        const dripping = await sendHalf(url, headers, "", 1_000_000);
+        const drip = setInterval(() => dripping.write("x"), 10);
+        const answers = [silent, dripping].map(answerOn);
+        assertAnswer(await send(url, faulted()), 200, "processed");
+        for (const answer of answers) assertAnswer(await answer, 408, "body_incomplete");
+        clearInterval(drip);
+        for (const socket of [silent, dripping]) socket.destroy();
+        assert.equal(events.length, 1);
+        const { level, reason } = lines.find(({ outcome }) => outcome === "body_incomplete") ?? {};
+        assert.equal(level, "warn");
+        assert.match(
+          String(reason),
+          /bytes came in 100 ms, a quarter of bodyTimeoutMs, and at least 4096 must/,
+        );
       });
     },
   ],

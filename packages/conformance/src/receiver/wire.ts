@@ -40,6 +40,23 @@ export function send(url: string, { method = "POST", headers = {}, body }: WireR
   });
 }
 
+/** The first answer on a connection that is written by hand. Its body comes with its head. */
+export function answerOn(socket: Socket): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    socket.once("error", reject).once("data", (bytes) => {
+      const [head = "", rest = ""] = String(bytes).split("\r\n\r\n");
+      const [body = ""] = /\{.*\}/.exec(rest) ?? []; // without the lengths of chunks
+      const [statusLine = "", ...lines] = head.split("\r\n");
+      const headers = lines.map((line) => line.split(/: (.*)/).slice(0, 2));
+      resolve({
+        status: Number(statusLine.split(" ")[1]),
+        headers: Object.fromEntries(headers.map(([name = "", value]) => [name.toLowerCase(), value])),
+        body,
+      });
+    });
+  });
+}
+
 /** Opens a connection, announces a body of `length` bytes, and sends only its beginning. */
 export function sendHalf(
   url: string,

@@ -3,6 +3,10 @@ export interface ByteBuffer {
   /** False once there are more than `limitBytes`. */
   add(chunk: Uint8Array): boolean;
   bytes(): Uint8Array;
+  /** How many bytes there are. */
+  size(): number;
+  /** How much memory they take, in bytes: less than twice as much. */
+  allocated(): number;
 }
 
 export function byteBuffer(limitBytes: number): ByteBuffer {
@@ -22,6 +26,8 @@ export function byteBuffer(limitBytes: number): ByteBuffer {
       return true;
     },
     bytes: () => buffer.subarray(0, size),
+    size: () => size,
+    allocated: () => buffer.byteLength,
   };
 }
 

@@ -19,6 +19,8 @@ export interface Received extends Reply {
 export interface Receiver {
   /** Takes one delivery through the pipeline. Resolves to the answer and the outcome, and never rejects. */
   receive(delivery: Delivery): Promise<Received>;
+  /** Aborts when `close` is called. */
+  readonly closing: AbortSignal;
   /**
    * Answers 503 from now on. Resolves when all accepted deliveries have ended, late handlers included. A handler that
    * never ends keeps it waiting, so give the shutdown a time limit.

@@ -1,8 +1,8 @@
 import { isUint8Array } from "node:util/types";
-import { byteBuffer } from "../base/byte-buffer.ts";
 import type { EsimEvents } from "../event/esim-events.ts";
-import type { BodyReader } from "./body.ts";
-import { type ReceiverOptions, receiverWith } from "./receiver.ts";
+import type { BodyReader, BodySink } from "./body.ts";
+import { receiverWith } from "./receiver.ts";
+import type { ReceiverOptions } from "./receiver-options.ts";
 import type { Target } from "./target.ts";
 import { createLateVerifier, keysOf } from "./verifier.ts";
 
@@ -39,29 +39,31 @@ export function webhookHandler<Data = EsimEvents, Tx = unknown>(
 }
 
 function fetchBody(request: Request): BodyReader {
-  return async (limitBytes, signal) => {
-    if (request.bodyUsed || request.body?.locked) return { code: "body_consumed", hint: consumedHint };
-    if (request.body === null) return new Uint8Array();
-    const reader = request.body.getReader();
-    const cancel = () => void reader.cancel().catch(() => {});
-    signal.addEventListener("abort", cancel);
-    const buffer = byteBuffer(limitBytes);
-    try {
-      for (;;) {
-        const { done, value } = await reader.read();
-        if (signal.aborted) return { code: "body_incomplete" };
-        if (done) return buffer.bytes();
-        if (!isUint8Array(value)) return { code: "body_consumed", hint: consumedHint };
-        if (buffer.add(value)) continue;
-        cancel();
-        return { code: "too_large" };
-      }
-    } catch {
-      return { code: "body_incomplete" };
-    } finally {
-      signal.removeEventListener("abort", cancel);
+  return (sink) => {
+    const { body } = request;
+    if (request.bodyUsed || body?.locked) sink.consumed(consumedHint);
+    else if (request.signal.aborted) sink.abandon();
+    else if (body === null) sink.end();
+    else {
+      const reader = body.getReader();
+      void pump(reader, sink);
+      return () => void reader.cancel().catch(() => {});
     }
+    return () => {};
   };
+}
+
+async function pump(reader: ReadableStreamDefaultReader<unknown>, sink: BodySink): Promise<void> {
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return sink.end();
+      if (!isUint8Array(value)) return sink.consumed(consumedHint);
+      sink.add(value);
+    }
+  } catch {
+    sink.abandon();
+  }
 }
 
 const consumedHint =

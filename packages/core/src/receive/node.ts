@@ -1,12 +1,12 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { isUint8Array } from "node:util/types";
-import { byteBuffer } from "../base/byte-buffer.ts";
 import { type Logger, silentLogger, warnOfSetup } from "../base/logger.ts";
 import type { EsimEvents } from "../event/esim-events.ts";
 import { signatureHeaders } from "../verify/headers.ts";
-import type { BodyFault, BodyReader } from "./body.ts";
+import type { BodyReader, BodySink } from "./body.ts";
 import type { Delivery } from "./delivery.ts";
-import { createReceiver, type ReceiverOptions } from "./receiver.ts";
+import { createReceiver } from "./receiver.ts";
+import type { ReceiverOptions } from "./receiver-options.ts";
 import type { Reply } from "./reply.ts";
 import type { Target } from "./target.ts";
 
@@ -30,7 +30,7 @@ export function nodeHandler<Data = EsimEvents, Tx = unknown>(
 ): NodeHandler {
   const receiver = createReceiver<Data, Tx>(target, options);
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    writeReply(response, await receiver.receive(nodeDelivery(request)));
+    writeReply(response, await receiver.receive(nodeDelivery(request)), receiver.closing);
   };
   return Object.assign(
     (request: IncomingMessage, response: ServerResponse) => void handle(request, response),
@@ -46,12 +46,16 @@ export function nodeDelivery(request: NodeRequest): Delivery {
   return { method: request.method ?? "", headers: request.headers, body: kept ?? nodeBody(request) };
 }
 
-/** Answers a request, unless it was answered already. */
-export function writeReply(response: ServerResponse, { status, headers, body }: Reply): void {
+/** Answers a request, unless it was answered already, and ends what follows as `discardRest` does. */
+export function writeReply(
+  response: ServerResponse,
+  { status, headers, body }: Reply,
+  closing: AbortSignal,
+): void {
   if (response.headersSent || response.destroyed) return;
   response.writeHead(status, { ...headers, "content-length": Buffer.byteLength(body) });
   response.end(response.req.method === "HEAD" ? undefined : body);
-  discardRest(response.req);
+  discardRest(response.req, closing);
 }
 
 /** Watches a request that an adapter passes on. `path` is where its receiver waits for deliveries. */
@@ -79,45 +83,61 @@ export function watchMisses(logger: Logger = silentLogger): MissWatch {
 }
 
 const discardedBytes = 16 * 1024 * 1024;
+const discardingMs = 5_000;
 
 /**
  * Reads the rest of a body that was answered early, so that the sender gets to read the answer. Cuts the connection
- * after 16 MiB.
+ * after 16 MiB, after 5 s, and when the receiver closes.
+ * @param closing of the receiver
  */
-export function discardRest(request: IncomingMessage): void {
+export function discardRest(request: IncomingMessage, closing: AbortSignal): void {
   if (request.complete) return;
   let left = discardedBytes;
+  const cut = () => void request.destroy();
+  const timer = setTimeout(cut, discardingMs);
+  closing.addEventListener("abort", cut);
   request.on("data", (chunk: Uint8Array | string) => {
     left -= chunk.length;
-    if (left < 0) request.destroy();
+    if (left < 0) cut();
   });
   request.on("error", () => {});
+  request.on("close", () => {
+    clearTimeout(timer);
+    closing.removeEventListener("abort", cut);
+  });
   request.resume();
 }
 
 function nodeBody(request: NodeRequest): BodyReader {
-  return (limitBytes, signal) => {
-    if (request.readableDidRead || request.readableEnded || request.readableEncoding || request.destroyed) {
-      return Promise.resolve({ code: "body_consumed", hint: consumedHint(request) });
-    }
-    return new Promise((resolve) => {
-      const buffer = byteBuffer(limitBytes);
-      const settle = (read: Uint8Array | BodyFault) => {
-        request.off("data", onData).off("end", onEnd).off("error", onIncomplete).off("close", onIncomplete);
-        signal.removeEventListener("abort", onIncomplete);
-        resolve(read);
-      };
-      const onData = (chunk: Uint8Array | string) => {
-        if (typeof chunk === "string") settle({ code: "body_consumed", hint: consumedHint(request) });
-        else if (!buffer.add(chunk)) settle({ code: "too_large" });
-      };
-      const onEnd = () => settle(buffer.bytes());
-      const onIncomplete = () => settle({ code: "body_incomplete" });
-      request.on("data", onData).on("error", onIncomplete).on("close", onIncomplete);
-      request.on("end", onEnd);
-      signal.addEventListener("abort", onIncomplete);
-      request.resume(); // an earlier listener may have paused it
-    });
+  return (sink) => {
+    if (isAbandoned(request)) sink.abandon();
+    else if (
+      request.readableDidRead ||
+      request.readableEnded ||
+      request.readableEncoding ||
+      request.destroyed
+    ) {
+      sink.consumed(consumedHint(request));
+    } else return pump(request, sink);
+    return () => {};
+  };
+}
+
+/** Whether the client left before somebody had read the whole body: a host's own middleware may have taken its time. */
+function isAbandoned({ destroyed, errored, readableEnded, readableDidRead }: NodeRequest): boolean {
+  return destroyed && !readableEnded && (Boolean(errored) || !readableDidRead);
+}
+
+function pump(request: NodeRequest, sink: BodySink): () => void {
+  const onData = (chunk: Uint8Array | string) => {
+    if (typeof chunk === "string") sink.consumed(consumedHint(request));
+    else sink.add(chunk);
+  };
+  request.on("data", onData).on("error", sink.abandon).on("close", sink.abandon);
+  request.on("end", sink.end);
+  request.resume(); // an earlier listener may have paused it
+  return () => {
+    request.off("data", onData).off("error", sink.abandon).off("close", sink.abandon).off("end", sink.end);
   };
 }
 

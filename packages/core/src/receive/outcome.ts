@@ -18,8 +18,10 @@ export type Outcome =
   | { readonly code: "unsupported_encoding"; readonly reason: string }
   /** The body is longer than `maxBodyBytes`, so nobody can say whether it is authentic. */
   | { readonly code: "too_large"; readonly reason: string }
-  /** The sender stopped in the middle of the body. */
-  | { readonly code: "body_incomplete" }
+  /** The unverified bodies of all deliveries together were over their budget, and this was the largest. */
+  | { readonly code: "overloaded"; readonly reason: string }
+  /** The body did not come in full: the client left, or was too slow. */
+  | { readonly code: "body_incomplete"; readonly reason: string }
   /** Something else read the body first, and the raw bytes are gone. */
   | { readonly code: "body_consumed"; readonly hint: string }
   | { readonly code: "shutting_down" }

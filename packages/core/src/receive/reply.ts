@@ -57,6 +57,7 @@ const answers: Readonly<Record<OutcomeCode, Answer>> = {
   method_not_allowed: { status: 405, log: "info", title: "Only POST is allowed", headers: { allow: "POST" } },
   body_incomplete: { status: 408, log: "warn", title: "The body ended too early" },
   too_large: { status: 503, log: "error", title: "The body is too large", headers: soon },
+  overloaded: { status: 503, log: "error", title: "Too many bodies at the same time", headers: soon },
   unsupported_encoding: {
     status: 503,
     log: "error",

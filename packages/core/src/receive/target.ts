@@ -1,10 +1,12 @@
 import { crc32 } from "node:zlib";
+import { WebhookError } from "../base/errors.ts";
 import { type Logger, warnOfSetup } from "../base/logger.ts";
 import type { Parsed } from "../event/catalog.ts";
 import type { EsimEvents } from "../event/esim-events.ts";
 import type { EventOutcome } from "../handle/event-outcome.ts";
 import type { Handlers } from "../handle/handler.ts";
-import type { Processor } from "../process/processor.ts";
+import { createProcessor, type ProcessorOptions } from "../process/processor.ts";
+import type { DedupeStore } from "../store/dedupe-store.ts";
 import type { InboxWriter, PutResult } from "../store/inbox-writer.ts";
 import { inboxEntry, putEntries } from "../store/put-entries.ts";
 import type { StoredOutcome } from "./outcome.ts";
@@ -31,9 +33,32 @@ export function isInbox(target: unknown): target is Pick<InboxWriter, "put"> {
   return typeof target === "object" && target !== null && "put" in target && typeof target.put === "function";
 }
 
-export function acceptInline<Data>(processor: Processor<Data>): Accept<Data> {
-  return ({ parsed, body, source, receivedAt, signal }) =>
-    processor.accept(parsed, { source, receivedAt, signal, fingerprint: crc32(body) });
+/** What a receiver with handlers passes on to its processor. */
+type ProcessorSettings<Data> = Required<
+  Pick<ProcessorOptions<Data>, "catalog" | "leaseMs" | "clock" | "logger">
+> & {
+  readonly store: DedupeStore | undefined;
+};
+
+/** The way out to `target`. Throws `unknown_event_type`, or `invalid_option` for a store beside an inbox. */
+export function acceptFor<Data, Tx>(
+  target: Target<Data, Tx>,
+  { store, ...settings }: ProcessorSettings<Data>,
+): Accept<Data> {
+  if (!isInbox(target)) {
+    const processor = createProcessor<Data, Tx>(target, {
+      ...settings,
+      ...(store && { store: store as DedupeStore<Tx> }),
+    });
+    return ({ parsed, body, source, receivedAt, signal }) =>
+      processor.accept(parsed, { source, receivedAt, signal, fingerprint: crc32(body) });
+  }
+  if (store === undefined) return acceptInto(target);
+  throw new WebhookError(
+    "invalid_option",
+    "The options have a store, but the target is an inbox, which deduplicates by itself.",
+    "Leave the store out, or pass handlers instead of the inbox.",
+  );
 }
 
 /** Store or inbox → source → fingerprints of the keys of the receivers that accept its events into it. */
@@ -74,7 +99,7 @@ const storedAs: Readonly<Record<PutResult, StoredOutcome>> = {
 };
 
 /** Stores unknown, unhandled and invalid events too: the worker decides about them. */
-export function acceptInto<Data>(inbox: Pick<InboxWriter, "put">): Accept<Data> {
+function acceptInto<Data>(inbox: Pick<InboxWriter, "put">): Accept<Data> {
   return async ({ parsed, id, body, source, receivedAt }) => {
     try {
       const [result] = await putEntries(inbox, [inboxEntry(parsed, { source, id, body, receivedAt })]);

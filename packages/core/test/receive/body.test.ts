@@ -3,7 +3,7 @@ import { connect } from "node:net";
 import { type Logger, nodeHandler, sign, webhookHandler } from "@esim-webhooks/core";
 import { newSecret } from "@esim-webhooks/core/testing";
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { listen } from "../../../../test/listen.ts";
 import { byteBuffer } from "../../src/base/byte-buffer.ts";
 
@@ -141,6 +141,52 @@ describe("a Node.js request", () => {
       expect((await post(url)).status).toBe(504);
       expect((await post(url)).status).toBe(504);
     });
+  });
+
+  /** A connection that is answered 400 at once, and goes on sending, a byte at a time. Resolves when it is answered. */
+  const dripping = async (url: string) => {
+    const { port, hostname } = new URL(url);
+    const socket = connect(Number(port), hostname);
+    const ended = new Promise<void>((resolve) => socket.on("close", () => resolve()));
+    const answered = new Promise<string>((resolve) => socket.once("data", (chunk) => resolve(String(chunk))));
+    socket.on("error", () => {});
+    socket.write("POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000\r\n\r\n");
+    const drip = setInterval(() => socket.write("x"), 10);
+    void ended.then(() => clearInterval(drip));
+    expect(await answered).toMatch(/^HTTP\/1\.1 400 /);
+    return { ended };
+  };
+
+  it("that is refused may send for 5 s more, however slowly, and then is cut off", async () => {
+    await behind(
+      (_, __, next) => next(),
+      async (url) => {
+        vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+        try {
+          let isCut = false;
+          const { ended } = await dripping(url);
+          const cut = ended.then(() => {
+            isCut = true;
+          });
+          await vi.advanceTimersByTimeAsync(4_999);
+          await fetch(url); // the server has had the time to cut it
+          expect(isCut).toBe(false);
+          await vi.advanceTimersByTimeAsync(1);
+          await cut;
+        } finally {
+          vi.useRealTimers();
+        }
+      },
+    );
+  });
+
+  it("that is refused is cut off when the receiver closes, however many there are", async () => {
+    const handler = nodeHandler({ "*": () => {} }, { secret });
+    const server = await listen(handler, "/", handler.close);
+    const clients = await Promise.all(Array.from({ length: 20 }, () => dripping(server.url)));
+    await handler.close();
+    await Promise.all(clients.map(({ ended }) => ended));
+    await server.close();
   });
 
   it("that is refused may send a little more, so that it reads the answer, and then is cut off", async () => {

@@ -42,7 +42,7 @@ describe("webhookHandler without a secret, as in the build of a framework", () =
     expect(errors.filter(({ message }) => toBeSet.test(message))).toMatchObject([
       { fields: { code: "missing_secret" } },
     ]);
-    expect(errors.filter(({ fields }) => fields["outcome"] === "missing_secret")).toHaveLength(3);
+    expect(errors.filter(({ fields }) => fields["outcome"] === "missing_secret")).toHaveLength(1); // a second
     expect(ran).not.toHaveBeenCalled();
   });
 

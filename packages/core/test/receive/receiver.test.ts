@@ -243,7 +243,10 @@ describe("close", () => {
 
 describe("createReceiver", () => {
   it("answers 500 to what nobody foresaw, and never rejects", async () => {
-    const broken = { ...delivery(), body: () => Promise.reject(new Error("the framework is broken")) };
+    const body = () => {
+      throw new Error("the framework is broken");
+    };
+    const broken = { ...delivery(), body };
     const { reply, lines } = await receive({ "*": () => {} }, broken);
     expect([reply.status, JSON.parse(reply.body).code]).toEqual([500, "internal_error"]);
     expect(lines).toMatchObject([{ level: "error", fields: { outcome: "internal_error" } }]);
@@ -319,6 +322,29 @@ describe("createReceiver", () => {
     expect(reply.body).not.toContain("locked");
   });
 
+  it("logs one line a second of deliveries that anybody can send, for each outcome, with a count, and all authentic ones", async () => {
+    const { logger, lines } = logged();
+    const receiver = createReceiver({ "*": () => {} }, { secret, logger });
+    let now = 0;
+    vi.spyOn(performance, "now").mockImplementation(() => now);
+    try {
+      const unsigned: Delivery = { method: "POST", headers: {}, body: "{}" };
+      const given = [delivery("wrong_key"), unsigned, { ...unsigned, method: "GET" }, delivery()];
+      for (let n = 0; n < 20; n++) for (const one of given) await receiver.receive(one);
+      now = 1000;
+      await receiver.receive(delivery("wrong_key"));
+    } finally {
+      vi.restoreAllMocks();
+    }
+    const of = (outcome: string) => lines.filter(({ fields }) => fields["outcome"] === outcome);
+    expect(of("no_matching_key").map(({ level, fields }) => [level, fields["alike"]])).toEqual([
+      ["warn", undefined],
+      ["warn", 19],
+    ]);
+    expect([of("missing_header"), of("method_not_allowed")].map(({ length }) => length)).toEqual([1, 1]);
+    expect([of("processed"), of("duplicate")].map(({ length }) => length)).toEqual([1, 19]);
+  });
+
   it("logs one error a second about bodies that cannot be verified, however many come", async () => {
     const { logger, lines } = logged();
     const receiver = createReceiver({ "*": () => {} }, { secret, logger, maxBodyBytes: 10 });
@@ -370,6 +396,8 @@ describe("createReceiver", () => {
         '"toleranceSeconds": expected whole seconds from 1, or { past, future }',
       ],
     ),
+    [{ maxUnverifiedBytes: 1000 }, '"maxUnverifiedBytes" is 1000, and "maxBodyBytes" 1048576'],
+    [{ bodyTimeoutMs: 0 }, '"bodyTimeoutMs": expected at least 1 ms'],
     [{ maxBodyByte: 5 }, 'no option "maxBodyByte". Did you mean "maxBodyBytes"?'],
     [{ logger: { info() {} } }, '"logger": expected an object with debug(), info(), warn(), error()'],
     [{ store: new Map() }, '"store": expected an object with claim()'],

@@ -1,4 +1,4 @@
-import type { ServerResponse } from "node:http";
+import type { RequestListener, ServerResponse } from "node:http";
 import { receiverSuite, type StartServer } from "@esim-webhooks/conformance";
 import { createReceiver, nodeHandler } from "@esim-webhooks/core";
 import { type Fault, newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
@@ -53,9 +53,11 @@ describe("receiverSuite", () => {
   }
 
   it("runs under any runner that has describe and it", async () => {
-    const cases = casesFor((target, options) => {
+    const cases = casesFor((target, options, before) => {
       const handler = nodeHandler(target, options);
-      return listen(handler, "/", handler.close);
+      const listener: RequestListener = (request, response) =>
+        void before().then(() => handler(request, response));
+      return listen(listener, "/", handler.close);
     });
     expect(cases.length).toBeGreaterThan(40);
     await Promise.all(cases.map(([, run]) => run()));

@@ -1,0 +1,60 @@
+import { monotonicClock } from "../base/clock.ts";
+import { type Logger, silentLogger, throttledLog, warnOfSetup, warnOnce } from "../base/logger.ts";
+import type { SkewRefusal } from "../verify/refusal.ts";
+import type { Outcome, OutcomeCode } from "./outcome.ts";
+import { logLevelOf } from "./reply.ts";
+
+/** What is known about a delivery so far, for its log line. */
+export interface Seen {
+  id?: string;
+  /** The fingerprint of the key that matched: the delivery is authentic. */
+  key?: string;
+  type?: string;
+  /** The sender was answered before this outcome was known. */
+  late?: boolean;
+}
+
+/** Logs an outcome, with its time since `startedAt`. */
+export type OutcomeLog = (outcome: Outcome, seen: Seen, startedAt: number) => void;
+
+/**
+ * Makes the log of a receiver: one line for each authentic delivery. Of all others, which anybody can send, and of those that
+ * meet an unreachable store, at most one line a second for each outcome. `alike` counts the rest.
+ */
+export function createOutcomeLog(logger: Logger, source: string): OutcomeLog {
+  const throttled = new Map<OutcomeCode, Logger["error"]>();
+  const hintLogger = { ...logger, error: throttledLog(logger.error, monotonicClock) };
+
+  function writerFor(outcome: Outcome, { key }: Seen): Logger["error"] {
+    const write = logger[logLevelOf(outcome)];
+    const { code } = outcome;
+    if (key !== undefined && code !== "store_unavailable") return write;
+    const existing = throttled.get(code);
+    if (existing !== undefined) return existing;
+    const created = throttledLog(write, monotonicClock);
+    throttled.set(code, created);
+    return created;
+  }
+
+  return (outcome, seen, startedAt) => {
+    if (outcome.code === "body_consumed") warnOfSetup(hintLogger, outcome.code, outcome.hint);
+    if (outcome.code === "timestamp_out_of_tolerance") warnOnce(outcome.code, skewHint(outcome));
+    if (logger === silentLogger) return;
+    const durationMs = Math.round(performance.now() - startedAt);
+    const fields = { source, ...seen, outcome: outcome.code, durationMs, ...loggable(outcome) };
+    writerFor(outcome, seen)(fields, "webhook delivery");
+  };
+}
+
+function skewHint({ reason }: SkewRefusal): string {
+  return `An authentic delivery was answered 503: ${reason}. Set this machine's clock (NTP), or see toleranceSeconds.`;
+}
+
+/** What an outcome adds to its log line. Issues as paths only: a schema's messages may quote personal data. */
+function loggable(outcome: Outcome): Record<string, unknown> {
+  if ("error" in outcome) return { err: outcome.error };
+  if ("issues" in outcome) return { issues: outcome.issues.map((issue) => issue.path) };
+  if ("conflict" in outcome) return { conflict: true };
+  if ("skew" in outcome) return { reason: outcome.reason, skew: outcome.skew };
+  return "reason" in outcome ? { reason: outcome.reason } : {};
+}

@@ -1,0 +1,109 @@
+import * as z from "zod/mini";
+import { WebhookError } from "../base/errors.ts";
+import { durationMs, type OptionsShape, parseOptions, type SettingsOf } from "../base/options.ts";
+import type { EsimEvents } from "../event/esim-events.ts";
+import { type ProcessorOptions, processorShape } from "../process/processor.ts";
+import type { StoreCapabilities } from "../store/dedupe-store.ts";
+import {
+  defaultToleranceSeconds,
+  type Tolerance,
+  type ToleranceSeconds,
+  toleranceForm,
+  toleranceOf,
+} from "../verify/tolerance.ts";
+import type { Secret } from "./verifier.ts";
+
+export interface ReceiverOptions<Data = EsimEvents, Tx = unknown> extends ProcessorOptions<Data, Tx> {
+  /** The endpoint's signing secret, several while rotating, or a key source. Default: `ESIM_WEBHOOK_SECRET`. */
+  secret?: Secret;
+  /** The name of this endpoint, of at most 255 characters; ids are unique within it. Default `"default"`. */
+  source?: string;
+  /**
+   * How far a delivery's timestamp may be from now, in seconds: a number, or `{ past, future }`. Default 300. More needs a
+   * durable store, or an inbox, that remembers done ids for `past` and `future` together.
+   */
+  toleranceSeconds?: ToleranceSeconds;
+  /** The longest body taken, in bytes. Default 1 MiB. */
+  maxBodyBytes?: number;
+  /**
+   * The most memory for the bodies of all deliveries that are not verified yet, in bytes, and at least `maxBodyBytes`. Over it,
+   * the largest is answered 503 at once. Default: 64 MiB, or `maxBodyBytes` if that is more.
+   */
+  maxUnverifiedBytes?: number;
+  /**
+   * The longest time for a body to come in, in ms. In each quarter of it, 4 KiB must come, or the rest. At most `deadlineMs`
+   * counts. Default 10,000.
+   */
+  bodyTimeoutMs?: number;
+  /** The longest time until the sender is answered, in ms. Below 30,000, when it gives up. Default 25,000. */
+  deadlineMs?: number;
+}
+
+const longestSource = 255; // every store can hold it together with the longest id
+const unverifiedBytes = 64 * 1024 * 1024;
+
+/** The schema of the option `toleranceSeconds`. */
+export const toleranceOption: z.ZodMiniType<ToleranceSeconds> = z.custom<ToleranceSeconds>(
+  (given) => toleranceOf(given) !== undefined,
+  toleranceForm,
+);
+
+const bytes = z.int().check(z.gte(1));
+
+export const receiverShape: OptionsShape<
+  SettingsOf<ReceiverOptions<unknown>, "secret" | "store" | "maxUnverifiedBytes">
+> = {
+  secret: z.optional(z.custom<Secret>()), // checked by the keyring
+  ...processorShape,
+  source: z._default(z.string().check(z.minLength(1), z.maxLength(longestSource)), "default"),
+  toleranceSeconds: z._default(toleranceOption, defaultToleranceSeconds),
+  maxBodyBytes: z._default(bytes, 1024 * 1024),
+  maxUnverifiedBytes: z.optional(bytes),
+  bodyTimeoutMs: z._default(durationMs(1), 10_000),
+  deadlineMs: z._default(durationMs(1).check(z.lte(29_999, "the sender gives up after 30,000 ms")), 25_000),
+};
+
+type ReceiverSettings = SettingsOf<Omit<ReceiverOptions<unknown>, "toleranceSeconds">, "secret" | "store"> & {
+  readonly tolerance: Tolerance;
+};
+
+/** Parses the options of a receiver. Throws `invalid_option`. */
+export function readReceiverOptions(options: unknown): ReceiverSettings {
+  const { toleranceSeconds, ...settings } = parseOptions("webhook receiver", receiverShape, options);
+  const { maxBodyBytes, maxUnverifiedBytes = Math.max(unverifiedBytes, maxBodyBytes) } = settings;
+  if (maxUnverifiedBytes < maxBodyBytes) {
+    throw new WebhookError(
+      "invalid_option",
+      `webhook receiver: "maxUnverifiedBytes" is ${maxUnverifiedBytes}, and "maxBodyBytes" ${maxBodyBytes}, so the longest body would never be taken.`,
+      "Raise maxUnverifiedBytes, or lower maxBodyBytes.",
+    );
+  }
+  const tolerance = toleranceOf(toleranceSeconds) as Tolerance; // checked by its schema
+  const bodyTimeoutMs = Math.min(settings.bodyTimeoutMs, settings.deadlineMs);
+  return { ...settings, tolerance, maxUnverifiedBytes, bodyTimeoutMs };
+}
+
+/**
+ * Checks that no delivery is accepted for longer than its id is remembered. A captured delivery can be replayed until its
+ * timestamp is outside the tolerance, `past` and `future` together; beyond the default, only its done id stops it.
+ * Throws `invalid_option`.
+ * @param store the store or inbox that remembers done ids; undefined for the default store, which is in memory
+ */
+export function checkReplayWindow({ past, future }: Tolerance, store: object | undefined): void {
+  if (past <= defaultToleranceSeconds && future <= defaultToleranceSeconds) return;
+  const capabilities = (store as { readonly capabilities?: StoreCapabilities } | undefined)?.capabilities;
+  if (capabilities?.durable !== true) {
+    throw new WebhookError(
+      "invalid_option",
+      `webhook receiver: "toleranceSeconds" is more than ${defaultToleranceSeconds}, and no durable store remembers done ids, so a captured delivery could run again.`,
+      `Use a store or inbox whose capabilities are durable (SQLite, Redis, Postgres), or at most ${defaultToleranceSeconds}.`,
+    );
+  }
+  const seconds = past + future;
+  if (seconds * 1000 <= capabilities.retentionMs) return;
+  throw new WebhookError(
+    "invalid_option",
+    `webhook receiver: "toleranceSeconds" accepts a delivery for ${seconds} s (past and future together), and the store forgets done ids after ${Math.floor(capabilities.retentionMs / 1000)} s.`,
+    "Lower toleranceSeconds, or raise the store's retentionMs.",
+  );
+}
