@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import type { CliContext } from "../program/context.ts";
 import { ProgramError } from "../program/program-error.ts";
 import { fileIn } from "../set-up/open-target.ts";
@@ -33,6 +33,13 @@ export function embeddedFile(context: CliContext, { from, dataDir }: FileFlags):
       "unreadable_file",
       `There is no file ${path}.`,
       "Name the folder of the embedded inbox with --data-dir, or its SQLite file with --from.",
+    );
+  }
+  if (statSync(path).isDirectory()) {
+    throw new ProgramError(
+      "invalid_usage",
+      `${path} is a folder.`,
+      "Name the SQLite file in it with --from, or the folder of the embedded inbox with --data-dir.",
     );
   }
   return { path, where: from === undefined ? nameOf({ dataDir: folder }) : `the inbox in ${from}` };

@@ -8,8 +8,8 @@ import type { ActionFlags } from "./action.ts";
 import type { FileFlags } from "./embedded-file.ts";
 import type { FilterFlags } from "./filter.ts";
 
-/** The flags of every inbox command. */
-export interface InboxFlags extends SetUpFlags {
+/** The flags of the inbox commands that take any inbox. */
+export interface InboxFlags extends SetUpFlags, FileFlags {
   readonly json?: boolean;
 }
 
@@ -69,7 +69,12 @@ const filterFlags: FlagsOf<FilterFlags> = {
   ),
 };
 
-export const inboxFlags: FlagsOf<InboxFlags> = { ...setUpFlags, json: jsonFlag };
+const from = textFlag(
+  "file",
+  "The file of your own sqliteInbox, in place of the config's or the default inbox",
+);
+
+export const inboxFlags: FlagsOf<InboxFlags> = { from, ...setUpFlags, json: jsonFlag };
 
 export const listFlags: FlagsOf<ListFlags> = {
   status: {

@@ -3,8 +3,9 @@ import type { PostgresErrorCode } from "@esim-webhooks/store-postgres";
 import type { SetUpFlags } from "../flags/set-up-flags.ts";
 import type { CliContext } from "../program/context.ts";
 import { namingStore } from "../set-up/named-store.ts";
-import { findInbox, hasInbox } from "../set-up/open-target.ts";
+import { findInbox, hasInbox, type OpenInbox } from "../set-up/open-target.ts";
 import { readSetUp, type SetUp } from "../set-up/set-up.ts";
+import { type EmbeddedFile, embeddedFile, type FileFlags } from "./embedded-file.ts";
 
 /** An open inbox, and what a command needs to know about it. */
 export interface InboxAccess {
@@ -20,20 +21,36 @@ export interface InboxAccess {
 /** Opens the inbox for a command, and closes it whatever happens. Migrates nothing: serve, work and import do. */
 export async function withInbox(
   context: CliContext,
-  flags: SetUpFlags,
+  flags: SetUpFlags & FileFlags,
   use: (access: InboxAccess) => Promise<void>,
 ): Promise<void> {
   const setUp = await readSetUp(context, flags);
-  if (!hasInbox(setUp)) throw noInbox(setUp);
-  const { inbox, where, close } = await findInbox(setUp, "admin");
+  const isNamed = flags.from !== undefined;
+  const { inbox, where, close } = isNamed
+    ? await openFile(embeddedFile(context, flags))
+    : await openOwn(setUp);
   const { types } = setUp.catalog ?? esimCatalog;
   try {
     await use({ inbox, where, types, source: setUp.source });
   } catch (error) {
-    throw namingStore(error, setUp);
+    throw isNamed ? error : namingStore(error, setUp); // errors of a file name it
   } finally {
     await close();
   }
+}
+
+async function openOwn(setUp: SetUp): Promise<OpenInbox<InboxAdmin>> {
+  if (!hasInbox(setUp)) throw noInbox(setUp);
+  return findInbox(setUp, "admin");
+}
+
+/** Refuses a database without our tables (`invalid_option`): opening it as an inbox would create them. */
+async function openFile({ path, where }: EmbeddedFile): Promise<OpenInbox<InboxAdmin>> {
+  const { sqliteCopySource, sqliteInbox } = await import("@esim-webhooks/store-sqlite");
+  const source = sqliteCopySource({ path });
+  await source.ready().finally(() => source.close());
+  const inbox = sqliteInbox({ path });
+  return { inbox, where, close: () => inbox.close() };
 }
 
 /** Commands that only look create no inbox: the folder may be misspelt. */
@@ -41,6 +58,6 @@ function noInbox({ place }: SetUp): WebhookError<PostgresErrorCode> {
   return new WebhookError<PostgresErrorCode>(
     "migration_missing",
     `There is no inbox${"dataDir" in place ? ` in ${place.dataDir}` : ""}.`,
-    "Name its folder with --data-dir, or its Postgres with DATABASE_URL; esim-webhooks serve, import and migrate create one.",
+    "Name its folder with --data-dir, the file of your own sqliteInbox with --from, or its Postgres with DATABASE_URL; esim-webhooks serve, import and migrate create one.",
   );
 }

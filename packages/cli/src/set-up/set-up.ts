@@ -1,3 +1,4 @@
+import { existsSync, statSync } from "node:fs";
 import type { Catalog, Handlers, Secret } from "@esim-webhooks/core";
 import type { SetUpFlags } from "../flags/set-up-flags.ts";
 import type { CliContext } from "../program/context.ts";
@@ -45,9 +46,17 @@ export async function readSetUp({ process }: CliContext, flags: SetUpFlags): Pro
   };
 }
 
-/** The folder of the embedded inbox: the flag, else the environment, else the default. */
+/** The folder of the embedded inbox: the flag, else the environment, else the default. Throws `invalid_usage` for a file. */
 export function dataDirOf({ process }: Pick<CliContext, "process">, flag: string | undefined): string {
-  return flag ?? (process.env["ESIM_WEBHOOKS_DATA_DIR"] || ".esim-webhooks");
+  const variable = process.env["ESIM_WEBHOOKS_DATA_DIR"];
+  const folder = flag ?? (variable || ".esim-webhooks");
+  if (!existsSync(folder) || !statSync(folder).isFile()) return folder;
+  const named = flag !== undefined ? "--data-dir" : variable ? "ESIM_WEBHOOKS_DATA_DIR" : "The data folder";
+  throw new ProgramError(
+    "invalid_usage",
+    `${named} ${folder} is a file, not a folder.`,
+    "The file of your own sqliteInbox is named with --from for inbox commands, and as the target of a config for all others.",
+  );
 }
 
 /** The variable `PORT` as a number, undefined when it is unset. Throws `invalid_usage`. */

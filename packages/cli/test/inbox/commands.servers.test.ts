@@ -1,5 +1,7 @@
-import { existsSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { cli, type Ended, start, startInTerminal } from "../cli.ts";
 import { configOf, entry, type OperatedInbox, openOperatedInbox } from "../operated-inbox.ts";
@@ -299,11 +301,15 @@ describe("the inbox commands", () => {
     });
   });
 
-  it("say how to name another folder when theirs cannot be created", async () => {
+  it("say what to name instead of a file that is given as a folder", async () => {
     writeFileSync(join(operated.at.cwd, "file"), "");
-    const { code, stderr } = await cli(["serve", "--data-dir", "file"], { cwd: operated.at.cwd });
-    expect(code).toBe(2);
-    expect(stderr).toContain("The folder file cannot be created (EEXIST). Name another with --data-dir");
+    for (const command of [["serve"], ["inbox", "stats"]]) {
+      const { code, stderr } = await cli([...command, "--data-dir", "file"], { cwd: operated.at.cwd });
+      expect(code).toBe(2);
+      expect(stderr).toContain(
+        "--data-dir file is a file, not a folder. The file of your own sqliteInbox is named with --from",
+      );
+    }
   });
 
   it("end with 1 when the database cannot be reached, and print no password", async () => {
@@ -312,5 +318,47 @@ describe("the inbox commands", () => {
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
     expect(stderr).toContain("Error (store_unavailable)");
     expect(stderr).not.toContain("hunter2");
+  });
+});
+
+describe("inbox commands with --from", () => {
+  it("use the inbox of one's own program, whatever the file is called and the config says", async () => {
+    const { cwd } = operated.at;
+    const path = join(cwd, "hooks.db");
+    const own = sqliteInbox({ path });
+    const stored = await own.put([entry("evt_own", "esim.enabled")]);
+    await own.close();
+    expect(stored).toEqual(["stored"]);
+    const at = { ...operated.at, env: { ...operated.at.env, ESIM_WEBHOOKS_DATA_DIR: "elsewhere" } };
+    const on = (...args: string[]) =>
+      cli(["inbox", ...args, "--from", "hooks.db", "--config", configOf("postgres")], at);
+    expect(ids(await on("list", "--json"))).toEqual(["evt_own"]);
+    expect((await on("show", "evt_own")).stdout).toContain("esim.enabled");
+    expect((await on("stats")).stdout).toMatch(/esim\.enabled +1 /);
+    expect((await on("retry", "--dry-run")).stdout).toBe("Nothing to do: 0 dead events.\n");
+    expect((await on("show", "evt_none")).stderr).toBe(
+      "There is no event evt_none in the inbox in hooks.db.\n",
+    );
+  });
+
+  it("refuse what is no inbox, and leave it as it is", async () => {
+    const { cwd } = operated.at;
+    const other = new DatabaseSync(join(cwd, "other.db"));
+    other.exec("create table notes (text)");
+    other.close();
+    const before = readFileSync(join(cwd, "other.db"));
+    const on = (...args: string[]) => cli(["inbox", "stats", ...args], { cwd });
+    expect(await on("--from", "other.db")).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("other.db holds no tables of esim-webhooks."),
+    });
+    expect(readFileSync(join(cwd, "other.db"))).toEqual(before);
+    const folder = await on("--from", ".");
+    expect(folder.stderr).toContain(". is a folder. Name the SQLite file in it with --from");
+    const none = await on("--from", "none.db");
+    expect(none).toMatchObject({ code: 2, stderr: expect.stringContaining("There is no file none.db.") });
+    expect(existsSync(join(cwd, "none.db"))).toBe(false);
+    const both = await on("--from", "other.db", "--data-dir", "elsewhere");
+    expect(both.stderr).toContain("--from and --data-dir both name an inbox.");
   });
 });
