@@ -4,6 +4,7 @@ const masked = "•••";
 const namedPassword = /(\b\w*passw(?:or)?d["']?(?:\s*=\s*|:\s*(?=["'])))("[^"]*"|'[^']*'|[^\s&;,"']+)/gi;
 const signingSecret = /whsec_[A-Za-z0-9+/=_-]{8,}/g;
 const word = /[^\s"'`]+/g;
+const user = /[^:/?#@[]*:/y;
 
 /** Masks the passwords of URLs and of connection strings, and signing secrets, wherever a text quotes them. */
 export function maskSecrets(text: string): string {
@@ -18,14 +19,17 @@ export function maskSecrets(text: string): string {
  * port.
  */
 function maskUrls(text: string): string {
-  const slashes = text.indexOf("://");
-  if (slashes === -1) return text;
-  const begin = slashes + "://".length;
-  const user = /^[^:/?#@[]*:/.exec(text.slice(begin))?.[0];
-  if (user === undefined) return text.slice(0, begin) + maskUrls(text.slice(begin));
-  const head = text.slice(0, begin) + user;
-  const rest = text.slice(head.length);
+  for (let at = text.indexOf("://"); at !== -1; at = text.indexOf("://", user.lastIndex)) {
+    const begin = at + "://".length;
+    user.lastIndex = begin;
+    if (user.test(text)) return text.slice(0, user.lastIndex) + maskPassword(text.slice(user.lastIndex));
+    user.lastIndex = begin;
+  }
+  return text;
+}
+
+function maskPassword(rest: string): string {
   const at = rest.lastIndexOf("@");
-  if (at !== -1) return head + masked + rest.slice(at);
-  return head + (/^\d{1,5}(?!\w)/.test(rest) || rest === "" ? rest : rest.replace(/^[^/?#]+/, masked));
+  if (at !== -1) return masked + rest.slice(at);
+  return /^\d{1,5}(?!\w)/.test(rest) || rest === "" ? rest : rest.replace(/^[^/?#]+/, masked);
 }

@@ -43,6 +43,12 @@ describe("maskText", () => {
     ["digits", "1".repeat(20_000_000), "•••"],
     ["digits in pairs", "1 ".repeat(5_000_000), "••• "],
     ["short numbers", "123 x ".repeat(200_000), `${"123 x ".repeat(667).slice(0, 4000)}${left("1,196,000")}`],
+    ["beginnings of URLs", "://a/".repeat(200_000), `${"://a/".repeat(800)}${left("996,000")}`],
+    [
+      "names of passwords",
+      "password ".repeat(100_000),
+      `${"password ".repeat(445).slice(0, 4000)}${left("896,000")}`,
+    ],
     ["beginnings of activation codes", "1$a ".repeat(250_000), `${"1$a ".repeat(1000)}${left("996,000")}`],
   ])("masks a text of any length, and shows its first 4,000 characters: %s", (_name, text, shown) => {
     expect(maskText(text)).toBe(shown);
