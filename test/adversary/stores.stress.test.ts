@@ -1,11 +1,68 @@
 // Attacks on stores and inboxes: servers that freeze, lose answers, go silent or are set up against us.
+import { type PostgresStore, postgresStore } from "@esim-webhooks/store-postgres";
+import pg from "pg";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { createData, entry, openInbox } from "../inbox-data.ts";
 import { lossyProxy, privatePostgres } from "../servers/index.ts";
 import { postgresUrl } from "../servers/shared.ts";
+import { countingProxy } from "./tools/counting-proxy.ts";
 import { whileFrozen } from "./tools/freeze.ts";
 
+/** Claims new ids, many at a time. Resolves to how many were claimed. */
+async function floodWithClaims(store: PostgresStore, name: string, waves: number): Promise<number> {
+  let claimed = 0;
+  for (let wave = 0; wave < waves; wave++) {
+    const claims = Array.from({ length: 20 }, (_, n) =>
+      store.claim({ source: "default", id: `${name} ${wave} ${n}` }, 60_000),
+    );
+    const settled = await Promise.allSettled(claims);
+    claimed += settled.filter(({ status }) => status === "fulfilled").length;
+  }
+  return claimed;
+}
+
 describe("Postgres", () => {
+  it.each([
+    ["the store's own pool", 10, (url: string) => ({ url })],
+    ["a pool of 3 that was passed", 3, (url: string) => ({ pool: poolOf(url, 3) })],
+  ])(
+    "is asked for no more backends than %s has places, while it is frozen and after",
+    async (_, most, given) => {
+      const server = await privatePostgres();
+      onTestFinished(() => server.close());
+      const proxy = await countingProxy(server.url);
+      onTestFinished(() => proxy.close());
+      const store = postgresStore({ ...given(proxy.url), timeoutMs: 500 });
+      onTestFinished(() => store.close());
+      await store.migrate();
+      await floodWithClaims(store, "before", 1);
+      expect(await whileFrozen(server, () => floodWithClaims(store, "frozen", 10))).toBe(0);
+      await expect.poll(() => floodWithClaims(store, "after", 1)).toBe(20);
+      expect(proxy.backends()).toBeLessThanOrEqual(most);
+    },
+  );
+
+  it("still serves other users while a table is locked and claims pour in", async () => {
+    const server = await privatePostgres({ max_connections: "20", superuser_reserved_connections: "0" });
+    onTestFinished(() => server.close());
+    const proxy = await countingProxy(server.url);
+    onTestFinished(() => proxy.close());
+    const store = postgresStore({ url: proxy.url, timeoutMs: 500 });
+    onTestFinished(() => store.close());
+    await store.migrate();
+    const locking = new pg.Client({ connectionString: server.url });
+    await locking.connect();
+    onTestFinished(() => locking.end());
+    await locking.query("begin; lock table esim_webhooks.event in access exclusive mode");
+    expect(await floodWithClaims(store, "locked", 10)).toBe(0);
+    const others = poolOf(server.url, 5);
+    await Promise.all(Array.from({ length: 5 }, () => others.query("select pg_sleep(0.1)")));
+    expect(proxy.backends()).toBeLessThanOrEqual(10);
+    await locking.query("rollback");
+    await expect.poll(() => floodWithClaims(store, "after", 1)).toBe(20);
+    expect(proxy.backends()).toBeLessThanOrEqual(10);
+  });
+
   it("acknowledges no event while it is frozen, and takes the same events when it goes on", async () => {
     const server = await privatePostgres();
     onTestFinished(() => server.close());
@@ -42,3 +99,9 @@ describe("Postgres", () => {
     expect(await data.states()).toEqual({ ready: 30 });
   });
 });
+
+function poolOf(url: string, max: number): pg.Pool {
+  const pool = new pg.Pool({ connectionString: url, max });
+  onTestFinished(() => pool.end());
+  return pool;
+}

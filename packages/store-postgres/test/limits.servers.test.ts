@@ -68,26 +68,34 @@ describe("a locked table", () => {
     await store.close();
   });
 
-  it("behind a transaction pooler holds none of its connections for longer, and lends no limit to other clients", async () => {
-    const bouncer = await privatePgBouncer(postgresUrl, 1);
-    try {
-      const pool = shop.pool(max, bouncer.url);
-      const store = postgresStore({ pool, schema: shop.schema, timeoutMs: 1500 });
-      await store.migrate();
-      await store.ready();
-      await whileLocked(async () => {
-        const claims = Array.from({ length: 10 }, (_, n) => store.claim(key(`msg_${n}`), 60_000));
-        await Promise.allSettled(claims);
-        const { rows } = await pool.query("show statement_timeout");
-        expect(rows).toEqual([{ statement_timeout: "0" }]);
-      });
-      await expect
-        .poll(() => Promise.resolve(store.claim(key("msg_0"), 60_000)).catch(() => undefined))
-        .toMatchObject({ status: "claimed" });
-    } finally {
-      await bouncer.close();
-    }
-  });
+  it.each([
+    ["the store's own pool", (url: string) => ({ url })],
+    ["the caller's pool", (url: string) => ({ pool: shop.pool(max, url) })],
+  ])(
+    "behind a transaction pooler and in %s holds no connection for longer, and lends no limit to other clients",
+    async (_, database) => {
+      const bouncer = await privatePgBouncer(postgresUrl, 1);
+      try {
+        const store = postgresStore({ ...database(bouncer.url), schema: shop.schema, timeoutMs: 1500 });
+        await store.migrate();
+        await store.ready();
+        const other = shop.pool(1, bouncer.url);
+        other.on("error", () => {}); // the pooler ends first
+        await whileLocked(async () => {
+          const claims = Array.from({ length: 10 }, (_, n) => store.claim(key(`msg_${n}`), 60_000));
+          await Promise.allSettled(claims);
+          const { rows } = await other.query("show statement_timeout");
+          expect(rows).toEqual([{ statement_timeout: "0" }]);
+        });
+        await expect
+          .poll(() => Promise.resolve(store.claim(key("msg_0"), 60_000)).catch(() => undefined))
+          .toMatchObject({ status: "claimed" });
+        await store.close();
+      } finally {
+        await bouncer.close();
+      }
+    },
+  );
 });
 
 describe("limits", () => {

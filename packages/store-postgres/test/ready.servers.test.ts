@@ -75,10 +75,10 @@ describe.each(kinds)("ready() of %s", (_, open) => {
     });
   });
 
-  it("rejects for a schema with a hole in its migrations, and names it", async () => {
+  it("rejects for a schema with a gap in its migrations, and names it", async () => {
     await sql`delete from ${migration()} where number = 3`.execute(shop.db);
     await expect(ready()).rejects.toMatchObject({
-      code: "migration_missing",
+      code: "migration_gap",
       message: expect.stringContaining("has later migrations, but not 3."),
     });
   });
@@ -110,9 +110,9 @@ describe("migrate()", () => {
       "database_newer",
     ],
     [
-      "with a hole",
+      "with a gap",
       () => sql`delete from ${sql.id(shop.schema, "migration")} where number = 2`,
-      "migration_missing",
+      "migration_gap",
     ],
   ])("rejects for a schema %s, and changes nothing", async (_, change, code) => {
     await change().execute(shop.db);

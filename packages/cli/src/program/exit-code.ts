@@ -59,6 +59,7 @@ const byErrorCode: Readonly<Record<ErrorCode, ExitCode>> = {
   missing_rights: exitCodes.unexpected,
   read_only_store: exitCodes.unexpected,
   inbox_in_use: exitCodes.unexpected,
+  migration_gap: exitCodes.unexpected,
   migration_missing: exitCodes.unexpected,
   store_full: exitCodes.unexpected,
   store_unavailable: exitCodes.unexpected,

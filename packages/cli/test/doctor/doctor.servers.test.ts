@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { InboxStats } from "@esim-webhooks/core";
 import { Redis } from "ioredis";
 import { describe, expect, it } from "vitest";
-import { privateRedis } from "../../../../test/servers/index.ts";
+import { privatePostgres, privateRedis } from "../../../../test/servers/index.ts";
 import { postgresUrl, redisUrl } from "../../../../test/servers/shared.ts";
 import { checkNode } from "../../src/doctor/set-up-checks.ts";
 import { checkWaiting } from "../../src/doctor/waiting-check.ts";
@@ -101,6 +101,29 @@ describe("doctor", () => {
       message: expect.stringContaining("ECONNREFUSED"),
     });
     expect(stdout).not.toContain("hidden");
+  });
+
+  it("reports a Postgres that only reads, and one that does not sync to its disk", async () => {
+    const server = await privatePostgres({ fsync: "off" });
+    const url = new URL(server.url);
+    const migrated = await cli(["migrate"], { env: { DATABASE_URL: url.href } });
+    expect(migrated.code).toBe(0);
+    const unsynced = await examine({ env: { DATABASE_URL: url.href } });
+    expect(unsynced.code).toBe(3);
+    expect(unsynced.of["store"]?.message).toContain("not durable");
+    expect(unsynced.of["not_durable"]).toMatchObject({
+      ok: false,
+      message: expect.stringContaining("fsync = off"),
+    });
+    url.searchParams.set("options", "-c default_transaction_read_only=on");
+    const reading = await examine({ env: { DATABASE_URL: url.href } });
+    await server.close();
+    expect(reading.code).toBe(3);
+    expect(reading.of["store"]).toMatchObject({
+      ok: false,
+      code: "read_only_store",
+      message: expect.stringContaining("Connect to the primary"),
+    });
   });
 
   it("reports a Redis that may evict keys", async () => {

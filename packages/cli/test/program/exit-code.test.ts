@@ -40,6 +40,7 @@ describe("exit codes", () => {
     node_too_old: 2,
     pglite_folder: 2,
     wal_in_use: 1,
+    migration_gap: 1,
     migration_missing: 1,
     store_full: 1,
     store_unavailable: 1,

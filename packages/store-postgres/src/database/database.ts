@@ -56,7 +56,13 @@ export function openPool<Database>(
   };
   const used =
     pool ??
-    new pg.Pool({ connectionString: url, connectionTimeoutMillis: connectMs, keepAlive: true, stream });
+    new pg.Pool({
+      connectionString: url,
+      connectionTimeoutMillis: connectMs,
+      keepAlive: true,
+      pipeline: true,
+      stream,
+    });
   const watched = watchedPool(used, timeoutMs, logger);
   const db = new Kysely<Database>({ dialect: new PostgresDialect({ pool: watched }) });
   return {

@@ -12,7 +12,7 @@ const folder = new URL("../../migrations/", import.meta.url);
 /**
  * Updates the schema in one transaction. When several processes do it at the same time, the first one runs the migrations
  * and the others wait for it. The lock belongs to the transaction, so it works behind a transaction pooler. Rejects for a schema
- * that a newer version has migrated, and for one with a hole: running an older file after a newer one could undo it.
+ * that a newer version has migrated, and for one with a gap: running an older file after a newer one could undo it.
  */
 export async function migrate(db: Kysely<unknown>, tables: Tables): Promise<void> {
   const files = (await readdir(folder)).filter((name) => name.endsWith(".sql")).sort();
@@ -26,7 +26,7 @@ export async function migrate(db: Kysely<unknown>, tables: Tables): Promise<void
       const applied = await appliedMigrations(tx, tables);
       const newest = applied.at(-1) ?? 0;
       refuseNewer(newest, tables);
-      refuseHole(missingUpTo(newest, applied), tables);
+      refuseGap(missingUpTo(newest, applied), tables);
       for (const file of files.filter((name) => Number.parseInt(name, 10) > newest)) {
         const text = await readFile(new URL(file, folder), "utf8");
         for (const statement of text.replaceAll("esim_webhooks", `"${tables.schema}"`).split(/;\n\n/)) {
@@ -36,12 +36,12 @@ export async function migrate(db: Kysely<unknown>, tables: Tables): Promise<void
     });
 }
 
-/** Rejects with `migration_missing` or `database_newer` unless the schema has exactly the migrations of this package. */
+/** Rejects with `migration_missing`, `migration_gap` or `database_newer` unless the schema has exactly the migrations of this package. */
 export async function checkMigrations(db: Kysely<unknown>, tables: Tables): Promise<void> {
   const applied = await appliedMigrations(db, tables);
   const newest = applied.at(-1) ?? 0;
   refuseNewer(newest, tables);
-  refuseHole(missingUpTo(newest, applied), tables);
+  refuseGap(missingUpTo(newest, applied), tables);
   if (newest === newestMigration) return;
   throw new WebhookError<PostgresErrorCode>(
     "migration_missing",
@@ -59,10 +59,10 @@ function refuseNewer(newest: number, { schema }: Tables): void {
   );
 }
 
-function refuseHole(missing: readonly number[], { schema }: Tables): void {
+function refuseGap(missing: readonly number[], { schema }: Tables): void {
   if (missing.length === 0) return;
   throw new WebhookError<PostgresErrorCode>(
-    "migration_missing",
+    "migration_gap",
     `The schema "${schema}" has later migrations, but not ${missing.join(", ")}.`,
     "Restore it from a backup; or, if only the rows of its table migration were lost, insert them again.",
   );

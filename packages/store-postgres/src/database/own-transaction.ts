@@ -9,6 +9,8 @@ export interface OwnConnection {
   readonly connection: Kysely<unknown>;
   readonly signal: AbortSignal;
   readonly timeoutMs: number;
+  /** Whether it sends a query before the one before is answered. */
+  readonly isPipelined: boolean;
   /** The part of `timeoutMs` that is left. */
   leftMs(): number;
 }
@@ -30,7 +32,8 @@ export function onConnection<T>(
     db.connection().execute((connection) => {
       signal.throwIfAborted();
       signal.addEventListener("abort", handle.giveUp);
-      return work({ connection, signal, timeoutMs, leftMs });
+      const isPipelined = (handle.client as { pipeline?: boolean } | undefined)?.pipeline === true;
+      return work({ connection, signal, timeoutMs, isPipelined, leftMs });
     }),
   );
 }
@@ -53,8 +56,7 @@ export async function committed<T>(own: OwnConnection, work: Work<T>): Promise<T
 async function committedOnce<T>(own: OwnConnection, work: Work<T>): Promise<T> {
   const { connection, signal } = own;
   try {
-    await begin(own);
-    const result = await work(connection);
+    const result = await begun(own, work);
     signal.throwIfAborted();
     const { rows } = await sql<{ command?: string }>`commit`.execute(connection);
     if (rows[0]?.command === "ROLLBACK") throw new Error("The transaction was rolled back.");
@@ -68,8 +70,7 @@ async function committedOnce<T>(own: OwnConnection, work: Work<T>): Promise<T> {
 /** Runs `work`, and undoes it. */
 export async function rolledBack<T>(own: OwnConnection, work: Work<T>): Promise<T> {
   try {
-    await begin(own);
-    return await work(own.connection);
+    return await begun(own, work);
   } finally {
     await rollback(own.connection);
   }
@@ -80,6 +81,16 @@ async function rollback(connection: Kysely<unknown>): Promise<void> {
   await sql`rollback`.execute(connection).catch(() => {});
 }
 
+/** The first query of `work` need not wait: the server refuses it when the transaction could not begin as it should. */
+async function begun<T>(own: OwnConnection, work: Work<T>): Promise<T> {
+  const beginning = begin(own);
+  if (!own.isPipelined) await beginning;
+  const [began, worked] = await Promise.allSettled([beginning, work(own.connection)]);
+  if (began.status === "rejected") throw began.reason; // it is why the work failed
+  if (worked.status === "rejected") throw worked.reason;
+  return worked.value;
+}
+
 /**
  * One message, and each setting counts until the transaction ends: on a pool that was passed, or behind a transaction
  * pooler, the connection belongs to others as well. The isolation is what our statements were written for, whatever the role's
@@ -88,9 +99,7 @@ async function rollback(connection: Kysely<unknown>): Promise<void> {
 async function begin({ connection, timeoutMs, leftMs }: OwnConnection): Promise<void> {
   await sql
     .raw(
-      `begin isolation level read committed;
-      set local idle_in_transaction_session_timeout = ${timeoutMs};
-      ${settings(leftMs())}`,
+      `begin isolation level read committed; set local idle_in_transaction_session_timeout = ${timeoutMs}; ${settings(leftMs())}`,
     )
     .execute(connection);
 }
@@ -100,8 +109,7 @@ async function begin({ connection, timeoutMs, leftMs }: OwnConnection): Promise<
  * first. A commit that did not wait for the disk would be lost with the server, though the sender was told that it is there.
  */
 export function settings(leftMs: number): string {
-  return `set local statement_timeout = ${Math.ceil(leftMs * 0.9)};
-    set local lock_timeout = ${Math.ceil(leftMs * 0.8)};
+  return `set local statement_timeout = ${Math.ceil(leftMs * 0.9)}; set local lock_timeout = ${Math.ceil(leftMs * 0.8)};
     select set_config('synchronous_commit', 'on', true) where current_setting('synchronous_commit') = 'off'`;
 }
 
