@@ -7,7 +7,7 @@ const kilobyte = 1000;
 
 it.each([
   ["webhookHandler", "core", 26],
-  ["createWorker", "core", 18],
+  ["createWorker", "core", 19],
   ["verify", "core", 5],
   ["webhookRouter", "express", 27],
   ["redisStore", "store-redis", 15],

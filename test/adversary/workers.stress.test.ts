@@ -1,6 +1,10 @@
 // Attacks on workers: handlers that block or kill their process, processes that freeze, and late starts.
-import { expect, it } from "vitest";
+import { join } from "node:path";
+import { sqliteInbox } from "@esim-webhooks/store-sqlite";
+import { expect, it, onTestFinished } from "vitest";
+import { temporaryFolder } from "../../packages/store-sqlite/test/temporary-folder.ts";
 import { createData, entry, openInbox, start } from "../inbox-data.ts";
+import { runNode } from "../run.ts";
 import { postgresUrl } from "../servers/shared.ts";
 
 it("a worker that is killed with what it has taken leaves all of it to the next one, once", async () => {
@@ -18,3 +22,56 @@ it("a worker that is killed with what it has taken leaves all of it to the next 
   await expect.poll(() => data.states()).toEqual({ done: 40 });
   expect(await data.effects()).toEqual({ effects: 40, events: 40 });
 });
+
+/** An inbox of the test's own, and the environment that a worker in another process opens it with. */
+const inboxes = {
+  async Postgres() {
+    const { schema } = await createData(postgresUrl);
+    const inbox = openInbox(postgresUrl, { schema });
+    await inbox.migrate();
+    return { inbox, environment: { DATABASE_URL: postgresUrl, SCHEMA: schema } };
+  },
+  async SQLite() {
+    const folder = temporaryFolder();
+    const path = join(folder.path, "events.db");
+    const inbox = sqliteInbox({ path, timeoutMs: 60_000 });
+    onTestFinished(async () => {
+      await inbox.close();
+      folder.remove();
+    });
+    return { inbox, environment: { FILE: path } };
+  },
+};
+
+it.each(["Postgres", "SQLite"] as const)(
+  "an event that kills its process at every attempt is counted out, and the 19 taken with it on %s are done",
+  async (store) => {
+    const { inbox, environment } = await inboxes[store]();
+    const ids = Array.from({ length: 20 }, (_, n) => (n === 7 ? "deadly" : `msg_${n}`));
+    await inbox.put(ids.map((id) => entry(id)));
+    const isOver = async () => {
+      const { done, dead } = (await inbox.stats()).states;
+      return done + dead === 20;
+    };
+    const maxAttempts = 5;
+    const OPTIONS = JSON.stringify({ leaseMs: 1000, pollMs: 50, maxAttempts });
+    let kills = 0;
+    const ran: string[] = [];
+    while (!(await isOver())) {
+      const worker = runNode(["test/adversary/tools/deadly-worker.ts"], { ...environment, OPTIONS });
+      onTestFinished(() => void worker.child.kill("SIGKILL"));
+      let isKilled = false;
+      const ended = worker.ended.then(({ output }) => {
+        isKilled = worker.child.signalCode === "SIGKILL";
+        ran.push(...[...output.matchAll(/^ran (\S+)$/gm)].map(([, id = ""]) => id));
+      });
+      await expect.poll(async () => isKilled || (await isOver())).toBe(true);
+      worker.child.kill("SIGTERM");
+      await ended;
+      if (isKilled) kills += 1;
+    }
+    expect((await inbox.list({ state: "dead" })).rows.map(({ id }) => id)).toEqual(["deadly"]);
+    expect(kills).toBe(maxAttempts);
+    for (const id of ids) expect(ran.filter((one) => one === id).length).toBeLessThanOrEqual(2);
+  },
+);

@@ -359,13 +359,13 @@ describe("a worker that is observed", () => {
     const seen = await work({ "*": handler });
     const handled = { ...about, replayed: true };
     expect(seen.filter(([stage, { taken }]) => stage !== "take" || taken === 1)).toEqual([
-      ["take", { limit: 20, outcome: "taken", taken: 1, durationMs }],
+      ["take", { limit: 20, suspects: false, outcome: "taken", taken: 1, durationMs }],
       ["handle", { ...handled, attempt: 1, outcome: "failed", error: new Error("no order") }],
       ["settle", { ...about, attempt: 1, outcome: "retry", afterMs: 7 }],
-      ["take", { limit: 20, outcome: "taken", taken: 1, durationMs }],
+      ["take", { limit: 20, suspects: false, outcome: "taken", taken: 1, durationMs }],
       ["handle", { ...handled, attempt: 2, outcome: "retry_later" }],
       ["settle", { ...about, attempt: 2, outcome: "retry", afterMs: 9 }],
-      ["take", { limit: 20, outcome: "taken", taken: 1, durationMs }],
+      ["take", { limit: 20, suspects: false, outcome: "taken", taken: 1, durationMs }],
       ["handle", { ...handled, attempt: 3, outcome: "processed" }],
       ["settle", { ...about, attempt: 3, outcome: "done" }],
     ]);
@@ -485,7 +485,9 @@ describe("a worker that is observed", () => {
       throw error;
     };
     await createWorker(await inboxOf({ take }), { "*": () => {} }).run({ signal: stop.signal });
-    expect(seen).toEqual([["take", { limit: 20, outcome: "store_unavailable", error, durationMs }]]);
+    expect(seen).toEqual([
+      ["take", { limit: 1, suspects: true, outcome: "store_unavailable", error, durationMs }],
+    ]);
   });
 });
 

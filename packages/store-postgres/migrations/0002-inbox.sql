@@ -8,6 +8,8 @@ alter table esim_webhooks.event
   add column occurred_at timestamptz,
   add column lane text collate "C",
   add column attempts integer not null default 0,
+  -- whether its last lease ended without a settlement
+  add column suspect boolean not null default false,
   add column conflicts integer not null default 0,
   add column error text;
 
@@ -16,6 +18,9 @@ comment on column esim_webhooks.event.ends_at is 'when the row is due, or its le
 
 create index event_pending on esim_webhooks.event (state, ends_at)
   where state in ('ready', 'leased') and body is not null;
+
+create index event_suspect on esim_webhooks.event (ends_at)
+  where state = 'ready' and body is not null and suspect;
 
 -- an event without a handler: its body is kept for the retention, and it can be redriven once there is a handler
 create index event_unhandled on esim_webhooks.event (received_at) where state = 'unhandled';
@@ -116,6 +121,7 @@ as $settle$
       when 'dead' then 'infinity'
       else moment + given.wait * interval '1 millisecond' end,
     attempts = settled.attempts - given.refund,
+    suspect = settled.suspect and given.refund = 1,
     error = given.error,
     body = case when given.state = 'done' and not keep_bodies then null else settled.body end
   from unnest(sources, ids, fences, states, waits, refunds, errors)

@@ -118,6 +118,11 @@ export function goesByIndexes(rows: number): void {
       expectIndexed(plans, "event_pending", "event_pkey", "event_lane", "event_lane_leased");
     });
 
+    it("take of suspects uses their index", async () => {
+      const plans = await plansOf(() => open().take({ ...take, suspects: true }));
+      expectIndexed(plans, "event_suspect", "event_pkey");
+    });
+
     it("take with only or except uses the index of pending rows", async () => {
       const plans = await plansOf(async () => {
         await open().take({ ...take, only: ["esim.enabled"] });

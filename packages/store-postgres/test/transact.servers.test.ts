@@ -136,14 +136,16 @@ describe("context.tx", () => {
 
   it("completes an event whose handler outlived its lease if nobody else took it, also with a pool of one", async () => {
     const alone = storeOf(1);
+    await alone.ready();
+    const leaseMs = 500;
     const processor = createProcessor(
       {
         "esim.faulted": async ({ id }, { tx }) => {
           await order(tx, id);
-          await new Promise((resolve) => setTimeout(resolve, 150));
+          await new Promise((resolve) => setTimeout(resolve, 2 * leaseMs));
         },
       },
-      { store: alone, leaseMs: 60 },
+      { store: alone, leaseMs },
     );
     expect((await processor.process(faulted("msg_1"))).code).toBe("processed");
     expect((await processor.process(faulted("msg_1"))).code).toBe("duplicate");

@@ -22,6 +22,8 @@ create table esim_webhooks_event (
   occurred_at real,
   lane text,
   attempts integer not null default 0,
+  -- whether its last lease ended without a settlement
+  suspect integer not null default 0,
   conflicts integer not null default 0,
   error text,
   -- what an import says of it, as JSON; null for a delivery
@@ -40,6 +42,9 @@ create index esim_webhooks_event_due on esim_webhooks_event (ends_at, term_ms)
 
 create index esim_webhooks_event_due_in_lane on esim_webhooks_event (ends_at, term_ms)
   where state = 'ready' and lane is not null;
+
+create index esim_webhooks_event_suspect on esim_webhooks_event (ends_at)
+  where state = 'ready' and suspect = 1;
 
 create index esim_webhooks_event_leased on esim_webhooks_event (ends_at, term_ms)
   where state = 'leased' and body is not null;

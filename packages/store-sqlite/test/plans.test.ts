@@ -60,6 +60,10 @@ describe("no operation that many events make reads the whole table", () => {
       "take",
       (tx) => writes.take(tx, { limit: 10, leaseMs: 1000, only: ["a"], except: ["b"], laneHeldByDead: true }),
     ],
+    [
+      "take of suspects",
+      (tx) => writes.take(tx, { limit: 1, leaseMs: 1000, suspects: true, laneHeldByDead: true }),
+    ],
     ["put", (tx) => writes.put(tx, { rows: [row, row] })],
     ["rerun", (tx) => writes.rerun(tx, { rows: [row] })],
     [
@@ -91,6 +95,13 @@ describe("no operation that many events make reads the whole table", () => {
     expect(
       plans.filter((detail) => !/^SEARCH .* USING (?:COVERING )?INDEX esim_webhooks_event_due/.test(detail)),
     ).toEqual([]);
+  });
+
+  it("a take of suspects goes to them by their index, and not to the other due events", () => {
+    const suspects = { limit: 1, leaseMs: 1000, suspects: true, laneHeldByDead: false };
+    const plans = plansOf((tx) => writes.take(tx, suspects)).join("\n");
+    expect(plans).toMatch(/INDEX esim_webhooks_event_suspect\b/);
+    expect(plans).not.toMatch(/INDEX esim_webhooks_event_due/);
   });
 
   it("a take goes to the due events by their indexes, and asks lanes by theirs", () => {

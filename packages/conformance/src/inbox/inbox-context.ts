@@ -54,7 +54,9 @@ export interface TestEvents {
   entry(id: string, changes?: Partial<InboxEntry> & { data?: unknown; timestamp?: string }): InboxEntry;
   /** Takes the due events of this test. */
   take(inbox: InboxQueue, limit?: number, leaseMs?: number): Promise<readonly TakenEvent[]>;
-  /** Takes an event as soon as it is due. It polls, since no inbox reports the end of a lease. */
+  /** Takes one suspect of this test. */
+  takeSuspect(inbox: InboxQueue, leaseMs?: number): Promise<readonly TakenEvent[]>;
+  /** Takes an event as soon as it is due, also as a suspect. It polls, since no inbox reports the end of a lease. */
   takeInTime(inbox: InboxQueue, leaseMs?: number): Promise<TakenEvent>;
 }
 
@@ -63,6 +65,8 @@ export function newEvents(): TestEvents {
   const source = randomUUID();
   const take = (inbox: InboxQueue, limit = 100, leaseMs = longLeaseMs) =>
     inbox.take({ limit, leaseMs, only: [type] });
+  const takeSuspect = (inbox: InboxQueue, leaseMs = longLeaseMs) =>
+    inbox.take({ limit: 1, leaseMs, only: [type], suspects: true });
   return {
     type,
     source,
@@ -72,10 +76,12 @@ export function newEvents(): TestEvents {
       return { source, id, type, event, body, receivedAt: new Date(), ...changes };
     },
     take,
+    takeSuspect,
     async takeInTime(inbox, leaseMs) {
       for (;;) {
         const [taken] = await take(inbox, 1, leaseMs);
-        if (taken !== undefined) return taken;
+        const [suspect] = taken === undefined ? await takeSuspect(inbox, leaseMs) : [taken];
+        if (suspect !== undefined) return suspect;
         await pause(20);
       }
     },

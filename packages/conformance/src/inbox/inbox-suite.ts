@@ -8,6 +8,7 @@ import { inboxLanes } from "./inbox-lanes.ts";
 import { inboxOperations } from "./inbox-operations.ts";
 import { inboxPuts } from "./inbox-puts.ts";
 import { inboxReplays } from "./inbox-replays.ts";
+import { inboxSuspects, suspectsInLanes } from "./inbox-suspects.ts";
 import { inboxTakes } from "./inbox-takes.ts";
 import { inboxUnhandled } from "./inbox-unhandled.ts";
 import { inboxWorkers } from "./inbox-workers.ts";
@@ -27,6 +28,7 @@ const scenarios: readonly InboxScenario[] = [
   ...inboxReplays,
   ...inboxOperations,
   ...inboxWorkers,
+  ...inboxSuspects,
 ];
 
 const operations: Readonly<Record<InboxRoleName, readonly (keyof Inbox)[]>> = {
@@ -64,7 +66,8 @@ export function inboxSuite(name: string, options: InboxSuiteOptions, runner?: Ru
       ));
     for (const [sentence, , run] of possible(scenarios)) it(sentence, () => run(open));
     if (capabilities.ordered)
-      for (const [sentence, , run] of possible(inboxLanes)) it(sentence, () => run(open));
+      for (const [sentence, , run] of possible([...inboxLanes, ...suspectsInLanes]))
+        it(sentence, () => run(open));
     if (server === undefined) return;
     for (const [sentence, , run] of possible(inboxFaults))
       it(sentence, async () => run(open, await server()));

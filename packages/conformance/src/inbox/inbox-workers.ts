@@ -1,74 +1,8 @@
 import assert from "node:assert/strict";
-import { setTimeout as pause } from "node:timers/promises";
-import {
-  createCatalog,
-  createWorker,
-  type Handlers,
-  type Inbox,
-  type InboxEntry,
-  type InboxQueue,
-  observe,
-  retryLater,
-  type SettleMessage,
-  type WorkerOptions,
-} from "@esim-webhooks/core";
-import { recordingLogger } from "../receiver/scenario.ts";
+import { type InboxQueue, observe, retryLater, type SettleMessage } from "@esim-webhooks/core";
 import { longLeaseMs } from "../store/store-context.ts";
 import { type InboxScenario, newEvents, stored, withInbox } from "./inbox-context.ts";
-
-type AnyData = Readonly<Record<string, unknown>>;
-
-/** A schema of events whose `step` is text. Its message quotes what it found, as those of some libraries do. */
-const schema = {
-  "~standard": {
-    version: 1,
-    vendor: "conformance",
-    validate: (data: unknown) => {
-      const { step } = data as AnyData;
-      return typeof step === "string"
-        ? { value: data as AnyData }
-        : { issues: [{ path: ["step"], message: `expected a string but received ${step}` }] };
-    },
-  },
-} as const;
-
-/** The inbox, whose `take` takes only these types: the scenarios of a suite share one inbox. */
-function takingOnly(inbox: Inbox, only: readonly string[]): InboxQueue {
-  const { capabilities, transact } = inbox;
-  const queue: Omit<Inbox, "put" | "rerun" | "list" | "get" | "redrive" | "purgeDead"> = {
-    capabilities,
-    ready: () => inbox.ready(),
-    close: () => inbox.close(),
-    take: (options) => inbox.take({ ...options, only }),
-    extend: (leases, leaseMs) => inbox.extend(leases, leaseMs),
-    settle: (settlements) => inbox.settle(settlements),
-    purge: (limit) => inbox.purge(limit),
-    count: (filter) => inbox.count(filter),
-    stats: () => inbox.stats(),
-    ...(transact && { transact: (lease, work) => transact.call(inbox, lease, work) }),
-  };
-  return queue;
-}
-
-/** Runs a worker until `enough` says so. Resolves to the lines that it logged. */
-async function worked(
-  inbox: InboxQueue,
-  handlers: Handlers<Record<string, AnyData>>,
-  options: WorkerOptions<Record<string, AnyData>>,
-  enough: (lines: readonly Record<string, unknown>[]) => boolean | Promise<boolean>,
-): Promise<Record<string, unknown>[]> {
-  const { logger, lines } = recordingLogger();
-  const stop = new AbortController();
-  const worker = createWorker<Record<string, AnyData>>(inbox, handlers, { logger, pollMs: 10, ...options });
-  const running = worker.run({ signal: stop.signal });
-  try {
-    while (!(await enough(lines))) await pause(10);
-  } finally {
-    stop.abort();
-    await running;
-  }
-  return lines;
-}
+import { entryOf, stepCatalog, takingOnly, worked } from "./inbox-worker-context.ts";
 
 /** Scenarios for a worker on the inbox. */
 export const inboxWorkers: readonly InboxScenario[] = [
@@ -79,7 +13,7 @@ export const inboxWorkers: readonly InboxScenario[] = [
       withInbox(open, {}, async (inbox) => {
         const { type: family, source } = newEvents();
         const [known, unknown] = [`${family}.known`, `${family}.unknown`];
-        const catalog = createCatalog({ [known]: schema });
+        const catalog = stepCatalog(known);
         const data = { step: 7, nested: [{ anything: null }] };
         const kept = entryOf(source, "a", unknown, data);
         await stored(inbox, kept);
@@ -109,7 +43,7 @@ export const inboxWorkers: readonly InboxScenario[] = [
     (open) =>
       withInbox(open, {}, async (inbox) => {
         const { type, source } = newEvents();
-        const catalog = createCatalog({ [type]: schema });
+        const catalog = stepCatalog(type);
         const queue = takingOnly(inbox, [type]);
         const entry = (id: string, step: unknown) => entryOf(source, id, type, { step });
         await stored(inbox, entry("attempts", "secret"));
@@ -178,7 +112,7 @@ export const inboxWorkers: readonly InboxScenario[] = [
       withInbox(open, {}, async (inbox) => {
         const { type, source } = newEvents();
         const [blocking, quick] = [`${type}.blocking`, `${type}.quick`];
-        const catalog = createCatalog({ [blocking]: schema, [quick]: schema });
+        const catalog = stepCatalog(blocking, quick);
         const leaseMs = 500;
         await stored(inbox, entryOf(source, "msg_0", blocking, { step: "" }));
         const quicks = Array.from({ length: 19 }, (_, n) => `msg_${n + 1}`);
@@ -219,9 +153,3 @@ export const inboxWorkers: readonly InboxScenario[] = [
       }),
   ],
 ];
-
-function entryOf(source: string, id: string, type: string, data: unknown): InboxEntry {
-  const timestamp = new Date().toISOString();
-  const body = Buffer.from(JSON.stringify({ type, timestamp, data }));
-  return { source, id, type, event: { id, type, timestamp, data }, body, receivedAt: new Date() };
-}

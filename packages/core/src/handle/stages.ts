@@ -7,6 +7,8 @@ import type { DispatchOutcome, EventOutcome } from "./event-outcome.ts";
 export interface TakeMessage extends StageMessage {
   /** The most events that the worker could start. */
   readonly limit: number;
+  /** Whether it asked for suspects: events whose last lease ended without a result. */
+  readonly suspects: boolean;
   /** How many events were taken; 0 when none was due. Absent when the inbox did not answer. */
   readonly taken?: number;
   readonly outcome: "taken" | "store_unavailable";

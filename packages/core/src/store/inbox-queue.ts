@@ -11,6 +11,11 @@ export interface TakeOptions {
   readonly only?: readonly string[];
   /** Take all but these types. */
   readonly except?: readonly string[];
+  /**
+   * Take only suspects: events whose last lease ended without a settlement, perhaps since their handler ended the process. A
+   * worker handles each of them alone. Default false: take none of them.
+   */
+  readonly suspects?: boolean;
 }
 
 /** One lease on one event; `token` is its fence. */
@@ -38,7 +43,7 @@ export type Settlement = InboxLease &
     | { readonly state: "unhandled" }
     /** Due again in `afterMs`. `error` says why. */
     | { readonly state: "ready"; readonly afterMs: number; readonly error: string }
-    /** Returned without counting an attempt, for example at a clean stop. */
+    /** Returned as it was taken, without counting an attempt, for example at a clean stop. */
     | { readonly state: "untouched" }
     /** Not tried again until an operator redrives it. */
     | { readonly state: "dead"; readonly error: string }
@@ -49,7 +54,7 @@ export type Settlement = InboxLease &
  * In a transactional inbox, `Tx` is the transaction that handlers get as `context.tx`.
  */
 export interface InboxQueue<Tx = unknown> extends InboxRole {
-  /** Ready and due → leased, the longest due first. Events whose lease has ended are ready again. */
+  /** Ready and due → leased, the longest due first. Events whose lease has ended are ready again, as suspects. */
   take(options: TakeOptions): Promise<readonly TakenEvent[]>;
 
   /** Moves the end of each lease to `leaseMs` from now. Answers one to one; false: that lease was lost. */

@@ -25,7 +25,7 @@ export function createMemoryQueue(table: MemoryTable, settings: MemoryQueueSetti
     for (const row of [...table.pending()]) {
       if (row.state !== "leased" || row.endsAt > now) continue;
       const error = row.error ?? "The lease ended before its worker settled it.";
-      table.write({ ...row, state: "ready", error });
+      table.write({ ...row, state: "ready", isSuspect: true, error });
     }
   }
 
@@ -68,7 +68,8 @@ export function createMemoryQueue(table: MemoryTable, settings: MemoryQueueSetti
     return true;
   }
 
-  function settled(row: MemoryRow, settlement: Settlement, now: number): MemoryRow {
+  function settled(taken: MemoryRow, settlement: Settlement, now: number): MemoryRow {
+    const row = { ...taken, isSuspect: taken.isSuspect && settlement.state === "untouched" };
     switch (settlement.state) {
       case "done":
         return {
@@ -90,11 +91,12 @@ export function createMemoryQueue(table: MemoryTable, settings: MemoryQueueSetti
   }
 
   return {
-    take({ limit, leaseMs, only, except = [] }) {
+    take({ limit, leaseMs, only, except = [], suspects = false }) {
       const now = clock.now();
       reap(now);
       const hasTurn = turns();
-      const isWanted = ({ type }: MemoryRow) =>
+      const isWanted = ({ type, isSuspect }: MemoryRow) =>
+        isSuspect === suspects &&
         (only === undefined || (type !== null && only.includes(type))) &&
         (type === null || !except.includes(type));
       return [...table.pending()]

@@ -17,6 +17,8 @@ export interface MemoryRow extends EventKey {
   readonly occurredAt: number;
   readonly lane: string | null;
   readonly attempts: number;
+  /** Whether its last lease ended without a settlement. */
+  readonly isSuspect: boolean;
   readonly conflicts: number;
   readonly error: string | null;
   readonly replay: Replay | null;
@@ -72,6 +74,7 @@ export function readyRow(entry: InboxEntry, lane: string | null, now: number): M
     occurredAt: occurredAtMs(entry) ?? receivedAt.getTime(),
     lane,
     attempts: 0,
+    isSuspect: false,
     conflicts: 0,
     error: null,
     replay: structuredClone(replay),

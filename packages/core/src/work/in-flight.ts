@@ -11,6 +11,8 @@ import { logDead, publishSettled, type RunResult } from "./run-event.ts";
 export interface InFlightOptions {
   readonly inbox: Pick<InboxQueue, "extend" | "settle">;
   readonly leaseMs: number;
+  /** Aborts when the worker stops. */
+  readonly signal: AbortSignal;
   readonly backoff: Backoff;
   readonly logger: Logger;
   readonly watch: LoopWatch;
@@ -25,6 +27,11 @@ export interface InFlightOptions {
 export interface InFlightEvents {
   /** Starts the handler of a taken event. `takenAt` is when `take` was called, by `performance.now()`. */
   start(taken: TakenEvent, takenAt: number, group: string | null): void;
+  /**
+   * Waits at most `leaseMs` for the others to be settled, then starts the handler. Resolves to true once the event is settled,
+   * or to false after another `leaseMs` or when the worker stops.
+   */
+  startAlone(taken: TakenEvent, takenAt: number, group: string | null): Promise<boolean>;
   /** How many handlers run, of one group or of all. */
   running(group?: string): number;
   /** How many events are not settled yet, those with a running handler included. */
@@ -38,7 +45,7 @@ const unanswered = "The inbox did not answer while the event was handled.";
 const settleBackoff = fullJitter({ baseMs: 200, capMs: 5000 });
 
 export function createInFlight(options: InFlightOptions): InFlightEvents {
-  const { inbox, leaseMs, backoff, logger, watch, runEvent, onFree, onEnded } = options;
+  const { inbox, leaseMs, signal, backoff, logger, watch, runEvent, onFree, onEnded } = options;
   const logUnavailable = throttledLog(logger.error, monotonicClock);
   const leases = keepLeases(inbox, leaseMs, watch);
   const running = new Map<WorkerLease, string | null>();
@@ -49,15 +56,42 @@ export function createInFlight(options: InFlightOptions): InFlightEvents {
     settleBatches,
   );
 
-  async function finish(lease: WorkerLease): Promise<void> {
-    const result = await runEvent(lease).catch((err: unknown): RunResult => {
+  async function run(lease: WorkerLease): Promise<RunResult> {
+    try {
+      return await runEvent(lease);
+    } catch (err) {
       const { source, id, token, attempt } = lease.taken;
       logUnavailable({ err, id, source }, unanswered);
       // the attempt counts: this event may be what makes the database fail
       return {
         settlement: { source, id, token, state: "ready", afterMs: backoff(attempt), error: unanswered },
       };
+    }
+  }
+
+  /** Runs the handler once the turn of the event has come, unless the worker stops before. */
+  async function runInTurn(lease: WorkerLease, turn: Promise<unknown>): Promise<RunResult> {
+    await turn;
+    return signal.aborted ? { settlement: untouched(lease) } : run(lease);
+  }
+
+  function begin(lease: WorkerLease, work: (lease: WorkerLease) => Promise<RunResult>): Promise<void> {
+    const ending = finish(lease, work).finally(() => {
+      endings.delete(ending);
+      onEnded();
     });
+    endings.add(ending);
+    return ending;
+  }
+
+  function hold(taken: TakenEvent, takenAt: number, group: string | null): WorkerLease {
+    const lease = leases.hold(taken, takenAt);
+    running.set(lease, group);
+    return lease;
+  }
+
+  async function finish(lease: WorkerLease, work: (lease: WorkerLease) => Promise<RunResult>): Promise<void> {
+    const result = await work(lease);
     const group = running.get(lease) ?? null;
     running.delete(lease);
     onFree(group);
@@ -95,8 +129,7 @@ export function createInFlight(options: InFlightOptions): InFlightEvents {
    * of the lease was published; if not, its handler may have committed it, which `finish` knows.
    */
   async function giveBack(lease: WorkerLease): Promise<boolean> {
-    const { source, id, token } = lease.taken;
-    const settlement = { source, id, token, state: "untouched" } as const;
+    const settlement = untouched(lease);
     try {
       const isSettled = await settleOne(settlement);
       if (isSettled) publishSettled(lease, { settlement });
@@ -109,13 +142,13 @@ export function createInFlight(options: InFlightOptions): InFlightEvents {
 
   return {
     start(taken, takenAt, group) {
-      const lease = leases.hold(taken, takenAt);
-      running.set(lease, group);
-      const ending = finish(lease).finally(() => {
-        endings.delete(ending);
-        onEnded();
-      });
-      endings.add(ending);
+      void begin(hold(taken, takenAt, group), run);
+    },
+    async startAlone(taken, takenAt, group) {
+      const turn = within(leaseMs, Promise.allSettled([...endings]), signal);
+      const ending = begin(hold(taken, takenAt, group), (lease) => runInTurn(lease, turn));
+      await turn;
+      return within(leaseMs, ending, signal);
     },
     running(group) {
       if (group === undefined) return running.size;
@@ -135,9 +168,18 @@ export function createInFlight(options: InFlightOptions): InFlightEvents {
   };
 }
 
-async function within(ms: number, work: Promise<unknown>): Promise<void> {
-  const { promise: timeUp, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, ms);
-  await Promise.race([work, timeUp]);
+function untouched({ taken: { source, id, token } }: WorkerLease) {
+  return { source, id, token, state: "untouched" } as const;
+}
+
+/** Resolves to whether the work ended within `ms`, and before the signal aborted. */
+async function within(ms: number, work: Promise<unknown>, signal?: AbortSignal): Promise<boolean> {
+  const { promise: givenUp, resolve } = Promise.withResolvers<boolean>();
+  const giveUp = () => resolve(false);
+  const timer = setTimeout(giveUp, signal?.aborted ? 0 : ms);
+  signal?.addEventListener("abort", giveUp);
+  const isEnded = await Promise.race([work.then(() => true), givenUp]);
   clearTimeout(timer);
+  signal?.removeEventListener("abort", giveUp);
+  return isEnded;
 }

@@ -23,7 +23,7 @@ import type { Handlers } from "../handle/handler.ts";
 import { watchLoop } from "../handle/loop-watch.ts";
 import { takeStage } from "../handle/stages.ts";
 import { hasRole } from "../store/inbox.ts";
-import type { InboxQueue, TakeOptions } from "../store/inbox-queue.ts";
+import type { InboxQueue, TakenEvent, TakeOptions } from "../store/inbox-queue.ts";
 import { createInFlight, type InFlightEvents } from "./in-flight.ts";
 import { createEventRunner } from "./run-event.ts";
 
@@ -102,25 +102,48 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
   const watch = watchLoop(logger, leaseMs);
   const runEvent = createEventRunner({ inbox, dispatcher, catalog, maxAttempts, backoff, logger, watch });
 
+  function take(options: Omit<TakeOptions, "leaseMs">): Promise<readonly TakenEvent[]> {
+    const { limit, suspects = false } = options;
+    return takeStage.trace(
+      () => ({ limit, suspects }),
+      () => inbox.take({ ...options, leaseMs }),
+      ({ length }) => ({ outcome: "taken", taken: length }),
+    );
+  }
+
+  /**
+   * Takes one suspect and handles it alone, so that it ends no other handler if it ends the process. Resolves to when to look
+   * for the next one, by `performance.now()`: a handler that does not end must not keep the worker from all other events.
+   */
+  async function handleSuspect(inFlight: InFlightEvents): Promise<number> {
+    const takenAt = performance.now();
+    const [suspect] = await take({ limit: 1, suspects: true });
+    if (suspect === undefined) return takenAt + pollMs;
+    const { id, source, type, attempt } = suspect;
+    logger.warn(
+      { id, type, source, attempt },
+      "An event is handled alone: its last lease ended without a result, so its handler may have ended the process.",
+    );
+    const group = type !== null && Object.hasOwn(typeLimits, type) ? type : null;
+    const isEnded = await inFlight.startAlone(suspect, takenAt, group);
+    return isEnded ? takenAt : performance.now() + leaseMs;
+  }
+
   /** Fills the free places with events; types with a limit are taken separately. Resolves to whether more may be due. */
   async function takeSome(inFlight: InFlightEvents, signal: AbortSignal): Promise<boolean> {
     let mayBeMore = false;
-    const take = async (room: number, which: Pick<TakeOptions, "only" | "except">, group: string | null) => {
+    const fill = async (room: number, which: Pick<TakeOptions, "only" | "except">, group: string | null) => {
       const limit = Math.min(room, concurrency - inFlight.running());
       if (limit <= 0 || signal.aborted) return;
       const takenAt = performance.now();
-      const taken = await takeStage.trace(
-        () => ({ limit }),
-        () => inbox.take({ limit, leaseMs, ...which }),
-        ({ length }) => ({ outcome: "taken", taken: length }),
-      );
+      const taken = await take({ limit, ...which });
       for (const event of taken) inFlight.start(event, takenAt, group);
       mayBeMore ||= taken.length === limit;
     };
     for (const [type, limit] of Object.entries(typeLimits)) {
-      await take(limit - inFlight.running(type), { only: [type] }, type);
+      await fill(limit - inFlight.running(type), { only: [type] }, type);
     }
-    await take(concurrency, { except: Object.keys(typeLimits) }, null);
+    await fill(concurrency, { except: Object.keys(typeLimits) }, null);
     return mayBeMore;
   }
 
@@ -148,13 +171,24 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
       void logUnhandled(); // a stop does not wait for it
       const wakeup = createWakeup(signal);
       let isFull = false;
+      let suspectsAt = 0;
       const onFree = (group: string | null) => {
         if (isFull || group !== null) wakeup.wake(); // its type may have been at its limit although the worker was not full
       };
       const onEnded = () => {
         if (isFull || inbox.capabilities.ordered) wakeup.wake(); // the next event of its lane may be due
       };
-      const inFlight = createInFlight({ inbox, leaseMs, backoff, logger, watch, runEvent, onFree, onEnded });
+      const inFlight = createInFlight({
+        inbox,
+        leaseMs,
+        signal,
+        backoff,
+        logger,
+        watch,
+        runEvent,
+        onFree,
+        onEnded,
+      });
       const stopHints = inbox.onHint?.(wakeup.wake);
       const purge = createPurge(inbox);
       for (let failures = 0; !signal.aborted; ) {
@@ -164,6 +198,8 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
           continue;
         }
         try {
+          while (performance.now() >= suspectsAt && !signal.aborted)
+            suspectsAt = await handleSuspect(inFlight);
           const mayBeMore = await takeSome(inFlight, signal);
           await purge();
           failures = 0;

@@ -14,7 +14,7 @@ describe("memoryInbox", () => {
     now = 999;
     expect(await inbox.take({ limit: 1, leaseMs: 1000 })).toEqual([]);
     now = 1000;
-    const [taken] = await inbox.take({ limit: 1, leaseMs: 1000 });
+    const [taken] = await inbox.take({ limit: 1, leaseMs: 1000, suspects: true });
     expect(taken?.attempt).toBe(2);
     if (taken) await inbox.settle([{ ...taken, state: "done" }]);
     now += 10 * 86_400_000 - 1;

@@ -8,6 +8,7 @@ export interface Tables {
   readonly latest: RawBuilder<unknown>;
   readonly state: RawBuilder<unknown>;
   readonly take: RawBuilder<unknown>;
+  readonly takeSuspects: RawBuilder<unknown>;
   readonly settle: RawBuilder<unknown>;
   readonly renew: RawBuilder<unknown>;
 }
@@ -36,6 +37,7 @@ export function tablesIn(schema: string): Tables {
     latest: sql.id(schema, "latest"),
     state: sql.id(schema, "state"),
     take: sql.id(schema, "take"),
+    takeSuspects: sql.id(schema, "take_suspects"),
     settle: sql.id(schema, "settle"),
     renew: sql.id(schema, "renew"),
   };

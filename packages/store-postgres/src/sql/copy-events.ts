@@ -46,7 +46,7 @@ const wouldRunTwice = sql`excluded.state = 'done' and event.state <> 'done'
 const updateIfAllowed = sql`do update
   set state = excluded.state, fence = excluded.fence, ends_at = excluded.ends_at, type = excluded.type, body = excluded.body,
     body_hash = excluded.body_hash, received_at = excluded.received_at, occurred_at = excluded.occurred_at,
-    lane = excluded.lane, attempts = excluded.attempts, conflicts = greatest(event.conflicts, excluded.conflicts),
+    lane = excluded.lane, attempts = excluded.attempts, suspect = false, conflicts = greatest(event.conflicts, excluded.conflicts),
     error = excluded.error, replay = excluded.replay, runs = excluded.runs, fingerprint = excluded.fingerprint
   where (${isOutdated}) or (${isAbandoned}) or (${wouldRunTwice})`;
 

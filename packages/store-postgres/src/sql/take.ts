@@ -13,16 +13,16 @@ interface Row {
   readonly replayed: boolean;
 }
 
-/** Ready and due → leased. `migrations/0002-inbox.sql` and `0004-lanes.sql` explain the function in the database. */
+/** Ready and due → leased. `migrations/0002-inbox.sql` and `0004-lanes.sql` explain the functions in the database. */
 export async function take(
   db: Kysely<unknown>,
   tables: Tables,
-  { limit, leaseMs, only, except }: TakeOptions,
+  { limit, leaseMs, only, except, suspects = false }: TakeOptions,
   laneHeldByDead: boolean,
 ): Promise<TakenEvent[]> {
   const { rows } = await sql<Row>`
     select source, id, fence::text as token, type, body, received_at, attempts, replay is not null as replayed
-    from ${tables.take}(
+    from ${suspects ? tables.takeSuspects : tables.take}(
       ${limit}::int, ${leaseMs}::float8 * interval '1 millisecond', ${serverTime},
       ${only ? [...only] : null}::text[], ${except?.length ? [...except] : null}::text[], ${laneHeldByDead}
     )`.execute(db);
@@ -39,7 +39,7 @@ export async function take(
 }
 
 /**
- * Leased, but the lease has ended → ready, so that all waiting rows have one state. Skips locked rows: otherwise a process that
+ * Leased, but the lease has ended → ready, as a suspect, so that all waiting rows have one state. Skips locked rows: otherwise a process that
  * froze while settling one would block every worker.
  */
 export async function reap(db: Kysely<unknown>, tables: Tables): Promise<void> {
@@ -51,7 +51,7 @@ export async function reap(db: Kysely<unknown>, tables: Tables): Promise<void> {
         for update skip locked
       )
       update ${tables.event} as ended
-      set state = 'ready', error = coalesce(ended.error, 'The lease ended before its worker settled it.')
+      set state = 'ready', suspect = true, error = coalesce(ended.error, 'The lease ended before its worker settled it.')
       from over where ended.source = over.source and ended.id = over.id`.execute(db);
   }
 }

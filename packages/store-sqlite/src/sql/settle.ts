@@ -18,13 +18,14 @@ export function settle(
     const { state, endsAt, termMs, error, refund, keepsBody } = written(tx, settlement, rules);
     const changed = tx.run(
       `update esim_webhooks_event
-      set state = ?, ends_at = ?, term_ms = ?, error = ?, attempts = attempts - ?, body = iif(?, body, null)
+      set state = ?, ends_at = ?, term_ms = ?, error = ?, attempts = attempts - ?, suspect = suspect and ?, body = iif(?, body, null)
       where id = ? and source = ? and fence = ? and state = 'leased'`,
       ...[
         state,
         endsAt,
         termMs,
         error,
+        refund,
         refund,
         keepsBody ? 1 : 0,
         settlement.id,

@@ -14,17 +14,19 @@ interface Due {
 /** Ready and due → leased, the longest due first. */
 export function take(tx: Transaction, input: TakeInput): TakenEvent[] {
   reap(tx);
-  const due = [...dueOutOfLanes(tx, input), ...dueInLanes(tx, input)]
+  const due = (
+    input.suspects ? dueSuspects(tx, input) : [...dueOutOfLanes(tx, input), ...dueInLanes(tx, input)]
+  )
     .sort((a, b) => a.endsAt - b.endsAt)
     .slice(0, input.limit);
   return due.map(({ rowid }) => lease(tx, rowid, input.leaseMs));
 }
 
-/** Leases that have ended → ready, so that everything that waits is in one state. */
+/** Leases that have ended → ready, as suspects, so that everything that waits is in one state. */
 function reap(tx: Transaction): void {
   tx.run(
     `update esim_webhooks_event
-    set state = 'ready', ends_at = min(ends_at, $now), term_ms = 0, error = coalesce(error, $leaseEnded)
+    set state = 'ready', ends_at = min(ends_at, $now), term_ms = 0, suspect = 1, error = coalesce(error, $leaseEnded)
     where state = 'leased' and body is not null and ${hasEnded}`,
     { now: tx.nowMs, leaseEnded },
   );
@@ -42,7 +44,17 @@ function parametersOf({ nowMs: now }: Transaction, { limit, only, except }: Take
 function dueOutOfLanes(tx: Transaction, input: TakeInput): Due[] {
   return tx.all<Due>(
     `select rowid, ends_at as endsAt from esim_webhooks_event
-    where state = 'ready' and lane is null and ends_at <= $now and ${wanted}
+    where state = 'ready' and lane is null and ends_at <= $now and suspect = 0 and ${wanted}
+    order by ends_at limit $limit`,
+    parametersOf(tx, input),
+  );
+}
+
+function dueSuspects(tx: Transaction, input: TakeInput): Due[] {
+  return tx.all<Due>(
+    `select rowid, ends_at as endsAt from esim_webhooks_event as event
+    where state = 'ready' and suspect = 1 and ends_at <= $now and ${wanted}
+      and (lane is null or ${hasTurn("event", input.laneHeldByDead)})
     order by ends_at limit $limit`,
     parametersOf(tx, input),
   );
@@ -79,12 +91,12 @@ function dueInLanes(tx: Transaction, input: TakeInput): Due[] {
   const reach = 1000 + 4 * input.limit;
   const near = tx.all<Due>(
     `with near as materialized (
-      select rowid, ends_at, lane, occurred_at, source, id, type from esim_webhooks_event
+      select rowid, ends_at, lane, occurred_at, source, id, type, suspect from esim_webhooks_event
       where state = 'ready' and lane is not null and ends_at <= $now
       order by ends_at limit $reach
     )
     select rowid, ends_at as endsAt from near
-    where ${wanted} and ${hasTurn("near", input.laneHeldByDead)}
+    where suspect = 0 and ${wanted} and ${hasTurn("near", input.laneHeldByDead)}
     order by ends_at limit $limit`,
     { ...parameters, reach },
   );
@@ -106,7 +118,7 @@ function dueInLanes(tx: Transaction, input: TakeInput): Due[] {
     )
     select event.rowid, event.ends_at as endsAt from head
     join esim_webhooks_event as event on event.rowid = head.first
-    where event.state = 'ready' and event.ends_at <= $now and ${wanted} and ${hasTurn("event", input.laneHeldByDead)}
+    where event.state = 'ready' and event.ends_at <= $now and suspect = 0 and ${wanted} and ${hasTurn("event", input.laneHeldByDead)}
     order by event.ends_at limit $limit`,
     parameters,
   );
