@@ -20,8 +20,8 @@ import { oldestFirst as sortOldestFirst } from "./sort/oldest-first.ts";
  *
  * Resolves to a report whose ledger balances, also when its signal aborted (`interrupted`) or the rest of the dump could
  * not be read (`damage`). Rejects with `store_unavailable` when the target cannot be reached; with `unsigned_dump` at the
- * first record without a signature unless `trustUnsigned`; with `source_missing` when the target holds only events of other
- * sources and `source` is not set; with `missing_secret` or `invalid_secret` at the first captured
+ * first record without a signature unless `trustUnsigned`; with `source_unknown` when the target holds only events of other
+ * sources, unless `newSource`; with `missing_secret` or `invalid_secret` at the first captured
  * request; with `checkpoint_mismatch`, `checkpoint_in_use` or `foreign_file`; and with `invalid_option`, `unknown_event_type` or `async_schema` for a mistake in
  * the set-up. Run it again to complete it: it continues from its `checkpointFile`, or starts over without one; no event
  * runs twice.
@@ -36,10 +36,7 @@ export async function importDeliveries<Data = EsimEvents, Tx = unknown>(
   const settings = parseImportOptions(options);
   const { signal, logger, source, dryRun, oldestFirst, onProgress } = settings;
   const watched = watchInput(input, signal);
-  const openSink = openSinkOf(target as ReplayTarget<unknown, never>, {
-    ...settings,
-    isSourceNamed: options.source !== undefined,
-  });
+  const openSink = openSinkOf(target as ReplayTarget<unknown, never>, settings);
   const checks = createChecks(settings);
   const dump = readDump(watched.bytes, settings);
   const readable = untilDamage(dump.batches, watched.check);

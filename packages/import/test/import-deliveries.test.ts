@@ -403,21 +403,21 @@ describe("importDeliveries into handlers", () => {
   });
 });
 
-describe("importDeliveries without a source", () => {
+describe("importDeliveries under a source that the target does not know", () => {
   const dump = () => ndjson(delivery("a"));
   const handlers = { "*": () => {} };
 
   it("is refused by an inbox that holds only events of other sources, and by no other", async () => {
     const inbox = watchedInbox();
-    const of = (source: string) => importDeliveries(dump(), inbox, { ...trusted, source });
-    await of("prod");
-    const importing = importDeliveries(dump(), inbox, trusted);
-    await expect(importing).rejects.toMatchObject({ code: "source_missing" });
-    await expect(importing).rejects.toThrow(/source "prod".*second time.*source: "prod"/);
+    const of = (options: ImportOptions = {}) => importDeliveries(dump(), inbox, { ...trusted, ...options });
+    await of({ source: "prod" });
+    await expect(of()).rejects.toMatchObject({ code: "source_unknown" });
+    await expect(of()).rejects.toThrow(/source "prod": under "default".*second time.*source: "prod"/);
+    await expect(of({ source: "eu" })).rejects.toThrow(/source "prod": under "eu".*newSource: true.*"eu"/);
     expect(inbox.puts).toHaveLength(1);
-    expect((await importDeliveries(dump(), inbox, { ...trusted, dryRun: true })).ledger.stored).toBe(1);
-    expect((await of("default")).ledger.stored).toBe(1); // the user's word
-    expect((await importDeliveries(dump(), inbox, trusted)).ledger.duplicate).toBe(1);
+    expect((await of({ dryRun: true })).ledger.stored).toBe(1);
+    expect((await of({ newSource: true })).ledger.stored).toBe(1); // the user's word
+    expect((await of()).ledger.duplicate).toBe(1);
   });
 
   it("is refused with handlers and with a processor, whose store holds only ids of other sources", async () => {
@@ -425,8 +425,9 @@ describe("importDeliveries without a source", () => {
     const of = (source?: string) => importDeliveries(dump(), handlers, { ...trusted, store, source });
     await of("prod");
     const into = createProcessor(handlers, { store });
-    await expect(of()).rejects.toMatchObject({ code: "source_missing" });
-    await expect(importDeliveries(dump(), into, trusted)).rejects.toMatchObject({ code: "source_missing" });
+    await expect(of()).rejects.toMatchObject({ code: "source_unknown" });
+    await expect(of("eu")).rejects.toMatchObject({ code: "source_unknown" });
+    await expect(importDeliveries(dump(), into, trusted)).rejects.toMatchObject({ code: "source_unknown" });
     expect((await of("prod")).ledger.duplicate).toBe(1);
   });
 
@@ -435,7 +436,7 @@ describe("importDeliveries without a source", () => {
     const options = { ...trusted, store, source: "prod", force: true };
     await importDeliveries(dump(), handlers, options);
     const importing = importDeliveries(dump(), handlers, { ...trusted, store });
-    await expect(importing).rejects.toThrow(/only events of the source "prod", and/);
+    await expect(importing).rejects.toThrow(/only events of the source "prod": under/);
   });
 
   it("rejects with store_unavailable when the inbox cannot be asked", async () => {

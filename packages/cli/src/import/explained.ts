@@ -14,11 +14,11 @@ export function explained(error: unknown, { name, checkpointFile }: DumpFile): u
         "If you trust where it comes from, add --trust-unsigned.",
         { cause: error.cause },
       );
-    case "source_missing":
+    case "source_unknown":
       return new WebhookError<ImportErrorCode>(
-        "source_missing",
+        "source_unknown",
         error.message.split(" Set {")[0] ?? "",
-        "Add --source with the name of the endpoint that received them, or --source default for an endpoint without a name.",
+        "Name the endpoint that received them with --source, or add --new-source if this one has no events there yet.",
       );
     case "checkpoint_mismatch":
       return new WebhookError<ImportErrorCode>(

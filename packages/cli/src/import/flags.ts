@@ -20,6 +20,7 @@ export interface ImportFlags extends SetUpFlags {
   readonly trustUnsigned?: boolean;
   readonly map?: readonly (readonly [field: string, path: string])[];
   readonly source?: string;
+  readonly newSource?: boolean;
   readonly rejects?: string;
   readonly checkpoint?: string;
   readonly noCheckpoint?: boolean;
@@ -64,6 +65,7 @@ export const importFlags: FlagParametersForType<ImportFlags, CliContext> = {
     brief: "For records of another shape: the path of each field",
   },
   source: textFlag("name", "The endpoint they were sent to. Default: the config's"),
+  newSource: switchFlag("Accept a source of which the target has no events"),
   rejects: textFlag("file", "The file for bad records. Default: <dump>.rejects.ndjson"),
   checkpoint: textFlag("file", "The file for progress. Default: <dump>.checkpoint.json"),
   noCheckpoint: switchFlag("Keep no checkpoint: start over each time"),

@@ -87,6 +87,7 @@ function importOptions(flags: ImportFlags, setUp: SetUp) {
   const { maxRecordBytes, maxUnpackedBytes, maxRatio } = flags;
   return {
     source: flags.source ?? setUp.config.source,
+    newSource: flags.newSource,
     ...(setUp.catalog && { catalog: setUp.catalog }),
     dryRun,
     statuses: only,

@@ -37,7 +37,7 @@ const byErrorCode: Readonly<Record<ErrorCode, ExitCode>> = {
   unknown_event_type: exitCodes.usage,
   async_schema: exitCodes.usage,
   unsigned_dump: exitCodes.usage,
-  source_missing: exitCodes.usage,
+  source_unknown: exitCodes.usage,
   checkpoint_mismatch: exitCodes.usage,
   invalid_usage: exitCodes.usage,
   invalid_config: exitCodes.usage,

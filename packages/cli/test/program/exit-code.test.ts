@@ -23,7 +23,7 @@ describe("exit codes", () => {
     unknown_event_type: 2,
     async_schema: 2,
     unsigned_dump: 2,
-    source_missing: 2,
+    source_unknown: 2,
     checkpoint_mismatch: 2,
     damaged_dump: 3,
     unknown_dump: 3,

@@ -6,7 +6,7 @@ export type ImportErrorCode =
   | "unknown_dump"
   | "dump_too_large"
   | "unsigned_dump"
-  | "source_missing"
+  | "source_unknown"
   | "checkpoint_mismatch"
   | "checkpoint_in_use"
   | "foreign_file";

@@ -28,10 +28,12 @@ export interface ReplayOptions<Data = EsimEvents, Tx = unknown> extends ImportFi
   /** Verifies captured requests, with the keys that were valid at `receivedAt`. Default: `ESIM_WEBHOOK_SECRET`. */
   readonly secret?: Secrets | undefined;
   /**
-   * The name of the endpoint that received the events, as its receiver has it; ids are unique within it. Default `"default"`,
-   * which is refused (`source_missing`) where the target holds only events of other sources.
+   * The name of the endpoint that received the events, as its receiver has it; ids are unique within it. Refused
+   * (`source_unknown`) where the target holds only events of other sources. Default `"default"`.
    */
   readonly source?: string | undefined;
+  /** Accepts a `source` of which the target has no events yet. Default false. */
+  readonly newSource?: boolean | undefined;
   /** How far a captured request's timestamp may be from its `receivedAt`, in seconds: a number, or `{ past, future }`. Default 300. */
   readonly toleranceSeconds?: ToleranceSeconds | undefined;
   /** Accepts records without a signature: delivery records, and unsigned requests. You vouch for them. Default false. */
@@ -70,6 +72,7 @@ const date = z.optional(z.date("expected a valid Date"));
 export const replayShape: OptionsShape<ReplaySettings> = {
   secret: z.optional(z.custom<Secrets>()), // the keyring checks it
   source: z._default(nonEmpty, "default"),
+  newSource: z._default(z.boolean(), false),
   toleranceSeconds: z._default(toleranceOption, defaultToleranceSeconds),
   trustUnsigned: z._default(z.boolean(), false),
   mapping: z.optional(

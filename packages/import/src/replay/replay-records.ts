@@ -59,10 +59,7 @@ export async function replayRecords<Data = EsimEvents, Tx = unknown>(
   const { dryRun, source, logger, signal } = settings;
   const { run } = journal;
   const checks = createChecks(settings);
-  const openSink = openSinkOf(target as ReplayTarget<unknown, never>, {
-    ...settings,
-    isSourceNamed: options.source !== undefined,
-  });
+  const openSink = openSinkOf(target as ReplayTarget<unknown, never>, settings);
   const ledger = openLedger(journal.tally);
   const progress = createProgress({ source, logger, run: () => run, total: ledger.total });
   let interrupted = false;

@@ -13,7 +13,7 @@ import { createEventReader } from "../record/read-event.ts";
 import { intoInbox } from "./into-inbox.ts";
 import { intoNothing } from "./into-nothing.ts";
 import { intoProcessor } from "./into-processor.ts";
-import { refuseOtherSources } from "./refuse-other-sources.ts";
+import { refuseUnknownSource } from "./refuse-unknown-source.ts";
 import type { ReplaySettings } from "./replay-options.ts";
 import type { OpenSink, Sink } from "./sink.ts";
 
@@ -24,19 +24,17 @@ export type ReplayTarget<Data, Tx> =
   | NoInfer<Handlers<Data, Tx>>
   | NoInfer<Processor<Data>>;
 
-export interface SinkSettings extends ReplaySettings {
-  /** Whether the source is the user's word, and not the default. */
-  readonly isSourceNamed: boolean;
-}
-
 /** The sink for this target. Throws `invalid_option` or `unknown_event_type` for a mistake in the set-up. */
-export function openSinkOf(target: ReplayTarget<unknown, never>, settings: SinkSettings): OpenSink<unknown> {
-  const { dryRun, store, source, isSourceNamed } = settings;
+export function openSinkOf(
+  target: ReplayTarget<unknown, never>,
+  settings: ReplaySettings,
+): OpenSink<unknown> {
+  const { dryRun, store, source, newSource } = settings;
   const readEvent = createEventReader(settings.catalog, settings.logger);
   const opened =
     <Item>(holder: Pick<Lifecycle, "sources">, open: (run: string) => Sink<Item>): OpenSink<Item> =>
     async (run) => {
-      if (!isSourceNamed) await refuseOtherSources(holder, source);
+      if (!newSource) await refuseUnknownSource(holder, source);
       return open(run);
     };
   if (isInbox(target)) {
