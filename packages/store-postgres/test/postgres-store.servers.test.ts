@@ -249,6 +249,9 @@ describe("postgresStore", () => {
 
   it("says what is wrong with its options", () => {
     expect(() => postgresStore({})).toThrow("needs exactly one database. Pass one of url, pool and kysely.");
+    expect(() => postgresStore({ url: undefined })).toThrow(
+      'postgresStore: "url" is undefined. If it comes from a variable such as DATABASE_URL, set that variable.',
+    );
     expect(() => postgresStore({ url: "postgres://x/y", pool: shop.pool(1) })).toThrow("Pass one of url");
     expect(() => postgresStore({ url: "mysql://x/y" })).toThrow('"url": expected a postgres:// URL');
     for (const url of [

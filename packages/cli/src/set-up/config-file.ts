@@ -51,7 +51,8 @@ export async function loadConfig(named: string | undefined): Promise<LoadedConfi
     const config = parseOptions(file, shape, exported) as AnyConfig;
     if (config.target === undefined || config.store === undefined) return { file, config };
   } catch (error) {
-    throw new ProgramError("invalid_config", (error as Error).message, "Correct it in that file.");
+    const [problem = ""] = (error as Error).message.split(" Correct the options;"); // which are here in a file
+    throw new ProgramError("invalid_config", problem, "Correct it in that file.");
   }
   throw new ProgramError(
     "invalid_config",

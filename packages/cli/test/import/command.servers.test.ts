@@ -141,7 +141,8 @@ describe("import", () => {
     const ran = await trusted("--json");
     expect(ran.code).toBe(3);
     expect(ran.stderr).toContain("Error (damaged_dump)");
-    expect(ran.stderr).toContain("The dump was read up to that point.");
+    expect(ran.stderr).toContain("Everything before it was read.");
+    expect(ran.stderr).not.toContain("up to that point");
     expect(report(ran).ledger.stored).toBe(await stored());
     expect(await stored()).toBeGreaterThan(0);
   });
@@ -196,6 +197,18 @@ describe("import", () => {
       rejectsFile: null,
     });
     expect(readdirSync(folder)).toEqual([]);
+  });
+
+  it("suggests --map when no record of the dump is an event", async () => {
+    const csv = join(folder, "export.csv");
+    writeFileSync(csv, 'id,body\nevt_1,"{}"\nevt_2,"{}"\n');
+    const { code, stderr } = await run(csv, "--trust-unsigned", "--dry-run");
+    expect(code).toBe(3);
+    expect(stderr).toMatch(
+      /2 of 2 records did not.*\nNone of them is an event\. .*--map eventId=id,payload=body/,
+    );
+    writeFileSync(csv, `${deliveryRecord("evt_1")}{"id": 1}\n`);
+    expect((await run(csv, "--trust-unsigned", "--dry-run")).stderr).not.toContain("--map");
   });
 
   it("reads records of another shape with --map", async () => {
@@ -294,13 +307,15 @@ describe("import", () => {
     expect(readFileSync(dump, "utf8")).toBe(deliveryRecords(1));
   });
 
-  it("asks for --source when the inbox holds only events of another endpoint", async () => {
+  it("asks for --source or --new-source when the inbox holds only events of another endpoint", async () => {
     writeFileSync(dump, deliveryRecords(2));
     expect((await trusted("--source", "prod")).code).toBe(0);
     const { code, stderr } = await trusted();
     expect(code).toBe(2);
-    expect(stderr).toMatch(/\(source_missing\).*source "prod".*Add --source with/);
+    expect(stderr).toMatch(/\(source_unknown\).*source "prod".*Name the endpoint.* --source.*--new-source/);
     expect((await trusted("--source", "prod")).code).toBe(0);
+    expect((await trusted("--source", "eu")).code).toBe(2);
+    expect((await trusted("--source", "eu", "--new-source")).code).toBe(0);
   });
 
   it("ends with 3 when the format of the dump is unknown", async () => {

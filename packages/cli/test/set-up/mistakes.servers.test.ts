@@ -39,6 +39,14 @@ describe("a mistake in the set-up is told with what the user wrote:", () => {
     expect(file.stderr).toContain(`Error (invalid_secret): ${join(cwd, name)}: A signing secret `);
   });
 
+  it("an option of the wrong type, with the file and one remedy", async () => {
+    const cwd = folder({ [name]: 'export default { port: "3000" };' });
+    const { stderr } = await cli(["serve"], { cwd });
+    expect(stderr).toBe(
+      `Error (invalid_config): ${join(cwd, name)}: "port": Invalid input: expected number, received string. Correct it in that file.\n`,
+    );
+  });
+
   it("a handler of an unknown type and a misspelt option of the worker, with the file", async () => {
     const types = folder({ [name]: 'export default { handlers: { "esim.fautled": () => {} } };' });
     const type = await cli(["serve"], { cwd: types });

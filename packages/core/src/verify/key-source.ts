@@ -1,8 +1,10 @@
 import { readFile, stat } from "node:fs/promises";
 import * as z from "zod/mini";
+import { dateTimeMs } from "../base/clock.ts";
 import { WebhookError } from "../base/errors.ts";
 import { type Logger, silentLogger, warnOfSetup } from "../base/logger.ts";
-import type { Secrets } from "./keyring.ts";
+import { suggest } from "../base/options.ts";
+import { keysIn, listSecrets, prepareKeys, type Secrets } from "./keyring.ts";
 import type { Key } from "./signing-key.ts";
 
 /** What a key source has loaded. */
@@ -24,19 +26,17 @@ export interface KeySource {
   load(): Promise<readonly (string | Uint8Array | Key)[] | LoadedKeys>;
 }
 
-const fileShape = z.strictObject({
-  keys: z.array(
-    z.union([
-      z.string(),
-      z.strictObject({
-        secret: z.string(),
-        notBefore: z.optional(z.string()),
-        notAfter: z.optional(z.string()),
-      }),
-    ]),
-  ),
+const keyShape = {
+  secret: z.string(),
+  notBefore: z.optional(z.string()),
+  notAfter: z.optional(z.string()),
+};
+const fileShape = {
+  keys: z.array(z.union([z.string(), z.strictObject(keyShape)])),
   rotatingUntil: z.optional(z.string()),
-});
+};
+const form =
+  'Write { "keys": ["whsec_…", { "secret": "whsec_…", "notAfter": "…" }], "rotatingUntil": "…" }, or secrets separated by spaces.';
 
 /**
  * Reads keys from a file that is rewritten on rotation: secrets separated by spaces, or JSON of the form
@@ -51,24 +51,69 @@ export function fileKeySource(path: string, options: { logger?: Logger } = {}): 
         warnOfSetup(
           options.logger ?? silentLogger,
           "key_file_mode",
-          "Other users can read the key file. Run chmod 600 on it.",
+          `Other users can read the key file ${path}. Run chmod 600 on it.`,
         );
       }
       const text = (await readFile(path, "utf8")).trim(); // trims a byte order mark, too
-      return text.startsWith("{") ? readJson(text) : { keys: text };
+      return keysIn(`The key file ${path}`, () => readKeys(text));
     },
   };
 }
 
+/** The content of a key file. Throws `invalid_secret`, and quotes no secret. */
+function readKeys(text: string): LoadedKeys {
+  const loaded: LoadedKeys = /^[{[]/.test(text) ? readJson(text) : { keys: text };
+  if (listSecrets(loaded.keys).length === 0) {
+    throw new WebhookError("invalid_secret", "There is no signing secret in it.", form);
+  }
+  prepareKeys(loaded.keys);
+  rotationEndMs(loaded.rotatingUntil);
+  return loaded;
+}
+
 function readJson(text: string): LoadedKeys {
+  const json = parseJson(text);
+  refuseUnknownFields(json, fileShape);
+  for (const key of listOf(json)) refuseUnknownFields(key, keyShape);
+  const result = z.strictObject(fileShape).safeParse(json);
+  if (result.success) return result.data;
+  throw new WebhookError("invalid_secret", "It is not of the expected form.", form);
+}
+
+function parseJson(text: string): unknown {
   try {
-    return fileShape.parse(JSON.parse(text));
+    return JSON.parse(text);
   } catch {
     // neither message nor cause: both may quote the file
-    throw new WebhookError(
-      "invalid_secret",
-      "The key file is not JSON of the expected form.",
-      'Write { "keys": ["whsec_…"], "rotatingUntil": "…" }, or secrets separated by spaces.',
-    );
+    throw new WebhookError("invalid_secret", "It is not JSON.", form);
   }
+}
+
+function listOf(json: unknown): readonly unknown[] {
+  const { keys } = json as { readonly keys?: unknown };
+  return Array.isArray(keys) ? keys : [];
+}
+
+function refuseUnknownFields(given: unknown, shape: object): void {
+  if (typeof given !== "object" || given === null || Array.isArray(given)) return;
+  const unknown = Object.keys(given).find((name) => !(name in shape));
+  if (unknown === undefined) return;
+  // a longer name may be a secret in the wrong place
+  const named = /^\w{1,20}$/.test(unknown) ? `There is no field "${unknown}".` : "There is an unknown field.";
+  throw new WebhookError("invalid_secret", named, `${suggest(unknown, Object.keys(shape))} ${form}`);
+}
+
+/**
+ * Until when `rotatingUntil` says that a rotation is under way, in ms since the Unix epoch; 0 if it says nothing.
+ * Throws `invalid_secret` if it is not a date-time.
+ */
+export function rotationEndMs(rotatingUntil: LoadedKeys["rotatingUntil"]): number {
+  if (rotatingUntil === undefined || rotatingUntil === null) return 0;
+  const ms = dateTimeMs(rotatingUntil);
+  if (!Number.isNaN(ms)) return ms;
+  throw new WebhookError(
+    "invalid_secret",
+    "rotatingUntil is not a date-time.",
+    "Give a Date, or a string with its offset, such as 2026-11-20T12:00:00Z.",
+  );
 }

@@ -23,9 +23,22 @@ export const secretVariable = "ESIM_WEBHOOK_SECRET";
  * Prepares the keys of `secrets`, which defaults to the environment variable `ESIM_WEBHOOK_SECRET`.
  * Throws `missing_secret` when there is none and `invalid_secret` when one cannot be right.
  */
-export function createKeyring(secrets: Secrets | undefined = process.env[secretVariable]): Keyring {
-  const keys = prepareKeys(secrets);
+export function createKeyring(secrets?: Secrets): Keyring {
+  const keys =
+    secrets === undefined
+      ? keysIn(secretVariable, () => prepareKeys(process.env[secretVariable]))
+      : prepareKeys(secrets);
   return keyringOf(() => keys);
+}
+
+/** Runs `prepare`. If a secret cannot be right, the error begins with the place it came from: a variable, a file. */
+export function keysIn<Result>(place: string, prepare: () => Result): Result {
+  try {
+    return prepare();
+  } catch (error) {
+    if (!WebhookError.is(error) || error.code !== "invalid_secret") throw error;
+    throw new WebhookError("invalid_secret", `${place}:`, error.message);
+  }
 }
 
 /** A keyring of keys that may be replaced. */

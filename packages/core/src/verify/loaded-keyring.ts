@@ -1,9 +1,9 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { type Clock, dateTimeMs } from "../base/clock.ts";
+import type { Clock } from "../base/clock.ts";
 import { startDeadline } from "../base/deadline.ts";
 import { WebhookError } from "../base/errors.ts";
 import type { Logger } from "../base/logger.ts";
-import type { KeySource } from "./key-source.ts";
+import { type KeySource, type LoadedKeys, rotationEndMs } from "./key-source.ts";
 import { type Keyring, keyringOf, prepareKeys } from "./keyring.ts";
 import type { SigningKey } from "./signing-key.ts";
 
@@ -46,7 +46,7 @@ export function createLoadedKeyring(source: KeySource, clock: Clock, logger: Log
       const loaded = await startDeadline(loadTimeoutMs).before(source.load());
       if (loaded === undefined) throw new Error(`load() did not answer within ${loadTimeoutMs} ms.`);
       const { keys: secrets, rotatingUntil } = isList(loaded) ? { keys: loaded } : loaded;
-      const end = rotationEndMs(rotatingUntil, clock.now());
+      const end = checkedEndMs(rotatingUntil, clock.now());
       keys = prepareKeys(secrets);
       rotatingUntilMs = end;
       return "loaded";
@@ -99,13 +99,12 @@ function isList<T, U>(loaded: readonly T[] | U): loaded is readonly T[] {
   return Array.isArray(loaded);
 }
 
-function rotationEndMs(rotatingUntil: Date | string | null | undefined, nowMs: number): number {
-  if (rotatingUntil === undefined || rotatingUntil === null) return 0;
-  const ms = dateTimeMs(rotatingUntil);
+function checkedEndMs(rotatingUntil: LoadedKeys["rotatingUntil"], nowMs: number): number {
+  const ms = rotationEndMs(rotatingUntil);
   if (ms - nowMs <= longestRotationMs) return ms;
   throw new WebhookError(
     "invalid_option",
-    "The key source's rotatingUntil is not a date-time, or is more than 15 minutes ahead.",
+    `The key source's rotatingUntil, ${new Date(ms).toISOString()}, is more than 15 minutes ahead.`,
     "A rotation takes minutes, and each 503 uses up one of the sender's ten attempts: give the time by which the new key will be in place.",
   );
 }

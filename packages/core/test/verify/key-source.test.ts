@@ -322,20 +322,43 @@ describe("fileKeySource", () => {
   });
 
   it.each([
-    `{ "keys": ["${oldSecret}"`,
-    `{ "keys": "${oldSecret}" }`,
-    `{ "secret": "${oldSecret}" }`,
-    `{ "keys": [{ "secret": "${oldSecret}", "notafter": "2026" }] }`,
-  ])("says what form it expects, and quotes nothing of the file: %#", async (text) => {
+    [`{ "keys": ["${oldSecret}"`, "It is not JSON."],
+    [`{ "keys": "${oldSecret}" }`, "It is not of the expected form."],
+    [`["${oldSecret}"]`, "It is not of the expected form."],
+    [`{ "secret": "${oldSecret}" }`, 'There is no field "secret". There are: keys, rotatingUntil.'],
+    [`{ "${oldSecret}": "" }`, "There is an unknown field."],
+    [
+      `{ "keys": [{ "secret": "${oldSecret}", "notafter": "2026" }] }`,
+      'There is no field "notafter". Did you mean "notAfter"?',
+    ],
+    ['{ "keys": [] }', "There is no signing secret in it."],
+    ["", "There is no signing secret in it."],
+  ])(
+    "names the file and the mistake, says what form it expects, and quotes no secret: %#",
+    async (text, mistake) => {
+      await rewrite(text);
+      const error = await fileKeySource(path)
+        .load()
+        .catch((reason: unknown) => reason);
+      expect(error).toMatchObject({
+        code: "invalid_secret",
+        message: expect.stringMatching(/Write \{ "keys".*"notAfter"/),
+      });
+      expect(String(error)).toContain(`The key file ${path}: ${mistake}`);
+      expect(String(error) + String((error as Error).cause)).not.toContain(oldSecret.slice(6));
+    },
+  );
+
+  it.each([
+    [`"${oldSecret}"`, "A signing secret has quotes around it."],
+    [`{ "keys": ["${oldSecret}"], "rotatingUntil": "soon" }`, "rotatingUntil is not a date-time. Give"],
+    [
+      `{ "keys": [{ "secret": "${oldSecret}", "notAfter": "soon" }] }`,
+      "A key's notAfter is not a date-time.",
+    ],
+  ])("names the file in which a secret or a time cannot be right: %#", async (text, mistake) => {
     await rewrite(text);
-    const error = await fileKeySource(path)
-      .load()
-      .catch((reason: unknown) => reason);
-    expect(error).toMatchObject({
-      code: "invalid_secret",
-      message: expect.stringContaining('Write { "keys"'),
-    });
-    expect(String(error) + String((error as Error).cause)).not.toContain(oldSecret.slice(6));
+    await expect(fileKeySource(path).load()).rejects.toThrow(`The key file ${path}: ${mistake}`);
   });
 
   it.skipIf(process.platform === "win32")("warns of a file that others can read", async () => {
@@ -352,7 +375,7 @@ describe("fileKeySource", () => {
     expect(errors).toEqual([]);
     await chmod(path, 0o644);
     await fileKeySource(path, { logger }).load();
-    expect(errors).toEqual([expect.stringMatching(/Other users can read the key file\. Run chmod 600/)]);
+    expect(errors).toEqual([`Other users can read the key file ${path}. Run chmod 600 on it.`]);
   });
 
   it("rejects when there is no file, and the receiver answers 503 until there is one", async () => {

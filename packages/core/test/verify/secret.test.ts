@@ -132,6 +132,18 @@ describe("a secret whose form is said", () => {
     }
   });
 
+  it("is named with the environment variable when it cannot be right", () => {
+    vi.stubEnv("ESIM_WEBHOOK_SECRET", `"${newSecret()}"`);
+    try {
+      expect(() => createKeyring()).toThrow(
+        "ESIM_WEBHOOK_SECRET: A signing secret has quotes around it. Remove",
+      );
+      expect(() => createKeyring('"utf8:a"')).toThrow(/^A signing secret has quotes/);
+    } finally {
+      vi.unstubAllEnvs();
+    }
+  });
+
   it("gives the sender's key by each of the ways that the remedy for hex names", () => {
     const hex = bytes(32).toString("hex");
     const { message } = errorOf(hex);

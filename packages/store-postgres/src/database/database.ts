@@ -36,10 +36,19 @@ const connectMs = 60_000;
 
 export function openPool<Database>(
   caller: string,
-  { url, pool, kysely }: DatabaseOptions<Database>,
+  options: DatabaseOptions<Database>,
   timeoutMs: number,
   logger: Logger,
 ): OpenPool<Database> {
+  const { url, pool, kysely } = options;
+  const unset = (["url", "pool", "kysely"] as const).filter((name) => name in options);
+  if ((url ?? pool ?? kysely) === undefined && unset.length === 1) {
+    throw new WebhookError(
+      "invalid_option",
+      `${caller}: "${unset[0]}" is undefined.`,
+      "If it comes from a variable such as DATABASE_URL, set that variable.",
+    );
+  }
   if ([url, pool, kysely].filter((option) => option !== undefined).length !== 1) {
     throw new WebhookError(
       "invalid_option",
