@@ -7,7 +7,14 @@ import { onWarning } from "../program/warnings.ts";
 import { readSetUp, type SetUp } from "../set-up/set-up.ts";
 import { type Check, check, failed } from "./check.ts";
 import { checkDataFolder } from "./data-folder.ts";
-import { checkConfig, checkHandlers, checkNode, checkSecret, checkWorker } from "./set-up-checks.ts";
+import {
+  checkConfig,
+  checkHandlers,
+  checkNode,
+  checkReceiverOptions,
+  checkSecret,
+  checkWorker,
+} from "./set-up-checks.ts";
 import { checkStores } from "./store-checks.ts";
 
 export interface DoctorFlags extends SetUpFlags {
@@ -42,6 +49,7 @@ async function checkSetUp(context: CliContext, flags: DoctorFlags): Promise<read
     config,
     await check("secret", () => checkSecret(setUp)),
     await check("handlers", () => checkHandlers(setUp)),
+    ...(setUp.config.receiver ? [await check("receiver", () => checkReceiverOptions(setUp))] : []),
     ...(setUp.config.worker ? [await check("worker", () => checkWorker(setUp))] : []),
     ...(usesFolder(setUp) ? [await check("folder", () => checkDataFolder(setUp.place.dataDir))] : []),
     ...(await checkStores(setUp)),

@@ -1,5 +1,7 @@
 import { type Catalog, createKeyring, createProcessor, createWorker, esimCatalog } from "@esim-webhooks/core";
+import { silentLogger } from "@esim-webhooks/core/kit";
 import { memoryInbox } from "@esim-webhooks/core/testing";
+import { checkReceiver } from "../serve/receiver-of.ts";
 import { knownSecrets, requiredSecret } from "../set-up/known-secrets.ts";
 import { naming } from "../set-up/naming.ts";
 import type { SetUp } from "../set-up/set-up.ts";
@@ -27,6 +29,12 @@ export async function checkSecret(setUp: SetUp): Promise<Check> {
   if (keys.length === 0)
     return failed("secret", "No key is valid now. Correct notBefore and notAfter of the keys.");
   return passed("secret", keys.map((key) => key.fingerprint).join(", "));
+}
+
+/** Checks the options of the receiver in the way that `serve` does. */
+export function checkReceiverOptions(setUp: SetUp): Check {
+  checkReceiver(setUp, silentLogger);
+  return passed("receiver", Object.keys(setUp.config.receiver ?? {}).join(", ") || "defaults");
 }
 
 /** Checks the options of the worker in the way that `work` does. */

@@ -17,6 +17,11 @@ export function textsFlag(placeholder: string, brief: string): OptionalFlag<read
   return { kind: "parsed", parse: String, optional: true, variadic: ",", placeholder, brief };
 }
 
+/** Event ids, by repeating the flag: an id may contain a comma. */
+export function idsFlag(brief: string): OptionalFlag<readonly string[]> {
+  return { kind: "parsed", parse: String, optional: true, variadic: true, placeholder: "id", brief };
+}
+
 export function timeFlag(brief: string, placeholder = "when"): OptionalFlag<Date> {
   return { kind: "parsed", parse: (text) => parseTime(text), optional: true, placeholder, brief };
 }

@@ -1,5 +1,12 @@
 import type { FlagParametersForType } from "@stricli/core";
-import { type OptionalFlag, switchFlag, textFlag, textsFlag, timeFlag } from "../flags/flag-kinds.ts";
+import {
+  idsFlag,
+  type OptionalFlag,
+  switchFlag,
+  textFlag,
+  textsFlag,
+  timeFlag,
+} from "../flags/flag-kinds.ts";
 import { wholeNumber } from "../flags/number-flag.ts";
 import { jsonFlag, type SetUpFlags, setUpFlags } from "../flags/set-up-flags.ts";
 import type { CliContext } from "../program/context.ts";
@@ -13,7 +20,7 @@ export interface ImportFlags extends SetUpFlags {
   readonly since?: Date;
   readonly until?: Date;
   readonly types?: readonly string[];
-  readonly ids?: readonly string[];
+  readonly id?: readonly string[];
   readonly esim?: readonly string[];
   readonly oldestFirst?: boolean;
   readonly force?: boolean;
@@ -52,7 +59,7 @@ export const importFlags: FlagParametersForType<ImportFlags, CliContext> = {
   since: timeFlag("Only from this time on: 2h, 7d, 2026-11-20"),
   until: timeFlag("Only before this time"),
   types: textsFlag("type,…", "Only these types or families: esim.lifecycle.*"),
-  ids: textsFlag("id,…", "Only these event ids"),
+  id: idsFlag("Only the event with this id; repeat it for more"),
   esim: textsFlag("reference,…", "Only these eSIMs, by esimReference"),
   oldestFirst: switchFlag("Order by timestamp; needs disk space for the dump"),
   force: switchFlag("Run done events again"),

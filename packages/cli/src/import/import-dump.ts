@@ -83,7 +83,7 @@ async function run(
 }
 
 function importOptions(flags: ImportFlags, setUp: SetUp) {
-  const { dryRun, only, since, until, types, ids, esim, oldestFirst, force, trustUnsigned, map } = flags;
+  const { dryRun, only, since, until, types, id, esim, oldestFirst, force, trustUnsigned, map } = flags;
   const { maxRecordBytes, maxUnpackedBytes, maxRatio } = flags;
   return {
     source: flags.source ?? setUp.config.source,
@@ -94,7 +94,7 @@ function importOptions(flags: ImportFlags, setUp: SetUp) {
     since,
     until,
     types,
-    ids,
+    ids: id,
     esimReferences: esim,
     oldestFirst,
     force,

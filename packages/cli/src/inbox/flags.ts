@@ -1,6 +1,6 @@
 import type { InboxState } from "@esim-webhooks/core";
 import type { FlagParametersForType, TypedFlagParameter } from "@stricli/core";
-import { switchFlag, textFlag, textsFlag, timeFlag } from "../flags/flag-kinds.ts";
+import { idsFlag, switchFlag, textFlag, textsFlag, timeFlag } from "../flags/flag-kinds.ts";
 import { wholeNumber } from "../flags/number-flag.ts";
 import { jsonFlag, type SetUpFlags, setUpFlags } from "../flags/set-up-flags.ts";
 import type { CliContext } from "../program/context.ts";
@@ -63,9 +63,8 @@ const filterFlags: FlagsOf<FilterFlags> = {
   types: textsFlag("type,…", "Only events of these types, or families such as esim.lifecycle.*"),
   since: timeFlag("Only events received at this time or later: 2h, 7d, 2026-11-20"),
   until: timeFlag("Only events received before this time"),
-  id: textsFlag(
-    "id,…",
-    "Only events with these ids; the beginning of an id is enough if no other id begins so",
+  id: idsFlag(
+    "Only events with this id; repeat it for more. The beginning of an id is enough if no other id begins so",
   ),
 };
 

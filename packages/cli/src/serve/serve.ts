@@ -1,24 +1,15 @@
 import { once } from "node:events";
-import {
-  type DedupeStore,
-  type Handlers,
-  type InboxWriter,
-  type Logger,
-  type NodeHandler,
-  nodeHandler,
-} from "@esim-webhooks/core";
 import { hasRole } from "@esim-webhooks/core/kit";
 import type { SetUpFlags } from "../flags/set-up-flags.ts";
 import { commandLogger, dataLines } from "../log/command-logger.ts";
 import type { CliContext } from "../program/context.ts";
 import { stopSignal } from "../program/stopping.ts";
-import { requiredSecret } from "../set-up/known-secrets.ts";
-import { naming } from "../set-up/naming.ts";
 import { type OpenInbox, type OpenTarget, openQueueOf, openTarget } from "../set-up/open-target.ts";
 import { portOf, readSetUp, type SetUp } from "../set-up/set-up.ts";
 import { leftBehindNote, waitingNote } from "../set-up/waiting.ts";
 import { startWorker, withHandlers } from "../work/start-worker.ts";
 import { listen } from "./listener.ts";
+import { checkReceiver, receiverOf } from "./receiver-of.ts";
 
 export interface ServeFlags extends SetUpFlags {
   readonly port?: number;
@@ -36,15 +27,14 @@ export async function serve(this: CliContext, flags: ServeFlags): Promise<void> 
   const path = flags.path ?? config.path ?? "/webhooks";
   const logger = commandLogger(dataLines(this.output, flags));
 
-  // reports a mistake in the options before anything is opened
-  receiver(setUp.handlers ? { handlers: setUp.handlers } : { inbox: unusedInbox }, setUp, logger);
+  checkReceiver(setUp, logger); // before anything is opened
   const target = await openTarget(setUp);
   const queue = await openQueueOf(target, setUp).catch(async (error: unknown) => {
     await target.close();
     throw error;
   });
   try {
-    const receive = receiver(target, setUp, logger);
+    const receive = receiverOf(target, setUp, logger);
     const waiting = await waitingFor(target, queue, setUp);
     const worker = queue && startWorker(queue.inbox, withHandlers(setUp), logger);
     const listening = await listen(receive, { host, port, path, logger });
@@ -61,22 +51,6 @@ export async function serve(this: CliContext, flags: ServeFlags): Promise<void> 
     await queue?.close();
     await target.close();
   }
-}
-
-type Receiving =
-  | { readonly inbox: Pick<InboxWriter, "put"> }
-  | { readonly handlers: Handlers<unknown>; readonly store?: DedupeStore };
-
-const unusedInbox: Pick<InboxWriter, "put"> = { put: async () => [] };
-
-function receiver(target: Receiving, setUp: SetUp, logger: Logger): NodeHandler {
-  const { catalog, source, file } = setUp;
-  const options = { secret: requiredSecret(setUp), ...(catalog && { catalog }), source, logger };
-  return naming(file, () =>
-    "inbox" in target
-      ? nodeHandler<unknown>(target.inbox, options)
-      : nodeHandler<unknown>(target.handlers, { ...options, ...(target.store && { store: target.store }) }),
-  );
 }
 
 /** What was stored before, and waits. */

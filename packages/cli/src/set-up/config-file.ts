@@ -33,6 +33,7 @@ const shape: OptionsShape<Shape> = {
   path: z.optional(z.string().check(z.startsWith("/", "expected a path that begins with /"))),
   port: z.optional(z.int().check(z.gte(0), z.lte(65_535))),
   host: z.optional(z.string().check(z.minLength(1))),
+  receiver: z.optional(z.custom<NonNullable<AnyConfig["receiver"]>>(isObject, "expected an object")), // checked by the receiver
   worker: z.optional(z.custom<NonNullable<AnyConfig["worker"]>>(isObject, "expected an object")), // checked by the worker
 };
 

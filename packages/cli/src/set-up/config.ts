@@ -5,6 +5,7 @@ import type {
   Handlers,
   Inbox,
   InboxWriter,
+  ReceiverOptions,
   Secret,
   WorkerOptions,
 } from "@esim-webhooks/core";
@@ -32,6 +33,8 @@ export interface Config<Data = EsimEvents, Tx = unknown> {
   port?: number;
   /** The address on which `serve` listens. Default `"127.0.0.1"`. */
   host?: string;
+  /** Options of the receiver of `serve`, as for `nodeHandler`. */
+  receiver?: Omit<ReceiverOptions<Data, Tx>, "secret" | "catalog" | "source" | "store" | "logger">;
   /** Options of the workers, as for `createWorker`. */
   worker?: Omit<WorkerOptions<Data>, "catalog" | "logger">;
 }

@@ -180,6 +180,19 @@ describe("doctor", () => {
     expect(misspelt.of["handlers"]).toMatchObject({ ok: false, code: "unknown_event_type" });
   });
 
+  it("reports a misspelt option of the receiver, and names the file", async () => {
+    const config = 'export default { handlers: { "*": () => {} }, receiver: { toleranceSecond: 600 } };';
+    const { code, of } = await examine({ cwd: folder({ "esim-webhooks.config.ts": config }) });
+    expect(code).toBe(3);
+    expect(of["receiver"]).toMatchObject({
+      ok: false,
+      code: "invalid_option",
+      message: expect.stringMatching(
+        /config\.ts: there is no option "toleranceSecond"\. Did you mean "toleranceSeconds"\?$/,
+      ),
+    });
+  });
+
   it("reports a misspelt option of the worker, and names the file", async () => {
     const config = 'export default { handlers: { "*": () => {} }, worker: { concurency: 3 } };';
     const { code, of } = await examine({ cwd: folder({ "esim-webhooks.config.ts": config }) });

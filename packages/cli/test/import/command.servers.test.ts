@@ -165,6 +165,7 @@ describe("import", () => {
       deliveryRecord("evt_2", { type: "esim.lifecycle.suspended" }),
       deliveryRecord("evt_3", { at: new Date("2026-11-01T00:00:00Z") }),
       deliveryRecord("evt_4"),
+      deliveryRecord("evt_1,evt_4", { at: new Date("2026-11-01T00:00:00Z") }),
     ];
     writeFileSync(dump, lines.join(""));
     const ledgers = await Promise.all(
@@ -172,16 +173,18 @@ describe("import", () => {
         ["--only", "failed,exhausted"],
         ["--types", "esim.lifecycle.*"],
         ["--since", "2026-11-10", "--until", "2026-11-18T12:00:00Z"],
-        ["--ids", "evt_1,evt_4"],
+        ["--id", "evt_1", "--id", "evt_4"],
+        ["--id", "evt_1,evt_4"],
         ["--esim", "none"],
       ].map(async (flags) => report(await trusted("--dry-run", "--json", ...flags)).ledger),
     );
     expect(ledgers.map(({ stored, filtered }) => [stored, filtered])).toEqual([
-      [3, 1],
-      [1, 3],
-      [3, 1],
-      [2, 2],
-      [0, 4],
+      [4, 1],
+      [1, 4],
+      [3, 2],
+      [2, 3],
+      [1, 4],
+      [0, 5],
     ]);
   });
 

@@ -104,6 +104,15 @@ describe("inbox list", () => {
     );
   });
 
+  it("takes a comma in --id for a part of the id, and says so where no id is so", async () => {
+    const { code, stderr } = await inbox("list", "--id", "evt_old,evt_done");
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr:
+        "Error (invalid_usage): No id is evt_old,evt_done, or begins so. An id may contain a comma: for several ids, write --id before each.\n",
+    });
+  });
+
   it("says that no event matches, and ends with 0", async () => {
     expect(await inbox("list", "--id", "evt_none")).toMatchObject({
       code: 0,
@@ -237,10 +246,11 @@ describe("inbox discard", () => {
   it("deletes the matching dead events, and no others", async () => {
     const { stdout } = await inbox("discard", "--types", "esim.faulted,esim.lifecycle.*", "--yes");
     expect(stdout).toBe("Deleted: 1 dead event.\n");
-    expect(ids(await inbox("list", "--id", "evt_old,evt_dead,evt_ready", "--json"))).toEqual([
-      "evt_ready",
-      "evt_dead",
-    ]);
+    expect(
+      ids(
+        await inbox("list", ...["evt_old", "evt_dead", "evt_ready"].flatMap((id) => ["--id", id]), "--json"),
+      ),
+    ).toEqual(["evt_ready", "evt_dead"]);
   });
 });
 

@@ -48,6 +48,32 @@ describe("serve", () => {
     expect(ended.stdout).not.toContain(sampleData("esim.faulted").iccid);
   });
 
+  it("gives its receiver the options of the config", async () => {
+    const config =
+      "export default { receiver: { toleranceSeconds: { past: 7200, future: 60 }, maxBodyBytes: 2000 }, port: 0 };";
+    const running = start(["serve"], { cwd: folder({ "esim-webhooks.config.ts": config }) });
+    const url = await urlOf(running);
+    const data = sampleData("esim.faulted");
+    const delivery = (id: string, more: object, secondsAgo: number) =>
+      signedRequest(
+        { id, type: "esim.faulted", timestamp: "2026-11-20T12:00:00Z", data: { ...data, ...more } },
+        { secret, at: new Date(Date.now() - secondsAgo * 1000) },
+      );
+    expect((await fetch(url, delivery("msg_1", {}, 3600))).status).toBe(202);
+    expect((await fetch(url, delivery("msg_2", {}, 9000))).status).toBe(503);
+    expect((await fetch(url, delivery("msg_3", { note: "x".repeat(2000) }, 0))).status).toBe(503);
+    running.child.kill("SIGTERM");
+    await running.ended;
+  });
+
+  it("refuses a tolerance that the store of the config cannot remember, and names the file", async () => {
+    const config = `import { memoryStore } from "@esim-webhooks/core";
+      export default { receiver: { toleranceSeconds: 600 }, store: memoryStore(), handlers: { "*": () => {} }, port: 0 };`;
+    const { code, stderr } = await cli(["serve"], { cwd: folder({ "esim-webhooks.config.ts": config }) });
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/config\.ts: "toleranceSeconds" is more than 300, and no durable store/);
+  });
+
   it("runs the handlers of a TypeScript config as events arrive, and prints what they log", async () => {
     const running = start(["serve"], { cwd: folder({ "esim-webhooks.config.ts": withMemory }) });
     const url = await urlOf(running);
