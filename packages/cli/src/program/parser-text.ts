@@ -35,8 +35,10 @@ export const text: ApplicationText = {
       return usage(`--${error.externalFlagName} has no value.`, `Write one after it. ${seeHelp}`);
     if (error instanceof UnsatisfiedPositionalError)
       return usage(`The argument <${error.placeholder}> is missing.`, seeHelp);
-    if (error instanceof UnexpectedPositionalError)
-      return usage(`"${error.input}" is one argument too many.`, `Remove it. ${seeHelp}`);
+    if (error instanceof UnexpectedPositionalError) {
+      const remedy = /^https?:\/\//.test(error.input) ? "Write --url before a URL." : "Remove it.";
+      return usage(`"${error.input}" is one argument too many.`, `${remedy} ${seeHelp}`);
+    }
     const problem = text_en.exceptionWhileParsingArguments.call(this, error, ansiColor);
     return usage(/[.?]$/.test(problem) ? problem : `${problem}.`, seeHelp);
   },

@@ -1,4 +1,5 @@
 import { type Catalog, type EsimEvents, esimCatalog } from "@esim-webhooks/core";
+import { suggest } from "@esim-webhooks/core/kit";
 import { type EventToSend, sampleData } from "@esim-webhooks/core/testing";
 import { ProgramError } from "../program/program-error.ts";
 
@@ -21,11 +22,17 @@ type Data = Record<string, unknown>;
 type WithData = EventToSend & { readonly data: Data };
 
 function sampleOf(type: string, catalog: Catalog<unknown>): WithData {
-  const isOwn = (catalog.types as readonly string[]).includes(type);
-  if (!isOwn || (esimCatalog.types as readonly string[]).includes(type)) {
-    return { type, data: sampleData(type as keyof EsimEvents) as unknown as Data }; // for an unknown type, its error suggests the nearest one
+  if ((esimCatalog.types as readonly string[]).includes(type)) {
+    return { type, data: sampleData(type as keyof EsimEvents) as unknown as Data };
   }
-  throw new ProgramError("invalid_usage", `There is no sample of "${type}".`, "Give its data with --body.");
+  const isOwn = (catalog.types as readonly string[]).includes(type);
+  throw new ProgramError(
+    "invalid_usage",
+    `There is no sample of "${type}".`,
+    isOwn
+      ? "Give its data with --body file."
+      : `${suggest(type, esimCatalog.types)} For any other type, give its data with --body file.`,
+  );
 }
 
 function readBody(type: string, bytes: Buffer): WithData {

@@ -8,7 +8,11 @@ export interface Expectation {
   isMet(answer: Answer): boolean;
 }
 
-const accepted: Expectation = { text: "2xx", isMet: ({ status }) => status >= 200 && status < 300 };
+/** A `conflict` is a 2xx too, but the receiver has dropped the event. */
+const accepted: Expectation = {
+  text: "2xx, no conflict",
+  isMet: ({ status, body }) => status >= 200 && status < 300 && !body.includes('"outcome":"conflict"'),
+};
 const refused: Expectation = { text: "401", isMet: ({ status }) => status === 401 };
 /** Authentic, but outside the tolerance: not now. */
 const putOff: Expectation = { text: "503", isMet: ({ status }) => status === 503 };
@@ -33,6 +37,16 @@ const byFault: Readonly<Record<Fault, Expectation>> = {
 };
 
 export const faults = Object.keys(byFault) as readonly Fault[];
+
+/** What the likely cause of an unexpected answer is, and what to do. Undefined when the answer itself does not tell. */
+export function hintOf({ status, body }: Answer): string | undefined {
+  if (body.includes('"outcome":"conflict"')) {
+    return "The receiver has this id with another body, at least with another timestamp. To send a delivery twice, use --fault duplicate.";
+  }
+  if (status === 401) return "The receiver has another secret than the one that signed: compare them.";
+  if (status === 404) return "Nothing takes deliveries at this path: correct --url.";
+  return undefined;
+}
 
 /** The expected answer to the delivery with this index, which starts at 0. */
 export function expected(fault: Fault | undefined, index: number): Expectation {

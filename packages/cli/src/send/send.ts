@@ -10,7 +10,7 @@ import { ProgramError } from "../program/program-error.ts";
 import { knownSecrets, requiredSecret, signingSecret } from "../set-up/known-secrets.ts";
 import { portOf, readSetUp } from "../set-up/set-up.ts";
 import { eventToSend } from "./event-data.ts";
-import { type Expectation, expected } from "./expectation.ts";
+import { type Expectation, expected, hintOf } from "./expectation.ts";
 import { type Answer, post } from "./post.ts";
 import { readInput } from "./read-input.ts";
 
@@ -73,6 +73,8 @@ function show(output: Output, { id, type, answer, expectation }: Shown, { fault,
   const wanted = asExpected ? "" : output.style("yellow", `  expected ${expected}`);
   const body = shortened(printable(answer.body.trim()));
   output.data(`${output.style(asExpected ? "green" : "red", mark)}  ${body}  ${about}${wanted}`);
+  const hint = asExpected ? undefined : hintOf(answer);
+  if (hint !== undefined) output.note(hint);
 }
 
 function newId(): string {

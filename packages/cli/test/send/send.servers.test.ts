@@ -106,7 +106,7 @@ describe("send", () => {
       status: 200,
       body: '{"outcome":"processed"}',
       ms: expect.any(Number),
-      expected: "2xx",
+      expected: "2xx, no conflict",
     });
   });
 
@@ -115,7 +115,29 @@ describe("send", () => {
     const { code, stdout } = await sent("esim.enabled");
     fails = false;
     expect(code).toBe(3);
-    expect(stdout).toMatch(/^✘ 500 {2}\{.*"code":"failed"\} {2}msg_\S+ {2}\d+ ms {2}expected 2xx\n$/);
+    expect(stdout).toMatch(
+      /^✘ 500 {2}\{.*"code":"failed"\} {2}msg_\S+ {2}\d+ ms {2}expected 2xx, no conflict\n$/,
+    );
+  });
+
+  it("ends with 3 for an id that the receiver has with another body, and says how to send a delivery twice", async () => {
+    expect((await sent("esim.enabled", "--id", "msg_twice")).code).toBe(0);
+    const { code, stdout, stderr } = await sent("esim.enabled", "--id", "msg_twice");
+    expect(code).toBe(3);
+    expect(stdout).toMatch(/^✘ 202 {2}\{"outcome":"conflict"\}/);
+    expect(stderr).toMatch(/another body, at least with another timestamp\. .* use --fault duplicate\.\n$/);
+  });
+
+  it("says what a 401 and a 404 mean", async () => {
+    const other = { env: { ESIM_WEBHOOK_SECRET: newSecret() } };
+    const refused = await cli(["send", "esim.enabled", "--url", url], other);
+    expect(refused).toMatchObject({ code: 3, stderr: expect.stringContaining("has another secret") });
+    const nowhere = createServer((_, response) => response.writeHead(404).end());
+    await new Promise<void>((resolve) => nowhere.listen(0, "127.0.0.1", resolve));
+    const { port } = nowhere.address() as AddressInfo;
+    const lost = await cli(["send", "esim.enabled", "--url", `http://127.0.0.1:${port}/hooks`]);
+    nowhere.close();
+    expect(lost).toMatchObject({ code: 3, stderr: expect.stringContaining("at this path: correct --url.") });
   });
 
   it("signs with the first of several secrets", async () => {
@@ -132,7 +154,8 @@ describe("send", () => {
   });
 
   it.each([
-    [["esim.enabeld"], 'Did you mean "esim.enabled"?'],
+    [["esim.enabeld"], 'Did you mean "esim.enabled"? For any other type, give its data with --body file.'],
+    [["esim.enabled", "http://127.0.0.1:9/"], "one argument too many. Write --url before a URL."],
     [["esim.enabled", "--data", "amount"], "Write --data name=value."],
     [["esim.enabled", "--body", "nowhere.json"], "Error (unreadable_file): nowhere.json cannot be read."],
     [["esim.enabled", "--times", "0"], "of 1 or more"],

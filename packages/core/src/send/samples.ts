@@ -2,7 +2,8 @@ import { WebhookError } from "../base/errors.ts";
 import { suggest } from "../base/options.ts";
 import type { EsimEvents } from "../event/esim-events.ts";
 
-type Samples = { readonly [Type in keyof EsimEvents]: EsimEvents[Type] };
+/** With every field that the catalog knows, so that a test which removes one starts from all. */
+type Samples = { readonly [Type in keyof EsimEvents]: Required<EsimEvents[Type]> };
 
 const esim = {
   profileReference: "4812009377150264",
@@ -32,15 +33,16 @@ const samples: Samples = {
   "esim.lifecycle.activated": { ...esim, lifecycleStatus: "active", previousLifecycleStatus: "suspended" },
   "esim.lifecycle.terminated": { ...esim, lifecycleStatus: "terminated", previousLifecycleStatus: "active" },
   "esim.balance.updated": {
-    profileReference: esim.profileReference,
-    esimReference: esim.esimReference,
+    ...esim,
     updateType: "credit",
     source: "client",
     reason: "top_up",
+    detail: "top-up of order 20488",
     amount: 1500,
     balanceAfter: 4200,
     currency: "EUR",
     clientTransactionId: "order-20488",
+    providerTransactionId: "7719302846",
     occurredAt: "2026-11-20T09:30:00.000Z",
   },
   "package.ended": { reason: "removed", packageReference: "PKG7Q2M4ZD" },
