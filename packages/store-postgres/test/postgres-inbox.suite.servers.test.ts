@@ -1,5 +1,5 @@
 import { inboxSuite } from "@esim-webhooks/conformance";
-import { postgresInbox } from "@esim-webhooks/store-postgres";
+import { postgresInbox, postgresStore } from "@esim-webhooks/store-postgres";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { startPostgres, type TestServer } from "../../../test/servers/index.ts";
 
@@ -24,6 +24,7 @@ inboxSuite(
       retentionMs: 30 * 86_400_000,
     },
     open: (options) => postgresInbox({ url: server.url, ...options }),
+    openStore: (options) => postgresStore({ url: server.url, ...options }),
     server: async () => server,
   },
   { describe, it },

@@ -1,11 +1,12 @@
 import { join } from "node:path";
 import { inboxSuite } from "@esim-webhooks/conformance";
-import { sqliteInbox } from "@esim-webhooks/store-sqlite";
+import { sqliteInbox, sqliteStore } from "@esim-webhooks/store-sqlite";
 import { afterAll, describe, it } from "vitest";
 import { temporaryFolder } from "./temporary-folder.ts";
 
 const folder = temporaryFolder();
 afterAll(folder.remove);
+const file = { path: join(folder.path, "events.db"), timeoutMs: 60_000 };
 
 const capabilities = {
   roles: ["writer", "queue", "admin", "rerun"],
@@ -20,7 +21,8 @@ inboxSuite(
   "sqliteInbox",
   {
     capabilities,
-    open: (options) => sqliteInbox({ path: join(folder.path, "events.db"), timeoutMs: 60_000, ...options }),
+    open: (options) => sqliteInbox({ ...file, ...options }),
+    openStore: (options) => sqliteStore({ ...file, ...options }),
   },
   { describe, it },
 );

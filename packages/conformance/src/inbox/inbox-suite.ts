@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import type { Inbox, InboxCapabilities, InboxRoleName } from "@esim-webhooks/core";
 import { type Runner, runnerOrGlobal } from "../base/runner.ts";
+import type { OpenStore } from "../store/store-context.ts";
 import type { StoreServer } from "../store/store-faults.ts";
 import { type InboxScenario, type OpenInbox, withInbox } from "./inbox-context.ts";
 import { inboxFaults } from "./inbox-faults.ts";
+import { inboxInline } from "./inbox-inline.ts";
 import { inboxLanes } from "./inbox-lanes.ts";
 import { inboxOperations } from "./inbox-operations.ts";
 import { inboxPuts } from "./inbox-puts.ts";
@@ -17,6 +19,8 @@ export interface InboxSuiteOptions {
   /** The capabilities that the inbox must state when it is opened with `lane`. Its roles decide which scenarios run. */
   readonly capabilities: InboxCapabilities;
   readonly open: OpenInbox;
+  /** Opens a dedupe store on the inbox's data, if there is one. */
+  readonly openStore?: OpenStore;
   /** The inbox's private server, which the suite kills and freezes. Omit it if the inbox has none. */
   readonly server?: () => Promise<StoreServer>;
 }
@@ -45,7 +49,7 @@ const operations: Readonly<Record<InboxRoleName, readonly (keyof Inbox)[]>> = {
  */
 export function inboxSuite(name: string, options: InboxSuiteOptions, runner?: Runner): void {
   const { describe, it } = runnerOrGlobal(runner);
-  const { capabilities, server } = options;
+  const { capabilities, openStore, server } = options;
   const { roles } = capabilities;
   const open = options.open as OpenInbox<Inbox>; // scenarios call only the roles that they name
   const possible = <Scenario extends readonly [string, readonly InboxRoleName[], unknown]>(
@@ -68,6 +72,8 @@ export function inboxSuite(name: string, options: InboxSuiteOptions, runner?: Ru
     if (capabilities.ordered)
       for (const [sentence, , run] of possible([...inboxLanes, ...suspectsInLanes]))
         it(sentence, () => run(open));
+    if (openStore !== undefined)
+      for (const [sentence, , run] of possible(inboxInline)) it(sentence, () => run(open, openStore));
     if (server === undefined) return;
     for (const [sentence, , run] of possible(inboxFaults))
       it(sentence, async () => run(open, await server()));

@@ -11,7 +11,7 @@ export interface ClaimInput {
 
 interface Held {
   readonly state: "ready" | "leased" | "done" | "unhandled" | "dead";
-  /** It has its body in the inbox: it is a worker's to work, or an operator's to redrive. */
+  /** The inbox has its body: a worker works it, or an operator redrives it. */
   readonly queued: 0 | 1;
   readonly ended: 0 | 1;
   readonly leftMs: number;
@@ -21,27 +21,27 @@ interface Held {
 const retryQueuedMs = 1000;
 
 /**
- * Absent → leased, or what holds the id. A lease or a retention that is over is as good as absent, and so is an event that
- * no worker had a handler for.
+ * Absent → leased; otherwise answers what holds the id. A lease or a retention that is over is as good as absent. An unhandled
+ * event is claimed with its own body only: another body is a conflict, and the event stays as it is.
  */
 export function claim(tx: Transaction, input: ClaimInput): Claim {
   const held = look(tx, input.key);
   if (held === undefined) return insert(tx, input);
-  if (held.state === "unhandled") return takeOver(tx, input, keepingBody);
   const conflict = isConflict(held, input) && ({ conflict: true } as const);
   if (held.queued) {
     const inInbox = held.state === "dead" ? "dead" : "waiting";
     return { status: "busy", retryAfterMs: Math.max(held.leftMs, retryQueuedMs), ...conflict, inInbox };
   }
+  if (held.state === "unhandled" && !conflict) return takeOver(tx, input, keepingBody);
   if (held.ended) return takeOver(tx, input, withoutBody);
-  if (held.state !== "done") return { status: "busy", retryAfterMs: held.leftMs, ...conflict };
+  if (held.state === "leased") return { status: "busy", retryAfterMs: held.leftMs, ...conflict };
   if (conflict) countConflict(tx, input.key);
   return { status: "done", ...conflict };
 }
 
 function look(tx: Transaction, { id, source }: EventKey): Held | undefined {
   return tx.get<Held>(
-    `select state, state <> 'done' and body is not null as queued,
+    `select state, state not in ('done', 'unhandled') and body is not null as queued,
       case state when 'leased' then ${hasEnded} else ends_at <= $now end as ended,
       coalesce(ends_at - $now, 0) as leftMs,
       iif(coalesce(replay ->> 'rebuilt', 0), null, fingerprint) as fingerprint

@@ -1,6 +1,7 @@
 import type { PutResult } from "@esim-webhooks/core";
 import type { Transaction } from "../database/transaction.ts";
 import { countConflict } from "./count-conflict.ts";
+import { hasEnded } from "./lease.ts";
 import { fingerprintOf, type PutRow, rowParameters } from "./put-row.ts";
 
 /** Stores rows, one to one; a later one of the same key is compared with what the earlier one left. */
@@ -21,20 +22,22 @@ function insert(tx: Transaction, row: PutRow): boolean {
 }
 
 interface Present {
-  /** It is being worked inline just now. */
+  /** It was claimed inline. */
   readonly inline: 0 | 1;
+  /** It was, and the claim has ended: its event is as good as absent. */
+  readonly ended: 0 | 1;
   readonly fingerprint: number | null;
   readonly rebuilt: 0 | 1;
 }
 
 function compare(tx: Transaction, row: PutRow): PutResult {
   const present = tx.get<Present>(
-    `select state = 'leased' and body is null as inline, fingerprint, coalesce(replay ->> 'rebuilt', 0) as rebuilt
-    from esim_webhooks_event where id = ? and source = ?`,
-    row.id,
-    row.source,
+    `select state = 'leased' and body is null as inline, state = 'leased' and body is null and ${hasEnded} as ended,
+      fingerprint, coalesce(replay ->> 'rebuilt', 0) as rebuilt
+    from esim_webhooks_event where id = $id and source = $source`,
+    { now: tx.nowMs, id: row.id, source: row.source },
   );
-  const isConflict = present !== undefined && differs(row, present);
+  const isConflict = present !== undefined && !present.ended && differs(row, present);
   if (present?.inline && !isConflict) {
     leaveBody(tx, row);
     return "stored";
