@@ -20,7 +20,7 @@ const columns = {
   ends_at: "timestamptz",
   type: "text",
   body: "bytea",
-  body_hash: "bytea",
+  fingerprint: "bigint",
   received_at: "timestamptz",
   occurred_at: "timestamptz",
   lane: "text",

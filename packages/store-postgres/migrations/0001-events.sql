@@ -17,7 +17,7 @@ create table esim_webhooks.event (
   fence bigint not null default nextval('esim_webhooks.fence'),
   -- leased: when the lease ends; done: when the retention ends
   ends_at timestamptz not null,
-  -- the CRC-32 of the body of an id that is worked inline; bigint, since the number is unsigned
+  -- the CRC-32 of the body, also of a removed one; null if the signed bytes are unknown. bigint, since the number is unsigned
   fingerprint bigint,
   primary key (source, id)
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);

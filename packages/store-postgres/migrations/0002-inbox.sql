@@ -3,7 +3,6 @@ alter table esim_webhooks.event
   add column type text,
   -- null while an id is worked inline, and once an event is done
   add column body bytea,
-  add column body_hash bytea,
   add column received_at timestamptz,
   add column occurred_at timestamptz,
   add column lane text collate "C",

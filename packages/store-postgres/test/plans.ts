@@ -89,7 +89,7 @@ export function goesByIndexes(rows: number): void {
     // mostly done; 20,000 ready, half of them in lanes and half of them due; 500 leased, 100 of them ended; some dead, some
     // unhandled
     await sql`
-    insert into ${event} (source, id, state, ends_at, type, body, body_hash, received_at, occurred_at, lane)
+    insert into ${event} (source, id, state, ends_at, type, body, fingerprint, received_at, occurred_at, lane)
     select 'default', 'old_' || n, state,
       case
         when state in ('done', 'unhandled') then clock_timestamp() + n * interval '1 second'
@@ -97,7 +97,7 @@ export function goesByIndexes(rows: number): void {
         when n % 5 = 0 then clock_timestamp() - interval '1 second'
         when state = 'ready' and n % 2 = 0 then clock_timestamp() - n * interval '1 millisecond'
         else clock_timestamp() + interval '1 hour' end,
-      'esim.enabled', case when state = 'done' then null else '{}'::bytea end, sha256('{}'),
+      'esim.enabled', case when state = 'done' then null else '{}'::bytea end, 1,
       clock_timestamp(), clock_timestamp() + n * interval '1 second',
       case when n % 2 = 0 then 'lane ' || case when state = 'leased' then 'leased ' || n else (n % 500)::text end end
     from (

@@ -79,20 +79,6 @@ describe("stores and inboxes on one file", () => {
     await Promise.all([store.close(), inbox.close()]);
   });
 
-  it("work an unhandled event inline, and leave it to workers if that does not end well", async () => {
-    const [store, inbox] = [sqliteStore({ path }), sqliteInbox({ path })];
-    await inbox.put([entry("msg_1")]);
-    const [taken] = await inbox.take({ limit: 1, leaseMs: 1000 });
-    await inbox.settle([{ ...key("msg_1"), token: taken?.token ?? "", state: "unhandled" }]);
-    const claim = await store.claim(key("msg_1"), 60_000, 5);
-    if (claim.status !== "claimed") throw new Error("not claimed");
-    await store.release(key("msg_1"), claim.token);
-    const [again] = await inbox.take({ limit: 1, leaseMs: 1000 });
-    expect(Buffer.from(again?.body ?? []).toString()).toContain("esim msg_1");
-    expect(await inbox.put([{ ...entry("msg_1"), body: taken?.body ?? Buffer.of() }])).toEqual(["duplicate"]);
-    await Promise.all([store.close(), inbox.close()]);
-  });
-
   it("share one writer: the file is open until the last of them is closed", async () => {
     const [first, second] = [sqliteStore({ path }), sqliteInbox({ path })];
     await first.ready();

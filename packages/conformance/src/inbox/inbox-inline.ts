@@ -85,6 +85,7 @@ export const inboxInline: readonly InlineScenario[] = [
       await settled(both, entry, "unhandled");
       await store.release(entry, await claimedFor(store, entry));
       assert.deepEqual(Buffer.from((await takenOne(events, inbox)).body), Buffer.from(entry.body));
+      assert.deepEqual(await inbox.put([entry]), ["duplicate"]);
     }),
   ],
   [

@@ -1,5 +1,5 @@
 import type { Claim, EventKey } from "@esim-webhooks/core";
-import { type Kysely, sql } from "kysely";
+import { type Kysely, type RawBuilder, sql } from "kysely";
 import { inMs, qualified, serverTime, type Tables } from "../database/tables.ts";
 import { countConflict } from "./count-conflict.ts";
 
@@ -11,7 +11,7 @@ interface Held {
   readonly isQueued: boolean;
   /** For how long the state lasts, in ms; 0 if unknown. */
   readonly leftMs: number;
-  /** It was claimed with another fingerprint. */
+  /** The fingerprint of its body is known, and another one. */
   readonly isConflict: boolean;
 }
 
@@ -38,16 +38,17 @@ export async function claim(
     if (inserted !== undefined) return { status: "claimed", token: inserted };
     const held = await look(db, tables, wanted);
     if (held === undefined) continue; // released between the two statements
-    if (!held.isQueued && held.leftMs <= 0) return takeOver(db, tables, wanted, leaseMs);
     const conflict = held.isConflict && { conflict: true as const };
-    if (held.state === "done") {
-      if (conflict) await countConflict(db, tables, key);
-      return { status: "done", ...conflict };
+    if (held.isQueued) {
+      const inInbox = held.state === "dead" ? "dead" : "waiting";
+      const retryAfterMs = Math.ceil(Math.max(held.leftMs, retryHeldRowMs));
+      return { status: "busy", retryAfterMs, ...conflict, inInbox };
     }
-    if (!held.isQueued) return { status: "busy", retryAfterMs: Math.ceil(held.leftMs), ...conflict };
-    const inInbox = held.state === "dead" ? "dead" : "waiting";
-    const retryAfterMs = Math.ceil(Math.max(held.leftMs, retryHeldRowMs));
-    return { status: "busy", retryAfterMs, ...conflict, inInbox };
+    if (held.leftMs <= 0 || (held.state === "unhandled" && !conflict))
+      return takeOver(db, tables, wanted, leaseMs);
+    if (held.state === "leased") return { status: "busy", retryAfterMs: Math.ceil(held.leftMs), ...conflict };
+    if (conflict) await countConflict(db, tables, key);
+    return { status: "done", ...conflict };
   }
 }
 
@@ -65,6 +66,10 @@ async function insert(
   return rows[0]?.token;
 }
 
+function isConflict(fingerprint: number | null): RawBuilder<boolean> {
+  return sql`coalesce(fingerprint <> ${fingerprint}::bigint and replay -> 'rebuilt' is distinct from 'true', false)`;
+}
+
 async function look(
   db: Kysely<unknown>,
   tables: Tables,
@@ -72,17 +77,17 @@ async function look(
 ): Promise<Held | undefined> {
   const { rows } = await sql<{ state: Held["state"]; queued: boolean; conflict: boolean; left_ms: number }>`
     select state, state not in ('done', 'unhandled') and body is not null as queued,
-      coalesce(fingerprint <> ${fingerprint}::bigint and replay -> 'rebuilt' is distinct from 'true', false) as conflict,
-      case when state in ('unhandled', 'dead') then 0 else (extract(epoch from ends_at - ${serverTime}) * 1000)::float8 end as left_ms
+      ${isConflict(fingerprint)} as conflict,
+      case when state = 'dead' then 0 else (extract(epoch from ends_at - ${serverTime}) * 1000)::float8 end as left_ms
     from ${tables.event} where source = ${source} and id = ${id}`.execute(db);
   const row = rows[0];
   return row && { state: row.state, isQueued: row.queued, leftMs: row.left_ms, isConflict: row.conflict };
 }
 
 /**
- * Claims a row whose lease or retention is over, and clears what an inbox left in it. Also claims an unhandled event, but keeps
- * its body until it is completed inline; if it is not, workers get it back. Removes the lane, since the event's turn is over.
- * Answers busy, without waiting, for a row that another transaction has locked.
+ * Claims a row whose lease or retention is over, and clears what an inbox left in it. Also claims an unhandled event of the same
+ * body, and keeps it until it is completed inline; if it is not, workers get it back. Removes the lane, since the event's turn is
+ * over. Answers busy, without waiting, for a row that another transaction has locked.
  */
 async function takeOver(
   db: Kysely<unknown>,
@@ -90,20 +95,20 @@ async function takeOver(
   { source, id, fingerprint }: Claimed,
   leaseMs: number,
 ): Promise<Claim> {
+  const isKept = sql`(state = 'unhandled' and not ${isConflict(fingerprint)})`;
   const { rows } = await sql<{ token: string }>`
     with over as (
-      select source, id from ${tables.event}
+      select source, id, ${isKept} as is_kept from ${tables.event}
       where source = ${source} and id = ${id}
-        and (state = 'unhandled' or ends_at <= ${serverTime} and (state = 'done' or body is null))
+        and (${isKept} or ends_at <= ${serverTime} and (state in ('done', 'unhandled') or body is null))
       for update skip locked
     )
     update ${tables.event} as taken
     set state = 'leased', fence = nextval(${qualified(tables, "fence")}::regclass), ends_at = ${inMs(leaseMs)},
-      fingerprint = ${fingerprint}, lane = null,
-      body = case when taken.state = 'unhandled' then taken.body end,
-      body_hash = case when taken.state = 'unhandled' then taken.body_hash end,
-      replay = case when taken.state = 'unhandled' then taken.replay end,
-      runs = case when taken.state = 'unhandled' then taken.runs end
+      fingerprint = coalesce(case when is_kept then taken.fingerprint end, ${fingerprint}), lane = null,
+      body = case when is_kept then taken.body end,
+      replay = case when is_kept then taken.replay end,
+      runs = case when is_kept then taken.runs end
     from over where taken.source = over.source and taken.id = over.id
     returning taken.fence::text as token`.execute(db);
   const row = rows[0];

@@ -45,7 +45,7 @@ const wouldRunTwice = sql`excluded.state = 'done' and event.state <> 'done'
 
 const updateIfAllowed = sql`do update
   set state = excluded.state, fence = excluded.fence, ends_at = excluded.ends_at, type = excluded.type, body = excluded.body,
-    body_hash = excluded.body_hash, received_at = excluded.received_at, occurred_at = excluded.occurred_at,
+    received_at = excluded.received_at, occurred_at = excluded.occurred_at,
     lane = excluded.lane, attempts = excluded.attempts, suspect = false, conflicts = greatest(event.conflicts, excluded.conflicts),
     error = excluded.error, replay = excluded.replay, runs = excluded.runs, fingerprint = excluded.fingerprint
   where (${isOutdated}) or (${isAbandoned}) or (${wouldRunTwice})`;
@@ -63,9 +63,9 @@ async function write(
   const bodies = Buffer.concat(records.flatMap(({ body }) => body ?? []));
   const { rows } = await sql<EventKey>`
     insert into ${tables.event} as event
-      (source, id, state, fence, ends_at, type, body, body_hash, received_at, occurred_at, lane,
+      (source, id, state, fence, ends_at, type, body, received_at, occurred_at, lane,
       attempts, conflicts, error, replay, runs, fingerprint)
-    select source, id, state, ${copyMark(tables)}, coalesce(to_timestamp(ends), 'infinity'), type, body, sha256(body),
+    select source, id, state, ${copyMark(tables)}, coalesce(to_timestamp(ends), 'infinity'), type, body,
       to_timestamp(received), to_timestamp(occurred), lane, attempts, conflicts, error, replay, runs, fingerprint
     from (
       select *, substring(${bodies}::bytea from body_begin for body_length) as body

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { crc32 } from "node:zlib";
 import type { InboxEntry } from "@esim-webhooks/core";
 import { occurredAtMs } from "@esim-webhooks/core/kit";
 import { type RawBuilder, sql } from "kysely";
@@ -12,8 +13,8 @@ export interface PutRow {
 }
 
 /**
- * The rows as an SQL relation with the columns `source`, `id`, `type`, `body`, `received`, `occurred`, `lane`, `replay`, and
- * `place`, which counts from 1.
+ * The rows as an SQL relation with the columns `source`, `id`, `type`, `body`, `fingerprint`, `received`, `occurred`, `lane`,
+ * `replay`, and `place`, which counts from 1.
  */
 export function putRows(rows: readonly PutRow[]): RawBuilder<unknown> {
   const entries = rows.map(({ entry }) => entry);
@@ -29,7 +30,7 @@ export function putRows(rows: readonly PutRow[]): RawBuilder<unknown> {
     ? `[${rows.map(({ replay }) => replay ?? "null").join()}]`
     : null;
   return sql`
-    select source, id, type, substring(${bodies}::bytea from body_begin for body_length) as body,
+    select source, id, type, substring(${bodies}::bytea from body_begin for body_length) as body, fingerprint,
       to_timestamp(received) as received, to_timestamp(occurred) as occurred, lane, nullif(replay, 'null') as replay, place
     from rows from (
       unnest(
@@ -38,12 +39,13 @@ export function putRows(rows: readonly PutRow[]): RawBuilder<unknown> {
         ${entries.map(({ type }) => storable(type))}::text[],
         ${offsets}::int[],
         ${entries.map(({ body }) => body.byteLength)}::int[],
+        ${entries.map(({ body }) => crc32(body))}::bigint[],
         ${entries.map(({ receivedAt }) => receivedAt.getTime() / 1000)}::float8[],
         ${entries.map(occurredAt)}::float8[],
         ${rows.map(({ lane }) => storable(lane))}::text[]
       ),
       jsonb_array_elements(${replays}::jsonb)
-    ) with ordinality as entry (source, id, type, body_begin, body_length, received, occurred, lane, replay, place)`;
+    ) with ordinality as entry (source, id, type, body_begin, body_length, fingerprint, received, occurred, lane, replay, place)`;
 }
 
 /** In seconds since the epoch. */

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { crc32 } from "node:zlib";
 import type { EventKey, InboxEntry, PutResult } from "@esim-webhooks/core";
 import { keyText } from "@esim-webhooks/core/kit";
@@ -34,8 +33,8 @@ async function insert(
 ): Promise<ReadonlySet<string>> {
   const { rows: inserted } = await sql<EventKey>`
     insert into ${tables.event}
-      (source, id, state, ends_at, type, body, body_hash, received_at, occurred_at, lane, replay)
-    select source, id, 'ready', ${serverTime}, type, body, sha256(body), received, occurred, lane, replay
+      (source, id, state, ends_at, type, body, fingerprint, received_at, occurred_at, lane, replay)
+    select source, id, 'ready', ${serverTime}, type, body, fingerprint, received, occurred, lane, replay
     from (${putRows(rows)}) as entry
     on conflict do nothing
     returning source, id`.execute(db);
@@ -58,13 +57,15 @@ async function compare(
 }
 
 interface Present extends EventKey {
-  readonly state: string;
-  readonly hash: Buffer | null;
-  /** Of an id that was handled inline, or copied from another inbox after its body was removed. */
+  readonly token: string;
+  /** It was claimed inline. */
+  readonly inline: boolean;
+  /** Of its body. Null if unknown, or if that inline claim has ended: then its event is as good as absent. */
   readonly fingerprint: number | null;
-  readonly bodiless: boolean;
   readonly rebuilt: boolean;
 }
+
+const isInline = sql`(state = 'leased' and body is null)`;
 
 async function look(
   db: Kysely<unknown>,
@@ -72,8 +73,8 @@ async function look(
   rows: readonly PutRow[],
 ): Promise<Map<string, Present>> {
   const { rows: present } = await sql<Present>`
-    select source, id, state, body_hash as hash, fingerprint::float8 as fingerprint, body is null as bodiless,
-      coalesce(replay -> 'rebuilt' = 'true', false) as rebuilt
+    select source, id, fence::text as token, ${isInline} as inline, coalesce(replay -> 'rebuilt' = 'true', false) as rebuilt,
+      case when ${isInline} and ends_at <= ${serverTime} then null else fingerprint::float8 end as fingerprint
     from ${tables.event} join unnest(
       ${rows.map(({ entry }) => entry.source)}::text[], ${rows.map(({ entry }) => entry.id)}::text[]
     ) as wanted (source, id) using (source, id)`.execute(db);
@@ -89,37 +90,35 @@ async function compareOne(
   if (present === undefined) {
     // released or purged since the insert
     if ((await insert(db, tables, [row])).size > 0) return "stored";
-  } else if (present.state === "leased" && present.bodiless) {
-    if (await storeBody(db, tables, row)) return "stored";
-  } else {
-    if (!isConflict(row.entry, present)) return "duplicate";
+  } else if (isConflict(row.entry, present)) {
     await countConflict(db, tables, row.entry);
     return "conflict";
+  } else {
+    if (!present.inline) return "duplicate";
+    if (await storeBody(db, tables, row, present.token)) return "stored";
   }
   return compareOne(db, tables, row, (await look(db, tables, [row])).get(keyText(row.entry))); // the row has changed meanwhile
 }
 
 /** Compares bodies only if both are signed bytes or both were rebuilt: a dump formats JSON its own way. */
-function isConflict({ body, replay }: InboxEntry, { hash, fingerprint, rebuilt }: Present): boolean {
-  if ((replay?.rebuilt ?? false) !== rebuilt) return false;
-  if (hash !== null) return !createHash("sha256").update(body).digest().equals(hash);
-  return fingerprint !== null && fingerprint !== crc32(body);
+function isConflict({ body, replay }: InboxEntry, { fingerprint, rebuilt }: Present): boolean {
+  return (replay?.rebuilt ?? false) === rebuilt && fingerprint !== null && fingerprint !== crc32(body);
 }
 
 /**
  * Stores the body in the row of an id that is being worked inline, so that a worker takes over if that fails. Without a lane,
- * since the event's turn is over. False: the inline work has ended meanwhile.
+ * since the event's turn is over. False: the claim with this token holds the id no more.
  */
 async function storeBody(
   db: Kysely<unknown>,
   tables: Tables,
   { entry: { source, id, type, body, receivedAt }, replay }: PutRow,
+  token: string,
 ): Promise<boolean> {
-  const bytes = Buffer.from(body);
   const { numAffectedRows = 0n } = await sql`
     update ${tables.event}
-    set type = ${storable(type)}, body = ${bytes}::bytea, body_hash = sha256(${bytes}::bytea),
+    set type = ${storable(type)}, body = ${Buffer.from(body)}::bytea, fingerprint = ${crc32(body)},
       received_at = to_timestamp(${receivedAt.getTime() / 1000}::float8), replay = ${replay}::jsonb
-    where source = ${source} and id = ${id} and state = 'leased' and body is null`.execute(db);
+    where source = ${source} and id = ${id} and fence::text = ${token} and ${isInline}`.execute(db);
   return numAffectedRows > 0n;
 }

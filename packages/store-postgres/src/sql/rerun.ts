@@ -27,7 +27,7 @@ export async function rerun(
     )
     update ${tables.event} as event
     set state = 'ready', fence = nextval(${qualified(tables, "fence")}::regclass), ends_at = ${serverTime}, attempts = 0,
-      suspect = false, error = null, type = entry.type, body = entry.body, body_hash = sha256(entry.body), received_at = entry.received,
+      suspect = false, error = null, type = entry.type, body = entry.body, fingerprint = entry.fingerprint, received_at = entry.received,
       occurred_at = entry.occurred, lane = entry.lane, replay = entry.replay,
       runs = array_remove(event.runs || (event.replay ->> 'run'), null)
     from entry join done using (source, id)

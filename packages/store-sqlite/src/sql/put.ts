@@ -24,20 +24,21 @@ function insert(tx: Transaction, row: PutRow): boolean {
 interface Present {
   /** It was claimed inline. */
   readonly inline: 0 | 1;
-  /** It was, and the claim has ended: its event is as good as absent. */
-  readonly ended: 0 | 1;
+  /** Of its body. Null if unknown, or if that inline claim has ended: then its event is as good as absent. */
   readonly fingerprint: number | null;
   readonly rebuilt: 0 | 1;
 }
 
+const isInline = "(state = 'leased' and body is null)";
+
 function compare(tx: Transaction, row: PutRow): PutResult {
   const present = tx.get<Present>(
-    `select state = 'leased' and body is null as inline, state = 'leased' and body is null and ${hasEnded} as ended,
-      fingerprint, coalesce(replay ->> 'rebuilt', 0) as rebuilt
+    `select ${isInline} as inline, iif(${isInline} and ${hasEnded}, null, fingerprint) as fingerprint,
+      coalesce(replay ->> 'rebuilt', 0) as rebuilt
     from esim_webhooks_event where id = $id and source = $source`,
     { now: tx.nowMs, id: row.id, source: row.source },
   );
-  const isConflict = present !== undefined && !present.ended && differs(row, present);
+  const isConflict = present !== undefined && differs(row, present);
   if (present?.inline && !isConflict) {
     leaveBody(tx, row);
     return "stored";
