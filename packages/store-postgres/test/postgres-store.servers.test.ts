@@ -151,7 +151,7 @@ describe("connections", () => {
     "of %s that go silent are cut: operations reject in time, and the next ones get new connections",
     async (which) => {
       const proxy = await silentProxy(postgresUrl);
-      const given = which === "a pool of ours" ? { url: proxy.url } : { pool: shop.pool(3, proxy.url) };
+      const given = which === "the store's own pool" ? { url: proxy.url } : { pool: shop.pool(3, proxy.url) };
       const store = postgresStore({ ...given, schema: shop.schema, timeoutMs: 2500 });
       await store.migrate();
       const hung = Promise.withResolvers<void>();
