@@ -1,5 +1,6 @@
-// npm run bench [-- verify | observe | http | inbox | embedded | import | cli | start]: measures esim-webhooks and its peers in the same run. It asserts nothing.
+// npm run bench [-- verify | observe | http | door | inbox | embedded | import | cli | start]: measures esim-webhooks and its peers in the same run. It asserts nothing.
 import { benchCli } from "./cli.ts";
+import { benchDoor } from "./door.ts";
 import { benchEmbedded } from "./embedded.ts";
 import { benchHttp } from "./http.ts";
 import { benchImport } from "./import.ts";
@@ -12,6 +13,7 @@ const benches: Readonly<Record<string, () => Promise<void>>> = {
   verify: benchVerify,
   observe: benchObserve,
   http: benchHttp,
+  door: benchDoor,
   inbox: benchInbox,
   embedded: benchEmbedded,
   import: benchImport,

@@ -42,7 +42,6 @@ function fetchBody(request: Request): BodyReader {
   return (sink) => {
     const { body } = request;
     if (request.bodyUsed || body?.locked) sink.consumed(consumedHint);
-    else if (request.signal.aborted) sink.abandon();
     else if (body === null) sink.end();
     else {
       const reader = body.getReader();
