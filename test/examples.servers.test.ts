@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { copyFile, mkdtemp, rm } from "node:fs/promises";
+import { copyFile, mkdtemp, readdir, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
@@ -145,6 +145,26 @@ describe("examples/one-line", () => {
     }).ended;
     expect(code).toBe(1);
     expect(output).toMatch(/There is no signing secret.*Set ESIM_WEBHOOK_SECRET/);
+  });
+});
+
+describe("examples/capture", () => {
+  it.each(["express", "fastify"])("%s keeps a refused delivery, whose cause is then found", async (name) => {
+    const folder = await mkdtemp(join(tmpdir(), "esim-webhooks-example-"));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const file = join(folder, "captured.json");
+    const server = await serve(`examples/capture/${name}.ts`, { CAPTURED: file });
+    expect(await server.deliver(faulted())).toEqual(processed);
+    expect(await readdir(folder)).toEqual([]);
+    const key = randomUUID().repeat(2);
+    const data = { ...sampleData("esim.faulted"), detail: "ü" };
+    const refused = signedRequest({ type: "esim.faulted", data }, { secret: Buffer.from(key) });
+    expect(await server.deliver(refused)).toMatchObject([401, { code: "no_matching_key" }]);
+    const find = (ESIM_WEBHOOK_SECRET: string) =>
+      run(["examples/capture/explain.ts"], { CAPTURED: file, ESIM_WEBHOOK_SECRET }).ended;
+    await expect.poll(async () => (await find(`utf8:${key}`)).output).toBe("authentic\n");
+    expect((await find(key)).output).toContain("secret_misread: ");
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
   });
 });
 

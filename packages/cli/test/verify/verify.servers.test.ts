@@ -93,7 +93,9 @@ describe("verify", () => {
     const withSecret = (value: string) => cli(["verify"], { input, env: { ESIM_WEBHOOK_SECRET: value } });
     const unsure = await withSecret(hex);
     expect(unsure.code).toBe(3);
-    expect(unsure.stdout).toContain("with the secret read as hex. Write hex: before it.");
+    expect(unsure.stdout).toMatch(
+      /^✘ refused {2}no_matching_key: there is no usable key now \(at .*\)\n {2}secret_misread: .* read as hex\. Write hex: before it\.\n$/,
+    );
     expect((await withSecret(`utf8:${hex}`)).stdout).toContain("Write hex: in place of utf8:.");
     expect((await withSecret(`hex:${hex}`)).stdout).toMatch(/^✔ authentic/);
   });

@@ -50,11 +50,17 @@ function skewHint({ reason }: SkewRefusal): string {
   return `An authentic delivery was answered 503: ${reason}. Set this machine's clock (NTP), or see toleranceSeconds.`;
 }
 
+const otherBody =
+  "this id was done or stored with another body, which stays, and this one was dropped: each event needs an id of its own";
+const howToFindOut = "with a captured delivery, esim-webhooks verify finds the cause";
+
 /** What an outcome adds to its log line. Issues as paths only: a schema's messages may quote personal data. */
 function loggable(outcome: Outcome): Record<string, unknown> {
   if ("error" in outcome) return { err: outcome.error };
   if ("issues" in outcome) return { issues: outcome.issues.map((issue) => issue.path) };
   if ("conflict" in outcome) return { conflict: true };
+  if (outcome.code === "conflict") return { reason: otherBody };
+  if (outcome.code === "no_matching_key") return { reason: `${outcome.reason}; ${howToFindOut}` };
   if ("skew" in outcome) return { reason: outcome.reason, skew: outcome.skew };
   return "reason" in outcome ? { reason: outcome.reason } : {};
 }

@@ -71,7 +71,7 @@ export function explainVerification(
   return {
     verdict: (proof.ok && skewed) || proof,
     findings: [
-      ...(proof.ok ? [] : [...badSecrets, keyOrBodyFinding(signed, body, keys, secrets)]),
+      ...(proof.ok ? [] : keyOrBodyFindings(badSecrets, keyOrBodyFinding(signed, body, keys, secrets))),
       ...(skewed ? [timeFinding(skewed, timestamp, atMs, tolerance, isAuthentic)] : []),
     ],
   };
@@ -146,6 +146,11 @@ function timeFinding(
     code: "timestamp_not_in_seconds",
     message: `${sentence(reason)} Read as ${unit.name}, it ${clock}. ${remedy}`,
   };
+}
+
+/** How to write a misread secret is the whole answer. Otherwise, a secret that cannot be right comes first. */
+function keyOrBodyFindings(badSecrets: readonly Finding[], cause: Finding): readonly Finding[] {
+  return cause.code === "secret_misread" ? [cause] : [...badSecrets, cause];
 }
 
 /** Finds out why no key made the signature over these bytes, by trying the usual mistakes. */

@@ -122,7 +122,7 @@ function mistakeInBase64(secret: string): Mistake | undefined {
       problem: "A signing secret looks like hex, and can be read in three ways, each of them another key.",
       remedy:
         `Write hex: ${inPlace} if the sender decodes it, utf8: if the text itself is the key, ` +
-        "base64: if it is base64 after all; explainVerification finds out which.",
+        "base64: if it is base64 after all. With a captured delivery, esim-webhooks verify finds out which.",
     };
   }
   if (/[-_]/.test(body) && /^[\w-]+={0,2}$/.test(body)) {

@@ -124,11 +124,11 @@ export function prove(
     const reason = `${early} made the signature, and its notBefore is still ahead; deliveries wait for it`;
     return { ok: false, code: "key_not_yet_valid", key: early.fingerprint, reason };
   }
-  return {
-    ok: false,
-    code: "no_matching_key",
-    reason: `none of the keys (${valid.join(", ")}) made the signature over these bytes; explainVerification looks for the cause`,
-  };
+  const reason =
+    valid.length === 0
+      ? "there is no usable key now"
+      : `none of the keys (${valid.join(", ")}) made the signature over these bytes`;
+  return { ok: false, code: "no_matching_key", reason };
 }
 
 // shared: each use begins and ends within one call

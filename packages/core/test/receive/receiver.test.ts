@@ -67,7 +67,7 @@ describe("what is logged of a delivery", () => {
       {
         outcome: "no_matching_key",
         reason: expect.stringMatching(
-          /none of the keys \(key:\w{8}\) made the signature.*explainVerification/,
+          /none of the keys \(key:\w{8}\) made the signature over these bytes; .*esim-webhooks verify/,
         ),
       },
     ],

@@ -1,0 +1,14 @@
+import { webhookPlugin } from "@esim-webhooks/fastify";
+import fastify from "fastify";
+import { capture } from "./capture.ts";
+
+const app = fastify();
+await app.register(async (scope) => {
+  scope.addHook("onRequest", (request, reply) => capture(request.raw, reply.raw)); // in a scope: for these deliveries alone
+  await scope.register(webhookPlugin, {
+    handlers: { "esim.faulted": ({ data }) => console.log(`faulted: ${data.reason}`) },
+  });
+});
+
+const url = await app.listen({ host: "127.0.0.1", port: Number(process.env["PORT"] ?? 3000) });
+console.log(`listening at ${url}`);
