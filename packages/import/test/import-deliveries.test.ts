@@ -8,6 +8,7 @@ import {
   retryLater,
   WebhookError,
 } from "@esim-webhooks/core";
+import { memoryInbox } from "@esim-webhooks/core/testing";
 import { type ImportOptions, type ImportProgress, importDeliveries } from "@esim-webhooks/import";
 import { describe, expect, it, vi } from "vitest";
 import { bytes, delivery, folder, ndjson, watchedInbox } from "./dump.ts";
@@ -429,6 +430,28 @@ describe("importDeliveries under a source that the target does not know", () => 
     await expect(of("eu")).rejects.toMatchObject({ code: "source_unknown" });
     await expect(importDeliveries(dump(), into, trusted)).rejects.toMatchObject({ code: "source_unknown" });
     expect((await of("prod")).ledger.duplicate).toBe(1);
+  });
+
+  it("is accepted when the target has one event of it, behind thousands of another source", async () => {
+    const inbox = memoryInbox();
+    const of = (source: string, ids: readonly string[]) =>
+      importDeliveries(ndjson(...ids.map((id) => delivery(id))), inbox, { ...trusted, source, newSource: true });
+    await of(
+      "prod",
+      Array.from({ length: 1200 }, (_, n) => `prod_${n}`),
+    );
+    await of("default", ["a"]);
+    expect((await importDeliveries(dump(), inbox, trusted)).ledger.duplicate).toBe(1);
+  });
+
+  it("does not make a processor's store ready twice to ask it", async () => {
+    const ready = vi.fn(async () => {});
+    await importDeliveries(
+      dump(),
+      createProcessor(handlers, { store: { ...memoryStore(), ready } }),
+      trusted,
+    );
+    expect(ready).toHaveBeenCalledOnce();
   });
 
   it("is refused as such when the marks of an import with force are in the store, too", async () => {

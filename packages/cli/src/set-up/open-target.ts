@@ -67,7 +67,8 @@ export async function openQueue(setUp: SetUp): Promise<OpenInbox<InboxQueue>> {
 }
 
 /**
- * Opens the inbox whose events `serve` processes: its target, or the default inbox if its handlers use the default store. Undefined if there is none, or no handlers.
+ * Opens the inbox whose events `serve` processes: its target, or the default inbox if its handlers use the default store.
+ * Undefined if there is none, or no handlers.
  */
 export async function openQueueOf(
   target: OpenTarget,

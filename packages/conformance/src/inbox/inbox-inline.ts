@@ -141,6 +141,22 @@ export const inboxInline: readonly InlineScenario[] = [
     }),
   ],
   [
+    "states the sources of all ids, of events and of claims, if it can tell",
+    ["writer"],
+    withBoth(async ({ inbox, store, events, entry }) => {
+      await stored(inbox, ...Array.from({ length: 1200 }, (_, n) => events.entry(`msg_${n}`)));
+      const other = { ...entry, id: "z", source: `z other ${events.source}` }; // behind the rest, by each part of its key
+      const claimedSource = `z claimed ${events.source}`;
+      await stored(inbox, other);
+      await store.claim({ source: claimedSource, id: "z" }, longLeaseMs);
+      for (const held of [await inbox.sources?.(), await store.sources?.()]) {
+        if (held === undefined) continue;
+        for (const source of [events.source, other.source, claimedSource])
+          assert.equal(held.filter((name) => name === source).length, 1);
+      }
+    }),
+  ],
+  [
     "compares no body that was rebuilt from a dump with a signed one",
     all,
     withBoth(async (both) => {

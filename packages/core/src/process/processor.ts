@@ -65,6 +65,8 @@ export interface Processor<Data = EsimEvents> {
   process(event: WebhookEvent, provenance?: Provenance): Promise<EventOutcome>;
   /** Works an event that the catalog has parsed. */
   accept(parsed: Parsed<Data>, provenance?: Provenance): Promise<EventOutcome>;
+  /** Where it remembers done ids: its option `store`, or the `memoryStore()` in its place. */
+  readonly store: DedupeStore;
   /** A processor with the same handlers on another store: `wrap` receives this one's store. */
   withStore(wrap: (store: DedupeStore) => DedupeStore): Processor<Data>;
 }
@@ -202,6 +204,7 @@ export function createProcessor<Data = EsimEvents, Tx = unknown>(
   }
 
   return {
+    store,
     accept: (parsed, provenance) => accept(parsed, provenance),
     process: async (event, provenance) => accept(catalog.check(event), provenance, event?.id),
     withStore: (wrap) =>

@@ -16,8 +16,8 @@ export interface Lifecycle {
   now?(): Promise<Date>;
 
   /**
-   * The sources of the first 1,000 ids that it holds, each once. An import asks for them, to refuse the events of an endpoint
-   * that it does not name. Absent if the store cannot tell.
+   * The sources of all ids that it holds, each once. An import asks for them, to refuse a source that is not among them. May
+   * take time in proportion to the number of ids. Absent if the store cannot tell.
    */
   sources?(): Promise<readonly string[]>;
 

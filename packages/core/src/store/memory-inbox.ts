@@ -87,7 +87,7 @@ export function memoryInbox(options: MemoryInboxOptions = {}): Inbox {
       ordered: settings.lane !== undefined,
     },
     ready: () => ask(() => {}),
-    sources: () => ask(() => [...new Set([...table.all()].slice(0, 1000).map(({ source }) => source))]),
+    sources: () => ask(() => [...new Set([...table.all()].map(({ source }) => source))]),
     async close() {
       isClosed = true;
     },

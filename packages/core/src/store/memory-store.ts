@@ -118,7 +118,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): DedupeStore {
       });
     },
     release: (key, token) => asOwner(key, token, (id) => leases.delete(id)),
-    sources: async () => [...new Set([...leases.keys(), ...marks.keys()].slice(0, 1000).map(sourceIn))],
+    sources: async () => [...new Set([...leases.keys(), ...marks.keys()].map(sourceIn))],
     async close() {},
   };
 }

@@ -17,8 +17,9 @@ export function isRerunMark(source: string): boolean {
 }
 
 /**
- * The same store for an import with `force`: each run can claim a done id once more, unless it was done with another body. The store also remembers which ids a
- * run has claimed, as done ids of a source of its own, so that a run which continues after a crash knows them.
+ * The same store for an import with `force`: each run can claim a done id once more, unless it was done with another body.
+ * The store also remembers which ids a run has claimed, as done ids of a source of its own, so that a run which continues
+ * after a crash knows them.
  */
 export function rerunStore<Tx>(store: DedupeStore<Tx>, { run, onRerun }: RerunOptions): DedupeStore<Tx> {
   // no endpoint has such a name, so these ids collide with no others

@@ -46,17 +46,7 @@ export function openSinkOf(
   const processor = isProcessor(target) ? target : processorOf(target, settings);
   return dryRun
     ? async () => intoNothing(readEvent, true)
-    : opened(storeOf(processor), intoProcessor(processor, settings));
-}
-
-/** The store that a processor was made with. */
-function storeOf(processor: Processor<unknown>): Pick<Lifecycle, "sources"> {
-  let found: Pick<Lifecycle, "sources"> = {};
-  processor.withStore((store) => {
-    found = store;
-    return store;
-  });
-  return found;
+    : opened(processor.store, intoProcessor(processor, settings));
 }
 
 export function kindOf(target: unknown): "inbox" | "inline" {

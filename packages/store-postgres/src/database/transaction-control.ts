@@ -14,8 +14,8 @@ const control = /^(?:begin|start transaction|commit|end|rollback|abort|prepare t
 const toSavepoint = /^rollback(?: work| transaction)? to\b/;
 
 /**
- * The statement in `sql` that would begin or end a transaction, in capitals, such as `COMMIT`; undefined if there is none. Savepoints are
- * not meant: they stay within the transaction.
+ * The statement in `sql` that would begin or end a transaction, in capitals, such as `COMMIT`; undefined if there is none.
+ * Savepoints are allowed: they stay within the transaction.
  */
 export function transactionControlIn(sql: string): string | undefined {
   const statements = [""];
