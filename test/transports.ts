@@ -2,6 +2,7 @@ import type { RequestListener } from "node:http";
 import { Readable } from "node:stream";
 import type { Middleware, StartServer } from "@esim-webhooks/conformance";
 import {
+  discardRest,
   type EsimEvents,
   type Handlers,
   type InboxWriter,
@@ -85,6 +86,7 @@ function behindBareRequest(
   before: Middleware,
 ): ReturnType<StartServer> {
   const handler = webhookHandler(target, options);
+  const closing = new AbortController();
   return listen(
     async (incoming, outgoing) => {
       await before();
@@ -97,8 +99,12 @@ function behindBareRequest(
       const response = await handler(request);
       outgoing.writeHead(response.status, Object.fromEntries(response.headers));
       outgoing.end(Buffer.from(await response.arrayBuffer()));
+      discardRest(incoming, closing.signal); // a fetch handler has no connection to cut
     },
     "/",
-    handler.close,
+    () => {
+      closing.abort();
+      return handler.close();
+    },
   );
 }
