@@ -22,7 +22,7 @@ export interface RedisOptions {
   timeoutMs?: number;
   /**
    * Accept a server whose `maxmemory-policy` may evict keys. When memory is short, it then evicts done ids and states, and
-   * redeliveries run again. Default false: such a server is refused.
+   * redeliveries run again: `capabilities.durable` is false. Default false: such a server is refused.
    */
   allowEviction?: boolean;
   /**

@@ -29,7 +29,7 @@ export function redisState(redis: RedisClient | string, options: RedisStateOptio
   }
 
   return {
-    capabilities: { durable: true, multiProcess: true },
+    capabilities: { durable: !settings.allowEviction, multiProcess: true },
     ready,
     async read(name) {
       checkStateName(name);

@@ -35,7 +35,7 @@ const shape: OptionsShape<Required<RedisStoreOptions>> = { ...storeShape, ...red
  */
 export function redisStore(redis: RedisClient | string, options: RedisStoreOptions = {}): RedisStore {
   const settings = parseOptions("redisStore", shape, options);
-  const { keyPrefix, retentionMs } = settings;
+  const { keyPrefix, retentionMs, allowEviction } = settings;
   const { guard, ready, recheck, send, sendUnguarded, close } = openRedis("redisStore", redis, settings);
   warnOfShortRetention("redisStore", settings);
 
@@ -63,7 +63,7 @@ export function redisStore(redis: RedisClient | string, options: RedisStoreOptio
   }
 
   return {
-    capabilities: { durable: true, multiProcess: true, transactional: false, retentionMs },
+    capabilities: { durable: !allowEviction, multiProcess: true, transactional: false, retentionMs },
     ready,
     async claim(key, leaseMs, fingerprint) {
       const token = `${randomUUID()}:${fingerprint?.toString(16) ?? ""}`;

@@ -123,11 +123,13 @@ describe("redisStore on a server that may evict keys", () => {
     expect((await refusal(store.ready?.())).code).toBe("evicting_store");
   });
 
-  it("accepts it with allowEviction", async () => {
+  it("accepts it with allowEviction, and does not state that what it has answered survives", async () => {
     await admin.config("SET", "maxmemory-policy", "allkeys-lru");
     const store = open(server.url, { allowEviction: true });
     await store.ready?.();
     await claimed(store);
+    expect(store.capabilities.durable).toBe(false);
+    expect(open(server.url).capabilities.durable).toBe(true);
   });
 
   it("recovers without a restart once the policy is noeviction", async () => {

@@ -96,7 +96,7 @@ export function checkReplayWindow({ past, future }: Tolerance, store: object | u
     throw new WebhookError(
       "invalid_option",
       `webhook receiver: "toleranceSeconds" is more than ${defaultToleranceSeconds}, and no durable store remembers done ids, so a captured delivery could run again.`,
-      `Use a store or inbox whose capabilities are durable (SQLite, Redis, Postgres), or at most ${defaultToleranceSeconds}.`,
+      `Use a store or inbox that is durable (SQLite with durability "full", Redis without allowEviction, Postgres), or set at most ${defaultToleranceSeconds}.`,
     );
   }
   const seconds = past + future;

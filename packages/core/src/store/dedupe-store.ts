@@ -26,7 +26,7 @@ export type Transacted = "committed" | "rolled_back" | "unused";
 /** What a store guarantees. `storeSuite` reads it too. */
 export interface StoreCapabilities {
   /**
-   * What it has answered survives a killed process, and a crash of the machine that it is kept on. A store that has to ask its
+   * What it has answered survives a killed process, a crash of the machine that it is kept on, and a lack of memory. A store that has to ask its
    * server knows it once `ready()` or an operation has succeeded, and says true until then.
    */
   readonly durable: boolean;

@@ -171,7 +171,8 @@ describe("toleranceSeconds", () => {
     (toleranceSeconds) => {
       const create = (target: object, options: object) => () =>
         createReceiver(target as Target, { secret, toleranceSeconds, ...options });
-      const refusal = /"toleranceSeconds" is more than 300, and no durable store.*Use a store or inbox/;
+      const refusal =
+        /"toleranceSeconds" is more than 300, and no durable store.*durable \(SQLite with durability "full", Redis without allowEviction/;
       expect(create({ "*": () => {} }, {})).toThrow(refusal);
       expect(create({ "*": () => {} }, { store: memoryStore() })).toThrow(refusal);
       expect(create({ put: async () => [] }, {})).toThrow(refusal);
