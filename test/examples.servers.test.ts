@@ -169,7 +169,7 @@ describe("examples/capture", () => {
 });
 
 describe("examples/testing", () => {
-  it.each(["handlers", "worker"])("%s.test.ts passes, as one's own tests would", async (name) => {
+  it.each(["handlers", "worker", "latest"])("%s.test.ts passes, as one's own tests would", async (name) => {
     const { code, output } = await run(["--test", `examples/testing/${name}.test.ts`]).ended;
     expect(output).toMatch(/pass [1-9]/);
     expect(code, output).toBe(0);
