@@ -63,6 +63,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "checkStateName",
       "coalesce",
       "createNotice",
+      "createPurger",
       "createStage",
       "createStoreGuard",
       "dateTimeMs",

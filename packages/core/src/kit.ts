@@ -34,6 +34,8 @@ export type { InboxSettings } from "./store/inbox-options.ts";
 export { inboxShape, laneReader } from "./store/inbox-options.ts";
 export type { ListCursor } from "./store/list-cursor.ts";
 export { readCursor, writeCursor } from "./store/list-cursor.ts";
+export type { Purger } from "./store/purger.ts";
+export { createPurger } from "./store/purger.ts";
 export { inboxEntry, putEntries } from "./store/put-entries.ts";
 export { checkStateName, encodeState } from "./store/state-store.ts";
 export type { StoreGuard, StoreGuardOptions } from "./store/store-guard.ts";

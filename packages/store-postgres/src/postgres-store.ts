@@ -1,5 +1,6 @@
 import type { DedupeStore, EventKey, Transacted } from "@esim-webhooks/core";
 import {
+  createPurger,
   type OptionsShape,
   parseOptions,
   type StoreOptions,
@@ -41,9 +42,6 @@ export interface PostgresStore<Database = unknown, Tx = Transaction<Database>> e
   migrate(): Promise<void>;
 }
 
-const forgetEveryMs = 60_000;
-const forgetBatch = 500;
-
 const shape: OptionsShape<PostgresSettings & Required<StoreOptions> & TransactionSettings> = {
   ...postgresShape,
   ...storeShape,
@@ -70,18 +68,11 @@ export function postgresStore<Database = unknown, Tx = Transaction<Database>>(
     settings,
     tryEvents,
   );
-  let forgetAt = 0;
+  const purger = createPurger((limit) => run((connection) => forget(connection, tables, limit)));
 
-  /** Deletes a batch of ids whose retention is over, at most once a minute. */
+  /** Deletes some ids whose retention is over, beside the events. */
   function forgetSome(): void {
-    if (performance.now() < forgetAt) return;
-    forgetAt = performance.now() + forgetEveryMs;
-    run((connection) => forget(connection, tables, forgetBatch)).then(
-      (forgotten) => {
-        if (forgotten === forgetBatch) forgetAt = 0; // there may be more
-      },
-      () => {}, // the next interval tries again
-    );
+    purger.purgeIfDue().catch(() => {}); // tried again later
   }
 
   return {

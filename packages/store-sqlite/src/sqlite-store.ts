@@ -1,5 +1,5 @@
 import type { DedupeStore, EventKey, Transacted } from "@esim-webhooks/core";
-import { parseOptions, warnOfShortRetention } from "@esim-webhooks/core/kit";
+import { createPurger, parseOptions, warnOfShortRetention } from "@esim-webhooks/core/kit";
 import { openSqlite } from "./open-sqlite.ts";
 import { type SqliteOptions, sqliteShape } from "./sqlite-options.ts";
 import { type SqliteTransaction, transact } from "./transact.ts";
@@ -14,9 +14,6 @@ export interface SqliteStore extends DedupeStore<SqliteTransaction> {
   ): Promise<Transacted>;
 }
 
-const forgetEveryMs = 60_000;
-const forgetBatch = 500;
-
 /**
  * The dedupe store in an SQLite file, for any number of processes on one machine. Needs nothing installed: SQLite is in
  * Node.js. Time is the machine's clock. What a handler writes by `context.tx` commits together with the mark.
@@ -29,18 +26,11 @@ export function sqliteStore(options: SqliteOptions): SqliteStore {
   warnOfShortRetention("sqliteStore", settings);
   const open = openSqlite("sqliteStore", settings);
   const { write, hints } = open;
-  let forgetAt = 0;
+  const purger = createPurger((limit) => write("forget", { limit }));
 
-  /** Now and then, a completed event takes some forgettable ones with it. */
+  /** Deletes some ids whose retention is over, beside the events. */
   function forgetSome(): void {
-    if (performance.now() < forgetAt) return;
-    forgetAt = performance.now() + forgetEveryMs;
-    write("forget", { limit: forgetBatch }).then(
-      (forgotten) => {
-        if (forgotten === forgetBatch) forgetAt = 0; // there are more
-      },
-      () => {}, // tried again later
-    );
+    purger.purgeIfDue().catch(() => {}); // tried again later
   }
 
   return {

@@ -136,6 +136,26 @@ export const inboxOperations: readonly InboxScenario[] = [
       }),
   ],
   [
+    "deletes no more events in one purge than its limit",
+    ["writer", "queue", "admin"],
+    (open) =>
+      withInbox(open, { retentionMs: 20 }, async (inbox) => {
+        const events = newEvents();
+        const { source } = events;
+        await stored(inbox, ...Array.from({ length: 7 }, (_, n) => events.entry(`msg_${n}`)));
+        const taken = await events.take(inbox);
+        await inbox.settle(taken.map(({ id, token }) => ({ source, id, token, state: "done" })));
+        for (let left = 7; left > 0; ) {
+          const purged = await inbox.purge(3);
+          assert.ok(purged <= 3);
+          const now = await inbox.count({ source });
+          assert.ok(left - now <= purged);
+          left = now;
+          await pause(20);
+        }
+      }),
+  ],
+  [
     "gives a hint when there may be work, can be closed twice, and then rejects",
     ["writer"],
     async (open) => {

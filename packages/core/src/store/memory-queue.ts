@@ -115,11 +115,14 @@ export function createMemoryQueue(table: MemoryTable, settings: MemoryQueueSetti
     },
     purge(limit) {
       const now = clock.now();
-      const over = [...table.all()]
-        .filter(({ state, endsAt }) => (state === "done" || state === "unhandled") && endsAt <= now)
-        .slice(0, limit);
-      for (const row of over) table.remove(row);
-      return over.length;
+      let purged = 0;
+      for (const row of table.all()) {
+        if (purged >= limit) break; // the oldest come first, so a slice rarely reads all rows
+        if ((row.state !== "done" && row.state !== "unhandled") || row.endsAt > now) continue;
+        table.remove(row);
+        purged += 1;
+      }
+      return purged;
     },
   };
 }

@@ -24,6 +24,7 @@ import { watchLoop } from "../handle/loop-watch.ts";
 import { takeStage } from "../handle/stages.ts";
 import { hasRole } from "../store/inbox.ts";
 import type { InboxQueue, TakenEvent, TakeOptions } from "../store/inbox-queue.ts";
+import { createPurger } from "../store/purger.ts";
 import { createInFlight, type InFlightEvents } from "./in-flight.ts";
 import { createEventRunner } from "./run-event.ts";
 
@@ -78,8 +79,6 @@ export const workerShape: OptionsShape<WorkerSettings> = {
   logger: z._default(loggerOption, silentLogger),
 };
 
-const purgeEveryMs = 60_000;
-const purgeBatch = 1000;
 const takeBackoff = fullJitter({ baseMs: 200, capMs: 10_000 });
 
 /**
@@ -166,6 +165,15 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
     }
   }
 
+  /** Purges the inbox beside the handlers, until the signal aborts. */
+  async function keepPurged(signal: AbortSignal): Promise<void> {
+    const purger = createPurger((limit) => inbox.purge(limit));
+    while (!signal.aborted) {
+      await purger.purgeIfDue().catch((err) => logUnavailable({ err }, "The inbox did not answer."));
+      await pause(purger.waitMs(), undefined, { signal }).catch(() => {});
+    }
+  }
+
   return {
     async run({ signal }) {
       void logUnhandled(); // a stop does not wait for it
@@ -190,7 +198,7 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
         onEnded,
       });
       const stopHints = inbox.onHint?.(wakeup.wake);
-      const purge = createPurge(inbox);
+      const purging = keepPurged(signal);
       for (let failures = 0; !signal.aborted; ) {
         isFull = inFlight.running() >= concurrency || inFlight.unsettled() >= 2 * concurrency;
         if (isFull) {
@@ -201,7 +209,6 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
           while (performance.now() >= suspectsAt && !signal.aborted)
             suspectsAt = await handleSuspect(inFlight);
           const mayBeMore = await takeSome(inFlight, signal);
-          await purge();
           failures = 0;
           if (!mayBeMore) await wakeup.wait(pollMs * (0.5 + Math.random()));
         } catch (err) {
@@ -211,18 +218,8 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
         }
       }
       stopHints?.();
-      await inFlight.stop(shutdownMs);
+      await Promise.all([inFlight.stop(shutdownMs), purging]);
     },
-  };
-}
-
-/** Purges the inbox once a minute; at once again while a whole batch was purged. */
-function createPurge(inbox: Pick<InboxQueue, "purge">): () => Promise<void> {
-  let nextAt = 0;
-  return async () => {
-    if (performance.now() < nextAt) return;
-    nextAt = performance.now() + purgeEveryMs;
-    if ((await inbox.purge(purgeBatch)) === purgeBatch) nextAt = 0;
   };
 }
 

@@ -182,6 +182,26 @@ describe("createWorker", () => {
     expect(await inbox.get(key("a"))).toMatchObject({ state: "done" });
   });
 
+  it("handles events while a purge takes its time, and waits for it before it ends", async () => {
+    const purged = Promise.withResolvers<number>();
+    let isPurged = false;
+    const inbox: Inbox = {
+      ...memoryInbox(),
+      purge: () => purged.promise.finally(() => (isPurged = true)),
+    };
+    await inbox.put(many(1000));
+    const stop = new AbortController();
+    const handled = new Set<string>();
+    const handler = ({ id }: { id: string }) => {
+      handled.add(id);
+      if (handled.size < 1000) return;
+      stop.abort();
+      setTimeout(() => purged.resolve(0), 20);
+    };
+    await createWorker(inbox, { "*": handler }).run({ signal: stop.signal });
+    expect(isPurged).toBe(true);
+  });
+
   it("accepts an inbox that has only the role of a queue", async () => {
     const { capabilities, ready, close, take, extend, settle, purge, ...rest } = memoryInbox();
     const queue = {
