@@ -89,6 +89,22 @@ describe("what is logged of a delivery", () => {
     expect(lines).toMatchObject([{ level, fields }]);
   });
 
+  it("a conflict at level error, with what became of the two bodies", async () => {
+    const { logger, lines } = logged();
+    const receiver = createReceiver({ "*": () => {} }, { secret, logger });
+    for (const reason of ["user_rejected", "install_failed"]) {
+      const data = { ...sampleData("esim.faulted"), reason };
+      await receiver.receive(signedRequest({ id: "msg_same", type: "esim.faulted", data }, { secret }));
+    }
+    expect(lines.at(-1)).toMatchObject({
+      level: "error",
+      fields: {
+        outcome: "conflict",
+        reason: expect.stringMatching(/another body, which stays.*an id of its own$/),
+      },
+    });
+  });
+
   it("one warning for each type that no handler takes, for at most a hundred types, besides the line of each delivery", async () => {
     const { logger, lines } = logged();
     const receiver = createReceiver({ "esim.assigned": () => {} }, { secret, logger });
