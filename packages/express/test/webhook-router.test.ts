@@ -170,17 +170,23 @@ describe.each(versions)("webhookRouter on %s", (_, express) => {
       "/api/webhooks",
     ],
   ])(
-    "warns once of a signed delivery that falls through %s, and names its path",
+    "warns once of signed deliveries that fall through %s at the same time, and says which path to set",
     async (_, mount, sent, path) => {
       const { logger, errors } = recordedErrors();
       const app = express();
       mount(app, webhookRouter({ "*": () => {} }, { secret, logger }));
       await serving(app, async (url) => {
-        for (let n = 0; n < 3; n++) expect((await fetch(url + sent, request())).status).toBe(404);
+        const answers = await Promise.all(Array.from({ length: 10 }, () => fetch(url + sent, request())));
+        for (const { status } of answers) expect(status).toBe(404);
       });
       expect(errors).toEqual([
-        expect.stringContaining(`answered 404: the webhook receiver waits for ${path}. Set`),
+        expect.stringContaining(
+          `answered 404: the webhook receiver waits for ${path}. Set { path } to the path of the endpoint's URL below the mount.`,
+        ),
       ]);
+      const mended = express();
+      mount(mended, webhookRouter({ "*": () => {} }, { secret, path: "/hooks" }));
+      await serving(mended, async (url) => expect((await fetch(url + sent, request())).status).toBe(200));
     },
   );
 

@@ -12,7 +12,7 @@ export interface Issue {
 
 /**
  * What the catalog says of an event: it fits its schema, its type has none, or it is not what it should be.
- * The type of an invalid event is null when the body is no envelope.
+ * The type of an invalid event is null when the body has none.
  */
 export type Parsed<Data = DataByType> =
   | { readonly kind: "known"; readonly type: keyof Data & string; readonly event: EventOf<Data> }
@@ -65,7 +65,7 @@ export function createCatalog<Data>(
 
   function check(given: WebhookEvent): Parsed<Data> {
     const issues = eventIssues(given ?? {});
-    if (issues.length > 0) return invalid(null, issues);
+    if (issues.length > 0) return invalid(hasType(given) ? given.type : null, issues);
     const { id, type, timestamp, data, extra } = given;
     const kept = extra === undefined ? {} : { extra };
     const schema = byType.get(type);
@@ -120,13 +120,17 @@ type Unchecked = { readonly [field in keyof WebhookEvent]?: unknown };
 function eventIssues({ id, type, timestamp, data, extra }: Unchecked): Issue[] {
   const issues: Issue[] = [];
   if (typeof id !== "string" || id === "") issues.push({ path: "id", message: "expected a string" });
-  if (typeof type !== "string" || type === "") issues.push({ path: "type", message: "expected a string" });
+  if (!hasType({ type })) issues.push({ path: "type", message: "expected a string" });
   if (typeof timestamp !== "string" || !isDateTime(timestamp)) {
     issues.push({ path: "timestamp", message: "expected a date-time with its offset (RFC 3339)" });
   }
   if (!isObject(data)) issues.push({ path: "data", message: "expected an object" });
   if (extra !== undefined && !isObject(extra)) issues.push({ path: "extra", message: "expected an object" });
   return issues;
+}
+
+function hasType(given: Unchecked | null | undefined): given is { readonly type: string } {
+  return typeof given?.type === "string" && given.type !== "";
 }
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -76,7 +76,7 @@ export function watchMisses(logger: Logger = silentLogger): MissWatch {
         logger,
         "delivery_missed",
         `A signed delivery was answered 404: the webhook receiver waits for ${path}. ` +
-          "Set the path option and the mount so that they are the path of the endpoint's URL.",
+          "Set { path } to the path of the endpoint's URL below the mount.",
       );
     });
   };

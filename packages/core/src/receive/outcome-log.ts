@@ -17,9 +17,16 @@ export interface Seen {
 /** Logs an outcome, with its time since `startedAt`. */
 export type OutcomeLog = (outcome: Outcome, seen: Seen, startedAt: number) => void;
 
+/** Outcomes of authentic deliveries of which there may be many at once: anybody can repeat one that is stale. */
+const floods: ReadonlySet<OutcomeCode> = new Set<OutcomeCode>([
+  "store_unavailable",
+  "timestamp_out_of_tolerance",
+]);
+
 /**
- * Makes the log of a receiver: one line for each authentic delivery. Of all others, which anybody can send, and of those that
- * meet an unreachable store, at most one line a second for each outcome. `alike` counts the rest.
+ * Makes the log of a receiver: one line for each authentic delivery. Of all others, and of stale ones, which anybody can send
+ * who has captured one, and of those that meet an unreachable store, at most one line a second for each outcome. `alike`
+ * counts the rest.
  */
 export function createOutcomeLog(logger: Logger, source: string): OutcomeLog {
   const throttled = new Map<OutcomeCode, Logger["error"]>();
@@ -28,7 +35,7 @@ export function createOutcomeLog(logger: Logger, source: string): OutcomeLog {
   function writerFor(outcome: Outcome, { key }: Seen): Logger["error"] {
     const write = logger[logLevelOf(outcome)];
     const { code } = outcome;
-    if (key !== undefined && code !== "store_unavailable") return write;
+    if (key !== undefined && !floods.has(code)) return write;
     const existing = throttled.get(code);
     if (existing !== undefined) return existing;
     const created = throttledLog(write, monotonicClock);

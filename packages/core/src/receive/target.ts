@@ -61,13 +61,13 @@ export function acceptFor<Data, Tx>(
   );
 }
 
-/** Store or inbox → source → fingerprints of the keys of the receivers that accept its events into it. */
-const keysBySource = new WeakMap<object, Map<string, Set<string>>>();
+/** Store or inbox → source → the fingerprints of the keys of each receiver that accepts its events into it. */
+const keysBySource = new WeakMap<object, Map<string, Set<readonly string[]>>>();
 
 /**
  * Notes that a receiver accepts events of `source` into `store`. Warns if another receiver of this process does so too and
  * has none of these keys: they are two endpoints, and an id of the one would count as a duplicate of the other's.
- * Returns a function that forgets the keys.
+ * Returns a function that forgets this receiver.
  */
 export function joinSource(
   store: object,
@@ -75,10 +75,11 @@ export function joinSource(
   keys: readonly string[],
   logger: Logger,
 ): () => void {
-  const bySource = keysBySource.get(store) ?? new Map<string, Set<string>>();
-  const known = bySource.get(source) ?? new Set<string>();
-  keysBySource.set(store, bySource.set(source, known));
-  if (known.size > 0 && keys.length > 0 && !keys.some((key) => known.has(key))) {
+  const bySource = keysBySource.get(store) ?? new Map<string, Set<readonly string[]>>();
+  const receivers = bySource.get(source) ?? new Set<readonly string[]>();
+  keysBySource.set(store, bySource.set(source, receivers));
+  const known = [...receivers].flat();
+  if (known.length > 0 && keys.length > 0 && !keys.some((key) => known.includes(key))) {
     warnOfSetup(
       logger,
       "shared_source",
@@ -86,10 +87,9 @@ export function joinSource(
         'duplicate of the other\'s with the same id, and does not run. Give each a source of its own, such as { source: "eu" }.',
     );
   }
-  for (const key of keys) known.add(key);
-  return () => {
-    for (const key of keys) known.delete(key);
-  };
+  const own = [...keys];
+  receivers.add(own);
+  return () => void receivers.delete(own);
 }
 
 const storedAs: Readonly<Record<PutResult, StoredOutcome>> = {

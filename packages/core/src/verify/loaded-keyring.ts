@@ -1,9 +1,8 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { Clock } from "../base/clock.ts";
 import { startDeadline } from "../base/deadline.ts";
-import { WebhookError } from "../base/errors.ts";
-import type { Logger } from "../base/logger.ts";
-import { type KeySource, type LoadedKeys, rotationEndMs } from "./key-source.ts";
+import { type Logger, warnOfSetup } from "../base/logger.ts";
+import { type KeySource, rotationEndMs } from "./key-source.ts";
 import { type Keyring, keyringOf, prepareKeys } from "./keyring.ts";
 import type { SigningKey } from "./signing-key.ts";
 
@@ -34,7 +33,7 @@ const longestRotationMs = 15 * 60_000;
 /** Loads the keys at once, and again for `refresh`, at most once a second. */
 export function createLoadedKeyring(source: KeySource, clock: Clock, logger: Logger): LoadedKeyring {
   let keys: readonly SigningKey[] = [];
-  let rotatingUntilMs = 0;
+  let rotation = { reportedEndMs: 0, endMs: 0 };
   let waiting = 0;
   let pace = pause(reloadIntervalMs, undefined, { ref: false });
   let begunAt = performance.now();
@@ -46,9 +45,11 @@ export function createLoadedKeyring(source: KeySource, clock: Clock, logger: Log
       const loaded = await startDeadline(loadTimeoutMs).before(source.load());
       if (loaded === undefined) throw new Error(`load() did not answer within ${loadTimeoutMs} ms.`);
       const { keys: secrets, rotatingUntil } = isList(loaded) ? { keys: loaded } : loaded;
-      const end = checkedEndMs(rotatingUntil, clock.now());
+      const reportedEndMs = rotationEndMs(rotatingUntil);
       keys = prepareKeys(secrets);
-      rotatingUntilMs = end;
+      if (reportedEndMs !== rotation.reportedEndMs) {
+        rotation = { reportedEndMs, endMs: boundedEndMs(reportedEndMs, clock.now(), logger) };
+      }
       return "loaded";
     } catch (err) {
       logger.error(
@@ -86,7 +87,7 @@ export function createLoadedKeyring(source: KeySource, clock: Clock, logger: Log
 
   return {
     ...keyringOf(() => keys),
-    rotatingAt: (atMs) => atMs < rotatingUntilMs,
+    rotatingAt: (atMs) => atMs < rotation.endMs,
     ready: async () => (keys.length > 0 ? "loaded" : counted(() => current)),
     refresh: () => counted(next),
     refreshIfOld() {
@@ -99,12 +100,16 @@ function isList<T, U>(loaded: readonly T[] | U): loaded is readonly T[] {
   return Array.isArray(loaded);
 }
 
-function checkedEndMs(rotatingUntil: LoadedKeys["rotatingUntil"], nowMs: number): number {
-  const ms = rotationEndMs(rotatingUntil);
-  if (ms - nowMs <= longestRotationMs) return ms;
-  throw new WebhookError(
-    "invalid_option",
-    `The key source's rotatingUntil, ${new Date(ms).toISOString()}, is more than 15 minutes ahead.`,
-    "A rotation takes minutes, and each 503 uses up one of the sender's ten attempts: give the time by which the new key will be in place.",
+/** When a rotation that is first reported at `nowMs` ends at the latest. A later time is an error in the log. */
+function boundedEndMs(reportedEndMs: number, nowMs: number, logger: Logger): number {
+  const latestMs = nowMs + longestRotationMs;
+  if (reportedEndMs <= latestMs) return reportedEndMs;
+  const [reported, latest] = [reportedEndMs, latestMs].map((ms) => new Date(ms).toISOString());
+  warnOfSetup(
+    logger,
+    "rotation_too_long",
+    `The key source's rotatingUntil, ${reported}, is more than 15 minutes ahead: it counts until ${latest}. ` +
+      "A rotation takes minutes, and each 503 uses up one of the sender's ten attempts: give the time by which the new key will be in place.",
   );
+  return latestMs;
 }

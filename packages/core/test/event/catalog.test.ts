@@ -233,9 +233,17 @@ describe("the envelope", () => {
   ])("does not take %j for a date-time", (given) => {
     expect(parse({ ...valid, timestamp: given })).toMatchObject({
       kind: "invalid",
-      type: null,
+      type: "esim.installed",
       event: null,
       issues: [{ path: "timestamp" }],
+    });
+  });
+
+  it.each([undefined, null, 7, "", ["esim.installed"]])("has no type in the type %j", (type) => {
+    expect(parse({ ...valid, type })).toMatchObject({
+      kind: "invalid",
+      type: null,
+      issues: [{ path: "type" }],
     });
   });
 

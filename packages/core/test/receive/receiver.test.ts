@@ -6,6 +6,7 @@ import {
   memoryStore,
   type ReceiverOptions,
   retryLater,
+  sign,
   type Target,
   WebhookError,
 } from "@esim-webhooks/core";
@@ -339,24 +340,35 @@ describe("createReceiver", () => {
     expect(reply.body).not.toContain("locked");
   });
 
-  it("logs one line a second of deliveries that anybody can send, for each outcome, with a count, and all authentic ones", async () => {
+  it("logs one line a second of deliveries that anybody can send, for each outcome, with a count, and all authentic ones in time", async () => {
     const { logger, lines } = logged();
     const receiver = createReceiver({ "*": () => {} }, { secret, logger });
     let now = 0;
     vi.spyOn(performance, "now").mockImplementation(() => now);
     try {
       const unsigned: Delivery = { method: "POST", headers: {}, body: "{}" };
-      const given = [delivery("wrong_key"), unsigned, { ...unsigned, method: "GET" }, delivery()];
+      const given = [
+        delivery("wrong_key"),
+        unsigned,
+        { ...unsigned, method: "GET" },
+        delivery("stale"),
+        delivery(),
+      ];
       for (let n = 0; n < 20; n++) for (const one of given) await receiver.receive(one);
       now = 1000;
-      await receiver.receive(delivery("wrong_key"));
+      for (const fault of ["wrong_key", "stale"] as const) await receiver.receive(delivery(fault));
     } finally {
       vi.restoreAllMocks();
     }
     const of = (outcome: string) => lines.filter(({ fields }) => fields["outcome"] === outcome);
-    expect(of("no_matching_key").map(({ level, fields }) => [level, fields["alike"]])).toEqual([
+    const alike = (outcome: string) => of(outcome).map(({ level, fields }) => [level, fields["alike"]]);
+    expect(alike("no_matching_key")).toEqual([
       ["warn", undefined],
       ["warn", 19],
+    ]);
+    expect(alike("timestamp_out_of_tolerance")).toEqual([
+      ["error", undefined],
+      ["error", 19],
     ]);
     expect([of("missing_header"), of("method_not_allowed")].map(({ length }) => length)).toEqual([1, 1]);
     expect([of("processed"), of("duplicate")].map(({ length }) => length)).toEqual([1, 19]);
@@ -384,7 +396,7 @@ describe("createReceiver", () => {
     expect([reply.status, JSON.parse(reply.body).code]).toEqual([503, "lease_lost"]);
   });
 
-  it("hands the inbox the type, null where there is none, and when it was received", async () => {
+  it("hands the inbox the type, of an invalid event too, null where there is none, and when it was received", async () => {
     const entries: unknown[] = [];
     const inbox = {
       put: async (given: readonly unknown[]) => {
@@ -394,9 +406,13 @@ describe("createReceiver", () => {
     };
     await receive(inbox, delivery(), { source: "eu" });
     await receive(inbox, delivery("invalid"));
+    const text = "not JSON";
+    const headers = sign({ id: "msg_1", body: text, timestamp: new Date() }, secret);
+    await receive(inbox, { method: "POST", headers: { ...headers }, body: text });
     expect(entries).toMatchObject([
       { source: "eu", id: "msg_1", type: "esim.faulted", receivedAt: expect.any(Date) },
-      { source: "default", id: "msg_1", type: null },
+      { source: "default", id: "msg_1", type: "esim.faulted", event: null },
+      { source: "default", id: "msg_1", type: null, event: null },
     ]);
   });
 
@@ -458,6 +474,14 @@ describe("createReceiver", () => {
       const closing = memoryStore();
       const closed = (logger: Logger) => createReceiver(handlers, { ...one, store: closing, logger }).close();
       expect(warnings(closed, on({ ...other, store: closing }))).toBe(0);
+    });
+
+    it("says so once one of two receivers with the same key is closed, for the other still has it", () => {
+      const store = memoryStore();
+      const on = (options: ReceiverOptions) => (logger: Logger) =>
+        createReceiver(handlers, { ...options, store, logger });
+      const closed = (logger: Logger) => on(one)(logger).close();
+      expect(warnings(on(one), closed, on(other))).toBe(1);
     });
   });
 

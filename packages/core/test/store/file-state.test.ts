@@ -45,8 +45,9 @@ describe("fileState", () => {
   it.skipIf(process.platform === "win32")("refuses a folder where every user can write", async () => {
     await chmod(folder, 0o1777);
     const state = fileState(folder);
-    for (const refused of [state.ready(), state.read("a"), state.write("a", 1, undefined)]) {
-      await expect(refused).rejects.toMatchObject({
+    const operations = [() => state.ready(), () => state.read("a"), () => state.write("a", 1, undefined)];
+    for (const operation of operations) {
+      await expect(operation()).rejects.toMatchObject({
         code: "invalid_option",
         message: expect.stringMatching(/^Every user .* chmod 700/),
       });

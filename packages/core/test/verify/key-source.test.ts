@@ -185,10 +185,6 @@ describe.concurrent("a key source", () => {
     ["fails", new Error("the secret manager is away")],
     ["gives no keys, as a file that is just being rewritten does", []],
     ["gives half a secret", [freshSecret.slice(0, 20)]],
-    [
-      "says that a rotation takes longer than a quarter of an hour",
-      { keys: [freshSecret], rotatingUntil: new Date(Date.now() + 960_000) },
-    ],
     ["says that a rotation takes until no time", { keys: [freshSecret], rotatingUntil: "soon" }],
   ])("that %s leaves the keys there were, is logged, and turns no good delivery away", async (_, broken) => {
     const source = sourceOf([oldSecret]);
@@ -217,6 +213,36 @@ describe.concurrent("a key source", () => {
     expect(await receive(oldSecret)).toBe("processed");
     time.now += 1000;
     expect(await receive(strangeSecret)).toBe("no_matching_key");
+  });
+
+  it("that reports a rotation of more than 15 minutes at its first load has its keys taken, and the rotation ends after 15 minutes", async () => {
+    const time = { now: Date.parse("2026-11-20T12:00:00Z") };
+    const source = sourceOf({ keys: [oldSecret], rotatingUntil: "2026-11-21T12:00:00Z" });
+    const { receive, lines } = receiving(source, { clock: { now: () => time.now } });
+    const at = () => new Date(time.now);
+    expect(await receive(oldSecret, at())).toBe("processed");
+    time.now += 14 * 60_000;
+    expect(await receive(strangeSecret, at())).toBe("rotating"); // loaded again: that does not extend it
+    time.now += 60_000;
+    expect(await receive(strangeSecret, at())).toBe("no_matching_key");
+    expect(await receive(oldSecret, at())).toBe("processed");
+    expect(lines.filter(({ code }) => code === "rotation_too_long")).toEqual([
+      expect.objectContaining({
+        message: expect.stringMatching(
+          /more than 15 minutes ahead: it counts until 2026-11-20T12:15:00.000Z\. /,
+        ),
+      }),
+    ]);
+  });
+
+  it("takes a new rotatingUntil for a longer rotation", async () => {
+    const time = { now: Date.now() };
+    const source = sourceOf({ keys: [oldSecret], rotatingUntil: new Date(time.now + 60_000) });
+    const { receive } = receiving(source, { clock: { now: () => time.now } });
+    expect(await receive(strangeSecret)).toBe("rotating");
+    source.now = { keys: [oldSecret], rotatingUntil: new Date(time.now + 120_000) };
+    time.now += 60_000;
+    expect(await receive(strangeSecret)).toBe("rotating");
   });
 });
 
