@@ -92,7 +92,7 @@ export const inboxWorkers: readonly InboxScenario[] = [
             attempt: id === "attempts" ? 2 : 1,
             outcome: "dead",
             reason: id,
-            cause,
+            cause: id === "invalid" ? "invalid: data.step: does not fit the schema" : cause, // a schema of the user's
             err: id === "failed" ? "out of stock" : undefined,
           })),
         );

@@ -4,10 +4,13 @@ import { isDateTime } from "../base/clock.ts";
 import { WebhookError } from "../base/errors.ts";
 import { type DataByType, type EventOf, eventOf, type WebhookEvent } from "./event.ts";
 
-/** One way in which an event does not fit its schema. A path and a rule, never a value. Store it, but do not answer it. */
+/** One way in which an event does not fit its schema. Store it, but do not answer it. */
 export interface Issue {
   readonly path: string;
+  /** What was expected. A schema of your own may have put values of the event into it. */
   readonly message: string;
+  /** The message is a fixed text of esim-webhooks, which has no values in it: it can be logged. */
+  readonly isFixedText?: true;
 }
 
 /**
@@ -43,9 +46,14 @@ export type Schemas = Readonly<Record<string, StandardSchemaV1>>;
  * Makes a catalog of only these event types, for another sender's events. To extend the eSIM catalog, use `defineCatalog`.
  * Throws `invalid_option` for a value that is not a Standard Schema.
  */
-export function createCatalog<Data>(
-  schemas: { readonly [Type in keyof Data]: StandardSchemaV1<unknown, Data[Type]> },
-): Catalog<Data> {
+export function createCatalog<Data>(schemas: SchemasOf<Data>): Catalog<Data> {
+  return catalogOf(schemas, new Set());
+}
+
+type SchemasOf<Data> = { readonly [Type in keyof Data]: StandardSchemaV1<unknown, Data[Type]> };
+
+/** As `createCatalog`. `fixed` has the schemas whose messages are fixed texts. */
+export function catalogOf<Data>(schemas: SchemasOf<Data>, fixed: ReadonlySet<unknown>): Catalog<Data> {
   const byType = new Map<string, StandardSchemaV1>(Object.entries(schemas));
   for (const [type, schema] of byType) {
     if (type.includes("*")) {
@@ -81,7 +89,9 @@ export function createCatalog<Data>(
     if (result.issues)
       return invalid(
         type,
-        result.issues.map((issue) => readIssue(issue, data)),
+        result.issues.map((issue) =>
+          fixed.has(schema) ? { ...readIssue(issue, data), isFixedText: true } : readIssue(issue, data),
+        ),
       );
     const event = { id, type, timestamp, data: result.value, ...kept } as EventOf<Data>;
     return { kind: "known", type: event.type, event };
@@ -89,7 +99,7 @@ export function createCatalog<Data>(
 
   function parse(id: string, body: Uint8Array): Parsed<Data> {
     const decoded = decode(body);
-    if ("issue" in decoded) return invalid(null, [{ path: "", message: decoded.issue }]);
+    if ("issue" in decoded) return invalid(null, [fixedIssue("", decoded.issue)]);
     return check(eventOf(id, isObject(decoded.json) ? decoded.json : {}));
   }
 
@@ -117,15 +127,19 @@ function decode(body: Uint8Array): { json: unknown } | { issue: string } {
 /** An event of which nothing is known, such as one from a queue. */
 type Unchecked = { readonly [field in keyof WebhookEvent]?: unknown };
 
+function fixedIssue(path: string, message: string): Issue {
+  return { path, message, isFixedText: true };
+}
+
 function eventIssues({ id, type, timestamp, data, extra }: Unchecked): Issue[] {
   const issues: Issue[] = [];
-  if (typeof id !== "string" || id === "") issues.push({ path: "id", message: "expected a string" });
-  if (!hasType({ type })) issues.push({ path: "type", message: "expected a string" });
+  if (typeof id !== "string" || id === "") issues.push(fixedIssue("id", "expected a string"));
+  if (!hasType({ type })) issues.push(fixedIssue("type", "expected a string"));
   if (typeof timestamp !== "string" || !isDateTime(timestamp)) {
-    issues.push({ path: "timestamp", message: "expected a date-time with its offset (RFC 3339)" });
+    issues.push(fixedIssue("timestamp", "expected a date-time with its offset (RFC 3339)"));
   }
-  if (!isObject(data)) issues.push({ path: "data", message: "expected an object" });
-  if (extra !== undefined && !isObject(extra)) issues.push({ path: "extra", message: "expected an object" });
+  if (!isObject(data)) issues.push(fixedIssue("data", "expected an object"));
+  if (extra !== undefined && !isObject(extra)) issues.push(fixedIssue("extra", "expected an object"));
   return issues;
 }
 

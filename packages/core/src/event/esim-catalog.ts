@@ -1,7 +1,7 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import * as z from "zod/mini";
 import { $ZodObjectJIT } from "zod/v4/core";
-import { type Catalog, createCatalog, type Schemas } from "./catalog.ts";
+import { type Catalog, catalogOf, type Schemas } from "./catalog.ts";
 import type { EsimEvents, LifecycleStatus, NetworkCode } from "./esim-events.ts";
 
 const text = z.string("expected a string");
@@ -80,8 +80,10 @@ const schemas: { readonly [Type in keyof EsimEvents]: StandardSchemaV1<unknown, 
   "package.ended": dataOf({ reason: anything }),
 };
 
+const fixed: ReadonlySet<unknown> = new Set(Object.values(schemas));
+
 /** The twelve eSIM events of the partner API, and `package.ended`. */
-export const esimCatalog: Catalog<EsimEvents> = createCatalog<EsimEvents>(schemas);
+export const esimCatalog: Catalog<EsimEvents> = catalogOf<EsimEvents>(schemas, fixed);
 
 /** The eSIM events and those of `Added`. Where both have a type, `Added` wins. */
 export type Extended<Added extends Schemas> = Omit<EsimEvents, keyof Added> & {
@@ -94,5 +96,5 @@ export type Extended<Added extends Schemas> = Omit<EsimEvents, keyof Added> & {
  * A handler gets what the schema returns. Keep that JSON if events cross a queue.
  */
 export function defineCatalog<const Added extends Schemas>(added: Added): Catalog<Extended<Added>> {
-  return createCatalog<Extended<Added>>({ ...schemas, ...added } as never);
+  return catalogOf<Extended<Added>>({ ...schemas, ...added } as never, fixed);
 }

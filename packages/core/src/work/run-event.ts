@@ -13,10 +13,12 @@ import type { WorkerLease } from "./leases.ts";
 /** The result of running a taken event: how to settle it, or that its transaction has settled it or lost its lease. */
 export type RunResult = Ending | "committed" | "lost";
 
-/** How to settle an event. A dead one has a reason, and what its handler threw. */
+/** How to settle an event. A dead one has a reason, a cause for the log, and what its handler threw. */
 interface Ending {
   readonly settlement: Settlement;
   readonly reason?: DeadReason;
+  /** Default: the settlement's error. */
+  readonly cause?: string;
   readonly error?: unknown;
 }
 
@@ -70,7 +72,10 @@ export function createEventRunner(options: EventRunnerOptions): (lease: WorkerLe
 
     const parsed = parse(taken);
     if (parsed.kind === "threw") return failed(parsed.error, "The schema of the event threw.");
-    if (parsed.kind === "invalid") return dead("invalid", describeIssues(parsed.issues));
+    if (parsed.kind === "invalid") {
+      const cause = describeIssues(parsed.issues.map(withoutValues));
+      return { ...dead("invalid", describeIssues(parsed.issues)), cause };
+    }
     const event: WebhookEvent = parsed.event;
     if (!dispatcher.handles(event.type)) {
       warnUnhandled(event, source);
@@ -128,7 +133,7 @@ function describeError(error: unknown): string {
 
 const mostIssues = 20;
 
-/** The paths of the first issues, and what was expected there: the inbox keeps them beside the body. */
+/** The paths of the first issues, and what was expected there. */
 function describeIssues(issues: readonly Issue[]): string {
   const texts = issues
     .slice(0, mostIssues)
@@ -137,8 +142,17 @@ function describeIssues(issues: readonly Issue[]): string {
   return `invalid: ${[...texts, ...(left > 0 ? [`${left} more`] : [])].join("; ")}`;
 }
 
+/** An issue for the log: the message of another schema may have values of the event in it. The inbox keeps it, beside the body. */
+function withoutValues({ path, message, isFixedText }: Issue): Issue {
+  return { path, message: isFixedText ? message : "does not fit the schema" };
+}
+
 /** Logs a dead event once: every way into that state comes through here. */
-export function logDead(logger: Logger, lease: WorkerLease, { settlement, reason, error }: Ending): void {
+export function logDead(
+  logger: Logger,
+  lease: WorkerLease,
+  { settlement, reason, cause, error }: Ending,
+): void {
   if (settlement.state !== "dead") return;
   const { source, id, type, attempt } = lease.taken;
   logger.error(
@@ -149,7 +163,7 @@ export function logDead(logger: Logger, lease: WorkerLease, { settlement, reason
       attempt,
       outcome: "dead",
       reason,
-      cause: settlement.error,
+      cause: cause ?? settlement.error,
       ...(error !== undefined && { err: error }),
     },
     "An event is dead and will not be tried again. Mend the cause, then redrive it: esim-webhooks inbox retry.",

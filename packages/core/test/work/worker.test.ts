@@ -158,6 +158,39 @@ describe("createWorker", () => {
     expect(await inbox.get(key("a"))).toMatchObject({ state: "dead", error: "Error: no such rule" });
   });
 
+  it("logs where a dead event does not fit a schema, and what was expected there only in fixed texts of ours", async () => {
+    const inbox = memoryInbox();
+    const wrong = { ...sampleData("esim.enabled"), esimReference: 7, msisdn: "+32470123456" };
+    const body = (type: string) =>
+      Buffer.from(JSON.stringify({ type, timestamp: "2026-01-01T00:00:00Z", data: wrong }));
+    const entries = ["esim.enabled", "line.opened"].map((type) => ({
+      ...entry(type, type),
+      body: body(type),
+    }));
+    await inbox.put(entries);
+    const schema = {
+      "~standard": {
+        version: 1 as const,
+        vendor: "by-hand",
+        validate: () => ({ issues: [{ path: [], message: "no line for +32470123456" }] }),
+      },
+    };
+    const logger = keptLog();
+    const stop = new AbortController();
+    logger.error.mockImplementation(() => logger.error.mock.calls.length === 2 && stop.abort());
+    const catalog = defineCatalog({ "line.opened": schema });
+    await createWorker(inbox, { "*": () => {} }, { catalog, pollMs: 5, logger }).run({ signal: stop.signal });
+    const causes = Object.fromEntries(logger.error.mock.calls.map(([{ id, cause }]) => [id, cause]));
+    expect(causes).toEqual({
+      "esim.enabled": "invalid: data.esimReference: expected a string",
+      "line.opened": "invalid: data: does not fit the schema",
+    });
+    expect(await inbox.get(key("line.opened"))).toMatchObject({
+      state: "dead",
+      error: "invalid: data: no line for +32470123456",
+    });
+  });
+
   it.each<[string, object]>([
     [
       "throws at once",
