@@ -4,6 +4,7 @@ import {
   type EsimEvents,
   type Handlers,
   type InboxWriter,
+  type Logger,
   nodeDelivery,
   type ReceiverOptions,
   type Target,
@@ -26,6 +27,8 @@ export interface WebhookPluginOptions<Data = EsimEvents, Tx = unknown> extends R
   handlers?: NoInfer<Handlers<Data, Tx>>;
   /** Stores events, for workers. Either this or `handlers`. */
   inbox?: Pick<InboxWriter, "put">;
+  /** Gets the log lines, which have the shape of pino's. Default: `app.log`. */
+  logger?: Logger;
   /** The endpoint's path below the plugin's prefix. Default `"/webhooks"`. */
   path?: string;
 }

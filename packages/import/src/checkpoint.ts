@@ -37,7 +37,7 @@ export interface CheckpointFile {
    */
   load(): Promise<Checkpoint | undefined>;
   save(checkpoint: Checkpoint): Promise<void>;
-  /** Rejects when another import has taken over. */
+  /** Rejects when another import has taken over, or the file was removed. */
   check(): Promise<void>;
   /** Leaves the file of an import that has taken over. */
   remove(): Promise<void>;
@@ -89,13 +89,11 @@ export function checkpointFile(path: string, dump: string, options: string): Che
     }
   }
 
-  async function isOurs(): Promise<boolean> {
-    const text = await contents();
-    return (text === undefined ? undefined : ownerIn(text)) === lastOwner;
-  }
+  const isOurs = (text: string | undefined) => (text === undefined ? undefined : ownerIn(text)) === lastOwner;
 
   async function check(): Promise<void> {
-    if (!(await isOurs())) throw inUse(path);
+    const text = await contents();
+    if (!isOurs(text)) throw text === undefined ? removed(path) : inUse(path);
   }
 
   async function write(checkpoint: Checkpoint): Promise<void> {
@@ -129,7 +127,7 @@ export function checkpointFile(path: string, dump: string, options: string): Che
       await write(checkpoint);
     },
     async remove() {
-      if (await isOurs()) await rm(path, { force: true });
+      if (isOurs(await contents())) await rm(path, { force: true });
     },
   };
 }
@@ -143,6 +141,15 @@ function inUse(path: string): WebhookError<ImportErrorCode> {
     "checkpoint_in_use",
     `Another import has taken over the checkpoint file ${path}.`,
     "Let that one end, or give each import a checkpoint file and a rejects file of its own.",
+  );
+}
+
+/** The import that takes a file over removes it when it has ended. */
+function removed(path: string): WebhookError<ImportErrorCode> {
+  return new WebhookError<ImportErrorCode>(
+    "checkpoint_in_use",
+    `The checkpoint file ${path} was removed while this import used it: by another import that has ended, or by hand.`,
+    "If no other import has ended, run this one again.",
   );
 }
 

@@ -197,7 +197,12 @@ describe("an import with a checkpoint file", () => {
     await begun.promise;
     const later = await importDeliveries(dump(), inbox, options);
     waiting.resolve();
-    await expect(earlier).rejects.toMatchObject({ code: "checkpoint_in_use" });
+    await expect(earlier).rejects.toMatchObject({
+      code: "checkpoint_in_use",
+      message: expect.stringMatching(
+        /was removed while .*: by another import that has ended, or by hand\. If no other/,
+      ),
+    });
     expect(later.resumedAfter).toBeGreaterThan(0);
     expect(later.ledger).toMatchObject({ read: 18_000, stored: 16_200, invalid: 1800 });
     const rejected = linesOf(options.rejectsFile).map(({ position }) => position.record);
@@ -216,7 +221,10 @@ describe("an import with a checkpoint file", () => {
     }
     const earlier = () => importDeliveries(late(), awayFrom(3, inbox), options).catch(() => {});
     const refused = importDeliveries(late(earlier), inbox, options);
-    await expect(refused).rejects.toMatchObject({ code: "checkpoint_in_use" });
+    await expect(refused).rejects.toMatchObject({
+      code: "checkpoint_in_use",
+      message: expect.stringMatching(/^Another import has taken over the checkpoint file/),
+    });
     const report = await importDeliveries(late(), inbox, options);
     expect(report.resumedAfter).toBeGreaterThan(0);
     expect(report.ledger.stored).toBe(16_200);

@@ -45,14 +45,17 @@ async function checkSetUp(context: CliContext, flags: DoctorFlags): Promise<read
   });
   const { setUp } = read;
   if (setUp === undefined) return [config];
+  const folder = usesFolder(setUp)
+    ? await check("folder", () => checkDataFolder(setUp.place.dataDir))
+    : undefined;
   return [
     config,
     await check("secret", () => checkSecret(setUp)),
     await check("handlers", () => checkHandlers(setUp)),
     ...(setUp.config.receiver ? [await check("receiver", () => checkReceiverOptions(setUp))] : []),
     ...(setUp.config.worker ? [await check("worker", () => checkWorker(setUp))] : []),
-    ...(usesFolder(setUp) ? [await check("folder", () => checkDataFolder(setUp.place.dataDir))] : []),
-    ...(await checkStores(setUp)),
+    ...(folder ? [folder] : []),
+    ...(await checkStores(setUp, folder)),
   ];
 }
 

@@ -3,6 +3,7 @@ import { hasRole } from "@esim-webhooks/core/kit";
 import { namingStore } from "../set-up/named-store.ts";
 import { findInbox, findTarget, isThere, type OpenInbox, type OpenTarget } from "../set-up/open-target.ts";
 import type { SetUp } from "../set-up/set-up.ts";
+import { openLeftBehind } from "../set-up/waiting.ts";
 import { type Check, check, failed, passed } from "./check.ts";
 import { checkWaiting } from "./waiting-check.ts";
 
@@ -12,13 +13,14 @@ type Opened = Partial<Lifecycle> & { readonly capabilities?: { readonly durable:
 /** With more skew than this, leases or timestamps go wrong. */
 const mostSkewMs = 5000;
 
-/** Checks the store or the inbox, without changing anything in it. */
-export async function checkStores(setUp: SetUp): Promise<readonly Check[]> {
+/** Checks the store or the inbox, without changing anything in it. `folder` is the check of the folder for embedded data. */
+export async function checkStores(setUp: SetUp, folder: Check | undefined): Promise<readonly Check[]> {
   const { place, config } = setUp;
   const isDefault =
     config.target === undefined && (setUp.handlers === undefined || config.store === undefined);
   let found: OpenTarget;
   try {
+    if (isDefault && "dataDir" in place && !isThere(place) && folder?.ok === false) return [];
     if (isDefault && "dataDir" in place && !isThere(place))
       return [passed("store", `an embedded inbox; its first use will create it in ${place.dataDir}`)];
     found = await findTarget(setUp);
@@ -46,8 +48,12 @@ export async function checkStores(setUp: SetUp): Promise<readonly Check[]> {
 /** The default inbox beside the store of inline handlers, if it is there: events that were stored before may wait in it. */
 async function openBeside(setUp: SetUp): Promise<OpenInbox | undefined> {
   const { config, place } = setUp;
-  const isOurs = "dataDir" in place ? isThere(place) : config.store === undefined;
-  return isOurs ? findInbox(setUp, "admin") : undefined;
+  if (config.store === undefined) return isThere(place) ? findInbox(setUp, "admin") : undefined;
+  const left = await openLeftBehind(setUp);
+  if (left === undefined || "dataDir" in place) return left;
+  if (await left.inbox.stats().catch(() => undefined)) return left;
+  await left.close(); // the Postgres has no inbox
+  return undefined;
 }
 
 /** Whether it is reachable, migrated and configured correctly: a Redis that may evict keys fails. */

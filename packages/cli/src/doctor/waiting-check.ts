@@ -21,7 +21,11 @@ function summary({ states, oldestReadyMs }: InboxStats): string {
   return [
     waiting === 0 ? "no event waits" : counted(waiting, "event waits", "events wait"),
     ...(oldestReadyMs === null ? [] : [`the oldest has been due for ${span(oldestReadyMs)}`]),
-    ...(states.unhandled > 0 ? [`${states.unhandled} unhandled`] : []),
+    ...(states.unhandled > 0
+      ? [
+          `${states.unhandled} unhandled: once there are handlers, esim-webhooks inbox retry --status unhandled`,
+        ]
+      : []),
     ...(states.dead > 0 ? [`${states.dead} dead: esim-webhooks inbox list --status dead`] : []),
   ].join("; ");
 }

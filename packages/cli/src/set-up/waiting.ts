@@ -2,7 +2,7 @@ import type { InboxAdmin } from "@esim-webhooks/core";
 import { hasRole } from "@esim-webhooks/core/kit";
 import { counted } from "../terminal/quantities.ts";
 import { findInbox, isThere, type OpenInbox } from "./open-target.ts";
-import { nameOf } from "./place.ts";
+import { isPostgresUrl, nameOf } from "./place.ts";
 import type { SetUp } from "./set-up.ts";
 
 /** How many events wait in an inbox, as a sentence. Undefined when none does, or the inbox cannot say. */
@@ -24,14 +24,14 @@ export async function waitingNote(inbox: object, where: string): Promise<string 
 }
 
 /**
- * Opens the embedded inbox that a config leaves behind: its handlers run inline, and remember ids in a store of its own.
- * Undefined when there is none. Nothing processes it but `work`.
+ * Opens the default inbox that a config leaves behind: its handlers run inline, and remember ids in a store of its own.
+ * Undefined when there is none. Nothing processes it but `work`. A Postgres may not have the tables of an inbox.
  */
 export async function openLeftBehind(setUp: SetUp): Promise<OpenInbox<InboxAdmin> | undefined> {
   const { config, handlers, place } = setUp;
-  const isLeft =
-    handlers !== undefined && config.store !== undefined && config.target === undefined && "dataDir" in place;
-  return isLeft && isThere(place) ? findInbox(setUp, "admin") : undefined;
+  const isLeft = handlers !== undefined && config.store !== undefined && config.target === undefined;
+  if (!isLeft || ("url" in place && !isPostgresUrl(place.url))) return undefined; // the variable may be for another program
+  return isThere(place) ? findInbox(setUp, "admin") : undefined;
 }
 
 /** As `waitingNote`, for the inbox that the config leaves behind, and how to process it. */

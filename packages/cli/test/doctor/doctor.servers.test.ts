@@ -222,6 +222,14 @@ describe("doctor", () => {
     );
   });
 
+  it("does not promise to create an inbox in a folder that cannot be made", async () => {
+    const cwd = folder({ file: "" });
+    const { code, of } = await examine({ cwd, env: { ESIM_WEBHOOKS_DATA_DIR: join(cwd, "file/x") } });
+    expect(code).not.toBe(0);
+    expect(of["folder"]).toMatchObject({ ok: false });
+    expect(of["store"]).toBeUndefined();
+  });
+
   it("says that other users can use the folder, as the commands do that use it", async () => {
     const cwd = folder();
     const data = join(cwd, "data");
@@ -252,7 +260,9 @@ describe("doctor", () => {
       name: "waiting",
       ok: false,
       message:
-        "2 events wait; the oldest has been due for 1h 00m; 3 unhandled; 1 dead: esim-webhooks inbox list --status dead. " +
+        "2 events wait; the oldest has been due for 1h 00m; " +
+        "3 unhandled: once there are handlers, esim-webhooks inbox retry --status unhandled; " +
+        "1 dead: esim-webhooks inbox list --status dead. " +
         "Add handlers to a config file, and run esim-webhooks work.",
     });
   });

@@ -3,7 +3,9 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { postgresInbox } from "@esim-webhooks/store-postgres";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
+import pg from "pg";
 import { describe, expect, it } from "vitest";
 import { postgresUrl } from "../../../../test/servers/shared.ts";
 import { cli, folder, jsonLines, type Running, secret, start, startInTerminal } from "../cli.ts";
@@ -191,6 +193,38 @@ describe("serve", () => {
     await working.written(/"id":"msg_2".*"outcome":"done"/);
     working.child.kill("SIGTERM");
     expect((await working.ended).code).toBe(0);
+  });
+
+  it("says at its start what waits in the Postgres at DATABASE_URL, which its config leaves behind, as doctor does", async () => {
+    const cwd = folder({ "esim-webhooks.config.ts": withMemory });
+    const client = new pg.Client({ connectionString: postgresUrl });
+    await client.connect();
+    const url = new URL(postgresUrl);
+    url.pathname = `/left_${Date.now()}`;
+    await client.query(`create database ${url.pathname.slice(1)}`);
+    const env = { DATABASE_URL: url.href };
+    expect((await cli(["doctor"], { cwd, env })).stdout).not.toContain("waiting");
+    const inbox = postgresInbox({ url: url.href });
+    await inbox.migrate();
+    await inbox.put([entry("msg_1", "esim.faulted")]);
+    await inbox.close();
+    const serving = start(["serve"], { cwd, env });
+    await serving.written(
+      /^1 event waits in Postgres at \S+\. serve does not process them with this config: run esim-webhooks work\.$/m,
+    );
+    serving.child.kill("SIGTERM");
+    expect((await serving.ended).code).toBe(0);
+    expect((await cli(["doctor"], { cwd, env })).stdout).toContain("1 event waits");
+    await client.query(`drop database ${url.pathname.slice(1)} with (force)`);
+    await client.end();
+  });
+
+  it("does not look for an inbox where DATABASE_URL is not of Postgres and its config has a store", async () => {
+    const cwd = folder({ "esim-webhooks.config.ts": withMemory });
+    const serving = start(["serve"], { cwd, env: { DATABASE_URL: "mysql://127.0.0.1:1/shop" } });
+    await urlOf(serving);
+    serving.child.kill("SIGTERM");
+    expect((await serving.ended).code).toBe(0);
   });
 
   it("says at its start that a worker or a crashed one still has events", async () => {
