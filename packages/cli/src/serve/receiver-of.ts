@@ -16,16 +16,40 @@ export type Receiving =
   | { readonly inbox: Pick<InboxWriter, "put"> }
   | { readonly handlers: Handlers<unknown>; readonly store?: DedupeStore };
 
-/** The receiver of a set-up. Its errors name the config file. */
+/** The receiver of a set-up. Its errors name the config file, and its log where its options are in it. */
 export function receiverOf(target: Receiving, { config, ...setUp }: SetUp, logger: Logger): NodeHandler {
   const { catalog, source, file } = setUp;
   const secret = requiredSecret({ config, ...setUp });
-  const options = { ...config.receiver, secret, ...(catalog && { catalog }), source, logger };
+  const options = {
+    ...config.receiver,
+    secret,
+    ...(catalog && { catalog }),
+    source,
+    logger: namingOptions(logger),
+  };
   return naming(file, () =>
     "inbox" in target
       ? nodeHandler<unknown>(target.inbox, options)
       : nodeHandler<unknown>(target.handlers, { ...options, ...(target.store && { store: target.store }) }),
   );
+}
+
+const optionNames = /\b(?:maxBodyBytes|maxUnverifiedBytes|bodyTimeoutMs|toleranceSeconds)\b/g;
+
+/** Writes the options in a reason as the config has them: `receiver.maxBodyBytes`. */
+function namingOptions(logger: Logger): Logger {
+  const at =
+    (level: "debug" | "info" | "warn" | "error"): Logger["info"] =>
+    (fields, message) => {
+      const { reason } = fields;
+      logger[level](
+        typeof reason === "string"
+          ? { ...fields, reason: reason.replace(optionNames, "receiver.$&") }
+          : fields,
+        message,
+      );
+    };
+  return { ...logger, debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
 }
 
 /** Throws what is wrong with the options of the receiver, but for what depends on the store, which is not open yet. */

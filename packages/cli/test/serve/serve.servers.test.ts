@@ -50,7 +50,7 @@ describe("serve", () => {
     expect(ended.stdout).not.toContain(sampleData("esim.faulted").iccid);
   });
 
-  it("gives its receiver the options of the config", async () => {
+  it("gives its receiver the options of the config, and its log says which one turned a delivery away", async () => {
     const config =
       "export default { receiver: { toleranceSeconds: { past: 7200, future: 60 }, maxBodyBytes: 2000 }, port: 0 };";
     const running = start(["serve"], { cwd: folder({ "esim-webhooks.config.ts": config }) });
@@ -65,7 +65,11 @@ describe("serve", () => {
     expect((await fetch(url, delivery("msg_2", {}, 9000))).status).toBe(503);
     expect((await fetch(url, delivery("msg_3", { note: "x".repeat(2000) }, 0))).status).toBe(503);
     running.child.kill("SIGTERM");
-    await running.ended;
+    const reasons = Object.fromEntries(jsonLines(await running.ended).map(({ id, reason }) => [id, reason]));
+    expect(reasons).toMatchObject({
+      msg_2: expect.stringMatching(/ and receiver\.toleranceSeconds is 7200$/),
+      msg_3: expect.stringMatching(/^receiver\.maxBodyBytes is 2000, .*raise the option/),
+    });
   });
 
   it("refuses a tolerance that the store of the config cannot remember, and names the file", async () => {

@@ -67,7 +67,7 @@ const keysBySource = new WeakMap<object, Map<string, Set<readonly string[]>>>();
 /**
  * Notes that a receiver accepts events of `source` into `store`. Warns if another receiver of this process does so too and
  * has none of these keys: they are two endpoints, and an id of the one would count as a duplicate of the other's.
- * Returns a function that forgets this receiver.
+ * Returns a function that forgets this receiver. `keys` is a list of its own.
  */
 export function joinSource(
   store: object,
@@ -87,9 +87,8 @@ export function joinSource(
         'duplicate of the other\'s with the same id, and does not run. Give each a source of its own, such as { source: "eu" }.',
     );
   }
-  const own = [...keys];
-  receivers.add(own);
-  return () => void receivers.delete(own);
+  receivers.add(keys);
+  return () => void receivers.delete(keys);
 }
 
 const storedAs: Readonly<Record<PutResult, StoredOutcome>> = {

@@ -104,11 +104,10 @@ function isList<T, U>(loaded: readonly T[] | U): loaded is readonly T[] {
 function boundedEndMs(reportedEndMs: number, nowMs: number, logger: Logger): number {
   const latestMs = nowMs + longestRotationMs;
   if (reportedEndMs <= latestMs) return reportedEndMs;
-  const [reported, latest] = [reportedEndMs, latestMs].map((ms) => new Date(ms).toISOString());
   warnOfSetup(
     logger,
     "rotation_too_long",
-    `The key source's rotatingUntil, ${reported}, is more than 15 minutes ahead: it counts until ${latest}. ` +
+    `The key source's rotatingUntil is more than 15 minutes ahead: it counts until ${new Date(latestMs).toISOString()}. ` +
       "A rotation takes minutes, and each 503 uses up one of the sender's ten attempts: give the time by which the new key will be in place.",
   );
   return latestMs;
