@@ -435,7 +435,11 @@ describe("importDeliveries under a source that the target does not know", () => 
   it("is accepted when the target has one event of it, behind thousands of another source", async () => {
     const inbox = memoryInbox();
     const of = (source: string, ids: readonly string[]) =>
-      importDeliveries(ndjson(...ids.map((id) => delivery(id))), inbox, { ...trusted, source, newSource: true });
+      importDeliveries(ndjson(...ids.map((id) => delivery(id))), inbox, {
+        ...trusted,
+        source,
+        newSource: true,
+      });
     await of(
       "prod",
       Array.from({ length: 1200 }, (_, n) => `prod_${n}`),
