@@ -51,6 +51,7 @@ export function webhookRouter<Data = EsimEvents, Tx = unknown>(
     normalise(below) === endpoint || (below === "/" && normalise(baseUrl).endsWith(endpoint));
   const watchMiss = watchMisses(options.logger);
   const route: (...args: Parameters<WebhookRouter>) => void = (request, response, next) => {
+    if (typeof request.path !== "string") return next(notExpress());
     if (!isEndpoint(request)) {
       watchMiss(request, response, `${request.baseUrl}${path}`);
       return next();
@@ -61,6 +62,14 @@ export function webhookRouter<Data = EsimEvents, Tx = unknown>(
       .catch(next);
   };
   return Object.assign(route, { close: receiver.close });
+}
+
+function notExpress(): WebhookError {
+  return new WebhookError(
+    "invalid_option",
+    "webhookRouter is for Express.",
+    "On Fastify, register webhookPlugin.",
+  );
 }
 
 /** Ignores case and a trailing slash, as Express' own routes do. */

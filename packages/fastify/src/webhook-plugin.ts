@@ -74,7 +74,8 @@ async function plugin(app: FastifyInstance, options: WebhookPluginOptions): Prom
       'Pass a path such as "/webhooks".',
     );
   }
-  const receiver = createReceiver(targetOf(options), { ...rest, logger: options.logger ?? app.log });
+  const logger = options.logger ?? logOf(app);
+  const receiver = createReceiver(targetOf(options), { ...rest, ...(logger && { logger }) });
 
   // answers before Fastify reads the body, so that no content-type parser runs
   const route: Pick<RouteOptions, "onRequest" | "handler"> = {
@@ -92,7 +93,7 @@ async function plugin(app: FastifyInstance, options: WebhookPluginOptions): Prom
     );
     app.route({ ...route, method: ["POST", ...free.filter((method) => method !== "POST")], url });
   }
-  const watchMiss = watchMisses(options.logger ?? app.log);
+  const watchMiss = watchMisses(logger);
   app.server.on("request", (request, response) => watchMiss(request, response, `${app.prefix}${path}`));
   app.addHook("preClose", () => receiver.close());
 }
@@ -110,6 +111,11 @@ export const webhookPlugin: WebhookPlugin = fastifyPlugin(plugin as never, {
   fastify: "5.x",
   encapsulate: true,
 });
+
+/** The app's log. Undefined for that of an app without a logger, whose functions all do nothing. */
+function logOf({ log }: FastifyInstance): FastifyBaseLogger | undefined {
+  return log.error === log.trace ? undefined : log;
+}
 
 /** The path with and without a slash at its end, unless the app takes both for one already. */
 function spellingsOf(path: string, { initialConfig }: FastifyInstance): readonly string[] {

@@ -232,6 +232,24 @@ describe("webhookPlugin", () => {
     expect(messages).toEqual(["webhook delivery"]);
   });
 
+  it("warns of a mistake in the set-up where the app has no logger", async () => {
+    const warn = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
+    try {
+      vi.resetModules(); // a process is warned once, and other tests share this one
+      const fresh = await import("@esim-webhooks/fastify");
+      const server = app();
+      await server.register(fresh.webhookPlugin, { handlers, secret });
+      const data = sampleData("esim.faulted");
+      const { headers, body } = signedRequest({ type: "esim.faulted", data }, { secret, fault: "stale" });
+      await server.inject({ method: "POST", url: "/webhooks", headers, payload: body });
+      expect(warn.mock.calls.flat()).toContainEqual(
+        expect.objectContaining({ code: "timestamp_out_of_tolerance" }),
+      );
+    } finally {
+      warn.mockRestore();
+    }
+  });
+
   it("stores into an inbox", async () => {
     const server = app();
     await server.register(webhookPlugin, { inbox: { put: async () => ["stored"] }, secret });

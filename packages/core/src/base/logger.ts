@@ -16,8 +16,9 @@ const nothing: Log = () => {};
 
 export const silentLogger: Logger = { debug: nothing, info: nothing, warn: nothing, error: nothing };
 
-/** Wraps a logger so that its exceptions do not fail a delivery. */
+/** Wraps a logger so that its exceptions do not fail a delivery. The silent one stays itself: it can be told apart. */
 export function safeLogger(logger: Logger): Logger {
+  if (logger === silentLogger) return logger;
   const attempt = <Result>(log: () => Result): Result | undefined => {
     try {
       return log();
@@ -51,15 +52,15 @@ export function throttledLog(log: Log, clock: Clock): Log {
 }
 
 /**
- * Logs a mistake in the set-up, and emits it as a Node.js process warning, once per process and code: the default
- * logger is silent, and nobody would notice.
+ * Logs a mistake in the set-up. Nobody would notice it in the silent default logger: without another, it is a Node.js process
+ * warning, once per process and code.
  */
 export function warnOfSetup(logger: Logger, code: string, message: string): void {
-  logger.error({ code }, message);
-  warnOnce(code, message);
+  if (logger === silentLogger) warnOnce(code, message);
+  else logger.error({ code }, message);
 }
 
-/** Emits a Node.js process warning, once per process and code, about something that is logged elsewhere. */
+/** Emits a Node.js process warning, once per process and code. */
 export function warnOnce(code: string, message: string): void {
   if (warned.has(code)) return;
   warned.add(code);

@@ -97,7 +97,7 @@ export const processorShape: OptionsShape<ProcessorSettings> = {
     esimCatalog as Catalog<unknown>,
   ),
   leaseMs: z._default(durationMs(30), 30_000),
-  logger: z._default(loggerOption, silentLogger),
+  logger: z._default(loggerOption, () => silentLogger),
   clock: z._default(withMethods<Clock>("now"), systemClock),
 };
 

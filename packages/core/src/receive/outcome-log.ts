@@ -1,5 +1,5 @@
 import { monotonicClock } from "../base/clock.ts";
-import { type Logger, silentLogger, throttledLog, warnOfSetup, warnOnce } from "../base/logger.ts";
+import { type Logger, silentLogger, throttledLog, warnOnce } from "../base/logger.ts";
 import type { SkewRefusal } from "../verify/refusal.ts";
 import type { Outcome, OutcomeCode } from "./outcome.ts";
 import { logLevelOf } from "./reply.ts";
@@ -30,7 +30,7 @@ const floods: ReadonlySet<OutcomeCode> = new Set<OutcomeCode>([
  */
 export function createOutcomeLog(logger: Logger, source: string): OutcomeLog {
   const throttled = new Map<OutcomeCode, Logger["error"]>();
-  const hintLogger = { ...logger, error: throttledLog(logger.error, monotonicClock) };
+  const logHint = throttledLog(logger.error, monotonicClock);
 
   function writerFor(outcome: Outcome, { key }: Seen): Logger["error"] {
     const write = logger[logLevelOf(outcome)];
@@ -44,17 +44,21 @@ export function createOutcomeLog(logger: Logger, source: string): OutcomeLog {
   }
 
   return (outcome, seen, startedAt) => {
-    if (outcome.code === "body_consumed") warnOfSetup(hintLogger, outcome.code, outcome.hint);
-    if (outcome.code === "timestamp_out_of_tolerance") warnOnce(outcome.code, skewHint(outcome));
-    if (logger === silentLogger) return;
+    if (logger === silentLogger) return warnOf(outcome);
+    if (outcome.code === "body_consumed") logHint({ code: outcome.code }, outcome.hint);
     const durationMs = Math.round(performance.now() - startedAt);
     const fields = { source, ...seen, outcome: outcome.code, durationMs, ...loggable(outcome) };
     writerFor(outcome, seen)(fields, "webhook delivery");
   };
 }
 
+function warnOf(outcome: Outcome): void {
+  if (outcome.code === "body_consumed") warnOnce(outcome.code, outcome.hint);
+  if (outcome.code === "timestamp_out_of_tolerance") warnOnce(outcome.code, skewHint(outcome));
+}
+
 function skewHint({ reason }: SkewRefusal): string {
-  return `An authentic delivery was answered 503: ${reason}. Set this machine's clock (NTP), or see toleranceSeconds.`;
+  return `A delivery was answered 503: ${reason}. Set this machine's clock (NTP), or see toleranceSeconds.`;
 }
 
 const otherBody =

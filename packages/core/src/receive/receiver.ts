@@ -1,6 +1,6 @@
 import { isUint8Array } from "node:util/types";
 import { startDeadline } from "../base/deadline.ts";
-import { safeLogger, silentLogger } from "../base/logger.ts";
+import { safeLogger } from "../base/logger.ts";
 import { outcomeFields } from "../base/trace.ts";
 import type { Catalog } from "../event/catalog.ts";
 import type { EsimEvents } from "../event/esim-events.ts";
@@ -35,7 +35,7 @@ export function receiverWith<Data, Tx>(
 ): Receiver {
   const settings = readReceiverOptions(options);
   const { source, tolerance, deadlineMs, store, leaseMs, clock } = settings;
-  const logger = settings.logger === silentLogger ? silentLogger : safeLogger(settings.logger);
+  const logger = safeLogger(settings.logger);
   const catalog = settings.catalog as Catalog<Data>;
   const readBody = createBodyIntake(settings);
   const verify = makeVerifier(options, clock, logger);

@@ -17,7 +17,7 @@ export interface StoreOptions {
 
 export const storeShape: OptionsShape<Required<StoreOptions>> = {
   retentionMs: z._default(z.int().check(z.gte(1)), 30 * dayMs),
-  logger: z._default(loggerOption, silentLogger),
+  logger: z._default(loggerOption, () => silentLogger),
 };
 
 /** Logs a warning when `caller` forgets done ids that the sender may still retry or replay. */

@@ -76,7 +76,7 @@ export const workerShape: OptionsShape<WorkerSettings> = {
   pollMs: z._default(durationMs(1), 1000),
   shutdownMs: z._default(durationMs(0), 20_000),
   catalog: z._default(withMethods<Catalog<unknown>>("parse", "check"), esimCatalog as Catalog<unknown>),
-  logger: z._default(loggerOption, silentLogger),
+  logger: z._default(loggerOption, () => silentLogger),
 };
 
 const takeBackoff = fullJitter({ baseMs: 200, capMs: 10_000 });

@@ -209,7 +209,7 @@ describe("toleranceSeconds", () => {
 });
 
 describe("a delivery outside the tolerance", () => {
-  it("is a process warning too, since the default logger is silent", async () => {
+  it("is a process warning where the logger is the silent default", async () => {
     const warn = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
     try {
       vi.resetModules(); // a process is warned once, and other tests share this one
@@ -220,6 +220,20 @@ describe("a delivery outside the tolerance", () => {
       expect(about.map(([message]) => message)).toEqual([
         expect.stringMatching(/answered 503: signed 60\d s before .*Set this machine's clock \(NTP\)/),
       ]);
+    } finally {
+      warn.mockRestore();
+    }
+  });
+
+  it("is a line and no process warning where there is a logger", async () => {
+    const warn = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
+    try {
+      vi.resetModules();
+      const fresh = await import("@esim-webhooks/core");
+      const { logger, lines } = logged();
+      await fresh.createReceiver({ "*": () => {} }, { secret, logger }).receive(delivery("stale"));
+      expect(lines).toMatchObject([{ level: "error", fields: { outcome: "timestamp_out_of_tolerance" } }]);
+      expect(warn).not.toHaveBeenCalled();
     } finally {
       warn.mockRestore();
     }

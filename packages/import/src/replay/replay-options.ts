@@ -101,7 +101,7 @@ export const replayShape: OptionsShape<ReplaySettings> = {
   force: z._default(z.boolean(), false),
   dryRun: z._default(z.boolean(), false),
   signal: z.optional(z.instanceof(AbortSignal)),
-  logger: z._default(loggerOption, silentLogger),
+  logger: z._default(loggerOption, () => silentLogger),
   clock: z._default(withMethods<Clock>("now"), systemClock),
   maxDepth: z._default(z.int().check(z.gte(1), z.lte(1000)), 64),
 };
