@@ -87,14 +87,14 @@ const discardingMs = 5_000;
 
 /**
  * Reads the rest of a body that was answered early, so that the sender gets to read the answer. Cuts the connection
- * after 16 MiB, after 5 s, and when the receiver closes.
+ * after 16 MiB, after 5 s, and when the receiver closes; once the answer is written if it has closed already.
  * @param closing of the receiver
  */
 export function discardRest(request: IncomingMessage, closing: AbortSignal): void {
-  if (request.complete) return;
+  if (request.complete || request.destroyed) return; // it may have emitted "close" already
   let left = discardedBytes;
   const cut = () => void request.destroy();
-  const timer = setTimeout(cut, discardingMs);
+  const timer = setTimeout(cut, closing.aborted ? 0 : discardingMs);
   closing.addEventListener("abort", cut);
   request.on("data", (chunk: Uint8Array | string) => {
     left -= chunk.length;
