@@ -66,6 +66,13 @@ export function startInTerminal(args: readonly string[], options: CliOptions = {
   return run("script", ["-qefc", command, "/dev/null"], { cwd: empty, ...options, env });
 }
 
+/** Runs it in a shell that redirects standard output into this file. */
+export function cliInto(file: string, args: readonly string[], options: CliOptions = {}): Promise<Ended> {
+  const program = [process.execPath, "--conditions=@esim-webhooks/source", main, ...args];
+  const inShell = ["-c", 'out="$1"; shift; exec "$@" > "$out"', "sh", file, ...program];
+  return run("sh", inShell, { cwd: empty, ...options }).ended;
+}
+
 export function cli(args: readonly string[], options: CliOptions = {}): Promise<Ended> {
   return start(args, options).ended;
 }

@@ -1,5 +1,4 @@
 import { createHash, randomUUID } from "node:crypto";
-import { constants } from "node:fs";
 import { rename, rm, writeFile } from "node:fs/promises";
 import { WebhookError } from "@esim-webhooks/core";
 import * as z from "zod/mini";
@@ -80,8 +79,7 @@ export function checkpointFile(path: string, dump: string, options: string): Che
 
   async function contents(): Promise<string | undefined> {
     try {
-      // a pipe in its place would otherwise be waited for
-      const handle = await openOwnFile(path, constants.O_RDONLY | constants.O_NONBLOCK);
+      const handle = await openOwnFile(path);
       return await handle.readFile("utf8").finally(() => handle.close());
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;

@@ -1,6 +1,8 @@
-import { constants } from "node:fs";
+import { fstat, writeFile } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
-import { makeOwnFile, openOwnFile } from "./base/own-file.ts";
+import { promisify } from "node:util";
+import { descriptorOf } from "./base/descriptor.ts";
+import { makeOwnFile, openOwnFileToWrite } from "./base/own-file.ts";
 
 export interface RejectsFile {
   append(lines: string): Promise<void>;
@@ -16,9 +18,12 @@ export interface RejectsFile {
 /**
  * Opens the file, readable by its owner only. Bytes after `keptBytes` stay until something is written there: an import that
  * fails early does not delete the rejects of the previous one. Resolves to undefined when the file is shorter than that.
- * Rejects with `foreign_file` when it is not this user's alone.
+ * Rejects with `foreign_file` when it is not this user's alone. A file that a shell has redirected a descriptor to, as with
+ * `/dev/stdout`, is written through this descriptor.
  */
 export async function openRejectsFile(path: string, keptBytes: number): Promise<RejectsFile | undefined> {
+  const redirected = await redirectedToFile(path);
+  if (redirected !== undefined) return keptBytes === 0 ? rejectsInto(redirected) : undefined;
   const opened = await openAt(path, keptBytes);
   if (opened === undefined) return undefined;
   const { handle, isFile } = opened;
@@ -47,6 +52,24 @@ export async function openRejectsFile(path: string, keptBytes: number): Promise<
   };
 }
 
+async function redirectedToFile(path: string): Promise<number | undefined> {
+  const descriptor = descriptorOf(path);
+  if (descriptor === undefined) return undefined;
+  const found = await promisify(fstat)(descriptor).catch(() => undefined); // undefined when it is not open
+  return found?.isFile() ? descriptor : undefined;
+}
+
+/** Continues where the descriptor is: the file has other output too, so nothing is cut off or taken up again. */
+function rejectsInto(descriptor: number): RejectsFile {
+  return {
+    cutOff: async () => {},
+    append: (lines) => promisify(writeFile)(descriptor, lines),
+    bytes: () => 0,
+    flush: async () => {},
+    close: async () => {}, // it is not ours
+  };
+}
+
 interface Opened {
   readonly handle: FileHandle;
   readonly isFile: boolean;
@@ -64,7 +87,7 @@ async function openAt(path: string, keptBytes: number): Promise<Opened | undefin
 }
 
 function openIfThere(path: string): Promise<FileHandle | undefined> {
-  return openOwnFile(path, constants.O_WRONLY).catch((error: NodeJS.ErrnoException) => {
+  return openOwnFileToWrite(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return undefined;
     throw error;
   });

@@ -2,14 +2,17 @@ import { execFileSync } from "node:child_process";
 import {
   chmodSync,
   chownSync,
+  closeSync,
   createReadStream,
   existsSync,
   linkSync,
+  openSync,
   readdirSync,
   readFileSync,
   statSync,
   symlinkSync,
   writeFileSync,
+  writeSync,
 } from "node:fs";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
@@ -79,6 +82,71 @@ describe.skipIf(process.platform === "win32")("a rejects file", () => {
     const read = text(createReadStream(pipe));
     await importing({ rejectsFile: link });
     expect(await read).toContain("not_json");
+  });
+
+  it("may be a pipe that is full for a while", async () => {
+    const pipe = join(folder(), "pipe");
+    execFileSync("mkfifo", [pipe]);
+    const read = text(createReadStream(pipe));
+    const lines = Array.from({ length: 5000 }, (_, n) => `bad line ${n}`);
+    await importDeliveries(ndjson(delivery("a"), ...lines), watchedInbox(), {
+      trustUnsigned: true,
+      rejectsFile: pipe,
+    });
+    expect((await read).trimEnd().split("\n")).toHaveLength(5000);
+  });
+});
+
+describe.skipIf(!isRoot)("a rejects file of another user", () => {
+  it("is refused when it is a pipe of another user that nobody reads, and not waited for", async () => {
+    const path = join(folder(), "planted");
+    execFileSync("mkfifo", [path]);
+    chownSync(path, nobody, nobody);
+    await expect(importing({ rejectsFile: path })).rejects.toMatchObject({
+      code: "foreign_file",
+      message: expect.stringContaining("belongs to another user"),
+    });
+  });
+
+  it("is refused when it is such a pipe by a link", async () => {
+    const at = folder();
+    const [pipe, link] = [join(at, "pipe"), join(at, "link")];
+    execFileSync("mkfifo", [pipe]);
+    chownSync(pipe, nobody, nobody);
+    symlinkSync(pipe, link);
+    await expect(importing({ rejectsFile: link })).rejects.toMatchObject({ code: "foreign_file" });
+  });
+});
+
+describe.runIf(process.platform === "linux")("a descriptor of this process as a rejects file", () => {
+  it.each(["/dev/fd", "/proc/self/fd"])("continues where the descriptor is: %s", async (descriptors) => {
+    const path = join(folder(), "redirected");
+    const descriptor = openSync(path, "w");
+    writeSync(descriptor, "before\n");
+    await importing({ rejectsFile: `${descriptors}/${descriptor}` });
+    writeSync(descriptor, "after\n");
+    closeSync(descriptor);
+    expect(readFileSync(path, "utf8")).toMatch(/^before\n.*not_json.*\nafter\n$/);
+  });
+
+  it("is refused when a link elsewhere leads to it, which may be of another user", async () => {
+    const at = folder();
+    const descriptor = openSync(join(at, "database"), "w");
+    symlinkSync(`/proc/self/fd/${descriptor}`, join(at, "planted"));
+    await expect(importing({ rejectsFile: join(at, "planted") })).rejects.toMatchObject({
+      code: "foreign_file",
+    });
+    closeSync(descriptor);
+    expect(readFileSync(join(at, "database"), "utf8")).toBe("");
+  });
+
+  it("is no checkpoint file, and nobody is told to remove what is in /dev", async () => {
+    const descriptor = openSync(join(folder(), "redirected"), "w");
+    await expect(importing({ checkpointFile: `/dev/fd/${descriptor}` })).rejects.toMatchObject({
+      code: "foreign_file",
+      message: expect.not.stringContaining("Remove"),
+    });
+    closeSync(descriptor);
   });
 });
 

@@ -30,8 +30,8 @@ export function explained(error: unknown, { name, checkpointFile }: DumpFile): u
     case "foreign_file":
       return new WebhookError<ImportErrorCode>(
         "foreign_file",
-        error.message.split(" Remove it")[0] ?? "",
-        "Remove it, or choose another place, where only you can write, with --rejects and --checkpoint.",
+        `${error.message.slice(0, -1)},`, // its remedy ends with a place, but names no flag
+        "with --rejects and --checkpoint.",
         { cause: error.cause },
       );
     default:

@@ -4,7 +4,7 @@ import { gzipSync } from "node:zlib";
 import { signedRequest } from "@esim-webhooks/core/testing";
 import type { ImportReport } from "@esim-webhooks/import";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { cli, type Ended, secret, start, startInTerminal } from "../cli.ts";
+import { cli, cliInto, type Ended, secret, start, startInTerminal } from "../cli.ts";
 import { configOf, type OperatedInbox, openOperatedInbox } from "../operated-inbox.ts";
 import { deliveryRecord, deliveryRecords } from "./dump.ts";
 
@@ -69,6 +69,18 @@ describe("import", () => {
     expect(again.code).toBe(0);
     expect(report(again).ledger).toMatchObject({ read: 3, stored: 0, duplicate: 3 });
   });
+
+  it.skipIf(process.platform === "win32")(
+    "writes the rejects and then the report into the file that standard output is redirected to",
+    async () => {
+      writeFileSync(dump, `${deliveryRecord("evt_1")}broken\n`);
+      const out = join(folder, "out");
+      const args = ["import", dump, "--trust-unsigned", "--rejects", "/dev/stdout"];
+      const { stderr } = await cliInto(out, [...args, "--config", configOf("postgres")], operated.at);
+      expect(stderr).not.toContain("foreign_file");
+      expect(readFileSync(out, "utf8")).toMatch(/^\{.*"code":"not_json".*\}\nLEDGER/);
+    },
+  );
 
   it("keeps the rejects file of the previous import when it fails at once", async () => {
     writeFileSync(dump, `${deliveryRecord("evt_1")}broken\n`);
