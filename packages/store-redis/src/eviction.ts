@@ -13,7 +13,10 @@ const everyMs = 10_000;
 export interface EvictionCheck {
   /** Throws `evicting_store`. Checks every master of a cluster. */
   check(): Promise<void>;
-  /** The same while the store is used, at most every ten seconds: the policy can change. Logs a change once. */
+  /**
+   * The same while the store is used, since the policy can change: ten seconds after the last success, and each time after a
+   * failure. Logs a change once.
+   */
   recheck(): Promise<void>;
 }
 
@@ -41,6 +44,7 @@ export function createEvictionCheck(
     const evicting = policies.find((policy) => policy !== undefined && policy !== "noeviction");
     if (evicting !== undefined && !allowEviction) throw evictingStore(evicting);
     checkedAt = monotonicClock.now();
+    rechecked = undefined;
   }
 
   async function checkAgain(): Promise<void> {
@@ -48,12 +52,11 @@ export function createEvictionCheck(
       await check();
       isRefused = false;
     } catch (error) {
-      if (!WebhookError.is(error)) {
-        rechecked = undefined; // the server did not answer: the next operation asks again
-        throw error;
+      checkedAt = Number.NEGATIVE_INFINITY; // refused, or the server did not answer: the next operation asks again
+      if (WebhookError.is(error)) {
+        if (!isRefused) warnOfSetup(logger, error.code, error.message);
+        isRefused = true;
       }
-      if (!isRefused) warnOfSetup(logger, error.code, error.message);
-      isRefused = true;
       throw error;
     }
   }

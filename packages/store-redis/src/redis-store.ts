@@ -31,7 +31,7 @@ const shape: OptionsShape<Required<RedisStoreOptions>> = { ...storeShape, ...red
  * Throws `invalid_option`. Operations reject with `store_unavailable`; with `read_only_store` on a replica, `missing_rights`
  * while the user may not run a command, and `store_full` while the server is out of memory; and with `invalid_option` while
  * it refuses the database in the URL. While the server may evict keys, `claim` rejects with `evicting_store`: the policy is
- * looked at before the first operation, and again every ten seconds.
+ * read before the first operation, again every ten seconds, and before every claim until it could be read and is accepted.
  */
 export function redisStore(redis: RedisClient | string, options: RedisStoreOptions = {}): RedisStore {
   const settings = parseOptions("redisStore", shape, options);

@@ -229,6 +229,39 @@ describe("redisStore on a server whose eviction policy changes while it is used"
     expect(await admin.info("commandstats")).toMatch(/cmdstat_config\|get:calls=1,/);
   });
 
+  it.each(["noeviction", "allkeys-lru"])(
+    "accepts nothing unseen after the policy could not be read, and asks again: %s",
+    async (policy) => {
+      const client = keep(new Redis(server.url));
+      const store = open(client);
+      await claimed(store);
+      later();
+      await admin.config("SET", "maxmemory-policy", policy);
+      vi.spyOn(client, "config").mockRejectedValueOnce(new Error("Connection is closed."));
+      expect((await refusal(store.claim(key(), hourMs))).code).toBe("store_unavailable");
+      if (policy === "noeviction") await claimed(store);
+      else expect((await refusal(store.claim(key(), hourMs))).code).toBe("evicting_store");
+    },
+  );
+
+  it("forgets no refusal because the policy cannot be read for a moment, and claims as soon as ready() has passed", async () => {
+    const { logger, codes } = codeLogger();
+    const client = keep(new Redis(server.url));
+    const store = open(client, { logger });
+    await claimed(store);
+    later();
+    await admin.config("SET", "maxmemory-policy", "allkeys-lru");
+    expect((await refusal(store.claim(key(), hourMs))).code).toBe("evicting_store");
+    vi.spyOn(client, "config").mockRejectedValueOnce(new Error("Connection is closed."));
+    later();
+    await refusal(store.claim(key(), hourMs));
+    expect((await refusal(store.claim(key(), hourMs))).code).toBe("evicting_store");
+    expect(codes).toEqual(["evicting_store"]);
+    await admin.config("SET", "maxmemory-policy", "noeviction");
+    await store.ready?.();
+    await claimed(store);
+  });
+
   it("warns only once that a server does not reveal its policy", async () => {
     await admin.acl("SETUSER", "app", "on", ">secret", "~*", "+@all", "-config");
     const { logger, codes } = codeLogger();
