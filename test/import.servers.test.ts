@@ -58,7 +58,7 @@ function folder(): string {
 }
 
 /** A dump of so many events, one in a hundred of them twice, and as many bad lines. */
-function writeDump(events = 10_000): string {
+function writeDump(events = 40_000): string {
   const lines = Array.from({ length: events }, (_, n) => {
     const line = JSON.stringify(delivery(`msg_${n}`));
     return n % 100 === 50 ? [line, `bad ${n}`] : n % 50 === 0 ? [line, line] : [line];
@@ -67,7 +67,7 @@ function writeDump(events = 10_000): string {
   writeFileSync(path, gzipSync(`${lines.flat().join("\n")}\n`));
   return path;
 }
-const inDump = { read: 10_200, invalid: 100 };
+const inDump = { read: 40_800, invalid: 400 };
 
 async function openInbox(url: string = postgresUrl) {
   const schema = await createSchema(url);
@@ -140,7 +140,12 @@ describe.each(inboxes)("an import into %s", (_, open) => {
     expect(first.ledger).toEqual({ ...none, read: 2040, stored: 2000, duplicate: 20, invalid: 20 });
     expect(first.forms).toEqual(["gzip", "ndjson"]);
     const row = await inbox.get({ source: "default", id: "msg_7" });
-    const said = { status: "exhausted", attemptNumber: 10, sentAt: "2026-11-20T09:30:00.000Z" };
+    const said = {
+      eventType: "esim.enabled",
+      status: "exhausted",
+      attemptNumber: 10,
+      sentAt: "2026-11-20T09:30:00.000Z",
+    };
     expect(row?.replay).toEqual({ run: first.run, rebuilt: true, delivery: said });
     const second = await importDeliveries(createReadStream(dump), inbox, trusted);
     expect(second.ledger).toEqual({ ...none, read: 2040, duplicate: 2020, invalid: 20 });
@@ -155,12 +160,12 @@ describe.each(inboxes)("an import into %s", (_, open) => {
     const dump = join(folder(), "dump.ndjson");
     writeFileSync(
       dump,
-      Array.from({ length: 2200 }, (_, n) => `${JSON.stringify(delivery(`msg_${n % 2000}`))}\n`).join(""),
+      Array.from({ length: 5500 }, (_, n) => `${JSON.stringify(delivery(`msg_${n % 5000}`))}\n`).join(""),
     );
     await importDeliveries(createReadStream(dump), inbox, trusted);
     await workOff(inbox);
     const again = await importDeliveries(createReadStream(dump), inbox, trusted);
-    expect(again.ledger).toEqual({ ...none, read: 2200, duplicate: 2200 });
+    expect(again.ledger).toEqual({ ...none, read: 5500, duplicate: 5500 });
     expect((await workOff(inbox)).runs.size).toBe(0);
 
     const checkpointFile = join(folder(), "checkpoint");
@@ -178,12 +183,12 @@ describe.each(inboxes)("an import into %s", (_, open) => {
     const { runs: before } = await workOff(inbox);
     const forced = await importDeliveries(createReadStream(dump), inbox, options);
     const { runs: after } = await workOff(inbox);
-    expect(new Set([...before.keys(), ...after.keys()]).size).toBe(2000);
-    expect(before.size + after.size).toBe(2000); // none in both
+    expect(new Set([...before.keys(), ...after.keys()]).size).toBe(5000);
+    expect(before.size + after.size).toBe(5000); // none in both
     expect(new Set([...before.values(), ...after.values()])).toEqual(new Set([1]));
-    expect(forced).toMatchObject({ interrupted: false, ledger: { read: 2200, conflict: 0 } });
+    expect(forced).toMatchObject({ interrupted: false, ledger: { read: 5500, conflict: 0 } });
     expect(forced.ledger.stored).toBe(forced.forced);
-    expect(logged).toHaveLength(2000);
+    expect(logged).toHaveLength(5000);
     expect(logged).toContainEqual({ id: "msg_0", type: "esim.enabled", source: "default", run: forced.run });
   });
 
@@ -230,12 +235,12 @@ describe("an import into Postgres", () => {
       ledger: inDump,
     });
     const { stored, duplicate } = report.ledger;
-    expect(stored + duplicate).toBe(10_100);
-    expect(report.putEvents).toBe(10_100 - noted.stored - noted.duplicate);
-    expect(await statesOf(inbox)).toMatchObject({ ready: 10_000, done: 0, dead: 0 });
+    expect(stored + duplicate).toBe(40_400);
+    expect(report.putEvents).toBe(40_400 - noted.stored - noted.duplicate);
+    expect(await statesOf(inbox)).toMatchObject({ ready: 40_000, done: 0, dead: 0 });
     const rejects = readFileSync(options.rejectsFile, "utf8").trim().split("\n");
-    expect(new Set(rejects.map((line) => JSON.parse(line).position.record)).size).toBe(100);
-    expect(rejects).toHaveLength(100);
+    expect(new Set(rejects.map((line) => JSON.parse(line).position.record)).size).toBe(400);
+    expect(rejects).toHaveLength(400);
     expect(existsSync(options.checkpointFile)).toBe(false);
   });
 
@@ -268,7 +273,7 @@ describe("an import into Postgres", () => {
     const report = await importDeliveries(createReadStream(dump), inbox, { ...trusted, checkpointFile });
     expect(report).toMatchObject({ ledger: inDump, interrupted: false });
     expect(report.resumedAfter).toBeGreaterThan(0);
-    expect(await statesOf(inbox)).toMatchObject({ ready: 10_000 });
+    expect(await statesOf(inbox)).toMatchObject({ ready: 40_000 });
   });
 
   it.each([false, true])(
