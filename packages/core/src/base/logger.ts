@@ -60,11 +60,11 @@ export function warnOfSetup(logger: Logger, code: string, message: string): void
   else logger.error({ code }, message);
 }
 
-/** Emits a Node.js process warning, once per process and code. */
-export function warnOnce(code: string, message: string): void {
+/** Emits a Node.js process warning, once per process and code; with the stack of an error, if there is one. */
+export function warnOnce(code: string, message: string, error?: unknown): void {
   if (warned.has(code)) return;
   warned.add(code);
-  process.emitWarning(message, { type: "EsimWebhooksWarning", code });
+  warnOfCallback(code, message, error);
 }
 
 /** Emits a Node.js process warning about a callback of the user that threw, with the stack of its error. */

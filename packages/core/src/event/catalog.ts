@@ -13,6 +13,16 @@ export interface Issue {
   readonly isFixedText?: true;
 }
 
+/** The path of an issue, and what was expected there. */
+export function issueText({ path, message }: Issue): string {
+  return path ? `${path}: ${message}` : message;
+}
+
+/** An issue for a log: the message of another schema may have values of the event in it. */
+export function withoutValues({ path, message, isFixedText }: Issue): Issue {
+  return { path, message: isFixedText ? message : "does not fit the schema" };
+}
+
 /**
  * What the catalog says of an event: it fits its schema, its type has none, or it is not what it should be.
  * The type of an invalid event is null when the body has none.

@@ -3,6 +3,7 @@ import { type Clock, systemClock } from "../base/clock.ts";
 import { type Logger, silentLogger } from "../base/logger.ts";
 import {
   durationMs,
+  hasMethod,
   loggerOption,
   type OptionsShape,
   parseOptions,
@@ -79,6 +80,7 @@ const storeMethods = withMethods<DedupeStore>("claim", "extend", "complete", "re
 function hintFor(value: unknown): string {
   if (typeof value === "string") return ", not a URL: call redisStore(url) or postgresStore({ url })";
   if (value instanceof Promise) return ", not a promise of it: await it";
+  if (hasMethod(value, "put")) return ": pass an inbox in place of the handlers";
   if (typeof value === "function") return ", not the function: call it";
   return "";
 }

@@ -1,8 +1,8 @@
 import { monotonicClock } from "../base/clock.ts";
 import { type Logger, silentLogger, throttledLog, warnOnce } from "../base/logger.ts";
-import type { SkewRefusal } from "../verify/refusal.ts";
+import { type Issue, issueText, withoutValues } from "../event/catalog.ts";
 import type { Outcome, OutcomeCode } from "./outcome.ts";
-import { logLevelOf } from "./reply.ts";
+import { logLevelOf, replyTo } from "./reply.ts";
 
 /** What is known about a delivery so far, for its log line. */
 export interface Seen {
@@ -23,10 +23,19 @@ const floods: ReadonlySet<OutcomeCode> = new Set<OutcomeCode>([
   "timestamp_out_of_tolerance",
 ]);
 
+/** Outcomes that a mistake of the developer causes, and that cost an event or may cost it. */
+const warned: ReadonlySet<OutcomeCode> = new Set<OutcomeCode>([
+  "body_consumed",
+  "timestamp_out_of_tolerance",
+  "no_matching_key",
+  "failed",
+  "invalid",
+]);
+
 /**
  * Makes the log of a receiver: one line for each authentic delivery. Of all others, and of stale ones, which anybody can send
  * who has captured one, and of those that meet an unreachable store, at most one line a second for each outcome. `alike`
- * counts the rest.
+ * counts the rest. Without a logger, the first delivery that a mistake of the developer costs is a process warning.
  */
 export function createOutcomeLog(logger: Logger, source: string): OutcomeLog {
   const throttled = new Map<OutcomeCode, Logger["error"]>();
@@ -44,7 +53,10 @@ export function createOutcomeLog(logger: Logger, source: string): OutcomeLog {
   }
 
   return (outcome, seen, startedAt) => {
-    if (logger === silentLogger) return warnOf(outcome);
+    if (logger === silentLogger) {
+      if (warned.has(outcome.code)) warnOnce(outcome.code, ...warningOf(outcome));
+      return;
+    }
     if (outcome.code === "body_consumed") logHint({ code: outcome.code }, outcome.hint);
     const durationMs = Math.round(performance.now() - startedAt);
     const fields = { source, ...seen, outcome: outcome.code, durationMs, ...loggable(outcome) };
@@ -52,23 +64,27 @@ export function createOutcomeLog(logger: Logger, source: string): OutcomeLog {
   };
 }
 
-function warnOf(outcome: Outcome): void {
-  if (outcome.code === "body_consumed") warnOnce(outcome.code, outcome.hint);
-  if (outcome.code === "timestamp_out_of_tolerance") warnOnce(outcome.code, skewHint(outcome));
+/** The text of a process warning, and what a handler threw. */
+function warningOf(outcome: Outcome): [string, unknown] {
+  if ("hint" in outcome) return [outcome.hint, undefined];
+  const { err, reason, issues = reason } = loggable(outcome);
+  const why = err ? "its handler threw" : `${issues}${"skew" in outcome ? howToSetTime : ""}`;
+  return [`A delivery was answered ${replyTo(outcome).status}: ${why}. Pass { logger }.`, err];
 }
 
-function skewHint({ reason }: SkewRefusal): string {
-  return `A delivery was answered 503: ${reason}. Set this machine's clock (NTP), or see toleranceSeconds.`;
+function issueTexts(issues: readonly Issue[]): string[] {
+  return issues.map((issue) => issueText(withoutValues(issue)));
 }
 
 const otherBody =
   "this id was done or stored with another body, which stays, and this one was dropped: each event needs an id of its own";
+const howToSetTime = ". Set this machine's clock (NTP), or see toleranceSeconds";
 const howToFindOut = "with a captured delivery, esim-webhooks verify finds the cause";
 
-/** What an outcome adds to its log line. Issues as paths only: a schema's messages may quote personal data. */
+/** What an outcome adds to its log line. */
 function loggable(outcome: Outcome): Record<string, unknown> {
   if ("error" in outcome) return { err: outcome.error };
-  if ("issues" in outcome) return { issues: outcome.issues.map((issue) => issue.path) };
+  if ("issues" in outcome) return { issues: issueTexts(outcome.issues) };
   if ("conflict" in outcome) return { conflict: true };
   if (outcome.code === "conflict") return { reason: otherBody };
   if (outcome.code === "no_matching_key") return { reason: `${outcome.reason}; ${howToFindOut}` };

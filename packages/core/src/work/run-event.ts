@@ -1,7 +1,7 @@
 import type { Backoff } from "../base/backoff.ts";
 import { monotonicClock } from "../base/clock.ts";
 import { type Logger, throttledLog } from "../base/logger.ts";
-import type { Catalog, Issue, Parsed } from "../event/catalog.ts";
+import { type Catalog, type Issue, issueText, type Parsed, withoutValues } from "../event/catalog.ts";
 import type { WebhookEvent } from "../event/event.ts";
 import { createTypeWarning, type Dispatcher } from "../handle/dispatcher.ts";
 import type { LoopWatch } from "../handle/loop-watch.ts";
@@ -135,16 +135,9 @@ const mostIssues = 20;
 
 /** The paths of the first issues, and what was expected there. */
 function describeIssues(issues: readonly Issue[]): string {
-  const texts = issues
-    .slice(0, mostIssues)
-    .map(({ path, message }) => (path ? `${path}: ${message}` : message));
+  const texts = issues.slice(0, mostIssues).map(issueText);
   const left = issues.length - texts.length;
   return `invalid: ${[...texts, ...(left > 0 ? [`${left} more`] : [])].join("; ")}`;
-}
-
-/** An issue for the log: the message of another schema may have values of the event in it. The inbox keeps it, beside the body. */
-function withoutValues({ path, message, isFixedText }: Issue): Issue {
-  return { path, message: isFixedText ? message : "does not fit the schema" };
 }
 
 /** Logs a dead event once: every way into that state comes through here. */

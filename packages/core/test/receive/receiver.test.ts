@@ -1,6 +1,7 @@
 import {
   createReceiver,
   type Delivery,
+  defineCatalog,
   type HandlerContext,
   type Logger,
   memoryStore,
@@ -84,7 +85,7 @@ describe("what is logged of a delivery", () => {
         skew: { direction: "past", seconds: expect.any(Number) },
       },
     ],
-    ["invalid", "error", { outcome: "invalid", issues: ["data"] }],
+    ["invalid", "error", { outcome: "invalid", issues: ["data: expected an object"] }],
   ] as const)("%s at level %s", async (fault, level, fields) => {
     const { lines } = await receive({ "*": () => {} }, delivery(fault));
     expect(lines).toMatchObject([{ level, fields }]);
@@ -208,40 +209,91 @@ describe("toleranceSeconds", () => {
   });
 });
 
-describe("a delivery outside the tolerance", () => {
-  it("is a process warning where the logger is the silent default", async () => {
-    const warn = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
-    try {
-      vi.resetModules(); // a process is warned once, and other tests share this one
-      const fresh = await import("@esim-webhooks/core");
-      const receiver = fresh.createReceiver({ "*": () => {} }, { secret });
-      for (const fault of ["stale", "stale", "future"] as const) await receiver.receive(delivery(fault));
-      const about = warn.mock.calls.filter(([, options]) => codeOf(options) === "timestamp_out_of_tolerance");
-      expect(about.map(([message]) => message)).toEqual([
-        expect.stringMatching(/answered 503: signed 60\d s before .*Set this machine's clock \(NTP\)/),
-      ]);
-    } finally {
-      warn.mockRestore();
-    }
+describe("a receiver without a logger warns of the first delivery", () => {
+  const thrower = {
+    "*": () => {
+      throw new Error("orders table is locked");
+    },
+  };
+  const mistakes: [string, Target, Fault, RegExp][] = [
+    [
+      "timestamp_out_of_tolerance",
+      { "*": () => {} },
+      "stale",
+      /answered 503: signed 60\d s before .*Set this machine's clock/,
+    ],
+    [
+      "no_matching_key",
+      thrower,
+      "wrong_key",
+      /answered 401: none of the keys \(key:.*esim-webhooks verify.*logger/,
+    ],
+    ["invalid", thrower, "invalid", /answered 500: data: expected an object\..*logger/],
+  ];
+
+  it.each(mistakes)("that is %s, and of no other", async (code, target, fault, message) => {
+    const warnings = await warningsOf(target, [fault, fault]);
+    expect(warnings).toEqual([[expect.stringMatching(message), expect.objectContaining({ code })]]);
+    for (const value of Object.values(sampleData("esim.faulted")))
+      expect(JSON.stringify(warnings)).not.toContain(value);
   });
 
-  it("is a line and no process warning where there is a logger", async () => {
+  it("whose handler threw, with the stack, and of no other", async () => {
+    const [[message, options] = [], ...more] = await warningsOf(thrower, [undefined, undefined]);
+    expect(message).toMatch(/answered 500: its handler threw.*logger/);
+    expect(options).toMatchObject({ code: "failed", detail: expect.stringMatching(/locked\n +at /) });
+    expect(more).toEqual([]);
+  });
+
+  it("without the words of the user's schemas, which may quote values", async () => {
+    const schema = {
+      "~standard": {
+        version: 1 as const,
+        vendor: "by-hand",
+        validate: () => ({ issues: [{ path: ["iccid"], message: "Jan Peeters has no such eSIM" }] }),
+      },
+    };
+    const catalog = defineCatalog({ "esim.faulted": schema });
+    const warnings = await warningsOf({ "*": () => {} }, [undefined], { catalog } as never);
+    expect(warnings).toEqual([
+      [expect.stringContaining("data.iccid: does not fit the schema."), expect.anything()],
+    ]);
+  });
+
+  it("and with one, of none: the lines say it", async () => {
+    const { logger } = logged();
+    expect(await warningsOf(thrower, [undefined, "wrong_key", "stale", "invalid"], { logger })).toEqual([]);
+  });
+
+  /** The process warnings of a receiver in a process that was not warned before. */
+  async function warningsOf(target: Target, faults: (Fault | undefined)[], options: ReceiverOptions = {}) {
     const warn = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
     try {
       vi.resetModules();
       const fresh = await import("@esim-webhooks/core");
-      const { logger, lines } = logged();
-      await fresh.createReceiver({ "*": () => {} }, { secret, logger }).receive(delivery("stale"));
-      expect(lines).toMatchObject([{ level: "error", fields: { outcome: "timestamp_out_of_tolerance" } }]);
-      expect(warn).not.toHaveBeenCalled();
+      const receiver = fresh.createReceiver(target, { secret, ...options });
+      for (const fault of faults) await receiver.receive(delivery(fault));
+      return [...warn.mock.calls] as unknown[][];
     } finally {
       warn.mockRestore();
     }
-  });
-
-  function codeOf(options: unknown): unknown {
-    return (options as { code?: unknown } | undefined)?.code;
   }
+});
+
+describe("arguments in the wrong place", () => {
+  const handlers = { "*": () => {} };
+  const inbox = { put: async () => [] };
+  const mistakes: [string, () => unknown, string][] = [
+    [
+      "an inbox as the store",
+      () => createReceiver(handlers, { secret, store: inbox as never }),
+      "pass an inbox in place of the handlers.",
+    ],
+  ];
+
+  it.each(mistakes)("are said as such: %s", (_, create, message) => {
+    expect(create).toThrow(message);
+  });
 });
 
 describe("close", () => {
