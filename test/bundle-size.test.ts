@@ -6,7 +6,7 @@ import { root } from "./run.ts";
 const kilobyte = 1000;
 
 it.each([
-  ["webhookHandler", "core", 27],
+  ["webhookHandler", "core", 28],
   ["createWorker", "core", 19],
   ["verify", "core", 5],
   ["webhookRouter", "express", 28],
