@@ -111,13 +111,13 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
   }
 
   /**
-   * Takes one suspect and handles it alone, so that it ends no other handler if it ends the process. Resolves to when to look
-   * for the next one, by `performance.now()`: a handler that does not end must not keep the worker from all other events.
+   * Takes one suspect and handles it alone, so that it ends no other handler if it ends the process. Resolves to how long, in
+   * ms, the other events have before the next one: as long as this one took, or undefined if there was none.
    */
-  async function handleSuspect(inFlight: InFlightEvents): Promise<number> {
+  async function handleSuspect(inFlight: InFlightEvents): Promise<number | undefined> {
     const takenAt = performance.now();
     const [suspect] = await take({ limit: 1, suspects: true });
-    if (suspect === undefined) return takenAt + pollMs;
+    if (suspect === undefined) return undefined;
     const { id, source, type, attempt } = suspect;
     logger.warn(
       { id, type, source, attempt },
@@ -125,7 +125,7 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
     );
     const group = type !== null && Object.hasOwn(typeLimits, type) ? type : null;
     const isEnded = await inFlight.startAlone(suspect, takenAt, group);
-    return isEnded ? takenAt : performance.now() + leaseMs;
+    return isEnded ? performance.now() - takenAt : leaseMs;
   }
 
   /** Fills the free places with events; types with a limit are taken separately. Resolves to whether more may be due. */
@@ -180,6 +180,7 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
       const wakeup = createWakeup(signal);
       let isFull = false;
       let suspectsAt = 0;
+      let restMs: number | undefined;
       const onFree = (group: string | null) => {
         if (isFull || group !== null) wakeup.wake(); // its type may have been at its limit although the worker was not full
       };
@@ -206,11 +207,16 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
           continue;
         }
         try {
-          while (performance.now() >= suspectsAt && !signal.aborted)
-            suspectsAt = await handleSuspect(inFlight);
+          if (performance.now() >= suspectsAt) {
+            restMs = await handleSuspect(inFlight);
+            suspectsAt = performance.now() + (restMs ?? pollMs);
+          }
           const mayBeMore = await takeSome(inFlight, signal);
           failures = 0;
-          if (!mayBeMore) await wakeup.wait(pollMs * (0.5 + Math.random()));
+          if (mayBeMore) continue;
+          if (restMs !== undefined && inFlight.unsettled() === 0)
+            suspectsAt = 0; // nothing else is due
+          else await wakeup.wait(Math.min(restMs ?? Infinity, pollMs * (0.5 + Math.random())));
         } catch (err) {
           failures += 1;
           logUnavailable({ err }, "The inbox did not answer.");

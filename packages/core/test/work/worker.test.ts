@@ -235,6 +235,29 @@ describe("createWorker", () => {
     expect(isPurged).toBe(true);
   });
 
+  it("takes other events between two suspects, so that many suspects do not keep them waiting", async () => {
+    const memory = memoryInbox();
+    const takes: string[] = [];
+    const inbox: Inbox = {
+      ...memory,
+      async take({ suspects = false, ...options }) {
+        const taken = await memory.take(options); // there are always suspects, and always others
+        if (taken.length > 0) takes.push(suspects ? "suspect" : "others");
+        return taken;
+      },
+    };
+    await inbox.put(many(100));
+    const stop = new AbortController();
+    let runs = 0;
+    const handler = () => {
+      runs += 1;
+      if (runs === 100) stop.abort();
+    };
+    await createWorker(inbox, { "*": handler }, { concurrency: 2 }).run({ signal: stop.signal });
+    expect(takes.slice(0, 2)).toEqual(["suspect", "others"]);
+    expect(takes.join()).not.toContain("suspect,suspect");
+  });
+
   it("accepts an inbox that has only the role of a queue", async () => {
     const { capabilities, ready, close, take, extend, settle, purge, ...rest } = memoryInbox();
     const queue = {
