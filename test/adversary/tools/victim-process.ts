@@ -22,8 +22,7 @@ const server = await transports[TRANSPORT as Transport](
 );
 
 process.on("SIGUSR2", () => {
-  const peakRssBytes = process.resourceUsage().maxRSS * 1024;
-  const report: VictimReport = { handled, logged, rssBytes: process.memoryUsage.rss(), peakRssBytes };
+  const report: VictimReport = { handled, logged };
   console.log(`report ${++reports} ${JSON.stringify(report)}`);
 });
 process.once("SIGTERM", async () => {

@@ -10,12 +10,9 @@ export interface VictimReport {
   readonly handled: number;
   /** Its log lines, counted by their outcome. */
   readonly logged: Readonly<Record<string, number>>;
-  readonly rssBytes: number;
-  /** The most memory it has had. */
-  readonly peakRssBytes: number;
 }
 
-/** A receiver in a process of its own, so that its memory can be measured, and its event loop is not that of the attacker. */
+/** A receiver in a process of its own, so that its event loop is not that of the attacker. */
 export interface Victim extends Freezable {
   readonly url: string;
   report(): Promise<VictimReport>;

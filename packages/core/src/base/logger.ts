@@ -35,7 +35,7 @@ export function safeLogger(logger: Logger): Logger {
   };
 }
 
-/** Logs at most one line a second. `alike` counts the lines left out since the last one. */
+/** Logs at most one line a second. `alike` counts the lines left out in the second after the last one. */
 export function throttledLog(log: Log, clock: Clock): Log {
   let quietUntil = Number.NEGATIVE_INFINITY;
   let alike = 0;

@@ -21,7 +21,7 @@ export function watchLoop(logger: Logger, leaseMs: number): LoopWatch {
     warnedAt = now;
     log(
       { types: [...new Set(types())], blockedMs: Math.round(now - dueAt) },
-      "A handler of these types blocked the event loop, so no lease was renewed. Do long computations in a worker thread.",
+      "The event loop was blocked while handlers of these types ran, so no lease was renewed. Do long computations in a worker thread.",
     );
   }
 
