@@ -14,9 +14,9 @@ const connectMs = 10_000;
 
 /**
  * Asks the server to cancel the query that the client waits for, on a connection of its own, as the protocol wants it. Resolves
- * to whether the server took the request; it may still be that it cannot cancel the query.
+ * to whether the server took the request, or the query has ended; it may still be that it cannot cancel the query.
  */
-export function cancelQuery(client: PostgresPoolClient): Promise<boolean> {
+export function cancelQuery(client: PostgresPoolClient, ended: Promise<unknown>): Promise<boolean> {
   const { host = "localhost", port = 5432, processID, secretKey } = client as Connected;
   if (typeof processID !== "number" || typeof secretKey !== "number") return Promise.resolve(true); // of another driver
   const request = Buffer.alloc(16);
@@ -26,6 +26,7 @@ export function cancelQuery(client: PostgresPoolClient): Promise<boolean> {
   const socket = createConnection(
     host.startsWith("/") ? { path: `${host}/.s.PGSQL.${port}` } : { host, port },
   );
+  void ended.then(() => socket.destroy());
   return new Promise((resolve) => {
     let failed = false;
     socket.setTimeout(connectMs, () => socket.destroy(new Error("The server cannot be reached.")));

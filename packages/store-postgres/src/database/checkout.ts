@@ -21,7 +21,6 @@ const retryMs = 1000;
 export function checkOut(client: PostgresPoolClient, patienceMs: number, onReleased: () => void): Checkout {
   const release = client.release; // made anew by the pool for each time that it gives out the client
   const ended = Promise.withResolvers<true>();
-  let cancelling: Promise<boolean> | undefined;
   let isGivenUp = false;
 
   function giveBack(destroy: boolean): void {
@@ -34,18 +33,16 @@ export function checkOut(client: PostgresPoolClient, patienceMs: number, onRelea
   }
 
   async function endQuery(): Promise<void> {
-    do {
-      cancelling = cancelQuery(client);
-      if (await cancelling) break;
-    } while (!(await endsWithin(retryMs)));
+    while (!(await cancelQuery(client, ended.promise))) {
+      if (await endsWithin(retryMs)) return;
+    }
     if (!(await endsWithin(patienceMs))) cut(client);
   }
 
   client.release = (destroy = false) => {
     ended.resolve(true);
-    // a request under way would cancel a query of the next one who uses the connection
-    if (cancelling === undefined) giveBack(destroy);
-    else void cancelling.then(() => giveBack(destroy));
+    // a request that the server takes late would cancel a query of the next one who uses the connection
+    giveBack(destroy || isGivenUp);
   };
   return {
     client,

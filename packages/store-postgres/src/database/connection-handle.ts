@@ -6,8 +6,13 @@ import type { Checkout } from "./checkout.ts";
 export interface ConnectionHandle {
   /** Undefined until then, and for ever if it is of the pool of a kysely instance that was passed. */
   readonly client: PostgresPoolClient | undefined;
-  /** Ends the query that nobody waits for any more. Does nothing without a connection. */
+  /** Ends the query that nobody waits for any more. Does nothing without a connection, or while it commits. */
   giveUp(): void;
+  /**
+   * Runs a commit, which keeps its connection until the server has answered. A server whose commit waits for a synchronous standby
+   * would take a request to cancel as leave to commit without the standby.
+   */
+  committing<T>(commit: () => Promise<T>): Promise<T>;
   /** The pool calls this when it gives out a connection. */
   taken(checkout: Checkout): void;
 }
@@ -23,12 +28,21 @@ const current = new AsyncLocalStorage<Taking>();
 
 export function createHandle(): ConnectionHandle {
   let checkout: Checkout | undefined;
+  let isCommitting = false;
   return {
     get client() {
       return checkout?.client;
     },
     giveUp() {
-      checkout?.giveUp();
+      if (!isCommitting) checkout?.giveUp();
+    },
+    async committing(commit) {
+      isCommitting = true;
+      try {
+        return await commit();
+      } finally {
+        isCommitting = false;
+      }
     },
     taken(given) {
       checkout = given;

@@ -1,5 +1,5 @@
 import { type Kysely, sql } from "kysely";
-import { createHandle, withHandle } from "./connection-handle.ts";
+import { type ConnectionHandle, createHandle, withHandle } from "./connection-handle.ts";
 
 /** Runs `work` in a transaction. A transaction that is rolled back has done nothing, so `work` may run more than once. */
 export type Work<T> = (transaction: Kysely<unknown>) => Promise<T>;
@@ -7,6 +7,7 @@ export type Work<T> = (transaction: Kysely<unknown>) => Promise<T>;
 /** One connection, and when nobody waits for its answers any more. */
 export interface OwnConnection {
   readonly connection: Kysely<unknown>;
+  readonly handle: ConnectionHandle;
   readonly signal: AbortSignal;
   readonly timeoutMs: number;
   /** Whether it sends a query before the one before is answered. */
@@ -17,7 +18,7 @@ export interface OwnConnection {
 
 /**
  * Runs `work` with one connection. Does not begin when the signal has aborted; when it aborts meanwhile, ends the query that
- * is running.
+ * is running, unless that is the commit.
  */
 export function onConnection<T>(
   db: Kysely<unknown>,
@@ -33,7 +34,7 @@ export function onConnection<T>(
       signal.throwIfAborted();
       signal.addEventListener("abort", handle.giveUp);
       const isPipelined = (handle.client as { pipeline?: boolean } | undefined)?.pipeline === true;
-      return work({ connection, signal, timeoutMs, isPipelined, leftMs });
+      return work({ connection, handle, signal, timeoutMs, isPipelined, leftMs });
     }),
   );
 }
@@ -54,11 +55,11 @@ export async function committed<T>(own: OwnConnection, work: Work<T>): Promise<T
 }
 
 async function committedOnce<T>(own: OwnConnection, work: Work<T>): Promise<T> {
-  const { connection, signal } = own;
+  const { connection, handle, signal } = own;
   try {
     const result = await begun(own, work);
     signal.throwIfAborted();
-    const { rows } = await sql<{ command?: string }>`commit`.execute(connection);
+    const { rows } = await handle.committing(() => sql<{ command?: string }>`commit`.execute(connection));
     if (rows[0]?.command === "ROLLBACK") throw new Error("The transaction was rolled back.");
     return result;
   } catch (error) {

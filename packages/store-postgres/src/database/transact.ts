@@ -30,32 +30,30 @@ export async function transact<Database, Tx>(
     if (worked.status === "rejected") throw worked.reason;
     return "unused";
   }
-  const inTime = <T>(operation: () => Promise<T>) =>
+  const inTime = <T>(operation: (signal: AbortSignal) => Promise<T>) =>
     guard.run((signal) => {
       signal.addEventListener("abort", lazy.handle.giveUp);
-      return operation();
+      return operation(signal);
     });
+
+  async function committed(signal: AbortSignal, ended: ControlledTransaction<Database>): Promise<boolean> {
+    const ours = withoutPlugins(ended);
+    await sql.raw(settings(timeoutMs)).execute(ours);
+    if (!(await mark(ours))) return false;
+    signal.throwIfAborted();
+    await lazy.handle.committing(() => ended.commit().execute());
+    return true;
+  }
+
   try {
     if (worked.status === "rejected") throw worked.reason;
-    if (worked.value && (await inTime(() => committed(transaction, timeoutMs, mark)))) return "committed";
+    if (worked.value && (await inTime((signal) => committed(signal, transaction)))) return "committed";
     return "rolled_back";
   } catch (error) {
     throw isFaultOfWork(error) ? error.cause : error;
   } finally {
     if (!transaction.isCommitted) await Promise.allSettled([inTime(() => transaction.rollback().execute())]);
   }
-}
-
-async function committed<Database>(
-  transaction: ControlledTransaction<Database>,
-  timeoutMs: number,
-  mark: (tx: Kysely<unknown>) => Promise<boolean>,
-): Promise<boolean> {
-  const ours = withoutPlugins(transaction);
-  await sql.raw(settings(timeoutMs)).execute(ours);
-  if (!(await mark(ours))) return false;
-  await transaction.commit().execute();
-  return true;
 }
 
 /** The SQLSTATE classes for faults of the server. All others are faults of the statement. */
