@@ -1,10 +1,10 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
-/** A proxy to a Postgres that counts the backends which it is asked for. */
+/** A proxy to a Postgres that counts the backends at work. */
 export interface CountingProxy {
   readonly url: string;
-  /** How many connections began like one of a client, and not like a request to cancel. */
+  /** The most connections at a time that began like one of a client, and not like a request to cancel. */
   backends(): number;
   close(): Promise<void>;
 }
@@ -14,11 +14,14 @@ const cancelRequest = 80877102;
 export async function countingProxy(target: string): Promise<CountingProxy> {
   const { hostname, port } = new URL(target);
   const open = new Set<Socket>();
-  let backends = 0;
+  const backends = new Set<Socket>();
+  let most = 0;
   const server = createServer((client) => {
     const upstream = connect(Number(port), hostname);
     client.once("data", (bytes) => {
-      if (bytes.readInt32BE(4) !== cancelRequest) backends += 1;
+      if (bytes.readInt32BE(4) === cancelRequest) return;
+      backends.add(upstream);
+      most = Math.max(most, backends.size);
     });
     client.pipe(upstream).pipe(client);
     for (const [socket, other] of [
@@ -30,6 +33,7 @@ export async function countingProxy(target: string): Promise<CountingProxy> {
         .on("error", () => {})
         .on("close", () => {
           open.delete(socket);
+          backends.delete(socket);
           other.destroy();
         });
     }
@@ -39,7 +43,7 @@ export async function countingProxy(target: string): Promise<CountingProxy> {
   const here = `127.0.0.1:${(server.address() as AddressInfo).port}`;
   return {
     url: Object.assign(new URL(target), { host: here }).href,
-    backends: () => backends,
+    backends: () => most,
     async close() {
       for (const socket of open) socket.destroy();
       await new Promise((resolve) => server.close(resolve));

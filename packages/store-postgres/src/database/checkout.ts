@@ -2,6 +2,11 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { PostgresPoolClient } from "kysely";
 import { cancelQuery } from "./cancel-query.ts";
 
+/** The event of a client of `pg` whose connection has closed, which kysely's types omit. */
+interface Emitter {
+  once?(event: "end", listener: () => void): unknown;
+}
+
 /** A connection, from when the pool gives it out until it is released. */
 export interface Checkout {
   readonly client: PostgresPoolClient;
@@ -21,12 +26,8 @@ const retryMs = 1000;
 export function checkOut(client: PostgresPoolClient, patienceMs: number, onReleased: () => void): Checkout {
   const release = client.release; // made anew by the pool for each time that it gives out the client
   const ended = Promise.withResolvers<true>();
+  const closed = Promise.withResolvers<void>();
   let isGivenUp = false;
-
-  function giveBack(destroy: boolean): void {
-    release.call(client, destroy);
-    onReleased();
-  }
 
   function endsWithin(ms: number): Promise<boolean> {
     return Promise.race([ended.promise, delay(ms, false, { ref: false })]);
@@ -41,14 +42,19 @@ export function checkOut(client: PostgresPoolClient, patienceMs: number, onRelea
 
   client.release = (destroy = false) => {
     ended.resolve(true);
-    // a request that the server takes late would cancel a query of the next one who uses the connection
-    giveBack(destroy || isGivenUp);
+    release.call(client, destroy || isGivenUp);
+    if (!isGivenUp) return onReleased();
+    // a request that the server takes late would cancel the next one's query, and a new connection would be one too many until
+    // the server has closed this one
+    void Promise.race([closed.promise, delay(patienceMs, undefined, { ref: false })]).then(onReleased);
   };
   return {
     client,
     giveUp() {
-      if (!isGivenUp) void endQuery();
+      if (isGivenUp) return;
       isGivenUp = true;
+      (client as Emitter).once?.("end", closed.resolve);
+      void endQuery();
     },
   };
 }
