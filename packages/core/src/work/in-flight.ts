@@ -176,7 +176,7 @@ function untouched({ taken: { source, id, token } }: WorkerLease) {
 async function within(ms: number, work: Promise<unknown>, signal?: AbortSignal): Promise<boolean> {
   const { promise: givenUp, resolve } = Promise.withResolvers<boolean>();
   const giveUp = () => resolve(false);
-  const timer = setTimeout(giveUp, signal?.aborted ? 0 : ms);
+  const timer = setTimeout(giveUp, signal?.aborted ? 0 : Math.max(0, ms));
   signal?.addEventListener("abort", giveUp);
   const isEnded = await Promise.race([work.then(() => true), givenUp]);
   clearTimeout(timer);
