@@ -15,6 +15,8 @@ export interface Checkout {
    * backend lives that long: with a new connection in its place, a locked table would use up all connections of the server.
    */
   giveUp(): void;
+  /** Waits as long, and then cuts the connection, without a request to cancel. */
+  giveUpCommit(): void;
 }
 
 const retryMs = 1000;
@@ -33,11 +35,22 @@ export function checkOut(client: PostgresPoolClient, patienceMs: number, onRelea
     return Promise.race([ended.promise, delay(ms, false, { ref: false })]);
   }
 
-  async function endQuery(): Promise<void> {
+  async function cancel(): Promise<void> {
     while (!(await cancelQuery(client, ended.promise))) {
       if (await endsWithin(retryMs)) return;
     }
+  }
+
+  async function end(cancelled: Promise<void>): Promise<void> {
+    await cancelled;
     if (!(await endsWithin(patienceMs))) cut(client);
+  }
+
+  function giveUp(cancelling: () => Promise<void>): void {
+    if (isGivenUp) return;
+    isGivenUp = true;
+    (client as Emitter).once?.("end", closed.resolve);
+    void end(cancelling());
   }
 
   client.release = (destroy = false) => {
@@ -50,12 +63,8 @@ export function checkOut(client: PostgresPoolClient, patienceMs: number, onRelea
   };
   return {
     client,
-    giveUp() {
-      if (isGivenUp) return;
-      isGivenUp = true;
-      (client as Emitter).once?.("end", closed.resolve);
-      void endQuery();
-    },
+    giveUp: () => giveUp(cancel),
+    giveUpCommit: () => giveUp(async () => {}),
   };
 }
 

@@ -6,11 +6,11 @@ import type { Checkout } from "./checkout.ts";
 export interface ConnectionHandle {
   /** Undefined until then, and for ever if it is of the pool of a kysely instance that was passed. */
   readonly client: PostgresPoolClient | undefined;
-  /** Ends the query that nobody waits for any more. Does nothing without a connection, or while it commits. */
+  /** Ends the query that nobody waits for any more. Does nothing without a connection. */
   giveUp(): void;
   /**
-   * Runs a commit, which keeps its connection until the server has answered. A server whose commit waits for a synchronous standby
-   * would take a request to cancel as leave to commit without the standby.
+   * Runs a commit, which is never cancelled: a server whose commit waits for a synchronous standby would take the request as leave
+   * to commit without the standby.
    */
   committing<T>(commit: () => Promise<T>): Promise<T>;
   /** The pool calls this when it gives out a connection. */
@@ -34,7 +34,8 @@ export function createHandle(): ConnectionHandle {
       return checkout?.client;
     },
     giveUp() {
-      if (!isCommitting) checkout?.giveUp();
+      if (isCommitting) checkout?.giveUpCommit();
+      else checkout?.giveUp();
     },
     async committing(commit) {
       isCommitting = true;
