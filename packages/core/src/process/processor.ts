@@ -117,7 +117,7 @@ export function createProcessor<Data = EsimEvents, Tx = unknown>(
   const dispatcher = createDispatcher<Data>(handlers, catalog);
   const watch = watchLoop(logger, leaseMs);
   store.ready?.().catch(() => {}); // logs a set-up mistake at start-up; every claim checks again
-  const unmarked = createUnmarked(store, logger);
+  const unmarked = createUnmarked(store, logger, leaseMs);
   const { complete, release, committed, lost } = createSettler(store, logger, unmarked);
   const warnUnhandled = createTypeWarning(
     logger,
@@ -163,7 +163,7 @@ export function createProcessor<Data = EsimEvents, Tx = unknown>(
     fingerprint: number | undefined,
   ): Promise<{ readonly token: string } | EventOutcome> {
     const doneHere = unmarked.find(key, fingerprint);
-    if (doneHere !== undefined) return { code: doneHere };
+    if (doneHere !== undefined) return doneHere;
     const called = await callStore(() => store.claim(key, leaseMs, fingerprint));
     if ("error" in called) return called;
     const { answer: claim } = called;

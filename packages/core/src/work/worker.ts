@@ -158,7 +158,7 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
       if (events === 0) return;
       logger.info(
         { events },
-        "Unhandled events have a handler now. To run it, redrive them: esim-webhooks inbox retry --status unhandled.",
+        "Events that had no handler have one now. Redrive them to run it: esim-webhooks inbox retry --status unhandled.",
       );
     } catch {
       // the next start tries again

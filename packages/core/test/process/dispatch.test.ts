@@ -523,6 +523,54 @@ describe("dedupe around the handler", () => {
       expect(runs()).toBe(1);
     });
 
+    it("asks for the marks of many events in turn, a few at a time", async () => {
+      const memory = memoryStore();
+      let underWay = 0;
+      let most = 0;
+      let isKept = false;
+      const store: DedupeStore = {
+        ...memory,
+        async complete(key, token) {
+          if (!isKept) throw new Error("It is away.");
+          underWay += 1;
+          most = Math.max(most, underWay);
+          await new Promise(setImmediate);
+          underWay -= 1;
+          return memory.complete(key, token);
+        },
+      };
+      const processor = createProcessor({ "*": () => {} }, { store, leaseMs: 30_000 });
+      const events = Array.from({ length: 200 }, (_, n) => ({ ...faulted, id: `msg_many_${n}` }));
+      const all = Promise.all(events.map((event) => processor.process(event)));
+      await expect.poll(() => processor.process(events[199] ?? faulted)).toEqual({ code: "duplicate" });
+      isKept = true;
+      expect((await all).every(({ code }) => code === "processed")).toBe(true);
+      expect(most).toBeLessThanOrEqual(16);
+    });
+
+    it("claims nothing new once 10,000 events are not marked, and goes on when they are", async () => {
+      const memory = memoryStore();
+      let isAway = true;
+      const complete: DedupeStore["complete"] = (key, token) => {
+        if (isAway) throw new Error("It is away.");
+        return memory.complete(key, token);
+      };
+      const processor = createProcessor(
+        { "*": () => {} },
+        { store: { ...memory, complete }, leaseMs: 60_000 },
+      );
+      const eventOf = (n: number) => ({ ...faulted, id: `msg_unmarked_${n}` });
+      const all = Promise.all(Array.from({ length: 10_000 }, (_, n) => processor.process(eventOf(n))));
+      await expect.poll(() => processor.process(eventOf(9_999))).toEqual({ code: "duplicate" });
+      expect(await processor.process(eventOf(10_000))).toMatchObject({
+        code: "store_unavailable",
+        error: { message: expect.stringContaining("10000 events") },
+      });
+      isAway = false;
+      await all;
+      expect(await processor.process(eventOf(10_001))).toEqual({ code: "processed" });
+    });
+
     it("marks an event whose claim was lost unseen, as by an eviction, with a new claim", async () => {
       const { process, processElsewhere, recover, runs } = onFailingStore(() => false);
       expect((await process()).code).toBe("lease_lost");

@@ -14,7 +14,7 @@ export async function tryEvents(db: Kysely<unknown>, tables: Tables): Promise<vo
   const token = claimed.status === "claimed" ? claimed.token : "";
   await completeInTransaction(db, tables, key, token, 1000);
   await release(db, tables, key, token);
-  await take(db, tables, { limit: 0, leaseMs: 1000 }, false);
+  for (const suspects of [false, true]) await take(db, tables, { limit: 0, leaseMs: 1000, suspects }, false);
   await settle(db, tables, [], { retentionMs: 1000, keepBodies: false });
   await renew(db, tables, [], 1000);
 }
