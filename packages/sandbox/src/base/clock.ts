@@ -1,0 +1,33 @@
+/** The service's clock. Everything that the service does by time goes by it; what a receiver checks goes by the real one. */
+export interface ServiceClock {
+  /** Milliseconds since the Unix epoch. */
+  now(): number;
+  /** How many real milliseconds go by until then, at least 0; undefined on a manual clock, which goes by itself never. */
+  realMsUntil(time: number): number | undefined;
+}
+
+/** A clock that only its owner moves. */
+export interface ManualClock extends ServiceClock {
+  /** Never goes back: an earlier time changes nothing. */
+  moveTo(time: number): void;
+}
+
+/** Goes `speed` times as fast as the real time, and starts at it or, if that is later, at `startAt`. */
+export function runningClock(speed: number, startAt = 0): ServiceClock {
+  const realStart = performance.now();
+  const start = Math.max(Date.now(), startAt);
+  const now = () => Math.floor(start + (performance.now() - realStart) * speed);
+  return { now, realMsUntil: (time) => Math.max(0, Math.ceil((time - now()) / speed)) };
+}
+
+/** Stands still at the real time or, if that is later, at `startAt`. */
+export function manualClock(startAt = 0): ManualClock {
+  let time = Math.max(Date.now(), startAt);
+  return {
+    now: () => time,
+    realMsUntil: (until) => (until <= time ? 0 : undefined),
+    moveTo(later) {
+      time = Math.max(time, later);
+    },
+  };
+}

@@ -1,0 +1,55 @@
+import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
+import { schema, schemaVersion } from "./schema.ts";
+
+/** All state of the sandbox. Each statement is prepared once; everything is synchronous, so nothing comes between two of them. */
+export interface Database {
+  get<Row>(sql: string, ...values: SQLInputValue[]): Row | undefined;
+  all<Row>(sql: string, ...values: SQLInputValue[]): Row[];
+  /** Returns how many rows the statement changed. */
+  run(sql: string, ...values: SQLInputValue[]): number;
+  /** Runs `work` so that all of it is kept, or, if it throws, nothing. Within another transaction it is a part of that one. */
+  transaction<Result>(work: () => Result): Result;
+  close(): void;
+}
+
+/** Opens the file, and makes its tables if it is new. Without a path everything is kept in memory. */
+export function openDatabase(path = ":memory:"): Database {
+  const database = new DatabaseSync(path);
+  database.exec("pragma journal_mode = wal; pragma synchronous = normal; pragma foreign_keys = on");
+  const { user_version: version } = database.prepare("pragma user_version").get() as { user_version: number };
+  if (version === 0) database.exec(`begin; ${schema}; pragma user_version = ${schemaVersion}; commit`);
+  else if (version !== schemaVersion) {
+    database.close();
+    throw new Error(`The sandbox of another version wrote ${path}. Name another folder, or delete the file.`);
+  }
+
+  const statements = new Map<string, StatementSync>();
+  function prepared(sql: string): StatementSync {
+    const statement = statements.get(sql) ?? database.prepare(sql);
+    statements.set(sql, statement);
+    return statement;
+  }
+
+  let isInTransaction = false;
+  return {
+    get: <Row>(sql: string, ...values: SQLInputValue[]) => prepared(sql).get(...values) as Row | undefined,
+    all: <Row>(sql: string, ...values: SQLInputValue[]) => prepared(sql).all(...values) as Row[],
+    run: (sql, ...values) => Number(prepared(sql).run(...values).changes),
+    transaction(work) {
+      if (isInTransaction) return work();
+      isInTransaction = true;
+      prepared("begin immediate").run();
+      try {
+        const result = work();
+        prepared("commit").run();
+        return result;
+      } catch (error) {
+        prepared("rollback").run();
+        throw error;
+      } finally {
+        isInTransaction = false;
+      }
+    },
+    close: () => database.close(),
+  };
+}

@@ -1,0 +1,31 @@
+import { randomInt } from "node:crypto";
+
+const digits = "0123456789";
+const base36 = `${digits}ABCDEFGHIJKLMNOPQRSTUVWXYZ`;
+
+/** A reference in the form that the service uses. Never the same twice, so not from the seed: state may outlive the process. */
+function reference(length: number, characters: string): string {
+  return Array.from({ length }, () => characters[randomInt(characters.length)]).join("");
+}
+
+export const newProfileReference = (): string => reference(16, digits);
+export const newEsimReference = (): string => reference(18, digits);
+export const newClientReference = (): string => `${1 + randomInt(9)}${reference(5, digits)}`;
+export const newPortInRequestReference = (): string => reference(8, base36);
+export const newPackageReference = (): string => `PKG${reference(9, base36)}`;
+export const newEndpointReference = (): string => `WHE${reference(9, base36)}`;
+export const newEid = (): string => `89049032${reference(24, digits)}`;
+
+/** 19 digits, the last of which is the check digit (Luhn). */
+export function newIccid(): string {
+  const body = `893204${reference(12, digits)}`;
+  return body + luhnDigit(body);
+}
+
+function luhnDigit(body: string): number {
+  const sum = [...body].reverse().reduce((total, digit, index) => {
+    const value = Number(digit) * (index % 2 === 0 ? 2 : 1);
+    return total + (value > 9 ? value - 9 : value);
+  }, 0);
+  return (10 - (sum % 10)) % 10;
+}

@@ -1,0 +1,22 @@
+/** Why an operation was refused: the API answers with the status that belongs to it. */
+export type RefusalCode =
+  | "invalid" // 400: a field that its table does not allow
+  | "not_found"
+  | "not_yours" // belongs to another client
+  | "endpoint_cap"
+  | "external_profile_taken"
+  | "max_profiles"
+  | "no_stock"
+  | "port_in_not_possible"
+  | "illegal_transition";
+
+/** An operation that the service refuses; nothing was changed. `message` says what is wrong, and how to mend it. */
+export class Refused extends Error {
+  override readonly name = "Refused";
+  readonly code: RefusalCode;
+
+  constructor(code: RefusalCode, message: string) {
+    super(message);
+    this.code = code;
+  }
+}

@@ -1,0 +1,151 @@
+export const schemaVersion = 1;
+
+/** The tables. Times are ms since the Unix epoch on the service's clock; `…Json` columns hold JSON; booleans are 0 and 1. */
+export const schema = `
+create table clients (
+  clientReference text primary key, -- also the client_id
+  clientSecret text not null,
+  name text not null,
+  defaultEsimVariant text,
+  maxProfiles integer not null
+) strict;
+
+create table tokens (
+  hash text primary key, -- SHA-256, hexadecimal: a token is a secret
+  clientReference text not null references clients on delete cascade,
+  expiresAt integer not null
+) strict;
+
+create table variants (
+  clientReference text not null references clients on delete cascade,
+  esimVariant text not null,
+  name text not null,
+  description text not null,
+  available integer, -- null: the stock is not told, and has no end
+  primary key (clientReference, esimVariant)
+) strict;
+
+create table profiles (
+  profileReference text primary key,
+  clientReference text not null references clients on delete cascade,
+  externalProfileId text,
+  createdAt integer not null,
+  unique (clientReference, externalProfileId)
+) strict;
+
+create table esims (
+  esimReference text primary key,
+  profileReference text not null references profiles on delete cascade,
+  esimVariant text not null,
+  iccid text not null unique,
+  eid text, -- of the device that it was downloaded to
+  profileState text not null, -- on the device: released, downloaded, installed, enabled, disabled, deleted
+  lifecycleStatus text not null, -- on the network: active, suspended, terminated
+  activatedAt integer, -- null until the subscription is activated: it can be ported until then
+  network text, -- "MCC-MNC" of the last registration
+  country text,
+  portingAbandoned integer not null default 0,
+  balance integer not null default 0, -- minor units
+  currency text not null,
+  createdAt integer not null
+) strict;
+create index esims_by_profile on esims (profileReference);
+
+create table packages (
+  packageReference text primary key,
+  esimReference text not null references esims on delete cascade,
+  planReference text not null,
+  status text not null, -- active, ended
+  createdAt integer not null,
+  endedAt integer
+) strict;
+create index packages_by_esim on packages (esimReference, status);
+
+create table portIns (
+  sequence integer primary key,
+  portInRequestReference text not null unique,
+  esimReference text not null references esims on delete cascade,
+  msisdn text not null,
+  detailsJson text not null,
+  status text not null,
+  reasonCode text,
+  reasonMessage text,
+  scheduledDate text,
+  submittedAt integer,
+  completedAt integer,
+  abandoned integer not null default 0,
+  createdAt integer not null,
+  updatedAt integer not null
+) strict;
+create index portIns_by_esim on portIns (esimReference, sequence);
+
+create table numbers (
+  assignmentId integer primary key,
+  esimReference text not null references esims on delete cascade,
+  msisdn text not null unique,
+  countryCode text not null,
+  type text not null,
+  status text not null, -- active, suspended, released
+  isPrimary integer not null,
+  customerInfoJson text not null,
+  createdAt integer not null,
+  updatedAt integer not null
+) strict;
+create index numbers_by_esim on numbers (esimReference);
+
+create table endpoints (
+  sequence integer primary key,
+  webhookEndpointReference text not null unique,
+  clientReference text not null references clients on delete cascade,
+  url text not null,
+  eventTypesJson text not null,
+  description text,
+  active integer not null,
+  signingSecret text not null,
+  previousSecret text, -- for the fault of a delivery that is signed with it
+  createdAt integer not null,
+  updatedAt integer not null
+) strict;
+create index endpoints_by_client on endpoints (clientReference, sequence);
+
+-- What happened, as it is sent. Kept for 7 days.
+create table events (
+  sequence integer primary key,
+  eventId text not null unique,
+  clientReference text not null references clients on delete cascade,
+  eventType text not null,
+  body text not null, -- the bytes of every attempt
+  createdAt integer not null
+) strict;
+create index events_by_time on events (createdAt);
+
+-- An event to one endpoint.
+create table deliveries (
+  sequence integer primary key, -- the listing's order
+  endpointSequence integer not null references endpoints on delete cascade,
+  eventSequence integer not null references events on delete cascade,
+  eventId text not null, -- the webhook-id; by the switch idPer, that of the event or one of its own
+  status text not null, -- pending, sending, delivered, failed, exhausted
+  attemptNumber integer not null default 0,
+  httpStatus integer,
+  responseBody text,
+  dueAt integer, -- of the next attempt; null when there is none
+  sentAt integer,
+  deliveredAt integer,
+  createdAt integer not null
+) strict;
+create index deliveries_by_endpoint on deliveries (endpointSequence, sequence);
+create index deliveries_by_event on deliveries (eventSequence);
+create index deliveries_due on deliveries (dueAt) where dueAt is not null;
+
+create table idempotencyKeys (
+  clientReference text not null references clients on delete cascade,
+  idempotencyKey text not null,
+  fingerprint text not null, -- SHA-256 of the canonical body
+  status integer, -- null while the first request is in flight
+  headersJson text,
+  body text,
+  createdAt integer not null,
+  primary key (clientReference, idempotencyKey)
+) strict;
+`;

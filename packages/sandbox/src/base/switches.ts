@@ -1,0 +1,48 @@
+import * as z from "zod";
+
+/** How the service answers where its specification says two things, or nothing. Each has the default of the first value. */
+export const switchesSchema = z.strictObject({
+  /** The status while the first request with the same idempotency key is in flight. */
+  inFlight: z.enum(["409", "423"]).default("409"),
+  /** How many endpoints a client may have, active or not. */
+  endpointCap: z.enum(["5", "3"]).default("5"),
+  /** What `X-RateLimit-Reset` is: Unix time in seconds, or seconds until the window is full again. */
+  rateLimitReset: z.enum(["epoch", "seconds"]).default("epoch"),
+  /** Whether 2xx and 4xx answers carry the headers of the rate limit. A 429 always does. */
+  rateHeadersOn2xx: z.enum(["on", "off"]).default("on"),
+  /** Whether calls are limited at all. */
+  rateLimit: z.enum(["on", "off"]).default("on"),
+  /** How many calls may come at once before the rate of 10 a second counts. */
+  burst: z.coerce.number().int().min(1).default(10),
+  /** The bodies that the token endpoint takes. */
+  tokenFormat: z.enum(["both", "form", "json"]).default("both"),
+  /** Whether a 4xx or 5xx answer is kept for its idempotency key. */
+  cacheErrors: z.enum(["off", "on"]).default("off"),
+  /** Whether the kept answer of a create or rotate call shows the signing secret again. */
+  replayShowsSecret: z.enum(["on", "off"]).default("on"),
+  /** The body of errors for which none is specified. */
+  unstatedErrorBody: z.enum(["problem", "empty", "html"]).default("problem"),
+  /** The status of a delivery that was answered so that it is not retried. */
+  nonRetryable: z.enum(["failed", "exhausted"]).default("failed"),
+  /** Whether `webhook-timestamp` is the time of the attempt, or of the delivery. */
+  timestampPer: z.enum(["attempt", "delivery"]).default("attempt"),
+  /** Whether two endpoints get one event under two ids, or under one. */
+  idPer: z.enum(["delivery", "event"]).default("delivery"),
+  /** Whether a 3xx answer ends a delivery, or is followed. */
+  redirects: z.enum(["terminal", "follow"]).default("terminal"),
+  /** `whsec_` and 32 bytes in base64, or 64 hexadecimal digits. */
+  secretFormat: z.enum(["whsec32", "custom"]).default("whsec32"),
+  /** How old a delivery is before it is listed: ms on the service's clock. */
+  listingLagMs: z.coerce.number().int().min(0).default(0),
+  /** Whether pages that follow a cursor show what came after the first page. */
+  cursor: z.enum(["snapshot", "live"]).default("snapshot"),
+  /** The status of a change that the state does not allow. */
+  illegalTransition: z.enum(["409", "400", "422"]).default("409"),
+  /** The status of an order above `maxProfiles`. */
+  maxProfilesStatus: z.enum(["409", "403", "422"]).default("409"),
+});
+
+export type Switches = z.output<typeof switchesSchema>;
+
+/** Switches as they are set: by name, those that differ from their defaults. */
+export type SwitchSettings = z.input<typeof switchesSchema>;

@@ -1,0 +1,1 @@
+export type { Switches, SwitchSettings } from "./base/switches.ts";
