@@ -1,0 +1,46 @@
+import { once } from "node:events";
+import type { Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { WebhookError } from "@esim-webhooks/core";
+import { createAdaptorServer, type HttpBindings } from "@hono/node-server";
+import type { SandboxErrorCode } from "./errors.ts";
+
+/** What answers requests: a Hono app. */
+export interface App {
+  fetch(request: Request, bindings: HttpBindings): Response | Promise<Response>;
+}
+
+export interface Listening {
+  /** Without a slash at its end. */
+  readonly url: string;
+  /** Cuts the open connections. */
+  close(): Promise<void>;
+}
+
+/** Listens on 127.0.0.1 alone. Throws `cannot_listen`. */
+export async function listen(app: App, port: number, option: "port" | "controlPort"): Promise<Listening> {
+  const server = createAdaptorServer({
+    fetch: (request, bindings) => app.fetch(request, bindings as HttpBindings), // HTTP/1.1, so not those of HTTP/2
+    overrideGlobalObjects: false,
+  }) as Server;
+  server.listen(port, "127.0.0.1");
+  try {
+    await once(server, "listening");
+  } catch (cause) {
+    throw new WebhookError<SandboxErrorCode>(
+      "cannot_listen",
+      `startSandbox cannot listen on port ${port} of 127.0.0.1.`,
+      `Choose a free one with "${option}" (0: any).`,
+      { cause },
+    );
+  }
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async close() {
+      const closed = once(server, "close");
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}

@@ -1,0 +1,62 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { startSandbox } from "@esim-webhooks/sandbox";
+import { describe, expect, it, onTestFinished } from "vitest";
+
+function folder(): string {
+  const path = mkdtempSync(join(tmpdir(), "esim-webhooks-sandbox-"));
+  onTestFinished(() => rmSync(path, { recursive: true, force: true }));
+  return path;
+}
+
+describe("startSandbox", () => {
+  it("listens on loopback alone, on any free port, and gives the credentials of its client", async () => {
+    await using sandbox = await startSandbox();
+    expect(sandbox.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/api\/v3$/);
+    expect(sandbox.controlUrl).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+    expect(sandbox.credentials).toEqual({
+      clientId: expect.stringMatching(/^\d{6}$/),
+      clientSecret: expect.stringMatching(/^\S{20,}$/),
+    });
+  });
+
+  it("keeps its state in the folder that is named", async () => {
+    const data = join(folder(), "made", "by it");
+    const first = await startSandbox({ data });
+    await first.close();
+    await using second = await startSandbox({ data });
+    expect(second.credentials).toEqual(first.credentials);
+  });
+
+  it("says which port is taken, and which option chooses another", async () => {
+    await using first = await startSandbox();
+    const port = Number(new URL(first.url).port);
+    await expect(startSandbox({ port })).rejects.toMatchObject({
+      code: "cannot_listen",
+      message: expect.stringMatching(new RegExp(`port ${port} .*Choose a free one with "port"`)),
+    });
+    await expect(startSandbox({ controlPort: port })).rejects.toThrow(/"controlPort"/);
+  });
+
+  it.each([
+    [{ speeed: 2 }, /there is no option "speeed"\. Did you mean "speed"\?/],
+    [{ speed: 2, clock: "manual" }, /a manual clock has no speed\. Leave out "speed", or "clock"\./],
+    [{ switches: { inFlght: "423" } }, /switches: there is no option "inFlght"\. Did you mean "inFlight"\?/],
+    [{ switches: { inFlight: "424" } }, /switches: "inFlight": .*409/],
+  ])("refuses %j", async (options, message) => {
+    await expect(startSandbox(options as never)).rejects.toMatchObject({
+      code: "invalid_option",
+      message: expect.stringMatching(message),
+    });
+  });
+
+  it("says that a file is not a folder it could keep its state in", async () => {
+    const file = join(folder(), "file");
+    writeFileSync(file, "");
+    await expect(startSandbox({ data: file })).rejects.toMatchObject({
+      code: "unusable_data",
+      message: expect.stringContaining(file),
+    });
+  });
+});
