@@ -1,6 +1,7 @@
 /** Why an operation was refused: the API answers with the status that belongs to it. */
 export type RefusalCode =
   | "invalid" // 400: a field that its table does not allow
+  | "bad_credentials"
   | "not_found"
   | "not_yours" // belongs to another client
   | "endpoint_cap"

@@ -15,6 +15,7 @@ create table tokens (
   clientReference text not null references clients on delete cascade,
   expiresAt integer not null
 ) strict;
+create index tokens_by_expiry on tokens (expiresAt);
 
 create table variants (
   clientReference text not null references clients on delete cascade,
@@ -108,6 +109,13 @@ create table endpoints (
 ) strict;
 create index endpoints_by_client on endpoints (clientReference, sequence);
 
+-- Differences to the catalog of event types that the sandbox starts with.
+create table eventTypes (
+  sequence integer primary key,
+  eventType text not null unique,
+  retired integer not null -- 0: added
+) strict;
+
 -- What happened, as it is sent. Kept for 7 days.
 create table events (
   sequence integer primary key,
@@ -121,7 +129,7 @@ create index events_by_time on events (createdAt);
 
 -- An event to one endpoint.
 create table deliveries (
-  sequence integer primary key, -- the listing's order
+  sequence integer primary key,
   endpointSequence integer not null references endpoints on delete cascade,
   eventSequence integer not null references events on delete cascade,
   eventId text not null, -- the webhook-id; by the switch idPer, that of the event or one of its own
@@ -134,7 +142,7 @@ create table deliveries (
   deliveredAt integer,
   createdAt integer not null
 ) strict;
-create index deliveries_by_endpoint on deliveries (endpointSequence, sequence);
+create index deliveries_by_endpoint on deliveries (endpointSequence, createdAt); -- and, as in every index, sequence
 create index deliveries_by_event on deliveries (eventSequence);
 create index deliveries_due on deliveries (dueAt) where dueAt is not null;
 

@@ -1,0 +1,79 @@
+import { randomBytes } from "node:crypto";
+import { newClientReference } from "../base/references.ts";
+import { Refused } from "../base/refused.ts";
+import type { Service } from "../base/service.ts";
+import { addVariant, type NewVariant } from "./variants.ts";
+
+/** A client as `GET /management/client` shows it. */
+export interface ClientRecord {
+  readonly clientReference: string;
+  readonly name: string;
+  readonly defaultEsimVariant: string | null;
+  readonly limits: { readonly maxProfiles: number };
+}
+
+/** What a client authenticates with. */
+export interface Credentials {
+  /** Also the reference of the client: 6 digits. */
+  readonly clientId: string;
+  readonly clientSecret: string;
+}
+
+export interface NewClient {
+  /** Made up by default, as is the secret. */
+  readonly clientReference?: string;
+  readonly clientSecret?: string;
+  /** Default "Partner". */
+  readonly name?: string;
+  /** Default 1,000,000. */
+  readonly maxProfiles?: number;
+  /** Default: the first variant. Null: an order has to name one. */
+  readonly defaultEsimVariant?: string | null;
+  /** Default: "standard", and "premium", whose stock is 100. */
+  readonly variants?: readonly NewVariant[];
+}
+
+interface ClientRow {
+  readonly clientReference: string;
+  readonly name: string;
+  readonly defaultEsimVariant: string | null;
+  readonly maxProfiles: number;
+}
+
+const usualVariants: readonly NewVariant[] = [
+  { esimVariant: "standard", name: "Standard", description: "Data in all countries of a plan." },
+  { esimVariant: "premium", name: "Premium", description: "Data and a phone number.", available: 100 },
+];
+
+export function addClient(service: Service, client: NewClient = {}): Credentials {
+  const clientReference = client.clientReference ?? newClientReference();
+  const clientSecret = client.clientSecret ?? randomBytes(24).toString("base64url");
+  const variants = client.variants ?? usualVariants;
+  const defaultEsimVariant =
+    client.defaultEsimVariant === undefined ? (variants[0]?.esimVariant ?? null) : client.defaultEsimVariant;
+  service.db.transaction(() => {
+    service.db.run(
+      "insert into clients (clientReference, clientSecret, name, defaultEsimVariant, maxProfiles) values (?, ?, ?, ?, ?)",
+      clientReference,
+      clientSecret,
+      client.name ?? "Partner",
+      defaultEsimVariant,
+      client.maxProfiles ?? 1_000_000,
+    );
+    for (const variant of variants) addVariant(service, clientReference, variant);
+  });
+  return { clientId: clientReference, clientSecret };
+}
+
+/** Throws `not_found` if there is none. */
+export function findClient(service: Service, clientReference: string): ClientRecord {
+  const row = service.db.get<ClientRow>(
+    "select clientReference, name, defaultEsimVariant, maxProfiles from clients where clientReference = ?",
+    clientReference,
+  );
+  if (row === undefined) {
+    throw new Refused("not_found", `There is no client ${clientReference}. Add it, or name one that exists.`);
+  }
+  const { maxProfiles, ...fields } = row;
+  return { ...fields, limits: { maxProfiles } };
+}
