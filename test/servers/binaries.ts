@@ -38,7 +38,7 @@ export function program(
   }
   throw new Error(
     `The tests need ${name}. Install it (Debian: apt-get install ${debianPackage}; macOS: brew install ` +
-      `${debianPackage.replace("-server", "")})${otherwise}.`,
+      `${debianPackage.replace(/-server|-headless-shell/, "")})${otherwise}.`,
   );
 }
 

@@ -1,0 +1,33 @@
+import { element, setText } from "./element.js";
+import { facts } from "./facts.js";
+import { listOf } from "./lists.js";
+
+/** @typedef {import("./records.js").Endpoint} Endpoint */
+
+export const showEndpoints = listOf(
+  "endpoints",
+  (/** @type {Endpoint} */ { webhookEndpointReference }) => webhookEndpointReference,
+  createEntry,
+);
+
+/** @param {Endpoint} endpoint */
+function createEntry({ webhookEndpointReference, url }) {
+  const { list, update } = facts("Reference", "State", "Event types");
+  const active = element("input", { type: "hidden", name: "active", "data-json": "" });
+  const button = element("button", { type: "submit" });
+  const call = `PATCH /endpoints/${encodeURIComponent(webhookEndpointReference)}`;
+  const form = element("form", { "data-call": call, "aria-label": `Change ${url}` }, active, button);
+  return {
+    entry: element("li", {}, element("strong", {}, url), list, form),
+    /** @param {Endpoint} endpoint */
+    update(endpoint) {
+      update(
+        webhookEndpointReference,
+        endpoint.active ? "active" : "inactive",
+        endpoint.eventTypes.join(", "),
+      );
+      active.value = String(!endpoint.active);
+      setText(button, endpoint.active ? "Set inactive" : "Set active");
+    },
+  };
+}

@@ -1,0 +1,46 @@
+// What the lists of the control side hold, newest first, as far as the page shows it.
+
+/**
+ * @typedef {object} Esim
+ * @property {string} esimReference
+ * @property {string} iccid
+ * @property {string} profileState
+ * @property {string} lifecycleStatus
+ * @property {string | null} network
+ * @property {string | null} country
+ * @property {number} balance in minor units
+ * @property {string} currency
+ * @property {readonly { readonly planReference: string, readonly status: string }[]} packages
+ * @property {{ readonly status: string, readonly msisdn: string } | null} portIn
+ */
+
+/**
+ * @typedef {object} Endpoint
+ * @property {string} webhookEndpointReference
+ * @property {string} url
+ * @property {readonly string[]} eventTypes
+ * @property {boolean} active
+ */
+
+/**
+ * A delivery as the API lists it, and which one it is.
+ * @typedef {object} Delivery
+ * @property {number} sequence
+ * @property {string} webhookEndpointReference
+ * @property {string} eventId
+ * @property {string} eventType
+ * @property {unknown} payload
+ * @property {string} status
+ * @property {number} attemptNumber
+ * @property {number | null} httpStatus
+ * @property {string | null} responseBody
+ * @property {string | null} nextRetryAt
+ */
+
+/**
+ * @typedef {object} Clock
+ * @property {string} now
+ * @property {number | null} speed null: only `advance` moves it
+ */
+
+export {};
