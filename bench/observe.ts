@@ -1,7 +1,8 @@
 // npm run bench -- observe: the time of a delivery, from its request to its reply, with and without observers.
 import { AsyncLocalStorage } from "node:async_hooks";
 import { tracingChannel } from "node:diagnostics_channel";
-import { createReceiver, type DedupeStore, type Delivery, observe } from "@esim-webhooks/core";
+import { createReceiver, type DedupeStore, type Delivery } from "@esim-webhooks/core";
+import { observe } from "@esim-webhooks/core/observe";
 import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { median } from "./measure.ts";
 import { inTurns, line, times } from "./report.ts";

@@ -14,7 +14,7 @@ const packages: Readonly<Record<string, Package>> = {
     rooms: ["base", "event", "verify", "store", "handle", "process", "work", "receive", "send"],
   },
   conformance: {
-    imports: ["@esim-webhooks/core", "@esim-webhooks/core/testing"],
+    imports: ["@esim-webhooks/core", "@esim-webhooks/core/observe", "@esim-webhooks/core/testing"],
     rooms: ["base", "receiver", "store", "state", "inbox"],
   },
   import: {
@@ -62,7 +62,9 @@ const packages: Readonly<Record<string, Package>> = {
   cli: {
     imports: [
       "@esim-webhooks/core",
+      "@esim-webhooks/core/explain",
       "@esim-webhooks/core/kit",
+      "@esim-webhooks/core/observe",
       "@esim-webhooks/core/testing",
       "@esim-webhooks/import",
       "@esim-webhooks/store-postgres",

@@ -3,12 +3,12 @@ import {
   createReceiver,
   createWorker,
   type InboxEntry,
-  observe,
   sign,
   type Target,
   type WebhookEvent,
 } from "@esim-webhooks/core";
 import { decodeEntry, encodeEntry } from "@esim-webhooks/core/kit";
+import { observe } from "@esim-webhooks/core/observe";
 import { memoryInbox, newSecret, sampleData } from "@esim-webhooks/core/testing";
 import { importDeliveries, type Ledger } from "@esim-webhooks/import";
 import { describe, expect, it } from "vitest";

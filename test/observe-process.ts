@@ -1,7 +1,8 @@
 // Receives two deliveries at the same time under whichever runtime runs it, and prints what is observed of them.
 import { AsyncLocalStorage } from "node:async_hooks";
 import { tracingChannel } from "node:diagnostics_channel";
-import { createReceiver, type HandleMessage, observe } from "@esim-webhooks/core";
+import { createReceiver } from "@esim-webhooks/core";
+import { type HandleMessage, observe } from "@esim-webhooks/core/observe";
 import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 
 const secret = newSecret();

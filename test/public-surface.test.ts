@@ -1,7 +1,10 @@
 import * as cli from "@esim-webhooks/cli";
 import * as conformance from "@esim-webhooks/conformance";
 import * as core from "@esim-webhooks/core";
+import * as explain from "@esim-webhooks/core/explain";
+import * as keyFile from "@esim-webhooks/core/key-file";
 import * as kit from "@esim-webhooks/core/kit";
+import * as observing from "@esim-webhooks/core/observe";
 import * as state from "@esim-webhooks/core/state";
 import * as testing from "@esim-webhooks/core/testing";
 import * as express from "@esim-webhooks/express";
@@ -16,7 +19,10 @@ it("exports what is meant to be public, and nothing by accident", () => {
   const surface = Object.fromEntries(
     Object.entries({
       core,
+      explain,
+      keyFile,
       kit,
+      observing,
       state,
       testing,
       conformance,
@@ -41,13 +47,10 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "discard",
       "discardRest",
       "esimCatalog",
-      "explainVerification",
-      "fileKeySource",
       "fullJitter",
       "memoryStore",
       "nodeDelivery",
       "nodeHandler",
-      "observe",
       "retryLater",
       "sign",
       "verify",
@@ -55,6 +58,9 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "webhookHandler",
       "writeReply",
     ],
+    explain: ["explainVerification"],
+    keyFile: ["fileKeySource"],
+    observing: ["observe"],
     state: ["fileState"],
     kit: [
       "byteBuffer",

@@ -1,6 +1,6 @@
 import { getEventListeners } from "node:events";
 import { type Middleware, receiverSuite, type StartServer } from "@esim-webhooks/conformance";
-import { observe } from "@esim-webhooks/core";
+import { observe } from "@esim-webhooks/core/observe";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { authentic, secret } from "./adversary/tools/deliveries.ts";
 import { slowClient } from "./adversary/tools/slow-client.ts";

@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { explainVerification } from "@esim-webhooks/core";
+import { explainVerification } from "@esim-webhooks/core/explain";
 
 const { headers, body, receivedAt } = JSON.parse(
   await readFile(process.env["CAPTURED"] ?? "captured.json", "utf8"),

@@ -5,7 +5,6 @@ export type { Clock } from "./base/clock.ts";
 export type { CoreErrorCode } from "./base/errors.ts";
 export { WebhookError } from "./base/errors.ts";
 export type { Logger } from "./base/logger.ts";
-export type { StageMessage } from "./base/trace.ts";
 export type { Catalog, DataOf, Issue, Parsed, Schemas } from "./event/catalog.ts";
 export { createCatalog } from "./event/catalog.ts";
 export { defineCatalog, esimCatalog } from "./event/esim-catalog.ts";
@@ -29,15 +28,6 @@ export type { EventKey, EventOf, FamilyOf, UnknownEvent, UnknownType, WebhookEve
 export type { EventOutcome } from "./handle/event-outcome.ts";
 export type { Discard, Handler, HandlerContext, Handlers, RetryLater } from "./handle/handler.ts";
 export { discard, retryLater } from "./handle/handler.ts";
-export type {
-  DeadReason,
-  HandleMessage,
-  ProcessMessage,
-  SettleMessage,
-  TakeMessage,
-} from "./handle/stages.ts";
-export type { Observer } from "./observe.ts";
-export { observe } from "./observe.ts";
 export type { Processor, ProcessorOptions, Provenance } from "./process/processor.ts";
 export { createProcessor } from "./process/processor.ts";
 export type { BodyFault, BodyReader, BodySink } from "./receive/body.ts";
@@ -50,7 +40,6 @@ export type { Outcome, OutcomeCode, StoredOutcome } from "./receive/outcome.ts";
 export { createReceiver } from "./receive/receiver.ts";
 export type { ReceiverOptions } from "./receive/receiver-options.ts";
 export type { Reply } from "./receive/reply.ts";
-export type { ReceiveMessage, VerifyMessage } from "./receive/stages.ts";
 export type { Target } from "./receive/target.ts";
 export type { Secret } from "./receive/verifier.ts";
 export type { Claim, DedupeStore, StoreCapabilities, Transacted } from "./store/dedupe-store.ts";
@@ -73,20 +62,15 @@ export type { InboxWriter, PutResult } from "./store/inbox-writer.ts";
 export type { Lifecycle } from "./store/lifecycle.ts";
 export type { MemoryStoreOptions } from "./store/memory-store.ts";
 export { memoryStore } from "./store/memory-store.ts";
-export type { PutMessage } from "./store/put-entries.ts";
 export type { StateStore, StoredState } from "./store/state-store.ts";
-export type { Explanation, Finding } from "./verify/explain.ts";
-export { explainVerification } from "./verify/explain.ts";
 export type { HeaderSource } from "./verify/headers.ts";
-export type { Hmac } from "./verify/hmac.ts";
 export type { KeySource, LoadedKeys } from "./verify/key-source.ts";
-export { fileKeySource } from "./verify/key-source.ts";
 export type { Keyring, Secrets } from "./verify/keyring.ts";
 export { createKeyring } from "./verify/keyring.ts";
 export type { Refusal, SignatureHeaders, Skew } from "./verify/refusal.ts";
 export type { Proof, VerifyOptions } from "./verify/signature.ts";
 export { sign, verify } from "./verify/signature.ts";
-export type { Key, SigningKey } from "./verify/signing-key.ts";
+export type { Hmac, Key, SigningKey } from "./verify/signing-key.ts";
 export type { ToleranceSeconds } from "./verify/tolerance.ts";
 export type { Worker, WorkerOptions } from "./work/worker.ts";
 export { createWorker } from "./work/worker.ts";

@@ -9,7 +9,7 @@ export type { OptionsShape, SettingsOf } from "./base/options.ts";
 export { durationMs, loggerOption, parseOptions, suggest, withMethods } from "./base/options.ts";
 export { safeListener } from "./base/safe-listener.ts";
 export { isServerUrl } from "./base/server-url.ts";
-export type { ListenerWarning, Stage } from "./base/trace.ts";
+export type { ListenerWarning, Stage, StageMessage } from "./base/trace.ts";
 export { createNotice, createStage, listenTo } from "./base/trace.ts";
 export { eventOf, keyText } from "./event/event.ts";
 export { processorShape } from "./process/processor.ts";
@@ -18,7 +18,7 @@ export { isInbox } from "./receive/target.ts";
 export type { EncodedEntry } from "./store/entry-codec.ts";
 export { decodeEntry, encodeEntry } from "./store/entry-codec.ts";
 export type { InboxRoles } from "./store/inbox.ts";
-export { hasRole } from "./store/inbox.ts";
+export { hasRole, inboxEntry, putEntries } from "./store/inbox.ts";
 export type {
   CopiedEvents,
   CopySource,
@@ -36,7 +36,6 @@ export type { ListCursor } from "./store/list-cursor.ts";
 export { readCursor, writeCursor } from "./store/list-cursor.ts";
 export type { Purger } from "./store/purger.ts";
 export { createPurger } from "./store/purger.ts";
-export { inboxEntry, putEntries } from "./store/put-entries.ts";
 export { checkStateName, encodeState } from "./store/state-store.ts";
 export type { StoreGuard, StoreGuardOptions } from "./store/store-guard.ts";
 export { createStoreGuard } from "./store/store-guard.ts";

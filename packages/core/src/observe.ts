@@ -12,8 +12,21 @@ import {
   type TakeMessage,
   takeStage,
 } from "./handle/stages.ts";
-import { type ReceiveMessage, receiveStage, type VerifyMessage, verifyStage } from "./receive/stages.ts";
-import { type PutMessage, putStage } from "./store/put-entries.ts";
+import { type ReceiveMessage, receiveStage } from "./receive/receiver.ts";
+import { type VerifyMessage, verifyStage } from "./receive/verifier.ts";
+import { type PutMessage, putStage } from "./store/inbox.ts";
+
+export type { StageMessage } from "./base/trace.ts";
+export type { DeadReason } from "./handle/stages.ts";
+export type {
+  HandleMessage,
+  ProcessMessage,
+  PutMessage,
+  ReceiveMessage,
+  SettleMessage,
+  TakeMessage,
+  VerifyMessage,
+};
 
 /** What can be watched. Each function is called when such a step has ended. */
 export interface Observer {

@@ -1,4 +1,5 @@
-import { type EventOutcome, type OutcomeCode, observe, type PutResult } from "@esim-webhooks/core";
+import type { EventOutcome, OutcomeCode, PutResult } from "@esim-webhooks/core";
+import { observe } from "@esim-webhooks/core/observe";
 import { expectTypeOf, it } from "vitest";
 
 it("observers know the outcomes of each stage", () => {

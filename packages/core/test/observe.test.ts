@@ -8,18 +8,16 @@ import {
   type DedupeStore,
   type Delivery,
   type EsimEvents,
-  type HandleMessage,
   type Handlers,
   type Inbox,
   memoryStore,
   nodeHandler,
-  type Observer,
   type OutcomeCode,
-  observe,
   retryLater,
   type WebhookEvent,
   type WorkerOptions,
 } from "@esim-webhooks/core";
+import { type HandleMessage, type Observer, observe } from "@esim-webhooks/core/observe";
 import { memoryInbox, newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { listen } from "../../../test/listen.ts";

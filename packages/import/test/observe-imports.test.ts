@@ -1,4 +1,4 @@
-import { observe, type PutMessage } from "@esim-webhooks/core";
+import { observe, type PutMessage } from "@esim-webhooks/core/observe";
 import { type ImportMessage, importDeliveries, observeImports, replayRecords } from "@esim-webhooks/import";
 import { expect, it, onTestFinished } from "vitest";
 import { bytes, delivery, ndjson, watchedInbox } from "./dump.ts";

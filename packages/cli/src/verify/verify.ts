@@ -1,10 +1,5 @@
-import {
-  type Catalog,
-  type Explanation,
-  esimCatalog,
-  explainVerification,
-  type Secrets,
-} from "@esim-webhooks/core";
+import { type Catalog, esimCatalog, type Secrets } from "@esim-webhooks/core";
+import { type Explanation, explainVerification } from "@esim-webhooks/core/explain";
 import type { CliContext } from "../program/context.ts";
 import { exitCodes } from "../program/exit-code.ts";
 import type { Output } from "../program/output.ts";

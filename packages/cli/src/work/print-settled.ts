@@ -1,4 +1,5 @@
-import { type Logger, observe, type SettleMessage } from "@esim-webhooks/core";
+import type { Logger } from "@esim-webhooks/core";
+import { observe, type SettleMessage } from "@esim-webhooks/core/observe";
 
 const levels: Readonly<Record<SettleMessage["outcome"], "info" | "warn" | "error" | null>> = {
   done: "info",

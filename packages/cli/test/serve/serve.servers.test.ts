@@ -411,7 +411,7 @@ export default { port: 0, handlers: { "*": () => order("8932042000001234567") } 
   });
 
   it("stores into a target that has only put, and takes its keys from a key source", async () => {
-    const config = `import { fileKeySource } from "@esim-webhooks/core";
+    const config = `import { fileKeySource } from "@esim-webhooks/core/key-file";
       export default { secret: fileKeySource("keys"), target: { put: async (entries) => entries.map(() => "stored") } };`;
     const cwd = folder({ "esim-webhooks.config.ts": config, keys: secret });
     chmodSync(join(cwd, "keys"), 0o600);

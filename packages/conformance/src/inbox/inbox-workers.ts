@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { type InboxQueue, observe, retryLater, type SettleMessage } from "@esim-webhooks/core";
+import { type InboxQueue, retryLater } from "@esim-webhooks/core";
+import { observe, type SettleMessage } from "@esim-webhooks/core/observe";
 import { longLeaseMs } from "../store/store-context.ts";
 import { type InboxScenario, newEvents, stored, withInbox } from "./inbox-context.ts";
 import { entryOf, stepCatalog, takingOnly, worked } from "./inbox-worker-context.ts";

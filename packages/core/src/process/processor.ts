@@ -18,14 +18,11 @@ import type { EventKey, WebhookEvent } from "../event/event.ts";
 import { createDispatcher, createTypeWarning } from "../handle/dispatcher.ts";
 import type { EventOutcome } from "../handle/event-outcome.ts";
 import type { Handlers } from "../handle/handler.ts";
-import { watchLoop } from "../handle/loop-watch.ts";
-import { handlerContext, isDone, type Transact, transacted } from "../handle/run-handler.ts";
+import { handlerContext, isDone, type Transact, transacted, watchLoop } from "../handle/run-handler.ts";
 import { processStage } from "../handle/stages.ts";
 import type { DedupeStore } from "../store/dedupe-store.ts";
 import { memoryStore } from "../store/memory-store.ts";
-import { callStore } from "./call-store.ts";
-import { type HeldClaim, keepLease } from "./claim-lease.ts";
-import { createSettler } from "./end-claim.ts";
+import { callStore, createSettler, type HeldClaim, keepLease } from "./claim.ts";
 import { createUnmarked } from "./unmarked.ts";
 
 export interface ProcessorOptions<Data = EsimEvents, Tx = unknown> {
@@ -118,7 +115,7 @@ export function createProcessor<Data = EsimEvents, Tx = unknown>(
   const watch = watchLoop(logger, leaseMs);
   store.ready?.().catch(() => {}); // logs a set-up mistake at start-up; every claim checks again
   const unmarked = createUnmarked(store, logger, leaseMs);
-  const { complete, release, committed, lost } = createSettler(store, logger, unmarked);
+  const { complete, release, committed, lost } = createSettler(store, logger, unmarked.keep);
   const warnUnhandled = createTypeWarning(
     logger,
     "Events of this type have no handler and are acknowledged without effect. Add a handler, or unsubscribe from the type.",

@@ -5,8 +5,7 @@ import { type Logger, throttledLog } from "../base/logger.ts";
 import { type EventKey, keyText } from "../event/event.ts";
 import type { EventOutcome } from "../handle/event-outcome.ts";
 import type { DedupeStore } from "../store/dedupe-store.ts";
-import { callStore } from "./call-store.ts";
-import type { HeldClaim } from "./claim-lease.ts";
+import { callStore, type HeldClaim } from "./claim.ts";
 
 /** Events whose handler is done here, but which the store has not marked: they must not run again while this process lives. */
 export interface Unmarked {

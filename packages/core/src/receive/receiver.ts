@@ -1,20 +1,40 @@
 import { isUint8Array } from "node:util/types";
-import { startDeadline } from "../base/deadline.ts";
 import { safeLogger } from "../base/logger.ts";
-import { outcomeFields } from "../base/trace.ts";
+import { createStage, outcomeFields, type Stage, type StageMessage } from "../base/trace.ts";
+import { startDeadline } from "../base/waiting.ts";
 import type { Catalog } from "../event/catalog.ts";
 import type { EsimEvents } from "../event/esim-events.ts";
 import { type HeaderReader, headerReader, readSignedHeaders } from "../verify/headers.ts";
 import { refuseBySkew } from "../verify/tolerance.ts";
 import { createBodyIntake } from "./body-intake.ts";
 import type { Delivery, Receiver } from "./delivery.ts";
-import type { Outcome } from "./outcome.ts";
+import type { Outcome, OutcomeCode } from "./outcome.ts";
 import { createOutcomeLog, type Seen } from "./outcome-log.ts";
 import { checkReplayWindow, type ReceiverOptions, readReceiverOptions } from "./receiver-options.ts";
 import { replyTo } from "./reply.ts";
-import { receiveStage, verifyStage } from "./stages.ts";
 import { acceptFor, isInbox, joinSource, type Target } from "./target.ts";
-import { createVerifier, knownKeys } from "./verifier.ts";
+import { createVerifier, knownKeys, verifyStage } from "./verifier.ts";
+
+/**
+ * One delivery, from its arrival to its answer. On `tracing:esim-webhooks:receive:*`. At the deadline it ends with
+ * `deadline_reached`; the end of a late handler is seen in `handle` and `settle`.
+ */
+export interface ReceiveMessage extends StageMessage {
+  readonly source: string;
+  /** Read from the headers once they are well-formed. Authentic only if there is a `key`. */
+  readonly id?: string;
+  /** The fingerprint of the key that matched. */
+  readonly key?: string;
+  readonly type?: string;
+  readonly outcome: OutcomeCode;
+  /** The id is being worked with another body. */
+  readonly conflict?: true;
+}
+
+export const receiveStage: Stage<ReceiveMessage, "id" | "key" | "type" | "conflict"> = createStage(
+  "receive",
+  "internal_error",
+);
 
 /**
  * The pipeline behind every adapter: limit, verify, parse, accept.

@@ -7,8 +7,8 @@ import type { EventOutcome } from "../handle/event-outcome.ts";
 import type { Handlers } from "../handle/handler.ts";
 import { createProcessor, type ProcessorOptions } from "../process/processor.ts";
 import type { DedupeStore } from "../store/dedupe-store.ts";
+import { inboxEntry, putEntries } from "../store/inbox.ts";
 import type { InboxWriter, PutResult } from "../store/inbox-writer.ts";
-import { inboxEntry, putEntries } from "../store/put-entries.ts";
 import type { StoredOutcome } from "./outcome.ts";
 
 /** Where accepted events go: to handlers, which run at once, or to an inbox, to be worked later. */

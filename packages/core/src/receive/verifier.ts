@@ -1,10 +1,10 @@
 import type { Clock } from "../base/clock.ts";
 import { WebhookError } from "../base/errors.ts";
 import { type Logger, warnOfSetup } from "../base/logger.ts";
+import { createStage, type Stage, type StageMessage } from "../base/trace.ts";
 import type { SignedHeaders } from "../verify/headers.ts";
-import type { KeySource } from "../verify/key-source.ts";
+import { createLoadedKeyring, type KeySource, type Loading } from "../verify/key-source.ts";
 import { createKeyring, type Keyring, type Secrets, secretVariable } from "../verify/keyring.ts";
-import { createLoadedKeyring, type Loading } from "../verify/loaded-keyring.ts";
 import type { Refusal } from "../verify/refusal.ts";
 import { type Proof, prove } from "../verify/signature.ts";
 import type { Outcome } from "./outcome.ts";
@@ -28,6 +28,21 @@ export type Verifier = (
   body: Uint8Array,
   atMs: number,
 ) => Promise<Proof | Refusal | Undecided>;
+
+/**
+ * One comparison of a signature with the keys, including the wait for a key source. On `tracing:esim-webhooks:verify:*`.
+ * A delivery that is refused for its headers or size is not compared; it is seen in `receive`.
+ */
+export interface VerifyMessage extends StageMessage {
+  readonly source: string;
+  /** Read from the headers. Authentic only if the outcome is `verified`. */
+  readonly id: string;
+  /** The fingerprint of the key that matched. */
+  readonly key?: string;
+  readonly outcome: "verified" | Refusal["code"] | Undecided["code"] | "internal_error";
+}
+
+export const verifyStage: Stage<VerifyMessage, "key"> = createStage("verify", "internal_error");
 
 /** Throws `missing_secret` or `invalid_secret` when the secret is not a source and cannot be right. */
 export function createVerifier(options: SecretOption, clock: Clock, logger: Logger): Verifier {

@@ -1,6 +1,6 @@
-import { startDeadline } from "../base/deadline.ts";
 import { WebhookError } from "../base/errors.ts";
 import { type Logger, warnOfSetup } from "../base/logger.ts";
+import { startDeadline } from "../base/waiting.ts";
 
 export interface StoreGuardOptions {
   /** The function that made the store, for messages. */

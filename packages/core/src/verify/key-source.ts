@@ -1,11 +1,10 @@
-import { readFile, stat } from "node:fs/promises";
-import * as z from "zod/mini";
-import { dateTimeMs } from "../base/clock.ts";
+import { setTimeout as pause } from "node:timers/promises";
+import { type Clock, dateTimeMs } from "../base/clock.ts";
 import { WebhookError } from "../base/errors.ts";
-import { type Logger, silentLogger, warnOfSetup } from "../base/logger.ts";
-import { suggest } from "../base/options.ts";
-import { keysIn, listSecrets, prepareKeys, type Secrets } from "./keyring.ts";
-import type { Key } from "./signing-key.ts";
+import { type Logger, warnOfSetup } from "../base/logger.ts";
+import { startDeadline } from "../base/waiting.ts";
+import { type Keyring, keyringOf, prepareKeys, type Secrets } from "./keyring.ts";
+import type { Key, SigningKey } from "./signing-key.ts";
 
 /** What a key source has loaded. */
 export interface LoadedKeys {
@@ -26,81 +25,111 @@ export interface KeySource {
   load(): Promise<readonly (string | Uint8Array | Key)[] | LoadedKeys>;
 }
 
-const keyShape = {
-  secret: z.string(),
-  notBefore: z.optional(z.string()),
-  notAfter: z.optional(z.string()),
-};
-const fileShape = {
-  keys: z.array(z.union([z.string(), z.strictObject(keyShape)])),
-  rotatingUntil: z.optional(z.string()),
-};
-const form =
-  'Write { "keys": ["whsec_…", { "secret": "whsec_…", "notAfter": "…" }], "rotatingUntil": "…" }, or secrets separated by spaces.';
+/** A keyring whose keys come from a key source. */
+export interface LoadedKeyring extends Keyring {
+  /** Waits for the first load. */
+  ready(): Promise<Loading>;
+  /**
+   * Waits for a load that begins after this call, and so sees the newest keys. Concurrent calls share one load.
+   */
+  refresh(): Promise<Loading>;
+  /** Begins a load in the background when the last one is over a minute old: keys may have been withdrawn. */
+  refreshIfOld(): void;
+  /** Whether the source says that a rotation is under way. */
+  rotatingAt(atMs: number): boolean;
+}
 
-/**
- * Reads keys from a file that is rewritten on rotation: secrets separated by spaces, or JSON of the form
- * `{ "keys": ["whsec_…", { "secret", "notBefore", "notAfter" }], "rotatingUntil" }`. Write the new file under another name
- * and rename it over the old one: half of a list of secrets may look like a whole one. Warns unless the mode is 0600.
- */
-export function fileKeySource(path: string, options: { logger?: Logger } = {}): KeySource {
-  return {
-    async load() {
-      const { mode } = await stat(path);
-      if (process.platform !== "win32" && (mode & 0o077) !== 0) {
-        warnOfSetup(
-          options.logger ?? silentLogger,
-          "key_file_mode",
-          `Other users can read the key file ${path}. Run chmod 600 on it.`,
-        );
+/** How a load ended. The newest keys are known only after `loaded`. */
+export type Loading = "loaded" | "failed" | "too_many_waiting";
+
+const reloadIntervalMs = 1000;
+const loadTimeoutMs = 5000;
+const maxWaiting = 100;
+const oldMs = 60_000;
+/** The sender makes ten attempts, and each 503 uses one up: a longer window exhausts more deliveries than it saves. */
+const longestRotationMs = 15 * 60_000;
+
+/** Loads the keys at once, and again for `refresh`, at most once a second. */
+export function createLoadedKeyring(source: KeySource, clock: Clock, logger: Logger): LoadedKeyring {
+  let keys: readonly SigningKey[] = [];
+  let rotation = { reportedEndMs: 0, endMs: 0 };
+  let waiting = 0;
+  let pace = pause(reloadIntervalMs, undefined, { ref: false });
+  let begunAt = performance.now();
+  let current = load();
+  let upcoming: Promise<Loading> | undefined;
+
+  async function load(): Promise<Loading> {
+    try {
+      const loaded = await startDeadline(loadTimeoutMs).before(source.load());
+      if (loaded === undefined) throw new Error(`load() did not answer within ${loadTimeoutMs} ms.`);
+      const { keys: secrets, rotatingUntil } = isList(loaded) ? { keys: loaded } : loaded;
+      const reportedEndMs = rotationEndMs(rotatingUntil);
+      keys = prepareKeys(secrets);
+      if (reportedEndMs !== rotation.reportedEndMs) {
+        rotation = { reportedEndMs, endMs: boundedEndMs(reportedEndMs, clock.now(), logger) };
       }
-      const text = (await readFile(path, "utf8")).trim(); // trims a byte order mark, too
-      return keysIn(`The key file ${path}`, () => readKeys(text));
+      return "loaded";
+    } catch (err) {
+      logger.error(
+        { err, code: "key_source_failed" },
+        `The key source could not be loaded; ${keys.length > 0 ? "the previous keys stay valid" : "there are no keys yet"}.`,
+      );
+      return "failed";
+    }
+  }
+
+  // a load that is under way may have read the source before it changed, so wait for one that begins later
+  async function loadNext(): Promise<Loading> {
+    await Promise.all([current, pace]);
+    upcoming = undefined;
+    pace = pause(reloadIntervalMs, undefined, { ref: false });
+    begunAt = performance.now();
+    current = load();
+    return current;
+  }
+
+  async function counted(loading: () => Promise<Loading>): Promise<Loading> {
+    if (waiting >= maxWaiting) return "too_many_waiting";
+    waiting += 1;
+    try {
+      return await loading();
+    } finally {
+      waiting -= 1;
+    }
+  }
+
+  function next(): Promise<Loading> {
+    upcoming ??= loadNext();
+    return upcoming;
+  }
+
+  return {
+    ...keyringOf(() => keys),
+    rotatingAt: (atMs) => atMs < rotation.endMs,
+    ready: async () => (keys.length > 0 ? "loaded" : counted(() => current)),
+    refresh: () => counted(next),
+    refreshIfOld() {
+      if (performance.now() - begunAt > oldMs) void next();
     },
   };
 }
 
-/** The content of a key file. Throws `invalid_secret`, and quotes no secret. */
-function readKeys(text: string): LoadedKeys {
-  const loaded: LoadedKeys = /^[{[]/.test(text) ? readJson(text) : { keys: text };
-  if (listSecrets(loaded.keys).length === 0) {
-    throw new WebhookError("invalid_secret", "There is no signing secret in it.", form);
-  }
-  prepareKeys(loaded.keys);
-  rotationEndMs(loaded.rotatingUntil);
-  return loaded;
+function isList<T, U>(loaded: readonly T[] | U): loaded is readonly T[] {
+  return Array.isArray(loaded);
 }
 
-function readJson(text: string): LoadedKeys {
-  const json = parseJson(text);
-  refuseUnknownFields(json, fileShape);
-  for (const key of listOf(json)) refuseUnknownFields(key, keyShape);
-  const result = z.strictObject(fileShape).safeParse(json);
-  if (result.success) return result.data;
-  throw new WebhookError("invalid_secret", "It is not of the expected form.", form);
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    // neither message nor cause: both may quote the file
-    throw new WebhookError("invalid_secret", "It is not JSON.", form);
-  }
-}
-
-function listOf(json: unknown): readonly unknown[] {
-  const { keys } = json as { readonly keys?: unknown };
-  return Array.isArray(keys) ? keys : [];
-}
-
-function refuseUnknownFields(given: unknown, shape: object): void {
-  if (typeof given !== "object" || given === null || Array.isArray(given)) return;
-  const unknown = Object.keys(given).find((name) => !(name in shape));
-  if (unknown === undefined) return;
-  // a longer name may be a secret in the wrong place
-  const named = /^\w{1,20}$/.test(unknown) ? `There is no field "${unknown}".` : "There is an unknown field.";
-  throw new WebhookError("invalid_secret", named, `${suggest(unknown, Object.keys(shape))} ${form}`);
+/** When a rotation that is first reported at `nowMs` ends at the latest. A later time is an error in the log. */
+function boundedEndMs(reportedEndMs: number, nowMs: number, logger: Logger): number {
+  const latestMs = nowMs + longestRotationMs;
+  if (reportedEndMs <= latestMs) return reportedEndMs;
+  warnOfSetup(
+    logger,
+    "rotation_too_long",
+    `The key source's rotatingUntil is more than 15 minutes ahead: it counts until ${new Date(latestMs).toISOString()}. ` +
+      "A rotation takes minutes, and each 503 uses up one of the sender's ten attempts: give the time by which the new key will be in place.",
+  );
+  return latestMs;
 }
 
 /**

@@ -3,7 +3,8 @@ import { type Backoff, fullJitter } from "../base/backoff.ts";
 import { monotonicClock } from "../base/clock.ts";
 import { coalesce } from "../base/coalesce.ts";
 import { type Logger, throttledLog } from "../base/logger.ts";
-import type { LoopWatch } from "../handle/loop-watch.ts";
+import { within } from "../base/waiting.ts";
+import type { LoopWatch } from "../handle/run-handler.ts";
 import type { InboxQueue, Settlement, TakenEvent } from "../store/inbox-queue.ts";
 import { keepLeases, type WorkerLease } from "./leases.ts";
 import { logDead, publishSettled, type RunResult } from "./run-event.ts";
@@ -170,16 +171,4 @@ export function createInFlight(options: InFlightOptions): InFlightEvents {
 
 function untouched({ taken: { source, id, token } }: WorkerLease) {
   return { source, id, token, state: "untouched" } as const;
-}
-
-/** Resolves to whether the work ended within `ms`, and before the signal aborted. */
-async function within(ms: number, work: Promise<unknown>, signal?: AbortSignal): Promise<boolean> {
-  const { promise: givenUp, resolve } = Promise.withResolvers<boolean>();
-  const giveUp = () => resolve(false);
-  const timer = setTimeout(giveUp, signal?.aborted ? 0 : Math.max(0, ms));
-  signal?.addEventListener("abort", giveUp);
-  const isEnded = await Promise.race([work.then(() => true), givenUp]);
-  clearTimeout(timer);
-  signal?.removeEventListener("abort", giveUp);
-  return isEnded;
 }

@@ -1,5 +1,4 @@
-import type { LoopWatch } from "../handle/loop-watch.ts";
-import type { HandlerLease } from "../handle/run-handler.ts";
+import type { HandlerLease, LoopWatch } from "../handle/run-handler.ts";
 import type { InboxQueue, TakenEvent } from "../store/inbox-queue.ts";
 
 /** A lease on a taken event, renewed until it is dropped or lost. */

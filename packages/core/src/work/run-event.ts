@@ -4,7 +4,7 @@ import { type Logger, throttledLog } from "../base/logger.ts";
 import { type Catalog, type Issue, issueText, type Parsed, withoutValues } from "../event/catalog.ts";
 import type { WebhookEvent } from "../event/event.ts";
 import { createTypeWarning, type Dispatcher } from "../handle/dispatcher.ts";
-import type { LoopWatch } from "../handle/loop-watch.ts";
+import type { LoopWatch } from "../handle/run-handler.ts";
 import { handlerContext, isDone, transacted } from "../handle/run-handler.ts";
 import { type DeadReason, type SettleMessage, settleNotice } from "../handle/stages.ts";
 import type { InboxQueue, Settlement, TakenEvent } from "../store/inbox-queue.ts";

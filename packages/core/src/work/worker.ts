@@ -14,13 +14,13 @@ import {
   suggest,
   withMethods,
 } from "../base/options.ts";
-import { createWakeup } from "../base/wakeup.ts";
+import { createWakeup } from "../base/waiting.ts";
 import type { Catalog } from "../event/catalog.ts";
 import { esimCatalog } from "../event/esim-catalog.ts";
 import type { EsimEvents } from "../event/esim-events.ts";
 import { createDispatcher } from "../handle/dispatcher.ts";
 import type { Handlers } from "../handle/handler.ts";
-import { watchLoop } from "../handle/loop-watch.ts";
+import { watchLoop } from "../handle/run-handler.ts";
 import { takeStage } from "../handle/stages.ts";
 import { hasRole } from "../store/inbox.ts";
 import type { InboxQueue, TakenEvent, TakeOptions } from "../store/inbox-queue.ts";

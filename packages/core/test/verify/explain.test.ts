@@ -1,5 +1,6 @@
 import { createHmac } from "node:crypto";
-import { explainVerification, type Key, type Secrets, sign, verify } from "@esim-webhooks/core";
+import { type Key, type Secrets, sign, verify } from "@esim-webhooks/core";
+import { explainVerification } from "@esim-webhooks/core/explain";
 import { newSecret } from "@esim-webhooks/core/testing";
 import { describe, expect, it } from "vitest";
 

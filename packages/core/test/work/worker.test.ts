@@ -7,9 +7,9 @@ import {
   type Inbox,
   type InboxEntry,
   memoryStore,
-  observe,
   type TakenEvent,
 } from "@esim-webhooks/core";
+import { observe } from "@esim-webhooks/core/observe";
 import { memoryInbox, sampleData } from "@esim-webhooks/core/testing";
 import { describe, expect, it, vi } from "vitest";
 

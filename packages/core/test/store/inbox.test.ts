@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { esimCatalog } from "../../src/index.ts";
-import { inboxEntry, putEntries } from "../../src/store/put-entries.ts";
+import { inboxEntry, putEntries } from "../../src/store/inbox.ts";
 
 const body = Buffer.from("{}");
 const delivery = { source: "eu", id: "msg_1", body, receivedAt: new Date(0) };

@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { hmacSha256 } from "../../src/verify/hmac.ts";
+import { hmacSha256 } from "../../src/verify/signing-key.ts";
 
 const hex = (text: string) => Buffer.from(text, "hex");
 

@@ -1,0 +1,75 @@
+/** The time by which something must be done. */
+export interface Deadline {
+  /** Aborts with a `TimeoutError` at the deadline. */
+  readonly signal: AbortSignal;
+  /** Resolves to the result of the work, or to undefined at the deadline. Work that is in time clears the deadline. */
+  before<T>(work: Promise<T>): Promise<T | undefined>;
+}
+
+export function startDeadline(ms: number): Deadline {
+  const controller = new AbortController();
+  return {
+    signal: controller.signal,
+    before: (work) =>
+      new Promise((resolve, reject) => {
+        const timer = setTimeout(() => {
+          resolve(undefined);
+          controller.abort(new DOMException(`There was no result within ${ms} ms.`, "TimeoutError"));
+        }, ms);
+        work.then(
+          (result) => {
+            clearTimeout(timer);
+            resolve(result);
+          },
+          (error) => {
+            clearTimeout(timer);
+            reject(error);
+          },
+        );
+      }),
+  };
+}
+
+/** Resolves to whether the work ended within `ms`, and before the signal aborted. */
+export async function within(ms: number, work: Promise<unknown>, signal?: AbortSignal): Promise<boolean> {
+  const { promise: givenUp, resolve } = Promise.withResolvers<boolean>();
+  const giveUp = () => resolve(false);
+  const timer = setTimeout(giveUp, signal?.aborted ? 0 : Math.max(0, ms));
+  signal?.addEventListener("abort", giveUp);
+  const isEnded = await Promise.race([work.then(() => true), givenUp]);
+  clearTimeout(timer);
+  signal?.removeEventListener("abort", giveUp);
+  return isEnded;
+}
+
+/** Lets a loop sleep until there is something to do. Waking it twice before it sleeps counts once. */
+export interface Wakeup {
+  wake(): void;
+  /** Resolves when it was woken since the last time, after `ms`, or when the signal aborts. */
+  wait(ms?: number): Promise<void>;
+}
+
+export function createWakeup(signal: AbortSignal): Wakeup {
+  let isWoken = false;
+  let resume: (() => void) | undefined;
+  return {
+    wake() {
+      isWoken = true;
+      resume?.();
+    },
+    async wait(ms) {
+      if (!isWoken && !signal.aborted) {
+        const { promise, resolve } = Promise.withResolvers<void>();
+        const now = () => resolve();
+        resume = now;
+        signal.addEventListener("abort", now);
+        const timer = ms === undefined ? undefined : setTimeout(now, ms);
+        await promise;
+        clearTimeout(timer);
+        signal.removeEventListener("abort", now);
+        resume = undefined;
+      }
+      isWoken = false;
+    },
+  };
+}
