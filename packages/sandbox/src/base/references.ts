@@ -15,6 +15,7 @@ export const newPortInRequestReference = (): string => reference(8, base36);
 export const newPackageReference = (): string => `PKG${reference(9, base36)}`;
 export const newEndpointReference = (): string => `WHE${reference(9, base36)}`;
 export const newEventId = (): string => `msg_${reference(20, base36)}`;
+export const newTransactionReference = (): string => `TXN${reference(12, base36)}`;
 export const newEid = (): string => `89049032${reference(24, digits)}`;
 
 /** 19 digits, the last of which is the check digit (Luhn). */

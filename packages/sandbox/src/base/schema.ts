@@ -40,12 +40,11 @@ create table esims (
   esimVariant text not null,
   iccid text not null unique,
   eid text, -- of the device that it was downloaded to
-  profileState text not null, -- on the device: released, downloaded, installed, enabled, disabled, deleted
+  profileState text not null, -- on the device: released, downloaded, installed, enabled, disabled, deleted, expired
   lifecycleStatus text not null, -- on the network: active, suspended, terminated
   activatedAt integer, -- null until the subscription is activated: it can be ported until then
   network text, -- "MCC-MNC" of the last registration
   country text,
-  portingAbandoned integer not null default 0,
   balance integer not null default 0, -- minor units
   currency text not null,
   createdAt integer not null
@@ -83,16 +82,17 @@ create index portIns_by_esim on portIns (esimReference, sequence);
 create table numbers (
   assignmentId integer primary key,
   esimReference text not null references esims on delete cascade,
-  msisdn text not null unique,
+  msisdn text not null,
   countryCode text not null,
   type text not null,
   status text not null, -- active, suspended, released
   isPrimary integer not null,
-  customerInfoJson text not null,
+  customerInfoJson text, -- null of a number that was ported
   createdAt integer not null,
   updatedAt integer not null
 ) strict;
 create index numbers_by_esim on numbers (esimReference);
+create unique index numbers_in_use on numbers (msisdn) where status <> 'released';
 
 create table endpoints (
   sequence integer primary key,

@@ -1,0 +1,29 @@
+import { Refused } from "./refused.ts";
+
+/** What may become of a thing, as data: from each state, the operations that it allows and where they lead. */
+export interface StateMachine<State extends string, Operation extends string> {
+  /** The thing, as messages call it: "The eSIM". */
+  readonly thing: string;
+  readonly moves: Readonly<Record<State, Readonly<Partial<Record<Operation, State>>>>>;
+}
+
+/** The state that the operation leads to. Throws `Refused("illegal_transition")` when the table has no such move. */
+export function move<State extends string, Operation extends string>(
+  machine: StateMachine<State, Operation>,
+  from: State,
+  operation: Operation,
+): State {
+  const to = machine.moves[from][operation];
+  if (to !== undefined) return to;
+  const allowed = Object.keys(machine.moves[from]).join(", ");
+  throw new Refused(
+    "illegal_transition",
+    `${machine.thing} is ${from}, and "${operation}" is not possible then. ${allowed ? `Possible: ${allowed}.` : "Nothing is: this state is final."}`,
+  );
+}
+
+/** The states from `from` to `to` on the usual way, without `from`. Off the way only `to`. */
+export function statesPassed<State extends string>(way: readonly State[], from: State, to: State): State[] {
+  const [start, end] = [way.indexOf(from), way.indexOf(to)];
+  return start >= 0 && end > start ? way.slice(start + 1, end + 1) : [to];
+}

@@ -1,0 +1,54 @@
+import type { StateMachine } from "../base/state-machine.ts";
+
+/** Of the profile, on the device. */
+export type ProfileState =
+  | "released"
+  | "downloaded"
+  | "installed"
+  | "enabled"
+  | "disabled"
+  | "deleted"
+  | "expired";
+export type ProfileOperation = "download" | "install" | "enable" | "disable" | "delete" | "fault" | "expire";
+
+/** What a device does in this order. When told to do a later step, it does the missing ones first. */
+export const wayOntoDevice = ["released", "downloaded", "installed", "enabled"] as const;
+
+/** A fault changes nothing: the device may try again. `expire` is the fault after which it may not. */
+export const profileOnDevice: StateMachine<ProfileState, ProfileOperation> = {
+  thing: "The profile",
+  moves: {
+    released: {
+      download: "downloaded",
+      install: "installed",
+      enable: "enabled",
+      fault: "released",
+      expire: "expired",
+    },
+    downloaded: {
+      install: "installed",
+      enable: "enabled",
+      delete: "deleted",
+      fault: "downloaded",
+      expire: "expired",
+    },
+    installed: { enable: "enabled", disable: "disabled", delete: "deleted", fault: "installed" },
+    enabled: { disable: "disabled", delete: "deleted", fault: "enabled" },
+    disabled: { enable: "enabled", delete: "deleted", fault: "disabled" },
+    deleted: {},
+    expired: {},
+  },
+};
+
+/** Of the eSIM, on the network. */
+export type LifecycleStatus = "active" | "suspended" | "terminated";
+export type LifecycleOperation = "suspend" | "reactivate" | "terminate";
+
+export const lifecycle: StateMachine<LifecycleStatus, LifecycleOperation> = {
+  thing: "The eSIM",
+  moves: {
+    active: { suspend: "suspended", terminate: "terminated" },
+    suspended: { reactivate: "active", terminate: "terminated" },
+    terminated: {},
+  },
+};

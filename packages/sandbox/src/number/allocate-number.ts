@@ -1,0 +1,54 @@
+import { Refused } from "../base/refused.ts";
+import type { Service } from "../base/service.ts";
+import { findCountry } from "../esim/countries.ts";
+import { type Esim, findEsim } from "../esim/esim.ts";
+import type { CustomerInfo } from "./customer-info.ts";
+import { makeUpMsisdn } from "./made-up.ts";
+import { assignNumber, isInUse, type NumberType } from "./number.ts";
+
+export interface NumberOrder {
+  /** Two letters (ISO 3166-1), or a regional code of three to six, such as GLOBAL. */
+  readonly countryCode: string;
+  /** Default "mobile". */
+  readonly type?: NumberType | undefined;
+  /** Default true. */
+  readonly isPrimary?: boolean | undefined;
+  readonly customerInfo: CustomerInfo;
+}
+
+/** Gives the eSIM a new number of that country. The service emits no event for it. */
+export function allocateNumber(service: Service, esimReference: string, order: NumberOrder) {
+  return service.db.transaction(() => {
+    const { countryCode, type = "mobile", isPrimary = true, customerInfo } = order;
+    const esim = findEsim(service, esimReference);
+    if (countryCode.length === 2 && !findCountry(countryCode)) {
+      throw new Refused(
+        "invalid",
+        `countryCode: there is no country ${countryCode}. Use two letters (ISO 3166-1), such as NL, or a regional code, such as GLOBAL.`,
+      );
+    }
+    if (!customerInfo.address.streetNumber && isPortingDutchNumber(service, esim)) {
+      throw new Refused(
+        "invalid",
+        "customerInfo.address.streetNumber: it is missing, and porting a Dutch number into this eSIM needs it. Add it.",
+      );
+    }
+    if (esim.lifecycleStatus === "terminated") {
+      throw new Refused(
+        "illegal_transition",
+        "The eSIM is terminated: it gets no number. Order another one.",
+      );
+    }
+    let msisdn = makeUpMsisdn(service.random, countryCode, type);
+    while (isInUse(service, msisdn)) msisdn = makeUpMsisdn(service.random, countryCode, type);
+    return assignNumber(service, esim, { msisdn, countryCode, type, isPrimary, customerInfo });
+  });
+}
+
+function isPortingDutchNumber(service: Service, { esimReference }: Esim): boolean {
+  const portIn = service.db.get(
+    `select 1 from portIns where esimReference = ? and abandoned = 0 and status <> 'completed' and msisdn like '31%'`,
+    esimReference,
+  );
+  return portIn !== undefined;
+}

@@ -1,0 +1,140 @@
+import type { Service } from "../base/service.ts";
+import { move, type StateMachine } from "../base/state-machine.ts";
+import type { Esim } from "../esim/esim.ts";
+import type { CustomerInfo } from "./customer-info.ts";
+
+export type NumberType = "local" | "mobile" | "tollfree";
+export type NumberStatus = "active" | "suspended" | "released";
+type NumberOperation = "suspend" | "reactivate" | "release";
+
+/** A number goes with its eSIM: it is suspended, reactivated and released as that is suspended, reactivated and terminated. */
+export const numberInUse: StateMachine<NumberStatus, NumberOperation> = {
+  thing: "The number",
+  moves: {
+    active: { suspend: "suspended", release: "released" },
+    suspended: { reactivate: "active", release: "released" },
+    released: {},
+  },
+};
+
+/** A number of an eSIM, as the database has it. */
+export interface AssignedNumber {
+  readonly assignmentId: number;
+  readonly profileReference: string;
+  readonly esimReference: string;
+  readonly iccid: string;
+  readonly msisdn: string;
+  readonly countryCode: string;
+  readonly type: NumberType;
+  readonly status: NumberStatus;
+  readonly isPrimary: number;
+  readonly customerInfoJson: string | null;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+}
+
+const select = "select numbers.*, profileReference, iccid from numbers join esims using (esimReference)";
+
+/** The numbers that the eSIM has or had, the oldest first. */
+export function numbersOf(service: Service, esimReference: string): AssignedNumber[] {
+  return service.db.all<AssignedNumber>(
+    `${select} where esimReference = ? order by assignmentId`,
+    esimReference,
+  );
+}
+
+/** Whether a number is some eSIM's now. */
+export function isInUse(service: Service, msisdn: string): boolean {
+  return (
+    service.db.get("select 1 from numbers where msisdn = ? and status <> 'released'", msisdn) !== undefined
+  );
+}
+
+export interface NewNumber {
+  readonly msisdn: string;
+  readonly countryCode: string;
+  readonly type: NumberType;
+  readonly isPrimary: boolean;
+  /** Absent of a number that was ported. */
+  readonly customerInfo?: CustomerInfo;
+}
+
+/** Gives the eSIM a number. A primary one takes that place from the profile's others. */
+export function assignNumber(service: Service, esim: Esim, number: NewNumber): AssignedNumber {
+  return service.db.transaction(() => {
+    const now = service.clock.now();
+    if (number.isPrimary) {
+      service.db.run(
+        `update numbers set isPrimary = 0, updatedAt = ? where isPrimary = 1
+          and esimReference in (select esimReference from esims where profileReference = ?)`,
+        now,
+        esim.profileReference,
+      );
+    }
+    service.db.run(
+      `insert into numbers (esimReference, msisdn, countryCode, type, status, isPrimary, customerInfoJson, createdAt, updatedAt)
+        values (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      esim.esimReference,
+      number.msisdn,
+      number.countryCode,
+      number.type,
+      esim.lifecycleStatus === "suspended" ? "suspended" : "active",
+      number.isPrimary ? 1 : 0,
+      number.customerInfo ? JSON.stringify(number.customerInfo) : null,
+      now,
+      now,
+    );
+    return service.db.get<AssignedNumber>(
+      `${select} where msisdn = ? and numbers.status <> 'released'`,
+      number.msisdn,
+    ) as AssignedNumber;
+  });
+}
+
+/** Takes the number from the eSIM that has it, if any: it was ported to another one. */
+export function releaseNumber(service: Service, msisdn: string): void {
+  const inUse = service.db.all<AssignedNumber>(
+    `${select} where msisdn = ? and numbers.status <> 'released'`,
+    msisdn,
+  );
+  for (const number of inUse) setStatus(service, number, "release");
+}
+
+/** Does to the eSIM's numbers what was done to the eSIM. */
+export function changeNumbersOf(service: Service, esimReference: string, operation: NumberOperation): void {
+  for (const number of numbersOf(service, esimReference)) {
+    if (number.status !== "released") setStatus(service, number, operation);
+  }
+}
+
+function setStatus(service: Service, number: AssignedNumber, operation: NumberOperation): void {
+  const status = move(numberInUse, number.status, operation);
+  service.db.run(
+    "update numbers set status = ?, isPrimary = ?, updatedAt = ? where assignmentId = ?",
+    status,
+    status === "released" ? 0 : number.isPrimary,
+    service.clock.now(),
+    number.assignmentId,
+  );
+}
+
+/** A number assignment as the API tells it. */
+export function numberRecord(number: AssignedNumber) {
+  const { assignmentId, profileReference, esimReference, iccid, msisdn, countryCode, type, status } = number;
+  return {
+    assignmentId,
+    profileReference,
+    esimReference,
+    iccid,
+    msisdn,
+    countryCode,
+    type,
+    status,
+    isPrimary: number.isPrimary === 1,
+    ...(number.customerInfoJson !== null && {
+      customerInfo: JSON.parse(number.customerInfoJson) as CustomerInfo,
+    }),
+    createdAt: new Date(number.createdAt).toISOString(),
+    updatedAt: new Date(number.updatedAt).toISOString(),
+  };
+}

@@ -1,0 +1,75 @@
+import { Refused } from "../base/refused.ts";
+import type { Service } from "../base/service.ts";
+import { emitOf, findEsim } from "../esim/esim.ts";
+import type { DonorDetails } from "./donor-details.ts";
+import type { PortInStatus } from "./states.ts";
+
+/** A port-in request, as the database has it. */
+export interface PortIn {
+  readonly portInRequestReference: string;
+  readonly profileReference: string;
+  readonly esimReference: string;
+  readonly msisdn: string;
+  readonly detailsJson: string;
+  readonly status: PortInStatus;
+  readonly reasonCode: string | null;
+  readonly reasonMessage: string | null;
+  readonly scheduledDate: string | null;
+  readonly submittedAt: number | null;
+  readonly completedAt: number | null;
+  readonly abandoned: number;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+}
+
+const select = "select portIns.*, profileReference from portIns join esims using (esimReference)";
+
+/** Throws `Refused("not_found")`. */
+export function findPortIn(service: Service, portInRequestReference: string): PortIn {
+  const portIn = service.db.get<PortIn>(`${select} where portInRequestReference = ?`, portInRequestReference);
+  if (portIn) return portIn;
+  throw new Refused(
+    "not_found",
+    `There is no port-in request ${portInRequestReference}. Take the reference of one that was created.`,
+  );
+}
+
+/** The requests of the eSIM, the newest first: only that one can be live. */
+export function portInsOf(service: Service, esimReference: string): PortIn[] {
+  return service.db.all<PortIn>(`${select} where esimReference = ? order by sequence desc`, esimReference);
+}
+
+/** A port-in request as the API tells it. */
+export function portInRecord(portIn: PortIn) {
+  const { portInRequestReference, profileReference, esimReference, msisdn, status } = portIn;
+  return {
+    portInRequestReference,
+    profileReference,
+    esimReference,
+    msisdn,
+    details: JSON.parse(portIn.detailsJson) as DonorDetails,
+    status,
+    reason: reasonOf(portIn),
+    scheduledDate: portIn.scheduledDate,
+    submittedAt: orNull(portIn.submittedAt),
+    completedAt: orNull(portIn.completedAt),
+    abandoned: portIn.abandoned === 1,
+    createdAt: new Date(portIn.createdAt).toISOString(),
+    updatedAt: new Date(portIn.updatedAt).toISOString(),
+  };
+}
+
+function reasonOf({ reasonCode, reasonMessage }: PortIn) {
+  return reasonCode === null ? null : { code: reasonCode, message: reasonMessage };
+}
+
+function orNull(time: number | null): string | null {
+  return time === null ? null : new Date(time).toISOString();
+}
+
+/** Emits an event of the request as it is now. The donor details are not in it: they are the donor's business. */
+export function emitOfPortIn(service: Service, portIn: PortIn, type: string): void {
+  const { portInRequestReference, msisdn, status, reason, submittedAt, completedAt } = portInRecord(portIn);
+  const data = { portInRequestReference, msisdn, status, reason, submittedAt, completedAt };
+  emitOf(service, findEsim(service, portIn.esimReference), type, data);
+}

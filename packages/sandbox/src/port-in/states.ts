@@ -1,0 +1,49 @@
+import type { StateMachine } from "../base/state-machine.ts";
+
+export type PortInStatus =
+  | "requested"
+  | "approved"
+  | "scheduled"
+  | "cancelling"
+  | "completed"
+  | "rejected"
+  | "failed"
+  | "cancelled";
+export type PortInOperation =
+  | "submit"
+  | "approve"
+  | "schedule"
+  | "reject"
+  | "fail"
+  | "complete"
+  | "cancel"
+  | "confirmCancel";
+
+/** A request that is completed before it was approved is approved first. */
+export const wayToCompletion = ["requested", "approved", "completed"] as const;
+
+/** What was to be cancelled may still be completed or fail: then the cancellation came too late. */
+export const portInMoves: StateMachine<PortInStatus, PortInOperation> = {
+  thing: "The port-in request",
+  moves: {
+    requested: {
+      submit: "requested",
+      approve: "approved",
+      schedule: "scheduled",
+      reject: "rejected",
+      fail: "failed",
+      complete: "completed",
+      cancel: "cancelling",
+    },
+    approved: { schedule: "scheduled", fail: "failed", complete: "completed", cancel: "cancelling" },
+    scheduled: { schedule: "scheduled", fail: "failed", complete: "completed", cancel: "cancelling" },
+    cancelling: { confirmCancel: "cancelled", fail: "failed", complete: "completed" },
+    completed: {},
+    rejected: {},
+    failed: {},
+    cancelled: {},
+  },
+};
+
+/** After these a corrected request may follow. */
+export const endedOutcomes: readonly PortInStatus[] = ["rejected", "failed", "cancelled"];
