@@ -133,6 +133,7 @@ create table deliveries (
   endpointSequence integer not null references endpoints on delete cascade,
   eventSequence integer not null references events on delete cascade,
   eventId text not null, -- the webhook-id; by the switch idPer, that of the event or one of its own
+  faultedBody text, -- what a fault made of the event's body; null: nothing
   status text not null, -- pending, sending, delivered, failed, exhausted
   attemptNumber integer not null default 0,
   httpStatus integer,
@@ -144,7 +145,7 @@ create table deliveries (
 ) strict;
 create index deliveries_by_endpoint on deliveries (endpointSequence, createdAt); -- and, as in every index, sequence
 create index deliveries_by_event on deliveries (eventSequence);
-create index deliveries_due on deliveries (dueAt) where dueAt is not null;
+create index deliveries_due on deliveries (endpointSequence, dueAt) where dueAt is not null;
 
 create table idempotencyKeys (
   clientReference text not null references clients on delete cascade,

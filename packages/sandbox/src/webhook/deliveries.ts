@@ -69,7 +69,7 @@ export function listDeliveries(
 
 /** Entries are picked by the index alone, then read: a page costs the same at the end of a million as at the start. */
 export const listingSql = `
-  select deliveries.*, events.eventType, events.body
+  select deliveries.*, events.eventType, coalesce(faultedBody, events.body) as body
   from deliveries join events on events.sequence = deliveries.eventSequence
   where deliveries.endpointSequence = ? and deliveries.createdAt between ? and ?
     and (deliveries.createdAt, deliveries.sequence) < (?, ?)

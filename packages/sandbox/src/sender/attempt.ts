@@ -1,0 +1,16 @@
+/** One sending of a delivery to its endpoint, as the tables had it when it began. */
+export interface Attempt {
+  /** The delivery's. */
+  readonly sequence: number;
+  readonly endpointSequence: number;
+  /** 1 for the first one. */
+  readonly number: number;
+  readonly eventId: string;
+  readonly eventType: string;
+  readonly body: string;
+  /** When the delivery was created: ms on the service's clock. */
+  readonly createdAt: number;
+  readonly url: string;
+  readonly signingSecret: string;
+  readonly previousSecret: string | null;
+}

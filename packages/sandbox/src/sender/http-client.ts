@@ -1,0 +1,116 @@
+import { Readable } from "node:stream";
+import { setTimeout as wait } from "node:timers/promises";
+import { Agent, type Dispatcher } from "undici";
+import type { DeliveryFault } from "../faults/fault.ts";
+import type { Answer } from "./answer.ts";
+
+/** A POST request of a delivery. */
+export interface DeliveryRequest {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer;
+  /** `cut` and `slow` are faults of the body. */
+  readonly fault: DeliveryFault | undefined;
+}
+
+export interface HttpClient {
+  /** Resolves to the answer, or to `no_answer` after the limit and after an error of DNS, TLS or TCP. Never rejects. */
+  post(request: DeliveryRequest): Promise<Answer>;
+  /** Closes all connections. Requests under way have no answer. */
+  close(): Promise<void>;
+}
+
+const keptBytes = 4096;
+const readBytes = 64 * 1024;
+
+/** @param answerLimitMs how long an endpoint may take to answer, in real ms */
+export function createHttpClient(answerLimitMs: number): HttpClient {
+  const agent = new Agent({
+    // the limit is one timer of ours for all of it
+    connect: { timeout: 0 },
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  });
+
+  function post({ url, headers, body, fault }: DeliveryRequest): Promise<Answer> {
+    return new Promise((resolve) => {
+      let controller: Dispatcher.DispatchController | undefined;
+      let status: number | undefined;
+      let location: string | undefined;
+      const chunks: Buffer[] = [];
+      let received = 0;
+      let isOver = false;
+
+      function end(): void {
+        if (isOver) return;
+        isOver = true;
+        clearTimeout(timer);
+        if (status === undefined) resolve("no_answer");
+        else {
+          const responseBody = Buffer.concat(chunks).toString("utf8", 0, keptBytes);
+          resolve({ httpStatus: status, responseBody, location });
+        }
+      }
+      function giveUp(): void {
+        end();
+        controller?.abort(new Error("The endpoint took too long."));
+      }
+      const bodyMs = fault?.kind === "slow" ? (body.byteLength / fault.bytesPerSecond) * 1000 : 0;
+      const timer = setTimeout(giveUp, answerLimitMs + bodyMs);
+
+      try {
+        const { origin, pathname, search } = new URL(url);
+        agent.dispatch(
+          {
+            origin,
+            path: pathname + search,
+            method: "POST",
+            headers: { ...headers, "content-length": String(body.byteLength) },
+            body: faulted(body, fault),
+          },
+          {
+            onRequestStart(started) {
+              controller = started;
+              if (isOver) giveUp(); // it was waiting for its connection until now
+            },
+            onResponseStart(_controller, code, responseHeaders) {
+              status = code;
+              if (typeof responseHeaders["location"] === "string") location = responseHeaders["location"];
+            },
+            onResponseData(_controller, chunk) {
+              if (received < keptBytes) chunks.push(chunk);
+              received += chunk.byteLength;
+              if (received > readBytes) giveUp();
+            },
+            onResponseEnd: end,
+            onResponseError: end,
+          },
+        );
+      } catch {
+        end(); // not a URL that can be asked
+      }
+    });
+  }
+
+  return { post, close: () => agent.destroy() };
+}
+
+function faulted(body: Buffer, fault: DeliveryFault | undefined): Buffer | Readable {
+  if (fault?.kind === "cut") return Readable.from(firstHalf(body));
+  if (fault?.kind === "slow") return Readable.from(slowly(body, fault.bytesPerSecond));
+  return body;
+}
+
+/** The error closes the connection. */
+async function* firstHalf(body: Buffer): AsyncGenerator<Buffer> {
+  yield body.subarray(0, body.byteLength >> 1);
+  throw new Error("The connection is cut by a fault.");
+}
+
+async function* slowly(body: Buffer, bytesPerSecond: number): AsyncGenerator<Buffer> {
+  const size = Math.max(1, Math.floor(bytesPerSecond / 10));
+  for (let start = 0; start < body.byteLength; start += size) {
+    yield body.subarray(start, start + size);
+    await wait((size / bytesPerSecond) * 1000);
+  }
+}
