@@ -5,7 +5,7 @@ import { program } from "./binaries.ts";
 const oldestVersion = 123;
 
 /** The path of a Chromium without a window: that in CHROMIUM_PATH, else Debian's, which is installed like the servers. */
-export function chromium(): string {
+export function chromiumPath(): string {
   const named = process.env["CHROMIUM_PATH"];
   const path =
     named ||

@@ -12,7 +12,7 @@ export const showEndpoints = listOf(
 
 /** @param {Endpoint} endpoint */
 function createEntry({ webhookEndpointReference, url }) {
-  const { list, update } = facts("Reference", "State", "Event types");
+  const { list, update } = facts("State", "Reference", "Signing secret", "Event types");
   const active = element("input", { type: "hidden", name: "active", "data-json": "" });
   const button = element("button", { type: "submit" });
   const call = `PATCH /endpoints/${encodeURIComponent(webhookEndpointReference)}`;
@@ -22,8 +22,9 @@ function createEntry({ webhookEndpointReference, url }) {
     /** @param {Endpoint} endpoint */
     update(endpoint) {
       update(
-        webhookEndpointReference,
         endpoint.active ? "active" : "inactive",
+        webhookEndpointReference,
+        endpoint.signingSecret,
         endpoint.eventTypes.join(", "),
       );
       active.value = String(!endpoint.active);

@@ -20,12 +20,12 @@
  * @property {string} url
  * @property {readonly string[]} eventTypes
  * @property {boolean} active
+ * @property {string} signingSecret
  */
 
 /**
- * A delivery as the API lists it, and which one it is.
+ * A delivery as the API lists it, and where it goes.
  * @typedef {object} Delivery
- * @property {number} sequence
  * @property {string} webhookEndpointReference
  * @property {string} eventId
  * @property {string} eventType
