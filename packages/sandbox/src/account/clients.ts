@@ -1,16 +1,21 @@
 import { randomBytes } from "node:crypto";
+import * as z from "zod";
 import { newClientReference } from "../base/references.ts";
 import { Refused } from "../base/refused.ts";
 import type { Service } from "../base/service.ts";
 import { addVariant, type NewVariant } from "./variants.ts";
 
 /** A client as `GET /management/client` shows it. */
-export interface ClientRecord {
-  readonly clientReference: string;
-  readonly name: string;
-  readonly defaultEsimVariant: string | null;
-  readonly limits: { readonly maxProfiles: number };
-}
+export const clientSchema = z
+  .object({
+    clientReference: z.string(),
+    name: z.string(),
+    defaultEsimVariant: z.string().nullable(),
+    limits: z.object({ maxProfiles: z.int() }),
+  })
+  .meta({ id: "Client" });
+
+export type ClientRecord = z.output<typeof clientSchema>;
 
 /** What a client authenticates with. */
 export interface Credentials {

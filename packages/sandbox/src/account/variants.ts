@@ -1,14 +1,19 @@
+import * as z from "zod";
 import { Refused } from "../base/refused.ts";
 import type { Service } from "../base/service.ts";
 
 /** An eSIM variant as `GET /catalog/esim-variants` shows it. */
-export interface VariantRecord {
-  readonly esimVariant: string;
-  readonly name: string;
-  readonly description: string;
-  readonly default: boolean;
-  readonly inventory?: { readonly available: number };
-}
+export const variantSchema = z
+  .object({
+    esimVariant: z.string(),
+    name: z.string(),
+    description: z.string(),
+    default: z.boolean(),
+    inventory: z.object({ available: z.int() }).optional(),
+  })
+  .meta({ id: "EsimVariant" });
+
+export type VariantRecord = z.output<typeof variantSchema>;
 
 export interface NewVariant {
   readonly esimVariant: string;

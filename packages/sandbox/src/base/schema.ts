@@ -151,10 +151,11 @@ create table idempotencyKeys (
   clientReference text not null references clients on delete cascade,
   idempotencyKey text not null,
   fingerprint text not null, -- SHA-256 of the canonical body
-  status integer, -- null while the first request is in flight
-  headersJson text,
-  body text,
+  status integer not null,
+  contentType text not null,
+  body text not null,
   createdAt integer not null,
   primary key (clientReference, idempotencyKey)
 ) strict;
+create index idempotencyKeys_by_time on idempotencyKeys (createdAt);
 `;

@@ -1,25 +1,28 @@
+import * as z from "zod";
 import type { Service } from "../base/service.ts";
 import { endpointSequence } from "./endpoints.ts";
 import { type Page, type PageRequest, pageOf } from "./page.ts";
 
-export type DeliveryStatus = "pending" | "sending" | "delivered" | "failed" | "exhausted";
+const statuses = ["pending", "sending", "delivered", "failed", "exhausted"] as const;
+export type DeliveryStatus = (typeof statuses)[number];
 
 /** A delivery as the API lists it. */
-export interface DeliveryRecord {
-  readonly eventType: string;
-  /** The `webhook-id` of every attempt. */
-  readonly eventId: string;
-  /** The body of every attempt. */
-  readonly payload: Readonly<Record<string, unknown>>;
-  readonly responseBody: string | null;
-  readonly status: DeliveryStatus;
-  /** Attempts made so far. */
-  readonly attemptNumber: number;
-  readonly httpStatus: number | null;
-  readonly nextRetryAt: string | null;
-  readonly sentAt: string | null;
-  readonly deliveredAt: string | null;
-}
+export const deliverySchema = z
+  .object({
+    eventType: z.string(),
+    eventId: z.string().meta({ description: "The webhook-id of every attempt" }),
+    payload: z.record(z.string(), z.unknown()).meta({ description: "The body of every attempt" }),
+    responseBody: z.string().nullable(),
+    status: z.enum(statuses),
+    attemptNumber: z.int().meta({ description: "Attempts made so far" }),
+    httpStatus: z.int().nullable(),
+    nextRetryAt: z.iso.datetime().nullable(),
+    sentAt: z.iso.datetime().nullable(),
+    deliveredAt: z.iso.datetime().nullable(),
+  })
+  .meta({ id: "WebhookDelivery" });
+
+export type DeliveryRecord = z.output<typeof deliverySchema>;
 
 interface DeliveryRow {
   readonly sequence: number;

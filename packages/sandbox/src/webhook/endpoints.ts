@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import * as z from "zod";
 import { newEndpointReference } from "../base/references.ts";
 import { Refused } from "../base/refused.ts";
 import type { Service } from "../base/service.ts";
@@ -6,26 +7,42 @@ import { eventTypes } from "./event-types.ts";
 import { type Page, type PageRequest, pageOf } from "./page.ts";
 
 /** A webhook endpoint as the API shows it. */
-export interface EndpointRecord {
-  readonly webhookEndpointReference: string;
-  readonly url: string;
-  readonly eventTypes: string[];
-  readonly description: string | null;
-  readonly active: boolean;
-  readonly createdAt: string;
-  readonly updatedAt: string;
-}
+export const endpointSchema = z
+  .object({
+    webhookEndpointReference: z.string(),
+    url: z.url(),
+    eventTypes: z.array(z.string()),
+    description: z.string().nullable(),
+    active: z.boolean(),
+    createdAt: z.iso.datetime(),
+    updatedAt: z.iso.datetime(),
+  })
+  .meta({ id: "WebhookEndpoint" });
 
 /** An endpoint as the two operations show it that make a secret. */
-export interface EndpointWithSecret extends EndpointRecord {
-  readonly signingSecret: string;
-}
+export const endpointWithSecretSchema = endpointSchema
+  .extend({ signingSecret: z.string() })
+  .meta({ id: "WebhookEndpointWithSecret" });
 
-export interface NewEndpoint {
-  readonly url: string;
-  readonly eventTypes: readonly string[];
-  readonly description?: string | undefined;
-}
+export const newEndpointSchema = z
+  .object({
+    url: z.url({
+      protocol: /^https?$/,
+      error: "expected a URL that events can be posted to, with https: or http:",
+    }),
+    eventTypes: z
+      .array(z.string())
+      .min(1)
+      .refine((types) => new Set(types).size === types.length, "expected each event type once")
+      .meta({ uniqueItems: true }),
+    description: z.string().optional(),
+  })
+  .meta({ id: "NewWebhookEndpoint" });
+
+export type EndpointRecord = z.output<typeof endpointSchema>;
+export type EndpointWithSecret = z.output<typeof endpointWithSecretSchema>;
+/** One that `newEndpointSchema` has let pass. */
+export type NewEndpoint = z.output<typeof newEndpointSchema>;
 
 interface EndpointRow {
   readonly sequence: number;
@@ -39,14 +56,13 @@ interface EndpointRow {
   readonly updatedAt: number;
 }
 
-/** Throws `invalid` for a URL or an event type that cannot be, and `endpoint_cap` if the client has too many. */
+/** Throws `invalid` for an event type that the catalog does not have, and `endpoint_cap` if the client has too many. */
 export function createEndpoint(
   service: Service,
   clientReference: string,
   endpoint: NewEndpoint,
 ): EndpointWithSecret {
   return service.db.transaction(() => {
-    checkUrl(endpoint.url);
     checkEventTypes(service, endpoint.eventTypes);
     checkCap(service, clientReference);
     const webhookEndpointReference = newEndpointReference();
@@ -185,21 +201,7 @@ function newSigningSecret({ switches }: Service): string {
   return switches.secretFormat === "whsec32" ? `whsec_${bytes.toString("base64")}` : bytes.toString("hex");
 }
 
-function checkUrl(url: string): void {
-  if (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)) return;
-  throw new Refused(
-    "invalid",
-    `"${url}" is no URL that events can be posted to. Give one with https: or http:.`,
-  );
-}
-
 function checkEventTypes(service: Service, subscribed: readonly string[]): void {
-  if (subscribed.length === 0) {
-    throw new Refused("invalid", "eventTypes is empty. Name at least one event type of the catalog.");
-  }
-  if (new Set(subscribed).size < subscribed.length) {
-    throw new Refused("invalid", "eventTypes names one event type twice. Name each once.");
-  }
   const known = eventTypes(service);
   const unknown = subscribed.find((eventType) => !known.includes(eventType));
   if (unknown === undefined) return;

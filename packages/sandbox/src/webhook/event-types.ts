@@ -1,6 +1,10 @@
 import type { EsimEvents } from "@esim-webhooks/core";
+import * as z from "zod";
 import { Refused } from "../base/refused.ts";
 import type { Service } from "../base/service.ts";
+
+/** An event type as `GET /catalog/webhook-event-types` shows it. */
+export const eventTypeSchema = z.object({ eventType: z.string() }).meta({ id: "WebhookEventType" });
 
 /** In the order of the specification. The record makes the list complete: one that misses an event type does not compile. */
 const documented: Readonly<Record<keyof EsimEvents, true>> = {

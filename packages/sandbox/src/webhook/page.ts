@@ -9,13 +9,17 @@ export interface PageRequest {
   readonly cursor?: string | undefined;
 }
 
+export const paginationSchema = z
+  .object({
+    limit: z.int(),
+    hasMore: z.boolean(),
+    nextCursor: z.string().nullable(),
+  })
+  .meta({ id: "Pagination" });
+
 export interface Page<Entry> {
   readonly data: Entry[];
-  readonly pagination: {
-    readonly limit: number;
-    readonly hasMore: boolean;
-    readonly nextCursor: string | null;
-  };
+  readonly pagination: z.output<typeof paginationSchema>;
 }
 
 /** What a list is sorted by, newest first. */

@@ -1,0 +1,108 @@
+import { OpenAPIHono } from "@hono/zod-openapi";
+import { Hono } from "hono";
+import { bodyLimit } from "hono/body-limit";
+import type * as z from "zod";
+import { Refused } from "../base/refused.ts";
+import type { Service } from "../base/service.ts";
+import type { Faults } from "../faults/faults.ts";
+import type { Sender } from "../sender/sender.ts";
+import { authenticated } from "./call/authentication.ts";
+import { answerStruck, effectStruck } from "./call/call-faults.ts";
+import type { CallContext, Environment, Middleware } from "./call/environment.ts";
+import { errorAnswer } from "./call/error-answer.ts";
+import { HttpRefusal } from "./call/http-refusal.ts";
+import { idempotent } from "./call/idempotency.ts";
+import { createIdempotencyKeys } from "./call/idempotency-keys.ts";
+import { callName, operationAdder } from "./call/operation.ts";
+import { createRateLimit, limited } from "./call/rate-limit.ts";
+import { addDocument } from "./document.ts";
+import { addAccountOperations } from "./routes/account.ts";
+import { addTokenEndpoint, tokenPath } from "./routes/token.ts";
+import { addWebhookOperations } from "./routes/webhooks.ts";
+
+/** Where the API is, below the address of its listener. */
+export const basePath = "/api/v3";
+
+const maxBodyBytes = 1024 * 1024;
+
+/** The API of the service, as a Hono app for a Node.js server. Faults that cut a connection need the server. */
+export function createApi(
+  service: Service,
+  faults: Faults,
+  sender: Pick<Sender, "answered">,
+): Hono<Environment> {
+  const operations = new OpenAPIHono<Environment>({
+    defaultHook: (read) => {
+      if (!read.success) throw invalid(read.error);
+    },
+  });
+  const keys = createIdempotencyKeys(service);
+  const calls = createRateLimit(service, 10, service.switches.burst);
+  const tokens = createRateLimit(service, 30, 30);
+  const callerOf = (context: CallContext) => context.get("clientReference");
+
+  const middlewares = (call: string, isIdempotent: boolean, problems: readonly number[]): Middleware[] => [
+    stating(problems),
+    withinLimit,
+    authenticated(service),
+    limited(service, calls, callerOf),
+    answerStruck(service, faults, call, (context) => calls.refusal(callerOf(context))),
+    ...(isIdempotent ? [idempotent(service, keys)] : []),
+    effectStruck(service, sender),
+  ];
+  const add = operationAdder({ app: operations, service, keys, middlewares });
+  addTokenEndpoint(operations, service, [
+    stating([]),
+    withinLimit,
+    limited(service, tokens, () => "all clients"),
+    answerStruck(service, faults, callName("post", tokenPath), () => tokens.refusal("all clients")),
+    effectStruck(service, sender),
+  ]);
+  addAccountOperations(add);
+  addWebhookOperations(add);
+  addDocument(operations);
+  addOtherMethods(operations);
+
+  const app = new Hono<Environment>().route(basePath, operations);
+  app.onError((error, context) => errorAnswer(error, context.get("statedProblems") ?? [], service.switches));
+  app.notFound(() => {
+    const refusal = new HttpRefusal(
+      404,
+      `There is nothing at this path. ${basePath}/openapi.json lists all.`,
+    );
+    return errorAnswer(refusal, [], service.switches);
+  });
+  return app;
+}
+
+function stating(problems: readonly number[]): Middleware {
+  return async (context, next) => {
+    context.set("statedProblems", problems);
+    await next();
+  };
+}
+
+const withinLimit: Middleware = bodyLimit({
+  maxSize: maxBodyBytes,
+  onError: () => {
+    throw new HttpRefusal(413, `The body is larger than ${maxBodyBytes} bytes. Send a smaller one.`);
+  },
+});
+
+/** Answers 405 at paths that have other methods. */
+function addOtherMethods(app: OpenAPIHono<Environment>): void {
+  const methods = Map.groupBy(app.routes, ({ path }) => path);
+  for (const [path, routes] of methods) {
+    const allow = [...new Set(routes.map(({ method }) => method))].join(", ");
+    app.all(path, () => {
+      throw new HttpRefusal(405, `This path takes ${allow}. Use one of these methods.`, { allow });
+    });
+  }
+}
+
+function invalid(error: z.ZodError): Refused {
+  const problems = error.issues.map(({ path, message }) =>
+    path.length > 0 ? `${path.join(".")}: ${message}` : message,
+  );
+  return new Refused("invalid", `${problems.join("; ")}. Correct it.`);
+}

@@ -1,0 +1,77 @@
+import { setTimeout as wait } from "node:timers/promises";
+import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
+import type { Service } from "../../base/service.ts";
+import type { Faults } from "../../faults/faults.ts";
+import type { Sender } from "../../sender/sender.ts";
+import type { CallContext, Middleware } from "./environment.ts";
+import { errorAnswer } from "./error-answer.ts";
+import { HttpRefusal } from "./http-refusal.ts";
+
+/** Decides what strikes the call, and does it to the answer. `refused` is a call above the rate limit. */
+export function answerStruck(
+  service: Service,
+  faults: Faults,
+  call: string,
+  refused: (context: CallContext) => HttpRefusal,
+): Middleware {
+  return async (context, next) => {
+    const fault = faults.onCall(call);
+    if (fault?.kind === "rate_limit") throw refused(context);
+    context.set("fault", fault);
+    await next();
+    if (fault?.kind === "error") {
+      context.res = undefined;
+      context.res = errorAnswer(failure(fault.status), context.get("statedProblems"), service.switches);
+    }
+    if (fault?.kind === "slow_answer") context.res = slowly(context.res, fault.bytesPerSecond);
+    if (fault?.kind === "drop_answer") {
+      context.env.outgoing.destroy();
+      context.res = RESPONSE_ALREADY_SENT;
+    }
+  };
+}
+
+/** Does what strikes the call to its effect. Inside of the idempotency key: a call that hangs keeps it in flight. */
+export function effectStruck({ db }: Service, sender: Pick<Sender, "answered">): Middleware {
+  const newest = () =>
+    db.get<{ sequence: number | null }>("select max(sequence) as sequence from deliveries");
+  return async (context, next) => {
+    const fault = context.get("fault");
+    if (fault?.kind === "error" && !fault.done) throw failure(fault.status);
+    if (fault?.kind === "hang") {
+      await connectionClosed(context);
+      return RESPONSE_ALREADY_SENT;
+    }
+    const before = fault?.kind === "early_events" ? (newest()?.sequence ?? 0) : undefined;
+    await next();
+    if (before === undefined) return undefined;
+    const caused = db.all<{ eventId: string }>("select eventId from deliveries where sequence > ?", before);
+    await sender.answered(caused.map(({ eventId }) => eventId));
+    return undefined;
+  };
+}
+
+function failure(status: number): HttpRefusal {
+  return new HttpRefusal(
+    status,
+    "A fault of the sandbox has struck this call. DELETE /faults of its control side ends it.",
+  );
+}
+
+async function connectionClosed({ env }: CallContext): Promise<void> {
+  if (env.outgoing.destroyed) return;
+  await new Promise((resolve) => env.outgoing.once("close", resolve));
+}
+
+/** In real time, a byte at a time or as many as are due every 10 ms. */
+function slowly(answer: Response, bytesPerSecond: number): Response {
+  const pieceSize = Math.max(1, Math.floor(bytesPerSecond / 100));
+  async function* pieces() {
+    const bytes = new Uint8Array(await answer.arrayBuffer());
+    for (let at = 0; at < bytes.length; at += pieceSize) {
+      await wait((pieceSize / bytesPerSecond) * 1000);
+      yield bytes.subarray(at, at + pieceSize);
+    }
+  }
+  return new Response(ReadableStream.from(pieces()), answer);
+}

@@ -1,0 +1,22 @@
+import type { HttpBindings } from "@hono/node-server";
+import type { Context, MiddlewareHandler } from "hono";
+import type { CallFault } from "../../faults/fault.ts";
+import type { KeyInUse } from "./idempotency-keys.ts";
+
+/** What a call carries on its way through the middlewares. */
+export interface Environment {
+  readonly Bindings: HttpBindings;
+  readonly Variables: {
+    /** The statuses of the call whose body is specified: a problem. */
+    statedProblems: readonly number[];
+    /** Of the client whose token the call has. */
+    clientReference: string;
+    /** The idempotency key of the call, if it has one. */
+    idempotencyKey: KeyInUse | undefined;
+    /** What strikes the call. */
+    fault: CallFault | undefined;
+  };
+}
+
+export type CallContext = Context<Environment>;
+export type Middleware = MiddlewareHandler<Environment>;

@@ -1,0 +1,85 @@
+import type { Service } from "../../base/service.ts";
+import { HttpRefusal } from "./http-refusal.ts";
+
+/** A key, as the call has it that is under way. Its client and the key are unique; the URL is not part of it. */
+export interface KeyInUse {
+  readonly clientReference: string;
+  readonly key: string;
+  readonly fingerprint: string;
+}
+
+/** An answer that is given again. */
+export interface KeptAnswer {
+  readonly status: number;
+  readonly contentType: string;
+  readonly body: string;
+}
+
+export interface IdempotencyKeys {
+  /**
+   * Returns the answer that was kept for the key. Without one the key is in flight until `end`.
+   * Throws a refusal if it is in flight already, or was used with another body.
+   */
+  begin(use: KeyInUse): KeptAnswer | undefined;
+  /** Keeps the answer for 48 hours: part of the transaction that is open. One that is kept already stays. */
+  keep(use: KeyInUse, answer: KeptAnswer): void;
+  end(use: KeyInUse): void;
+}
+
+const lifetimeMs = 48 * 60 * 60 * 1000;
+
+/**
+ * What is in flight is known to this process only: it ends with it. Answers are in the database, so that a key holds over a
+ * restart.
+ */
+export function createIdempotencyKeys({ db, clock, switches }: Service): IdempotencyKeys {
+  const inFlight = new Map<string, KeyInUse>();
+  const nameOf = (use: KeyInUse) => `${use.clientReference} ${use.key}`;
+
+  function begin(use: KeyInUse): KeptAnswer | undefined {
+    const first = inFlight.get(nameOf(use));
+    const kept = db.get<KeptAnswer & { fingerprint: string }>(
+      `select fingerprint, status, contentType, body from idempotencyKeys
+       where clientReference = ? and idempotencyKey = ? and createdAt > ?`,
+      use.clientReference,
+      use.key,
+      clock.now() - lifetimeMs,
+    );
+    if ((first ?? kept ?? use).fingerprint !== use.fingerprint) {
+      throw new HttpRefusal(
+        422,
+        "The idempotency key was used with another body. Use a new key for each operation, on all paths.",
+      );
+    }
+    if (first !== undefined) {
+      throw new HttpRefusal(
+        Number(switches.inFlight),
+        "The first call with this idempotency key is still being processed. Try again with the same key.",
+        { "retry-after": "1" },
+      );
+    }
+    if (kept === undefined) inFlight.set(nameOf(use), use);
+    return kept;
+  }
+
+  function keep(use: KeyInUse, answer: KeptAnswer): void {
+    db.run("delete from idempotencyKeys where createdAt <= ?", clock.now() - lifetimeMs);
+    db.run(
+      `insert into idempotencyKeys (clientReference, idempotencyKey, fingerprint, status, contentType, body, createdAt)
+       values (?, ?, ?, ?, ?, ?, ?) on conflict do nothing`,
+      use.clientReference,
+      use.key,
+      use.fingerprint,
+      answer.status,
+      answer.contentType,
+      switches.replayShowsSecret === "on" ? answer.body : withoutSecret(answer.body),
+      clock.now(),
+    );
+  }
+
+  return { begin, keep, end: (use) => inFlight.delete(nameOf(use)) };
+}
+
+function withoutSecret(body: string): string {
+  return JSON.stringify(JSON.parse(body), (name, value) => (name === "signingSecret" ? undefined : value));
+}

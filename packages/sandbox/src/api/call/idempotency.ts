@@ -1,0 +1,45 @@
+import type { Service } from "../../base/service.ts";
+import type { Middleware } from "./environment.ts";
+import { fingerprintOf } from "./fingerprint.ts";
+import { HttpRefusal } from "./http-refusal.ts";
+import type { IdempotencyKeys } from "./idempotency-keys.ts";
+
+export const idempotencyHeader = "X-Idempotency-Key";
+const maxKeyLength = 255;
+
+/**
+ * Answers a call whose idempotency key has an answer. The operation keeps its answer in its own transaction; errors are kept
+ * here, by the switch `cacheErrors`.
+ */
+export function idempotent(service: Service, keys: IdempotencyKeys): Middleware {
+  return async (context, next) => {
+    const key = context.req.header(idempotencyHeader);
+    if (key === undefined) return next();
+    if (key === "" || key.length > maxKeyLength) {
+      throw new HttpRefusal(
+        400,
+        `${idempotencyHeader} has ${key.length} characters. Send 1 to ${maxKeyLength}: a UUID, for example.`,
+      );
+    }
+    const use = {
+      clientReference: context.get("clientReference"),
+      key,
+      fingerprint: fingerprintOf(await context.req.text()),
+    };
+    const kept = keys.begin(use);
+    if (kept !== undefined) {
+      return new Response(kept.body, { status: kept.status, headers: { "content-type": kept.contentType } });
+    }
+    context.set("idempotencyKey", use);
+    try {
+      await next();
+      const { res } = context;
+      if (service.switches.cacheErrors === "on" && res.status >= 400) {
+        const contentType = res.headers.get("content-type") ?? "";
+        keys.keep(use, { status: res.status, contentType, body: await res.clone().text() });
+      }
+    } finally {
+      keys.end(use);
+    }
+  };
+}
