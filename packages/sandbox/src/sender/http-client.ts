@@ -74,6 +74,7 @@ export function createHttpClient(answerLimitMs: number): HttpClient {
               if (isOver) giveUp(); // it was waiting for its connection until now
             },
             onResponseStart(_controller, code, responseHeaders) {
+              if (code < 200) return; // only a hint: the answer follows
               status = code;
               if (typeof responseHeaders["location"] === "string") location = responseHeaders["location"];
             },

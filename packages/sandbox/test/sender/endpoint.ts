@@ -12,6 +12,8 @@ export interface Got {
 export interface TestEndpoint extends AsyncDisposable {
   readonly url: string;
   readonly got: readonly Got[];
+  /** How many requests were cut before their end. */
+  cut(): number;
 }
 
 /** What an endpoint answers to the n-th request, from 1 on: a status; or nothing, but for what this writes by itself. */
@@ -23,6 +25,7 @@ export async function startEndpoint(
   clock: { now(): number } = Date,
 ): Promise<TestEndpoint> {
   const got: Got[] = [];
+  let cut = 0;
   async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
@@ -36,12 +39,13 @@ export async function startEndpoint(
     if (typeof status === "number") response.writeHead(status).end(`answer ${got.length}`);
   }
   const server = createServer((request, response) => {
-    receive(request, response).catch(() => {}); // cut in the middle
+    receive(request, response).catch(() => cut++);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/webhooks`,
     got,
+    cut: () => cut,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
