@@ -29,7 +29,7 @@ const maxBodyBytes = 1024 * 1024;
 export function createApi(
   service: Service,
   faults: Faults,
-  sender: Pick<Sender, "answered">,
+  sender: Pick<Sender, "watchNewDeliveries">,
 ): Hono<Environment> {
   const operations = new OpenAPIHono<Environment>({
     defaultHook: (read) => {
@@ -48,7 +48,7 @@ export function createApi(
     limited(service, calls, callerOf),
     answerStruck(service, faults, call, (context) => calls.refusal(callerOf(context))),
     ...(isIdempotent ? [idempotent(service, keys)] : []),
-    effectStruck(service, sender),
+    effectStruck(sender),
   ];
   const add = operationAdder({ app: operations, service, keys, middlewares });
   addTokenEndpoint(operations, service, [
@@ -56,7 +56,7 @@ export function createApi(
     withinLimit,
     limited(service, tokens, () => "all clients"),
     answerStruck(service, faults, callName("post", tokenPath), () => tokens.refusal("all clients")),
-    effectStruck(service, sender),
+    effectStruck(sender),
   ]);
   addAccountOperations(add);
   addWebhookOperations(add);

@@ -22,7 +22,7 @@ export interface GivenApi {
 export function givenApi(switches: SwitchSettings = {}): GivenApi {
   const service = testService({ rateLimit: "off", ...switches });
   const faults = createFaults(service.random);
-  const api = createApi(service, faults, { answered: async () => {} });
+  const api = createApi(service, faults, { watchNewDeliveries: () => async () => {} });
   const credentials = addClient(service);
   const other = addClient(service);
   const tokenOf = ({ clientId, clientSecret }: typeof credentials) =>

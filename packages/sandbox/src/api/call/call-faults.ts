@@ -32,9 +32,7 @@ export function answerStruck(
 }
 
 /** Does what strikes the call to its effect. Inside of the idempotency key: a call that hangs keeps it in flight. */
-export function effectStruck({ db }: Service, sender: Pick<Sender, "answered">): Middleware {
-  const newest = () =>
-    db.get<{ sequence: number | null }>("select max(sequence) as sequence from deliveries");
+export function effectStruck(sender: Pick<Sender, "watchNewDeliveries">): Middleware {
   return async (context, next) => {
     const fault = context.get("fault");
     if (fault?.kind === "error" && !fault.done) throw failure(fault.status);
@@ -42,11 +40,9 @@ export function effectStruck({ db }: Service, sender: Pick<Sender, "answered">):
       await connectionClosed(context);
       return RESPONSE_ALREADY_SENT;
     }
-    const before = fault?.kind === "early_events" ? (newest()?.sequence ?? 0) : undefined;
+    const answered = fault?.kind === "early_events" ? sender.watchNewDeliveries() : undefined;
     await next();
-    if (before === undefined) return undefined;
-    const caused = db.all<{ eventId: string }>("select eventId from deliveries where sequence > ?", before);
-    await sender.answered(caused.map(({ eventId }) => eventId));
+    await answered?.();
     return undefined;
   };
 }
