@@ -1,3 +1,4 @@
+import * as z from "zod";
 import { Refused } from "../base/refused.ts";
 import type { Service } from "../base/service.ts";
 import { move, statesPassed } from "../base/state-machine.ts";
@@ -59,7 +60,7 @@ export function approvePortIn(service: Service, portInRequestReference: string):
 
 /** @param date such as "2026-12-31" */
 export function schedulePortIn(service: Service, portInRequestReference: string, date: string): PortIn {
-  if (!/^\d{4}-\d\d-\d\d$/.test(date) || Number.isNaN(Date.parse(date))) {
+  if (!z.iso.date().safeParse(date).success) {
     throw new Refused("invalid", `scheduledDate: "${date}" is no date. Write it like 2026-12-31.`);
   }
   return step(service, portInRequestReference, "schedule", () => {
