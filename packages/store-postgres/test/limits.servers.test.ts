@@ -2,6 +2,7 @@ import { createProcessor } from "@esim-webhooks/core";
 import { postgresInbox, postgresStore } from "@esim-webhooks/store-postgres";
 import { Kysely, PostgresDialect, sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { cancelHoldingProxy } from "../../../test/adversary/tools/cancel-holding-proxy.ts";
 import { privatePgBouncer } from "../../../test/servers/index.ts";
 import { postgresUrl } from "../../../test/servers/shared.ts";
 import { entry } from "./entry.ts";
@@ -145,6 +146,32 @@ describe("limits", () => {
       shop.db,
     );
     expect(rows).toEqual([]);
+  });
+
+  it("free its connection once the query has ended, also behind a proxy that leaves requests to cancel unanswered", async () => {
+    const proxy = await cancelHoldingProxy(postgresUrl);
+    const blocker = await shop.pool(1).connect();
+    await blocker.query("select pg_advisory_lock(hashtext($1))", [shop.schema]);
+    const pool = shop.pool(1, proxy.url);
+    pool.on("error", () => {}); // the proxy ends first
+    const store = postgresStore({ pool, schema: shop.schema, timeoutMs: 1000 });
+    await store.migrate();
+    const handlers = {
+      "*": async (_: unknown, { tx }: { tx: Kysely<unknown> }) => {
+        await sql`select 1`.execute(tx);
+        sql`select pg_advisory_xact_lock(hashtext(${shop.schema}))`.execute(tx).catch(() => {}); // not awaited
+      },
+    };
+    const outcome = await createProcessor(handlers, { store }).process(faulted("msg_1"));
+    expect(outcome.code).not.toBe("processed");
+    await expect.poll(() => proxy.held()).toBeGreaterThan(0);
+    blocker.release(true); // the query ends, and the proxy still holds the request
+    await expect
+      .poll(() => Promise.resolve(store.claim(key("msg_2"), 60_000)).catch(() => undefined))
+      .toMatchObject({ status: "claimed" });
+    await store.close();
+    await pool.end();
+    await proxy.close();
   });
 
   it("undo an operation that the caller no longer waits for", async () => {

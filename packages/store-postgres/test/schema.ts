@@ -45,7 +45,7 @@ export async function createSchema(url: string = postgresUrl): Promise<TestSchem
     },
     async drop() {
       await sql`drop schema ${sql.id(schema)} cascade`.execute(db);
-      await Promise.all(pools.map((made) => made.end()));
+      await Promise.all(pools.map((made) => made.ended || made.end()));
     },
   };
 }

@@ -6,7 +6,7 @@ import { type Running, start as startCli } from "../cli.ts";
 import { configOf, type OperatedInbox, openOperatedInbox } from "../operated-inbox.ts";
 import { deliveryRecords } from "./dump.ts";
 
-const records = 40_000;
+const records = 15_000;
 let operated: OperatedInbox;
 let dump: string;
 
