@@ -1,9 +1,13 @@
 import { existsSync, readFileSync } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { Redis } from "ioredis";
 import pg from "pg";
 import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { runNode } from "./run.ts";
 import { program } from "./servers/binaries.ts";
+import { chromiumPath } from "./servers/chromium.ts";
 import setup from "./servers/global-setup.ts";
 
 afterEach(() => vi.unstubAllEnvs());
@@ -52,6 +56,19 @@ describe("a program that is not there", () => {
       "The tests need no-such-program. Install it (Debian: apt-get install some-server; " +
         "macOS: brew install some), or start Docker.",
     );
+  });
+});
+
+describe("a Chromium that is too old, or that is not there", () => {
+  it("is an error that says what to install", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "esim-webhooks-chromium-"));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const old = join(folder, "chromium");
+    await writeFile(old, "#!/bin/sh\necho Chromium 99.0.4844.84", { mode: 0o755 });
+    vi.stubEnv("CHROMIUM_PATH", old);
+    expect(chromiumPath).toThrow(/newer, and \S+ is "Chromium 99.*apt-get install chromium-headless-shell/);
+    vi.stubEnv("CHROMIUM_PATH", join(folder, "missing"));
+    expect(chromiumPath).toThrow(/newer, and \S+ is none.*apt-get install chromium-headless-shell/);
   });
 });
 

@@ -19,7 +19,7 @@ export async function callControl(method, path, body) {
 }
 
 /**
- * @param {string} view
+ * @param {string} view with its query
  * @returns {Promise<unknown>}
  */
 export async function readView(view) {

@@ -9,7 +9,7 @@ const classOf = { delivered: "good", exhausted: "bad", failed: "bad", pending: "
 
 export const showDeliveries = listOf(
   "deliveries",
-  (/** @type {Delivery} */ { eventId, webhookEndpointReference }) => `${eventId} ${webhookEndpointReference}`,
+  (/** @type {Delivery} */ { sequence }) => String(sequence),
   createEntry,
 );
 

@@ -12,7 +12,7 @@ const show = { esims: showEsims, endpoints: showEndpoints, deliveries: showDeliv
 
 /** @param {string} view */
 async function refresh(view) {
-  const records = await readView(view);
+  const records = await readView(`${view}?limit=100`);
   show[view]?.(records);
 }
 

@@ -26,6 +26,7 @@
 /**
  * A delivery as the API lists it, and where it goes.
  * @typedef {object} Delivery
+ * @property {number} sequence which one it is: a replay is another delivery of the same id
  * @property {string} webhookEndpointReference
  * @property {string} eventId
  * @property {string} eventType
@@ -38,9 +39,10 @@
  */
 
 /**
- * @typedef {object} Clock
+ * @typedef {object} State
  * @property {string} now
- * @property {number | null} speed null: only `advance` moves it
+ * @property {number | null} speed null: the clock stands still until it is advanced
+ * @property {readonly { readonly kind: string, readonly call?: string, readonly eventType?: string, readonly times?: number }[]} faults
  */
 
 export {};

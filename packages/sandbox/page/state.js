@@ -1,17 +1,22 @@
 import { byId, setText } from "./element.js";
 
-/** @typedef {import("./records.js").Clock} Clock */
+/** @typedef {import("./records.js").State} State */
 
-/** The last reading, and when that was. @type {{ readonly clock: Clock, readonly at: number } | undefined} */
+/** The last reading, and when that was. @type {{ readonly state: State, readonly at: number } | undefined} */
 let reading;
 
-/** @param {Clock} clock */
-export function showState(clock) {
-  reading = { clock, at: performance.now() };
-  byId("advance").hidden = clock.speed !== null;
+/** @param {State} state */
+export function showState(state) {
+  reading = { state, at: performance.now() };
+  const { speed, faults } = state;
+  byId("advance").hidden = speed !== null;
+  setText(byId("pace"), speed === null ? "(stands still until you advance it)" : `(${speed} × real time)`);
+  const waiting = faults.map(({ kind, call, eventType, times }) =>
+    [kind, call, eventType, times !== undefined && `${times}×`].filter(Boolean).join(" "),
+  );
   setText(
-    byId("pace"),
-    clock.speed === null ? "(stands still until you advance it)" : `(${clock.speed} × real time)`,
+    byId("faults"),
+    waiting.length === 0 ? "No fault waits to strike." : `To strike: ${waiting.join("; ")}.`,
   );
   tick();
 }
@@ -19,8 +24,8 @@ export function showState(clock) {
 /** Moves the shown time on, at the pace of the service's clock. */
 function tick() {
   if (reading === undefined) return;
-  const { clock, at } = reading;
-  const now = Date.parse(clock.now) + (performance.now() - at) * (clock.speed ?? 0);
+  const { state, at } = reading;
+  const now = Date.parse(state.now) + (performance.now() - at) * (state.speed ?? 0);
   setText(byId("clock"), new Date(now).toISOString().replace("T", " ").slice(0, 19));
 }
 
