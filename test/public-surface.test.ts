@@ -10,6 +10,7 @@ import * as testing from "@esim-webhooks/core/testing";
 import * as express from "@esim-webhooks/express";
 import * as fastify from "@esim-webhooks/fastify";
 import * as importing from "@esim-webhooks/import";
+import * as sandbox from "@esim-webhooks/sandbox";
 import * as storePostgres from "@esim-webhooks/store-postgres";
 import * as storeRedis from "@esim-webhooks/store-redis";
 import * as storeSqlite from "@esim-webhooks/store-sqlite";
@@ -29,6 +30,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       importing,
       express,
       fastify,
+      sandbox,
       storePostgres,
       storeRedis,
       storeSqlite,
@@ -125,6 +127,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "sqliteState",
       "sqliteStore",
     ],
+    sandbox: ["Refused", "startSandbox"],
     cli: ["defineConfig"],
   });
 });

@@ -39,6 +39,10 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     usage: "<command>",
     load: async () => (await import("./commands/inbox.ts")).inbox,
   },
+  sandbox: {
+    brief: "Run the partner service on this machine",
+    load: async () => (await import("./commands/sandbox.ts")).sandbox,
+  },
   migrate: {
     brief: "Create or update the tables",
     load: async () => (await import("./commands/migrate.ts")).migrate,

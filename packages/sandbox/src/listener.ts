@@ -17,8 +17,8 @@ export interface Listening {
   close(): Promise<void>;
 }
 
-/** Listens on 127.0.0.1 alone. Throws `cannot_listen`. */
-export async function listen(app: App, port: number, option: "port" | "controlPort"): Promise<Listening> {
+/** Listens on 127.0.0.1 alone, for `what`. Throws `cannot_listen`. */
+export async function listen(app: App, port: number, what: string): Promise<Listening> {
   const server = createAdaptorServer({
     fetch: (request, bindings) => app.fetch(request, bindings as HttpBindings), // HTTP/1.1, so not those of HTTP/2
     overrideGlobalObjects: false,
@@ -29,8 +29,8 @@ export async function listen(app: App, port: number, option: "port" | "controlPo
   } catch (cause) {
     throw new WebhookError<SandboxErrorCode>(
       "cannot_listen",
-      `startSandbox cannot listen on port ${port} of 127.0.0.1.`,
-      `Choose a free one with "${option}" (0: any).`,
+      `Cannot listen on port ${port} of 127.0.0.1 for ${what}.`,
+      "Choose another port for it; 0 is any free one.",
       { cause },
     );
   }

@@ -1,5 +1,5 @@
 import { WebhookError } from "@esim-webhooks/core";
-import { type OptionsShape, parseOptions, type SettingsOf } from "@esim-webhooks/core/kit";
+import { type OptionsShape, parseOptions, type SettingsOf, suggest } from "@esim-webhooks/core/kit";
 import * as z from "zod";
 import { type Switches, type SwitchSettings, switchesSchema } from "./base/switches.ts";
 import type { SandboxErrorCode } from "./errors.ts";
@@ -27,7 +27,7 @@ export type SandboxSettings = Omit<SettingsOf<SandboxOptions, "speed" | "clock" 
 };
 
 const port = z.int().min(0).max(65_535).default(0);
-const shape: OptionsShape<Omit<SandboxSettings, "switches"> & { switches: SwitchSettings }> = {
+const shape: OptionsShape<Omit<SandboxSettings, "switches"> & { switches: unknown }> = {
   port,
   controlPort: port,
   speed: z.number().positive().max(1_000_000).optional(),
@@ -37,22 +37,31 @@ const shape: OptionsShape<Omit<SandboxSettings, "switches"> & { switches: Switch
     .int()
     .min(0)
     .default(() => Math.floor(Math.random() * 2 ** 32)),
-  switches: z.custom<SwitchSettings>().default({}),
+  switches: z.unknown().optional(),
 };
 
 /** Throws `invalid_option`, which names the option or the switch. */
 export function readOptions(options: SandboxOptions): SandboxSettings {
-  const settings = parseOptions<Omit<SandboxSettings, "switches"> & { switches: SwitchSettings }>(
-    "startSandbox",
-    shape,
-    options,
-  );
+  const { switches, ...settings } = parseOptions("startSandbox", shape, options);
   if (settings.clock !== undefined && settings.speed !== undefined)
-    throw new WebhookError<SandboxErrorCode>(
-      "invalid_option",
-      "startSandbox: a manual clock has no speed.",
-      'Leave out "speed", or "clock".',
-    );
-  const switches = parseOptions<Switches>("startSandbox, switches", switchesSchema.shape, settings.switches);
-  return { ...settings, switches };
+    throw mistake("A manual clock has no speed.", "Leave out the clock or the speed.");
+  return { ...settings, switches: readSwitches(switches ?? {}) };
+}
+
+function readSwitches(given: unknown): Switches {
+  const read = switchesSchema.safeParse(given);
+  if (read.success) return read.data;
+  const [issue] = read.error.issues;
+  if (issue?.code === "unrecognized_keys") {
+    const [name = ""] = issue.keys;
+    throw mistake(`There is no switch "${name}".`, suggest(name, Object.keys(switchesSchema.shape)));
+  }
+  const [name] = issue?.path ?? [];
+  if (name === undefined)
+    throw mistake("The switches are not an object.", 'Pass them by name: { inFlight: "423" }.');
+  throw mistake(`The switch "${String(name)}" cannot have this value.`, `${issue?.message}.`);
+}
+
+function mistake(problem: string, remedy: string): WebhookError<SandboxErrorCode> {
+  return new WebhookError<SandboxErrorCode>("invalid_option", problem, remedy);
 }

@@ -1,63 +1,95 @@
-import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { WebhookError } from "@esim-webhooks/core";
 import { makeFolder } from "@esim-webhooks/core/kit";
-import { Hono } from "hono";
+import { addClient, type Credentials } from "./account/clients.ts";
+import { basePath, createApi } from "./api/api.ts";
 import { manualClock, runningClock } from "./base/clock.ts";
 import { type Database, openDatabase } from "./base/database.ts";
 import { seededRandom } from "./base/random.ts";
-import { newClientReference } from "./base/references.ts";
 import type { Service } from "./base/service.ts";
+import { createAdvance } from "./control/advance.ts";
+import { createControl } from "./control/app.ts";
+import { createChanges, tellingDatabase } from "./control/changes.ts";
+import { createHandle, type Handle } from "./control/handle.ts";
+import type { Parts } from "./control/parts.ts";
 import type { SandboxErrorCode } from "./errors.ts";
-import { listen } from "./listener.ts";
-import { readOptions, type SandboxOptions } from "./options.ts";
-
-/** What a partner gets from support, for the token endpoint. */
-export interface Credentials {
-  readonly clientId: string;
-  readonly clientSecret: string;
-}
+import { createFaults } from "./faults/faults.ts";
+import { type App, listen } from "./listener.ts";
+import { readOptions, type SandboxOptions, type SandboxSettings } from "./options.ts";
+import { createPage } from "./page/page.ts";
+import { keepTime, savedTime } from "./saved-time.ts";
+import { createSender } from "./sender/sender.ts";
 
 /** The service, running on this machine. */
-export interface Sandbox extends AsyncDisposable {
+export interface Sandbox extends Handle, AsyncDisposable {
   /** The base address of the API; ends in `/api/v3`. */
   readonly url: string;
   /** The address of the control side and, in a browser, of its page. */
   readonly controlUrl: string;
-  /** Of the client that every sandbox has. */
+  /** What a partner gets from support, of the client that every sandbox has. */
   readonly credentials: Credentials;
   /** Stops it, and cuts what is open. The state in a folder is kept. */
   close(): Promise<void>;
 }
 
 /**
- * Starts the service on 127.0.0.1, with one client that may do everything.
+ * Starts the partner service on 127.0.0.1, with one client.
  * Throws `invalid_option`, `cannot_listen` (a port is taken) or `unusable_data` (the folder cannot be used).
  */
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
   const settings = readOptions(options);
-  const db = await openData(settings.data);
-  const clock = settings.clock === "manual" ? manualClock() : runningClock(settings.speed ?? 1);
+  const closers: (() => void | Promise<void>)[] = [];
+  async function close(): Promise<void> {
+    for (const closer of closers.splice(0).reverse()) await closer();
+  }
+  try {
+    const db = await openData(settings.data);
+    closers.push(() => db.close());
+    const parts = partsOf(settings, db);
+    closers.push(keepTime(db, parts.service.clock.now), () => parts.sender.close());
+    const advance = createAdvance(parts);
+    const control = createControl(parts, advance).route("/", createPage());
+    const listening = async (app: App, port: number, what: string) => {
+      const { url, close } = await listen(app, port, what);
+      closers.push(close);
+      return url;
+    };
+    return {
+      ...createHandle(parts, advance),
+      url: `${await listening(createApi(parts.service, parts.faults, parts.sender), settings.port, "the API")}${basePath}`,
+      controlUrl: await listening(control, settings.controlPort, "the control side"),
+      credentials: credentialsOf(parts.service),
+      close,
+      [Symbol.asyncDispose]: close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+function partsOf({ clock, speed = 1, switches, seed }: SandboxSettings, db: Database): Parts {
+  const changes = createChanges();
+  const random = seededRandom(seed);
+  const startAt = savedTime(db);
+  const still = clock === "manual" ? manualClock(startAt) : undefined;
   const service: Service = {
-    db,
-    clock,
-    switches: settings.switches,
-    random: seededRandom(settings.seed),
+    db: tellingDatabase(db, changes),
+    clock: still ?? runningClock(speed, startAt),
+    switches,
+    random,
     onDue: () => {},
   };
-  const credentials = defaultClient(service);
-  const api = await listen(new Hono(), settings.port, "port");
-  const control = await listen(new Hono(), settings.controlPort, "controlPort");
-  async function close(): Promise<void> {
-    await Promise.all([api.close(), control.close()]);
-    db.close();
-  }
+  const { clientId } = credentialsOf(service);
+  const faults = createFaults(random);
   return {
-    url: `${api.url}/api/v3`,
-    controlUrl: control.url,
-    credentials,
-    close,
-    [Symbol.asyncDispose]: close,
+    service,
+    faults,
+    sender: createSender(service, faults),
+    changes,
+    manualClock: still,
+    speed: still ? null : speed,
+    clientReference: clientId,
   };
 }
 
@@ -69,27 +101,17 @@ async function openData(folder: string | undefined): Promise<Database> {
   } catch (cause) {
     throw new WebhookError<SandboxErrorCode>(
       "unusable_data",
-      `startSandbox cannot keep its state in ${folder}.`,
-      'Name another folder with "data", one that this user can write to.',
+      `The state cannot be kept in ${folder}.`,
+      "Name a folder that this user can write to.",
       { cause },
     );
   }
 }
 
-/** Stands in for `addClient` of the room account. */
-function defaultClient({ db }: Service): Credentials {
-  const known = db.get<{ clientReference: string; clientSecret: string }>(
-    "select clientReference, clientSecret from clients order by rowid limit 1",
+/** Of the first client, which is added to a new database. */
+function credentialsOf(service: Service): Credentials {
+  const first = service.db.get<Credentials>(
+    "select clientReference as clientId, clientSecret from clients order by rowid limit 1",
   );
-  if (known) return { clientId: known.clientReference, clientSecret: known.clientSecret };
-  const credentials = { clientId: newClientReference(), clientSecret: randomBytes(24).toString("base64url") };
-  db.run(
-    "insert into clients (clientReference, clientSecret, name, defaultEsimVariant, maxProfiles) values (?, ?, ?, ?, ?)",
-    credentials.clientId,
-    credentials.clientSecret,
-    "Sandbox",
-    "standard",
-    1000,
-  );
-  return credentials;
+  return first === undefined ? addClient(service) : { ...first };
 }

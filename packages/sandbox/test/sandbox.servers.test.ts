@@ -34,16 +34,16 @@ describe("startSandbox", () => {
     const port = Number(new URL(first.url).port);
     await expect(startSandbox({ port })).rejects.toMatchObject({
       code: "cannot_listen",
-      message: expect.stringMatching(new RegExp(`port ${port} .*Choose a free one with "port"`)),
+      message: expect.stringMatching(new RegExp(`port ${port} .* for the API\\. Choose another`)),
     });
-    await expect(startSandbox({ controlPort: port })).rejects.toThrow(/"controlPort"/);
+    await expect(startSandbox({ controlPort: port })).rejects.toThrow(/for the control side/);
   });
 
   it.each([
     [{ speeed: 2 }, /there is no option "speeed"\. Did you mean "speed"\?/],
-    [{ speed: 2, clock: "manual" }, /a manual clock has no speed\. Leave out "speed", or "clock"\./],
-    [{ switches: { inFlght: "423" } }, /switches: there is no option "inFlght"\. Did you mean "inFlight"\?/],
-    [{ switches: { inFlight: "424" } }, /switches: "inFlight": .*409/],
+    [{ speed: 2, clock: "manual" }, /manual clock has no speed\. Leave out/],
+    [{ switches: { inFlght: "423" } }, /There is no switch "inFlght"\. Did you mean "inFlight"\?/],
+    [{ switches: { inFlight: "424" } }, /The switch "inFlight" cannot have this value\. .*"409"\|"423"\./],
   ])("refuses %j", async (options, message) => {
     await expect(startSandbox(options as never)).rejects.toMatchObject({
       code: "invalid_option",

@@ -1,5 +1,6 @@
 import type { CoreErrorCode } from "@esim-webhooks/core";
 import type { ImportErrorCode } from "@esim-webhooks/import";
+import type { SandboxErrorCode } from "@esim-webhooks/sandbox";
 import type { PostgresErrorCode } from "@esim-webhooks/store-postgres";
 import type { RedisErrorCode } from "@esim-webhooks/store-redis";
 import type { SqliteErrorCode } from "@esim-webhooks/store-sqlite";
@@ -26,6 +27,7 @@ type ErrorCode =
   | ImportErrorCode
   | PostgresErrorCode
   | RedisErrorCode
+  | SandboxErrorCode
   | SqliteErrorCode
   | ProgramErrorCode;
 
@@ -42,6 +44,7 @@ const byErrorCode: Readonly<Record<ErrorCode, ExitCode>> = {
   invalid_usage: exitCodes.usage,
   invalid_config: exitCodes.usage,
   unreadable_file: exitCodes.usage,
+  unusable_data: exitCodes.usage,
   not_an_inbox: exitCodes.usage,
   no_handlers: exitCodes.usage,
   network_mount: exitCodes.usage,

@@ -2,6 +2,9 @@ export const schemaVersion = 1;
 
 /** The tables. Times are ms since the Unix epoch on the service's clock; `…Json` columns hold JSON; booleans are 0 and 1. */
 export const schema = `
+-- One row: the service's time when it was last saved, so that a restart does not go back.
+create table clock (now integer not null) strict;
+
 create table clients (
   clientReference text primary key, -- also the client_id
   clientSecret text not null,
@@ -95,7 +98,7 @@ create index numbers_by_esim on numbers (esimReference);
 create unique index numbers_in_use on numbers (msisdn) where status <> 'released';
 
 create table endpoints (
-  sequence integer primary key,
+  sequence integer primary key autoincrement, -- never again that of another endpoint
   webhookEndpointReference text not null unique,
   clientReference text not null references clients on delete cascade,
   url text not null,
@@ -129,7 +132,7 @@ create index events_by_time on events (createdAt);
 
 -- An event to one endpoint.
 create table deliveries (
-  sequence integer primary key,
+  sequence integer primary key autoincrement, -- never again that of another delivery: an attempt may be under way
   endpointSequence integer not null references endpoints on delete cascade,
   eventSequence integer not null references events on delete cascade,
   eventId text not null, -- the webhook-id; by the switch idPer, that of the event or one of its own

@@ -24,7 +24,7 @@ export const deliverySchema = z
 
 export type DeliveryRecord = z.output<typeof deliverySchema>;
 
-interface DeliveryRow {
+export interface DeliveryRow {
   readonly sequence: number;
   readonly eventType: string;
   readonly eventId: string;
@@ -79,7 +79,7 @@ export const listingSql = `
   order by deliveries.createdAt desc, deliveries.sequence desc
   limit ? offset ?`;
 
-function deliveryRecord(row: DeliveryRow): DeliveryRecord {
+export function deliveryRecord(row: DeliveryRow): DeliveryRecord {
   return {
     eventType: row.eventType,
     eventId: row.eventId,

@@ -44,7 +44,7 @@ export type EndpointWithSecret = z.output<typeof endpointWithSecretSchema>;
 /** One that `newEndpointSchema` has let pass. */
 export type NewEndpoint = z.output<typeof newEndpointSchema>;
 
-interface EndpointRow {
+export interface EndpointRow {
   readonly sequence: number;
   readonly webhookEndpointReference: string;
   readonly url: string;
@@ -180,7 +180,7 @@ function rowOf(service: Service, clientReference: string, webhookEndpointReferen
   );
 }
 
-function endpointRecord(row: EndpointRow): EndpointRecord {
+export function endpointRecord(row: EndpointRow): EndpointRecord {
   return {
     webhookEndpointReference: row.webhookEndpointReference,
     url: row.url,

@@ -1,0 +1,42 @@
+import { Hono } from "hono";
+import { bodyLimit } from "hono/body-limit";
+import type { Advance } from "./advance.ts";
+import { endpointRoutes } from "./endpoint-routes.ts";
+import { errorAnswer, thrownAnswer } from "./errors.ts";
+import { esimRoutes } from "./esim-routes.ts";
+import { guard } from "./guard.ts";
+import { liveFeed } from "./live.ts";
+import type { Parts } from "./parts.ts";
+import { serviceRoutes } from "./service-routes.ts";
+import { supportRoutes } from "./support-routes.ts";
+
+const maxBodyBytes = 1024 * 1024;
+
+/**
+ * The control side: what devices, networks, operators and support do, as calls with JSON in and out. An answer is
+ * `{ "data" }`, an error is `{ "error": { "code", "message" } }`.
+ */
+export function createControl(parts: Parts, advance: Advance): Hono {
+  const app = new Hono();
+  app.onError(thrownAnswer);
+  app.notFound(({ req }) =>
+    errorAnswer(
+      404,
+      "not_found",
+      `The control side has no ${req.method} ${req.path}. docs/sandbox.md lists its calls.`,
+    ),
+  );
+  app.use(guard);
+  app.use(
+    bodyLimit({
+      maxSize: maxBodyBytes,
+      onError: () => errorAnswer(413, "too_large", "The body is larger than 1 MiB. Send less."),
+    }),
+  );
+  app.get("/live", () => liveFeed(parts.changes));
+  app.route("/", esimRoutes(parts));
+  app.route("/", endpointRoutes(parts));
+  app.route("/", serviceRoutes(parts, advance));
+  app.route("/", supportRoutes(parts));
+  return app;
+}

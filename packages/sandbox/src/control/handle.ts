@@ -1,0 +1,97 @@
+import { addClient, type Credentials, type NewClient } from "../account/clients.ts";
+import { setStock } from "../account/variants.ts";
+import type { Faults } from "../faults/faults.ts";
+import { type EsimOrder, orderEsim } from "../order/order-esim.ts";
+import { type Dump, dump } from "../support/dump.ts";
+import { type Replay, replay } from "../support/replay.ts";
+import { emitEvent, type NewEvent } from "../webhook/emit.ts";
+import { addEventType, retireEventType } from "../webhook/event-types.ts";
+import type { Advance } from "./advance.ts";
+import { setAnyActive } from "./any-endpoint.ts";
+import { type EsimHandle, esimHandle } from "./esim-handle.ts";
+import type { Parts } from "./parts.ts";
+import { reset } from "./reset.ts";
+
+/** Whom an operation is for. */
+export interface ForClient {
+  /** Default: the client that every sandbox has. */
+  readonly clientReference?: string | undefined;
+}
+
+/**
+ * What devices, networks, operators and support do, from the program that started the sandbox. Each operation is done when
+ * its promise resolves, and its events are on their way then; `settled` waits for them. What the state does not allow rejects
+ * with `Refused`.
+ */
+export interface Handle {
+  /** Orders an eSIM, as `POST /esims` does. */
+  orderEsim(order?: EsimOrder & ForClient): Promise<EsimHandle>;
+  /** An eSIM that was ordered through the API. */
+  esim(esimReference: string): Promise<EsimHandle>;
+  /** Emits an event of any type to the endpoints that have subscribed to it. Resolves to the ids of the deliveries. */
+  emit(event: NewEvent & ForClient): Promise<string[]>;
+
+  /**
+   * Moves a manual clock by a duration: "8h", "15h51m30s" (ms, s, m, h, d) or a number of ms. Resolves when everything that became
+   * due was sent and answered, or has hung. Rejects with `Refused` if the clock goes by itself.
+   */
+  readonly advance: Advance;
+  /** Resolves when every delivery that is due now was answered, or has hung. */
+  settled(): Promise<void>;
+
+  /** What goes wrong, on purpose. docs/sandbox.md lists the kinds. */
+  readonly faults: Pick<Faults, "add" | "dropNextAnswer" | "clear" | "list">;
+
+  /** The API shows whether an endpoint is active, and cannot change it. */
+  setEndpointActive(webhookEndpointReference: string, active: boolean): Promise<void>;
+  /** Adds an event type to the catalog, or brings back a retired one. */
+  addEventType(eventType: string): Promise<void>;
+  /** Takes an event type out of the catalog. Endpoints that have subscribed to it keep it. */
+  retireEventType(eventType: string): Promise<void>;
+  /** Another client, with credentials of its own. */
+  addClient(client?: NewClient): Promise<Credentials>;
+  /** Sets how many eSIMs of a variant can be ordered; null: any number. */
+  setStock(esimVariant: string, available: number | null, client?: ForClient): Promise<void>;
+
+  /** Asks support to send events again. Resolves to the ids of the deliveries. */
+  replay(choice?: Replay & ForClient): Promise<string[]>;
+  /** Asks support for a dump of deliveries: NDJSON, as `importDeliveries` reads it. */
+  dump(choice?: Dump & ForClient): AsyncIterable<Uint8Array>;
+
+  /** Makes the state that of a new sandbox. Credentials and tokens stay valid, and the clock is not set back. */
+  reset(): Promise<void>;
+}
+
+export function createHandle(parts: Parts, advance: Advance): Handle {
+  const { service, faults, sender, changes } = parts;
+  const clientOf = ({ clientReference = parts.clientReference }: ForClient) => clientReference;
+  const { add, dropNextAnswer, clear, list } = faults;
+  return {
+    async orderEsim(order = {}) {
+      return esimHandle(service, orderEsim(service, clientOf(order), order).esimReference);
+    },
+    esim: async (esimReference) => esimHandle(service, esimReference),
+    emit: async (event) => emitEvent(service, clientOf(event), event),
+    advance,
+    settled: () => sender.settle(),
+    faults: { add, dropNextAnswer, clear, list },
+    async setEndpointActive(reference, active) {
+      setAnyActive(service, reference, active);
+    },
+    async addEventType(eventType) {
+      addEventType(service, eventType);
+      changes.tell("state");
+    },
+    async retireEventType(eventType) {
+      retireEventType(service, eventType);
+      changes.tell("state");
+    },
+    addClient: async (client) => addClient(service, client),
+    async setStock(esimVariant, available, client = {}) {
+      setStock(service, clientOf(client), esimVariant, available);
+    },
+    replay: async (choice = {}) => replay(service, clientOf(choice), choice),
+    dump: (choice = {}) => dump(service, clientOf(choice), choice),
+    reset: async () => reset(parts),
+  };
+}

@@ -1,0 +1,76 @@
+import type { Service } from "../base/service.ts";
+import { type DeliveryRecord, type DeliveryRow, deliveryRecord } from "../webhook/deliveries.ts";
+import { type EndpointRow, type EndpointWithSecret, endpointRecord } from "../webhook/endpoints.ts";
+import { type Page, type PageRequest, pageOf } from "../webhook/page.ts";
+
+/** An endpoint as the control side shows it: of any client, with its secret. */
+export interface ShownEndpoint extends EndpointWithSecret {
+  readonly clientReference: string;
+}
+
+/** A delivery as the control side shows it: to any endpoint. */
+export interface ShownDelivery extends DeliveryRecord {
+  /** Which delivery it is: an event id may be that of several. */
+  readonly sequence: number;
+  readonly webhookEndpointReference: string;
+  readonly clientReference: string;
+  /** The eSIM that the event is about, if its data names one. */
+  readonly esimReference: string | null;
+  readonly createdAt: string;
+}
+
+/** The endpoints of all clients, newest first. */
+export function allEndpoints(service: Service, page: PageRequest): Page<ShownEndpoint> {
+  return pageOf(
+    service,
+    "endpoints of all",
+    page,
+    (start, limit) =>
+      service.db.all<EndpointRow & { readonly clientReference: string }>(
+        `select * from endpoints where (createdAt, sequence) < (?, ?) order by createdAt desc, sequence desc limit ? offset ?`,
+        start.createdAt,
+        start.sequence,
+        limit,
+        start.skip,
+      ),
+    (row) => ({
+      ...endpointRecord(row),
+      signingSecret: row.signingSecret,
+      clientReference: row.clientReference,
+    }),
+  );
+}
+
+/** The deliveries to all endpoints, newest first, however old they are. */
+export function allDeliveries(service: Service, page: PageRequest): Page<ShownDelivery> {
+  return pageOf(
+    service,
+    "deliveries of all",
+    page,
+    (start, limit) =>
+      service.db.all<
+        DeliveryRow & { readonly webhookEndpointReference: string; readonly clientReference: string }
+      >(
+        `select deliveries.*, eventType, body, webhookEndpointReference, endpoints.clientReference
+         from deliveries join events on events.sequence = eventSequence
+           join endpoints on endpoints.sequence = endpointSequence
+         where deliveries.sequence < ?
+         order by deliveries.sequence desc limit ? offset ?`,
+        start.sequence,
+        limit,
+        start.skip,
+      ),
+    (row) => {
+      const record = deliveryRecord(row);
+      const { esimReference } = (record.payload["data"] ?? {}) as { readonly esimReference?: unknown };
+      return {
+        ...record,
+        sequence: row.sequence,
+        webhookEndpointReference: row.webhookEndpointReference,
+        clientReference: row.clientReference,
+        esimReference: typeof esimReference === "string" ? esimReference : null,
+        createdAt: new Date(row.createdAt).toISOString(),
+      };
+    },
+  );
+}

@@ -1,0 +1,19 @@
+import type { ManualClock } from "../base/clock.ts";
+import type { Service } from "../base/service.ts";
+import type { Faults } from "../faults/faults.ts";
+import type { Sender } from "../sender/sender.ts";
+import type { Changes } from "./changes.ts";
+
+/** What the control side works on: all of a running sandbox. */
+export interface Parts {
+  readonly service: Service;
+  readonly faults: Faults;
+  readonly sender: Sender;
+  readonly changes: Changes;
+  /** The service's clock, if it stands still by itself. */
+  readonly manualClock: ManualClock | undefined;
+  /** How many times as fast as real time the clock goes; null when it stands still. */
+  readonly speed: number | null;
+  /** The client that every sandbox has, and that operations are for which name none. */
+  readonly clientReference: string;
+}

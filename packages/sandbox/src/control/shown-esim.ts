@@ -1,0 +1,96 @@
+import type { Service } from "../base/service.ts";
+import { type Esim, findEsim } from "../esim/esim.ts";
+import type { LifecycleStatus, ProfileState } from "../esim/states.ts";
+import { packagesOf } from "../lifecycle/package.ts";
+import { numberRecord, numbersOf } from "../number/number.ts";
+import { portInRecord, portInsOf } from "../port-in/port-in.ts";
+import { type Page, type PageRequest, pageOf } from "../webhook/page.ts";
+
+/** An eSIM as the control side shows it: with everything that the service knows of it. Times are RFC 3339. */
+export interface ShownEsim {
+  readonly profileReference: string;
+  readonly esimReference: string;
+  readonly iccid: string;
+  readonly clientReference: string;
+  readonly externalProfileId: string | null;
+  readonly esimVariant: string;
+  /** Of the device that it was downloaded to. */
+  readonly eid: string | null;
+  /** Of the profile, on the device. */
+  readonly profileState: ProfileState;
+  /** Of the eSIM, on the network. */
+  readonly lifecycleStatus: LifecycleStatus;
+  /** Null until the subscription is activated: until then a number can be ported into it. */
+  readonly activatedAt: string | null;
+  /** "MCC-MNC" of the last registration. */
+  readonly network: string | null;
+  readonly country: string | null;
+  /** In minor units. */
+  readonly balance: number;
+  readonly currency: string;
+  /** Oldest first. */
+  readonly packages: readonly ShownPackage[];
+  /** The newest request, which alone can be live. */
+  readonly portIn: ReturnType<typeof portInRecord> | null;
+  /** Oldest first. */
+  readonly numbers: readonly ReturnType<typeof numberRecord>[];
+  readonly createdAt: string;
+}
+
+export interface ShownPackage {
+  readonly packageReference: string;
+  readonly planReference: string;
+  readonly status: "active" | "ended";
+}
+
+/** Throws `Refused("not_found")`. */
+export function showEsim(service: Service, esimReference: string): ShownEsim {
+  return shownEsim(service, findEsim(service, esimReference));
+}
+
+/** The eSIMs of all clients, newest first. */
+export function allEsims(service: Service, page: PageRequest): Page<ShownEsim> {
+  return pageOf(
+    service,
+    "esims of all",
+    page,
+    (start, limit) =>
+      service.db.all<Esim & { readonly sequence: number }>(
+        `select esims.*, esims.rowid as sequence, clientReference, externalProfileId
+         from esims join profiles using (profileReference)
+         where esims.rowid < ? order by esims.rowid desc limit ? offset ?`,
+        start.sequence,
+        limit,
+        start.skip,
+      ),
+    (esim) => shownEsim(service, esim),
+  );
+}
+
+function shownEsim(service: Service, esim: Esim): ShownEsim {
+  const [portIn] = portInsOf(service, esim.esimReference);
+  return {
+    profileReference: esim.profileReference,
+    esimReference: esim.esimReference,
+    iccid: esim.iccid,
+    clientReference: esim.clientReference,
+    externalProfileId: esim.externalProfileId,
+    esimVariant: esim.esimVariant,
+    eid: esim.eid,
+    profileState: esim.profileState,
+    lifecycleStatus: esim.lifecycleStatus,
+    activatedAt: esim.activatedAt === null ? null : new Date(esim.activatedAt).toISOString(),
+    network: esim.network,
+    country: esim.country,
+    balance: esim.balance,
+    currency: esim.currency,
+    packages: packagesOf(service, esim.esimReference).map(({ packageReference, planReference, status }) => ({
+      packageReference,
+      planReference,
+      status,
+    })),
+    portIn: portIn === undefined ? null : portInRecord(portIn),
+    numbers: numbersOf(service, esim.esimReference).map(numberRecord),
+    createdAt: new Date(esim.createdAt).toISOString(),
+  };
+}

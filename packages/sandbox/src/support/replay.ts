@@ -1,0 +1,110 @@
+import { newEventId } from "../base/references.ts";
+import { Refused } from "../base/refused.ts";
+import type { Service } from "../base/service.ts";
+import { retentionMs } from "../webhook/deliveries.ts";
+
+/** Which events support sends again. Without a choice: all that are kept. */
+export interface Replay {
+  /** Ids of deliveries or of events. */
+  readonly ids?: readonly string[] | undefined;
+  /** From when on the events occurred: ms since the Unix epoch. Default: 7 days ago. */
+  readonly since?: number | undefined;
+  /** Until when: ms since the Unix epoch, itself included. Default: now. */
+  readonly until?: number | undefined;
+  /** To this endpoint alone. Default: to every endpoint of the client. */
+  readonly webhookEndpointReference?: string | undefined;
+  /** Whether they are sent under the ids that they had, or under new ones. Default "same". */
+  readonly under?: "same" | "new" | undefined;
+}
+
+interface Again {
+  readonly event: number;
+  readonly endpoint: number;
+  readonly eventId: string;
+  /** The id that the endpoint knows it by; null if it never was to get it, such as while it was inactive. */
+  readonly deliveredAs: string | null;
+}
+
+/**
+ * Sends events of the last 7 days again, to the endpoints that are active and subscribed now: each is a new delivery, due at
+ * once. Returns their ids. Throws `not_found` if nothing of an id is kept.
+ */
+export function replay(service: Service, clientReference: string, choice: Replay = {}): string[] {
+  const { db, clock } = service;
+  const now = clock.now();
+  const replayed = db.transaction(() => {
+    if (choice.ids !== undefined) checkIds(service, clientReference, choice.ids);
+    const idOf = choice.under === "new" ? newIds(service) : sameIds(service);
+    return selected(service, clientReference, choice).map((again) => {
+      const id = idOf(again);
+      db.run(
+        `insert into deliveries (endpointSequence, eventSequence, eventId, status, dueAt, createdAt)
+         values (?, ?, ?, 'pending', ?, ?)`,
+        again.endpoint,
+        again.event,
+        id,
+        now,
+        now,
+      );
+      return id;
+    });
+  });
+  if (replayed.length > 0) service.onDue();
+  return replayed;
+}
+
+function selected({ db, clock }: Service, clientReference: string, choice: Replay): Again[] {
+  const kept = clock.now() - retentionMs;
+  const ids = choice.ids === undefined ? null : JSON.stringify(choice.ids);
+  const reference = choice.webhookEndpointReference ?? null;
+  return db.all<Again>(
+    `select * from (
+       select events.sequence as event, endpoints.sequence as endpoint, events.eventId,
+         (select eventId from deliveries where eventSequence = events.sequence
+            and endpointSequence = endpoints.sequence order by sequence limit 1) as deliveredAs
+       from events join endpoints using (clientReference)
+       where clientReference = ? and events.createdAt between ? and ? and active = 1
+         and exists (select 1 from json_each(eventTypesJson) where value = eventType)
+         and (? is null or webhookEndpointReference = ?))
+     where ? is null or eventId in (select value from json_each(?)) or deliveredAs in (select value from json_each(?))
+     order by event, endpoint`,
+    clientReference,
+    Math.max(choice.since ?? kept, kept),
+    choice.until ?? clock.now(),
+    reference,
+    reference,
+    ids,
+    ids,
+    ids,
+  );
+}
+
+function sameIds({ switches }: Service): (again: Again) => string {
+  return ({ deliveredAs, eventId }) => deliveredAs ?? (switches.idPer === "event" ? eventId : newEventId());
+}
+
+function newIds({ switches }: Service): (again: Again) => string {
+  const ofEvent = new Map<number, string>();
+  return ({ event }) => {
+    const id = ofEvent.get(event) ?? newEventId();
+    if (switches.idPer === "event") ofEvent.set(event, id);
+    return id;
+  };
+}
+
+function checkIds({ db, clock }: Service, clientReference: string, ids: readonly string[]): void {
+  const missing = db.get<{ id: string }>(
+    `select value as id from json_each(?3) where value not in (
+       select eventId from events where clientReference = ?1 and createdAt >= ?2
+       union select deliveries.eventId from deliveries join events on events.sequence = eventSequence
+         where clientReference = ?1 and events.createdAt >= ?2) limit 1`,
+    clientReference,
+    clock.now() - retentionMs,
+    JSON.stringify(ids),
+  );
+  if (missing === undefined) return;
+  throw new Refused(
+    "not_found",
+    `The client has no event ${missing.id} of the last 7 days. Take ids from the deliveries listing.`,
+  );
+}
