@@ -36,7 +36,7 @@ export function webhookRouter<Data = EsimEvents, Tx = unknown>(
   target: Target<Data, Tx>,
   options: WebhookRouterOptions<Data, Tx> = {},
 ): WebhookRouter {
-  const { path = "/webhooks", ...rest } = options;
+  const { path = "/webhooks" } = options;
   if (typeof path !== "string" || !/^\/[\w\-./~%@]*$/.test(path)) {
     throw new WebhookError(
       "invalid_option",
@@ -44,7 +44,7 @@ export function webhookRouter<Data = EsimEvents, Tx = unknown>(
       'Write a path that starts with "/" and has no pattern, such as "/webhooks", or mount the router under the pattern.',
     );
   }
-  const receiver = createReceiver<Data, Tx>(target, rest);
+  const receiver = createReceiver<Data, Tx>(target, options, ["path"]);
   const endpoint = normalise(path);
   // app.use("/webhooks", webhookRouter(handlers)) mounts it at its own path: the endpoint is there too
   const isEndpoint = ({ path: below, baseUrl }: ExpressRequest) =>

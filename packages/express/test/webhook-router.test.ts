@@ -250,6 +250,30 @@ describe("webhookRouter at start-up", () => {
     );
   });
 
+  it("names its path among the options when one is misspelt or unknown", () => {
+    const create = (options: object) => () => webhookRouter({ "*": () => {} }, { secret, ...options });
+    expect(create({ pth: "/hooks" })).toThrow('there is no option "pth". Did you mean "path"?');
+    expect(create({ middlewareMode: true })).toThrow(
+      /no option "middlewareMode"\. There are: secret, .*, path\./,
+    );
+  });
+
+  it("says so when handlers are passed in place of options, or an inbox beside them", () => {
+    const handlers = { "*": () => {} };
+    class Inbox {
+      async put() {
+        return [];
+      }
+    }
+    expect(() => webhookRouter(new Inbox(), handlers as never)).toThrow(
+      "the second argument is a map of handlers, not options. Handlers and an inbox exclude each other",
+    );
+    expect(() => webhookRouter(handlers, new Inbox() as never)).toThrow(
+      "the second argument is an inbox, not options. Handlers and an inbox exclude each other",
+    );
+    expect(() => webhookRouter({ secret } as never, handlers as never)).toThrow("Swap the arguments");
+  });
+
   it("says that it is for Express when Fastify registers it", async () => {
     const registering = fastify().register(webhookRouter({ "*": () => {} }, { secret }) as never);
     const error = await registering.then(

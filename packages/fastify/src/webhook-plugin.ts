@@ -33,6 +33,8 @@ export interface WebhookPluginOptions<Data = EsimEvents, Tx = unknown> extends R
   path?: string;
 }
 
+const ownOptions = ["handlers", "inbox", "path"];
+
 /** Fastify's own options, which it also passes to the plugin. */
 interface RegisterOptions {
   prefix?: string;
@@ -75,7 +77,7 @@ async function plugin(app: FastifyInstance, options: WebhookPluginOptions): Prom
     );
   }
   const logger = options.logger ?? logOf(app);
-  const receiver = createReceiver(targetOf(options), { ...rest, ...(logger && { logger }) });
+  const receiver = createReceiver(targetOf(options), { ...rest, ...(logger && { logger }) }, ownOptions);
 
   // answers before Fastify reads the body, so that no content-type parser runs
   const route: Pick<RouteOptions, "onRequest" | "handler"> = {
@@ -132,11 +134,33 @@ interface RouterConfig {
 }
 
 function targetOf({ handlers, inbox }: WebhookPluginOptions): Target {
-  if (handlers !== undefined && inbox === undefined) return handlers;
-  if (inbox !== undefined && handlers === undefined) return inbox;
+  if (handlers !== undefined && inbox === undefined) return checkedHandlers(handlers);
+  if (inbox !== undefined && handlers === undefined) return checkedInbox(inbox);
   throw new WebhookError(
     "invalid_option",
     `webhookPlugin was given ${inbox === undefined ? "neither handlers nor an inbox" : "both handlers and an inbox"}.`,
     "Pass { handlers } to handle events inline, or { inbox } to store them.",
   );
+}
+
+function checkedHandlers<Given extends object>(handlers: Given): Given {
+  if (!hasPut(handlers)) return handlers;
+  throw new WebhookError(
+    "invalid_option",
+    'webhookPlugin: "handlers" is an inbox.',
+    "Pass it as { inbox }, and the handlers to its worker: createWorker(inbox, handlers).",
+  );
+}
+
+function checkedInbox<Given extends object>(inbox: Given): Given {
+  if (hasPut(inbox)) return inbox;
+  throw new WebhookError(
+    "invalid_option",
+    'webhookPlugin: "inbox" has no put(), so it is not an inbox.',
+    "Pass { inbox } such as sqliteInbox(…) or postgresInbox(…), or { handlers }.",
+  );
+}
+
+function hasPut(given: { readonly put?: unknown } | null): boolean {
+  return typeof given?.put === "function";
 }

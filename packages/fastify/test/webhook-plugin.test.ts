@@ -272,6 +272,30 @@ describe("registering webhookPlugin", () => {
       /both handlers and an inbox/,
     ],
     [
+      "with an inbox as the handlers",
+      { handlers: { put: async () => [] } },
+      "invalid_option",
+      /"handlers" is an inbox\. Pass it as \{ inbox \}/,
+    ],
+    [
+      "with handlers as the inbox",
+      { inbox: handlers },
+      "invalid_option",
+      /"inbox" has no put\(\), so it is not an inbox\. Pass \{ inbox \} such as sqliteInbox/,
+    ],
+    [
+      "with the handlers themselves as options",
+      handlers,
+      "invalid_option",
+      /neither handlers nor an inbox\. Pass \{ handlers \}/,
+    ],
+    [
+      "with a misspelt path",
+      { handlers, pth: "/hooks" },
+      "invalid_option",
+      /there is no option "pth"\. Did you mean "path"\?/,
+    ],
+    [
       "with a misspelt type",
       { handlers: { "esim.fautled": () => {} } },
       "unknown_event_type",

@@ -11,6 +11,7 @@ import {
   toleranceForm,
   toleranceOf,
 } from "../verify/tolerance.ts";
+import { isInbox } from "./target.ts";
 import type { Secret } from "./verifier.ts";
 
 export interface ReceiverOptions<Data = EsimEvents, Tx = unknown> extends ProcessorOptions<Data, Tx> {
@@ -67,9 +68,14 @@ type ReceiverSettings = SettingsOf<Omit<ReceiverOptions<unknown>, "toleranceSeco
   readonly tolerance: Tolerance;
 };
 
-/** Parses the options of a receiver. Throws `invalid_option`. */
-export function readReceiverOptions(options: unknown): ReceiverSettings {
-  const { toleranceSeconds, ...settings } = parseOptions("webhook receiver", receiverShape, options);
+/**
+ * Parses the options of a receiver. Throws `invalid_option`.
+ * @param ownOptions the names of the adapter's own options, which are known and not read
+ */
+export function readReceiverOptions(options: unknown, ownOptions: readonly string[]): ReceiverSettings {
+  const own = Object.fromEntries(ownOptions.map((name) => [name, z.optional(z.unknown())]));
+  const shape = { ...receiverShape, ...own };
+  const { toleranceSeconds, ...settings } = parseOptions("webhook receiver", shape, options);
   const { maxBodyBytes, maxUnverifiedBytes = Math.max(unverifiedBytes, maxBodyBytes) } = settings;
   if (maxUnverifiedBytes < maxBodyBytes) {
     throw new WebhookError(
@@ -81,6 +87,26 @@ export function readReceiverOptions(options: unknown): ReceiverSettings {
   const tolerance = toleranceOf(toleranceSeconds) as Tolerance; // checked by its schema
   const bodyTimeoutMs = Math.min(settings.bodyTimeoutMs, settings.deadlineMs);
   return { ...settings, tolerance, maxUnverifiedBytes, bodyTimeoutMs };
+}
+
+/** Throws `invalid_option` if handlers or an inbox are in the place of the options. */
+export function checkArguments(target: unknown, options: unknown): void {
+  const passed = isInbox(options) ? "an inbox" : areHandlers(options) ? "a map of handlers" : undefined;
+  if (passed === undefined) return;
+  const isTarget = isInbox(target) || areHandlers(target);
+  throw new WebhookError(
+    "invalid_option",
+    `webhook receiver: the second argument is ${passed}, not options.`,
+    isTarget
+      ? "Handlers and an inbox exclude each other: pass one of them, then the options. Events of an inbox are handled by a worker: createWorker(inbox, handlers)."
+      : "Swap the arguments: the handlers or the inbox come first.",
+  );
+}
+
+/** Whether a value has functions under names of event types, families or the star. No option has such a name. */
+function areHandlers(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return Object.entries(value).some(([name, entry]) => /[.*]/.test(name) && typeof entry === "function");
 }
 
 /**

@@ -10,7 +10,12 @@ import { createBodyIntake } from "./body-intake.ts";
 import type { Delivery, Receiver } from "./delivery.ts";
 import type { Outcome, OutcomeCode } from "./outcome.ts";
 import { createOutcomeLog, type Seen } from "./outcome-log.ts";
-import { checkReplayWindow, type ReceiverOptions, readReceiverOptions } from "./receiver-options.ts";
+import {
+  checkArguments,
+  checkReplayWindow,
+  type ReceiverOptions,
+  readReceiverOptions,
+} from "./receiver-options.ts";
 import { replyTo } from "./reply.ts";
 import { acceptFor, isInbox, joinSource, type Target } from "./target.ts";
 import { createVerifier, knownKeys, verifyStage } from "./verifier.ts";
@@ -39,12 +44,14 @@ export const receiveStage: Stage<ReceiveMessage, "id" | "key" | "type" | "confli
 /**
  * The pipeline behind every adapter: limit, verify, parse, accept.
  * Throws `missing_secret`, `invalid_secret`, `unknown_event_type` or `invalid_option` when the set-up is wrong.
+ * @param ownOptions for adapters: the names of options of their own. They may be among `options`, and messages name them.
  */
 export function createReceiver<Data = EsimEvents, Tx = unknown>(
   target: Target<Data, Tx>,
   options: ReceiverOptions<Data, Tx> = {},
+  ownOptions: readonly string[] = [],
 ): Receiver {
-  return receiverWith(createVerifier, target, options);
+  return receiverWith(createVerifier, target, options, ownOptions);
 }
 
 /** A receiver that `createVerifier` or `createLateVerifier` gives its verifier. */
@@ -52,8 +59,10 @@ export function receiverWith<Data, Tx>(
   makeVerifier: typeof createVerifier,
   target: Target<Data, Tx>,
   options: ReceiverOptions<Data, Tx>,
+  ownOptions: readonly string[] = [],
 ): Receiver {
-  const settings = readReceiverOptions(options);
+  checkArguments(target, options);
+  const settings = readReceiverOptions(options, ownOptions);
   const { source, tolerance, deadlineMs, store, leaseMs, clock } = settings;
   const logger = safeLogger(settings.logger);
   const catalog = settings.catalog as Catalog<Data>;

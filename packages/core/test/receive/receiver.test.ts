@@ -11,7 +11,7 @@ import {
   type Target,
   WebhookError,
 } from "@esim-webhooks/core";
-import { type Fault, newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { type Fault, memoryInbox, newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { describe, expect, it, vi } from "vitest";
 
 const secret = newSecret();
@@ -288,6 +288,26 @@ describe("arguments in the wrong place", () => {
       "an inbox as the store",
       () => createReceiver(handlers, { secret, store: inbox as never }),
       "pass an inbox in place of the handlers.",
+    ],
+    [
+      "handlers in place of the options, beside an inbox",
+      () => createReceiver(inbox, handlers as never),
+      "the second argument is a map of handlers, not options. Handlers and an inbox exclude each other: pass one of them, then the options.",
+    ],
+    [
+      "an inbox in place of the options, beside handlers",
+      () => createReceiver(handlers, inbox as never),
+      "the second argument is an inbox, not options. Handlers and an inbox exclude each other",
+    ],
+    [
+      "the options before the handlers",
+      () => createReceiver({ secret } as never, handlers as never),
+      "the second argument is a map of handlers, not options. Swap the arguments: the handlers or the inbox come first.",
+    ],
+    [
+      "the options before the inbox",
+      () => createReceiver({ secret } as never, memoryInbox() as never),
+      "the second argument is an inbox, not options. Swap the arguments",
     ],
   ];
 
