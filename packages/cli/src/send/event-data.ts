@@ -12,19 +12,40 @@ export interface EventFlags {
 }
 
 /** The event to send: sample data or the `--body`, with the fields of `--data`. Throws `invalid_usage`. */
-export function eventToSend(type: string, flags: EventFlags, catalog: Catalog<unknown>): EventToSend {
-  const event = flags.body === undefined ? sampleOf(type, catalog) : readBody(type, flags.body);
-  for (const field of flags.fields) setField(event.data, field);
+export function eventToSend(
+  type: string,
+  { body, fields }: EventFlags,
+  catalog: Catalog<unknown>,
+): EventToSend {
+  const sample = sampleOf(type);
+  const event = body === undefined ? { type, data: sample ?? noSample(type, catalog) } : readBody(type, body);
+  for (const field of fields) setField(event.data, readField(field), sample);
   return event;
+}
+
+/** What to tell about fields of `--data` that the sample of the type does not have. */
+export function unknownFieldNotes(type: string, { fields }: EventFlags): readonly string[] {
+  const sample = sampleOf(type);
+  if (sample === undefined) return [];
+  return fields
+    .map((field) => readField(field).names[0] ?? "")
+    .filter((name) => !Object.hasOwn(sample, name))
+    .map(
+      (name) =>
+        `${type} has no field "${name}", and it is sent all the same. ${suggest(name, Object.keys(sample))}`,
+    );
 }
 
 type Data = Record<string, unknown>;
 type WithData = EventToSend & { readonly data: Data };
 
-function sampleOf(type: string, catalog: Catalog<unknown>): WithData {
-  if ((esimCatalog.types as readonly string[]).includes(type)) {
-    return { type, data: sampleData(type as keyof EsimEvents) as unknown as Data };
-  }
+/** The sample of a type of the eSIM catalog. */
+function sampleOf(type: string): Data | undefined {
+  const isKnown = (esimCatalog.types as readonly string[]).includes(type);
+  return isKnown ? (sampleData(type as keyof EsimEvents) as unknown as Data) : undefined;
+}
+
+function noSample(type: string, catalog: Catalog<unknown>): never {
   const isOwn = (catalog.types as readonly string[]).includes(type);
   throw new ProgramError(
     "invalid_usage",
@@ -62,22 +83,31 @@ function parse(bytes: Buffer): Data {
   );
 }
 
-/** Sets a field such as `plan.name=value`. The value is JSON if it parses, else text. */
-function setField(data: Data, field: string): void {
+interface Field {
+  /** `plan` and `name` of `plan.name=value`. */
+  readonly names: readonly string[];
+  readonly text: string;
+}
+
+function readField(field: string): Field {
   const [, path = "", text = ""] = /^([^=]+)=(.*)$/s.exec(field) ?? [];
-  if (path === "") {
-    throw new ProgramError("invalid_usage", `--data ${field} sets nothing.`, "Write --data name=value.");
-  }
-  const names = path.split(".");
-  const last = names.pop() ?? "";
+  if (path !== "") return { names: path.split("."), text };
+  throw new ProgramError("invalid_usage", `--data ${field} sets nothing.`, "Write --data name=value.");
+}
+
+/** Sets a field. Its value is JSON if it parses, else text. A number is text, too, where the sample has text. */
+function setField(data: Data, { names, text }: Field, sample: Data | undefined): void {
+  const [first = "", ...inside] = names;
+  const isText = inside.length === 0 && typeof sample?.[first] === "string";
+  const last = names.at(-1) ?? "";
   let at = data;
-  for (const name of names) {
+  for (const name of names.slice(0, -1)) {
     const next = Object.hasOwn(at, name) ? at[name] : undefined;
     const inner: Data = isData(next) ? next : {};
     define(at, name, inner);
     at = inner;
   }
-  define(at, last, readValue(text));
+  define(at, last, readValue(text, isText));
 }
 
 /** Defines the property, so that `__proto__` is a name like any other. */
@@ -85,10 +115,11 @@ function define(data: Data, name: string, value: unknown): void {
   Object.defineProperty(data, name, { value, enumerable: true, writable: true, configurable: true });
 }
 
-function readValue(text: string): unknown {
-  const isReference = /^-?\d{16,}$/.test(text); // identifiers are text, and a number would lose some of their digits
+function readValue(text: string, isText: boolean): unknown {
+  if (/^-?\d{16,}$/.test(text)) return text; // identifiers are text, and a number would lose some of their digits
   try {
-    return isReference ? text : JSON.parse(text);
+    const value: unknown = JSON.parse(text);
+    return isText && (typeof value === "number" || typeof value === "boolean") ? text : value;
   } catch {
     return text;
   }

@@ -9,7 +9,7 @@ import { printable } from "../program/printable.ts";
 import { ProgramError } from "../program/program-error.ts";
 import { knownSecrets, requiredSecret, signingSecret } from "../set-up/known-secrets.ts";
 import { portOf, readSetUp } from "../set-up/set-up.ts";
-import { eventToSend } from "./event-data.ts";
+import { eventToSend, unknownFieldNotes } from "./event-data.ts";
 import { type Expectation, expected, hintOf } from "./expectation.ts";
 import { type Answer, post } from "./post.ts";
 import { readInput } from "./read-input.ts";
@@ -35,6 +35,7 @@ export async function send(this: CliContext, flags: SendFlags, type: string): Pr
     fields: flags.data ?? [],
   };
   const event = eventToSend(type, eventFlags, setUp.catalog ?? (esimCatalog as Catalog<unknown>));
+  for (const note of unknownFieldNotes(type, eventFlags)) this.output.note(note);
   const { fault } = flags;
   const isDuplicate = fault === "duplicate";
   const times = Math.max(flags.times ?? 1, isDuplicate ? 2 : 1);

@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { esimCatalog, memoryStore, nodeHandler } from "@esim-webhooks/core";
-import { newSecret } from "@esim-webhooks/core/testing";
+import { newSecret, sampleData } from "@esim-webhooks/core/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { send } from "../../src/commands/send.ts";
 import { faults } from "../../src/send/expectation.ts";
@@ -58,6 +58,26 @@ describe("send", () => {
       x: "1=2",
       currency: "EUR",
     });
+  });
+
+  it("keeps a number as text where the sample's field is text, also beside a --body", async () => {
+    const fields = ["--data", "esimReference=8123", "--data", "reason=true", "--data", "amount=8123"];
+    for (const body of [[], ["--body", "-"]]) {
+      const { code } = await cli(["send", "esim.balance.updated", ...fields, ...body, "--url", url], {
+        input: JSON.stringify(sampleData("esim.balance.updated")),
+      });
+      expect(code).toBe(0);
+      expect(received.at(-1)?.data).toMatchObject({ esimReference: "8123", reason: "true", amount: 8123 });
+    }
+  });
+
+  it("says so when --data sets a field that the type does not have, suggests one, and sends it", async () => {
+    const misspelt = await sent("esim.enabled", "--data", "esimRefrence=8123", "--data", "eid=8904");
+    expect(misspelt.code).toBe(0);
+    expect(misspelt.stderr).toBe(
+      'esim.enabled has no field "esimRefrence", and it is sent all the same. Did you mean "esimReference"?\n',
+    );
+    expect(received.at(-1)?.data).toMatchObject({ esimRefrence: 8123, eid: "8904" });
   });
 
   it("reads data, or a whole body, from a file or from standard input", async () => {
