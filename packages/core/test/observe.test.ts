@@ -64,7 +64,7 @@ describe("a delivery that is observed", () => {
     expect(seen).toEqual([
       ["verify", { source: "default", id: "msg_1", outcome: "verified", key, durationMs }],
       ["handle", { ...ref, attempt: 1, replayed: false, outcome: "processed", durationMs }],
-      ["settle", { ...ref, attempt: 1, outcome: "done", durationMs }],
+      ["settle", { ...ref, by: "processor", attempt: 1, outcome: "done", durationMs }],
       ["process", { ...ref, attempt: 1, replayed: false, outcome: "processed", durationMs }],
       ["receive", { ...ref, key, outcome: "processed", durationMs }],
     ]);
@@ -227,7 +227,7 @@ describe("a claim that is observed", () => {
     await createProcessor(handlers, { store, leaseMs: 60 }).process(event, { source: "eu", attempt: 3 });
     return seen.map(([, message]) => message);
   }
-  const about = { ...ref, source: "eu", attempt: 3, durationMs };
+  const about = { ...ref, source: "eu", by: "processor", attempt: 3, durationMs };
   const done = { "*": () => {} };
 
   it.each<[string, Handlers<EsimEvents>, Partial<DedupeStore>, object]>([
@@ -345,7 +345,7 @@ describe("a worker that is observed", () => {
     await createWorker(await inboxOf(changes), handlers, settings).run({ signal: stop.signal });
     return seen;
   }
-  const about = { ...ref, durationMs };
+  const about = { ...ref, by: "worker", durationMs };
 
   it("shows each take, each run of a handler with its attempt, and how each lease ended", async () => {
     let runs = 0;
@@ -355,7 +355,7 @@ describe("a worker that is observed", () => {
       return runs === 2 ? retryLater(9) : undefined;
     };
     const seen = await work({ "*": handler });
-    const handled = { ...about, replayed: true };
+    const handled = { ...ref, replayed: true, durationMs };
     expect(seen.filter(([stage, { taken }]) => stage !== "take" || taken === 1)).toEqual([
       ["take", { limit: 20, suspects: false, outcome: "taken", taken: 1, durationMs }],
       ["handle", { ...handled, attempt: 1, outcome: "failed", error: new Error("no order") }],

@@ -11,10 +11,11 @@ const levels: Readonly<Record<SettleMessage["outcome"], "info" | "warn" | "error
   lost: null, // the worker logs it
 };
 
-/** Logs the outcome of each event that this process settles. Returns a function that stops it. */
+/** Logs the outcome of each event of an inbox that this process settles. Returns a function that stops it. */
 export function printSettled(logger: Logger): () => void {
   return observe({
-    settle({ durationMs, error: err, ...event }) {
+    settle({ by, durationMs, error: err, ...event }) {
+      if (by === "processor") return; // the receiver logs it
       const level = levels[event.outcome];
       if (level !== null)
         logger[level](

@@ -164,6 +164,18 @@ describe("serve", () => {
     );
   });
 
+  it("prints one line for an event that it handles as it arrives, also with a worker for stored events", async () => {
+    const config = 'export default { handlers: { "*": () => {} } };';
+    const running = start(["serve", "--port", "0"], { cwd: folder({ "esim-webhooks.config.mjs": config }) });
+    const url = await urlOf(running);
+    for (const id of ["msg_1", "msg_2"]) expect((await fetch(url, event(id))).status).toBe(200);
+    running.child.kill("SIGTERM");
+    expect(jsonLines(await running.ended).map(({ id, outcome }) => [id, outcome])).toEqual([
+      ["msg_1", "processed"],
+      ["msg_2", "processed"],
+    ]);
+  });
+
   it("processes events that were stored in the default inbox before there were handlers", async () => {
     const cwd = folder();
     const before = start(["serve", "--port", "0"], { cwd });

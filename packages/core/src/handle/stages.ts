@@ -62,6 +62,8 @@ export type DeadReason = "invalid" | "failed" | "retry_later" | "attempts";
 export interface SettleMessage extends EventKey {
   /** Absent when the body is not an envelope. */
   readonly type?: string;
+  /** Who had the event: a worker, which took it from an inbox, or a processor, which handled it as it arrived. */
+  readonly by: "worker" | "processor";
   /** The number of this try, from 1. */
   readonly attempt: number;
   /**

@@ -167,7 +167,8 @@ function publish(
 ): void {
   if (!settleNotice.hasSubscribers) return;
   const { source, id } = key;
-  settleNotice.publish({ source, id, type, attempt, ...ending, durationMs: performance.now() - askedAt });
+  const durationMs = performance.now() - askedAt;
+  settleNotice.publish({ source, id, type, by: "processor", attempt, ...ending, durationMs });
 }
 
 type StoreUnavailable = Extract<EventOutcome, { code: "store_unavailable" }>;

@@ -169,7 +169,8 @@ export function publishSettled(lease: WorkerLease, ending: RunResult | { readonl
   const { taken, takenAt } = lease;
   const { source, id, type, attempt } = taken;
   const durationMs = performance.now() - takenAt;
-  settleNotice.publish({ source, id, ...(type && { type }), attempt, ...endingFields(ending), durationMs });
+  const about = { source, id, ...(type && { type }), by: "worker", attempt } as const;
+  settleNotice.publish({ ...about, ...endingFields(ending), durationMs });
 }
 
 function endingFields(
