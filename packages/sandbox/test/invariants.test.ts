@@ -35,7 +35,7 @@ const customer = {
   lastName: "Smit",
   address: { street: "Damrak", streetNumber: "1", city: "Amsterdam", postalCode: "1012", countryCode: "NL" },
 };
-const portIn = { msisdn: "31612345678", details: { donorContractType: "prepaid" } };
+const portIn = { msisdn: "31612345678", details: { donorContractType: "prepaid" } } as const;
 
 const anyOperation = fc.oneof(
   ...named({
@@ -79,16 +79,20 @@ const anyOperation = fc.oneof(
         toString: () => `${update.updateType} ${update.amount}`,
       }),
   ),
-  fc
-    .boolean()
-    .map(
-      (isPrimary): Operation =>
-        Object.assign(
-          (service: Service, esim: string) =>
-            allocateNumber(service, esim, { countryCode: "NL", isPrimary, customerInfo: customer }),
-          { toString: () => `allocateNumber ${isPrimary}` },
-        ),
-    ),
+  fc.boolean().map(
+    (isPrimary): Operation =>
+      Object.assign(
+        (service: Service, esim: string) =>
+          allocateNumber(service, {
+            esimReference: esim,
+            countryCode: "NL",
+            type: "mobile",
+            isPrimary,
+            customerInfo: customer,
+          }),
+        { toString: () => `allocateNumber ${isPrimary}` },
+      ),
+  ),
 );
 
 /** Each is an operation and which of the eSIMs it is done to. */

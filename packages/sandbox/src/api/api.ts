@@ -17,6 +17,9 @@ import { callName, operationAdder } from "./call/operation.ts";
 import { createRateLimit, limited } from "./call/rate-limit.ts";
 import { addDocument } from "./document.ts";
 import { addAccountOperations } from "./routes/account.ts";
+import { addEsimOperations } from "./routes/esims.ts";
+import { addNumberOperations } from "./routes/numbers.ts";
+import { addPortInOperations } from "./routes/port-ins.ts";
 import { addTokenEndpoint, tokenPath } from "./routes/token.ts";
 import { addWebhookOperations } from "./routes/webhooks.ts";
 
@@ -60,6 +63,9 @@ export function createApi(
   ]);
   addAccountOperations(add);
   addWebhookOperations(add);
+  addEsimOperations(add, service.switches);
+  addPortInOperations(add);
+  addNumberOperations(add, service.switches);
   addDocument(operations);
   addOtherMethods(operations);
 

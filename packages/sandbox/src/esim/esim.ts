@@ -1,7 +1,8 @@
+import * as z from "zod";
 import { Refused } from "../base/refused.ts";
 import type { Service } from "../base/service.ts";
 import { emitEvent } from "../webhook/emit.ts";
-import type { LifecycleStatus, ProfileState } from "./states.ts";
+import { type LifecycleStatus, lifecycleStatuses, type ProfileState } from "./states.ts";
 
 /** An eSIM and its profile, as the database has them. */
 export interface Esim {
@@ -65,16 +66,32 @@ function notYours(what: string): Refused {
   return new Refused("not_yours", `${what} belongs to another client. Use the credentials of that one.`);
 }
 
-/** What the API tells of an eSIM. The specification shows no such record: its fields are our choice. */
-export function esimRecord(esim: Esim) {
+/** An eSIM as the API shows it. The specification shows no such record: its fields are our choice. */
+export const esimSchema = z
+  .object({
+    profileReference: z.string(),
+    esimReference: z.string(),
+    iccid: z.string(),
+    esimVariant: z.string(),
+    externalProfileId: z.string().nullable(),
+    lifecycleStatus: z.enum(lifecycleStatuses),
+    createdAt: z.iso.datetime(),
+  })
+  .meta({ id: "Esim" });
+
+export type EsimRecord = z.output<typeof esimSchema>;
+
+export function esimRecord(esim: Esim): EsimRecord {
+  const { profileReference, esimReference, iccid, esimVariant, externalProfileId, lifecycleStatus } = esim;
+  const createdAt = new Date(esim.createdAt).toISOString();
   return {
-    profileReference: esim.profileReference,
-    esimReference: esim.esimReference,
-    iccid: esim.iccid,
-    esimVariant: esim.esimVariant,
-    externalProfileId: esim.externalProfileId,
-    lifecycleStatus: esim.lifecycleStatus,
-    createdAt: new Date(esim.createdAt).toISOString(),
+    profileReference,
+    esimReference,
+    iccid,
+    esimVariant,
+    externalProfileId,
+    lifecycleStatus,
+    createdAt,
   };
 }
 

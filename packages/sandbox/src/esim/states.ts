@@ -41,8 +41,10 @@ export const profileOnDevice: StateMachine<ProfileState, ProfileOperation> = {
 };
 
 /** Of the eSIM, on the network. */
-export type LifecycleStatus = "active" | "suspended" | "terminated";
-export type LifecycleOperation = "suspend" | "reactivate" | "terminate";
+export const lifecycleStatuses = ["active", "suspended", "terminated"] as const;
+export type LifecycleStatus = (typeof lifecycleStatuses)[number];
+export const lifecycleOperations = ["suspend", "reactivate", "terminate"] as const;
+export type LifecycleOperation = (typeof lifecycleOperations)[number];
 
 export const lifecycle: StateMachine<LifecycleStatus, LifecycleOperation> = {
   thing: "The eSIM",

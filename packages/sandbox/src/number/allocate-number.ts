@@ -1,26 +1,34 @@
+import * as z from "zod";
 import { Refused } from "../base/refused.ts";
 import type { Service } from "../base/service.ts";
 import { findCountry } from "../esim/countries.ts";
 import { type Esim, findEsim } from "../esim/esim.ts";
-import type { CustomerInfo } from "./customer-info.ts";
+import { customerInfoSchema } from "./customer-info.ts";
 import { makeUpMsisdn } from "./made-up.ts";
-import { assignNumber, isInUse, type NumberType } from "./number.ts";
+import { type AssignedNumber, assignNumber, isInUse, numberTypes } from "./number.ts";
 
-export interface NumberOrder {
-  /** Two letters (ISO 3166-1), or a regional code of three to six, such as GLOBAL. */
-  readonly countryCode: string;
-  /** Default "mobile". */
-  readonly type?: NumberType | undefined;
-  /** Default true. */
-  readonly isPrimary?: boolean | undefined;
-  readonly customerInfo: CustomerInfo;
-}
+export const newNumberSchema = z
+  .object({
+    esimReference: z.string(),
+    countryCode: z
+      .string()
+      .regex(/^[A-Za-z]{2,6}$/, "expected 2 to 6 letters, such as NL or GLOBAL")
+      .toUpperCase()
+      .meta({ description: "Two letters (ISO 3166-1), or a regional code of three to six, such as GLOBAL" }),
+    type: z.enum(numberTypes).default("mobile"),
+    isPrimary: z.boolean().default(true),
+    customerInfo: customerInfoSchema,
+  })
+  .meta({ id: "NewNumber" });
+
+/** One that `newNumberSchema` has let pass. */
+export type NewNumber = z.output<typeof newNumberSchema>;
 
 /** Gives the eSIM a new number of that country. The service emits no event for it. */
-export function allocateNumber(service: Service, esimReference: string, order: NumberOrder) {
+export function allocateNumber(service: Service, order: NewNumber): AssignedNumber {
   return service.db.transaction(() => {
-    const { countryCode, type = "mobile", isPrimary = true, customerInfo } = order;
-    const esim = findEsim(service, esimReference);
+    const { countryCode, type, isPrimary, customerInfo } = order;
+    const esim = findEsim(service, order.esimReference);
     if (countryCode.length === 2 && !findCountry(countryCode)) {
       throw new Refused(
         "invalid",

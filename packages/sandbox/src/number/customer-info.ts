@@ -2,10 +2,11 @@ import * as z from "zod";
 
 const text = z.string().min(1);
 
-const address = z.object({
+const addressSchema = z.object({
   street: text,
-  /** Required for a number into which a Dutch one is ported. */
-  streetNumber: text.optional(),
+  streetNumber: text
+    .optional()
+    .meta({ description: "Required while a Dutch number is ported into the eSIM" }),
   streetNumberAddition: z.string().optional(),
   streetLine2: z.string().optional(),
   city: text,
@@ -15,13 +16,15 @@ const address = z.object({
 });
 
 /** Whom a number is for. */
-export const customerInfo = z.object({
-  firstName: text,
-  lastName: text,
-  companyName: z.string().optional(),
-  email: z.email().optional(),
-  phone: z.string().optional(),
-  address,
-});
+export const customerInfoSchema = z
+  .object({
+    firstName: text,
+    lastName: text,
+    companyName: z.string().optional(),
+    email: z.email().optional(),
+    phone: z.string().optional(),
+    address: addressSchema,
+  })
+  .meta({ id: "CustomerInfo" });
 
-export type CustomerInfo = z.output<typeof customerInfo>;
+export type CustomerInfo = z.output<typeof customerInfoSchema>;

@@ -1,10 +1,13 @@
+import * as z from "zod";
 import type { Service } from "../base/service.ts";
 import { move, type StateMachine } from "../base/state-machine.ts";
 import type { Esim } from "../esim/esim.ts";
-import type { CustomerInfo } from "./customer-info.ts";
+import { type CustomerInfo, customerInfoSchema } from "./customer-info.ts";
 
-export type NumberType = "local" | "mobile" | "tollfree";
-export type NumberStatus = "active" | "suspended" | "released";
+export const numberTypes = ["local", "mobile", "tollfree"] as const;
+export type NumberType = (typeof numberTypes)[number];
+const numberStatuses = ["active", "suspended", "released"] as const;
+export type NumberStatus = (typeof numberStatuses)[number];
 type NumberOperation = "suspend" | "reactivate" | "release";
 
 /** A number goes with its eSIM: it is suspended, reactivated and released as that is suspended, reactivated and terminated. */
@@ -50,7 +53,8 @@ export function isInUse(service: Service, msisdn: string): boolean {
   );
 }
 
-export interface NewNumber {
+/** A number that an eSIM is to get. */
+export interface NumberFields {
   readonly msisdn: string;
   readonly countryCode: string;
   readonly type: NumberType;
@@ -60,7 +64,7 @@ export interface NewNumber {
 }
 
 /** Gives the eSIM a number. A primary one takes that place from the profile's others. */
-export function assignNumber(service: Service, esim: Esim, number: NewNumber): AssignedNumber {
+export function assignNumber(service: Service, esim: Esim, number: NumberFields): AssignedNumber {
   return service.db.transaction(() => {
     const now = service.clock.now();
     if (number.isPrimary) {
@@ -118,8 +122,27 @@ function setStatus(service: Service, number: AssignedNumber, operation: NumberOp
   );
 }
 
-/** A number assignment as the API tells it. */
-export function numberRecord(number: AssignedNumber) {
+/** A number assignment as the API shows it. */
+export const numberSchema = z
+  .object({
+    assignmentId: z.int(),
+    profileReference: z.string(),
+    esimReference: z.string(),
+    iccid: z.string(),
+    msisdn: z.string(),
+    countryCode: z.string(),
+    type: z.enum(numberTypes),
+    status: z.enum(numberStatuses),
+    isPrimary: z.boolean(),
+    customerInfo: customerInfoSchema.optional().meta({ description: "Absent of a number that was ported" }),
+    createdAt: z.iso.datetime(),
+    updatedAt: z.iso.datetime(),
+  })
+  .meta({ id: "NumberAssignment" });
+
+export type NumberRecord = z.output<typeof numberSchema>;
+
+export function numberRecord(number: AssignedNumber): NumberRecord {
   const { assignmentId, profileReference, esimReference, iccid, msisdn, countryCode, type, status } = number;
   return {
     assignmentId,
@@ -131,9 +154,7 @@ export function numberRecord(number: AssignedNumber) {
     type,
     status,
     isPrimary: number.isPrimary === 1,
-    ...(number.customerInfoJson !== null && {
-      customerInfo: JSON.parse(number.customerInfoJson) as CustomerInfo,
-    }),
+    ...(number.customerInfoJson !== null && { customerInfo: JSON.parse(number.customerInfoJson) }),
     createdAt: new Date(number.createdAt).toISOString(),
     updatedAt: new Date(number.updatedAt).toISOString(),
   };

@@ -1,19 +1,26 @@
+import * as z from "zod";
 import { findClient } from "../account/clients.ts";
 import { takeFromStock } from "../account/variants.ts";
 import { newEsimReference, newIccid, newProfileReference } from "../base/references.ts";
 import { Refused } from "../base/refused.ts";
 import type { Service } from "../base/service.ts";
 import { type Esim, emitOf, findEsim } from "../esim/esim.ts";
-import { createPortIn, type PortInOrder } from "../port-in/create-port-in.ts";
+import { createPortIn } from "../port-in/create-port-in.ts";
+import { newPortInSchema } from "../port-in/new-port-in.ts";
 
-export interface EsimOrder {
-  /** Default: the client's. */
-  readonly esimVariant?: string | undefined;
-  /** The client's own id of the profile. No two profiles of a client have the same. */
-  readonly externalProfileId?: string | undefined;
-  /** A number to port into the eSIM. It is registered with the order, so the eSIM cannot activate before. */
-  readonly portIn?: PortInOrder | undefined;
-}
+export const esimOrderSchema = z
+  .object({
+    esimVariant: z.string().optional().meta({ description: "Default: the client's defaultEsimVariant" }),
+    externalProfileId: z.string().min(1).max(255).optional().meta({
+      description: "The client's own id of the profile. No two of its profiles have the same",
+    }),
+    portIn: newPortInSchema.optional().meta({
+      description: "A number to port into the eSIM, which cannot activate before the port-in is registered",
+    }),
+  })
+  .meta({ id: "EsimOrder" });
+
+export type EsimOrder = z.input<typeof esimOrderSchema>;
 
 /** A new profile with an eSIM that is ready to be downloaded. */
 export function orderEsim(service: Service, clientReference: string, order: EsimOrder = {}): Esim {

@@ -2,23 +2,15 @@ import { newPortInRequestReference } from "../base/references.ts";
 import { Refused } from "../base/refused.ts";
 import type { Service } from "../base/service.ts";
 import { findEsim } from "../esim/esim.ts";
-import { checkDonorDetails } from "./donor-details.ts";
+import { checkNewPortIn, type NewPortIn } from "./new-port-in.ts";
 import { findPortIn, type PortIn, portInsOf } from "./port-in.ts";
 import { endedOutcomes } from "./states.ts";
 
-export interface PortInOrder {
-  /** International, without a plus: 324 or 316, and 8 digits. */
-  readonly msisdn: string;
-  /** Checked by the rules of the eSIM's variant. */
-  readonly details: unknown;
-}
-
 /** Registers a request to port the number into the eSIM. It takes the place of one that ended without success. */
-export function createPortIn(service: Service, esimReference: string, order: PortInOrder): PortIn {
+export function createPortIn(service: Service, esimReference: string, order: NewPortIn): PortIn {
   return service.db.transaction(() => {
     const esim = findEsim(service, esimReference);
-    const msisdn = checkMsisdn(order.msisdn);
-    const details = checkDonorDetails(esim.esimVariant, order.details);
+    const { msisdn, details } = checkNewPortIn(esim.esimVariant, order);
     if (esim.lifecycleStatus === "terminated") {
       throw notPossible("The eSIM is terminated. Order another one.");
     }
@@ -62,14 +54,6 @@ export function markAbandoned(service: Service, { portInRequestReference }: Port
     "update portIns set abandoned = 1, updatedAt = ? where portInRequestReference = ?",
     service.clock.now(),
     portInRequestReference,
-  );
-}
-
-function checkMsisdn(msisdn: string): string {
-  if (/^(?:324|316)\d{8}$/.test(msisdn)) return msisdn;
-  throw new Refused(
-    "invalid",
-    "msisdn: it is no Belgian or Dutch mobile number. Write 324 or 316 and 8 digits, without a plus or a leading 0.",
   );
 }
 

@@ -1,8 +1,9 @@
+import * as z from "zod";
 import { Refused } from "../base/refused.ts";
 import type { Service } from "../base/service.ts";
 import { emitOf, findEsim } from "../esim/esim.ts";
-import type { DonorDetails } from "./donor-details.ts";
-import type { PortInStatus } from "./states.ts";
+import { donorDetailsSchema } from "./new-port-in.ts";
+import { type PortInStatus, portInStatuses } from "./states.ts";
 
 /** A port-in request, as the database has it. */
 export interface PortIn {
@@ -39,17 +40,37 @@ export function portInsOf(service: Service, esimReference: string): PortIn[] {
   return service.db.all<PortIn>(`${select} where esimReference = ? order by sequence desc`, esimReference);
 }
 
-/** A port-in request as the API tells it. */
-export function portInRecord(portIn: PortIn) {
+/** A port-in request as the API shows it. */
+export const portInSchema = z
+  .object({
+    portInRequestReference: z.string(),
+    profileReference: z.string(),
+    esimReference: z.string(),
+    msisdn: z.string(),
+    details: donorDetailsSchema,
+    status: z.enum(portInStatuses),
+    reason: z.object({ code: z.string(), message: z.string().nullable() }).nullable(),
+    scheduledDate: z.iso.date().nullable(),
+    submittedAt: z.iso.datetime().nullable(),
+    completedAt: z.iso.datetime().nullable(),
+    abandoned: z.boolean(),
+    createdAt: z.iso.datetime(),
+    updatedAt: z.iso.datetime(),
+  })
+  .meta({ id: "PortIn" });
+
+export type PortInRecord = z.output<typeof portInSchema>;
+
+export function portInRecord(portIn: PortIn): PortInRecord {
   const { portInRequestReference, profileReference, esimReference, msisdn, status } = portIn;
   return {
     portInRequestReference,
     profileReference,
     esimReference,
     msisdn,
-    details: JSON.parse(portIn.detailsJson) as DonorDetails,
+    details: JSON.parse(portIn.detailsJson),
     status,
-    reason: reasonOf(portIn),
+    reason: portIn.reasonCode === null ? null : { code: portIn.reasonCode, message: portIn.reasonMessage },
     scheduledDate: portIn.scheduledDate,
     submittedAt: orNull(portIn.submittedAt),
     completedAt: orNull(portIn.completedAt),
@@ -57,10 +78,6 @@ export function portInRecord(portIn: PortIn) {
     createdAt: new Date(portIn.createdAt).toISOString(),
     updatedAt: new Date(portIn.updatedAt).toISOString(),
   };
-}
-
-function reasonOf({ reasonCode, reasonMessage }: PortIn) {
-  return reasonCode === null ? null : { code: reasonCode, message: reasonMessage };
 }
 
 function orNull(time: number | null): string | null {

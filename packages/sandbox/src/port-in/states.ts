@@ -1,14 +1,16 @@
 import type { StateMachine } from "../base/state-machine.ts";
 
-export type PortInStatus =
-  | "requested"
-  | "approved"
-  | "scheduled"
-  | "cancelling"
-  | "completed"
-  | "rejected"
-  | "failed"
-  | "cancelled";
+export const portInStatuses = [
+  "requested",
+  "approved",
+  "scheduled",
+  "cancelling",
+  "completed",
+  "rejected",
+  "failed",
+  "cancelled",
+] as const;
+export type PortInStatus = (typeof portInStatuses)[number];
 export type PortInOperation =
   | "submit"
   | "approve"

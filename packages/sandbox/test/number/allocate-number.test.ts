@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { changeLifecycle } from "../../src/lifecycle/change-lifecycle.ts";
-import { allocateNumber, type NumberOrder } from "../../src/number/allocate-number.ts";
-import { customerInfo } from "../../src/number/customer-info.ts";
+import { allocateNumber, type NewNumber, newNumberSchema } from "../../src/number/allocate-number.ts";
+import { customerInfoSchema } from "../../src/number/customer-info.ts";
 import { numberRecord, numbersOf } from "../../src/number/number.ts";
 import { createPortIn } from "../../src/port-in/create-port-in.ts";
 import { partner, refusal } from "../partner.ts";
@@ -13,8 +13,16 @@ function ordered() {
   const { service, order, events } = partner();
   const esim = order();
   events();
-  const allocate = (more: Partial<NumberOrder> = {}) =>
-    allocateNumber(service, esim.esimReference, { countryCode: "NL", customerInfo: customer, ...more });
+  const allocate = (more: Partial<NewNumber> = {}) =>
+    allocateNumber(
+      service,
+      newNumberSchema.parse({
+        esimReference: esim.esimReference,
+        countryCode: "NL",
+        customerInfo: customer,
+        ...more,
+      }),
+    );
   return { service, esim, events, allocate };
 }
 
@@ -68,7 +76,7 @@ describe("allocateNumber", () => {
 
   test("asks for the house number while a Dutch number is being ported into the eSIM", () => {
     const { service, esim, allocate } = ordered();
-    const details = { donorContractType: "prepaid" };
+    const details = { donorContractType: "prepaid" } as const;
     createPortIn(service, esim.esimReference, { msisdn: "31612345678", details });
     expect(() => allocate()).toThrow(refusal("invalid", "streetNumber"));
     const withNumber = { ...customer, address: { ...address, streetNumber: "1" } };
@@ -77,7 +85,7 @@ describe("allocateNumber", () => {
 
   test("does not ask for it while a Belgian number is", () => {
     const { service, esim, allocate } = ordered();
-    const details = { donorContractType: "prepaid" };
+    const details = { donorContractType: "prepaid" } as const;
     createPortIn(service, esim.esimReference, { msisdn: "32412345678", details });
     expect(allocate().status).toBe("active");
   });
@@ -104,7 +112,7 @@ describe("a number", () => {
   });
 });
 
-describe("customerInfo", () => {
+describe("the customer of a number", () => {
   test.each([
     ["no first name", { ...customer, firstName: undefined }],
     ["an empty last name", { ...customer, lastName: "" }],
@@ -113,7 +121,7 @@ describe("customerInfo", () => {
     ["a country of three letters", { ...customer, address: { ...address, countryCode: "NLD" } }],
     ["no city", { ...customer, address: { ...address, city: undefined } }],
   ])("refuses %s", (_, info) => {
-    expect(customerInfo.safeParse(info).success).toBe(false);
+    expect(customerInfoSchema.safeParse(info).success).toBe(false);
   });
 
   test("takes every field of the specification", () => {
@@ -124,6 +132,6 @@ describe("customerInfo", () => {
       phone: "31201234567",
       address: { ...address, streetNumber: "1", streetNumberAddition: "a", streetLine2: "Yard", state: "NH" },
     };
-    expect(customerInfo.parse(full)).toEqual(full);
+    expect(customerInfoSchema.parse(full)).toEqual(full);
   });
 });

@@ -6,7 +6,7 @@ import { orderEsim } from "../../src/order/order-esim.ts";
 import { portInsOf } from "../../src/port-in/port-in.ts";
 import { partner, refusal } from "../partner.ts";
 
-const portIn = { msisdn: "31612345678", details: { donorContractType: "postpaid" } };
+const portIn = { msisdn: "31612345678", details: { donorContractType: "postpaid" } } as const;
 
 describe("orderEsim", () => {
   test("gives a profile and an eSIM in the service's forms, and tells that it is ready", () => {

@@ -3,7 +3,8 @@ import { findEsim } from "../../src/esim/esim.ts";
 import { registerOnNetwork } from "../../src/esim/network.ts";
 import { changeLifecycle } from "../../src/lifecycle/change-lifecycle.ts";
 import { numbersOf } from "../../src/number/number.ts";
-import { createPortIn, type PortInOrder } from "../../src/port-in/create-port-in.ts";
+import { createPortIn } from "../../src/port-in/create-port-in.ts";
+import type { NewPortIn } from "../../src/port-in/new-port-in.ts";
 import { findPortIn, portInRecord, portInsOf } from "../../src/port-in/port-in.ts";
 import {
   abandonPortIn,
@@ -18,15 +19,15 @@ import {
 } from "../../src/port-in/port-in-steps.ts";
 import { partner, refusal, typesOf } from "../partner.ts";
 
-const details = { donorContractType: "prepaid" };
+const details = { donorContractType: "prepaid" } as const;
 const iccid = "8931040000000000000";
 
 function ordered(esimVariant = "standard") {
   const { service, order, events } = partner();
   const esim = order({ esimVariant });
   events();
-  const create = (order: Partial<PortInOrder> = {}) =>
-    createPortIn(service, esim.esimReference, { msisdn: "31612345678", details, ...order });
+  const create = (order: { msisdn?: string; details?: unknown } = {}) =>
+    createPortIn(service, esim.esimReference, { msisdn: "31612345678", details, ...order } as NewPortIn);
   return { service, esim, events, create, order };
 }
 

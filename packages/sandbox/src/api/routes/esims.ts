@@ -1,0 +1,44 @@
+import * as z from "zod";
+import type { Switches } from "../../base/switches.ts";
+import { esimRecord, esimSchema, findEsimOf } from "../../esim/esim.ts";
+import { lifecycleOperations } from "../../esim/states.ts";
+import { changeLifecycle } from "../../lifecycle/change-lifecycle.ts";
+import { esimOrderSchema, orderEsim } from "../../order/order-esim.ts";
+import { portInRecord, portInSchema, portInsOf } from "../../port-in/port-in.ts";
+import type { AddOperation } from "../call/operation.ts";
+
+const params = z.object({ profileReference: z.string(), esimReference: z.string() });
+const orderedEsimSchema = esimSchema.extend({ portIn: portInSchema.nullable() }).meta({ id: "OrderedEsim" });
+
+/** Ordering eSIMs, and their life on the network. */
+export function addEsimOperations(add: AddOperation, switches: Switches): void {
+  add({
+    method: "post",
+    path: "/esims",
+    summary: "Order an eSIM with a profile of its own",
+    body: esimOrderSchema,
+    status: 201,
+    answer: z.object({ data: orderedEsimSchema }),
+    errors: [400, 409, Number(switches.maxProfilesStatus)],
+    problems: [409],
+    run({ service, clientReference, body }) {
+      const esim = orderEsim(service, clientReference, body);
+      const [portIn] = portInsOf(service, esim.esimReference);
+      return { data: { ...esimRecord(esim), portIn: portIn ? portInRecord(portIn) : null } };
+    },
+  });
+  add({
+    method: "patch",
+    path: "/profiles/{profileReference}/esims/{esimReference}/lifecycle",
+    summary: "Suspend, reactivate or terminate an eSIM on the network",
+    params,
+    body: z.object({ operation: z.enum(lifecycleOperations) }).meta({ id: "LifecycleChange" }),
+    status: 200,
+    answer: z.object({ data: esimSchema }),
+    errors: [400, 403, 404, Number(switches.illegalTransition)],
+    run({ service, clientReference, params, body }) {
+      findEsimOf(service, clientReference, params.profileReference, params.esimReference);
+      return { data: esimRecord(changeLifecycle(service, params.esimReference, body.operation)) };
+    },
+  });
+}
