@@ -1,11 +1,11 @@
 import { OpenAPIHono } from "@hono/zod-openapi";
 import { Hono } from "hono";
-import { bodyLimit } from "hono/body-limit";
 import type * as z from "zod";
 import { Refused } from "../base/refused.ts";
 import type { Service } from "../base/service.ts";
 import type { Faults } from "../faults/faults.ts";
 import type { Sender } from "../sender/sender.ts";
+import { bodyLimit, maxBodyBytes } from "./body-limit.ts";
 import { authenticated } from "./call/authentication.ts";
 import { answerStruck, effectStruck } from "./call/call-faults.ts";
 import type { CallContext, Environment, Middleware } from "./call/environment.ts";
@@ -25,8 +25,6 @@ import { addWebhookOperations } from "./routes/webhooks.ts";
 
 /** Where the API is, below the address of its listener. */
 export const basePath = "/api/v3";
-
-const maxBodyBytes = 1024 * 1024;
 
 /** The API of the service, as a Hono app for a Node.js server. Faults that cut a connection need the server. */
 export function createApi(
@@ -88,11 +86,8 @@ function stating(problems: readonly number[]): Middleware {
   };
 }
 
-const withinLimit: Middleware = bodyLimit({
-  maxSize: maxBodyBytes,
-  onError: () => {
-    throw new HttpRefusal(413, `The body is larger than ${maxBodyBytes} bytes. Send a smaller one.`);
-  },
+const withinLimit: Middleware = bodyLimit(() => {
+  throw new HttpRefusal(413, `The body is larger than ${maxBodyBytes} bytes. Send a smaller one.`);
 });
 
 /** Answers 405 at paths that have other methods. */

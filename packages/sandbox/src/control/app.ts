@@ -1,5 +1,5 @@
 import { Hono } from "hono";
-import { bodyLimit } from "hono/body-limit";
+import { bodyLimit } from "../api/body-limit.ts";
 import type { Advance } from "./advance.ts";
 import { endpointRoutes } from "./endpoint-routes.ts";
 import { errorAnswer, thrownAnswer } from "./errors.ts";
@@ -9,8 +9,6 @@ import { liveFeed } from "./live.ts";
 import type { Parts } from "./parts.ts";
 import { serviceRoutes } from "./service-routes.ts";
 import { supportRoutes } from "./support-routes.ts";
-
-const maxBodyBytes = 1024 * 1024;
 
 /**
  * The control side: what devices, networks, operators and support do, as calls with JSON in and out. An answer is
@@ -27,12 +25,7 @@ export function createControl(parts: Parts, advance: Advance): Hono {
     ),
   );
   app.use(guard);
-  app.use(
-    bodyLimit({
-      maxSize: maxBodyBytes,
-      onError: () => errorAnswer(413, "too_large", "The body is larger than 1 MiB. Send less."),
-    }),
-  );
+  app.use(bodyLimit(() => errorAnswer(413, "too_large", "The body is larger than 1 MiB. Send less.")));
   app.get("/live", () => liveFeed(parts.changes));
   app.route("/", esimRoutes(parts));
   app.route("/", endpointRoutes(parts));

@@ -21,7 +21,7 @@ const order = z.strictObject({
   portIn: portIn.optional(),
 });
 const nothing = z.strictObject({});
-const fault = z.strictObject({ reason: z.string().min(1), detail: z.unknown() });
+const fault = z.strictObject({ reason: z.string().min(1), detail: z.unknown().optional() });
 const network = z.union(
   [
     z.strictObject({ country: z.string() }).transform(({ country }) => country),
