@@ -21,6 +21,10 @@ const packages: Readonly<Record<string, Package>> = {
     imports: ["@esim-webhooks/core", "@esim-webhooks/core/kit", "zod/mini"],
     rooms: ["base", "dump", "record", "sort", "replay"],
   },
+  client: {
+    imports: ["@esim-webhooks/core", "@esim-webhooks/core/kit", "zod/locales", "zod/v4/core", "zod/mini"],
+    rooms: ["base", "limit", "http", "auth", "operations"],
+  },
   sandbox: {
     imports: [
       "@esim-webhooks/core",

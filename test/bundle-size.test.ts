@@ -5,24 +5,35 @@ import { root } from "./run.ts";
 
 const kilobyte = 1000;
 
-it.each([
-  ["webhookHandler", "core", 28],
-  ["createWorker", "core", 19],
-  ["verify", "core", 5],
-  ["webhookRouter", "express", 29],
-  ["redisStore", "store-redis", 15],
-])("%s of %s is at most %d kB in a bundle, minified and gzipped", async (name, from, limitKilobytes) => {
+/** The bytes of a bundle with what is named, minified and gzipped. */
+async function bundleBytes(name: string, from: string, external: readonly string[]): Promise<number> {
   const { outputFiles } = await build({
     stdin: { contents: `export { ${name} } from "@esim-webhooks/${from}";`, resolveDir: root },
     conditions: ["@esim-webhooks/source"],
-    external: ["ioredis"],
+    external: [...external],
     bundle: true,
     minify: true,
     format: "esm",
     platform: "node",
     write: false,
   });
-  const bytes = gzipSync(outputFiles[0]?.contents ?? "").byteLength;
+  return gzipSync(outputFiles[0]?.contents ?? "").byteLength;
+}
+
+it.each([
+  ["webhookHandler", "core", 28],
+  ["createWorker", "core", 19],
+  ["verify", "core", 5],
+  ["webhookRouter", "express", 29],
+  ["redisStore", "store-redis", 15],
+  ["createClient", "client", 22],
+])("%s of %s is at most %d kB in a bundle, minified and gzipped", async (name, from, limitKilobytes) => {
+  const bytes = await bundleBytes(name, from, ["ioredis"]);
   expect(bytes).toBeGreaterThan(kilobyte); // it is there
   expect(bytes).toBeLessThan(limitKilobytes * kilobyte);
+});
+
+it("createClient is at most 15 kB beside zod, and what is not used of its package is not in the bundle", async () => {
+  expect(await bundleBytes("createClient", "client", ["zod/*"])).toBeLessThan(15 * kilobyte);
+  expect(await bundleBytes("idempotencyKeyOf", "client", [])).toBeLessThan(kilobyte);
 });

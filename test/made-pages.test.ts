@@ -4,6 +4,8 @@ import { esimCatalog } from "@esim-webhooks/core";
 import { sampleData } from "@esim-webhooks/core/testing";
 import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
+import { clientShape } from "../packages/client/src/client-options.ts";
+import { limiterShape } from "../packages/client/src/create-limiter.ts";
 import { processorShape } from "../packages/core/src/process/processor.ts";
 import { receiverShape } from "../packages/core/src/receive/receiver-options.ts";
 import { inboxShape } from "../packages/core/src/store/inbox-options.ts";
@@ -56,16 +58,21 @@ describe("docs/options.md", () => {
 
   it("has every interface of options that a package for applications exports", () => {
     const partsOfOthers = [
+      "CallOptions",
       "DatabaseOptions",
       "InboxOptions",
+      "PageOptions",
       "RedisStateOptions",
       "ReplayOptions",
       "TransactionOptions",
     ];
     const forAuthors = ["TakeOptions"];
-    const entries = globSync("packages/{core,cli,express,fastify,import,store-*}/src/{index,testing}.ts", {
-      cwd: root,
-    });
+    const entries = globSync(
+      "packages/{client,core,cli,express,fastify,import,store-*}/src/{index,testing}.ts",
+      {
+        cwd: root,
+      },
+    );
     const exported = entries.flatMap(
       (file) => readFileSync(join(root, file), "utf8").match(/\b\w+Options\b/g) ?? [],
     );
@@ -91,6 +98,8 @@ describe("docs/options.md", () => {
     ["`postgresInbox`", { ...postgresShape, ...storeShape, ...inboxShape }, {}],
     ["`importDeliveries`", importShape, {}],
     ["`replayRecords`", replayShape, {}],
+    ["`createClient`", clientShape, {}],
+    ["`createLimiter`", limiterShape, {}],
   ] as const)("has the defaults of %s as the code has them", (name, shape, required) => {
     const settings: Readonly<Record<string, unknown>> = z.object(shape).parse(required);
     let checked = 0;

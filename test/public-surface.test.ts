@@ -1,4 +1,5 @@
 import * as cli from "@esim-webhooks/cli";
+import * as client from "@esim-webhooks/client";
 import * as conformance from "@esim-webhooks/conformance";
 import * as core from "@esim-webhooks/core";
 import * as explain from "@esim-webhooks/core/explain";
@@ -28,6 +29,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       testing,
       conformance,
       importing,
+      client,
       express,
       fastify,
       sandbox,
@@ -115,6 +117,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
     testing: ["memoryInbox", "newSecret", "sampleData", "signedRequest"],
     conformance: ["inboxSuite", "receiverSuite", "stateSuite", "storeSuite"],
     importing: ["importDeliveries", "observeImports", "readCapturedRequests", "replayRecords"],
+    client: ["ApiError", "createClient", "createLimiter", "idempotencyKeyOf", "observeCalls"],
     express: ["webhookRouter"],
     fastify: ["webhookPlugin"],
     storePostgres: ["latestOnly", "postgresCopyTarget", "postgresInbox", "postgresState", "postgresStore"],

@@ -1,0 +1,115 @@
+import { WebhookError } from "@esim-webhooks/core";
+import type { Problem } from "./problem.ts";
+
+/**
+ * The codes of the errors that calls reject with; they are stable.
+ *
+ * - `invalid_request`: a field is wrong, and nothing was sent
+ * - `wrong_credentials`: the service refused the client id and secret
+ * - `exchange_failed`: the `exchange` that was handed in threw, or returned no token
+ * - `limiter_failed`: the `limiter` that was handed in threw
+ * - `bad_request` (400), `unauthorized` (401), `forbidden` (403), `not_found` (404): as the service answered
+ * - `conflict` (409 without `Retry-After`): a rule of the service forbids it; `problem` says which
+ * - `key_reused` (422): the idempotency key was used with another body before
+ * - `in_flight` (423, or 409 with `Retry-After`): the first request with the same idempotency key was still under way at the last attempt
+ * - `rate_limited` (429): at the last attempt, too
+ * - `service_failed` (5xx): at the last attempt, too
+ * - `unexpected_status`: any other status
+ * - `unreachable`, `connection_lost`: no connection, or one that ended before the answer was complete
+ * - `timed_out`: no answer within the time
+ * - `aborted`: the caller's signal
+ * - `unreadable_answer`: success, with a body that is not JSON: html, empty, cut short
+ * - `unexpected_answer`: success, with JSON that lacks what the caller was promised
+ */
+export type ApiErrorCode =
+  | "invalid_request"
+  | "wrong_credentials"
+  | "exchange_failed"
+  | "limiter_failed"
+  | "bad_request"
+  | "unauthorized"
+  | "forbidden"
+  | "not_found"
+  | "conflict"
+  | "key_reused"
+  | "in_flight"
+  | "rate_limited"
+  | "service_failed"
+  | "unexpected_status"
+  | "unreachable"
+  | "connection_lost"
+  | "timed_out"
+  | "aborted"
+  | "unreadable_answer"
+  | "unexpected_answer";
+
+/** What an `ApiError` says besides its code and message. */
+export interface ApiErrorDetails {
+  /** The status of the last answer. */
+  readonly status?: number | undefined;
+  /** The problem object of the last answer (RFC 9457). */
+  readonly problem?: Problem | undefined;
+  /** The key of the operation. */
+  readonly idempotencyKey?: string | undefined;
+  /** How many requests were sent. */
+  readonly attempts?: number | undefined;
+  /** How long the service asked to wait, in ms. */
+  readonly retryAfterMs?: number | undefined;
+  readonly cause?: unknown;
+}
+
+/** A call that did not succeed. Match on `code`. It never holds a body, a token or a secret. */
+export class ApiError extends WebhookError<ApiErrorCode> {
+  /** The status of the last answer; undefined when there was none. */
+  readonly status: number | undefined;
+  /**
+   * The problem object of the last answer (RFC 9457), if there is one. It may quote what was sent, so it is not enumerable:
+   * logs and `JSON.stringify` leave it out.
+   */
+  declare readonly problem: Problem | undefined;
+  /**
+   * The idempotency key of a POST or PATCH. The same call with the same key and body continues the operation, within 48 hours:
+   * if it was done, the service answers as it did the first time.
+   */
+  readonly idempotencyKey: string | undefined;
+  /** How many requests were sent; 0 means that the service knows nothing of the call. */
+  readonly attempts: number;
+  /** Whether the same call, with the same idempotency key, may succeed later. */
+  readonly retryable: boolean;
+  /** How long the service asked to wait, in ms, if it did. */
+  readonly retryAfterMs: number | undefined;
+
+  constructor(code: ApiErrorCode, problem: string, remedy: string, details: ApiErrorDetails = {}) {
+    super(code, problem, remedy, "cause" in details ? { cause: details.cause } : undefined);
+    this.status = details.status;
+    this.idempotencyKey = details.idempotencyKey;
+    this.attempts = details.attempts ?? 0;
+    this.retryable = retryable[code];
+    this.retryAfterMs = details.retryAfterMs;
+    Object.defineProperty(this, "problem", { value: details.problem });
+    Object.defineProperty(this, "name", { value: "ApiError" });
+  }
+}
+
+const retryable: Readonly<Record<ApiErrorCode, boolean>> = {
+  invalid_request: false,
+  wrong_credentials: false,
+  exchange_failed: true,
+  limiter_failed: true,
+  bad_request: false,
+  unauthorized: false,
+  forbidden: false,
+  not_found: false,
+  conflict: false,
+  key_reused: false,
+  in_flight: true,
+  rate_limited: true,
+  service_failed: true,
+  unexpected_status: false,
+  unreachable: true,
+  connection_lost: true,
+  timed_out: true,
+  aborted: true,
+  unreadable_answer: false,
+  unexpected_answer: false,
+};

@@ -1,0 +1,49 @@
+import * as z from "zod/mini";
+import { $ZodError } from "zod/v4/core";
+import { ApiError } from "./api-error.ts";
+import { parseWith } from "./parse.ts";
+
+/** The schema of each field. */
+export type Fields<Request> = { readonly [Name in keyof Request]-?: z.core.$ZodType<Request[Name]> };
+
+/** A schema of a request with these fields and no others. */
+export function requestSchema<Request>(fields: Fields<Request>): z.ZodMiniType<Request> {
+  return z.strictObject(fields) as unknown as z.ZodMiniType<Request>;
+}
+
+/**
+ * Checks what is about to be sent. Throws `invalid_request`, which names every wrong field and no value of it.
+ * @param name of the operation
+ */
+export function checkRequest<Request>(
+  name: string,
+  schema: z.ZodMiniType<Request>,
+  request: unknown,
+): Request {
+  try {
+    return parseWith(schema, request);
+  } catch (error) {
+    if (!(error instanceof $ZodError)) throw error;
+    throw invalidRequest(name, error.issues.map(textOf).join("; "), remedyFor(error.issues));
+  }
+}
+
+export function invalidRequest(name: string, problem: string, remedy: string): ApiError {
+  return new ApiError("invalid_request", `${name}: ${problem}.`, `${remedy} Nothing was sent.`);
+}
+
+type Issue = z.core.$ZodIssue;
+
+function textOf(issue: Issue): string {
+  const place = issue.path.join(".");
+  if (issue.code !== "unrecognized_keys")
+    return place === "" ? issue.message : `"${place}": ${issue.message}`;
+  const keys = issue.keys.map((key) => `"${place === "" ? key : `${place}.${key}`}"`);
+  return `there is no field ${keys.join(", ")}`;
+}
+
+function remedyFor(issues: readonly Issue[]): string {
+  return issues.some(({ code }) => code === "unrecognized_keys")
+    ? "Remove it, or use api.request for a field that the API has since."
+    : "Correct the fields.";
+}

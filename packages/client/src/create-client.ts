@@ -1,0 +1,82 @@
+import * as z from "zod/mini";
+import { askForToken } from "./auth/ask-service.ts";
+import { createTokens } from "./auth/tokens.ts";
+import { checkRequest } from "./base/check-request.ts";
+import type { ClientOptions } from "./client-options.ts";
+import { parseClientOptions } from "./client-options.ts";
+import type { Method } from "./http/operation.ts";
+import { type Limiter, limiterOf } from "./limit/limiter.ts";
+import { type Account, account } from "./operations/account.ts";
+import type { ApiRequest } from "./operations/caller.ts";
+import { type ChangeOptions, createCaller } from "./operations/caller.ts";
+import { catalog, type EsimCatalog } from "./operations/catalog.ts";
+import { type ChangeLifecycle, changeLifecycle, type Esims, esims } from "./operations/esims.ts";
+import { watchKeys } from "./operations/key-watch.ts";
+import { type Numbers, numbers } from "./operations/numbers.ts";
+import { type PortIns, portIns } from "./operations/port-ins.ts";
+import { type Webhooks, webhooks } from "./operations/webhooks.ts";
+
+/** The partner API. Every call rejects with an `ApiError`. */
+export interface ApiClient {
+  readonly webhooks: Webhooks;
+  readonly client: Account;
+  readonly catalog: EsimCatalog;
+  readonly numbers: Numbers;
+  readonly portIns: PortIns;
+  readonly esims: Esims;
+  readonly lifecycle: ChangeLifecycle;
+  /**
+   * Makes a call that the client has no function for, with the same care. Resolves to the JSON of the answer as it is, or to
+   * undefined when there is none.
+   * @param path after the base URL, such as `"/esims"`, with its query
+   * @param body plain JSON
+   */
+  request(method: Method, path: string, body?: unknown, options?: ChangeOptions): Promise<unknown>;
+  /** What the calls share; `limiter.state()` tells how many wait and are in flight. */
+  readonly limiter: Limiter;
+}
+
+/** The token endpoint has a limit of its own. */
+const tokenCallsPerSecond = 30;
+
+const method: z.ZodMiniType<Method> = z.enum(["GET", "POST", "PATCH", "DELETE"]);
+
+/**
+ * Creates a client of the partner API. Nothing is sent before the first call. Throws `invalid_option`.
+ */
+export function createClient(options: ClientOptions = {}): ApiClient {
+  const settings = parseClientOptions(options);
+  const { baseUrl, limiter, clock, logger, timeoutMs } = settings;
+  const open = {
+    ...settings,
+    tokens: undefined,
+    limiter: limiterOf({ clock, calls: tokenCallsPerSecond, windowMs: 1000 }),
+  };
+  const tokens = createTokens({
+    exchange: settings.exchange,
+    askService: () => askForToken(open, baseUrl, settings.credentials(), settings.tokenRequest, timeoutMs),
+    clock,
+    logger,
+  });
+  const transport = { ...settings, tokens };
+  const caller = createCaller({ transport, baseUrl, timeoutMs, keys: watchKeys(logger) });
+  return {
+    webhooks: webhooks(caller),
+    client: account(caller),
+    catalog: catalog(caller),
+    numbers: numbers(caller),
+    portIns: portIns(caller),
+    esims: esims(caller),
+    lifecycle: changeLifecycle(caller),
+    async request(given, path, body, options) {
+      const request: ApiRequest = {
+        name: "request",
+        method: checkRequest("request", method, given),
+        path,
+        body,
+      };
+      return caller.call(request, options, (json) => json);
+    },
+    limiter,
+  };
+}

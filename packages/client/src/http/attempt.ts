@@ -1,0 +1,66 @@
+import type { ClientClock } from "../base/client-clock.ts";
+import { startTimeout } from "../base/timeout.ts";
+import { type Body, readBody } from "./body.ts";
+import type { Operation } from "./operation.ts";
+
+/** What became of one request. */
+export type Attempt = Answered | Lost;
+
+export interface Answered {
+  readonly kind: "answered";
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: Body;
+}
+
+/** No complete answer came. The service may have done what was asked. */
+export interface Lost {
+  readonly kind: "lost";
+  readonly code: "unreachable" | "connection_lost" | "timed_out";
+  readonly cause: unknown;
+}
+
+export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
+
+export interface AttemptParts {
+  readonly fetch: Fetch;
+  readonly clock: ClientClock;
+  /** The longest time for one attempt, in ms. */
+  readonly attemptTimeoutMs: number;
+}
+
+/**
+ * Sends a request once and reads the whole answer. Rejects with the signal's reason only. Redirects are not followed: the
+ * token must not go elsewhere.
+ */
+export async function sendOnce(
+  { fetch, clock, attemptTimeoutMs }: AttemptParts,
+  { method, url, headers, body }: Operation,
+  authorization: string | undefined,
+  signal: AbortSignal,
+): Promise<Attempt> {
+  signal.throwIfAborted();
+  const timeout = startTimeout(clock, attemptTimeoutMs, signal);
+  let code: Lost["code"] = "unreachable";
+  try {
+    const response = await fetch(url, {
+      method,
+      body: body ?? null,
+      headers: authorization === undefined ? headers : { ...headers, authorization },
+      redirect: "manual",
+      signal: timeout.signal,
+    });
+    code = "connection_lost";
+    return {
+      kind: "answered",
+      status: response.status,
+      headers: response.headers,
+      body: await readBody(response),
+    };
+  } catch (cause) {
+    signal.throwIfAborted();
+    return { kind: "lost", code: timeout.isOver ? "timed_out" : code, cause };
+  } finally {
+    timeout.clear();
+  }
+}

@@ -1,0 +1,92 @@
+import { ApiError, type ApiErrorCode } from "../base/api-error.ts";
+import { type Problem, readProblem } from "../base/problem.ts";
+import { retryAfterMs } from "../limit/rate.ts";
+import type { Attempt } from "./attempt.ts";
+import type { Operation } from "./operation.ts";
+
+/** How far an operation is. */
+export interface Run {
+  /** How many requests were sent. */
+  attempts: number;
+  /** How long it waited so far, in ms. */
+  waitMs: number;
+  /** What became of the last request; undefined while there is none, or when it was given up. */
+  last: Attempt | undefined;
+}
+
+/** The error of an operation that did not succeed. Says what the last answer was, and quotes nothing but its problem's title. */
+export function errorOf(operation: Operation, code: ApiErrorCode, run: Run, cause?: unknown): ApiError {
+  const { last, attempts } = run;
+  const { idempotencyKey } = operation;
+  const answer = last?.kind === "answered" ? last : undefined;
+  const problem = answer?.body.kind === "json" ? readProblem(answer.body.value) : undefined;
+  const lostBy = last?.kind === "lost" ? last.cause : undefined;
+  return new ApiError(
+    code,
+    `${operation.name}: ${whatHappened(code, run, problem)}${attempts > 1 ? ` after ${attempts} attempts` : ""}.`,
+    mend(code, operation, run, problem),
+    {
+      status: answer?.status,
+      problem,
+      idempotencyKey,
+      attempts,
+      retryAfterMs: answer && retryAfterMs(answer.headers),
+      ...((cause ?? lostBy) !== undefined && { cause: cause ?? lostBy }),
+    },
+  );
+}
+
+function whatHappened(code: ApiErrorCode, { last, attempts }: Run, problem: Problem | undefined): string {
+  if (last?.kind === "answered" && code !== "aborted" && code !== "timed_out") {
+    const { status, body } = last;
+    const title = problem?.title === undefined ? "" : ` (${problem.title})`;
+    const shape =
+      body.kind === "unreadable" ? ` with ${body.shape}` : body.kind === "empty" ? " with an empty body" : "";
+    return `the service answered ${status}${title}${shape}`;
+  }
+  if (code === "unreachable") return "the service could not be reached";
+  if (code === "connection_lost") return "the connection ended before the answer was complete";
+  if (code === "aborted") return attempts === 0 ? "aborted before anything was sent" : "aborted";
+  return attempts === 0
+    ? "the time was over before its turn came, and nothing was sent"
+    : "there was no answer in time";
+}
+
+function mend(code: ApiErrorCode, operation: Operation, run: Run, problem: Problem | undefined): string {
+  if (code in mends) return mends[code] ?? "";
+  if (code === "rate_limited")
+    return "The client id has more callers: share one limiter, or lower the limit of each.";
+  if (code === "in_flight")
+    return `The first request is still under way: call again later with ${sameKey(operation)}.`;
+  if (code === "timed_out" && run.attempts === 0)
+    return "Make fewer calls at the same time, or raise timeoutMs.";
+  if (
+    run.last?.kind === "answered" &&
+    code !== "service_failed" &&
+    code !== "aborted" &&
+    code !== "timed_out"
+  )
+    return problem === undefined
+      ? "The answer does not say why. Check the fields, and that the base URL ends in /api/v3."
+      : "The reason is in error.problem.";
+  const { isHarmless, method } = operation;
+  if (isHarmless || method === "DELETE" || run.attempts === 0) return "Call again later.";
+  return `It may have been done: call again later with ${sameKey(operation)}, which cannot do it twice.`;
+}
+
+function sameKey({ method }: Operation): string {
+  return method === "GET" || method === "DELETE"
+    ? "the same arguments"
+    : "the same body and error.idempotencyKey";
+}
+
+const mends: { readonly [Code in ApiErrorCode]?: string } = {
+  wrong_credentials: "Check ESIM_CLIENT_ID and ESIM_CLIENT_SECRET, and that they belong to this base URL.",
+  unauthorized:
+    "A fresh token was refused as well: check that client id, secret and base URL belong together.",
+  forbidden:
+    "The client has no access to this: check the references, and which client the credentials belong to.",
+  not_found: "Check the references, and that the base URL ends in /api/v3.",
+  key_reused:
+    "Use a fresh key for each operation; the body of a call with a derived key must depend on its event alone.",
+};

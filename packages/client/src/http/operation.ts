@@ -1,0 +1,19 @@
+import type { Priority } from "../limit/waiting-line.ts";
+
+export type Method = "GET" | "POST" | "PATCH" | "DELETE";
+
+/** A call of the API, ready to be sent any number of times. */
+export interface Operation {
+  /** What errors and messages call it, such as `webhooks.create`. */
+  readonly name: string;
+  readonly method: Method;
+  readonly url: string;
+  /** The headers besides the token. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | undefined;
+  /** The key of a POST or PATCH: the same at every attempt. */
+  readonly idempotencyKey: string | undefined;
+  /** Doing it twice does no more than doing it once, with no key: GET, and the exchange of a token. */
+  readonly isHarmless: boolean;
+  readonly priority: Priority;
+}

@@ -1,0 +1,177 @@
+import { fullJitter, type Logger } from "@esim-webhooks/core";
+import { ApiError } from "../base/api-error.ts";
+import { startTimeout } from "../base/timeout.ts";
+import { unlessAborted } from "../base/unless-aborted.ts";
+import type { Limiter, Turn } from "../limit/limiter.ts";
+import { readRate } from "../limit/rate.ts";
+import { type Answered, type Attempt, type AttemptParts, sendOnce } from "./attempt.ts";
+import { callStage } from "./call-message.ts";
+import { errorOf, type Run } from "./error-of.ts";
+import type { Operation } from "./operation.ts";
+import { judge, noHistory, remember } from "./retry-rule.ts";
+
+/** Where the token of a call comes from. */
+export interface Tokens {
+  /** A token that is valid now. Rejects with an `ApiError`. */
+  get(): Promise<string>;
+  /** The service refused this one. */
+  refuse(token: string): void;
+}
+
+/** What all calls of a client share. */
+export interface Transport extends AttemptParts {
+  readonly limiter: Limiter;
+  /** Undefined for calls without a token. */
+  readonly tokens: Tokens | undefined;
+  readonly maxAttempts: number;
+  readonly logger: Logger;
+}
+
+/** The bounds of one call. */
+export interface Bounds {
+  /** The longest time for the whole call, in ms. */
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** The answer of a call that succeeded; undefined when it is known to be done, and its answer is lost. */
+export interface Performed {
+  readonly answer: Answered | undefined;
+  readonly run: Run;
+}
+
+const backoff = fullJitter({ baseMs: 500, capMs: 10_000 });
+/** How much longer than the service asks a call waits at most: clients that were told the same must not come back together. */
+const jitterMs = 500;
+
+/** Performs an operation: send, judge, and again, until it is done or must not be tried again. Rejects with an `ApiError`. */
+export async function perform(
+  transport: Transport,
+  operation: Operation,
+  bounds: Bounds,
+): Promise<Performed> {
+  const run: Run = { attempts: 0, waitMs: 0, last: undefined };
+  const { name, method } = operation;
+  const result = await callStage.trace(
+    () => ({ operation: name, method }),
+    () => attemptAll(transport, operation, bounds, run).catch(onlyApiError),
+    (ended) => ({
+      outcome: ended instanceof ApiError ? ended.code : "ok",
+      ...(ended instanceof ApiError && { error: ended }),
+      ...(run.last?.kind === "answered" && { status: run.last.status }),
+      attempts: run.attempts,
+      waitMs: run.waitMs,
+    }),
+  );
+  if (result instanceof ApiError) throw result;
+  return result;
+}
+
+async function attemptAll(
+  transport: Transport,
+  operation: Operation,
+  { timeoutMs, signal: outer }: Bounds,
+  run: Run,
+): Promise<Performed> {
+  const { clock, limiter, tokens, maxAttempts, logger } = transport;
+  const endsAt = clock.now() + timeoutMs;
+  const timeout = startTimeout(clock, timeoutMs, outer);
+  const { signal } = timeout;
+  let history = noHistory;
+
+  async function waiting<T>(work: Promise<T>): Promise<T> {
+    const since = clock.now();
+    try {
+      return await work;
+    } finally {
+      run.waitMs += clock.now() - since;
+    }
+  }
+
+  try {
+    for (;;) {
+      const token = tokens && (await unlessAborted(takeToken(tokens, operation, run), signal));
+      const turn = await waiting(takeTurn(limiter, operation, signal));
+      const attempt = await sendInTurn(turn, run, () =>
+        sendOnce(transport, operation, token && `Bearer ${token}`, signal),
+      );
+      const verdict = judge(operation, attempt, history);
+      history = remember(history, attempt);
+
+      if (verdict.next === "done" || verdict.next === "gone") {
+        const answer = attempt.kind === "answered" && verdict.next === "done" ? attempt : undefined;
+        return { answer, run };
+      }
+      if (verdict.next === "renew" && tokens !== undefined && token !== undefined) {
+        tokens.refuse(token);
+        continue;
+      }
+      const code = verdict.next === "renew" ? "wrong_credentials" : verdict.code;
+      if (verdict.next !== "retry" || run.attempts >= maxAttempts) throw errorOf(operation, code, run);
+
+      const pauseMs =
+        verdict.afterMs === undefined ? backoff(run.attempts) : verdict.afterMs + Math.random() * jitterMs;
+      if (clock.now() + pauseMs >= endsAt) throw errorOf(operation, code, run); // it would end before the next attempt
+      logger.debug(
+        { operation: operation.name, attempt: run.attempts, reason: code, pauseMs },
+        "A call is tried again.",
+      );
+      await waiting(clock.wait(pauseMs, signal));
+    }
+  } catch (error) {
+    if (error instanceof ApiError || !signal.aborted) throw error;
+    throw errorOf(operation, timeout.isOver ? "timed_out" : "aborted", run, error);
+  } finally {
+    timeout.clear();
+  }
+}
+
+/** An error of the exchange belongs to all callers that wait for it; each gets one of its own, with its key. */
+async function takeToken(tokens: Tokens, operation: Operation, { attempts }: Run): Promise<string> {
+  try {
+    return await tokens.get();
+  } catch (cause) {
+    if (!(cause instanceof ApiError)) throw cause;
+    const { code, status, problem, retryAfterMs } = cause;
+    const details = {
+      status,
+      problem,
+      retryAfterMs,
+      idempotencyKey: operation.idempotencyKey,
+      attempts,
+      cause,
+    };
+    throw new ApiError(code, `${operation.name}: there is no token.`, cause.message, details);
+  }
+}
+
+async function takeTurn(limiter: Limiter, operation: Operation, signal: AbortSignal): Promise<Turn> {
+  try {
+    return await limiter.take(operation.priority, signal);
+  } catch (cause) {
+    signal.throwIfAborted();
+    throw new ApiError(
+      "limiter_failed",
+      `${operation.name}: the limiter threw, and nothing was sent.`,
+      "See the cause; a limiter or budget that cannot reach its store should count alone.",
+      { idempotencyKey: operation.idempotencyKey, cause },
+    );
+  }
+}
+
+/** Sends in a turn, and gives the turn back with what the answer says of the rate limit. */
+async function sendInTurn(turn: Turn, run: Run, send: () => Promise<Attempt>): Promise<Attempt> {
+  run.attempts += 1;
+  run.last = undefined;
+  try {
+    run.last = await send();
+    return run.last;
+  } finally {
+    turn.answered(run.last?.kind === "answered" ? readRate(run.last.status, run.last.headers) : undefined);
+  }
+}
+
+function onlyApiError(error: unknown): ApiError {
+  if (error instanceof ApiError) return error;
+  throw error;
+}

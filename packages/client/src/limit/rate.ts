@@ -1,0 +1,77 @@
+/** What an answer says of the rate limit. */
+export interface Rate {
+  /** How many calls the service still takes in this window. */
+  readonly remaining?: number | undefined;
+  /** How long to send nothing, in ms. */
+  readonly pauseMs?: number | undefined;
+  /** The limit that counts: so many calls in a window of so many ms. */
+  readonly policy?: Policy | undefined;
+}
+
+export interface Policy {
+  readonly calls: number;
+  readonly windowMs: number;
+}
+
+/** The part of fetch's `Headers` that is read. */
+export interface ReadableHeaders {
+  get(name: string): string | null;
+}
+
+const dayMs = 24 * 60 * 60 * 1000;
+
+/**
+ * How long the service asks to wait, in ms: `Retry-After` in seconds, or as a date that is compared with the service's own
+ * `Date`. Undefined when the header is missing or makes no sense.
+ */
+export function retryAfterMs(headers: ReadableHeaders): number | undefined {
+  const value = headers.get("retry-after")?.trim() ?? "";
+  if (/^\d+(?:\.\d+)?$/.test(value)) return Math.min(Number(value) * 1000, dayMs);
+  if (!/^[A-Z][a-z]{2}/.test(value)) return undefined; // Date.parse takes "-1" for a year
+  const ms = Date.parse(value) - (serverTime(headers) ?? Date.now());
+  return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), dayMs);
+}
+
+/** Reads the headers of the rate limit. What makes no sense is left out. */
+export function readRate(status: number, headers: ReadableHeaders): Rate {
+  const remaining = wholeNumber(headers.get("x-ratelimit-remaining"));
+  const policy = readPolicy(headers.get("ratelimit-policy"));
+  if (status === 429)
+    return { remaining: 0, pauseMs: retryAfterMs(headers) ?? resetMs(headers) ?? 1000, policy };
+  return {
+    remaining,
+    policy,
+    ...(remaining === 0 && { pauseMs: resetMs(headers) ?? policy?.windowMs ?? 1000 }),
+  };
+}
+
+/**
+ * The time until the window is full again, in ms. `X-RateLimit-Reset` is Unix time or seconds that are left: the API says
+ * both. Unix time is more than a billion. Undefined for a time that no window of this API can have.
+ */
+function resetMs(headers: ReadableHeaders): number | undefined {
+  const reset = wholeNumber(headers.get("x-ratelimit-reset"));
+  if (reset === undefined) return undefined;
+  const ms = reset < 1e9 ? reset * 1000 : reset * 1000 - (serverTime(headers) ?? Date.now());
+  return ms <= longestWindowMs ? Math.max(ms, 0) : undefined;
+}
+
+const longestWindowMs = 60 * 60 * 1000;
+
+/** The service's time, so that a wrong clock of this machine changes nothing. */
+function serverTime(headers: ReadableHeaders): number | undefined {
+  const ms = Date.parse(headers.get("date") ?? "");
+  return Number.isNaN(ms) ? undefined : ms;
+}
+
+/** `10;w=1` and `"default";q=10;w=1`: the drafts of the header have both forms. */
+function readPolicy(value: string | null): Policy | undefined {
+  const calls = wholeNumber(/;\s*q=(\d+)/.exec(value ?? "")?.[1] ?? /^\s*(\d+)/.exec(value ?? "")?.[1]);
+  const seconds = wholeNumber(/;\s*w=(\d+)/.exec(value ?? "")?.[1]);
+  if (!calls || !seconds || seconds * 1000 > longestWindowMs) return undefined;
+  return { calls, windowMs: seconds * 1000 };
+}
+
+function wholeNumber(value: string | null | undefined): number | undefined {
+  return value !== undefined && value !== null && /^\s*\d{1,15}\s*$/.test(value) ? Number(value) : undefined;
+}

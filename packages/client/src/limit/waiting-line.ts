@@ -1,0 +1,86 @@
+/** Which calls go first when several wait: orders and changes are high, listings low. */
+export type Priority = "high" | "normal" | "low";
+
+interface Waiter<Turn> {
+  readonly resolve: (turn: Turn) => void;
+  readonly reject: (error: unknown) => void;
+  readonly number: number;
+}
+
+/** Callers that wait. */
+export interface WaitingLine<Turn> {
+  readonly length: number;
+  /** Resolves at this caller's turn. Rejects with the signal's reason, then calls `onLeave`. */
+  join(priority: Priority, signal: AbortSignal, onLeave: () => void): Promise<Turn>;
+  /** Gives the turn to the next caller. False when nobody waits any more. */
+  serve(turn: Turn): boolean;
+  /** Rejects all callers. */
+  fail(error: unknown): void;
+}
+
+/** Every so many turns, the caller that has waited longest goes, whatever its priority: nobody waits for ever. */
+const turnsPerOldest = 4;
+
+/** The highest priority goes first; within one, whoever came first. */
+export function waitingLine<Turn>(): WaitingLine<Turn> {
+  const waiting: Readonly<Record<Priority, Set<Waiter<Turn>>>> = {
+    high: new Set(),
+    normal: new Set(),
+    low: new Set(),
+  };
+  const lines = [waiting.high, waiting.normal, waiting.low];
+  let joined = 0;
+  let served = 0;
+
+  function next(): Waiter<Turn> | undefined {
+    const first = lines.flatMap((line) => {
+      const [waiter] = line;
+      return waiter === undefined ? [] : [waiter];
+    });
+    served += 1;
+    if (served % turnsPerOldest === 0) first.sort((one, other) => one.number - other.number);
+    return first[0];
+  }
+
+  return {
+    get length() {
+      return lines.reduce((sum, line) => sum + line.size, 0);
+    },
+    join: (priority, signal, onLeave) =>
+      new Promise((resolve, reject) => {
+        if (signal.aborted) return reject(signal.reason);
+        const leave = () => {
+          waiting[priority].delete(waiter);
+          reject(signal.reason);
+          onLeave();
+        };
+        const stay = () => signal.removeEventListener("abort", leave);
+        const waiter: Waiter<Turn> = {
+          resolve(turn) {
+            stay();
+            resolve(turn);
+          },
+          reject(error) {
+            stay();
+            reject(error);
+          },
+          number: joined++,
+        };
+        signal.addEventListener("abort", leave, { once: true });
+        waiting[priority].add(waiter);
+      }),
+    serve(turn) {
+      const waiter = next();
+      if (waiter === undefined) return false;
+      for (const line of lines) line.delete(waiter);
+      waiter.resolve(turn);
+      return true;
+    },
+    fail(error) {
+      for (const line of lines) {
+        for (const waiter of line) waiter.reject(error);
+        line.clear();
+      }
+    },
+  };
+}

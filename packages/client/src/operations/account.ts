@@ -1,0 +1,33 @@
+import * as z from "zod/mini";
+import type { Caller, CallOptions } from "./caller.ts";
+import { dataOf } from "./data-of.ts";
+
+/** The client that the credentials belong to. */
+export interface Client {
+  readonly clientReference: string;
+  readonly name: string;
+  /** The variant of orders that name none. */
+  readonly defaultEsimVariant: string | null;
+  readonly limits: {
+    /** How many profiles the client may hold. Orders are refused beyond it. */
+    readonly maxProfiles: number;
+  };
+}
+
+export interface Account {
+  get(options?: CallOptions): Promise<Client>;
+}
+
+const client: z.ZodMiniType<Client> = z.looseObject({
+  clientReference: z.string(),
+  name: z.string(),
+  defaultEsimVariant: z.nullable(z.string()),
+  limits: z.looseObject({ maxProfiles: z.number() }),
+});
+
+export function account(caller: Caller): Account {
+  return {
+    get: (options) =>
+      caller.call({ name: "client.get", method: "GET", path: "/management/client" }, options, dataOf(client)),
+  };
+}

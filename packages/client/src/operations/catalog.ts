@@ -1,0 +1,59 @@
+import * as z from "zod/mini";
+import type { Caller, CallOptions } from "./caller.ts";
+import { dataOf } from "./data-of.ts";
+
+/** A kind of eSIM that the client may order. The API does not say which fields are always there. */
+export interface EsimVariant {
+  /** What an order names. */
+  readonly esimVariant?: string | null | undefined;
+  readonly name?: string | null | undefined;
+  readonly description?: string | null | undefined;
+  /** Whether orders that name no variant get this one. */
+  readonly default?: boolean | null | undefined;
+  /** Absent if the client may not see the stock. */
+  readonly inventory?: { readonly available: number } | null | undefined;
+}
+
+export interface WebhookEventType {
+  /** What an endpoint subscribes to. */
+  readonly eventType: string;
+}
+
+export interface EsimCatalog {
+  /** The variants that the client may order. */
+  esimVariants(options?: CallOptions): Promise<readonly EsimVariant[]>;
+  /** Every event type that an endpoint can get. */
+  webhookEventTypes(options?: CallOptions): Promise<readonly WebhookEventType[]>;
+}
+
+const text = z.nullish(z.string());
+
+const variants: z.ZodMiniType<readonly EsimVariant[]> = z.array(
+  z.looseObject({
+    esimVariant: text,
+    name: text,
+    description: text,
+    default: z.nullish(z.boolean()),
+    inventory: z.nullish(z.looseObject({ available: z.number() })),
+  }),
+);
+const eventTypes: z.ZodMiniType<readonly WebhookEventType[]> = z.array(
+  z.looseObject({ eventType: z.string() }),
+);
+
+export function catalog(caller: Caller): EsimCatalog {
+  return {
+    esimVariants: (options) =>
+      caller.call(
+        { name: "catalog.esimVariants", method: "GET", path: "/catalog/esim-variants" },
+        options,
+        dataOf(variants),
+      ),
+    webhookEventTypes: (options) =>
+      caller.call(
+        { name: "catalog.webhookEventTypes", method: "GET", path: "/catalog/webhook-event-types" },
+        options,
+        dataOf(eventTypes),
+      ),
+  };
+}

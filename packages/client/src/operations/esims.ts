@@ -1,0 +1,65 @@
+import * as z from "zod/mini";
+import { checkRequest } from "../base/check-request.ts";
+import type { Caller, ChangeOptions } from "./caller.ts";
+import { path } from "./path.ts";
+
+/** The fields of an order that are documented. It may need others, which are sent as they are. */
+export interface OrderEsimRequest {
+  /** A variant of `catalog.esimVariants`. Default: the client's `defaultEsimVariant`. */
+  readonly esimVariant?: string | undefined;
+  /** Your own id of the profile. */
+  readonly externalProfileId?: string | undefined;
+  /** Ports a number in before the eSIM can become active. Its fields are not documented. */
+  readonly portIn?: Readonly<Record<string, unknown>> | undefined;
+  readonly [field: string]: unknown;
+}
+
+export interface Esims {
+  /**
+   * Orders an eSIM; `esim.assigned` follows. Resolves to the answer as it is, since its form is not documented. On `conflict`,
+   * read `error.problem.detail` before you order again: the `externalProfileId` may belong to another profile.
+   */
+  order(request?: OrderEsimRequest, options?: ChangeOptions): Promise<unknown>;
+}
+
+export type LifecycleOperation = "suspend" | "reactivate" | "terminate";
+
+/**
+ * Changes whether the network serves the line; an `esim.lifecycle.*` event follows. `suspend` and `terminate` end its active
+ * packages first, and `terminate` is final. Resolves to the answer as it is, since its form is not documented.
+ */
+export type ChangeLifecycle = (
+  profileReference: string,
+  esimReference: string,
+  operation: LifecycleOperation,
+  options?: ChangeOptions,
+) => Promise<unknown>;
+
+const optionalText = z.optional(z.string());
+const orderRequest: z.ZodMiniType<OrderEsimRequest> = z.looseObject({
+  esimVariant: optionalText,
+  externalProfileId: optionalText,
+  portIn: z.optional(z.record(z.string(), z.unknown())),
+});
+const lifecycleOperation: z.ZodMiniType<LifecycleOperation> = z.enum(["suspend", "reactivate", "terminate"]);
+
+const asItIs = (json: unknown) => json;
+
+export function esims(caller: Caller): Esims {
+  return {
+    async order(request = {}, options) {
+      const name = "esims.order";
+      const body = checkRequest(name, orderRequest, request);
+      return caller.call({ name, method: "POST", path: "/esims", body }, options, asItIs);
+    },
+  };
+}
+
+export function changeLifecycle(caller: Caller): ChangeLifecycle {
+  return async (profileReference, esimReference, given, options) => {
+    const name = "lifecycle";
+    const operation = checkRequest(name, lifecycleOperation, given);
+    const at = path`/profiles/${profileReference}/esims/${esimReference}/lifecycle`;
+    return caller.call({ name, method: "PATCH", path: at, body: { operation } }, options, asItIs);
+  };
+}

@@ -1,0 +1,98 @@
+import * as z from "zod/mini";
+import { ApiError } from "../base/api-error.ts";
+import { checkRequest, requestSchema } from "../base/check-request.ts";
+import { parseWith } from "../base/parse.ts";
+import type { Caller, CallOptions } from "./caller.ts";
+
+/** Where a list begins, and how many items a page has. */
+export interface PageOptions {
+  /** The most items of a page, 1 to 100. Default: the service's, 20. */
+  readonly limit?: number | undefined;
+  /** Continues a list: the `nextCursor` of an earlier page, which can be kept. Default: from the top. */
+  readonly cursor?: string | undefined;
+}
+
+export interface ListOptions extends PageOptions, CallOptions {}
+
+export interface Pagination {
+  readonly limit: number;
+  /** Whether items follow this page. */
+  readonly hasMore: boolean;
+  /** The cursor of the next page; null at the end. */
+  readonly nextCursor: string | null;
+}
+
+/** One page of a list, as the service sent it. */
+export interface Page<Item> {
+  readonly data: readonly Item[];
+  readonly pagination: Pagination;
+}
+
+/** A list. Iterating it gives every item, and fetches a page when it is needed. Each iteration begins anew. */
+export interface Listing<Item> extends AsyncIterable<Item> {
+  /** The first page, or the one at `cursor`. */
+  page(): Promise<Page<Item>>;
+  /** Every page, each with the cursor that continues after it. */
+  pages(): AsyncIterable<Page<Item>>;
+}
+
+const pageShape = requestSchema<PageOptions>({
+  limit: z.optional(z.int().check(z.gte(1), z.lte(100))),
+  cursor: z.optional(z.string().check(z.minLength(1))),
+});
+
+/** A list of items at a path. Options are checked at once, and nothing is sent before a page is asked for. */
+export function listingOf<Item>(
+  caller: Caller,
+  name: string,
+  path: string,
+  item: z.ZodMiniType<Item>,
+  { limit, cursor: first, ...options }: ListOptions = {},
+): Listing<Item> {
+  checkRequest(name, pageShape, { limit, cursor: first });
+  const schema = pageSchema(item);
+
+  function fetchPage(cursor: string | undefined): Promise<Page<Item>> {
+    const request = { name, method: "GET", path, query: { limit, cursor }, priority: "low" } as const;
+    return caller.call(request, options, (json) => parseWith(schema, json));
+  }
+
+  async function* pages(): AsyncGenerator<Page<Item>> {
+    for (let cursor = first; ; ) {
+      const page = await fetchPage(cursor);
+      yield page;
+      const { hasMore, nextCursor } = page.pagination;
+      if (!hasMore) return;
+      if (nextCursor === null || nextCursor === cursor) throw noWayOn(name, nextCursor);
+      cursor = nextCursor;
+    }
+  }
+
+  return {
+    page: () => fetchPage(first),
+    pages,
+    async *[Symbol.asyncIterator]() {
+      for await (const { data } of pages()) yield* data;
+    },
+  };
+}
+
+function pageSchema<Item>(item: z.ZodMiniType<Item>): z.ZodMiniType<Page<Item>> {
+  return z.looseObject({
+    data: z.array(item),
+    pagination: z.looseObject({
+      limit: z.number(),
+      hasMore: z.boolean(),
+      nextCursor: z.nullable(z.string()),
+    }),
+  });
+}
+
+/** Ending here would pass for the end of the list, and going on would never end. */
+function noWayOn(name: string, cursor: string | null): ApiError {
+  return new ApiError(
+    "unexpected_answer",
+    `${name}: a page says that more follow, and has ${cursor === null ? "no cursor" : "its own cursor"}.`,
+    "The list is not complete. Ask again from the top.",
+  );
+}

@@ -1,0 +1,127 @@
+import type { Open } from "@esim-webhooks/core";
+import * as z from "zod/mini";
+import { checkRequest, requestSchema } from "../base/check-request.ts";
+import type { Caller, ChangeOptions } from "./caller.ts";
+import { dataOf } from "./data-of.ts";
+import { path } from "./path.ts";
+
+export type NumberType = "local" | "mobile" | "tollfree";
+
+export interface Address {
+  readonly street: string;
+  /** Required when a Dutch number is ported. */
+  readonly streetNumber?: string | undefined;
+  /** Apartment, floor and the like. */
+  readonly streetNumberAddition?: string | undefined;
+  readonly streetLine2?: string | undefined;
+  readonly city: string;
+  readonly state?: string | undefined;
+  readonly postalCode: string;
+  /** Two letters (ISO 3166-1). */
+  readonly countryCode: string;
+}
+
+/** Whom a number is for. Personal data. */
+export interface CustomerInfo {
+  readonly firstName: string;
+  readonly lastName: string;
+  readonly companyName?: string | undefined;
+  readonly email?: string | undefined;
+  readonly phone?: string | undefined;
+  readonly address: Address;
+}
+
+export interface AllocateNumberRequest {
+  readonly esimReference: string;
+  /** Two to six letters: an ISO country code, or a region such as `GLOBAL`. */
+  readonly countryCode: string;
+  readonly type?: NumberType | undefined;
+  /** Whether it becomes the profile's primary number. Default true. */
+  readonly isPrimary?: boolean | undefined;
+  readonly customerInfo: CustomerInfo;
+}
+
+/** A number that belongs to an eSIM. The API does not say which fields are always there. */
+export interface NumberAssignment {
+  readonly assignmentId?: number | null | undefined;
+  readonly profileReference?: string | null | undefined;
+  readonly esimReference?: string | null | undefined;
+  /** Personal data. */
+  readonly iccid?: string | null | undefined;
+  /** The number. Personal data. */
+  readonly msisdn?: string | null | undefined;
+  readonly countryCode?: string | null | undefined;
+  readonly type?: Open<NumberType> | null | undefined;
+  readonly status?: Open<"active" | "suspended" | "released"> | null | undefined;
+  readonly isPrimary?: boolean | null | undefined;
+  /** As `CustomerInfo`, if it is there. */
+  readonly customerInfo?: Readonly<Record<string, unknown>> | null | undefined;
+  /** A date-time. */
+  readonly createdAt?: string | null | undefined;
+  /** A date-time. */
+  readonly updatedAt?: string | null | undefined;
+}
+
+export interface Numbers {
+  /** Allocates a new phone number to an eSIM. */
+  allocate(
+    profileReference: string,
+    request: AllocateNumberRequest,
+    options?: ChangeOptions,
+  ): Promise<NumberAssignment>;
+}
+
+const text = z.string();
+const optionalText = z.optional(text);
+const letters = (pattern: RegExp, expected: string) => text.check(z.regex(pattern, `expected ${expected}`));
+
+const allocateRequest = requestSchema<AllocateNumberRequest>({
+  esimReference: text.check(z.minLength(1)),
+  countryCode: letters(/^[A-Za-z]{2,6}$/, "2 to 6 letters"),
+  type: z.optional(z.enum(["local", "mobile", "tollfree"])),
+  isPrimary: z.optional(z.boolean()),
+  customerInfo: requestSchema<CustomerInfo>({
+    firstName: text,
+    lastName: text,
+    companyName: optionalText,
+    email: z.optional(letters(/^[^\s@]+@[^\s@]+$/, "an email address")),
+    phone: optionalText,
+    address: requestSchema<Address>({
+      street: text,
+      streetNumber: optionalText,
+      streetNumberAddition: optionalText,
+      streetLine2: optionalText,
+      city: text,
+      state: optionalText,
+      postalCode: text,
+      countryCode: letters(/^[A-Za-z]{2}$/, "2 letters"),
+    }),
+  }),
+});
+
+const read = z.nullish(text);
+const assignment: z.ZodMiniType<NumberAssignment> = z.looseObject({
+  assignmentId: z.nullish(z.number()),
+  profileReference: read,
+  esimReference: read,
+  iccid: read,
+  msisdn: read,
+  countryCode: read,
+  type: read,
+  status: read,
+  isPrimary: z.nullish(z.boolean()),
+  customerInfo: z.nullish(z.record(text, z.unknown())),
+  createdAt: read,
+  updatedAt: read,
+});
+
+export function numbers(caller: Caller): Numbers {
+  return {
+    async allocate(profileReference, request, options) {
+      const name = "numbers.allocate";
+      const body = checkRequest(name, allocateRequest, request);
+      const at = path`/number/${profileReference}/allocate`;
+      return caller.call({ name, method: "POST", path: at, body }, options, dataOf(assignment));
+    },
+  };
+}

@@ -1,0 +1,123 @@
+import type { Open } from "@esim-webhooks/core";
+import * as z from "zod/mini";
+import { checkRequest, requestSchema } from "../base/check-request.ts";
+import type { Caller, ChangeOptions } from "./caller.ts";
+import { dataOf } from "./data-of.ts";
+import { path } from "./path.ts";
+
+/** What the donor, the operator that the number leaves, wants to know. Which fields are needed depends on the eSIM variant. */
+export interface DonorDetails {
+  readonly donorContractType: "prepaid" | "postpaid";
+  /** The card number of the donor's SIM. Personal data. */
+  readonly donorIccid?: string | undefined;
+  /** The account or customer number at the donor. */
+  readonly donorAccountNumber?: string | undefined;
+}
+
+export interface CreatePortInRequest {
+  /**
+   * The number: country code first, no `+` and no 0 after the country code. Belgium: 324 and 8 digits; the Netherlands: 316
+   * and 8 digits.
+   */
+  readonly msisdn: string;
+  readonly details: DonorDetails;
+}
+
+/** A request to port a number into an eSIM. */
+export interface PortIn {
+  readonly portInRequestReference: string;
+  readonly profileReference: string;
+  readonly esimReference: string;
+  /** The number. Personal data. */
+  readonly msisdn: string;
+  readonly details?: Readonly<Record<string, unknown>> | null | undefined;
+  /** `rejected`, `failed` and `cancelled` are ends after which a corrected request can be created. */
+  readonly status: Open<
+    "requested" | "approved" | "scheduled" | "cancelling" | "completed" | "rejected" | "failed" | "cancelled"
+  >;
+  /** Why it was rejected or failed. */
+  readonly reason?:
+    | { readonly code: string; readonly message?: string | null | undefined }
+    | null
+    | undefined;
+  /** A date. */
+  readonly scheduledDate?: string | null | undefined;
+  /** A date-time; null until it is submitted. */
+  readonly submittedAt?: string | null | undefined;
+  /** A date-time. */
+  readonly completedAt?: string | null | undefined;
+  /** Given up for good in favour of the temporary number: no corrected request is possible. */
+  readonly abandoned?: boolean | null | undefined;
+  /** A date-time. */
+  readonly createdAt: string;
+  /** A date-time. */
+  readonly updatedAt: string;
+}
+
+export interface PortIns {
+  /**
+   * Asks for a number to be ported into an eSIM: after an earlier request has ended without success, or on an eSIM that is not
+   * active yet. Rejects with `conflict` if the eSIM is active, a request is under way or porting was abandoned.
+   */
+  create(
+    profileReference: string,
+    esimReference: string,
+    request: CreatePortInRequest,
+    options?: ChangeOptions,
+  ): Promise<PortIn>;
+}
+
+const text = z.string();
+const optionalText = z.optional(text);
+
+const msisdn = text.check(
+  z.regex(
+    /^[1-9]\d{6,14}$/,
+    "expected digits with the country code first, without + and without a leading 0",
+  ),
+  z.refine(
+    (value) => !value.startsWith("32") || /^324\d{8}$/.test(value),
+    "expected 324 and 8 digits for Belgium",
+  ),
+  z.refine(
+    (value) => !value.startsWith("31") || /^316\d{8}$/.test(value),
+    "expected 316 and 8 digits for the Netherlands",
+  ),
+);
+
+const createRequest = requestSchema<CreatePortInRequest>({
+  msisdn,
+  details: requestSchema<DonorDetails>({
+    donorContractType: z.enum(["prepaid", "postpaid"]),
+    donorIccid: optionalText,
+    donorAccountNumber: optionalText,
+  }),
+});
+
+const nullishText = z.nullish(text);
+const portIn: z.ZodMiniType<PortIn> = z.looseObject({
+  portInRequestReference: text,
+  profileReference: text,
+  esimReference: text,
+  msisdn: text,
+  details: z.nullish(z.record(text, z.unknown())),
+  status: text,
+  reason: z.nullish(z.looseObject({ code: text, message: nullishText })),
+  scheduledDate: nullishText,
+  submittedAt: nullishText,
+  completedAt: nullishText,
+  abandoned: z.nullish(z.boolean()),
+  createdAt: text,
+  updatedAt: text,
+});
+
+export function portIns(caller: Caller): PortIns {
+  return {
+    async create(profileReference, esimReference, request, options) {
+      const name = "portIns.create";
+      const body = checkRequest(name, createRequest, request);
+      const at = path`/profiles/${profileReference}/esims/${esimReference}/port-ins`;
+      return caller.call({ name, method: "POST", path: at, body }, options, dataOf(portIn));
+    },
+  };
+}

@@ -1,0 +1,169 @@
+import type { Open } from "@esim-webhooks/core";
+import * as z from "zod/mini";
+import { ApiError } from "../base/api-error.ts";
+import { checkRequest, requestSchema } from "../base/check-request.ts";
+import { conceal } from "../base/conceal.ts";
+import type { Caller, CallOptions, ChangeOptions } from "./caller.ts";
+import { dataOf } from "./data-of.ts";
+import { type Listing, type ListOptions, listingOf } from "./listing.ts";
+import { path } from "./path.ts";
+
+/** A registered endpoint. */
+export interface WebhookEndpoint {
+  /** Identifies the endpoint. Opaque. */
+  readonly webhookEndpointReference: string;
+  /** Where events are posted to. */
+  readonly url: string;
+  /** The event types that it gets. May hold types that the catalog has no more. */
+  readonly eventTypes: readonly string[];
+  readonly description: string | null;
+  /** Whether events are delivered. It can be read, not set. */
+  readonly active: boolean;
+  /** A date-time. */
+  readonly createdAt: string;
+  /** A date-time. */
+  readonly updatedAt: string;
+}
+
+/** An endpoint with its signing secret, which the API shows only once. */
+export interface EndpointWithSecret extends WebhookEndpoint {
+  /** The secret. Prints as a fingerprint with the rest of the endpoint, and is not copied by `{ ...endpoint }`. */
+  readonly signingSecret: string;
+}
+
+export interface CreateWebhookRequest {
+  /** Where events are posted to. */
+  readonly url: string;
+  /** The event types that it gets, of `catalog.webhookEventTypes`. There is no wildcard. */
+  readonly eventTypes: readonly string[];
+  /** A label, for people. */
+  readonly description?: string | undefined;
+}
+
+/** One event that was sent to one endpoint, with its latest attempt. Contains personal data. */
+export interface WebhookDelivery {
+  readonly eventType: string;
+  /** The webhook-id. */
+  readonly eventId: string;
+  /** The body that was sent, as an object. */
+  readonly payload: Readonly<Record<string, unknown>>;
+  /** What the endpoint answered; null when no attempt reached it. */
+  readonly responseBody: string | null;
+  /** `failed` comes again at `nextRetryAt`; `exhausted` does not. */
+  readonly status: Open<"pending" | "sending" | "delivered" | "failed" | "exhausted">;
+  /** How many attempts were made. */
+  readonly attemptNumber: number;
+  /** The status that the endpoint answered; null when no attempt reached it. */
+  readonly httpStatus: number | null;
+  /** A date-time. */
+  readonly nextRetryAt: string | null;
+  /** When the latest attempt was sent: a date-time. */
+  readonly sentAt: string | null;
+  /** A date-time. */
+  readonly deliveredAt: string | null;
+}
+
+export interface Webhooks {
+  /** Registers an endpoint. A repeated call may be answered without the secret, which is an `unexpected_answer`. */
+  create(request: CreateWebhookRequest, options?: ChangeOptions): Promise<EndpointWithSecret>;
+  /** The client's endpoints. */
+  list(options?: ListOptions): Listing<WebhookEndpoint>;
+  /**
+   * Replaces the secret at once: the next attempt of every delivery is signed with the new one. Let the receiver answer 503 to
+   * unknown keys before, and store the new secret before anything else.
+   */
+  rotateSecret(webhookEndpointReference: string, options?: ChangeOptions): Promise<EndpointWithSecret>;
+  /**
+   * Removes an endpoint; its deliveries can no longer be listed. Resolves to the removed endpoint, or to undefined when it is
+   * removed and the answer was lost.
+   */
+  delete(webhookEndpointReference: string, options?: CallOptions): Promise<WebhookEndpoint | undefined>;
+  /** The deliveries of the last 7 days, newest first. */
+  deliveries(webhookEndpointReference: string, options?: ListOptions): Listing<WebhookDelivery>;
+}
+
+const text = z.string();
+const nullableText = z.nullable(text);
+
+const endpointShape = {
+  webhookEndpointReference: text,
+  url: text,
+  eventTypes: z.array(text),
+  description: nullableText,
+  active: z.boolean(),
+  createdAt: text,
+  updatedAt: text,
+};
+const endpoint: z.ZodMiniType<WebhookEndpoint> = z.looseObject(endpointShape);
+const shownEndpoint: z.ZodMiniType<WebhookEndpoint & { readonly signingSecret?: string | null | undefined }> =
+  z.looseObject({ ...endpointShape, signingSecret: z.nullish(text) });
+
+const delivery: z.ZodMiniType<WebhookDelivery> = z.looseObject({
+  eventType: text,
+  eventId: text,
+  payload: z.record(text, z.unknown()),
+  responseBody: nullableText,
+  status: text,
+  attemptNumber: z.number(),
+  httpStatus: z.nullable(z.number()),
+  nextRetryAt: nullableText,
+  sentAt: nullableText,
+  deliveredAt: nullableText,
+});
+
+const createRequest = requestSchema<CreateWebhookRequest>({
+  url: text.check(z.refine((value) => URL.canParse(value), "expected a URL")),
+  eventTypes: z.array(text.check(z.minLength(1))),
+  description: z.optional(text),
+});
+
+export function webhooks(caller: Caller): Webhooks {
+  return {
+    async create(request, options) {
+      const name = "webhooks.create";
+      const body = checkRequest(name, createRequest, request);
+      return caller.call(
+        { name, method: "POST", path: "/management/webhooks", body },
+        options,
+        readSecret(name),
+      );
+    },
+    list: (options) => listingOf(caller, "webhooks.list", "/management/webhooks", endpoint, options),
+    async rotateSecret(reference, options) {
+      const name = "webhooks.rotateSecret";
+      const at = path`/management/webhooks/${reference}/rotate-secret`;
+      return caller.call({ name, method: "POST", path: at }, options, readSecret(name));
+    },
+    async delete(reference, options) {
+      const at = path`/management/webhooks/${reference}`;
+      const read = dataOf(endpoint);
+      return caller.call({ name: "webhooks.delete", method: "DELETE", path: at }, options, (json) =>
+        json === undefined ? undefined : read(json),
+      );
+    },
+    deliveries: (reference, options) =>
+      listingOf(
+        caller,
+        "webhooks.deliveries",
+        path`/management/webhooks/${reference}/deliveries`,
+        delivery,
+        options,
+      ),
+  };
+}
+
+function readSecret(name: string): (json: unknown) => EndpointWithSecret {
+  const read = dataOf(shownEndpoint);
+  return (json) => {
+    const shown = read(json);
+    const { signingSecret } = shown;
+    if (typeof signingSecret === "string" && signingSecret !== "") {
+      return conceal({ ...shown, signingSecret }, "signingSecret");
+    }
+    throw new ApiError(
+      "unexpected_answer",
+      `${name}: it was done, and the answer does not show the secret.`,
+      `Rotate it: webhooks.rotateSecret(${JSON.stringify(shown.webhookEndpointReference)}), with a new key.`,
+    );
+  };
+}

@@ -1,0 +1,227 @@
+import { ApiError, type Method } from "@esim-webhooks/client";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { Step } from "../script-service.ts";
+import { scriptedClient } from "../scripted-client.ts";
+
+const methods = ["GET", "POST", "PATCH", "DELETE"] as const;
+const bodyOf = (method: Method) => (method === "POST" || method === "PATCH" ? { field: 1 } : undefined);
+
+/** The first attempt gets this answer, the second one succeeds. Whether there is a second one. */
+async function triesAgain(method: Method, step: Step): Promise<boolean> {
+  const { api, clock, service } = scriptedClient([step]);
+  await clock.run(api.request(method, "/path", bodyOf(method))).catch(() => {});
+  return service.seen.length === 2;
+}
+
+describe("what is tried again", () => {
+  const statuses = Array.from({ length: 300 }, (_, index) => index + 300);
+
+  it.each(methods)(
+    "of all statuses, %s is tried again after 401, 423, 429, 409 with Retry-After, and 5xx",
+    async (method) => {
+      const repeated = [];
+      const repeatedIfAsked = [];
+      for (const status of statuses) {
+        if (await triesAgain(method, { answer: status })) repeated.push(status);
+        if (await triesAgain(method, { answer: status, headers: { "retry-after": "1" } }))
+          repeatedIfAsked.push(status);
+      }
+      const failures = Array.from({ length: 100 }, (_, index) => index + 500);
+      expect(repeated).toEqual([401, 423, 429, ...failures]);
+      expect(repeatedIfAsked).toEqual([401, 409, 423, 429, ...failures]);
+    },
+  );
+
+  it.each(methods)(
+    "%s is tried again when the connection fails, is cut, or no answer comes",
+    async (method) => {
+      expect(await triesAgain(method, { answer: "drop" })).toBe(true);
+      expect(await triesAgain(method, { answer: "cut" })).toBe(true);
+      expect(await triesAgain(method, { answer: "hang" })).toBe(true);
+    },
+  );
+});
+
+describe("no operation takes effect twice", () => {
+  const step = fc.record({
+    done: fc.boolean(),
+    answer: fc.oneof(
+      fc.constantFrom("drop" as const, "cut" as const, "hang" as const),
+      fc.constantFrom(200, 201, 400, 401, 403, 404, 409, 422, 423, 429, 500, 502, 503, 504),
+      fc.integer({ min: 200, max: 599 }),
+    ),
+    headers: fc.constantFrom({}, { "retry-after": "0" }, { "retry-after": "2" }, { "retry-after": "soon" }),
+    body: fc.constantFrom(undefined, "", "<html>", '{"data":', '{"title":"no"}'),
+  });
+  const script = fc.array(step as fc.Arbitrary<Step>, { maxLength: 8 });
+
+  it.each(methods)(
+    "%s: at most one effect, whatever the service answers and whenever it does it",
+    async (method) => {
+      await fc.assert(
+        fc.asyncProperty(script, async (steps) => {
+          const { api, clock, service } = scriptedClient(steps);
+          const result = await clock.run(
+            api.request(method, "/path", bodyOf(method)).then(
+              () => "done" as const,
+              (error: ApiError) => error,
+            ),
+          );
+          expect(service.effects).toBeLessThanOrEqual(1);
+          expect(service.seen.length).toBeLessThanOrEqual(7); // 6, and one with a fresh token
+          expect(new Set(service.seen.map(({ headers }) => headers.get("x-idempotency-key"))).size).toBe(1);
+          expect(new Set(service.seen.map(({ body }) => body)).size).toBe(1);
+          if (result === "done" && method !== "GET") expect(service.effects).toBe(1);
+          if (result === "done") return;
+          expect(result).toBeInstanceOf(ApiError);
+          expect(result.attempts).toBe(service.seen.length);
+          expect(result.idempotencyKey ?? null).toBe(service.seen[0]?.headers.get("x-idempotency-key"));
+        }),
+        { numRuns: 300 },
+      );
+    },
+  );
+
+  it.each(["POST", "PATCH"] as const)(
+    "%s: calls again with the key of an error continue the operation",
+    async (method) => {
+      await fc.assert(
+        fc.asyncProperty(script, async (steps) => {
+          const { api, clock, service } = scriptedClient(steps);
+          const call = (idempotencyKey?: string) =>
+            clock.run(api.request(method, "/path", bodyOf(method), { idempotencyKey }));
+          let key: string | undefined;
+          for (;;) {
+            const error = await call(key).then(
+              () => undefined,
+              (thrown: ApiError) => thrown,
+            );
+            if (error === undefined) break;
+            key = error.idempotencyKey;
+            expect(key).toBeDefined();
+          }
+          expect(service.effects).toBe(1);
+        }),
+        { numRuns: 100 },
+      );
+    },
+  );
+});
+
+describe("how long it waits", () => {
+  it.each([429, 423, 409, 503])(
+    "after %d, as long as Retry-After says and at most half a second more",
+    async (answer) => {
+      const { api, clock, service } = scriptedClient([{ answer, headers: { "retry-after": "7" } }]);
+      await clock.run(api.request("POST", "/path", {}));
+      const [first, second] = service.seen;
+      const waitedMs = (second?.at ?? 0) - (first?.at ?? 0);
+      expect(waitedMs).toBeGreaterThanOrEqual(7000);
+      expect(waitedMs).toBeLessThan(7501);
+    },
+  );
+
+  it("gives each of many calls that were refused together a time of its own", async () => {
+    const refusals = Array.from(
+      { length: 10 },
+      () => ({ answer: 423, headers: { "retry-after": "1" } }) as const,
+    );
+    const { api, clock, service } = scriptedClient(refusals);
+    await clock.run(Promise.all(refusals.map(() => api.request("POST", "/path", {}))));
+    expect(new Set(service.seen.slice(10).map(({ at }) => at)).size).toBeGreaterThan(1);
+  });
+
+  it("fails at once when the service asks for more time than the call has, and says how much", async () => {
+    const { api, clock, service } = scriptedClient([{ answer: 429, headers: { "retry-after": "3600" } }]);
+    const startedAt = clock.now();
+    const error = await clock.run(api.client.get().catch((thrown: ApiError) => thrown));
+    expect(error).toMatchObject({
+      code: "rate_limited",
+      retryable: true,
+      retryAfterMs: 3_600_000,
+      attempts: 1,
+    });
+    expect(service.seen).toHaveLength(1);
+    expect(clock.now()).toBe(startedAt);
+  });
+});
+
+describe("bounds", () => {
+  it("stops after maxAttempts, and the error has the key, the attempts and the status", async () => {
+    const { api, clock, service } = scriptedClient(
+      Array.from({ length: 10 }, () => ({ answer: 423 })),
+      { maxAttempts: 4 },
+    );
+    const error = await clock.run(api.request("POST", "/path", {}).catch((thrown: ApiError) => thrown));
+    expect(service.seen).toHaveLength(4);
+    expect(error).toMatchObject({ code: "in_flight", status: 423, attempts: 4, retryable: true });
+    expect(error).toMatchObject({
+      idempotencyKey: service.seen[0]?.headers.get("x-idempotency-key"),
+      message: expect.stringContaining("error.idempotencyKey"),
+    });
+  });
+
+  it("stops a POST at its third 500, which may be the kept answer of the first one; a GET goes on", async () => {
+    const failing = Array.from({ length: 10 }, () => ({ answer: 500 }));
+    for (const [method, attempts] of [
+      ["POST", 3],
+      ["GET", 6],
+    ] as const) {
+      const { api, clock, service } = scriptedClient(failing);
+      const error = await clock.run(api.request(method, "/path").catch((thrown: ApiError) => thrown));
+      expect(error).toMatchObject({ code: "service_failed", status: 500, attempts });
+      expect(service.seen).toHaveLength(attempts);
+    }
+  });
+
+  it("stops at the overall timeout, in the middle of an attempt too", async () => {
+    const { api, clock } = scriptedClient([{ answer: "hang" }]);
+    const startedAt = clock.now();
+    const error = await clock.run(
+      api.request("POST", "/path", {}, { timeoutMs: 5000 }).catch((thrown: ApiError) => thrown),
+    );
+    expect(error).toMatchObject({ code: "timed_out", attempts: 1, retryable: true });
+    expect(clock.now() - startedAt).toBe(5000);
+  });
+
+  it("stops when the caller's signal aborts, with the key to continue with", async () => {
+    const { api, clock, service } = scriptedClient([{ answer: "hang" }]);
+    const controller = new AbortController();
+    const call = api
+      .request("POST", "/path", {}, { signal: controller.signal })
+      .catch((thrown: ApiError) => thrown);
+    await expect.poll(() => service.seen.length).toBe(1);
+    controller.abort(new Error("the handler's deadline"));
+    const error = await clock.run(call);
+    expect(error).toMatchObject({ code: "aborted", attempts: 1, cause: controller.signal.reason });
+    expect(error).toHaveProperty("idempotencyKey", service.seen[0]?.headers.get("x-idempotency-key"));
+  });
+
+  it("sends nothing when the signal has aborted before", async () => {
+    const { api, clock, service } = scriptedClient();
+    const error = await clock.run(
+      api.client.get({ signal: AbortSignal.abort() }).catch((thrown: ApiError) => thrown),
+    );
+    expect(error).toMatchObject({ code: "aborted", attempts: 0 });
+    expect(service.seen).toEqual([]);
+  });
+});
+
+describe("DELETE", () => {
+  it("is done when it is answered 404 after a lost answer", async () => {
+    for (const answer of ["drop", "cut", "hang", 500] as const) {
+      const { api, clock, service } = scriptedClient([{ done: true, answer }]);
+      expect(await clock.run(api.webhooks.delete("abc"))).toBeUndefined();
+      expect(service.effects).toBe(1);
+    }
+  });
+
+  it("is not done when it is answered 404 at once, or after a refusal that did nothing", async () => {
+    for (const script of [[{ answer: 404 }], [{ answer: 429 }, { answer: 404 }]]) {
+      const { api, clock } = scriptedClient(script);
+      const error = await clock.run(api.webhooks.delete("abc").catch((thrown: ApiError) => thrown));
+      expect(error).toMatchObject({ code: "not_found", status: 404, retryable: false });
+    }
+  });
+});
