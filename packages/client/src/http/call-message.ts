@@ -1,5 +1,4 @@
-import type { StageMessage } from "@esim-webhooks/core";
-import { createStage, type Stage } from "@esim-webhooks/core/kit";
+import { createStage, type Stage, type StageMessage } from "@esim-webhooks/core/kit";
 import type { ApiErrorCode } from "../base/api-error.ts";
 import type { Method } from "./operation.ts";
 
