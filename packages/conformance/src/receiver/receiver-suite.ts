@@ -1,5 +1,7 @@
 import { type Runner, runnerOrGlobal } from "../base/runner.ts";
-import { badInput } from "./bad-input.ts";
+import { badBodies } from "./bad-bodies.ts";
+import { badConnections } from "./bad-connections.ts";
+import { badHeaders } from "./bad-headers.ts";
 import type { StartServer, WithServer } from "./server.ts";
 import { statusContract } from "./status-contract.ts";
 
@@ -22,6 +24,7 @@ export function receiverSuite(name: string, startServer: StartServer, runner?: R
     for (const [sentence, run] of statusContract) it(sentence, () => run(withServer));
   });
   describe(`${name}: bad input`, () => {
-    for (const [sentence, run] of badInput) it(sentence, () => run(withServer));
+    for (const [sentence, run] of [...badHeaders, ...badBodies, ...badConnections])
+      it(sentence, () => run(withServer));
   });
 }

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { EsimEvents, Handlers, Logger, WebhookEvent } from "@esim-webhooks/core";
+import type { EsimEvents, Handlers, Logger, OutcomeCode, WebhookEvent } from "@esim-webhooks/core";
 import {
   newSecret,
   type SignedRequest,
@@ -12,6 +12,9 @@ import type { Answer } from "./wire.ts";
 
 /** A sentence about a receiver, which names the test, and the test itself. */
 export type Scenario = readonly [sentence: string, run: (withServer: WithServer) => Promise<void>];
+
+/** The test of each outcome. */
+export type ScenarioByOutcome = Readonly<Record<OutcomeCode, Scenario>>;
 
 export const secret: string = newSecret();
 
@@ -29,6 +32,9 @@ export function recording(): { handlers: Handlers<EsimEvents>; events: WebhookEv
   const events: WebhookEvent[] = [];
   return { handlers: { "*": (event) => void events.push(event) }, events };
 }
+
+/** Handlers for a test in which none may run. */
+export const noHandler: { readonly "*": () => never } = { "*": () => assert.fail("a handler ran") };
 
 /** Handlers that run until `finish()` is called. `started` resolves when one begins. */
 export function blocking(): { handlers: Handlers<EsimEvents>; started: Promise<void>; finish: () => void } {

@@ -6,6 +6,7 @@ import { type Runner, runnerOrGlobal } from "../base/runner.ts";
 import { type OpenStore, withStore } from "./store-context.ts";
 import { type StoreServer, storeFaults } from "./store-faults.ts";
 import { storeFingerprints } from "./store-fingerprints.ts";
+import { storeIds } from "./store-ids.ts";
 import { storeProcesses } from "./store-processes.ts";
 import { storeStates } from "./store-states.ts";
 
@@ -37,7 +38,8 @@ export function storeSuite(name: string, options: StoreSuiteOptions, runner?: Ru
       withStore(open, { retentionMs: 700 }, async (store) =>
         assert.equal(store.capabilities.retentionMs, 700),
       ));
-    for (const [sentence, run] of [...storeStates, ...storeFingerprints]) it(sentence, () => run(open));
+    for (const [sentence, run] of [...storeStates, ...storeIds, ...storeFingerprints])
+      it(sentence, () => run(open));
     for (const [sentence, run] of storeProcesses(capabilities)) {
       it(sentence, () => withProcesses({ script, module, execArgv }, run));
     }
