@@ -155,7 +155,7 @@ create table idempotencyKeys (
   idempotencyKey text not null,
   fingerprint text not null, -- SHA-256 of the canonical body
   status integer not null,
-  contentType text not null,
+  contentType text, -- null: no body
   body text not null,
   createdAt integer not null,
   primary key (clientReference, idempotencyKey)

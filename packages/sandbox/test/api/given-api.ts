@@ -27,15 +27,14 @@ export function givenApi(switches: SwitchSettings = {}): GivenApi {
   const other = addClient(service);
   const tokenOf = ({ clientId, clientSecret }: typeof credentials) =>
     issueToken(service, clientId, clientSecret).accessToken;
-  const token = tokenOf(credentials);
-  const callWith =
-    (bearer: string): GivenApi["call"] =>
+  const callAs =
+    (caller: typeof credentials): GivenApi["call"] =>
     async (call, body, headers = {}) => {
       const [method = "", path = ""] = call.split(" ");
       return api.request(`/api/v3${path}`, {
         method,
         headers: {
-          authorization: `Bearer ${bearer}`,
+          authorization: `Bearer ${tokenOf(caller)}`,
           ...(body !== undefined && { "content-type": "application/json" }),
           ...headers,
         },
@@ -47,9 +46,9 @@ export function givenApi(switches: SwitchSettings = {}): GivenApi {
     faults,
     api,
     ...credentials,
-    token,
-    call: callWith(token),
-    callAsOther: callWith(tokenOf(other)),
+    token: tokenOf(credentials),
+    call: callAs(credentials),
+    callAsOther: callAs(other),
   };
 }
 

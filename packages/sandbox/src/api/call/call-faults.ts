@@ -26,7 +26,7 @@ export function answerStruck(
     if (fault?.kind === "slow_answer") context.res = slowly(context.res, fault.bytesPerSecond);
     if (fault?.kind === "drop_answer") {
       context.env.outgoing.destroy();
-      context.res = RESPONSE_ALREADY_SENT;
+      context.res = alreadySent();
     }
   };
 }
@@ -38,13 +38,18 @@ export function effectStruck(sender: Pick<Sender, "watchNewDeliveries">): Middle
     if (fault?.kind === "error" && !fault.done) throw failure(fault.status);
     if (fault?.kind === "hang") {
       await connectionClosed(context);
-      return RESPONSE_ALREADY_SENT;
+      return alreadySent();
     }
     const answered = fault?.kind === "early_events" ? sender.watchNewDeliveries() : undefined;
     await next();
     await answered?.();
     return undefined;
   };
+}
+
+/** A response of one's own: the middlewares before this one may set headers. */
+function alreadySent(): Response {
+  return new Response(null, RESPONSE_ALREADY_SENT);
 }
 
 function failure(status: number): HttpRefusal {

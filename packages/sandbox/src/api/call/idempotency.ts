@@ -28,14 +28,17 @@ export function idempotent(service: Service, keys: IdempotencyKeys): Middleware 
     };
     const kept = keys.begin(use);
     if (kept !== undefined) {
-      return new Response(kept.body, { status: kept.status, headers: { "content-type": kept.contentType } });
+      const { status, contentType, body } = kept;
+      return contentType === null
+        ? new Response(null, { status })
+        : new Response(body, { status, headers: { "content-type": contentType } });
     }
     context.set("idempotencyKey", use);
     try {
       await next();
       const { res } = context;
       if (service.switches.cacheErrors === "on" && res.status >= 400) {
-        const contentType = res.headers.get("content-type") ?? "";
+        const contentType = res.headers.get("content-type");
         keys.keep(use, { status: res.status, contentType, body: await res.clone().text() });
       }
     } finally {

@@ -97,14 +97,18 @@ export function operationAdder({ app, service, keys, middlewares }: OperationPar
           query: valid("query"),
           body: valid("json"),
         });
-        const text = JSON.stringify(result);
         const key = context.get("idempotencyKey");
-        if (key !== undefined) keys.keep(key, { status, contentType: jsonType, body: text });
-        return text;
+        const kept = service.switches.replayShowsSecret === "on" ? result : withoutSecret(result);
+        if (key !== undefined) keys.keep(key, { status, contentType: jsonType, body: JSON.stringify(kept) });
+        return JSON.stringify(result);
       });
       return context.body(text, status as ContentfulStatusCode, { "content-type": jsonType }) as never;
     });
   };
+}
+
+function withoutSecret(result: unknown): unknown {
+  return JSON.parse(JSON.stringify(result, (name, value) => (name === "signingSecret" ? undefined : value)));
 }
 
 const jsonType = "application/json";

@@ -42,16 +42,18 @@ export function createRateLimit(service: Service, perSecond: number, burst: numb
   function refusal(key: string): HttpRefusal {
     const now = clock.now();
     const end = fullAt.get(key) ?? now;
-    const resetMs = realMsUntil(clock, end);
-    const retryMs = realMsUntil(clock, end - (burst - 1) * msPerCall);
-    const reset = switches.rateLimitReset === "epoch" ? Date.now() + resetMs : resetMs;
+    const secondsUntil = (time: number) => Math.max(1, Math.ceil(realMsUntil(clock, time) / 1000));
+    const reset = secondsUntil(end);
     return new HttpRefusal(
       429,
       "Too many calls at once. Wait as long as Retry-After says, and a little at random.",
       {
         ...headers(key),
-        "x-ratelimit-reset": String(Math.ceil(reset / 1000)),
-        "retry-after": String(Math.max(1, Math.ceil(retryMs / 1000))),
+        "x-ratelimit-remaining": "0",
+        "x-ratelimit-reset": String(
+          switches.rateLimitReset === "epoch" ? Math.floor(Date.now() / 1000) + reset : reset,
+        ),
+        "retry-after": String(secondsUntil(end - (burst - 1) * msPerCall)),
       },
     );
   }
