@@ -12,7 +12,7 @@ export type { BalanceUpdate } from "./esim/balance.ts";
 export type { Fault, FaultSettings } from "./faults/fault.ts";
 export type { SandboxOptions } from "./options.ts";
 export type { EsimOrder } from "./order/order-esim.ts";
-export type { PortInOrder } from "./port-in/create-port-in.ts";
+export type { NewPortIn } from "./port-in/new-port-in.ts";
 export type { PortInReason } from "./port-in/port-in-steps.ts";
 export type { Sandbox } from "./sandbox.ts";
 export { startSandbox } from "./sandbox.ts";

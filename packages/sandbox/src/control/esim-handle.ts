@@ -6,7 +6,8 @@ import type { LifecycleOperation } from "../esim/states.ts";
 import { changeLifecycle } from "../lifecycle/change-lifecycle.ts";
 import { orderPackage } from "../lifecycle/order-package.ts";
 import { endPackage } from "../lifecycle/package.ts";
-import { createPortIn, type PortInOrder } from "../port-in/create-port-in.ts";
+import { createPortIn } from "../port-in/create-port-in.ts";
+import type { NewPortIn } from "../port-in/new-port-in.ts";
 import type { PortInReason } from "../port-in/port-in-steps.ts";
 import { type PortInStep, type PortInStepDetails, takePortInStep } from "./port-in-step.ts";
 import { type ShownEsim, showEsim } from "./shown-esim.ts";
@@ -51,7 +52,7 @@ export interface EsimHandle {
 
   /** Of the eSIM's newest port-in request. A step does the ones before it that are still to be done. */
   readonly portIn: {
-    create(order: PortInOrder): Promise<ShownEsim>;
+    create(order: NewPortIn): Promise<ShownEsim>;
     submit(): Promise<ShownEsim>;
     approve(): Promise<ShownEsim>;
     /** @param date such as "2026-12-31" */

@@ -6,20 +6,15 @@ import { registerOnNetwork } from "../esim/network.ts";
 import { changeLifecycle } from "../lifecycle/change-lifecycle.ts";
 import { orderPackage } from "../lifecycle/order-package.ts";
 import { endPackage } from "../lifecycle/package.ts";
-import { orderEsim } from "../order/order-esim.ts";
+import { esimOrderSchema, orderEsim } from "../order/order-esim.ts";
 import { createPortIn } from "../port-in/create-port-in.ts";
+import { newPortInSchema } from "../port-in/new-port-in.ts";
 import { clientField, pageQuery, readBody, readQuery } from "./input.ts";
 import type { Parts } from "./parts.ts";
 import { portInSteps, takePortInStep } from "./port-in-step.ts";
 import { allEsims, showEsim } from "./shown-esim.ts";
 
-const portIn = z.strictObject({ msisdn: z.string(), details: z.unknown() });
-const order = z.strictObject({
-  ...clientField,
-  esimVariant: z.string().optional(),
-  externalProfileId: z.string().optional(),
-  portIn: portIn.optional(),
-});
+const order = z.strictObject({ ...clientField, ...esimOrderSchema.shape });
 const nothing = z.strictObject({});
 const fault = z.strictObject({ reason: z.string().min(1), detail: z.unknown().optional() });
 const network = z.union(
@@ -88,7 +83,7 @@ export function esimRoutes({ service, clientReference }: Parts): Hono {
   onEsim("lifecycle", lifecycle, (esim, { operation }) => changeLifecycle(service, esim, operation));
   onEsim("packages", plan, (esim, { planReference }) => orderPackage(service, esim, planReference));
   onEsim("balance", balance, (esim, body) => updateBalance(service, esim, body));
-  onEsim("port-in", portIn, (esim, body) => createPortIn(service, esim, body));
+  onEsim("port-in", newPortInSchema, (esim, body) => createPortIn(service, esim, body));
   for (const name of portInSteps)
     onEsim(`port-in/${name}`, step, (esim, body) => takePortInStep(service, esim, name, body));
 
