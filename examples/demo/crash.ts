@@ -10,6 +10,7 @@ import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 /** A process that stores deliveries in a file until it crashes. */
 export interface Accepting {
   readonly url: string;
+  receiveWith(secret: string): Promise<void>;
   /** SIGKILL. */
   crash(): Promise<void>;
   /** Opens the inbox in this process, and resolves when the event in it is done. */
@@ -21,11 +22,15 @@ export async function startAccepting(): Promise<Accepting> {
   const path = join(folder, "events.db");
   const file = join(import.meta.dirname, "accept.ts");
   const child = spawn(process.execPath, ["--conditions=@esim-webhooks/source", file, path], {
-    stdio: ["ignore", "pipe", "inherit"],
+    stdio: ["pipe", "pipe", "inherit"],
   });
   const [line] = await once(child.stdout, "data");
   return {
     url: String(line).trim(),
+    async receiveWith(secret) {
+      child.stdin.write(`${secret}\n`);
+      await once(child.stdout, "data");
+    },
     async crash() {
       const exit = once(child, "exit");
       child.kill("SIGKILL");

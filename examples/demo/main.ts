@@ -1,71 +1,72 @@
-// npm run demo: a receiver in Express, and every kind of delivery that a sender may send, over real HTTP.
-import type { AddressInfo } from "node:net";
-import type { EsimEvents, Handlers } from "@esim-webhooks/core";
-import { newSecret } from "@esim-webhooks/core/testing";
-import { webhookRouter } from "@esim-webhooks/express";
-import express from "express";
+// npm run demo: the partner service on this machine, a receiver, and everything that the one may do to the other, over real HTTP.
+import { createInterface } from "node:readline";
+import { Readable } from "node:stream";
+import { createClient } from "@esim-webhooks/client";
+import { esimCatalog } from "@esim-webhooks/core";
+import { importDeliveries } from "@esim-webhooks/import";
+import { startSandbox } from "@esim-webhooks/sandbox";
 import { startAccepting } from "./crash.ts";
-import { type Result, report } from "./report.ts";
-import type { Sent, Step } from "./steps.ts";
+import { createDemoReceiver } from "./receiver.ts";
+import { type RunStep, report, type Step } from "./report.ts";
+import { lifeOfAnEsim, troubles } from "./steps.ts";
+import { createStranger } from "./stranger.ts";
 
-process.env["ESIM_WEBHOOK_SECRET"] = newSecret();
-const { crash, steps } = await import("./steps.ts");
+const sandbox = await startSandbox({ clock: "manual" });
+const api = createClient({ baseUrl: sandbox.url, ...sandbox.credentials });
+const receiver = createDemoReceiver();
+const url = await receiver.listen();
+await sandbox.addEventType("esim.teleported");
+const endpoint = await api.webhooks.create({ url, eventTypes: [...esimCatalog.types, "esim.teleported"] });
+receiver.receiveWith(endpoint.signingSecret);
 
-const runs: string[] = [];
-const effects: string[] = [];
-/** Resolves once all deliveries of the step but one are answered. */
-let others = Promise.resolve();
+const steps: Step[] = [];
 
-const handlers: Handlers<EsimEvents> = {
-  "*": async ({ id }) => {
-    runs.push(id);
-    await others; // so that concurrent deliveries overlap
-    if (id === "msg_flaky" && !runs.slice(0, -1).includes(id))
-      throw new Error("the database was unavailable");
-    effects.push(id);
-  },
+/** Does something, waits until its events were sent and answered, and notes the answers beside the expected outcomes. */
+const step: RunStep = async (what, outcomes, act) => {
+  const before = { answers: receiver.answers.length, runs: receiver.runs.length };
+  await act();
+  await sandbox.settled();
+  const answers = receiver.answers.slice(before.answers);
+  steps.push({ what, outcomes, answers, runs: receiver.runs.length - before.runs });
 };
 
-const app = express();
-app.use(webhookRouter(handlers));
-const server = app.listen(0, "127.0.0.1");
-await new Promise((resolve) => server.once("listening", resolve));
-const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/webhooks`;
+await lifeOfAnEsim(sandbox, step);
+await troubles(sandbox, api, receiver, step);
 
-async function deliver({ headers, body }: Sent, to: string): Promise<Result["answers"][number]> {
-  const response = await fetch(to, { method: "POST", headers, body });
-  const answer = (await response.json()) as { outcome?: string; code?: string };
-  return { status: response.status, outcome: answer.outcome ?? answer.code ?? "" };
-}
+const stranger = createStranger(url, endpoint.signingSecret);
+await step("a stranger signs", ["no_matching_key"], stranger.forge);
+await step("a stranger changes the body", ["no_matching_key"], stranger.tamper);
+await step("a request ten minutes old comes again", ["timestamp_out_of_tolerance"], stranger.replayOld);
+await step("another body under a known id", ["conflict"], () => stranger.reuse(receiver.effects[0] ?? ""));
 
-const results: Result[] = [];
+await step("an event without its eSIM", ["invalid"], () => sandbox.emit({ type: "esim.enabled", data: {} }));
+receiver.stop();
+const missed = await sandbox.orderEsim();
+await step("the receiver is away for 16 hours", [], () => sandbox.advance("16h"));
+const { ledger: imported } = await importDeliveries(Readable.from(sandbox.dump()), receiver.handlers, {
+  store: receiver.store,
+  trustUnsigned: true,
+  statuses: ["failed", "exhausted"],
+});
+await receiver.listen(Number(new URL(url).port));
+const duplicates = Array<string>(receiver.effects.length).fill("duplicate");
+await step("support sends everything again", [...duplicates, "invalid"], () => sandbox.replay());
 
-/** Sends the deliveries of a step, calls `andThen`, and records the answers and how often the handler ran. */
-async function runStep(step: Step, to: string, andThen?: () => Promise<void>): Promise<void> {
-  const before = runs.length;
-  const met = Promise.withResolvers<void>();
-  others = met.promise;
-  let unanswered = step.sent.length;
-  if (unanswered <= 1) met.resolve();
-  const answers = await Promise.all(
-    step.sent.map(async (sent) => {
-      const answer = await deliver(sent, to);
-      unanswered -= 1;
-      if (unanswered === 1) met.resolve();
-      return answer;
-    }),
-  );
-  await andThen?.();
-  results.push({ step, answers, runs: runs.length - before });
-}
-
-for (const step of steps) await runStep(step, url);
-server.close();
-server.closeAllConnections();
-
+await sandbox.setEndpointActive(endpoint.webhookEndpointReference, false);
 const accepting = await startAccepting();
-await runStep(crash.before, `${accepting.url}/webhooks`, accepting.crash);
-await runStep(crash.after, "", () => accepting.processEvent(handlers));
+const { signingSecret } = await api.webhooks.create({ url: accepting.url, eventTypes: ["esim.faulted"] });
+await accepting.receiveWith(signingSecret);
+await missed.fault("download_failed");
+await sandbox.settled();
+await accepting.crash();
+await accepting.processEvent(receiver.handlers);
 
-const balanced = report(results, runs, effects);
-process.exitCode = balanced ? 0 : 1;
+const events = new Set<string>();
+for await (const line of createInterface({ input: Readable.from(sandbox.dump()) })) {
+  events.add((JSON.parse(line) as { eventId: string }).eventId);
+}
+await sandbox.close();
+receiver.stop();
+const { runs, effects } = receiver;
+const counts = { events, invalid: 1, runs, effects, otherwise: imported.stored + 1 };
+process.exitCode = report(steps, counts) ? 0 : 1;

@@ -1,0 +1,74 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import {
+  createReceiver,
+  type EsimEvents,
+  type Handlers,
+  memoryStore,
+  nodeDelivery,
+  writeReply,
+} from "@esim-webhooks/core";
+
+/** An answer to a delivery. */
+export interface Answer {
+  readonly status: number;
+  readonly outcome: string;
+}
+
+const host = "127.0.0.1";
+/** Says nothing: the report of the demo tells everything. */
+const logger = { debug() {}, info() {}, warn() {}, error() {} };
+
+/** A receiver of the demo, which notes what it answers and what its handler does. */
+export function createDemoReceiver() {
+  const server = createServer();
+  const store = memoryStore();
+  const answers: Answer[] = [];
+  const runs: string[] = [];
+  const effects: string[] = [];
+  let mood: "works" | "fails" | "waits" = "works";
+  let answered = Promise.withResolvers<void>();
+
+  const handlers: Handlers<EsimEvents> = {
+    "*": async ({ id }) => {
+      runs.push(id);
+      if (mood === "waits") await answered.promise;
+      if (mood === "fails") throw new Error("the database was unavailable");
+      effects.push(id);
+    },
+  };
+
+  return {
+    handlers,
+    store,
+    answers,
+    runs,
+    effects,
+    /** From now on, its handler works, fails, or waits until another delivery was answered. */
+    behave(next: typeof mood) {
+      mood = next;
+      answered = Promise.withResolvers();
+    },
+    /** Resolves to its URL. Default: on any free port. */
+    async listen(port = 0): Promise<string> {
+      await new Promise<void>((resolve) => server.listen(port, host, resolve));
+      return `http://${host}:${(server.address() as AddressInfo).port}/webhooks`;
+    },
+    receiveWith(secret: string) {
+      const receiver = createReceiver(handlers, { secret, store, logger });
+      server.on("request", async (request, response) => {
+        const received = await receiver.receive(nodeDelivery(request));
+        answers.push({ status: received.status, outcome: received.outcome.code });
+        answered.resolve();
+        writeReply(response, received, receiver.closing);
+      });
+    },
+    /** Nothing listens any more: connections are refused. */
+    stop() {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
+
+export type DemoReceiver = ReturnType<typeof createDemoReceiver>;
