@@ -1,8 +1,6 @@
 import { esimCatalog } from "@esim-webhooks/core";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Editor, userProject } from "./editors/editor.ts";
-import { openTypeScript5 } from "./editors/typescript-5.ts";
-import { openTypeScript7 } from "./editors/typescript-7.ts";
+import { beforeAll, describe, expect, it } from "vitest";
+import { describeInEditors } from "./editors/in-editors.ts";
 
 const given = `
 import { createProcessor, createReceiver, createWorker, defineCatalog, type Inbox, nodeHandler, webhookHandler } from "@esim-webhooks/core";
@@ -54,38 +52,24 @@ function eventNames(offered: readonly string[]): string[] {
   return names.filter((name) => /[.*]/.test(name)).sort();
 }
 
-describe.each([
-  ["TypeScript 5.9", openTypeScript5],
-  ["TypeScript 7", openTypeScript7],
-])("in an editor with %s", (_, open) => {
-  const { folder, remove } = userProject();
-  let editor: Editor;
-
-  beforeAll(async () => {
-    editor = await open(folder);
-    expect(await editor.problems(given)).toEqual([]);
-  });
-
-  afterAll(async () => {
-    await editor.close();
-    remove();
-  });
+describeInEditors((editor) => {
+  beforeAll(async () => expect(await editor().problems(given)).toEqual([]));
 
   describe.each(Object.entries(calls))("%s", (_, call) => {
     it.each(['{ "▮" }', '{ "esim.▮": () => {} }', '{ "*": () => {}, "▮" }', "{ ▮ }"])(
       "offers every event type, every family and the star in %s",
       async (handlers) => {
-        expect(eventNames(await editor.complete(given + call(handlers)))).toEqual(esimNames.sort());
+        expect(eventNames(await editor().complete(given + call(handlers)))).toEqual(esimNames.sort());
       },
     );
 
     it("offers the fields of the event's data", async () => {
-      const offered = await editor.complete(given + call('{ "esim.faulted": ({ data }) => data.▮ }'));
+      const offered = await editor().complete(given + call('{ "esim.faulted": ({ data }) => data.▮ }'));
       expect(offered).toEqual(expect.arrayContaining(["detail", "eid", "esimReference", "reason"]));
     });
 
     it("names an event type that is misspelt, and what has no such type", async () => {
-      const [problem] = await editor.problems(given + call('{ "esim.fautled": () => {} }'));
+      const [problem] = await editor().problems(given + call('{ "esim.fautled": () => {} }'));
       expect(problem).toMatch(
         /'"esim\.fautled"' does not exist in type '(Handlers|Target|ReplayTarget)<EsimEvents, unknown>'\./,
       );
@@ -95,7 +79,7 @@ describe.each([
   it.each(Object.entries(callsWithCatalog))(
     "%s offers the types of a catalog of one's own",
     async (_, call) => {
-      const offered = eventNames(await editor.complete(given + call('{ "▮" }')));
+      const offered = eventNames(await editor().complete(given + call('{ "▮" }')));
       expect(offered).toEqual([...esimNames, "port-in.failed", "port-in.*"].sort());
     },
   );

@@ -1,7 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { readEvents } from "../scripts/docs/events-page.ts";
-import { type Editor, userProject } from "./editors/editor.ts";
-import { openTypeScript5 } from "./editors/typescript-5.ts";
+import { describeInEditors } from "./editors/in-editors.ts";
 import { openTypeScript7 } from "./editors/typescript-7.ts";
 
 const events = readEvents();
@@ -13,31 +12,18 @@ function handling(handler: string): string {
   return `import { webhookHandler } from "@esim-webhooks/core";\nwebhookHandler({ ${handler} });`;
 }
 
-describe.each([
-  ["TypeScript 5.9", openTypeScript5],
-  ["TypeScript 7", openTypeScript7],
-])("in an editor with %s", (_, open) => {
-  const { folder, remove } = userProject();
-  let editor: Editor;
-
-  beforeAll(async () => {
-    editor = await open(folder);
-  });
-
-  afterAll(async () => {
-    await editor.close();
-    remove();
-  });
-
+describeInEditors((editor, open) => {
   it("data.reason of a fault says that one reason is final, and what each means, in the words of docs/events.md", async () => {
-    const shown = await editor.describe(handling('"esim.faulted": ({ data }) => data.▮reason'));
+    const shown = await editor().describe(handling('"esim.faulted": ({ data }) => data.▮reason'));
     expect(shown).toContain("Only `download_order_expired` is final");
     expect(shown).toContain(reasonOfFault?.doc);
   });
 
   it.each(events)("every field of $type has its description", async ({ type, fields }) => {
     for (const { name, doc } of fields) {
-      expect(await editor.describe(handling(`"${type}": ({ data }) => data.▮${name}`)), name).toContain(doc);
+      expect(await editor().describe(handling(`"${type}": ({ data }) => data.▮${name}`)), name).toContain(
+        doc,
+      );
     }
   });
 
@@ -45,7 +31,7 @@ describe.each([
   it.skipIf(open === openTypeScript7).each(events)(
     "the key of a handler of $type says when the event is sent",
     async ({ type, doc }) => {
-      expect(await editor.describe(handling(`▮"${type}": () => {}`))).toContain(doc);
+      expect(await editor().describe(handling(`▮"${type}": () => {}`))).toContain(doc);
     },
   );
 });
