@@ -11,7 +11,7 @@ import { receiverShape } from "../packages/core/src/receive/receiver-options.ts"
 import { inboxShape } from "../packages/core/src/store/inbox-options.ts";
 import { memoryStoreShape } from "../packages/core/src/store/memory-store.ts";
 import { storeShape } from "../packages/core/src/store/store-options.ts";
-import { workerShape } from "../packages/core/src/work/worker.ts";
+import { workerShape } from "../packages/core/src/work/worker-options.ts";
 import { importShape } from "../packages/import/src/import-options.ts";
 import { replayShape } from "../packages/import/src/replay/replay-options.ts";
 import { postgresShape } from "../packages/store-postgres/src/database/postgres-database.ts";

@@ -10,7 +10,7 @@ export const functions: readonly (readonly [names: string, file: string, options
   ["`webhookPlugin`", "packages/fastify/src/webhook-plugin.ts", "WebhookPluginOptions"],
   ["`createProcessor`", "packages/core/src/process/processor.ts", "ProcessorOptions"],
   ["`processor.process`", "packages/core/src/process/processor.ts", "Provenance"],
-  ["`createWorker`", "packages/core/src/work/worker.ts", "WorkerOptions"],
+  ["`createWorker`", "packages/core/src/work/worker-options.ts", "WorkerOptions"],
   ["`fullJitter`", "packages/core/src/base/backoff.ts", "FullJitterOptions"],
   ["`memoryStore`", "packages/core/src/store/memory-store.ts", "MemoryStoreOptions"],
   ["`memoryInbox`", "packages/core/src/store/memory-inbox.ts", "MemoryInboxOptions"],

@@ -72,5 +72,6 @@ export type { Proof, VerifyOptions } from "./verify/signature.ts";
 export { sign, verify } from "./verify/signature.ts";
 export type { Hmac, Key, SigningKey } from "./verify/signing-key.ts";
 export type { ToleranceSeconds } from "./verify/tolerance.ts";
-export type { Worker, WorkerOptions } from "./work/worker.ts";
+export type { Worker } from "./work/worker.ts";
 export { createWorker } from "./work/worker.ts";
+export type { WorkerOptions } from "./work/worker-options.ts";

@@ -35,18 +35,22 @@ export function safeLogger(logger: Logger): Logger {
   };
 }
 
-/** Logs at most one line a second. `alike` counts the lines left out in the second after the last one. */
+/**
+ * Logs at most one line a second. `alike` counts the lines left out in the second after the last one, which was `sinceMs` ago:
+ * after a flood, that may be days.
+ */
 export function throttledLog(log: Log, clock: Clock): Log {
-  let quietUntil = Number.NEGATIVE_INFINITY;
+  let loggedAt = Number.NEGATIVE_INFINITY;
   let alike = 0;
   return (fields, message) => {
     const now = clock.now();
-    if (now < quietUntil) {
+    const sinceMs = now - loggedAt;
+    if (sinceMs < 1000) {
       alike += 1;
       return;
     }
-    quietUntil = now + 1000;
-    log(alike > 0 ? { ...fields, alike } : fields, message);
+    log(alike > 0 ? { ...fields, alike, sinceMs: Math.round(sinceMs) } : fields, message);
+    loggedAt = now;
     alike = 0;
   };
 }

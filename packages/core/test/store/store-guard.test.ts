@@ -1,7 +1,7 @@
 import { WebhookError } from "@esim-webhooks/core";
 import { createStoreGuard } from "@esim-webhooks/core/kit";
 import { describe, expect, it } from "vitest";
-import { silentLogger, throttledLog } from "../../src/base/logger.ts";
+import { silentLogger } from "../../src/base/logger.ts";
 
 function guardWith(check: () => Promise<void>, timeoutMs = 1000) {
   return createStoreGuard({ name: "myStore", timeoutMs, logger: silentLogger, check });
@@ -68,18 +68,5 @@ describe("createStoreGuard", () => {
     await Promise.all([guard.close(free), guard.close(free)]);
     await expect(guard.run(async () => {})).rejects.toMatchObject({ code: "store_unavailable" });
     expect(freed).toBe(1);
-  });
-});
-
-describe("throttledLog", () => {
-  it("logs one line a second, with the number of suppressed lines", () => {
-    const lines: unknown[] = [];
-    const clock = { time: 0, now: () => clock.time };
-    const log = throttledLog((fields) => lines.push(fields), clock);
-    for (const time of [0, 1, 999, 1000, 1500, 5000]) {
-      clock.time = time;
-      log({ time }, "away");
-    }
-    expect(lines).toEqual([{ time: 0 }, { time: 1000, alike: 2 }, { time: 5000, alike: 1 }]);
   });
 });

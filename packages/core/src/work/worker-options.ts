@@ -1,0 +1,76 @@
+import * as z from "zod/mini";
+import { type Backoff, fullJitter } from "../base/backoff.ts";
+import { WebhookError } from "../base/errors.ts";
+import { type Logger, silentLogger } from "../base/logger.ts";
+import {
+  durationMs,
+  loggerOption,
+  type OptionsShape,
+  parseOptions,
+  type SettingsOf,
+  suggest,
+  withMethods,
+} from "../base/options.ts";
+import type { Catalog } from "../event/catalog.ts";
+import { esimCatalog } from "../event/esim-catalog.ts";
+import type { EsimEvents } from "../event/esim-events.ts";
+
+export interface WorkerOptions<Data = EsimEvents> {
+  /** How many handlers run at the same time. Default 20. */
+  concurrency?: number;
+  /** How many handlers of one type run at the same time: `{ "esim.balance.updated": 2 }`. Default: only `concurrency`. */
+  typeLimits?: { readonly [Type in keyof Data & string]?: number };
+  /** How long a crashed worker blocks an event for the others, in ms; renewed while a handler runs. Default 30,000. */
+  leaseMs?: number;
+  /** How many times an event is tried before it is dead. A try counts even if its worker crashes. Default 20. */
+  maxAttempts?: number;
+  /** How long to wait after a failure. Default: full jitter, up to 1 s after the first failure, doubling up to 15 minutes. */
+  backoff?: Backoff;
+  /** How long to wait before asking an empty inbox again, in ms, plus or minus up to a half. Default 1,000. */
+  pollMs?: number;
+  /** How long handlers may continue after the signal to stop, in ms. Default 20,000. */
+  shutdownMs?: number;
+  /** The event types and their schemas. Default: the eSIM events. Extend them with `defineCatalog`. */
+  catalog?: Catalog<Data>;
+  /** Gets the log lines: pino, `console`, or anything of their shape. Default: silent. */
+  logger?: Logger;
+}
+
+interface WorkerSettings extends SettingsOf<WorkerOptions<unknown>> {
+  typeLimits: Record<string, number>;
+}
+
+/** The pauses of a worker whose option `backoff` is left out, or fails. */
+export const defaultBackoff: Backoff = fullJitter({ baseMs: 1000, capMs: 15 * 60_000 });
+
+export const workerShape: OptionsShape<WorkerSettings> = {
+  concurrency: z._default(z.int().check(z.gte(1)), 20),
+  typeLimits: z._default(z.record(z.string(), z.int().check(z.gte(1))), {}),
+  leaseMs: z._default(durationMs(30), 30_000),
+  maxAttempts: z._default(z.int().check(z.gte(1)), 20),
+  backoff: z._default(
+    z.custom<Backoff>((value) => typeof value === "function", "expected a function, such as fullJitter(…)"),
+    () => defaultBackoff,
+  ),
+  pollMs: z._default(durationMs(1), 1000),
+  shutdownMs: z._default(durationMs(0), 20_000),
+  catalog: z._default(withMethods<Catalog<unknown>>("parse", "check"), esimCatalog as Catalog<unknown>),
+  logger: z._default(loggerOption, () => silentLogger),
+};
+
+/** Parses the options of a worker. Throws `invalid_option`, and `unknown_event_type` for a limit of an unknown type. */
+export function readWorkerOptions(options: unknown): WorkerSettings {
+  const settings = parseOptions("createWorker", workerShape, options);
+  for (const type of Object.keys(settings.typeLimits)) checkType(type, settings.catalog);
+  return settings;
+}
+
+function checkType(type: string, catalog: Catalog<unknown>): void {
+  const types: readonly string[] = catalog.types;
+  if (types.includes(type)) return;
+  throw new WebhookError(
+    "unknown_event_type",
+    `createWorker: typeLimits names "${type}", which is not in the catalog.`,
+    `${suggest(type, types)} Each limit is for one exact type.`,
+  );
+}
