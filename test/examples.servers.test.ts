@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { copyFile, mkdtemp, readdir, rm, stat } from "node:fs/promises";
+import { copyFile, mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
@@ -41,9 +41,45 @@ describe("npm run demo", () => {
   });
 });
 
+/** Where no sandbox runs. */
+const noSandbox = { SANDBOX_URL: "http://127.0.0.1:9" };
+
+describe("the README's first minute", () => {
+  it("starts the sandbox and a receiver, orders an eSIM, and has its event handled; a receiver started again keeps its secret", async () => {
+    const sandbox = run(["packages/cli/src/main.ts", "sandbox", "--port", "0"]);
+    const [, controlUrl = ""] = await sandbox.line(/page +(http:\S+)$/);
+    const environment = { ESIM_WEBHOOK_SECRET: "", SANDBOX_URL: controlUrl };
+    const first = run(["examples/receiver/serve.ts"], { ...environment, PORT: "0" });
+    const [, port = ""] = await first.line(/^Listening at http:\/\/127\.0\.0\.1:(\d+)\/webhooks/);
+    for (const receiver of ["the first", "the same, started again"]) {
+      const serving =
+        receiver === "the first"
+          ? first
+          : run(["examples/receiver/serve.ts"], { ...environment, PORT: port });
+      const [, order = ""] = await serving.line(/^ {2}curl -d '\{\}' (http:\S+)$/);
+      expect((await fetch(order, { method: "POST", body: "{}" })).status).toBe(201);
+      await serving.line(/^handled esim\.assigned with profileReference, esimReference, iccid/);
+      serving.child.kill();
+      await serving.ended;
+    }
+    const { data } = (await (await fetch(`${controlUrl}/endpoints`)).json()) as { data: unknown[] };
+    expect(data).toHaveLength(1);
+  });
+
+  it("has commands that there are", async () => {
+    const readme = await readFile(join(root, "README.md"), "utf8");
+    const [, block = ""] = /## Sixty seconds[\s\S]*?```sh\n([\s\S]*?)```/.exec(readme) ?? [];
+    const commands = block
+      .trim()
+      .split("\n")
+      .map((line) => line.replace(/ +#.*/, ""));
+    expect(commands).toEqual(["npm run sandbox", "npm start", "curl -d '{}' http://127.0.0.1:4011/esims"]);
+  });
+});
+
 describe("npm start and npm run send", () => {
   it("leave a receiver listening, and send it an event by the command that it prints", async () => {
-    const server = run(["examples/receiver/serve.ts"], { PORT: "0", ESIM_WEBHOOK_SECRET: "" });
+    const server = run(["examples/receiver/serve.ts"], { PORT: "0", ESIM_WEBHOOK_SECRET: "", ...noSandbox });
     const [, variable = "", type = "", url = ""] = await server.line(
       /ESIM_WEBHOOK_SECRET=(\S+) npm run send -- (\S+) (\S+)/,
     );
