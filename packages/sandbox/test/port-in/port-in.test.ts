@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { findEsim } from "../../src/esim/esim.ts";
 import { registerOnNetwork } from "../../src/esim/network.ts";
 import { changeLifecycle } from "../../src/lifecycle/change-lifecycle.ts";
-import { numbersOf } from "../../src/number/number.ts";
+import { assignNumber, numbersOf } from "../../src/number/number.ts";
 import { createPortIn } from "../../src/port-in/create-port-in.ts";
 import type { NewPortIn } from "../../src/port-in/new-port-in.ts";
 import { findPortIn, portInRecord, portInsOf } from "../../src/port-in/port-in.ts";
@@ -243,6 +243,19 @@ describe("the steps of a port-in", () => {
 });
 
 describe("completing a port-in", () => {
+  test("takes the place of the primary number from the one that the eSIM had", () => {
+    const { service, esim, reference } = requested();
+    const { esimReference } = esim;
+    assignNumber(service, esim, {
+      msisdn: "32412345678",
+      countryCode: "BE",
+      type: "mobile",
+      isPrimary: true,
+    });
+    completePortIn(service, reference);
+    expect(numbersOf(service, esimReference).map(({ isPrimary }) => isPrimary)).toEqual([0, 1]);
+  });
+
   test("gives the eSIM the number as the primary one, and activates it", () => {
     const { service, esim, reference } = requested();
     registerOnNetwork(service, esim.esimReference, "NL");
