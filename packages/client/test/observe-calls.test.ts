@@ -1,0 +1,47 @@
+import { type CallMessage, observeCalls } from "@esim-webhooks/client";
+import { expect, it } from "vitest";
+import { scriptedClient } from "./scripted-client.ts";
+
+it("tells of each call, and of the exchange of its token, once it has ended", async () => {
+  const messages: CallMessage[] = [];
+  const stop = observeCalls((message) => void messages.push(message));
+  const { api, clock } = scriptedClient([
+    { answer: 423, headers: { "retry-after": "2" } },
+    { answer: 200 },
+    { answer: 404 },
+    { answer: "drop" },
+  ]);
+  await clock.run(api.esims.order({}));
+  await clock.run(api.client.get()).catch(() => {});
+  await clock.run(api.request("GET", "/", undefined, { timeoutMs: 1 })).catch(() => {});
+  stop();
+  await clock.run(api.request("GET", "/"));
+  expect(messages).toMatchObject([
+    { operation: "auth.token", method: "POST", status: 200, attempts: 1, outcome: "ok" },
+    { operation: "esims.order", method: "POST", status: 200, attempts: 2, outcome: "ok" },
+    {
+      operation: "client.get",
+      method: "GET",
+      status: 404,
+      attempts: 1,
+      outcome: "not_found",
+      error: { code: "not_found" },
+    },
+    {
+      operation: "request",
+      method: "GET",
+      attempts: 1,
+      outcome: expect.any(String),
+      error: expect.any(Error),
+    },
+  ]);
+  const [token, order] = messages;
+  expect(token?.waitMs).toBe(0);
+  expect(order?.waitMs).toBeGreaterThanOrEqual(2000);
+  expect(order?.durationMs).toEqual(expect.any(Number));
+  expect(messages[3]).not.toHaveProperty("status");
+});
+
+it("refuses a listener that is no function", () => {
+  expect(() => observeCalls({} as never)).toThrow(expect.objectContaining({ code: "invalid_option" }));
+});

@@ -1,0 +1,80 @@
+import { inspect } from "node:util";
+import { type ApiError, type CallMessage, observeCalls } from "@esim-webhooks/client";
+import { describe, expect, it } from "vitest";
+import type { Step } from "./script-service.ts";
+import { scriptedClient } from "./scripted-client.ts";
+
+const personal = "Ada Lovelace +32470123456";
+const order = { externalProfileId: personal };
+const print = (value: unknown) =>
+  `${inspect(value, { depth: 9, showHidden: false })} ${JSON.stringify(value)} ${value}`;
+
+describe("no error, log line or message has a body, a token or a secret", () => {
+  const answers: readonly Step[] = [
+    ...[400, 401, 403, 404, 409, 422, 423, 429, 500, 302].map((answer) => ({
+      answer,
+      body: JSON.stringify({ title: "No", detail: personal, sent: personal }),
+    })),
+    { answer: 200, body: `<html>${personal}` },
+    { answer: 200, body: `{"data":"${personal}` },
+    { answer: "drop" },
+    { answer: "cut" },
+    { answer: "hang" },
+  ];
+
+  it.each(answers)("after $answer $body", async (step) => {
+    const lines: unknown[] = [];
+    const log = (...line: unknown[]) => void lines.push(line);
+    const messages: CallMessage[] = [];
+    const stop = observeCalls((message) => void messages.push(message));
+    const logger = { debug: log, info: log, warn: log, error: log };
+    const { api, clock } = scriptedClient(
+      Array.from({ length: 9 }, () => step),
+      { logger },
+    );
+    const error = await clock.run(api.esims.order(order).catch((thrown: ApiError) => thrown));
+    stop();
+    expect(messages.length).toBeGreaterThan(0);
+    expect(lines.length).toBeGreaterThan(0);
+    for (const printed of [error, lines, messages, api].map(print)) {
+      expect(printed).not.toMatch(/Lovelace|32470|token-1|s3cr3t/);
+    }
+  });
+});
+
+describe("a signing secret", () => {
+  const endpoint = {
+    webhookEndpointReference: "abc",
+    url: "https://receiver.test",
+    eventTypes: ["esim.faulted"],
+    description: null,
+    active: true,
+    createdAt: "2026-11-20T09:00:00Z",
+    updatedAt: "2026-11-20T09:00:00Z",
+    newField: 1,
+  };
+  const signingSecret = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
+
+  it("is there when it is asked for, and a fingerprint wherever the endpoint is printed or copied", async () => {
+    const body = JSON.stringify({ data: { ...endpoint, signingSecret } });
+    const { api, clock } = scriptedClient([{ answer: 201, body }]);
+    const created = await clock.run(
+      api.webhooks.create({ url: endpoint.url, eventTypes: endpoint.eventTypes }),
+    );
+    expect(created.signingSecret).toBe(signingSecret);
+    expect(created).toMatchObject(endpoint); // unknown fields are kept
+    expect(print(created)).toMatch(/signingSecret: 'key:[0-9a-f]{8}'.*"signingSecret":"key:[0-9a-f]{8}"/s);
+    expect(print(created) + print({ ...created })).not.toContain(signingSecret);
+  });
+
+  it("that an answer does not show is an error that says how to get one", async () => {
+    for (const data of [endpoint, { ...endpoint, signingSecret: null }]) {
+      const { api, clock } = scriptedClient([{ answer: 200, body: JSON.stringify({ data }) }]);
+      const call = clock.run(api.webhooks.rotateSecret("abc"));
+      await expect(call).rejects.toMatchObject({
+        code: "unexpected_answer",
+        message: expect.stringContaining('webhooks.rotateSecret("abc")'),
+      });
+    }
+  });
+});
