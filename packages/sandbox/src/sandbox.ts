@@ -1,6 +1,3 @@
-import { join } from "node:path";
-import { WebhookError } from "@esim-webhooks/core";
-import { makeFolder } from "@esim-webhooks/core/kit";
 import { addClient, type Credentials } from "./account/clients.ts";
 import { basePath, createApi } from "./api/api.ts";
 import { manualClock, runningClock } from "./base/clock.ts";
@@ -12,8 +9,8 @@ import { createControl } from "./control/app.ts";
 import { createChanges, tellingDatabase } from "./control/changes.ts";
 import { createHandle, type Handle } from "./control/handle.ts";
 import type { Parts } from "./control/parts.ts";
-import type { SandboxErrorCode } from "./errors.ts";
 import { createFaults } from "./faults/faults.ts";
+import { openFolder } from "./folder.ts";
 import { type App, listen } from "./listener.ts";
 import { readOptions, type SandboxOptions, type SandboxSettings } from "./options.ts";
 import { createPage } from "./page/page.ts";
@@ -43,7 +40,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     for (const closer of closers.splice(0).reverse()) await closer();
   }
   try {
-    const db = await openData(settings.data);
+    const db = settings.data === undefined ? openDatabase() : await openFolder(settings.data);
     closers.push(() => db.close());
     const parts = partsOf(settings, db);
     closers.push(keepTime(db, parts.service.clock.now), () => parts.sender.close());
@@ -91,21 +88,6 @@ function partsOf({ clock, speed = 1, switches, seed }: SandboxSettings, db: Data
     speed: still ? null : speed,
     clientReference: clientId,
   };
-}
-
-async function openData(folder: string | undefined): Promise<Database> {
-  if (folder === undefined) return openDatabase();
-  try {
-    await makeFolder(folder);
-    return openDatabase(join(folder, "sandbox.db"));
-  } catch (cause) {
-    throw new WebhookError<SandboxErrorCode>(
-      "unusable_data",
-      `The state cannot be kept in ${folder}.`,
-      "Name a folder that this user can write to.",
-      { cause },
-    );
-  }
 }
 
 /** Of the first client, which is added to a new database. */

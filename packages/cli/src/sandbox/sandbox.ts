@@ -8,11 +8,12 @@ import { welcome } from "./welcome.ts";
 /** Runs the partner service until it is stopped by a signal. */
 export async function sandbox(this: CliContext, { json, ...flags }: SandboxFlags): Promise<void> {
   const { output } = this;
-  await using started = await startSandbox(optionsOf(flags));
+  const started = await startSandbox(optionsOf(flags));
   const stop = stopSignal(output);
   if (json) output.json(firstLine(started));
   else output.data(welcome(started, flags, output));
   await once(stop.signal, "abort");
+  await started.close();
   stop.release();
 }
 

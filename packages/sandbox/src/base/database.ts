@@ -12,15 +12,17 @@ export interface Database {
   close(): void;
 }
 
-/** Opens the file, and makes its tables if it is new. Without a path everything is kept in memory. */
+/**
+ * Opens the file, for this process alone, and makes its tables if it is new. Without a path everything is kept in memory.
+ * Throws the error of SQLite, or one that says what is wrong with the file.
+ */
 export function openDatabase(path = ":memory:"): Database {
   const database = new DatabaseSync(path);
-  database.exec("pragma journal_mode = wal; pragma synchronous = normal; pragma foreign_keys = on");
-  const { user_version: version } = database.prepare("pragma user_version").get() as { user_version: number };
-  if (version === 0) database.exec(`begin; ${schema}; pragma user_version = ${schemaVersion}; commit`);
-  else if (version !== schemaVersion) {
+  try {
+    prepare(database, path);
+  } catch (error) {
     database.close();
-    throw new Error(`The sandbox of another version wrote ${path}. Name another folder, or delete the file.`);
+    throw error;
   }
 
   const statements = new Map<string, StatementSync>();
@@ -52,4 +54,16 @@ export function openDatabase(path = ":memory:"): Database {
     },
     close: () => database.close(),
   };
+}
+
+// two processes that send the same deliveries would send each of them twice
+const pragmas =
+  "pragma locking_mode = exclusive; pragma journal_mode = wal; pragma synchronous = normal; pragma foreign_keys = on";
+
+function prepare(database: DatabaseSync, path: string): void {
+  database.exec(pragmas);
+  const { user_version: version } = database.prepare("pragma user_version").get() as { user_version: number };
+  if (version === 0) database.exec(`begin; ${schema}; pragma user_version = ${schemaVersion}; commit`);
+  else if (version !== schemaVersion)
+    throw new Error(`The sandbox of another version wrote ${path}. Name another folder, or delete the file.`);
 }

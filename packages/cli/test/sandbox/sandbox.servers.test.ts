@@ -1,0 +1,131 @@
+import { execFile } from "node:child_process";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { describe, expect, it } from "vitest";
+import { root, runCommand } from "../../../../test/run.ts";
+import { cli, folder, jsonLines, type Running, start, startInTerminal } from "../cli.ts";
+
+const shell = (command: string) => promisify(execFile)("sh", ["-c", command]);
+
+interface FirstLine {
+  readonly url: string;
+  readonly controlUrl: string;
+  readonly clientId: string;
+  readonly clientSecret: string;
+}
+
+async function firstLine(running: Running): Promise<FirstLine> {
+  const [line] = await running.written(/^\{.*\}$/m);
+  return JSON.parse(line) as FirstLine;
+}
+
+async function stopped({ child, ended }: Running) {
+  child.kill("SIGINT");
+  return ended;
+}
+
+describe("sandbox", () => {
+  it("keeps its contract with a script that uses nothing of ours", async () => {
+    const main = join(root, "packages/cli/src/main.ts");
+    const script = join(import.meta.dirname, "script.mjs");
+    const ours = [process.execPath, "--conditions=@esim-webhooks/source", main];
+    const { code, output } = await runCommand(process.execPath, [script, ...ours]).ended;
+    expect(output).toBe("as the contract says\n");
+    expect(code).toBe(0);
+  });
+
+  it("prints one line of JSON and nothing else, and ends with 0 when it is stopped", async () => {
+    const running = start(["sandbox", "--port", "0", "--json"]);
+    const { url, controlUrl } = await firstLine(running);
+    expect((await fetch(`${url}/management/client`)).status).toBe(401);
+    expect((await fetch(controlUrl)).headers.get("content-type")).toMatch(/^text\/html/);
+    const ended = await stopped(running);
+    expect(ended.code).toBe(0);
+    expect(jsonLines(ended)).toEqual([
+      { url, controlUrl, clientId: expect.any(String), clientSecret: expect.any(String) },
+    ]);
+  });
+
+  it("prints three commands to try next, which work as they are", async () => {
+    const receiver = createServer(
+      (request, response) => void request.resume().on("end", () => response.end()),
+    );
+    await once(receiver.listen(0, "127.0.0.1"), "listening");
+    const running = start(["sandbox", "--port", "0"]);
+    await running.written(/esim-webhooks serve/);
+    const [, register = ""] = await running.written(/^ +(curl \S+\/endpoints .*)$/m);
+    const [, order = ""] = await running.written(/^ +(curl \S+\/esims .*)$/m);
+    const [, look = ""] = await running.written(/^ +(curl \S+\/deliveries)$/m);
+    const { port } = receiver.address() as AddressInfo;
+    const registered = await shell(register.replace("127.0.0.1:3000", `127.0.0.1:${port}`));
+    expect(JSON.parse(registered.stdout)).toMatchObject({ data: { signingSecret: expect.any(String) } });
+    const delivered = once(receiver, "request");
+    const ordered = JSON.parse((await shell(order)).stdout) as { data: { esimReference: string } };
+    await delivered;
+    expect(JSON.parse((await shell(look)).stdout)).toMatchObject({
+      data: [{ eventType: "esim.assigned", esimReference: ordered.data.esimReference }],
+    });
+    expect(await stopped(running)).toMatchObject({ code: 0 });
+    receiver.close();
+    receiver.closeAllConnections();
+  });
+
+  it("ends cleanly at Ctrl-C in a terminal, and shows its credentials there", async () => {
+    const running = startInTerminal(["sandbox", "--port", "0", "--clock", "manual"]);
+    await running.written(/client_secret {2}\S+/);
+    await running.written(/clock +stands still/);
+    running.child.stdin?.write("\u0003");
+    expect(await running.ended).toMatchObject({ code: 0 });
+  });
+
+  it("keeps its state with --data, in a folder that one process uses at a time", async () => {
+    const cwd = folder();
+    const args = ["sandbox", "--port", "0", "--data", "state", "--json"];
+    const first = start(args, { cwd });
+    const before = await firstLine(first);
+    await fetch(`${before.controlUrl}/esims`, { method: "POST" });
+
+    const { code, stderr } = await cli(args, { cwd });
+    expect(code).toBe(2);
+    expect(stderr).toMatch(
+      /Error \(unusable_data\): Another sandbox keeps its state in state\. Stop that one/,
+    );
+
+    await stopped(first);
+    const second = start(args, { cwd });
+    const after = await firstLine(second);
+    expect(after).toMatchObject({ clientId: before.clientId, clientSecret: before.clientSecret });
+    const esims = (await (await fetch(`${after.controlUrl}/esims`)).json()) as { data: unknown[] };
+    expect(esims.data).toHaveLength(1);
+    await stopped(second);
+  });
+
+  it("says which port is taken", async () => {
+    const server = createServer().listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    const { code, stdout, stderr } = await cli(["sandbox", "--port", String(port), "--control-port", "0"]);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+    expect(stderr).toContain(
+      `Error (cannot_listen): Cannot listen on port ${port} of 127.0.0.1 for the API. Choose another port for it; 0 is any free one.`,
+    );
+    server.close();
+  });
+
+  it.each([
+    [["--set", "inFlght=423"], 'There is no switch "inFlght". Did you mean "inFlight"?'],
+    [["--set", "inFlight=424"], 'The switch "inFlight" cannot have this value.'],
+    [["--set", "inFlight"], '"inFlight" is not a switch and its value. Write it as inFlight=423.'],
+    [["--clock", "manual", "--speed", "2"], "A manual clock has no speed. Leave out the clock or the speed."],
+    [["--clock", "fast"], "Write one of: manual."],
+    [["--speed", "0"], '"0" is not a whole number from 1 to 1000000.'],
+    [["--data", "/dev/null"], "The state cannot be kept in /dev/null. Name a folder"],
+  ])("refuses %j, and says how to mend it", async (args, message) => {
+    const { code, stdout, stderr } = await cli(["sandbox", "--port", "0", ...args]);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toContain(message);
+  });
+});
