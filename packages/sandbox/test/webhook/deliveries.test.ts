@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { addClient } from "../../src/account/clients.ts";
 import type { SwitchSettings } from "../../src/base/switches.ts";
-import { listDeliveries } from "../../src/webhook/deliveries.ts";
+import { listDeliveries, listingSql } from "../../src/webhook/deliveries.ts";
 import { emitEvent } from "../../src/webhook/emit.ts";
 import { createEndpoint, setActive } from "../../src/webhook/endpoints.ts";
 import { addEventType, eventTypes, retireEventType } from "../../src/webhook/event-types.ts";
@@ -149,4 +149,19 @@ it("has documented event types and those of packages and port-ins; types are ret
   );
   addEventType(service, "esim.faulted");
   expect(eventTypes(service)).toContain("esim.faulted");
+});
+
+it("picks the entries of a page by the index alone, and sorts no more than a page", () => {
+  const { service } = given();
+  const plan = service.db
+    .all<{ detail: string }>(`explain query plan ${listingSql}`, 1, 0, 1, 1, 1, 20, 0)
+    .map(({ detail }) => detail);
+  expect(plan).toEqual([
+    "CO-ROUTINE page",
+    "SEARCH deliveries USING COVERING INDEX deliveries_by_endpoint (endpointSequence=? AND createdAt>? AND createdAt<?)",
+    "SCAN page",
+    "SEARCH deliveries USING INTEGER PRIMARY KEY (rowid=?)",
+    "SEARCH events USING INTEGER PRIMARY KEY (rowid=?)",
+    "USE TEMP B-TREE FOR ORDER BY",
+  ]);
 });
