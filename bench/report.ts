@@ -18,4 +18,5 @@ export function line(what: string, figure: string, wanted = ""): void {
 
 export const perSecond = (figure: number) => `${Math.round(figure).toLocaleString("en")}/s`;
 export const ms = (figure: number) => `${figure.toFixed(1)} ms`;
+export const micros = (figure: number) => `${figure.toFixed(1)} µs`;
 export const times = (figure: number) => `${figure.toFixed(2)} ×`;

@@ -133,11 +133,14 @@ describe("importDeliveries into an inbox", () => {
     const sizes: number[] = [];
     let atOnce = 0;
     let most = 0;
+    const second = Promise.withResolvers<void>();
     const ids: string[] = [];
     const put = async (entries: readonly InboxEntry[]) => {
       most = Math.max(most, ++atOnce);
+      if (most === 2) second.resolve();
       sizes.push(entries.length);
       ids.push(...entries.map(({ id }) => id));
+      await second.promise;
       await new Promise(setImmediate);
       atOnce -= 1;
       return entries.map(() => "stored" as const);

@@ -255,6 +255,24 @@ describe("stores and inboxes on one file", () => {
     await Promise.all([patient.close(), inbox.close(), store.close()]);
   });
 
+  it("lease nothing for a caller who gave up while a message of many rows waited for the lock", async () => {
+    const patient = sqliteInbox({ path, timeoutMs: 120_000 });
+    const inbox = sqliteInbox({ path, timeoutMs: 1000 });
+    await Promise.all([patient.ready(), inbox.ready()]);
+    const shop = openShop(path);
+    shop.run("begin immediate");
+    const putting = patient.put(Array.from({ length: 1000 }, (_, n) => entry(`msg_${n}`)));
+    await expect(inbox.take({ limit: 10, leaseMs: 60_000 })).rejects.toMatchObject({
+      code: "store_unavailable",
+    });
+    shop.run("commit");
+    expect(new Set(await putting)).toEqual(new Set(["stored"]));
+    await patient.put([entry("behind the take")]);
+    expect(await patient.count({ state: "leased" })).toBe(0);
+    shop.close();
+    await Promise.all([patient.close(), inbox.close()]);
+  });
+
   it("answer a handler's question while counts of a large table are being made", async () => {
     const [inbox, store] = [sqliteInbox({ path }), sqliteStore({ path, timeoutMs: 120_000 })];
     const operator = sqliteInbox({ path, timeoutMs: 120_000 });

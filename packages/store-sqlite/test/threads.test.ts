@@ -1,5 +1,6 @@
 import { readdirSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
@@ -44,6 +45,24 @@ describe("the thread that writes", () => {
       expect(connectionsTo(path)).toBe(0);
     },
   );
+
+  it("has the next thousand rows before it has answered for the last thousand; fewer gather", async () => {
+    const inbox = sqliteInbox({ path, timeoutMs: 120_000 });
+    await inbox.ready();
+    const posting = vi.spyOn(Worker.prototype, "postMessage");
+    const shop = openShop(path);
+    shop.run("begin immediate"); // the thread waits for it
+    const putting = [1000, 1000, 1, 1].map(async (count, part) => {
+      for (let turn = 0; turn < 3 * part; turn++) await nextTurn();
+      return inbox.put(Array.from({ length: count }, (_, n) => entry(`msg_${part}_${n}`)));
+    });
+    await expect.poll(() => posting.mock.calls.length).toBe(3); // the last put waits for the one before
+    shop.run("commit");
+    expect(new Set((await Promise.all(putting)).flat())).toEqual(new Set(["stored"]));
+    expect(posting.mock.calls.length).toBe(4);
+    shop.close();
+    await inbox.close();
+  });
 
   it("dies with puts under way: each of them rejects, the next one starts it again, and nothing is there twice", async () => {
     const inbox = sqliteInbox({ path });

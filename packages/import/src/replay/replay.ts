@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { WebhookError } from "@esim-webhooks/core";
 import type { RawRecord } from "../dump/record.ts";
 import { type Batch, createBatchBuilder } from "./batch.ts";
@@ -70,6 +71,7 @@ export async function replay(
     for await (const batch of withoutHoldUps(records, handOver, inOrder.failure)) {
       for (const raw of batch) if (builder.add(classify(raw))) await handOver();
       onProgress();
+      await nextTurn(); // otherwise a source that never waits keeps the process, and with it what was handed over
     }
     await handOver();
   } finally {

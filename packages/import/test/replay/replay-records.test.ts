@@ -1,4 +1,4 @@
-import { setTimeout as pause } from "node:timers/promises";
+import { setImmediate as nextTurn, setTimeout as pause } from "node:timers/promises";
 import { memoryStore, WebhookError } from "@esim-webhooks/core";
 import { type RawRecord, type ReplayJournal, replayRecords, type Tally } from "@esim-webhooks/import";
 import { describe, expect, it } from "vitest";
@@ -160,6 +160,22 @@ describe("replayRecords", () => {
       trusted,
     );
     expect(sizes).toEqual([2000, 2000, 500]);
+  });
+
+  it("lets a batch go to the target while it reads the next one, though its records never wait", async () => {
+    let read = 0;
+    async function* counted(): AsyncGenerator<readonly RawRecord[]> {
+      for (; read < 4000; read++) yield* pages([delivery(`msg_${read}`)]);
+    }
+    const reads: number[] = [];
+    const inbox = watchedInbox();
+    const put: typeof inbox.put = async (entries) => {
+      await nextTurn(); // as an inbox that gathers the puts of a turn
+      reads.push(read);
+      return inbox.put(entries);
+    };
+    await replayRecords(counted(), { put }, trusted);
+    expect(reads[0]).toBeLessThan(3000);
   });
 
   it("ends as interrupted when its records throw an AbortError of their own because of its signal", async () => {

@@ -5,6 +5,7 @@ import type { InputOf, OutputOf, Reads, Writes } from "../sql/operations.ts";
 import { gatherCalls } from "./gathered-calls.ts";
 import { createHints, type Hints } from "./hints.ts";
 import { createKeptThread } from "./kept-thread.ts";
+import { rowCountOf } from "./packed-rows.ts";
 import type { Answer } from "./protocol.ts";
 import { startThread, type Thread } from "./thread.ts";
 
@@ -36,13 +37,17 @@ export interface Database {
 /** What goes through the whole table: it would keep a handler waiting. */
 const longReads: readonly (keyof Reads)[] = ["count", "list", "stats"];
 
+/** So many rows fill a transaction by themselves. With fewer, calls wait for each other and share its sync. */
+const manyRows = 1000;
+
 export function createDatabase(options: DatabaseOptions): Database {
   const writer = createKeptThread((onEnded) => prepareLocation(options).then(() => start("writer", onEnded)));
   const startReader = (onEnded: () => void) => writer.get().then(() => start("reader", onEnded));
   const [reader, longReader] = [createKeptThread(startReader), createKeptThread(startReader)];
-  const write = gatherCalls(writer, { maxItems: 500 });
-  const read = gatherCalls(reader, { maxItems: 500 });
-  const readLong = gatherCalls(longReader, { maxItems: 1 }); // the others may not be wanted by then
+  const write = gatherCalls(writer, { maxItems: 500, maxMessages: 1 });
+  const writeMany = gatherCalls(writer, { maxItems: 500, maxMessages: 2 }); // the next one is there when the thread is done
+  const read = gatherCalls(reader, { maxItems: 500, maxMessages: 1 });
+  const readLong = gatherCalls(longReader, { maxItems: 1, maxMessages: 1 }); // the others may not be wanted by then
   const hints = createHints((isOn) => writer.ifRunning((thread) => thread.watch(isOn)));
   const underWay = new Set<Promise<unknown>>();
 
@@ -65,7 +70,8 @@ export function createDatabase(options: DatabaseOptions): Database {
       const { journal } = await writer.get();
       return journal as Journal;
     },
-    write: (name, input, timeoutMs) => answered(write({ name, input }, timeoutMs)),
+    write: (name, input, timeoutMs) =>
+      answered((rowCountOf({ input }) < manyRows ? write : writeMany)({ name, input }, timeoutMs)),
     read: (name, input, timeoutMs) =>
       answered((longReads.includes(name) ? readLong : read)({ name, input }, timeoutMs)),
     async close() {

@@ -1,6 +1,6 @@
 import { coalesce } from "@esim-webhooks/core/kit";
 import type { KeptThread } from "./kept-thread.ts";
-import { sizeOf, withPackedBodies } from "./packed-bodies.ts";
+import { packCalls, sizeOf } from "./packed-rows.ts";
 import { type Answer, type Call, notAsked, notCloned } from "./protocol.ts";
 
 /** A call that waits for the next message to its thread. */
@@ -12,15 +12,15 @@ interface Waiting {
 
 /**
  * Calls to a thread: the next ones gather while it does the last, so that those of one message are done together. A call that
- * nobody waits for any more is not sent. `maxItems`: how many calls one message has at most.
+ * nobody waits for any more is not sent. `maxItems`: how many calls one message has at most. `maxMessages`: how many are on their way.
  */
 export function gatherCalls(
   kept: KeptThread,
-  { maxItems }: { readonly maxItems: number },
+  { maxItems, maxMessages }: { readonly maxItems: number; readonly maxMessages: number },
 ): (call: Waiting["call"], timeoutMs: number) => Promise<Answer> {
   const send = coalesce(sendTogether, {
     maxItems,
-    maxFlushes: 1,
+    maxFlushes: maxMessages,
     maxSize: 8 * 1024 * 1024,
     sizeOf: ({ call }: Waiting) => sizeOf(call),
   });
@@ -38,9 +38,8 @@ export function gatherCalls(
     const thread = await kept.get();
     const now = performance.now();
     const timed = waiting.map(({ call, until }) => ({ ...call, leftMs: until - now }));
-    const { calls, transferred } = withPackedBodies(timed);
     try {
-      return await thread.call(calls, transferred);
+      return await thread.call(packCalls(timed));
     } catch (error) {
       if (!(error instanceof DOMException && error.name === "DataCloneError")) throw error;
       if (waiting.length === 1) return [{ fault: { ...notCloned, cause: error.message } }];

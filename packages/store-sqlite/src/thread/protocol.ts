@@ -15,6 +15,12 @@ export interface Call {
   readonly leftMs: number;
 }
 
+/** Calls as they cross to the thread: rows as lists of values, and the bodies of all rows, in their order, in one buffer. */
+export interface PackedCalls {
+  readonly calls: readonly Call[];
+  readonly bodies: ArrayBuffer;
+}
+
 /** What became of a call. */
 export type Answer = { readonly output: unknown } | { readonly fault: Fault };
 
@@ -32,7 +38,7 @@ export const notCloned: Fault = {
 
 /** To the thread. Calls of one message go in one transaction. */
 export type Request =
-  | { readonly kind: "calls"; readonly id: number; readonly calls: readonly Call[] }
+  | { readonly kind: "calls"; readonly id: number; readonly packed: PackedCalls }
   /** Tell from now on when another process has written. */
   | { readonly kind: "watch"; readonly isOn: boolean }
   | { readonly kind: "close" };

@@ -2,6 +2,7 @@ import { requireFile } from "../database/location.ts";
 import type { InputOf, OutputOf, Reads } from "../sql/operations.ts";
 import { type DatabaseOptions, outputOf } from "./database.ts";
 import { createKeptThread } from "./kept-thread.ts";
+import { packCalls } from "./packed-rows.ts";
 import { notAsked } from "./protocol.ts";
 import { startThread, type Thread } from "./thread.ts";
 
@@ -44,6 +45,8 @@ async function ask<Name extends keyof Reads>(
   name: Name,
   input: InputOf<Name>,
 ): Promise<OutputOf<Name>> {
-  const [answer = notAsked] = await thread.call([{ name, input, leftMs: Number.POSITIVE_INFINITY }]);
+  const [answer = notAsked] = await thread.call(
+    packCalls([{ name, input, leftMs: Number.POSITIVE_INFINITY }]),
+  );
   return outputOf(answer);
 }

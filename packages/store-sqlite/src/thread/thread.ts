@@ -2,13 +2,13 @@ import { extname } from "node:path";
 import { type Transferable, Worker } from "node:worker_threads";
 import { type Fault, FaultError } from "../database/errors.ts";
 import type { Journal } from "../database/journal.ts";
-import type { Answer, Call, Reply, Request, ThreadData } from "./protocol.ts";
+import type { Answer, PackedCalls, Reply, Request, ThreadData } from "./protocol.ts";
 
 /** A thread with a connection to the file, as the main thread sees it. */
 export interface Thread {
   readonly journal: Journal | undefined;
   /** Answers calls one to one. Rejects with a `FaultError` only when the thread has ended. */
-  call(calls: readonly Call[], transferred?: readonly Transferable[]): Promise<readonly Answer[]>;
+  call(packed: PackedCalls): Promise<readonly Answer[]>;
   watch(isOn: boolean): void;
   /** Has it close its connection once it has answered what it was asked before. */
   close(): Promise<void>;
@@ -50,10 +50,10 @@ export function startThread(data: ThreadData, { onChanged, onEnded }: ThreadList
     worker.postMessage(request, transferred);
   }
 
-  function call(calls: readonly Call[], transferred?: readonly Transferable[]): Promise<readonly Answer[]> {
+  function call(packed: PackedCalls): Promise<readonly Answer[]> {
     const id = ++lastId;
     return new Promise((resolve, reject) => {
-      post({ kind: "calls", id, calls }, transferred);
+      post({ kind: "calls", id, packed }, [packed.bodies]);
       waiting.set(id, (answers) => {
         waiting.delete(id);
         if (waiting.size === 0 && !isClosing) worker.unref();

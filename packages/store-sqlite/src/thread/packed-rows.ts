@@ -1,0 +1,59 @@
+import type { PutRow } from "../sql/put-row.ts";
+import type { Call, PackedCalls } from "./protocol.ts";
+
+export function rowCountOf(call: Pick<Call, "input">): number {
+  return rowsOf(call).length;
+}
+
+/** How many bytes the bodies of a call have together. */
+export function sizeOf(call: Pick<Call, "input">): number {
+  return rowsOf<PutRow>(call).reduce((size, { body }) => size + body.byteLength, 0);
+}
+
+/** The buffer is handed over and not copied. A body as it comes may be a slice of a larger one, and would take all of that with it. */
+export function packCalls(calls: readonly Call[]): PackedCalls {
+  const bodies = new Uint8Array(calls.reduce((sum, call) => sum + sizeOf(call), 0));
+  let begin = 0;
+  const packed = calls.map((call) =>
+    withRows(call, (row: PutRow) => {
+      bodies.set(row.body, begin);
+      begin += row.body.byteLength;
+      return valuesOf(row);
+    }),
+  );
+  return { calls: packed, bodies: bodies.buffer };
+}
+
+export function unpackCalls({ calls, bodies }: PackedCalls): readonly Call[] {
+  let begin = 0;
+  return calls.map((call) =>
+    withRows(call, (values: RowValues) => {
+      const row = rowOf(values, bodies, begin);
+      begin += row.body.byteLength;
+      return row;
+    }),
+  );
+}
+
+type RowValues = ReturnType<typeof valuesOf>;
+
+/** Objects would take the names of their fields along, each of them. */
+function valuesOf({ source, id, type, receivedAt, occurredAt, lane, body, replay, rebuilt }: PutRow) {
+  return [source, id, type, receivedAt, occurredAt, lane, body.byteLength, replay, rebuilt] as const;
+}
+
+function rowOf(values: RowValues, bodies: ArrayBuffer, begin: number): PutRow {
+  const [source, id, type, receivedAt, occurredAt, lane, bytes, replay, rebuilt] = values;
+  const body = new Uint8Array(bodies, begin, bytes);
+  return { source, id, type, receivedAt, occurredAt, lane, body, replay, rebuilt };
+}
+
+function rowsOf<Row>({ input }: Pick<Call, "input">): readonly Row[] {
+  return (input as { rows?: readonly Row[] } | undefined)?.rows ?? [];
+}
+
+/** The call with its rows in another form, if it has any. */
+function withRows<Row>(call: Call, change: (row: Row) => unknown): Call {
+  const rows = rowsOf<Row>(call);
+  return rows.length === 0 ? call : { ...call, input: { ...(call.input as object), rows: rows.map(change) } };
+}
