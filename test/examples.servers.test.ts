@@ -204,12 +204,15 @@ describe("examples/capture", () => {
   });
 });
 
-describe("examples/testing", () => {
-  it.each(["handlers", "worker", "latest"])("%s.test.ts passes, as one's own tests would", async (name) => {
-    const { code, output } = await run(["--test", `examples/testing/${name}.test.ts`]).ended;
-    expect(output).toMatch(/pass [1-9]/);
-    expect(code, output).toBe(0);
-  });
+describe("examples/testing and examples/sandbox", () => {
+  it.each(["testing/handlers", "testing/worker", "testing/latest", "sandbox/backend"])(
+    "%s.test.ts passes, as one's own tests would",
+    async (name) => {
+      const { code, output } = await run(["--test", `examples/${name}.test.ts`]).ended;
+      expect(output).toMatch(/pass [1-9]/);
+      expect(code, output).toBe(0);
+    },
+  );
 });
 
 describe("examples/express", () => {

@@ -1,0 +1,52 @@
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
+import type { ApiClient } from "@esim-webhooks/client";
+import { discard, type EsimEvents, type Handlers, retryLater } from "@esim-webhooks/core";
+import { webhookRouter } from "@esim-webhooks/express";
+import express from "express";
+
+/** Events come in any order: only a later state counts. */
+const states = ["ordered", "ready", "in use", "replaced"] as const;
+type State = (typeof states)[number];
+
+/** The backend of a partner. It orders eSIMs by the API, and learns from webhooks what becomes of them. */
+export async function startBackend(api: ApiClient, port = 0) {
+  const orders = new Map<string, { customer: string; state: State }>(); // in a real one, a table
+
+  async function order(customer: string, idempotencyKey?: string): Promise<string> {
+    const answer = await api.esims.order({}, { idempotencyKey });
+    const { esimReference } = (answer as { data: { esimReference: string } }).data;
+    if (!orders.has(esimReference)) orders.set(esimReference, { customer, state: "ordered" });
+    return esimReference;
+  }
+
+  function reach(esimReference: string, state: State) {
+    const known = orders.get(esimReference);
+    if (known === undefined) return retryLater(30_000); // our own order call has not answered yet
+    if (states.indexOf(state) > states.indexOf(known.state)) known.state = state;
+    return undefined;
+  }
+
+  const handlers: Handlers<EsimEvents> = {
+    "esim.assigned": ({ data }) => reach(data.esimReference, "ready"),
+    "esim.enabled": ({ data }) => reach(data.esimReference, "in use"),
+    "esim.faulted": async ({ id, data }) => {
+      if (data.reason !== "download_order_expired") return discard("the device may still succeed");
+      const customer = orders.get(data.esimReference)?.customer;
+      if (customer !== undefined) await order(customer, id); // its id as the key: ordered once, however often this runs
+      return reach(data.esimReference, "replaced");
+    },
+  };
+
+  const app = express();
+  const server = app.listen(port, "127.0.0.1");
+  await once(server, "listening");
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/webhooks`;
+  const { signingSecret } = await api.webhooks.create({ url, eventTypes: Object.keys(handlers) });
+  app.use(webhookRouter(handlers, { secret: signingSecret }));
+  const stop = () => {
+    server.close();
+    server.closeAllConnections();
+  };
+  return { order, orders, stop };
+}
