@@ -138,6 +138,14 @@ it("holds over a restart", async () => {
   expect(await again.text()).toBe(first);
 });
 
+it("has no Retry-After on a 409 that trying again does not change", async () => {
+  const { call } = givenApi({ endpointCap: "3" });
+  for (let count = 0; count < 3; count++) await call(create, endpoint);
+  const refused = await call(create, endpoint, key);
+  expect(refused.status).toBe(409);
+  expect(refused.headers.has("retry-after")).toBe(false);
+});
+
 describe.each([
   ["off", 201],
   ["on", 409],
