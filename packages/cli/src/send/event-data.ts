@@ -18,7 +18,8 @@ export function eventToSend(
   catalog: Catalog<unknown>,
 ): EventToSend {
   const sample = sampleOf(type);
-  const event = body === undefined ? { type, data: sample ?? noSample(type, catalog) } : readBody(type, body);
+  const event =
+    body === undefined ? { type, data: sampleOf(type) ?? noSample(type, catalog) } : readBody(type, body);
   for (const field of fields) setField(event.data, readField(field), sample);
   return event;
 }
@@ -39,7 +40,7 @@ export function unknownFieldNotes(type: string, { fields }: EventFlags): readonl
 type Data = Record<string, unknown>;
 type WithData = EventToSend & { readonly data: Data };
 
-/** The sample of a type of the eSIM catalog. */
+/** A new sample of a type of the eSIM catalog. */
 function sampleOf(type: string): Data | undefined {
   const isKnown = (esimCatalog.types as readonly string[]).includes(type);
   return isKnown ? (sampleData(type as keyof EsimEvents) as unknown as Data) : undefined;
@@ -95,7 +96,7 @@ function readField(field: string): Field {
   throw new ProgramError("invalid_usage", `--data ${field} sets nothing.`, "Write --data name=value.");
 }
 
-/** Sets a field. Its value is JSON if it parses, else text. A number is text, too, where the sample has text. */
+/** Sets a field. Its value is JSON if it parses, else text. A number, true and false are text, too, where the sample has text. */
 function setField(data: Data, { names, text }: Field, sample: Data | undefined): void {
   const [first = "", ...inside] = names;
   const isText = inside.length === 0 && typeof sample?.[first] === "string";

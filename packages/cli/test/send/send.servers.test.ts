@@ -61,7 +61,16 @@ describe("send", () => {
   });
 
   it("keeps a number as text where the sample's field is text, also beside a --body", async () => {
-    const fields = ["--data", "esimReference=8123", "--data", "reason=true", "--data", "amount=8123"];
+    const fields = [
+      "--data",
+      "esimReference=8123",
+      "--data",
+      "reason=true",
+      "--data",
+      "amount=none",
+      "--data",
+      "amount=8123",
+    ];
     for (const body of [[], ["--body", "-"]]) {
       const { code } = await cli(["send", "esim.balance.updated", ...fields, ...body, "--url", url], {
         input: JSON.stringify(sampleData("esim.balance.updated")),
