@@ -134,7 +134,8 @@ export const numberSchema = z
     type: z.enum(numberTypes),
     status: z.enum(numberStatuses),
     isPrimary: z.boolean(),
-    customerInfo: customerInfoSchema.optional().meta({ description: "Absent of a number that was ported" }),
+    /** Absent of a number that was ported. */
+    customerInfo: customerInfoSchema.optional(),
     createdAt: z.iso.datetime(),
     updatedAt: z.iso.datetime(),
   })

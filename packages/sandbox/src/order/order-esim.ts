@@ -14,9 +14,8 @@ export const esimOrderSchema = z
     externalProfileId: z.string().min(1).max(255).optional().meta({
       description: "The client's own id of the profile. No two of its profiles have the same",
     }),
-    portIn: newPortInSchema.optional().meta({
-      description: "A number to port into the eSIM, which cannot activate before the port-in is registered",
-    }),
+    /** A number to port into the eSIM, which cannot activate before the port-in is registered. */
+    portIn: newPortInSchema.optional(),
   })
   .meta({ id: "EsimOrder" });
 

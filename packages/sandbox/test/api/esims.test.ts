@@ -54,7 +54,6 @@ describe("POST /esims", () => {
         externalProfileId: "user-1",
         lifecycleStatus: "active",
         createdAt: time,
-        portIn: null,
       },
     });
     expect(service.db.all("select eventType from events")).toEqual([{ eventType: "esim.assigned" }]);
@@ -134,8 +133,7 @@ describe("PATCH …/lifecycle", () => {
     const { call, esim, at } = await ordered();
     const answer = await call(`PATCH ${at}/lifecycle`, { operation });
     expect(answer.status).toBe(200);
-    const { portIn: _, ...fields } = esim as References & { portIn: unknown };
-    expect(await answer.json()).toEqual({ data: { ...fields, lifecycleStatus } });
+    expect(await answer.json()).toEqual({ data: { ...esim, lifecycleStatus } });
   });
 
   test("takes a suspended eSIM back", async () => {
@@ -325,4 +323,17 @@ describe("an eSIM", () => {
       expect((await given.call(call as string, body)).status).toBe(409);
     }
   });
+});
+
+test("the document describes each record once, and refers to it", async () => {
+  const { call } = givenApi();
+  const document = (await (await call("GET /openapi.json")).json()) as {
+    components: { schemas: Record<string, { type: string; properties: Record<string, object> }> };
+  };
+  const { PortIn, EsimOrder, OrderedEsim, NumberAssignment } = document.components.schemas;
+  expect(PortIn?.type).toBe("object");
+  const reference = (name: string) => ({ $ref: `#/components/schemas/${name}` });
+  expect(EsimOrder?.properties["portIn"]).toEqual(reference("NewPortIn"));
+  expect(NumberAssignment?.properties["customerInfo"]).toEqual(reference("CustomerInfo"));
+  expect(JSON.stringify(OrderedEsim)).toContain(JSON.stringify(reference("PortIn")));
 });

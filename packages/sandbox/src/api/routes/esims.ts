@@ -8,7 +8,7 @@ import { portInRecord, portInSchema, portInsOf } from "../../port-in/port-in.ts"
 import type { AddOperation } from "../call/operation.ts";
 
 const params = z.object({ profileReference: z.string(), esimReference: z.string() });
-const orderedEsimSchema = esimSchema.extend({ portIn: portInSchema.nullable() }).meta({ id: "OrderedEsim" });
+const orderedEsimSchema = esimSchema.extend({ portIn: portInSchema.optional() }).meta({ id: "OrderedEsim" });
 
 /** Ordering eSIMs, and their life on the network. */
 export function addEsimOperations(add: AddOperation, switches: Switches): void {
@@ -24,7 +24,7 @@ export function addEsimOperations(add: AddOperation, switches: Switches): void {
     run({ service, clientReference, body }) {
       const esim = orderEsim(service, clientReference, body);
       const [portIn] = portInsOf(service, esim.esimReference);
-      return { data: { ...esimRecord(esim), portIn: portIn ? portInRecord(portIn) : null } };
+      return { data: { ...esimRecord(esim), ...(portIn && { portIn: portInRecord(portIn) }) } };
     },
   });
   add({
