@@ -33,7 +33,7 @@ describe("sandbox", () => {
     const script = join(import.meta.dirname, "script.mjs");
     const ours = [process.execPath, "--conditions=@esim-webhooks/source", main];
     const { code, output } = await runCommand(process.execPath, [script, ...ours]).ended;
-    expect(output).toBe("as the contract says\n");
+    expect(output).toContain("as the contract says\n");
     expect(code).toBe(0);
   });
 

@@ -1,0 +1,336 @@
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { request } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { memoryInbox } from "@esim-webhooks/core/testing";
+import { importDeliveries } from "@esim-webhooks/import";
+import { Refused, type Sandbox, startSandbox } from "@esim-webhooks/sandbox";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { startEndpoint } from "../sender/endpoint.ts";
+
+interface Answer {
+  readonly status: number;
+  readonly data: Record<string, unknown> & Record<string, unknown>[];
+  readonly error: { readonly code: string; readonly message: string };
+  readonly pagination: { readonly hasMore: boolean; readonly nextCursor: string | null };
+}
+
+async function call({ controlUrl }: Sandbox, method: string, path: string, body?: unknown): Promise<Answer> {
+  const text = body === undefined ? null : JSON.stringify(body);
+  const response = await fetch(controlUrl + path, { method, body: text });
+  return { status: response.status, ...((await response.json()) as object) } as Answer;
+}
+
+/** Registers it for every event. */
+async function register(sandbox: Sandbox, url: string): Promise<string> {
+  const { data } = await call(sandbox, "POST", "/endpoints", { url });
+  return String(data["webhookEndpointReference"]);
+}
+
+/** A request with headers that `fetch` does not let anybody set. */
+async function withHeaders(url: string, headers: Record<string, string>): Promise<[number, string]> {
+  const sent = request(url, { headers }).end();
+  const [response] = await once(sent, "response");
+  return [response.statusCode, String(Buffer.concat(await response.toArray()))];
+}
+
+describe("the control side", () => {
+  it.each([
+    [{ host: "evil.example" }, 403],
+    [{ host: "evil.example:4011" }, 403],
+    [{ host: "127.0.0.1.evil.example" }, 403],
+    [{ host: "localhost" }, 200],
+    [{ host: "[::1]:4011" }, 200],
+    [{ origin: "http://evil.example" }, 403],
+    [{ origin: "null" }, 403],
+    [{ host: "localhost:4011", origin: "http://localhost:3000" }, 403],
+    [{ host: "localhost:4011", origin: "http://localhost:4011" }, 200],
+  ])(
+    "is for this machine under a loopback name, and for its own page: %j is answered %i",
+    async (headers, expected) => {
+      await using sandbox = await startSandbox();
+      for (const path of ["/", "/esims", "/live"]) {
+        if (path === "/live" && expected === 200) continue; // it does not end
+        const [status, body] = await withHeaders(sandbox.controlUrl + path, headers);
+        expect(status).toBe(expected);
+        if (expected === 403) expect(JSON.parse(body).error.code).toMatch(/^foreign_/);
+      }
+    },
+  );
+
+  it("lets no page of another origin read its answers", async () => {
+    await using sandbox = await startSandbox();
+    const { headers } = await fetch(`${sandbox.controlUrl}/state`);
+    expect([...headers.keys()].filter((name) => name.startsWith("access-control-"))).toEqual([]);
+  });
+
+  it.each([
+    ["POST", "/esims", '{"colour":"red"}', 400, /colour/],
+    ["POST", "/esims", "{", 400, /The body is not JSON\. Send a JSON object, or nothing\./],
+    ["POST", "/esims", "[]", 400, /expected object/],
+    [
+      "POST",
+      "/events",
+      `{"type":"a.b","data":{"text":"${"x".repeat(1024 * 1024)}"}}`,
+      413,
+      /larger than 1 MiB/,
+    ],
+    [
+      "POST",
+      "/faults",
+      '{"kind":"drop_anser"}',
+      400,
+      /There is no fault of kind "drop_anser"\. Did you mean "drop_answer"\?/,
+    ],
+    ["POST", "/clock", '{"advance":"8h"}', 400, /The clock goes by itself\. .*manual clock/],
+    ["GET", "/esims?limit=101", null, 400, /limit/],
+    ["POST", "/esims/123/installed", null, 404, /There is no eSIM 123\./],
+    ["PATCH", "/endpoints/WHE1", '{"active":false}', 404, /There is no webhook endpoint WHE1\. List/],
+    ["POST", "/support/replay", '{"ids":["msg_1"]}', 404, /no event msg_1 of the last 7 days/],
+    ["DELETE", "/esims", null, 404, /has no DELETE \/esims\. docs\/sandbox\.md/],
+  ])("answers %s %s with an error that says how to mend it", async (method, path, body, status, message) => {
+    await using sandbox = await startSandbox();
+    const response = await fetch(sandbox.controlUrl + path, { method, body });
+    expect(response.status).toBe(status);
+    const { error } = (await response.json()) as Answer;
+    expect(error).toEqual({ code: expect.any(String), message: expect.stringMatching(message) });
+  });
+
+  it("refuses what the state does not allow, and changes nothing", async () => {
+    await using sandbox = await startSandbox();
+    const { data } = await call(sandbox, "POST", "/esims");
+    const path = `/esims/${String(data["esimReference"])}`;
+    const refused = await call(sandbox, "POST", `${path}/lifecycle`, { operation: "reactivate" });
+    expect(refused).toMatchObject({ status: 409, error: { code: "illegal_transition" } });
+    expect((await call(sandbox, "GET", path)).data).toEqual(data);
+  });
+
+  it.each(["15h51m30s", "8h", "90s", 90_000, "0s"])("advances a manual clock by %s", async (duration) => {
+    await using sandbox = await startSandbox({ clock: "manual" });
+    const before = (await call(sandbox, "GET", "/state")).data["now"] as unknown as string;
+    const after = (await call(sandbox, "POST", "/clock", { advance: duration })).data[
+      "now"
+    ] as unknown as string;
+    const ms = { "15h51m30s": 57_090_000, "8h": 28_800_000, "90s": 90_000, "0s": 0 }[duration] ?? duration;
+    expect(Date.parse(after) - Date.parse(before)).toBe(ms);
+  });
+
+  it.each(["8 h", "8", "h", "-1s", "1.5h", -1, 0.5, "11000d"])(
+    "refuses to advance the clock by %j",
+    async (duration) => {
+      await using sandbox = await startSandbox({ clock: "manual" });
+      await expect(sandbox.advance(duration)).rejects.toThrow(
+        /is not a duration of at most ten years\. Write it/,
+      );
+    },
+  );
+
+  it("adds up what is advanced at the same time", async () => {
+    await using sandbox = await startSandbox({ clock: "manual" });
+    const before = Date.parse(String((await call(sandbox, "GET", "/state")).data["now"]));
+    await Promise.all([sandbox.advance("1h"), sandbox.advance("2h")]);
+    const after = Date.parse(String((await call(sandbox, "GET", "/state")).data["now"]));
+    expect(after - before).toBe(3 * 60 * 60 * 1000);
+  });
+
+  it("lists eSIMs, endpoints and deliveries of all clients in pages, newest first", async () => {
+    await using sandbox = await startSandbox({ clock: "manual" });
+    await using endpoint = await startEndpoint();
+    const other = await sandbox.addClient({ name: "Other" });
+    await register(sandbox, endpoint.url);
+    await call(sandbox, "POST", "/endpoints", { url: endpoint.url, clientReference: other.clientId });
+    const esims = [];
+    for (const clientReference of [undefined, other.clientId, undefined])
+      esims.unshift((await sandbox.orderEsim({ clientReference })).esimReference);
+    await sandbox.settled();
+    for (const list of ["/esims", "/deliveries"]) {
+      const first = await call(sandbox, "GET", `${list}?limit=2`);
+      expect(first.pagination.hasMore).toBe(true);
+      const last = await call(sandbox, "GET", `${list}?limit=2&cursor=${first.pagination.nextCursor}`);
+      expect(last.pagination).toEqual({ limit: 2, hasMore: false, nextCursor: null });
+      expect([...first.data, ...last.data].map(({ esimReference }) => esimReference)).toEqual(esims);
+    }
+    const { data } = await call(sandbox, "GET", "/endpoints");
+    expect(data.map(({ clientReference }) => clientReference)).toEqual([
+      other.clientId,
+      sandbox.credentials.clientId,
+    ]);
+  });
+
+  it("tells live which views have changed: at first all, then those", async () => {
+    await using sandbox = await startSandbox({ clock: "manual" });
+    const { body, headers } = await fetch(`${sandbox.controlUrl}/live`);
+    expect(headers.get("content-type")).toBe("text/event-stream");
+    const messages = (body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream()).getReader();
+    async function next(): Promise<string[]> {
+      const { value = "" } = await messages.read();
+      expect(value).toMatch(/^event: changed\ndata: \{.*\}\n\n$/);
+      return JSON.parse(value.slice(value.indexOf("{"))).views;
+    }
+    expect(await next()).toEqual(["esims", "endpoints", "deliveries", "state"]);
+    await sandbox.faults.add({ kind: "duplicate" });
+    await sandbox.addClient();
+    expect(await next()).toEqual(["state"]);
+    await sandbox.orderEsim();
+    expect(new Set(await next())).toContain("esims");
+    await messages.cancel();
+  });
+});
+
+describe("support", () => {
+  it("replays what an endpoint missed while it was inactive, and what it got, under the ids that it knows", async () => {
+    await using sandbox = await startSandbox({ clock: "manual" });
+    await using endpoint = await startEndpoint();
+    const reference = await register(sandbox, endpoint.url);
+    const [known = ""] = await sandbox.emit({ type: "esim.enabled", data: { number: 1 } });
+    await sandbox.settled();
+    await sandbox.setEndpointActive(reference, false);
+    expect(await sandbox.emit({ type: "esim.enabled", data: { number: 2 } })).toEqual([]);
+    expect(await sandbox.replay()).toEqual([]); // it is inactive still
+    await sandbox.setEndpointActive(reference, true);
+
+    expect(await sandbox.replay()).toEqual([known, expect.not.stringMatching(known)]);
+    await sandbox.settled();
+    expect(endpoint.got.map(({ body }) => JSON.parse(body).data.number).sort()).toEqual([1, 1, 2]);
+    expect(await sandbox.replay({ ids: [known] })).toEqual([known]);
+    expect(await sandbox.replay({ ids: [known], under: "new" })).toEqual([expect.not.stringMatching(known)]);
+  });
+
+  it("replays a window of time, 7 days at most", async () => {
+    await using sandbox = await startSandbox({ clock: "manual" });
+    await using endpoint = await startEndpoint();
+    await register(sandbox, endpoint.url);
+    const [old = ""] = await sandbox.emit({ type: "esim.enabled", data: {} });
+    await sandbox.advance("4d");
+    const since = new Date(Date.now() + 2 * 24 * 60 * 60 * 1000).toISOString();
+    const [recent = ""] = await sandbox.emit({ type: "esim.enabled", data: {} });
+    const window = (choice: object) => call(sandbox, "POST", "/support/replay", choice);
+    expect((await window({ since })).data["eventIds"]).toEqual([recent]);
+    expect((await window({ until: since })).data["eventIds"]).toEqual([old]);
+    await sandbox.advance("4d");
+    expect((await window({})).data["eventIds"]).toEqual([recent]);
+    expect(await window({ ids: [old] })).toMatchObject({ status: 404 });
+  });
+
+  it("dumps deliveries as NDJSON that the importer reads to the last one", async () => {
+    await using sandbox = await startSandbox({ clock: "manual" });
+    await using endpoint = await startEndpoint((n) => (n % 2 === 0 ? 500 : 200));
+    await register(sandbox, endpoint.url);
+    for (let number = 0; number < 700; number++)
+      await sandbox.emit({ type: "esim.enabled", data: { number } });
+    await sandbox.settled();
+    const inbox = memoryInbox();
+    const report = await importDeliveries(sandbox.dump(), inbox, { trustUnsigned: true });
+    expect(report).toMatchObject({ damage: null, ledger: { read: 700, stored: 700 } });
+  });
+});
+
+describe("reset", () => {
+  it("makes everything new but the credentials, the tokens and the time", async () => {
+    await using sandbox = await startSandbox({ clock: "manual" });
+    await using endpoint = await startEndpoint(() => 500);
+    await register(sandbox, endpoint.url);
+    await sandbox.addClient();
+    await sandbox.addEventType("esim.renamed");
+    sandbox.faults.dropNextAnswer("POST /esims");
+    await sandbox.orderEsim();
+    await sandbox.advance("1h");
+    const { clientId, clientSecret } = sandbox.credentials;
+    const token = await fetch(`${sandbox.url}/auth/token`, {
+      method: "POST",
+      body: new URLSearchParams({ client_id: clientId, client_secret: clientSecret }),
+    });
+    const { access_token } = (await token.json()) as { access_token: string };
+    const before = (await call(sandbox, "GET", "/state")).data["now"];
+    const requests = endpoint.got.length;
+
+    expect((await call(sandbox, "POST", "/reset")).data).toMatchObject({
+      now: before,
+      nextDueAt: null,
+      faults: [],
+      clients: [{ clientReference: clientId }],
+    });
+    for (const list of ["/esims", "/endpoints", "/deliveries"])
+      expect((await call(sandbox, "GET", list)).data).toEqual([]);
+    expect((await call(sandbox, "GET", "/event-types")).data).not.toContainEqual({
+      eventType: "esim.renamed",
+    });
+    const headers = { authorization: `Bearer ${access_token}` };
+    expect((await fetch(`${sandbox.url}/management/webhooks`, { headers })).status).toBe(200);
+    await sandbox.advance("1d");
+    expect(endpoint.got).toHaveLength(requests);
+  });
+
+  it("lets no answer to an attempt from before change a delivery from after", async () => {
+    await using sandbox = await startSandbox();
+    const answers: (() => void)[] = [];
+    const { promise: bothCame, resolve } = Promise.withResolvers<void>();
+    await using endpoint = await startEndpoint((n, _got, response) => {
+      answers.push(() => response.writeHead(n === 1 ? 400 : 200).end());
+      if (n === 2) resolve();
+      return undefined;
+    });
+    await register(sandbox, endpoint.url);
+    await sandbox.orderEsim();
+    while (endpoint.got.length === 0) await new Promise(setImmediate);
+    await sandbox.reset();
+    await register(sandbox, endpoint.url);
+    await sandbox.orderEsim();
+    await bothCame;
+    for (const answer of answers) answer();
+    await sandbox.settled();
+    expect((await call(sandbox, "GET", "/deliveries")).data).toMatchObject([
+      { status: "delivered", httpStatus: 200 },
+    ]);
+  });
+});
+
+describe("the handle", () => {
+  it("rejects with what the service refuses, which can be told by its code", async () => {
+    await using sandbox = await startSandbox();
+    const esim = await sandbox.orderEsim();
+    await esim.terminate();
+    const refused = await esim.enterNetwork("NL").catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(Refused);
+    expect(refused).toMatchObject({ code: "illegal_transition" });
+    await expect(sandbox.esim("123")).rejects.toMatchObject({ code: "not_found" });
+  });
+
+  it("finds an eSIM that was ordered elsewhere, and shows what became of it", async () => {
+    await using sandbox = await startSandbox();
+    const { data } = await call(sandbox, "POST", "/esims", { esimVariant: "premium" });
+    const esim = await sandbox.esim(String(data["esimReference"]));
+    await esim.portIn.create({
+      msisdn: "32470123456",
+      details: { donorContractType: "postpaid", donorAccountNumber: "12345" },
+    });
+    await esim.portIn.reject({ code: "wrong_account", message: "The donor does not know it." });
+    await esim.credit(500);
+    expect(await esim.debit(200)).toMatchObject({
+      ...data,
+      balance: 300,
+      portIn: { status: "rejected", reason: { code: "wrong_account" } },
+    });
+    const { packages } = await esim.orderPackage("PLAN-EU");
+    expect(packages).toMatchObject([{ planReference: "PLAN-EU", status: "active" }]);
+    expect((await esim.suspend()).packages).toMatchObject([{ status: "ended" }]);
+  });
+
+  it("goes on where the clock was, when it is started again with its folder", async () => {
+    const data = join(mkdtempSync(join(tmpdir(), "esim-webhooks-sandbox-")), "state");
+    onTestFinished(() => rmSync(data, { recursive: true, force: true }));
+    await using endpoint = await startEndpoint((n) => (n === 1 ? 500 : 200));
+    const first = await startSandbox({ data, clock: "manual" });
+    await register(first, endpoint.url);
+    await first.orderEsim();
+    await first.advance("20s");
+    await first.close();
+    await using second = await startSandbox({ data, clock: "manual" });
+    await second.advance("9s");
+    expect(endpoint.got).toHaveLength(1);
+    await second.advance("1s");
+    expect(endpoint.got).toHaveLength(2);
+    expect(endpoint.got[0]?.headers["webhook-id"]).toBe(endpoint.got[1]?.headers["webhook-id"]);
+  });
+});
