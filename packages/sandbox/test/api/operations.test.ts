@@ -80,6 +80,12 @@ const tokens: Row[] = [
     body: problem(401, "client_id and client_secret"),
   },
   {
+    name: "a body that is no JSON",
+    act: ({ call }) => call("POST /auth/token", "{"),
+    status: 400,
+    body: problem(400, "The body is not JSON"),
+  },
+  {
     name: "JSON where the switch tokenFormat says form",
     switches: { tokenFormat: "form" },
     act: (given) => askToken(given),

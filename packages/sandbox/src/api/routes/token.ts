@@ -72,12 +72,23 @@ async function readRequest({ req }: CallContext, mediaTypes: readonly string[]) 
       `The body is not marked as one. Send content-type: ${mediaTypes.join(" or ")}.`,
     );
   }
-  const body: unknown =
-    mediaType === formats.form ? Object.fromEntries(new URLSearchParams(await req.text())) : await req.json();
+  const body = mediaType === formats.form ? readForm(await req.text()) : readJson(await req.text());
   const read = requestSchema.safeParse(body);
   if (read.success) return read.data;
   if (read.error.issues.some(({ path }) => path[0] === "grant_type")) {
     throw new Refused("invalid", "This grant_type is not for clients. Send grant_type=client_credentials.");
   }
   throw new HttpRefusal(401, "The credentials are missing. Send client_id and client_secret in the body.");
+}
+
+function readForm(text: string): unknown {
+  return Object.fromEntries(new URLSearchParams(text));
+}
+
+function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Refused("invalid", "The body is not JSON. Correct it, and send it as UTF-8.");
+  }
 }
