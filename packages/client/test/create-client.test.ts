@@ -1,10 +1,25 @@
 import { createClient } from "@esim-webhooks/client";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { scriptService } from "./script-service.ts";
 import { credentials } from "./scripted-client.ts";
 
 afterEach(() => vi.unstubAllEnvs());
 
 describe("createClient", () => {
+  it("goes by a clock that does not jump: the machine's time may be set, and no token, limit or time-out changes", async () => {
+    const service = scriptService();
+    const api = createClient({ ...credentials, fetch: service.fetch, timeoutMs: 60_000 });
+    await api.client.get().catch(() => {});
+    for (const years of [1, -1]) {
+      const now = Date.now() + years * 365 * 24 * 60 * 60 * 1000;
+      const clock = vi.spyOn(Date, "now").mockReturnValue(now);
+      await Promise.all(Array.from({ length: 3 }, () => api.request("GET", "/")));
+      clock.mockRestore();
+    }
+    expect(service.tokens).toBe(1);
+    expect(service.seen).toHaveLength(7);
+  });
+
   it("takes address and credentials from the environment", () => {
     vi.stubEnv("ESIM_API_URL", credentials.baseUrl);
     vi.stubEnv("ESIM_CLIENT_ID", "123456");

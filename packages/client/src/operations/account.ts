@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
 import type { Caller, CallOptions } from "./caller.ts";
-import { dataOf } from "./data-of.ts";
+import { dataOf, orNull } from "./data-of.ts";
 
 /** The client that the credentials belong to. */
 export interface Client {
@@ -21,7 +21,7 @@ export interface Account {
 const client: z.ZodMiniType<Client> = z.looseObject({
   clientReference: z.string(),
   name: z.string(),
-  defaultEsimVariant: z.nullable(z.string()),
+  defaultEsimVariant: orNull(z.string()),
   limits: z.looseObject({ maxProfiles: z.number() }),
 });
 

@@ -3,6 +3,7 @@ import { ApiError } from "../base/api-error.ts";
 import { checkRequest, requestSchema } from "../base/check-request.ts";
 import { parseWith } from "../base/parse.ts";
 import type { Caller, CallOptions } from "./caller.ts";
+import { orNull } from "./data-of.ts";
 
 /** Where a list begins, and how many items a page has. */
 export interface PageOptions {
@@ -83,7 +84,7 @@ function pageSchema<Item>(item: z.ZodMiniType<Item>): z.ZodMiniType<Page<Item>> 
     pagination: z.looseObject({
       limit: z.number(),
       hasMore: z.boolean(),
-      nextCursor: z.nullable(z.string()),
+      nextCursor: orNull(z.string()),
     }),
   });
 }

@@ -4,7 +4,7 @@ import { ApiError } from "../base/api-error.ts";
 import { checkRequest, requestSchema } from "../base/check-request.ts";
 import { conceal } from "../base/conceal.ts";
 import type { Caller, CallOptions, ChangeOptions } from "./caller.ts";
-import { dataOf } from "./data-of.ts";
+import { dataOf, orNull } from "./data-of.ts";
 import { type Listing, type ListOptions, listingOf } from "./listing.ts";
 import { path } from "./path.ts";
 
@@ -83,7 +83,7 @@ export interface Webhooks {
 }
 
 const text = z.string();
-const nullableText = z.nullable(text);
+const nullableText = orNull(text);
 
 const endpointShape = {
   webhookEndpointReference: text,
@@ -105,7 +105,7 @@ const delivery: z.ZodMiniType<WebhookDelivery> = z.looseObject({
   responseBody: nullableText,
   status: text,
   attemptNumber: z.number(),
-  httpStatus: z.nullable(z.number()),
+  httpStatus: orNull(z.number()),
   nextRetryAt: nullableText,
   sentAt: nullableText,
   deliveredAt: nullableText,

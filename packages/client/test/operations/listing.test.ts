@@ -78,6 +78,29 @@ describe("a list", () => {
     }
   });
 
+  it("of deliveries is read when fields that may be null are missing, and others are new", async () => {
+    const delivery = {
+      eventType: "t",
+      eventId: "1",
+      payload: {},
+      status: "parked",
+      attemptNumber: 1,
+      newField: [],
+    };
+    const body = JSON.stringify({ data: [delivery], pagination: { limit: 20, hasMore: false } });
+    const { api, clock } = scriptedClient([{ answer: 200, body }]);
+    const { data, pagination } = await clock.run(api.webhooks.deliveries("w").page());
+    const missing = {
+      responseBody: null,
+      httpStatus: null,
+      nextRetryAt: null,
+      sentAt: null,
+      deliveredAt: null,
+    };
+    expect(data).toEqual([{ ...delivery, ...missing }]);
+    expect(pagination.nextCursor).toBeNull();
+  });
+
   it("begins anew each time it is iterated", async () => {
     const { api, clock, service } = scriptedClient([page("a", null), page("a", null)]);
     const list = api.webhooks.list();
