@@ -1,4 +1,4 @@
-// npm run bench [-- verify | observe | http | door | inbox | embedded | import | cli | start]: measures esim-webhooks and its peers in the same run. It asserts nothing.
+// npm run bench [-- verify | observe | http | door | inbox | embedded | import | sandbox | cli | start]: measures esim-webhooks and its peers in the same run. It asserts nothing.
 import { benchCli } from "./cli.ts";
 import { benchDoor } from "./door.ts";
 import { benchEmbedded } from "./embedded.ts";
@@ -6,6 +6,7 @@ import { benchHttp } from "./http.ts";
 import { benchImport } from "./import.ts";
 import { benchInbox } from "./inbox.ts";
 import { benchObserve } from "./observe.ts";
+import { benchSandbox } from "./sandbox.ts";
 import { benchStart } from "./start.ts";
 import { benchVerify } from "./verify.ts";
 
@@ -17,6 +18,7 @@ const benches: Readonly<Record<string, () => Promise<void>>> = {
   inbox: benchInbox,
   embedded: benchEmbedded,
   import: benchImport,
+  sandbox: benchSandbox,
   cli: benchCli,
   start: benchStart,
 };

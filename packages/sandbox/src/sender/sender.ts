@@ -4,6 +4,7 @@ import type { Faults } from "../faults/faults.ts";
 import type { Answer } from "./answer.ts";
 import type { Attempt } from "./attempt.ts";
 import { withNewField, withNewReason } from "./faulted-body.ts";
+import { heldDeliveries } from "./held-deliveries.ts";
 import { createHttpClient } from "./http-client.ts";
 import {
   changeBody,
@@ -13,7 +14,6 @@ import {
   markSending,
   newestDelivery,
   nextDueAt,
-  postpone,
   recover,
   settleAttempt,
   someAreNew,
@@ -67,8 +67,7 @@ export function createSender(service: Service, faults: Faults, options: SenderOp
   const answers: { attempt: Attempt; answer: Answer }[] = [];
   /** By endpoint, how many requests it has. */
   const inFlight = new Map<number, number>();
-  /** By delivery, the endpoint of those that wait for another one to overtake them. */
-  const held = new Map<number, number>();
+  const held = heldDeliveries(service);
   let waiters: Waiter[] = [];
   let timer: NodeJS.Timeout | undefined;
   let isScheduled = false;
@@ -101,18 +100,15 @@ export function createSender(service: Service, faults: Faults, options: SenderOp
     if (left === 0) inFlight.delete(endpointSequence);
     else inFlight.set(endpointSequence, left);
     settleAttempt(service, attempt, answer);
-    for (const [sequence, endpoint] of held) {
-      if (endpoint === endpointSequence) postpone(service, sequence, clock.now()); // overtaken
-    }
+    held.overtake(attempt);
   }
 
   function begin(endpoint: DueEndpoint): Begun[] {
     const free = concurrency - (inFlight.get(endpoint.sequence) ?? 0);
     const begun = dueAttempts(service, endpoint, free).flatMap((attempt) => {
-      const fault = held.delete(attempt.sequence) ? undefined : faultOf(attempt);
+      const fault = held.release(attempt) ? undefined : faultOf(attempt);
       if (fault?.kind === "reorder") {
-        held.set(attempt.sequence, endpoint.sequence);
-        postpone(service, attempt.sequence, clock.now() + fault.waitMs);
+        held.hold(attempt, fault.waitMs);
         schedule(); // for those behind it
         return [];
       }

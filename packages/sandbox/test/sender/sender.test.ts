@@ -3,6 +3,7 @@ import { Webhook } from "standardwebhooks";
 import { describe, expect, test } from "vitest";
 import { runningClock } from "../../src/base/clock.ts";
 import { advance } from "../../src/sender/advance.ts";
+import { forgetSlice } from "../../src/sender/retention.ts";
 import { deleteEndpoint, rotateSecret, setActive } from "../../src/webhook/endpoints.ts";
 import { dayMs, hourMs, testService } from "../service.ts";
 import { startEndpoint } from "./endpoint.ts";
@@ -165,10 +166,15 @@ describe("endpoints", () => {
     sending.emit();
     await expect.poll(() => answer).toBeDefined();
     deleteEndpoint(service, sending.client, reference);
+    expect(sending.emit()).toEqual([]);
+    await using next = await startEndpoint();
+    const registered = sending.register(next.url); // neither it nor its delivery is taken for the deleted one
+    sending.emit();
     answer?.writeHead(503).end();
     await advance(service.clock, sending.sender, dayMs);
     expect(endpoint.got).toHaveLength(1);
-    expect(sending.emit()).toEqual([]);
+    expect(next.got).toHaveLength(1);
+    expect(sending.list(registered)).toMatchObject([{ status: "delivered", attemptNumber: 1 }]);
   });
 
   test("one that hangs does not hold up the others, and has 64 requests at once at most", async () => {
@@ -255,4 +261,22 @@ test("events and deliveries are forgotten after 7 days", async () => {
   expect(count("events")).toBe(2);
   expect(count("deliveries")).toBe(2);
   expect(endpoint.got).toHaveLength(1002);
+});
+
+test("of more events or deliveries than are kept, the oldest are forgotten before their time", async () => {
+  const service = testService();
+  await using endpoint = await startEndpoint();
+  await using sending = startSending(service);
+  const first = sending.register(endpoint.url);
+  const second = sending.register(endpoint.url);
+  service.db.transaction(() => {
+    for (let n = 0; n < 1000; n++) sending.emit();
+  });
+  await sending.sender.settle();
+  while (forgetSlice(service, 100));
+  // an event has two deliveries here, so that 100 deliveries are the tighter bound
+  const newest = service.db.all("select sequence from events").length;
+  expect(newest).toBe(50);
+  expect(sending.list(first)).toHaveLength(50);
+  expect(sending.list(second)).toHaveLength(50);
 });
