@@ -73,7 +73,7 @@ async function send(count: number): Promise<void> {
   await sender.settle();
 }
 
-/** Deliveries that have been answered. */
+/** Deliveries that have been answered. Resolves when those beyond the bound are forgotten. */
 async function fill(count: number): Promise<void> {
   for (let left = count; left > 0; left -= 1000) {
     service.db.transaction(() => {
@@ -84,6 +84,7 @@ async function fill(count: number): Promise<void> {
       );
     });
   }
+  await sender.settle();
 }
 
 const orders = { bare, send, fill };

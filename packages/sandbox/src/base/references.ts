@@ -14,9 +14,12 @@ export const newClientReference = (): string => `${1 + randomInt(9)}${reference(
 export const newPortInRequestReference = (): string => reference(8, base36);
 export const newPackageReference = (): string => `PKG${reference(9, base36)}`;
 export const newEndpointReference = (): string => `WHE${reference(9, base36)}`;
-export const newEventId = (): string => `msg_${reference(20, base36)}`;
 export const newTransactionReference = (): string => `TXN${reference(12, base36)}`;
 export const newEid = (): string => `89049032${reference(24, digits)}`;
+
+/** Begins with its time, so that new ids share the pages of an index: random ones took twice as long at a million. */
+export const newEventId = (): string =>
+  `msg_${Date.now().toString(36).toUpperCase()}${reference(12, base36)}`;
 
 /** 19 digits, the last of which is the check digit (Luhn). */
 export function newIccid(): string {

@@ -49,6 +49,29 @@ test("reorder: a delivery waits until a later one was answered", async () => {
   expect(endpoint.got.map(({ headers }) => headers["webhook-id"])).toEqual([...late, ...early]);
 });
 
+test("reorder: the answer to an earlier delivery, still under way, is no overtaking", async () => {
+  const service = testService();
+  const answers: ServerResponse[] = [];
+  await using endpoint = await startEndpoint((n, _got, response) => {
+    if (n > 1) return 200;
+    answers.push(response);
+    return undefined;
+  });
+  await using sending = startSending(service, { answerLimitMs: 200_000 });
+  sending.register(endpoint.url);
+  const earlier = sending.emit();
+  await expect.poll(() => answers.length).toBe(1);
+  sending.faults.add({ kind: "reorder" });
+  const early = sending.emit();
+  await expect.poll(() => sending.faults.list()).toEqual([]);
+  answers[0]?.end();
+  await sending.sender.settle();
+  expect(endpoint.got).toHaveLength(1);
+  const late = sending.emit();
+  await sending.sender.settle();
+  expect(endpoint.got.map(({ headers }) => headers["webhook-id"])).toEqual([...earlier, ...late, ...early]);
+});
+
 test("reorder: a delivery that nothing overtakes is sent in the end", async () => {
   const service = testService();
   await using endpoint = await startEndpoint(() => 200, service.clock);
