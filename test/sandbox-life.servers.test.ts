@@ -19,7 +19,10 @@ async function startServer() {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/webhooks`,
     receive(secret: string, handle: (event: WebhookEvent) => void) {
-      server.on("request", express().use(webhookRouter({ "*": (event) => handle(event) }, { secret, logger: silentLogger })));
+      server.on(
+        "request",
+        express().use(webhookRouter({ "*": (event) => handle(event) }, { secret, logger: silentLogger })),
+      );
     },
   };
 }
