@@ -34,11 +34,6 @@ export function findEsim(service: Service, esimReference: string): Esim {
   return esim;
 }
 
-/** All eSIMs, the newest first. */
-export function listEsims(service: Service): Esim[] {
-  return service.db.all<Esim>(`${select} order by esims.createdAt desc, esims.rowid desc`);
-}
-
 /** The eSIM of that profile, if it is this client's. Throws `Refused`: `not_found`, `not_yours`. */
 export function findEsimOf(
   service: Service,
