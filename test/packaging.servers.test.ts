@@ -70,6 +70,7 @@ describe("the packed packages, installed elsewhere", () => {
     (name) => {
       const folder = join(project, "node_modules/@esim-webhooks", name);
       const more = name === "store-postgres" || name === "store-sqlite" ? ["migrations"] : [];
+      const served = name === "sandbox" ? ["page"] : [];
       expect(readdirSync(folder).sort()).toEqual([
         "LICENSE",
         "README.md",
@@ -77,6 +78,7 @@ describe("the packed packages, installed elsewhere", () => {
         "dist",
         ...more,
         "package.json",
+        ...served,
         "src",
       ]);
       expect(globSync("dist/**/*.d.ts", { cwd: folder }).length).toBeGreaterThan(0);
@@ -100,6 +102,16 @@ describe("the packed packages, installed elsewhere", () => {
     console.log("imported");`;
     writeFileSync(join(project, "imports.mjs"), script);
     expect(run(process.execPath, ["imports.mjs"])).toBe("imported\n");
+  });
+
+  it("serve the sandbox's page", () => {
+    const script = `import { startSandbox } from "@esim-webhooks/sandbox";
+      await using sandbox = await startSandbox();
+      const page = await fetch(sandbox.controlUrl);
+      const module = await fetch(new URL("page.js", page.url));
+      console.log(await page.text(), module.status, module.headers.get("content-type"));`;
+    writeFileSync(join(project, "page.mjs"), script);
+    expect(run(process.execPath, ["page.mjs"])).toMatch(/<title>eSIM sandbox[\s\S]* 200 text\/javascript/);
   });
 
   it("run as a command, as npx does, from their own files alone", () => {
