@@ -2,7 +2,7 @@
 // work as the first command in a fresh clone. Runs on the host's own Node.js, 20 or newer.
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
@@ -13,7 +13,41 @@ const wanted = createHash("sha256")
   .update(readFileSync(join(root, "package-lock.json")))
   .digest("hex");
 
-if (!existsSync(stamp) || readFileSync(stamp, "utf8") !== wanted) {
+const lock = join(root, ".installing"); // holds the id of the process that installs
+const pollMs = 100;
+
+const isInstalled = () => existsSync(stamp) && readFileSync(stamp, "utf8") === wanted;
+
+/** Whether this process may install: one at a time, as two would spoil each other's node_modules. */
+function takesLock() {
+  try {
+    writeFileSync(lock, String(process.pid), { flag: "wx" });
+    return true;
+  } catch (error) {
+    if (error.code !== "EEXIST") throw error;
+    if (!isRunning(lockOwner())) rmSync(lock, { force: true });
+    return false;
+  }
+}
+
+function lockOwner() {
+  try {
+    return Number(readFileSync(lock, "utf8")) || process.pid; // without an id it is being written
+  } catch {
+    return process.pid; // it has just been released
+  }
+}
+
+function isRunning(pid) {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return error.code === "EPERM";
+  }
+}
+
+function install() {
   process.stderr.write("Installing dependencies (once) …\n");
   const npm = process.env["npm_execpath"];
   const [command, first] = npm ? [process.execPath, [npm]] : ["npm", []];
@@ -26,4 +60,13 @@ if (!existsSync(stamp) || readFileSync(stamp, "utf8") !== wanted) {
     process.exit(1);
   }
   writeFileSync(stamp, wanted);
+}
+
+while (!isInstalled()) {
+  if (!takesLock()) {
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, pollMs);
+    continue;
+  }
+  process.on("exit", () => rmSync(lock, { force: true }));
+  if (!isInstalled()) install();
 }
