@@ -74,8 +74,10 @@ const packages: Readonly<Record<string, Package>> = {
   },
   cli: {
     imports: [
+      "@esim-webhooks/client",
       "@esim-webhooks/core",
       "@esim-webhooks/core/explain",
+      "@esim-webhooks/core/key-file",
       "@esim-webhooks/core/kit",
       "@esim-webhooks/core/observe",
       "@esim-webhooks/core/testing",
@@ -104,6 +106,7 @@ const packages: Readonly<Record<string, Package>> = {
       "verify",
       "doctor",
       "sandbox",
+      "api",
       "commands",
     ],
   },

@@ -39,6 +39,11 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     usage: "<command>",
     load: async () => (await import("./commands/inbox.ts")).inbox,
   },
+  api: {
+    brief: "Call the partner API",
+    usage: "<command>",
+    load: async () => (await import("./commands/api.ts")).api,
+  },
   sandbox: {
     brief: "Run the partner service on this machine",
     load: async () => (await import("./commands/sandbox.ts")).sandbox,

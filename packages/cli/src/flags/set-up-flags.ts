@@ -16,5 +16,7 @@ export const setUpFlags: { readonly config: OptionalFlag<string>; readonly dataD
   dataDir: textFlag("folder", "The folder of the embedded inbox. Default: .esim-webhooks"),
 };
 
+export const revealFlag: OptionalFlag<boolean> = switchFlag("Show personal data instead of masking it");
+
 /** A flag that makes a command print JSON. */
 export const jsonFlag: OptionalFlag<boolean> = switchFlag("Print JSON, for programs");

@@ -1,8 +1,8 @@
 import type { InboxState } from "@esim-webhooks/core";
-import type { FlagParametersForType, TypedFlagParameter } from "@stricli/core";
+import type { FlagParametersForType } from "@stricli/core";
 import { idsFlag, switchFlag, textFlag, textsFlag, timeFlag } from "../flags/flag-kinds.ts";
-import { wholeNumber } from "../flags/number-flag.ts";
-import { jsonFlag, type SetUpFlags, setUpFlags } from "../flags/set-up-flags.ts";
+import { limitFlag } from "../flags/number-flag.ts";
+import { jsonFlag, revealFlag, type SetUpFlags, setUpFlags } from "../flags/set-up-flags.ts";
 import type { CliContext } from "../program/context.ts";
 import type { ActionFlags } from "./action.ts";
 import type { FileFlags } from "./embedded-file.ts";
@@ -47,16 +47,7 @@ export interface CopyFlags extends BackupFlags {
 }
 
 type FlagsOf<Flags> = FlagParametersForType<Flags, CliContext>;
-const reveal = switchFlag("Show personal data instead of masking it");
 const source = textFlag("name", "Only events from this source");
-
-const limit = (brief: string, preset: string): TypedFlagParameter<number, CliContext> => ({
-  kind: "parsed",
-  parse: wholeNumber(1, 1_000_000),
-  default: preset,
-  placeholder: "number",
-  brief,
-});
 
 const filterFlags: FlagsOf<FilterFlags> = {
   source,
@@ -84,7 +75,7 @@ export const listFlags: FlagsOf<ListFlags> = {
     brief: "Only events in this state",
   },
   ...filterFlags,
-  limit: limit("The most events to list", "50"),
+  limit: limitFlag("The most events to list", 50),
   all: switchFlag("List all events, whatever --limit says"),
   cursor: {
     kind: "parsed",
@@ -93,14 +84,14 @@ export const listFlags: FlagsOf<ListFlags> = {
     placeholder: "cursor",
     brief: "Continue an earlier list: its nextCursor",
   },
-  reveal,
+  reveal: revealFlag,
   ...inboxFlags,
 };
 
-export const showFlags: FlagsOf<ShowFlags> = { source, reveal, ...inboxFlags };
+export const showFlags: FlagsOf<ShowFlags> = { source, reveal: revealFlag, ...inboxFlags };
 
 export const purgeFlags: FlagsOf<PurgeFlags> = {
-  limit: limit("The most events to change", "1000"),
+  limit: limitFlag("The most events to change", 1000),
   dryRun: switchFlag("Say what would be done, but change nothing"),
   yes: switchFlag("Do not ask; needed without a terminal"),
   ...inboxFlags,

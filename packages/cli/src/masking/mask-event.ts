@@ -1,3 +1,4 @@
+import { maskJson } from "./mask-json.ts";
 import { masked, maskText } from "./mask-text.ts";
 import { shortened } from "./shortened.ts";
 
@@ -42,25 +43,13 @@ const harmless: ReadonlySet<string> = new Set([
   "deliveredAt",
 ]);
 
-const maxDepth = 64;
-
 /**
  * JSON with its personal data masked. Shows the values of references and of harmless fields of the spec; in the latter,
  * long numbers and activation codes are masked. Of all other fields, in events of any type, it shows only the names. Long texts are
  * shortened.
  */
 export function maskEvent(json: unknown): unknown {
-  return maskValue(json, "", 0);
-}
-
-function maskValue(value: unknown, key: string, depth: number): unknown {
-  if (value === null || typeof value === "boolean") return value;
-  if (typeof value !== "object") return maskLeaf(value, key);
-  if (depth === maxDepth) return masked;
-  if (Array.isArray(value)) return value.map((item) => maskValue(item, key, depth + 1));
-  return Object.fromEntries(
-    Object.entries(value).map(([name, each]) => [maskText(name), maskValue(each, name, depth + 1)]),
-  );
+  return maskJson(json, maskLeaf);
 }
 
 function maskLeaf(value: unknown, key: string): unknown {

@@ -1,3 +1,4 @@
+import type { ApiErrorCode } from "@esim-webhooks/client";
 import type { CoreErrorCode } from "@esim-webhooks/core";
 import type { ImportErrorCode } from "@esim-webhooks/import";
 import type { SandboxErrorCode } from "@esim-webhooks/sandbox";
@@ -23,6 +24,7 @@ export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
 /** The error codes of all packages. `byErrorCode` does not compile when one is missing. */
 type ErrorCode =
+  | ApiErrorCode
   | CoreErrorCode
   | ImportErrorCode
   | PostgresErrorCode
@@ -43,6 +45,13 @@ const byErrorCode: Readonly<Record<ErrorCode, ExitCode>> = {
   checkpoint_mismatch: exitCodes.usage,
   invalid_usage: exitCodes.usage,
   invalid_config: exitCodes.usage,
+  invalid_request: exitCodes.usage,
+  missing_credentials: exitCodes.usage,
+  wrong_credentials: exitCodes.usage,
+  unauthorized: exitCodes.usage,
+  forbidden: exitCodes.usage,
+  bad_request: exitCodes.usage,
+  key_reused: exitCodes.usage,
   unreadable_file: exitCodes.usage,
   unusable_data: exitCodes.usage,
   not_an_inbox: exitCodes.usage,
@@ -53,6 +62,8 @@ const byErrorCode: Readonly<Record<ErrorCode, ExitCode>> = {
   damaged_dump: exitCodes.problem,
   unknown_dump: exitCodes.problem,
   dump_too_large: exitCodes.problem,
+  not_found: exitCodes.problem,
+  conflict: exitCodes.problem,
   database_corrupt: exitCodes.unexpected,
   database_newer: exitCodes.unexpected,
   database_read_only: exitCodes.unexpected,
@@ -69,6 +80,19 @@ const byErrorCode: Readonly<Record<ErrorCode, ExitCode>> = {
   wal_in_use: exitCodes.unexpected,
   cannot_listen: exitCodes.unexpected,
   no_answer: exitCodes.unexpected,
+  secret_not_kept: exitCodes.unexpected,
+  exchange_failed: exitCodes.unexpected,
+  limiter_failed: exitCodes.unexpected,
+  in_flight: exitCodes.unexpected,
+  rate_limited: exitCodes.unexpected,
+  service_failed: exitCodes.unexpected,
+  unexpected_status: exitCodes.unexpected,
+  unreachable: exitCodes.unexpected,
+  connection_lost: exitCodes.unexpected,
+  timed_out: exitCodes.unexpected,
+  unreadable_answer: exitCodes.unexpected,
+  unexpected_answer: exitCodes.unexpected,
+  aborted: exitCodes.interrupted,
 };
 
 /** The code of an error of this project, from any copy of its packages. Loads none of them. */

@@ -6,6 +6,8 @@ export type ProgramErrorCode =
   | "not_an_inbox"
   | "inbox_in_use"
   | "no_handlers"
+  | "missing_credentials"
+  | "secret_not_kept"
   | "cannot_listen"
   | "no_answer";
 

@@ -35,6 +35,7 @@ const shape: OptionsShape<Shape> = {
   host: z.optional(z.string().check(z.minLength(1))),
   receiver: z.optional(z.custom<NonNullable<AnyConfig["receiver"]>>(isObject, "expected an object")), // checked by the receiver
   worker: z.optional(z.custom<NonNullable<AnyConfig["worker"]>>(isObject, "expected an object")), // checked by the worker
+  api: z.optional(z.custom<NonNullable<AnyConfig["api"]>>(isObject, "expected an object")), // checked by the client
 };
 
 /**

@@ -1,3 +1,4 @@
+import type { ClientOptions } from "@esim-webhooks/client";
 import type {
   Catalog,
   DedupeStore,
@@ -37,6 +38,8 @@ export interface Config<Data = EsimEvents, Tx = unknown> {
   receiver?: Omit<ReceiverOptions<Data, Tx>, "secret" | "catalog" | "source" | "store" | "logger">;
   /** Options of the workers, as for `createWorker`. */
   worker?: Omit<WorkerOptions<Data>, "catalog" | "logger">;
+  /** Options of the client of `api`, as for `createClient`. `ESIM_API_URL`, `ESIM_CLIENT_ID` and `ESIM_CLIENT_SECRET` take precedence. */
+  api?: Omit<ClientOptions, "logger">;
 }
 
 /** Returns the config, typed: `export default defineConfig({ … })`. The catalog and the target or store type the handlers. */

@@ -1,3 +1,4 @@
+import type { ApiErrorCode } from "@esim-webhooks/client";
 import { type CoreErrorCode, WebhookError } from "@esim-webhooks/core";
 import type { ImportErrorCode } from "@esim-webhooks/import";
 import type { PostgresErrorCode } from "@esim-webhooks/store-postgres";
@@ -14,7 +15,10 @@ describe("exit codes", () => {
   });
 
   const codes: Readonly<
-    Record<CoreErrorCode | ImportErrorCode | PostgresErrorCode | RedisErrorCode | SqliteErrorCode, number>
+    Record<
+      ApiErrorCode | CoreErrorCode | ImportErrorCode | PostgresErrorCode | RedisErrorCode | SqliteErrorCode,
+      number
+    >
   > = {
     missing_secret: 2,
     invalid_secret: 2,
@@ -44,6 +48,26 @@ describe("exit codes", () => {
     migration_missing: 1,
     store_full: 1,
     store_unavailable: 1,
+    invalid_request: 2,
+    wrong_credentials: 2,
+    unauthorized: 2,
+    forbidden: 2,
+    bad_request: 2,
+    key_reused: 2,
+    not_found: 3,
+    conflict: 3,
+    exchange_failed: 1,
+    limiter_failed: 1,
+    in_flight: 1,
+    rate_limited: 1,
+    service_failed: 1,
+    unexpected_status: 1,
+    unreachable: 1,
+    connection_lost: 1,
+    timed_out: 1,
+    unreadable_answer: 1,
+    unexpected_answer: 1,
+    aborted: 130,
   };
   it.each(Object.entries(codes))("of a WebhookError %s is %i", (code, exitCode) => {
     expect(exitCodeOfError(new WebhookError<string>(code, "Wrong.", "Mend it."))).toBe(exitCode);
@@ -56,6 +80,8 @@ describe("exit codes", () => {
     not_an_inbox: 2,
     inbox_in_use: 1,
     no_handlers: 2,
+    missing_credentials: 2,
+    secret_not_kept: 1,
     cannot_listen: 1,
     no_answer: 1,
   };

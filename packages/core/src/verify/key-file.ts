@@ -18,13 +18,20 @@ const fileShape = {
 const form =
   'Write { "keys": ["whsec_…", { "secret": "whsec_…", "notAfter": "…" }], "rotatingUntil": "…" }, or secrets separated by spaces.';
 
+/** A key source that is a file. */
+export interface FileKeySource extends KeySource {
+  /** The path of the file. */
+  readonly keyFile: string;
+}
+
 /**
  * Reads keys from a file that is rewritten on rotation: secrets separated by spaces, or JSON of the form
  * `{ "keys": ["whsec_…", { "secret", "notBefore", "notAfter" }], "rotatingUntil" }`. Write the new file under another name
  * and rename it over the old one: half of a list of secrets may look like a whole one. Warns unless the mode is 0600.
  */
-export function fileKeySource(path: string, options: { logger?: Logger } = {}): KeySource {
+export function fileKeySource(path: string, options: { logger?: Logger } = {}): FileKeySource {
   return {
+    keyFile: path,
     async load() {
       const { mode } = await stat(path);
       if (process.platform !== "win32" && (mode & 0o077) !== 0) {

@@ -1,0 +1,105 @@
+import type { ApiClient, EndpointWithSecret } from "@esim-webhooks/client";
+import type { FileKeySource } from "@esim-webhooks/core/key-file";
+import type { CliContext } from "../program/context.ts";
+import { printable } from "../program/printable.ts";
+import { ProgramError } from "../program/program-error.ts";
+import { stopSignal } from "../program/stopping.ts";
+import type { SetUp } from "../set-up/set-up.ts";
+import { counted } from "../terminal/quantities.ts";
+import { explainedCreate } from "./explained.ts";
+import type { CreateFlags } from "./flags.ts";
+import { existingKeyFile, newKeyFile, type SecretPlace } from "./secret-place.ts";
+import { shownRecord } from "./shown-record.ts";
+import { subscribedTypes } from "./subscribed-types.ts";
+import { withApi } from "./with-api.ts";
+
+/** Registers an endpoint. The file for its secret is open before: the service shows the secret once. */
+export async function createEndpoint(this: CliContext, flags: CreateFlags, url: string): Promise<void> {
+  await withApi(this, flags, async (api, setUp) => {
+    const place = await placeOf(flags, setUp);
+    const stop = stopSignal(this.output);
+    try {
+      const made = await register(api, flags, url, stop.signal);
+      if (place !== undefined) await keep(place, made);
+      print(this, flags, made, place);
+    } catch (error) {
+      await place?.abandon();
+      throw error;
+    } finally {
+      stop.release();
+    }
+  });
+}
+
+/** Undefined when the secret is printed. Throws `invalid_usage` when there is no place for it. */
+async function placeOf(
+  { keyFile, printSecret }: CreateFlags,
+  { secret }: SetUp,
+): Promise<SecretPlace | undefined> {
+  if (keyFile !== undefined && printSecret) {
+    throw new ProgramError(
+      "invalid_usage",
+      "--key-file and --print-secret are two places for the secret.",
+      "Remove one of them.",
+    );
+  }
+  if (printSecret) return undefined;
+  if (keyFile !== undefined) return newKeyFile(keyFile);
+  const configured = (secret as Partial<FileKeySource> | undefined)?.keyFile;
+  if (configured !== undefined) return existingKeyFile(configured);
+  throw new ProgramError(
+    "invalid_usage",
+    "The service shows an endpoint's signing secret once, and there is no place for it.",
+    "Name a new file with --key-file, give the config a fileKeySource as its secret, or have it printed with --print-secret.",
+  );
+}
+
+async function register(
+  api: ApiClient,
+  { types = [], description }: CreateFlags,
+  url: string,
+  signal: AbortSignal,
+): Promise<EndpointWithSecret> {
+  const eventTypes = await subscribedTypes(api, types, signal);
+  return api.webhooks.create({ url, eventTypes, description }, { signal }).catch((error: unknown) => {
+    throw explainedCreate(error);
+  });
+}
+
+async function keep(place: SecretPlace, made: EndpointWithSecret): Promise<void> {
+  const { signingSecret, webhookEndpointReference } = made;
+  try {
+    await place.keep(signingSecret);
+  } catch (cause) {
+    const reference = printable(webhookEndpointReference);
+    throw new ProgramError(
+      "secret_not_kept",
+      `The endpoint ${reference} is registered, but its signing secret could not be written to ${place.file}, and nobody has it.`,
+      `Rotate the secret with webhooks.rotateSecret, or run esim-webhooks api endpoints delete ${reference} and create it again.`,
+      { cause },
+    );
+  }
+}
+
+function print(
+  { output }: CliContext,
+  { json }: CreateFlags,
+  made: EndpointWithSecret,
+  place: SecretPlace | undefined,
+): void {
+  const { signingSecret, webhookEndpointReference, eventTypes } = made;
+  const { signingSecret: key } = JSON.parse(JSON.stringify(made)) as { signingSecret: string }; // its fingerprint
+  if (json) {
+    const secret = place === undefined ? { signingSecret } : { keyFile: place.file };
+    output.json({ ...(shownRecord({ ...made }, false) as object), key, ...secret });
+    return;
+  }
+  output.data(
+    `Registered the endpoint ${printable(webhookEndpointReference)} for ${counted(eventTypes.length, "event type")}.`,
+  );
+  output.data(
+    place === undefined
+      ? `Its signing secret is ${printable(signingSecret)}`
+      : `Its signing secret (${key}) is in ${place.file}.`,
+  );
+}

@@ -1,0 +1,140 @@
+import type { Command, RouteMap } from "@stricli/core";
+import {
+  type ApiFlags,
+  apiFlags,
+  type CreateFlags,
+  createFlags,
+  type DeleteFlags,
+  type DeliveriesFlags,
+  deleteFlags,
+  deliveriesFlags,
+  endpointsFlags,
+  type ListFlags,
+  type ReadFlags,
+  readFlags,
+} from "../api/flags.ts";
+import { command, group } from "../program/command.ts";
+import type { CliContext } from "../program/context.ts";
+import { help } from "../program/help.ts";
+
+const reference = {
+  kind: "tuple",
+  parameters: [{ parse: String, placeholder: "reference", brief: "The endpoint's webhookEndpointReference" }],
+} as const;
+
+const client: Command<CliContext> = command<ReadFlags, []>({
+  loader: async () => (await import("../api/client.ts")).client,
+  parameters: { flags: readFlags },
+  docs: help("Show the client", "Shows the client that the credentials belong to.", [
+    "esim-webhooks api client",
+    "esim-webhooks api client --json | jq .limits.maxProfiles",
+  ]),
+});
+
+const variants: Command<CliContext> = command<ReadFlags, []>({
+  loader: async () => (await import("../api/variants.ts")).variants,
+  parameters: { flags: readFlags },
+  docs: help(
+    "List the eSIMs to order",
+    "Lists the eSIM variants that the client may order, and their stock.",
+    ["esim-webhooks api variants", "esim-webhooks api variants --json | jq -r .esimVariant"],
+  ),
+});
+
+const eventTypes: Command<CliContext> = command<ApiFlags, []>({
+  loader: async () => (await import("../api/event-types.ts")).eventTypes,
+  parameters: { flags: apiFlags },
+  docs: help("List the event types", "Lists the event types that an endpoint can subscribe to.", [
+    "esim-webhooks api event-types",
+  ]),
+});
+
+const listEndpoints: Command<CliContext> = command<ListFlags, []>({
+  loader: async () => (await import("../api/endpoints-list.ts")).listEndpoints,
+  parameters: { flags: endpointsFlags },
+  docs: help("List endpoints", "Lists the client's endpoints. --json prints one per line.", [
+    "esim-webhooks api endpoints list",
+    "esim-webhooks api endpoints list --json | jq -r .webhookEndpointReference",
+  ]),
+});
+
+const createEndpoint: Command<CliContext> = command<CreateFlags, [string]>({
+  loader: async () => (await import("../api/endpoints-create.ts")).createEndpoint,
+  parameters: {
+    flags: createFlags,
+    positional: {
+      kind: "tuple",
+      parameters: [{ parse: String, placeholder: "url", brief: "Where events are posted to" }],
+    },
+  },
+  docs: help(
+    "Register an endpoint",
+    [
+      "Registers an endpoint. The service shows its signing secret once: it is written to the new file of --key-file (mode",
+      "0600), or added to the key file of the config. A file that is there is never overwritten.",
+    ].join("\n"),
+    [
+      "esim-webhooks api endpoints create https://shop.example/webhooks --key-file esim.key",
+      "esim-webhooks api endpoints create https://shop.example/webhooks --types 'esim.lifecycle.*,esim.faulted'",
+      "esim-webhooks api endpoints create http://127.0.0.1:3000/webhooks --print-secret",
+    ],
+  ),
+});
+
+const deleteEndpoint: Command<CliContext> = command<DeleteFlags, [string]>({
+  loader: async () => (await import("../api/endpoints-delete.ts")).deleteEndpoint,
+  parameters: { flags: deleteFlags, positional: reference },
+  docs: help(
+    "Delete an endpoint",
+    [
+      "Deletes an endpoint: what waits for it is not sent, and its deliveries can no longer be listed.",
+      "Asks first on a terminal; elsewhere it needs --yes.",
+    ].join("\n"),
+    ["esim-webhooks api endpoints delete 7b1f0c", "esim-webhooks api endpoints delete 7b1f0c --yes"],
+  ),
+});
+
+const endpoints: RouteMap<CliContext> = group<string>({
+  routes: { list: listEndpoints, create: createEndpoint, delete: deleteEndpoint },
+  docs: help(
+    "List, register and delete endpoints",
+    "Commands for the endpoints that the service sends events to.",
+    [
+      "esim-webhooks api endpoints list",
+      "esim-webhooks api endpoints create https://shop.example/webhooks --key-file esim.key",
+    ],
+  ),
+});
+
+const deliveries: Command<CliContext> = command<DeliveriesFlags, [string]>({
+  loader: async () => (await import("../api/deliveries.ts")).deliveries,
+  parameters: { flags: deliveriesFlags, positional: reference },
+  docs: help(
+    "List the deliveries of an endpoint",
+    [
+      "Lists what was sent to an endpoint in the last 7 days, newest first. The API has no filter: --status looks",
+      "through all deliveries. --json prints one per line, with its event; personal data is masked.",
+    ].join("\n"),
+    [
+      "esim-webhooks api deliveries 7b1f0c",
+      "esim-webhooks api deliveries 7b1f0c --status failed,exhausted --all",
+      "esim-webhooks api deliveries 7b1f0c --all --json | jq -r .eventId",
+    ],
+  ),
+});
+
+export const api: RouteMap<CliContext> = group<string>({
+  routes: { client, variants, "event-types": eventTypes, endpoints, deliveries },
+  docs: help(
+    "Call the partner API",
+    [
+      "Looks at the partner API, and registers endpoints. Needs ESIM_API_URL, ESIM_CLIENT_ID and",
+      "ESIM_CLIENT_SECRET, or the same as api in the config; esim-webhooks sandbox prints some to try it out.",
+    ].join("\n"),
+    [
+      "esim-webhooks api client",
+      "esim-webhooks api endpoints list",
+      "esim-webhooks api deliveries 7b1f0c --status failed,exhausted",
+    ],
+  ),
+});
