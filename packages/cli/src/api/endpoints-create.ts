@@ -18,23 +18,21 @@ export async function createEndpoint(this: CliContext, flags: CreateFlags, url: 
   await withApi(this, flags, async (api, setUp) => {
     const place = await placeOf(flags, setUp);
     const stop = stopSignal(this.output);
-    try {
-      const made = await register(api, flags, url, stop.signal);
-      if (place !== undefined) await keep(place, made);
-      print(this, flags, made, place);
-    } catch (error) {
-      await place?.abandon();
-      throw error;
-    } finally {
-      stop.release();
-    }
+    const made = await register(api, flags, url, stop.signal)
+      .then((endpoint) => keep(place, endpoint))
+      .catch(async (error: unknown) => {
+        await place?.abandon(); // when it was stopped, too
+        throw error;
+      })
+      .finally(stop.release);
+    print(this, flags, made, place);
   });
 }
 
 /** Undefined when the secret is printed. Throws `invalid_usage` when there is no place for it. */
 async function placeOf(
   { keyFile, printSecret }: CreateFlags,
-  { secret }: SetUp,
+  { secret, secretFrom }: SetUp,
 ): Promise<SecretPlace | undefined> {
   if (keyFile !== undefined && printSecret) {
     throw new ProgramError(
@@ -47,10 +45,11 @@ async function placeOf(
   if (keyFile !== undefined) return newKeyFile(keyFile);
   const configured = (secret as Partial<FileKeySource> | undefined)?.keyFile;
   if (configured !== undefined) return existingKeyFile(configured);
+  const unset = secretFrom === "ESIM_WEBHOOK_SECRET" ? " and unset ESIM_WEBHOOK_SECRET" : "";
   throw new ProgramError(
     "invalid_usage",
     "The service shows an endpoint's signing secret once, and there is no place for it.",
-    "Name a new file with --key-file, give the config a fileKeySource as its secret, or have it printed with --print-secret.",
+    `Name a new file with --key-file, give the config a fileKeySource as its secret${unset}, or have it printed with --print-secret.`,
   );
 }
 
@@ -66,10 +65,12 @@ async function register(
   });
 }
 
-async function keep(place: SecretPlace, made: EndpointWithSecret): Promise<void> {
+async function keep(place: SecretPlace | undefined, made: EndpointWithSecret): Promise<EndpointWithSecret> {
   const { signingSecret, webhookEndpointReference } = made;
+  if (place === undefined) return made;
   try {
     await place.keep(signingSecret);
+    return made;
   } catch (cause) {
     const reference = printable(webhookEndpointReference);
     throw new ProgramError(

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { fileKeySource } from "@esim-webhooks/core/key-file";
 import { newSecret } from "@esim-webhooks/core/testing";
 import { describe, expect, it } from "vitest";
-import { folder, jsonLines, startInTerminal } from "../cli.ts";
+import { folder, jsonLines, start, startInTerminal } from "../cli.ts";
 import { type Service, startService } from "./service.ts";
 
 const url = "https://shop.example/webhooks";
@@ -110,6 +110,21 @@ describe("api endpoints create", () => {
     expect(await endpointsOf(service)).toHaveLength(1);
   });
 
+  it("leaves no file when it is stopped, says how to go on, and ends with 130", async () => {
+    const { sandbox, env } = await startService();
+    const cwd = folder();
+    sandbox.faults.add({ kind: "hang", call: "POST /management/webhooks" });
+    const { child, ended } = start(["api", ...create, "--key-file", "hook.key"], { cwd, env });
+    await expect.poll(() => sandbox.faults.list()).toEqual([]); // it has struck
+    child.kill("SIGINT");
+    const { code, stderr } = await ended;
+    expect(code).toBe(130);
+    expect(stderr).toContain(
+      "Error (aborted): Aborted. The endpoint may be registered, and nobody has its secret",
+    );
+    expect(existsSync(join(cwd, "hook.key"))).toBe(false);
+  });
+
   it("registers one endpoint when its first answer is lost, and has its secret", async () => {
     const service = await startService();
     const cwd = folder();
@@ -161,6 +176,18 @@ export default { secret: fileKeySource("keys/hook.json") };`;
     const file = join(cwd, "keys/hook.json");
     expect(readFileSync(file, "utf8")).toMatch(/^whsec_\S+\n$/);
     expect(mode(file)).toBe(0o600);
+  });
+
+  it("does not use it while ESIM_WEBHOOK_SECRET takes precedence, and says so", async () => {
+    const { run } = await startService();
+    const { code, stderr } = await run(create, {
+      cwd: configured(),
+      env: { ESIM_WEBHOOK_SECRET: newSecret() },
+    });
+    expect(code).toBe(2);
+    expect(stderr).toContain(
+      "give the config a fileKeySource as its secret and unset ESIM_WEBHOOK_SECRET, or",
+    );
   });
 
   it("adds the secret to the keys that are in it, and changes nothing else of it", async () => {
