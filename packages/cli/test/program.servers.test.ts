@@ -23,15 +23,15 @@ describe("the program", () => {
     expect(stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
   });
 
-  it.each([["--version"], ["--help"], ["serve", "--help"]])(
-    "loads none of zod, core, pg, node:sqlite for %s %s",
+  it.each([["--version"], ["--help"], ["serve", "--help"], ["api", "--help"]])(
+    "loads none of zod, core, the client, pg, node:sqlite for %s %s",
     async (...args) => {
       const { stderr } = await cli(args, { node: ["--import", printLoads] });
       const loaded = stderr.match(/loaded \S+/g) ?? [];
       expect(loaded.length).toBeGreaterThan(5);
       expect(
         loaded.filter((url) =>
-          /\/(?:zod|pg|kysely|ioredis|core\/src|packages\/store-\w+)\/|^loaded node:sqlite/.test(
+          /\/(?:zod|pg|kysely|ioredis|core\/src|client\/src|packages\/store-\w+)\/|^loaded node:sqlite/.test(
             url.replace("@stricli/core", ""),
           ),
         ),

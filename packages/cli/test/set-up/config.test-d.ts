@@ -69,6 +69,12 @@ it("accepts a target that has only put", () => {
   defineConfig({ target: { put: async (entries) => entries.map(() => "stored" as const) } });
 });
 
+it("takes the options of the client as api, and refuses a misspelt one", () => {
+  defineConfig({ api: { baseUrl: "https://partner.example/api/v3", maxAttempts: 3 } });
+  // @ts-expect-error misspelt
+  defineConfig({ api: { baseURL: "https://partner.example/api/v3" } });
+});
+
 it("refuses a misspelt event type, a misspelt option and a store that is a URL", () => {
   // @ts-expect-error misspelt
   defineConfig({ handlers: { "esim.fautled": () => {} } });
