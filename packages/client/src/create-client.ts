@@ -39,7 +39,9 @@ export interface ApiClient {
 /** The token endpoint has a limit of its own. */
 const tokenCallsPerSecond = 30;
 
-const method: z.ZodMiniType<Method> = z.enum(["GET", "POST", "PATCH", "DELETE"]);
+const methodArgument: z.ZodMiniType<{ readonly method: Method }> = z.object({
+  method: z.enum(["GET", "POST", "PATCH", "DELETE"]),
+});
 
 /**
  * Creates a client of the partner API. Nothing is sent before the first call. Throws `invalid_option`.
@@ -69,12 +71,9 @@ export function createClient(options: ClientOptions = {}): ApiClient {
     esims: esims(caller),
     lifecycle: changeLifecycle(caller),
     async request(given, path, body, options) {
-      const request: ApiRequest = {
-        name: "request",
-        method: checkRequest("request", method, given),
-        path,
-        body,
-      };
+      const name = "request";
+      const { method } = checkRequest(name, methodArgument, { method: given });
+      const request: ApiRequest = { name, method, path, body };
       return caller.call(request, options, (json) => json);
     },
     limiter,

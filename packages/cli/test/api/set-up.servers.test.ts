@@ -78,6 +78,8 @@ describe("the set-up of api", () => {
     const cwd = folder({ "esim-webhooks.config.mjs": "export default { api: { maxAttempts: 1 } };" });
     const { code, stderr } = await run(["client"], { cwd });
     expect(code).toBe(1);
-    expect(stderr).toMatch(/^Error \(unreachable\): The service could not be reached\. .*ECONNREFUSED 127/);
+    expect(stderr).toMatch(
+      /^Error \(unreachable\): Nothing answers at http:\/\/127\.0\.0\.1:\d+\. .*ECONNREFUSED 127/,
+    );
   });
 });

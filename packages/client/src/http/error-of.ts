@@ -14,7 +14,7 @@ export interface Run {
   last: Attempt | undefined;
 }
 
-/** The error of an operation that did not succeed. Says what the last answer was, and quotes nothing but its problem's title. */
+/** The error of an operation that did not succeed. Says what the last answer was, and quotes nothing but its problem's title. The origin of the URL is no secret. */
 export function errorOf(operation: Operation, code: ApiErrorCode, run: Run, cause?: unknown): ApiError {
   const { last, attempts } = run;
   const { idempotencyKey } = operation;
@@ -23,7 +23,7 @@ export function errorOf(operation: Operation, code: ApiErrorCode, run: Run, caus
   const lostBy = last?.kind === "lost" ? last.cause : undefined;
   return new ApiError(
     code,
-    `${operation.name}: ${whatHappened(code, run, problem)}${attempts > 1 ? ` after ${attempts} attempts` : ""}.`,
+    `${operation.name}: ${whatHappened(code, operation, run, problem)}${attempts > 1 ? ` after ${attempts} attempts` : ""}.`,
     mend(code, operation, run, problem),
     {
       status: answer?.status,
@@ -36,7 +36,12 @@ export function errorOf(operation: Operation, code: ApiErrorCode, run: Run, caus
   );
 }
 
-function whatHappened(code: ApiErrorCode, { last, attempts }: Run, problem: Problem | undefined): string {
+function whatHappened(
+  code: ApiErrorCode,
+  { url }: Operation,
+  { last, attempts }: Run,
+  problem: Problem | undefined,
+): string {
   if (last?.kind === "answered" && code !== "aborted" && code !== "timed_out") {
     const { status, body } = last;
     const title = problem?.title === undefined ? "" : ` (${problem.title})`;
@@ -44,7 +49,7 @@ function whatHappened(code: ApiErrorCode, { last, attempts }: Run, problem: Prob
       body.kind === "unreadable" ? ` with ${body.shape}` : body.kind === "empty" ? " with an empty body" : "";
     return `the service answered ${status}${title}${shape}`;
   }
-  if (code === "unreachable") return "the service could not be reached";
+  if (code === "unreachable") return `nothing answers at ${new URL(url).origin}`;
   if (code === "connection_lost") return "the connection ended before the answer was complete";
   if (code === "aborted") return attempts === 0 ? "aborted before anything was sent" : "aborted";
   return attempts === 0
@@ -69,9 +74,10 @@ function mend(code: ApiErrorCode, operation: Operation, run: Run, problem: Probl
     return problem === undefined
       ? "The answer does not say why. Check the fields, and that the base URL ends in /api/v3."
       : "The reason is in error.problem.";
-  const { isHarmless, method } = operation;
-  if (isHarmless || method === "DELETE" || run.attempts === 0) return "Call again later.";
-  return `It may have been done: call again later with ${sameKey(operation)}, which cannot do it twice.`;
+  const isRepeatable = operation.isHarmless || operation.method === "DELETE" || run.attempts === 0;
+  if (code === "unreachable" && isRepeatable) return checkAddress;
+  if (isRepeatable) return "Call again later.";
+  return `${code === "unreachable" ? `${checkAddress} ` : ""}It may have been done: call again later with ${sameKey(operation)}, which cannot do it twice.`;
 }
 
 function sameKey({ method }: Operation): string {
@@ -79,6 +85,8 @@ function sameKey({ method }: Operation): string {
     ? "the same arguments"
     : "the same body and error.idempotencyKey";
 }
+
+const checkAddress = "Check that the service runs and that the base URL (ESIM_API_URL) is right.";
 
 const mends: { readonly [Code in ApiErrorCode]?: string } = {
   wrong_credentials: "Check ESIM_CLIENT_ID and ESIM_CLIENT_SECRET, and that they belong to this base URL.",

@@ -41,7 +41,9 @@ const orderRequest: z.ZodMiniType<OrderEsimRequest> = z.looseObject({
   externalProfileId: optionalText,
   portIn: z.optional(z.record(z.string(), z.unknown())),
 });
-const lifecycleOperation: z.ZodMiniType<LifecycleOperation> = z.enum(["suspend", "reactivate", "terminate"]);
+const lifecycleRequest: z.ZodMiniType<{ readonly operation: LifecycleOperation }> = z.object({
+  operation: z.enum(["suspend", "reactivate", "terminate"]),
+});
 
 const asItIs = (json: unknown) => json;
 
@@ -56,10 +58,10 @@ export function esims(caller: Caller): Esims {
 }
 
 export function changeLifecycle(caller: Caller): ChangeLifecycle {
-  return async (profileReference, esimReference, given, options) => {
+  return async (profileReference, esimReference, operation, options) => {
     const name = "lifecycle";
-    const operation = checkRequest(name, lifecycleOperation, given);
+    const body = checkRequest(name, lifecycleRequest, { operation });
     const at = path`/profiles/${profileReference}/esims/${esimReference}/lifecycle`;
-    return caller.call({ name, method: "PATCH", path: at, body: { operation } }, options, asItIs);
+    return caller.call({ name, method: "PATCH", path: at, body }, options, asItIs);
   };
 }

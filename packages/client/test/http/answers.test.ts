@@ -125,6 +125,20 @@ it("a server that is not there is unreachable", async () => {
   expect(error).toMatchObject({ code: "unreachable", idempotencyKey: expect.any(String) });
 });
 
+it("says at which address nothing answers, without its path, and what to check", async () => {
+  const api = createClient({ ...credentials, baseUrl: "http://127.0.0.1:9/api/v3", maxAttempts: 1 });
+  const noToken = await failureOf(api.esims.order({}));
+  expect(noToken.message).toBe(
+    "esims.order: there is no token. auth.token: nothing answers at http://127.0.0.1:9. Check that the service runs and that the base URL (ESIM_API_URL) is right.",
+  );
+  const exchange = async () => ({ accessToken: "token", expiresInSeconds: 60 });
+  const sending = createClient({ baseUrl: "http://127.0.0.1:9/api/v3", exchange, maxAttempts: 1 });
+  const notSent = await failureOf(sending.esims.order({}));
+  expect(notSent.message).toBe(
+    "esims.order: nothing answers at http://127.0.0.1:9. Check that the service runs and that the base URL (ESIM_API_URL) is right. It may have been done: call again later with the same body and error.idempotencyKey, which cannot do it twice.",
+  );
+});
+
 it("sends what is specified: path, token, type, key and body", async () => {
   const seen: unknown[] = [];
   const { api } = await clientOf(async ({ method, url, headers }, response) => {

@@ -93,6 +93,6 @@ function checkRoom(service: Service, clientReference: string, maxProfiles: numbe
   if (row && row.profiles < maxProfiles) return;
   throw new Refused(
     "max_profiles",
-    `The client has ${maxProfiles} profiles and may hold no more. Ask support to raise limits.maxProfiles.`,
+    `The client has ${maxProfiles === 1 ? "1 profile" : `${maxProfiles} profiles`} and may hold no more. Ask support to raise limits.maxProfiles.`,
   );
 }
