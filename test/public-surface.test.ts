@@ -104,6 +104,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "safeListener",
       "safeLogger",
       "silentLogger",
+      "spreadRetention",
       "storeShape",
       "suggest",
       "systemClock",

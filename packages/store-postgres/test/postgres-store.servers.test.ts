@@ -249,6 +249,25 @@ describe("postgresStore", () => {
     await expect.poll(() => complete().then(old)).toBe(1); // the leased one
   });
 
+  it("does not let what is done in a short time be over at once, inline or in the transaction of a handler", async () => {
+    const dayMs = 86_400_000;
+    const store = postgresStore({ pool: shop.pool(2), schema: shop.schema, retentionMs: 10 * dayMs });
+    await store.migrate();
+    for (let n = 0; n < 16; n += 1) {
+      const claim = await store.claim(key(`msg_${n}`), 60_000);
+      const token = claim.status === "claimed" ? claim.token : "";
+      if (n % 2 === 0) await store.complete(key(`msg_${n}`), token);
+      else await store.transact(key(`msg_${n}`), token, (tx) => sql`select`.execute(tx).then(() => true));
+    }
+    const { rows } = await sql<{ leftMs: number }>`
+      select (extract(epoch from ends_at - now()) * 1000)::float8 as "leftMs"
+      from ${sql.id(shop.schema, "event")} where state = 'done'`.execute(shop.db);
+    const leftMs = rows.map((row) => row.leftMs);
+    expect(leftMs).toHaveLength(16);
+    expect(Math.min(...leftMs)).toBeGreaterThan(10 * dayMs - 60_000);
+    expect(Math.max(...leftMs) - Math.min(...leftMs)).toBeGreaterThan(60_000);
+  });
+
   it("says what is wrong with its options", () => {
     expect(() => postgresStore({})).toThrow("needs exactly one database. Pass one of url, pool and kysely.");
     expect(() => postgresStore({ url: undefined })).toThrow(

@@ -4,6 +4,7 @@ import {
   type OptionsShape,
   parseOptions,
   type StoreOptions,
+  spreadRetention,
   storeShape,
   warnOfShortRetention,
 } from "@esim-webhooks/core/kit";
@@ -84,7 +85,8 @@ export function redisStore(redis: RedisClient | string, options: RedisStoreOptio
         : { status, retryAfterMs: Math.max(1, Number(leftMs)), ...conflict };
     },
     extend: async (key, token, leaseMs) => isOne(await run(scripts.extend, key, token, leaseMs)),
-    complete: async (key, token) => isOne(await run(scripts.complete, key, token, retentionMs)),
+    complete: async (key, token) =>
+      isOne(await run(scripts.complete, key, token, spreadRetention(retentionMs))),
     release: async (key, token) => isOne(await run(scripts.release, key, token)),
     close,
   };

@@ -8,12 +8,14 @@ import {
   type OptionsShape,
   parseOptions,
   readCursor,
+  spreadRetention,
   warnOfShortRetention,
   writeCursor,
 } from "@esim-webhooks/core/kit";
 import { putRow } from "./inbox-row.ts";
 import { openSqlite } from "./open-sqlite.ts";
 import type { ListInput } from "./sql/list.ts";
+import type { SettleRules } from "./sql/settle.ts";
 import { type SqliteOptions, type SqliteSettings, sqliteShape } from "./sqlite-options.ts";
 import { type SqliteTransaction, transact } from "./transact.ts";
 
@@ -42,7 +44,11 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
   const open = openSqlite("sqliteInbox", settings);
   const { write, read, hints } = open;
   const laneOf = laneReader(settings, logger);
-  const rules = { retentionMs, keepBodies };
+
+  /** Of one call: each has an end of its own. */
+  function rules(): SettleRules {
+    return { retentionMs: spreadRetention(retentionMs), keepBodies };
+  }
 
   /** Workers of this process need not wait until they are told that the file has changed. */
   function hintIf(isSo: boolean): void {
@@ -75,8 +81,9 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
     },
     take: (options) => write("take", { ...options, laneHeldByDead }),
     extend: (leases, leaseMs) => write("renew", { leases: leases.map(plainLease), leaseMs }),
-    settle: (settlements) => write("settle", { settlements: settlements.map(plainSettlement), rules }),
-    transact: (lease, work) => transact(open, { by: "inbox", ...keyAndToken(lease), rules }, work),
+    settle: (settlements) =>
+      write("settle", { settlements: settlements.map(plainSettlement), rules: rules() }),
+    transact: (lease, work) => transact(open, { by: "inbox", ...keyAndToken(lease), rules: rules() }, work),
     stats: () => read("stats", undefined),
     count: (filter = {}) => read("count", { filter }),
     async list(filter = {}, { limit = pageLimit, cursor } = {}) {

@@ -1,6 +1,7 @@
 import type { DedupeStore, EventKey, Transacted } from "@esim-webhooks/core";
-import { createPurger, parseOptions, warnOfShortRetention } from "@esim-webhooks/core/kit";
+import { createPurger, parseOptions, spreadRetention, warnOfShortRetention } from "@esim-webhooks/core/kit";
 import { openSqlite } from "./open-sqlite.ts";
+import type { CompleteInput } from "./sql/complete.ts";
 import { type SqliteOptions, sqliteShape } from "./sqlite-options.ts";
 import { type SqliteTransaction, transact } from "./transact.ts";
 
@@ -28,6 +29,10 @@ export function sqliteStore(options: SqliteOptions): SqliteStore {
   const { write, hints } = open;
   const purger = createPurger((limit) => write("forget", { limit }));
 
+  function markOf(key: EventKey, token: string): CompleteInput {
+    return { key: plain(key), token, retentionMs: spreadRetention(retentionMs) };
+  }
+
   /** Deletes some ids whose retention is over, beside the events. */
   function forgetSome(): void {
     purger.purgeIfDue().catch(() => {}); // tried again later
@@ -45,7 +50,7 @@ export function sqliteStore(options: SqliteOptions): SqliteStore {
     claim: (key, leaseMs, fingerprint) => write("claim", { key: plain(key), leaseMs, fingerprint }),
     extend: (key, token, leaseMs) => write("extend", { key: plain(key), token, leaseMs }),
     async complete(key, token) {
-      const completed = await write("complete", { key: plain(key), token, retentionMs });
+      const completed = await write("complete", markOf(key, token));
       forgetSome();
       return completed;
     },
@@ -55,7 +60,7 @@ export function sqliteStore(options: SqliteOptions): SqliteStore {
       return released;
     },
     async transact(key, token, work) {
-      const transacted = await transact(open, { by: "store", key: plain(key), token, retentionMs }, work);
+      const transacted = await transact(open, { by: "store", ...markOf(key, token) }, work);
       if (transacted === "committed") forgetSome();
       return transacted;
     },

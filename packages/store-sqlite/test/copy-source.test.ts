@@ -82,7 +82,7 @@ describe("the records of a file", () => {
     await takeAndSettle("unhandled", "msg_unhandled");
     await takeAndSettle("dead", "msg_dead");
     const { msg_done, msg_unhandled, msg_dead } = await recordsById();
-    const inAMonth = expect.closeTo(Date.now() + 30 * 86_400_000, -5);
+    const inAMonth = expect.closeTo(Date.now() + 30 * 86_400_000, -8); // or up to 6 hours later
     expect(msg_done).toMatchObject({ state: "done", body: null, endsAtMs: inAMonth });
     expect(msg_done?.fingerprint).toEqual(expect.any(Number));
     expect(msg_unhandled).toMatchObject({

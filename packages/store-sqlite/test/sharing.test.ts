@@ -1,5 +1,6 @@
 import { symlinkSync } from "node:fs";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { sqliteInbox, sqliteStore } from "@esim-webhooks/store-sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { hasWalResetBug } from "../src/database/wal-reset-bug.ts";
@@ -40,6 +41,33 @@ describe("stores and inboxes on one file", () => {
     expect(await store.claim(key("msg_1"), 1000, 1)).toEqual({ status: "done" });
     expect(await store.claim(key("msg_1"), 1000, 2)).toEqual({ status: "done", conflict: true });
     expect(await inbox.get(key("msg_1"))).toMatchObject({ conflicts: 1 }); // while it is busy, the sender tries again
+    await Promise.all([store.close(), inbox.close()]);
+  });
+
+  it("do not let what is done in a short time be over at once, inline or in the transaction of a handler", async () => {
+    const dayMs = 86_400_000;
+    const [store, inbox] = [sqliteStore({ path, retentionMs: 10 * dayMs }), sqliteInbox({ path })];
+    await store.ready();
+    const user = new DatabaseSync(path);
+    user.exec("create table note (text text)");
+    user.close();
+    const startedAt = Date.now();
+    for (let n = 0; n < 16; n += 1) {
+      const one = key(`msg_${n}`);
+      const claim = await store.claim(one, 60_000);
+      if (claim.status !== "claimed") throw new Error("not claimed");
+      if (n % 2 === 0) await store.complete(one, claim.token);
+      else
+        await store.transact(one, claim.token, async (tx) => {
+          tx.write({ sql: "delete from note" });
+          return true;
+        });
+    }
+    const { rows } = await inbox.list({ state: "done" });
+    const ends = rows.map(({ endsAt }) => endsAt?.getTime() ?? 0);
+    expect(ends).toHaveLength(16);
+    expect(Math.min(...ends)).toBeGreaterThanOrEqual(startedAt + 10 * dayMs);
+    expect(Math.max(...ends) - Math.min(...ends)).toBeGreaterThan(60_000);
     await Promise.all([store.close(), inbox.close()]);
   });
 

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { setTimeout as pause } from "node:timers/promises";
 import type { StoredEvent } from "@esim-webhooks/core";
-import { type InboxScenario, idsOf, newEvents, stored, withInbox } from "./inbox-context.ts";
+import { type InboxScenario, idsOf, newEvents, stored, takenOne, withInbox } from "./inbox-context.ts";
+
+const dayMs = 86_400_000;
 
 /** Scenarios for the operators' role. */
 export const inboxOperations: readonly InboxScenario[] = [
@@ -133,6 +135,27 @@ export const inboxOperations: readonly InboxScenario[] = [
           await pause(20);
         }
         assert.equal((await inbox.get({ source, id: "leased" }))?.state, "leased");
+      }),
+  ],
+  [
+    "keeps what is done or unhandled for the retention at least, and what several calls settle does not end at once",
+    ["writer", "queue", "admin"],
+    (open) =>
+      withInbox(open, { retentionMs: 10 * dayMs }, async (inbox) => {
+        const events = newEvents();
+        const keptMs: number[] = [];
+        for (let call = 0; call < 16; call += 1) {
+          const entry = events.entry(`msg_${call}`);
+          await stored(inbox, entry);
+          const dueAt = (await inbox.get(entry))?.endsAt; // the inbox's own time
+          const lease = await takenOne(events, inbox);
+          await inbox.settle([{ ...lease, state: call % 2 === 0 ? "done" : "unhandled" }]);
+          const endsAt = (await inbox.get(entry))?.endsAt;
+          assert.ok(dueAt && endsAt);
+          keptMs.push(endsAt.getTime() - dueAt.getTime());
+        }
+        assert.ok(Math.min(...keptMs) >= 10 * dayMs);
+        assert.ok(Math.max(...keptMs) - Math.min(...keptMs) > 60_000);
       }),
   ],
   [

@@ -34,7 +34,7 @@ export interface StoreCapabilities {
   readonly multiProcess: boolean;
   /** It has `transact`: a handler's writes and the done mark commit together. */
   readonly transactional: boolean;
-  /** How long done ids are remembered, in ms. */
+  /** How long done ids are remembered at least, in ms. */
   readonly retentionMs: number;
 }
 

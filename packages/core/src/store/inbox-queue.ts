@@ -60,7 +60,10 @@ export interface InboxQueue<Tx = unknown> extends InboxRole {
   /** Moves the end of each lease to `leaseMs` from now. Answers one to one; false: that lease was lost. */
   extend(leases: readonly InboxLease[], leaseMs: number): Promise<readonly boolean[]>;
 
-  /** Leased → the state of each settlement. Answers one to one; false: that lease was lost, and nothing changed. */
+  /**
+   * Leased → the state of each settlement. Answers one to one; false: that lease was lost, and nothing changed. What two calls
+   * settle is not over at the same time (`spreadRetention` of the kit).
+   */
   settle(settlements: readonly Settlement[]): Promise<readonly boolean[]>;
 
   /** Like `DedupeStore.transact`: the writes of `work` commit together with leased → done. */

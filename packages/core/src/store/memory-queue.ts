@@ -2,6 +2,7 @@ import type { Clock } from "../base/clock.ts";
 import type { InboxSettings } from "./inbox-options.ts";
 import type { InboxLease, Settlement, TakenEvent, TakeOptions } from "./inbox-queue.ts";
 import type { MemoryRow, MemoryTable } from "./memory-table.ts";
+import { spreadRetention } from "./store-options.ts";
 
 export interface MemoryQueueSettings extends InboxSettings {
   readonly retentionMs: number;
@@ -68,19 +69,19 @@ export function createMemoryQueue(table: MemoryTable, settings: MemoryQueueSetti
     return true;
   }
 
-  function settled(taken: MemoryRow, settlement: Settlement, now: number): MemoryRow {
+  function settled(taken: MemoryRow, settlement: Settlement, now: number, keptMs: number): MemoryRow {
     const row = { ...taken, isSuspect: taken.isSuspect && settlement.state === "untouched" };
     switch (settlement.state) {
       case "done":
         return {
           ...row,
           state: "done",
-          endsAt: now + retentionMs,
+          endsAt: now + keptMs,
           error: null,
           body: keepBodies ? row.body : null,
         };
       case "unhandled":
-        return { ...row, state: "unhandled", endsAt: now + retentionMs, error: null };
+        return { ...row, state: "unhandled", endsAt: now + keptMs, error: null };
       case "ready":
         return { ...row, state: "ready", endsAt: now + settlement.afterMs, error: settlement.error };
       case "untouched":
@@ -111,7 +112,10 @@ export function createMemoryQueue(table: MemoryTable, settings: MemoryQueueSetti
     },
     settle(settlements) {
       const now = clock.now();
-      return settlements.map((settlement) => asOwner(settlement, (row) => settled(row, settlement, now)));
+      const keptMs = spreadRetention(retentionMs);
+      return settlements.map((settlement) =>
+        asOwner(settlement, (row) => settled(row, settlement, now, keptMs)),
+      );
     },
     purge(limit) {
       const now = clock.now();

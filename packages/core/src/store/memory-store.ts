@@ -36,7 +36,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): DedupeStore {
   const { retentionMs, maxEntries, clock, logger } = parseOptions("memoryStore", memoryStoreShape, options);
   warnOfShortRetention("memoryStore", { retentionMs, logger });
   const leases = new Map<string, Held>();
-  const marks = new Map<string, Held>(); // done ids, oldest first
+  const marks = new Map<string, Held>(); // done ids, the first to end first: so their ends are not spread
   let lastToken = 0;
   let overflowed = false;
 

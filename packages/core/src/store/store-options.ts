@@ -7,9 +7,14 @@ const dayMs = 24 * 60 * 60 * 1000;
 /** Replays reach back 7 days, retries 15 h 51 min 30 s more, and both take time: below 8 days, duplicates run. */
 const shortestSafeRetentionMs = 8 * dayMs;
 
+const longestSpreadMs = 6 * 60 * 60 * 1000;
+
 /** The options of every dedupe store. */
 export interface StoreOptions {
-  /** How long done ids are remembered, in ms. Default 30 days. Below 8 days, replays can run again. */
+  /**
+   * How long done ids are remembered at least, in ms: up to a twentieth more, and 6 hours at most, so that not all end at once.
+   * Default 30 days. Below 8 days, replays can run again.
+   */
   retentionMs?: number;
   /** Gets the log lines: pino, `console`, or anything of their shape. Default: silent. */
   logger?: Logger;
@@ -19,6 +24,14 @@ export const storeShape: OptionsShape<Required<StoreOptions>> = {
   retentionMs: z._default(z.int().check(z.gte(1)), 30 * dayMs),
   logger: z._default(loggerOption, () => silentLogger),
 };
+
+/**
+ * For how long to remember what is done now, in ms: a whole number, `retentionMs` or up to a twentieth more, and at most 6 hours more.
+ * It differs from call to call, so that what was done in a short time, as by an import, is not over all at once.
+ */
+export function spreadRetention(retentionMs: number): number {
+  return retentionMs + Math.floor(Math.random() * Math.min(retentionMs / 20, longestSpreadMs));
+}
 
 /** Logs a warning when `caller` forgets done ids that the sender may still retry or replay. */
 export function warnOfShortRetention(caller: string, { retentionMs, logger }: Required<StoreOptions>): void {

@@ -19,7 +19,7 @@ describe("memoryInbox", () => {
     if (taken) await inbox.settle([{ ...taken, state: "done" }]);
     now += 10 * 86_400_000 - 1;
     expect(await inbox.purge()).toBe(0);
-    now += 1;
+    now += 6 * 3_600_000;
     expect(await inbox.purge()).toBe(1);
   });
 

@@ -1,4 +1,5 @@
 import type { EventKey } from "@esim-webhooks/core";
+import { spreadRetention } from "@esim-webhooks/core/kit";
 import { type Kysely, type RawBuilder, sql } from "kysely";
 import { inMs, serverTime, type Tables } from "../database/tables.ts";
 
@@ -27,7 +28,7 @@ export async function complete(
   token: string,
   retentionMs: number,
 ): Promise<boolean> {
-  const mark = sql`update ${tables.event} set state = 'done', body = null, ends_at = ${inMs(retentionMs)} where ${owned(key, token)}`;
+  const mark = sql`update ${tables.event} set state = 'done', body = null, ends_at = ${inMs(spreadRetention(retentionMs))} where ${owned(key, token)}`;
   if (await changed(db, mark)) return true;
   const { rows } = await sql`
     select from ${tables.event}
@@ -50,7 +51,7 @@ export async function completeInTransaction(
 ): Promise<boolean> {
   return changed(
     tx,
-    sql`update ${tables.event} set state = 'done', body = null, ends_at = ${inMs(retentionMs)}
+    sql`update ${tables.event} set state = 'done', body = null, ends_at = ${inMs(spreadRetention(retentionMs))}
       where source = ${source} and id = ${id} and fence::text = ${token} and state = 'leased'`,
   );
 }

@@ -1,4 +1,5 @@
 import type { InboxLease, Settlement } from "@esim-webhooks/core";
+import { spreadRetention } from "@esim-webhooks/core/kit";
 import { type Kysely, sql } from "kysely";
 import { inMs, serverTime, type Tables } from "../database/tables.ts";
 import { inKeyOrder } from "./key-order.ts";
@@ -31,7 +32,7 @@ export async function settle(
       ${sorted.map((settlement) => ("afterMs" in settlement ? Math.min(settlement.afterMs, longestWaitMs) : 0))}::float8[],
       ${sorted.map(({ state }) => (state === "untouched" ? 1 : 0))}::int[],
       ${sorted.map((settlement) => ("error" in settlement ? storableError(settlement.error) : null))}::text[],
-      ${serverTime}, ${retentionMs}::float8 * interval '1 millisecond', ${keepBodies}
+      ${serverTime}, ${spreadRetention(retentionMs)}::float8 * interval '1 millisecond', ${keepBodies}
     ) as fence`.execute(db);
   return wereChanged(settlements, rows);
 }
