@@ -68,6 +68,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
     state: ["fileState"],
     kit: [
       "byteBuffer",
+      "checkArguments",
       "checkEntry",
       "checkRerun",
       "checkStateName",

@@ -6,7 +6,14 @@ export { coalesce } from "./base/coalesce.ts";
 export { safeLogger, silentLogger, throttledLog, warnOfSetup } from "./base/logger.ts";
 export { makeFolder } from "./base/make-folder.ts";
 export type { OptionsShape, SettingsOf } from "./base/options.ts";
-export { durationMs, loggerOption, parseOptions, suggest, withMethods } from "./base/options.ts";
+export {
+  checkArguments,
+  durationMs,
+  loggerOption,
+  parseOptions,
+  suggest,
+  withMethods,
+} from "./base/options.ts";
 export { safeListener } from "./base/safe-listener.ts";
 export { isServerUrl } from "./base/server-url.ts";
 export type { ListenerWarning, Stage, StageMessage } from "./base/trace.ts";

@@ -36,7 +36,7 @@ export function webhookRouter<Data = EsimEvents, Tx = unknown>(
   target: Target<Data, Tx>,
   options: WebhookRouterOptions<Data, Tx> = {},
 ): WebhookRouter {
-  const { path = "/webhooks" } = options;
+  const { path = "/webhooks" } = options ?? {}; // createReceiver refuses null
   if (typeof path !== "string" || !/^\/[\w\-./~%@]*$/.test(path)) {
     throw new WebhookError(
       "invalid_option",

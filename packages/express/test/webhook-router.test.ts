@@ -266,12 +266,13 @@ describe("webhookRouter at start-up", () => {
       }
     }
     expect(() => webhookRouter(new Inbox(), handlers as never)).toThrow(
-      "the second argument is a map of handlers, not options. Handlers and an inbox exclude each other",
+      "a map of handlers is in the place of the options. Pass handlers or an inbox, not both",
     );
     expect(() => webhookRouter(handlers, new Inbox() as never)).toThrow(
-      "the second argument is an inbox, not options. Handlers and an inbox exclude each other",
+      "an inbox is in the place of the options. Pass handlers or an inbox, not both",
     );
     expect(() => webhookRouter({ secret } as never, handlers as never)).toThrow("Swap the arguments");
+    expect(() => webhookRouter(handlers, null as never)).toThrow("the options are not an object.");
   });
 
   it("says that it is for Express when Fastify registers it", async () => {

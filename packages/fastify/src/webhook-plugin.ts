@@ -139,7 +139,7 @@ function targetOf({ handlers, inbox }: WebhookPluginOptions): Target {
   throw new WebhookError(
     "invalid_option",
     `webhookPlugin was given ${inbox === undefined ? "neither handlers nor an inbox" : "both handlers and an inbox"}.`,
-    "Pass { handlers } to handle events inline, or { inbox } to store them.",
+    "Wrap one of them: app.register(webhookPlugin, { handlers }) handles events inline, { inbox } stores them.",
   );
 }
 
@@ -153,7 +153,7 @@ function checkedHandlers<Given extends object>(handlers: Given): Given {
 }
 
 function checkedInbox<Given extends object>(inbox: Given): Given {
-  if (hasPut(inbox)) return inbox;
+  if (hasPut(inbox) || inbox instanceof Promise) return inbox; // createReceiver refuses a promise
   throw new WebhookError(
     "invalid_option",
     'webhookPlugin: "inbox" has no put(), so it is not an inbox.',

@@ -263,7 +263,7 @@ describe("registering webhookPlugin", () => {
       "without handlers or an inbox",
       {},
       "invalid_option",
-      /neither handlers nor an inbox\. Pass \{ handlers \}/,
+      /neither handlers nor an inbox\. Wrap one of them: app\.register\(webhookPlugin, \{ handlers \}\)/,
     ],
     [
       "with both",
@@ -287,7 +287,25 @@ describe("registering webhookPlugin", () => {
       "with the handlers themselves as options",
       handlers,
       "invalid_option",
-      /neither handlers nor an inbox\. Pass \{ handlers \}/,
+      /neither handlers nor an inbox\. Wrap one of them: app\.register\(webhookPlugin, \{ handlers \}\)/,
+    ],
+    [
+      "with an inbox itself as options",
+      { put: async () => [] },
+      "invalid_option",
+      /neither handlers nor an inbox\. Wrap one of them: .*\{ inbox \}/,
+    ],
+    [
+      "with a promise of handlers",
+      { handlers: Promise.resolve(handlers) },
+      "invalid_option",
+      /a promise .* Await it\./,
+    ],
+    [
+      "with a promise of an inbox",
+      { inbox: Promise.resolve({}) },
+      "invalid_option",
+      /a promise .* Await it\./,
     ],
     [
       "with a misspelt path",

@@ -1,4 +1,5 @@
 import { type EsimEvents, WebhookError } from "@esim-webhooks/core";
+import { checkArguments } from "@esim-webhooks/core/kit";
 import { readDump } from "./dump/read-dump.ts";
 import type { RawRecord } from "./dump/record.ts";
 import { type ImportOptions, parseImportOptions } from "./import-options.ts";
@@ -33,6 +34,11 @@ export async function importDeliveries<Data = EsimEvents, Tx = unknown>(
   target: ReplayTarget<Data, Tx>,
   options: ImportOptions<Data, Tx> = {},
 ): Promise<ImportReport> {
+  checkArguments(
+    "importDeliveries",
+    { dump: [input], target: [target, "an inbox", "a map of handlers"], options: [options] },
+    "Pass the bytes of the dump, then an inbox or handlers, then options: importDeliveries(createReadStream(path), inbox, { source }).",
+  );
   const settings = parseImportOptions(options);
   const { signal, logger, source, dryRun, oldestFirst, onProgress } = settings;
   const watched = watchInput(input, signal);

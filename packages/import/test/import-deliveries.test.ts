@@ -189,6 +189,21 @@ describe("importDeliveries into an inbox", () => {
     }
   });
 
+  it("says so when its arguments are swapped, or the target was not awaited", async () => {
+    const importing = (...passed: unknown[]) => importDeliveries(...(passed as [never, never]));
+    const invalid = (message: RegExp) => ({
+      code: "invalid_option",
+      message: expect.stringMatching(message),
+    });
+    const [dump, inbox] = [ndjson(delivery("msg_1")), memoryInbox()];
+    await expect(importing(inbox, dump)).rejects.toMatchObject(
+      invalid(/an inbox is in the place of the dump\. Swap/),
+    );
+    await expect(importing(dump, Promise.resolve(inbox))).rejects.toMatchObject(
+      invalid(/a promise is in the place of the target\. Await it/),
+    );
+  });
+
   it("rejects when put does not answer for each entry", async () => {
     const importing = importDeliveries(
       ndjson(delivery("a"), delivery("b")),

@@ -44,7 +44,7 @@ export function parseOptions<Settings>(
       : `"${issue.path.join(".")}": ${issue.message}`,
   );
   const unknownKeys = result.error.issues.flatMap((i) => (i.code === "unrecognized_keys" ? i.keys : []));
-  const remedies = unknownKeys.map((key) => suggest(key, Object.keys(shape)));
+  const remedies = [...new Set(unknownKeys.map((key) => suggest(key, Object.keys(shape))))];
   throw new WebhookError(
     "invalid_option",
     `${caller}: ${problems.join("; ")}.`,
@@ -81,6 +81,49 @@ export function withMethods<T>(...methods: (keyof T & string)[]): z.ZodMiniCusto
       methods.every((method) => hasMethod(value, method)),
     `expected an object with ${methods.map((method) => `${method}()`).join(", ")}`,
   );
+}
+
+/** What an argument can plainly be. */
+type Kind = "an inbox" | "a map of handlers" | "a dedupe store" | "a promise";
+
+/** Arguments by name: what was passed, and the kinds that are right there. */
+type Places = Readonly<Record<string, readonly [passed: unknown, ...right: Kind[]]>>;
+
+/**
+ * Throws `invalid_option` if an argument plainly belongs elsewhere, or was not awaited. Says nothing of other values.
+ * @param usage a sentence that says what to pass
+ */
+export function checkArguments(caller: string, places: Places, usage: string): void {
+  for (const [name, [passed, ...right]] of Object.entries(places)) {
+    const kind = kindOf(passed);
+    if (kind === undefined || right.includes(kind)) continue;
+    throw new WebhookError(
+      "invalid_option",
+      `${caller}: ${kind} is in the place of the ${name}.`,
+      kind === "a promise" ? "Await it." : `${isSwapped(kind, places) ? "Swap the arguments. " : ""}${usage}`,
+    );
+  }
+}
+
+/** Whether the right place of the kind has something else in it. */
+function isSwapped(kind: Kind, places: Places): boolean {
+  return Object.values(places).some(
+    ([passed, ...right]) =>
+      right.includes(kind) && passed !== undefined && !right.some((one) => one === kindOf(passed)),
+  );
+}
+
+function kindOf(value: unknown): Kind | undefined {
+  if (value instanceof Promise) return "a promise";
+  if (hasMethod(value, "put") || (hasMethod(value, "take") && hasMethod(value, "settle"))) return "an inbox";
+  if (hasMethod(value, "claim") && hasMethod(value, "complete")) return "a dedupe store";
+  return areHandlers(value) ? "a map of handlers" : undefined;
+}
+
+/** Whether a value has functions under names of event types, families or the star. No option has such a name. */
+function areHandlers(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return Object.entries(value).some(([name, entry]) => /[.*]/.test(name) && typeof entry === "function");
 }
 
 /** Whether a value, of somebody who may have mixed up the arguments, has the method. */

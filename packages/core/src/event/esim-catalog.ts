@@ -1,6 +1,7 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import * as z from "zod/mini";
 import { $ZodObjectJIT } from "zod/v4/core";
+import { withMethods } from "../base/options.ts";
 import { type Catalog, catalogOf, type Schemas } from "./catalog.ts";
 import type { EsimEvents, LifecycleStatus, NetworkCode } from "./esim-events.ts";
 
@@ -84,6 +85,14 @@ const fixed: ReadonlySet<unknown> = new Set(Object.values(schemas));
 
 /** The twelve eSIM events of the partner API, and `package.ended`. */
 export const esimCatalog: Catalog<EsimEvents> = catalogOf<EsimEvents>(schemas, fixed);
+
+/** The schema of the option `catalog`. */
+export const catalogOption: z.ZodMiniDefault<z.ZodMiniType<Catalog<unknown>>> = z._default(
+  withMethods<Catalog<unknown>>("parse", "check").check(
+    z.refine((catalog) => Array.isArray(catalog.types), "expected a catalog: use defineCatalog"),
+  ),
+  esimCatalog as Catalog<unknown>,
+);
 
 /** The eSIM events and those of `Added`. Where both have a type, `Added` wins. */
 export type Extended<Added extends Schemas> = Omit<EsimEvents, keyof Added> & {

@@ -1,6 +1,6 @@
 import { WebhookError } from "../base/errors.ts";
 import type { Logger } from "../base/logger.ts";
-import { hasMethod, suggest } from "../base/options.ts";
+import { suggest } from "../base/options.ts";
 import { outcomeFields } from "../base/trace.ts";
 import type { Catalog } from "../event/catalog.ts";
 import type { WebhookEvent } from "../event/event.ts";
@@ -66,13 +66,6 @@ function factsOf({ id, type }: WebhookEvent, { source, attempt, replayed }: Hand
 }
 
 function readHandlers(handlers: unknown): Map<string, Handler<WebhookEvent>> {
-  if (hasMethod(handlers, "claim")) {
-    throw new WebhookError(
-      "invalid_option",
-      "A store was passed in place of handlers: a store remembers ids, and something must handle the events.",
-      'Pass the handlers, and the store as an option: ({ "esim.faulted": … }, { store }).',
-    );
-  }
   const entries = typeof handlers === "object" && handlers !== null ? Object.entries(handlers) : [];
   if (entries.length === 0) {
     throw new WebhookError(

@@ -2,6 +2,7 @@ import * as z from "zod/mini";
 import { type Clock, systemClock } from "../base/clock.ts";
 import { type Logger, silentLogger } from "../base/logger.ts";
 import {
+  checkArguments,
   durationMs,
   hasMethod,
   loggerOption,
@@ -12,7 +13,7 @@ import {
 } from "../base/options.ts";
 import { outcomeFields } from "../base/trace.ts";
 import type { Catalog, Parsed } from "../event/catalog.ts";
-import { esimCatalog } from "../event/esim-catalog.ts";
+import { catalogOption } from "../event/esim-catalog.ts";
 import type { EsimEvents } from "../event/esim-events.ts";
 import type { EventKey, WebhookEvent } from "../event/event.ts";
 import { createDispatcher, createTypeWarning } from "../handle/dispatcher.ts";
@@ -89,12 +90,7 @@ export const processorShape: OptionsShape<ProcessorSettings> = {
         `expected an object with claim(), extend(), complete(), release(), as redisStore(…) returns${hintFor(input)}`,
     }),
   ),
-  catalog: z._default(
-    withMethods<Catalog<unknown>>("parse", "check").check(
-      z.refine((catalog) => Array.isArray(catalog.types), "expected a catalog: use defineCatalog"),
-    ),
-    esimCatalog as Catalog<unknown>,
-  ),
+  catalog: catalogOption,
   leaseMs: z._default(durationMs(30), 30_000),
   logger: z._default(loggerOption, () => silentLogger),
   clock: z._default(withMethods<Clock>("now"), systemClock),
@@ -108,6 +104,11 @@ export function createProcessor<Data = EsimEvents, Tx = unknown>(
   handlers: NoInfer<Handlers<Data, Tx>>,
   options: ProcessorOptions<Data, Tx> = {},
 ): Processor<Data> {
+  checkArguments(
+    "createProcessor",
+    { handlers: [handlers, "a map of handlers"], options: [options] },
+    "Pass handlers, then options such as { store }. Events of an inbox are handled by a worker: createWorker(inbox, handlers).",
+  );
   const settings = parseOptions("createProcessor", processorShape, options);
   const { leaseMs, logger, clock, store = memoryStore({ logger }) } = settings;
   const catalog = settings.catalog as Catalog<Data>;

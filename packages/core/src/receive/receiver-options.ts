@@ -11,7 +11,6 @@ import {
   toleranceForm,
   toleranceOf,
 } from "../verify/tolerance.ts";
-import { isInbox } from "./target.ts";
 import type { Secret } from "./verifier.ts";
 
 export interface ReceiverOptions<Data = EsimEvents, Tx = unknown> extends ProcessorOptions<Data, Tx> {
@@ -87,26 +86,6 @@ export function readReceiverOptions(options: unknown, ownOptions: readonly strin
   const tolerance = toleranceOf(toleranceSeconds) as Tolerance; // checked by its schema
   const bodyTimeoutMs = Math.min(settings.bodyTimeoutMs, settings.deadlineMs);
   return { ...settings, tolerance, maxUnverifiedBytes, bodyTimeoutMs };
-}
-
-/** Throws `invalid_option` if handlers or an inbox are in the place of the options. */
-export function checkArguments(target: unknown, options: unknown): void {
-  const passed = isInbox(options) ? "an inbox" : areHandlers(options) ? "a map of handlers" : undefined;
-  if (passed === undefined) return;
-  const isTarget = isInbox(target) || areHandlers(target);
-  throw new WebhookError(
-    "invalid_option",
-    `webhook receiver: the second argument is ${passed}, not options.`,
-    isTarget
-      ? "Handlers and an inbox exclude each other: pass one of them, then the options. Events of an inbox are handled by a worker: createWorker(inbox, handlers)."
-      : "Swap the arguments: the handlers or the inbox come first.",
-  );
-}
-
-/** Whether a value has functions under names of event types, families or the star. No option has such a name. */
-function areHandlers(value: unknown): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  return Object.entries(value).some(([name, entry]) => /[.*]/.test(name) && typeof entry === "function");
 }
 
 /**

@@ -1,5 +1,6 @@
 import { isUint8Array } from "node:util/types";
 import { safeLogger } from "../base/logger.ts";
+import { checkArguments } from "../base/options.ts";
 import { createStage, outcomeFields, type Stage, type StageMessage } from "../base/trace.ts";
 import { startDeadline } from "../base/waiting.ts";
 import type { Catalog } from "../event/catalog.ts";
@@ -10,12 +11,7 @@ import { createBodyIntake } from "./body-intake.ts";
 import type { Delivery, Receiver } from "./delivery.ts";
 import type { Outcome, OutcomeCode } from "./outcome.ts";
 import { createOutcomeLog, type Seen } from "./outcome-log.ts";
-import {
-  checkArguments,
-  checkReplayWindow,
-  type ReceiverOptions,
-  readReceiverOptions,
-} from "./receiver-options.ts";
+import { checkReplayWindow, type ReceiverOptions, readReceiverOptions } from "./receiver-options.ts";
 import { replyTo } from "./reply.ts";
 import { acceptFor, isInbox, joinSource, type Target } from "./target.ts";
 import { createVerifier, knownKeys, verifyStage } from "./verifier.ts";
@@ -61,7 +57,11 @@ export function receiverWith<Data, Tx>(
   options: ReceiverOptions<Data, Tx>,
   ownOptions: readonly string[] = [],
 ): Receiver {
-  checkArguments(target, options);
+  checkArguments(
+    "webhook receiver",
+    { target: [target, "an inbox", "a map of handlers"], options: [options] },
+    "Pass handlers or an inbox, not both, then options such as { secret, store }. Events of an inbox are handled by a worker: createWorker(inbox, handlers).",
+  );
   const settings = readReceiverOptions(options, ownOptions);
   const { source, tolerance, deadlineMs, store, leaseMs, clock } = settings;
   const logger = safeLogger(settings.logger);

@@ -28,8 +28,16 @@ export interface FileKeySource extends KeySource {
  * Reads keys from a file that is rewritten on rotation: secrets separated by spaces, or JSON of the form
  * `{ "keys": ["whsec_…", { "secret", "notBefore", "notAfter" }], "rotatingUntil" }`. Write the new file under another name
  * and rename it over the old one: half of a list of secrets may look like a whole one. Warns unless the mode is 0600.
+ * Throws `invalid_option` without a path.
  */
 export function fileKeySource(path: string, options: { logger?: Logger } = {}): FileKeySource {
+  if (typeof path !== "string" || path === "") {
+    throw new WebhookError(
+      "invalid_option",
+      "fileKeySource: there is no path.",
+      "Pass the path of the key file. If it comes from an environment variable, set that.",
+    );
+  }
   return {
     keyFile: path,
     async load() {

@@ -9,10 +9,9 @@ import {
   parseOptions,
   type SettingsOf,
   suggest,
-  withMethods,
 } from "../base/options.ts";
 import type { Catalog } from "../event/catalog.ts";
-import { esimCatalog } from "../event/esim-catalog.ts";
+import { catalogOption } from "../event/esim-catalog.ts";
 import type { EsimEvents } from "../event/esim-events.ts";
 
 export interface WorkerOptions<Data = EsimEvents> {
@@ -54,7 +53,7 @@ export const workerShape: OptionsShape<WorkerSettings> = {
   ),
   pollMs: z._default(durationMs(1), 1000),
   shutdownMs: z._default(durationMs(0), 20_000),
-  catalog: z._default(withMethods<Catalog<unknown>>("parse", "check"), esimCatalog as Catalog<unknown>),
+  catalog: catalogOption,
   logger: z._default(loggerOption, () => silentLogger),
 };
 

@@ -3,7 +3,7 @@ import { fullJitter, safeBackoff } from "../base/backoff.ts";
 import { monotonicClock } from "../base/clock.ts";
 import { WebhookError } from "../base/errors.ts";
 import { safeLogger, throttledLog } from "../base/logger.ts";
-import { hasMethod } from "../base/options.ts";
+import { checkArguments, hasMethod } from "../base/options.ts";
 import { createWakeup } from "../base/waiting.ts";
 import type { Catalog } from "../event/catalog.ts";
 import type { EsimEvents } from "../event/esim-events.ts";
@@ -22,7 +22,7 @@ export interface Worker {
   /**
    * Takes and handles events until `signal` aborts. Then it takes no more and gives handlers `shutdownMs` to finish. It
    * aborts the signals of those that have not finished, makes their events ready again without counting the attempt, and
-   * resolves. Call it once.
+   * resolves. Call it once. Rejects with `invalid_option` without a signal.
    */
   run(options: { readonly signal: AbortSignal }): Promise<void>;
 }
@@ -38,7 +38,12 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
   handlers: NoInfer<Handlers<Data, Tx>>,
   options: WorkerOptions<Data> = {},
 ): Worker {
-  checkInbox(inbox, handlers);
+  checkArguments(
+    "createWorker",
+    { inbox: [inbox, "an inbox"], handlers: [handlers, "a map of handlers"], options: [options] },
+    "Pass an inbox, then handlers, then options: createWorker(inbox, handlers, { concurrency }).",
+  );
+  checkQueue(inbox);
   const settings = readWorkerOptions(options);
   const { concurrency, typeLimits, leaseMs, maxAttempts, pollMs, shutdownMs, catalog } = settings;
   const logger = safeLogger(settings.logger);
@@ -122,7 +127,8 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
   }
 
   return {
-    async run({ signal }) {
+    async run(options) {
+      const signal = signalIn(options);
       void logUnhandled(); // a stop does not wait for it
       const wakeup = createWakeup(signal);
       let isFull = false;
@@ -176,13 +182,20 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
   };
 }
 
-function checkInbox(inbox: unknown, handlers: unknown): void {
+function checkQueue(inbox: unknown): void {
   if (hasMethod(inbox, "take")) return;
   throw new WebhookError(
     "invalid_option",
     "createWorker: the first argument is not an inbox that a worker can take events from.",
-    hasMethod(handlers, "take")
-      ? "Swap the arguments: createWorker(inbox, handlers)."
-      : "Pass an inbox such as sqliteInbox(…) or postgresInbox(…), then the handlers.",
+    "Pass an inbox such as sqliteInbox(…) or postgresInbox(…), then the handlers.",
+  );
+}
+
+function signalIn(options: { readonly signal?: AbortSignal } | undefined): AbortSignal {
+  if (options?.signal instanceof AbortSignal) return options.signal;
+  throw new WebhookError(
+    "invalid_option",
+    "worker.run has no signal, so nothing could stop the worker.",
+    "Pass one: const stop = new AbortController(), then worker.run({ signal: stop.signal }).",
   );
 }

@@ -56,11 +56,7 @@ describe("handlers at start-up", () => {
       /There are no handlers, so every event would be acknowledged and dropped\. Pass a map/,
     ],
     ["no map", undefined, /There are no handlers/],
-    [
-      "a store",
-      memoryStore(),
-      /^A store was passed in place of handlers: .* Pass the handlers, and the store as an option/,
-    ],
+    ["a store", memoryStore(), /a dedupe store is in the place of the .*such as \{.*store \}/],
     [
       "a handler that is no function",
       { "esim.faulted": "reorder" },
@@ -70,6 +66,34 @@ describe("handlers at start-up", () => {
     const error = errorOf(() => createProcessor(handlers as never));
     expect(error.code).toBe("invalid_option");
     expect(error.message).toMatch(message);
+  });
+
+  it.each([
+    [
+      "an inbox, and handlers after it",
+      [{ put() {} }, { "*": () => {} }],
+      /an inbox is in .* createWorker\(inbox, handlers\)/,
+    ],
+    [
+      "a promise of handlers",
+      [Promise.resolve({ "*": () => {} })],
+      /a promise is in the place of the handlers\. Await it\./,
+    ],
+    [
+      "a store in place of the options",
+      [{ "*": () => {} }, memoryStore()],
+      /a dedupe store is .* such as \{ store \}/,
+    ],
+  ])("%s fail", (_, passed, message) => {
+    const error = errorOf(() => createProcessor(...(passed as [never, never])));
+    expect(error.code).toBe("invalid_option");
+    expect(error.message).toMatch(message);
+  });
+
+  it("several unknown options fail, and the message lists the options once", () => {
+    const options = { qqqqqqqqqqqq: 1, wwwwwwwwwwww: 2, yyyyyyyyyyyy: 3 };
+    const { message } = errorOf(() => createProcessor({ "*": () => {} }, options as never));
+    expect(message.split("There are: ")).toHaveLength(2);
   });
 
   it("an unknown option fails, and the message suggests the nearest", () => {

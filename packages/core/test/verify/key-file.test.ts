@@ -23,6 +23,15 @@ describe("fileKeySource", () => {
     await rename(`${path}.new`, path);
   }
 
+  it.each([undefined, ""])("refuses to be made without a path: %j", (none) => {
+    expect(() => fileKeySource(none as never)).toThrow(
+      expect.objectContaining({
+        code: "invalid_option",
+        message: expect.stringContaining("there is no path"),
+      }),
+    );
+  });
+
   it("reads secrets separated by spaces, and reads them again when the file was rewritten", async () => {
     await rewrite(`${oldSecret}\n`);
     const { receive } = receiving(fileKeySource(path));

@@ -32,14 +32,56 @@ function keptLog() {
 }
 
 describe("createWorker", () => {
-  it("says so when its arguments are swapped, or when the first one has no events to take", () => {
-    const handlers = { "*": () => {} };
-    expect(() => createWorker(handlers as never, memoryInbox() as never)).toThrow(
-      "the first argument is not an inbox that a worker can take events from. Swap the arguments: createWorker(inbox, handlers).",
-    );
-    expect(() => createWorker(memoryStore() as never, handlers)).toThrow(
-      "Pass an inbox such as sqliteInbox(…)",
-    );
+  const handlers = { "*": () => {} };
+  const mistakes: [string, () => unknown, string][] = [
+    [
+      "the handlers before the inbox",
+      () => createWorker(handlers as never, memoryInbox() as never),
+      "a map of handlers is in the place of the inbox. Swap the arguments.",
+    ],
+    [
+      "a store in place of the inbox",
+      () => createWorker(memoryStore() as never, handlers),
+      "a dedupe store is in the place of the inbox. Pass an inbox, then handlers, then options",
+    ],
+    [
+      "handlers twice",
+      () => createWorker(memoryInbox(), handlers, handlers as never),
+      "a map of handlers is in the place of the options. Pass an inbox, then handlers, then options",
+    ],
+    [
+      "a promise of an inbox",
+      () => createWorker(Promise.resolve(memoryInbox()) as never, handlers),
+      "a promise is in the place of the inbox. Await it.",
+    ],
+    [
+      "a promise of handlers",
+      () => createWorker(memoryInbox(), Promise.resolve(handlers) as never),
+      "a promise is in the place of the handlers. Await it.",
+    ],
+    [
+      "an object that gives no events",
+      () => createWorker({} as never, handlers),
+      "is not an inbox that a worker can take events from. Pass an inbox such as sqliteInbox(…)",
+    ],
+    [
+      "a catalog that defineCatalog did not make",
+      () => createWorker(memoryInbox(), handlers, { catalog: { parse() {}, check() {} } as never }),
+      "expected a catalog: use defineCatalog",
+    ],
+  ];
+
+  it.each(mistakes)("says of a mistake in its arguments what to pass: %s", (_, create, message) => {
+    expect(create).toThrow(expect.objectContaining({ code: "invalid_option" }));
+    expect(create).toThrow(message);
+  });
+
+  it.each([undefined, {}, { signal: "SIGTERM" }])("refuses to run without a signal: %j", async (options) => {
+    const run = createWorker(memoryInbox(), handlers).run(options as never);
+    await expect(run).rejects.toMatchObject({
+      code: "invalid_option",
+      message: expect.stringContaining("worker.run has no signal"),
+    });
   });
 
   it.each([1, 2, 5])(
