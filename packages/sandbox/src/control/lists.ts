@@ -51,7 +51,7 @@ export function allDeliveries(service: Service, page: PageRequest): Page<ShownDe
       service.db.all<
         DeliveryRow & { readonly webhookEndpointReference: string; readonly clientReference: string }
       >(
-        `select deliveries.*, eventType, body, webhookEndpointReference, endpoints.clientReference
+        `select deliveries.*, eventType, coalesce(faultedBody, body) as body, webhookEndpointReference, endpoints.clientReference
          from deliveries join events on events.sequence = eventSequence
            join endpoints on endpoints.sequence = endpointSequence
          where deliveries.sequence < ?

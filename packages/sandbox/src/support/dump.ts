@@ -29,7 +29,7 @@ export async function* dump(
   const reference = choice.webhookEndpointReference ?? null;
   for (let last = 0; ; ) {
     const rows = db.all<DeliveryRow>(
-      `select deliveries.*, eventType, body
+      `select deliveries.*, eventType, coalesce(faultedBody, body) as body
        from deliveries join events on events.sequence = eventSequence join endpoints on endpoints.sequence = endpointSequence
        where deliveries.sequence > ? and endpoints.clientReference = ? and deliveries.createdAt between ? and ?
          and (? is null or webhookEndpointReference = ?)

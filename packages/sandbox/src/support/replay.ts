@@ -1,7 +1,7 @@
 import { newEventId } from "../base/references.ts";
 import { Refused } from "../base/refused.ts";
 import type { Service } from "../base/service.ts";
-import { retentionMs } from "../webhook/deliveries.ts";
+import { addDelivery, retentionMs } from "../webhook/deliveries.ts";
 
 /** Which events support sends again. Without a choice: all that are kept. */
 export interface Replay {
@@ -23,30 +23,22 @@ interface Again {
   readonly eventId: string;
   /** The id that the endpoint knows it by; null if it never was to get it, such as while it was inactive. */
   readonly deliveredAs: string | null;
+  /** What a fault made of its body for the endpoint; null: nothing. */
+  readonly faultedBody: string | null;
 }
 
 /**
  * Sends events of the last 7 days again, to the endpoints that are active and subscribed now: each is a new delivery, due at
- * once. Returns their ids. Throws `not_found` if nothing of an id is kept.
+ * once, with the body that the endpoint knows. Returns their ids. Throws `not_found` for an id that no kept event or delivery has.
  */
 export function replay(service: Service, clientReference: string, choice: Replay = {}): string[] {
-  const { db, clock } = service;
-  const now = clock.now();
-  const replayed = db.transaction(() => {
+  const replayed = service.db.transaction(() => {
     if (choice.ids !== undefined) checkIds(service, clientReference, choice.ids);
     const idOf = choice.under === "new" ? newIds(service) : sameIds(service);
     return selected(service, clientReference, choice).map((again) => {
-      const id = idOf(again);
-      db.run(
-        `insert into deliveries (endpointSequence, eventSequence, eventId, status, dueAt, createdAt)
-         values (?, ?, ?, 'pending', ?, ?)`,
-        again.endpoint,
-        again.event,
-        id,
-        now,
-        now,
-      );
-      return id;
+      const eventId = idOf(again);
+      addDelivery(service, { ...again, eventId });
+      return eventId;
     });
   });
   if (replayed.length > 0) service.onDue();
@@ -60,9 +52,10 @@ function selected({ db, clock }: Service, clientReference: string, choice: Repla
   return db.all<Again>(
     `select * from (
        select events.sequence as event, endpoints.sequence as endpoint, events.eventId,
-         (select eventId from deliveries where eventSequence = events.sequence
-            and endpointSequence = endpoints.sequence order by sequence limit 1) as deliveredAs
+         first.eventId as deliveredAs, first.faultedBody
        from events join endpoints using (clientReference)
+         left join deliveries as first on first.sequence = (select min(sequence) from deliveries
+           where eventSequence = events.sequence and endpointSequence = endpoints.sequence)
        where clientReference = ? and events.createdAt between ? and ? and active = 1
          and exists (select 1 from json_each(eventTypesJson) where value = eventType)
          and (? is null or webhookEndpointReference = ?))

@@ -39,6 +39,31 @@ export interface DeliveryRow {
   readonly createdAt: number;
 }
 
+export interface NewDelivery {
+  /** The row's number of its endpoint, and of its event. */
+  readonly endpoint: number;
+  readonly event: number;
+  /** The `webhook-id`. */
+  readonly eventId: string;
+  /** What a fault made of the event's body. Default: nothing. */
+  readonly faultedBody?: string | null;
+}
+
+/** Adds a delivery that is due at once. Whoever adds some calls `service.onDue` after the transaction. */
+export function addDelivery({ db, clock }: Service, delivery: NewDelivery): void {
+  const now = clock.now();
+  db.run(
+    `insert into deliveries (endpointSequence, eventSequence, eventId, faultedBody, status, dueAt, createdAt)
+     values (?, ?, ?, ?, 'pending', ?, ?)`,
+    delivery.endpoint,
+    delivery.event,
+    delivery.eventId,
+    delivery.faultedBody ?? null,
+    now,
+    now,
+  );
+}
+
 /** How far back deliveries are listed, and how long events are kept: ms. */
 export const retentionMs: number = 7 * 24 * 60 * 60 * 1000;
 

@@ -1,5 +1,6 @@
 import { newEventId } from "../base/references.ts";
 import type { Service } from "../base/service.ts";
+import { addDelivery } from "./deliveries.ts";
 
 export interface NewEvent {
   readonly type: string;
@@ -12,31 +13,23 @@ export interface NewEvent {
  * Writes the event, and a delivery to each active endpoint of the client that has subscribed to its type, due at once. Part of
  * the transaction that is open. Returns the ids of the deliveries, which by the switch `idPer: event` are all the same.
  */
-export function emitEvent(service: Service, clientReference: string, event: NewEvent): string[] {
+export function emitEvent(service: Service, clientReference: string, newEvent: NewEvent): string[] {
   const { db, clock, switches } = service;
   const now = clock.now();
-  const timestamp = new Date(event.timestamp ?? now).toISOString();
+  const timestamp = new Date(newEvent.timestamp ?? now).toISOString();
   const ids = db.transaction(() => {
     const eventId = newEventId();
-    const row = db.get<{ sequence: number }>(
+    const { sequence: event } = db.get(
       "insert into events (eventId, clientReference, eventType, body, createdAt) values (?, ?, ?, ?, ?) returning sequence",
       eventId,
       clientReference,
-      event.type,
-      JSON.stringify({ type: event.type, timestamp, data: event.data }),
+      newEvent.type,
+      JSON.stringify({ type: newEvent.type, timestamp, data: newEvent.data }),
       now,
-    );
-    return subscribers(service, clientReference, event.type).map((endpoint) => {
+    ) as { sequence: number };
+    return subscribers(service, clientReference, newEvent.type).map((endpoint) => {
       const deliveryId = switches.idPer === "event" ? eventId : newEventId();
-      db.run(
-        `insert into deliveries (endpointSequence, eventSequence, eventId, status, dueAt, createdAt)
-         values (?, ?, ?, 'pending', ?, ?)`,
-        endpoint,
-        row?.sequence ?? null,
-        deliveryId,
-        now,
-        now,
-      );
+      addDelivery(service, { endpoint, event, eventId: deliveryId });
       return deliveryId;
     });
   });

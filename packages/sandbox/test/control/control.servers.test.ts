@@ -224,6 +224,41 @@ describe("support", () => {
     const report = await importDeliveries(sandbox.dump(), inbox, { trustUnsigned: true });
     expect(report).toMatchObject({ damage: null, ledger: { read: 700, stored: 700 } });
   });
+
+  describe("of a delivery whose body a fault has changed", () => {
+    async function faulted() {
+      const sandbox = await startSandbox({ clock: "manual" });
+      onTestFinished(() => sandbox.close());
+      const endpoint = await startEndpoint();
+      onTestFinished(() => endpoint[Symbol.asyncDispose]());
+      await register(sandbox, endpoint.url);
+      sandbox.faults.add({ kind: "new_field" });
+      await sandbox.emit({ type: "esim.enabled", data: {} });
+      await sandbox.settled();
+      const body = endpoint.got[0]?.body ?? "";
+      expect(body).toContain("newField");
+      return { sandbox, endpoint, body };
+    }
+
+    it("lists the body that was sent", async () => {
+      const { sandbox, body } = await faulted();
+      expect((await call(sandbox, "GET", "/deliveries")).data).toMatchObject([{ payload: JSON.parse(body) }]);
+    });
+
+    it("dumps the body that was sent", async () => {
+      const { sandbox, body } = await faulted();
+      const lines = await new Response(ReadableStream.from(sandbox.dump())).text();
+      expect(JSON.parse(lines)).toMatchObject({ payload: JSON.parse(body) });
+    });
+
+    it("replays the same bytes under the same id", async () => {
+      const { sandbox, endpoint, body } = await faulted();
+      await sandbox.replay();
+      await sandbox.settled();
+      expect(endpoint.got[1]?.headers["webhook-id"]).toBe(endpoint.got[0]?.headers["webhook-id"]);
+      expect(endpoint.got[1]?.body).toBe(body);
+    });
+  });
 });
 
 describe("reset", () => {
