@@ -2,7 +2,7 @@ import { createProcessor } from "@esim-webhooks/core";
 import { postgresInbox, postgresStore } from "@esim-webhooks/store-postgres";
 import type { Kysely } from "kysely";
 import pg from "pg";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { privatePostgres, type TestServer } from "../../../test/servers/index.ts";
 import { entry } from "./entry.ts";
 import { faulted, type Shop } from "./schema.ts";
@@ -19,12 +19,36 @@ afterAll(async () => {
   await server.close();
 });
 
+afterEach(() => waitForStandby("")); // a commit that waits for the standby hangs for ever
+
 async function waitForStandby(name: string): Promise<void> {
   await admin.query(`alter system set synchronous_standby_names = '${name}'`);
   await admin.query("select pg_reload_conf()");
-  await expect
-    .poll(async () => (await admin.query("show synchronous_standby_names")).rows[0])
-    .toEqual({ synchronous_standby_names: name });
+  await expect.poll(commitWaits).toBe(name !== "");
+}
+
+/** Whether a commit waits for the standby: that begins and ends when the checkpointer has read the setting, not this session. */
+async function commitWaits(): Promise<boolean> {
+  const client = new pg.Client({ connectionString: server.url });
+  await client.connect();
+  const { rows } = await client.query("select pg_backend_pid() as pid");
+  const pid: number = rows[0].pid;
+  let isCommitted = false;
+  const committed = client.query("select pg_logical_emit_message(true, 'a commit', '')").then(() => {
+    isCommitted = true;
+  });
+  let waits = false;
+  while (!waits && !isCommitted) {
+    const { rowCount } = await admin.query(
+      "select from pg_stat_activity where pid = $1 and wait_event = 'SyncRep'",
+      [pid],
+    );
+    waits = rowCount === 1;
+  }
+  if (waits) await admin.query("select pg_cancel_backend($1)", [pid]); // it is committed here, and waits no longer
+  await committed;
+  await client.end();
+  return waits;
 }
 
 it("tells nobody that an event is stored before the synchronous standby has it, however often the event comes", async () => {

@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
 import { type Clock, systemClock } from "../base/clock.ts";
-import { type Logger, silentLogger } from "../base/logger.ts";
+import { type Logger, safeLogger, silentLogger } from "../base/logger.ts";
 import {
   checkArguments,
   durationMs,
@@ -110,7 +110,8 @@ export function createProcessor<Data = EsimEvents, Tx = unknown>(
     "Pass handlers, then options such as { store }. Events of an inbox are handled by a worker: createWorker(inbox, handlers).",
   );
   const settings = parseOptions("createProcessor", processorShape, options);
-  const { leaseMs, logger, clock, store = memoryStore({ logger }) } = settings;
+  const logger = safeLogger(settings.logger);
+  const { leaseMs, clock, store = memoryStore({ logger }) } = settings;
   const catalog = settings.catalog as Catalog<Data>;
   const dispatcher = createDispatcher<Data>(handlers, catalog);
   const watch = watchLoop(logger, leaseMs);

@@ -1,7 +1,7 @@
-import { setTimeout as pause } from "node:timers/promises";
 import { monotonicClock } from "../base/clock.ts";
 import { WebhookError } from "../base/errors.ts";
 import { type Logger, throttledLog } from "../base/logger.ts";
+import { startDeadline } from "../base/waiting.ts";
 import { type EventKey, keyText } from "../event/event.ts";
 import type { EventOutcome } from "../handle/event-outcome.ts";
 import type { DedupeStore } from "../store/dedupe-store.ts";
@@ -13,23 +13,31 @@ export interface Unmarked {
   find(key: EventKey, fingerprint: number | undefined): EventOutcome | undefined;
   /**
    * Keeps the claim, and asks for the mark until the store takes it: true. After a day false: the sender's ten attempts take
-   * less. Does not keep the process alive.
+   * less. A newer claim of the same event replaces the claim, and both calls get the same answer. Does not keep the process
+   * alive.
    */
   keep(held: HeldClaim): Promise<boolean>;
 }
 
-interface Entry {
+/** An event, with its newest claim. */
+interface Entry extends Attempts {
   readonly held: HeldClaim;
-  /** By `performance.now()`. */
-  readonly giveUpAt: number;
   /** Asks the store once. Resolves to whether the event is marked. */
   tryMark(): Promise<boolean>;
-  /** Resolves what `keep` returned. */
+}
+
+interface Attempts {
+  /** By `performance.now()`. */
+  readonly giveUpAt: number;
+  /** What `keep` returns. */
+  readonly marked: Promise<boolean>;
+  /** Resolves `marked`. */
   end(isMarked: boolean): void;
 }
 
 const maxEntries = 10_000;
-const sliceSize = 16;
+const smallestSlice = 16;
+const slicesPerRound = 100;
 const firstPauseMs = 50;
 const longestPauseMs = 1000;
 const dayMs = 86_400_000;
@@ -37,30 +45,35 @@ const dayMs = 86_400_000;
 export function createUnmarked(store: DedupeStore, logger: Logger, leaseMs: number): Unmarked {
   const byKey = new Map<string, Entry>(); // the one that waits longest is first
   const log = throttledLog((fields, message) => logger.error(fields, message), monotonicClock);
+  const roundMs = leaseMs / 3; // a full server renews claims, so each has its turn in time
   let isAsking = false;
 
   /** Tries the entries in turn, a slice at a time, until none is left. After a slice with no mark it pauses. */
   async function askInTurn(): Promise<void> {
     isAsking = true;
+    let tookMs = 0;
     for (let pauseMs = firstPauseMs; byKey.size > 0; ) {
-      const roundMs = leaseMs / 3; // a full server renews claims, so each has its turn in time
-      const mostMs = Math.min(longestPauseMs, roundMs, (roundMs * sliceSize) / byKey.size);
-      await pause(Math.min(pauseMs, mostMs), undefined, { ref: false });
-      const marks = await Promise.all(nextSlice().map(askOne));
+      const size = Math.max(smallestSlice, Math.ceil(byKey.size / slicesPerRound));
+      const leftMs = roundMs * Math.min(1, size / byKey.size) - tookMs;
+      await pause(Math.max(0, Math.min(pauseMs, longestPauseMs, leftMs)));
+      const startedAt = performance.now();
+      const marks = await Promise.all(nextSlice(size).map(askOne));
+      tookMs = performance.now() - startedAt;
       pauseMs = marks.includes(true) ? 0 : Math.max(firstPauseMs, pauseMs * 2);
     }
     isAsking = false;
   }
 
-  function nextSlice(): Entry[] {
+  function nextSlice(size: number): Entry[] {
     const slice: Entry[] = [];
-    for (const entry of byKey.values()) if (slice.push(entry) === sliceSize) break;
+    for (const entry of byKey.values()) if (slice.push(entry) === size) break;
     return slice;
   }
 
-  /** An event that is still not marked goes to the end of the line. */
+  /** An event that is still not marked goes to the end of the line. Never rejects. */
   async function askOne(entry: Entry): Promise<boolean> {
-    const isMarked = await entry.tryMark();
+    const tried = entry.tryMark().catch(() => false);
+    const isMarked = (await startDeadline(roundMs).before(tried)) ?? false; // a call that hangs holds up no other event
     const name = keyText(entry.held.key);
     byKey.delete(name);
     if (isMarked || performance.now() >= entry.giveUpAt) entry.end(isMarked);
@@ -79,17 +92,27 @@ export function createUnmarked(store: DedupeStore, logger: Logger, leaseMs: numb
     },
     keep(held) {
       const { key, type } = held;
-      const { promise, resolve } = Promise.withResolvers<boolean>();
-      const giveUpAt = performance.now() + dayMs;
-      byKey.set(keyText(key), { held, giveUpAt, tryMark: marker(store, held), end: resolve });
+      const name = keyText(key);
+      const attempts: Attempts = byKey.get(name) ?? startAttempts();
+      byKey.set(name, Object.assign(attempts, { held, tryMark: marker(store, held) }));
       log(
         { id: key.id, source: key.source, type },
         "The handler of this event is done, but the store has not marked it. This process remembers the event and goes on asking: keep it running until the store works.",
       );
       if (!isAsking) void askInTurn();
-      return promise;
+      return attempts.marked;
     },
   };
+}
+
+/** Does not keep the process alive. */
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => void setTimeout(resolve, ms).unref());
+}
+
+function startAttempts(): Attempts {
+  const { promise: marked, resolve: end } = Promise.withResolvers<boolean>();
+  return { giveUpAt: performance.now() + dayMs, marked, end };
 }
 
 function tooMany(): WebhookError {
@@ -106,9 +129,9 @@ function marker(store: DedupeStore, { key, leaseMs, fingerprint, token }: HeldCl
   return async () => {
     if (held === undefined) {
       const claimed = await callStore(() => store.claim(key, leaseMs, fingerprint));
-      if ("error" in claimed || claimed.answer.status === "busy") return false;
-      if (claimed.answer.status === "done") return true;
-      held = claimed.answer.token;
+      const claim = "answer" in claimed ? claimed.answer : undefined;
+      if (claim?.status !== "claimed") return claim?.status === "done";
+      held = claim.token;
     }
     const owned = held;
     const completed = await callStore(() => store.complete(key, owned));

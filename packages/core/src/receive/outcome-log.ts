@@ -67,8 +67,9 @@ export function createOutcomeLog(logger: Logger, source: string): OutcomeLog {
 /** The text of a process warning, and what a handler threw. */
 function warningOf(outcome: Outcome): [string, unknown] {
   if ("hint" in outcome) return [outcome.hint, undefined];
-  const { err, reason, issues = reason } = loggable(outcome);
-  const why = err ? "its handler threw" : `${issues}${"skew" in outcome ? howToSetTime : ""}`;
+  const { err, reason } = loggable(outcome);
+  const found = "issues" in outcome ? issueTexts(outcome.issues).join("; ") : reason;
+  const why = err ? "its handler threw" : `${found}${"skew" in outcome ? howToSetTime : ""}`;
   return [`A delivery was answered ${replyTo(outcome).status}: ${why}. Pass { logger }.`, err];
 }
 

@@ -250,13 +250,18 @@ describe("a receiver without a logger warns of the first delivery", () => {
       "~standard": {
         version: 1 as const,
         vendor: "by-hand",
-        validate: () => ({ issues: [{ path: ["iccid"], message: "Jan Peeters has no such eSIM" }] }),
+        validate: () => ({
+          issues: ["iccid", "owner"].map((key) => ({ path: [key], message: "Jan Peeters has no such eSIM" })),
+        }),
       },
     };
     const catalog = defineCatalog({ "esim.faulted": schema });
     const warnings = await warningsOf({ "*": () => {} }, [undefined], { catalog } as never);
     expect(warnings).toEqual([
-      [expect.stringContaining("data.iccid: does not fit the schema."), expect.anything()],
+      [
+        expect.stringContaining("data.iccid: does not fit the schema; data.owner: does not fit the schema."),
+        expect.anything(),
+      ],
     ]);
   });
 
