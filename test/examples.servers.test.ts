@@ -4,12 +4,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { newSecret, type SignedRequest, sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { startSandbox } from "@esim-webhooks/sandbox";
 import { redisStore } from "@esim-webhooks/store-redis";
 import { Queue, Worker } from "bullmq";
 import pg from "pg";
 import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { type Run, root, runCommand, runNode } from "./run.ts";
 import { startPostgres } from "./servers/index.ts";
+import { freePort } from "./servers/kept-server.ts";
 import { postgresUrl, redisUrl } from "./servers/shared.ts";
 
 const running: Run[] = [];
@@ -37,6 +39,14 @@ describe("npm run demo", () => {
     const { code, output } = await run(["examples/demo/main.ts"]).ended;
     expect(output).toContain("The ledger balances: no event was lost, and none took effect twice.");
     expect(output).not.toContain("✗");
+    expect(output).toMatch(/^the dump of what it missed is imported +– +2×imported +2 +✓$/m);
+    expect(output).toMatch(/^killed after its answer; a worker goes on +202 +1×stored 1×worked +1 +✓$/m);
+    const [, table = "", handlerRuns] =
+      /^(what happened[\s\S]*)\n\n[\s\S]*^handler runs = processed \d+ \+ imported 2 \+ worked 1 \+ failed 1 +(\d+) = /m.exec(
+        output,
+      ) ?? [];
+    const rows = Array.from(table.matchAll(/(\d+) +✓$/gm), ([, runs]) => Number(runs));
+    expect(rows.reduce((sum, runs) => sum + runs, 0)).toBe(Number(handlerRuns));
     expect(code).toBe(0);
   });
 });
@@ -64,6 +74,31 @@ describe("the README's first minute", () => {
     }
     const { data } = (await (await fetch(`${controlUrl}/endpoints`)).json()) as { data: unknown[] };
     expect(data).toHaveLength(1);
+  });
+
+  it("starts a receiver that says that there is no sandbox, finds it when it comes, and another one in its place", async () => {
+    const [port, controlPort] = [await freePort(), await freePort()];
+    const controlUrl = `http://127.0.0.1:${controlPort}`;
+    const receiver = run(["examples/receiver/serve.ts"], {
+      ESIM_WEBHOOK_SECRET: "",
+      SANDBOX_URL: controlUrl,
+      PORT: "0",
+    });
+    let printed = "";
+    receiver.child.stdout?.on("data", (text) => {
+      printed += text;
+    });
+    const isPrinted = (times: number, text: string) =>
+      vi.waitUntil(() => printed.split(text).length - 1 === times, { timeout: 20_000 });
+    await receiver.line(new RegExp(`^No sandbox at ${controlUrl}: start it with npm run sandbox`));
+    for (const order of [1, 2]) {
+      const sandbox = await startSandbox({ port, controlPort });
+      onTestFinished(() => sandbox.close());
+      await isPrinted(order, "Registered at the sandbox.");
+      await sandbox.orderEsim();
+      await isPrinted(order, "handled esim.assigned");
+      await sandbox.close();
+    }
   });
 
   it("has commands that there are", async () => {

@@ -9,9 +9,10 @@ import {
   writeReply,
 } from "@esim-webhooks/core";
 
-/** An answer to a delivery. */
-export interface Answer {
-  readonly status: number;
+/** What became of an event: the answer to a delivery, or what was done without one. */
+export interface Result {
+  /** Of the answer; undefined when it was not a delivery. */
+  readonly status?: number | undefined;
   readonly outcome: string;
 }
 
@@ -19,11 +20,11 @@ const host = "127.0.0.1";
 /** Says nothing: the report of the demo tells everything. */
 const logger = { debug() {}, info() {}, warn() {}, error() {} };
 
-/** A receiver of the demo, which notes what it answers and what its handler does. */
+/** A receiver of the demo, which notes the results and what its handler does. */
 export function createDemoReceiver() {
   const server = createServer();
   const store = memoryStore();
-  const answers: Answer[] = [];
+  const results: Result[] = [];
   const runs: string[] = [];
   const effects: string[] = [];
   let mood: "works" | "fails" | "waits" = "works";
@@ -41,7 +42,7 @@ export function createDemoReceiver() {
   return {
     handlers,
     store,
-    answers,
+    results,
     runs,
     effects,
     /** From now on, its handler works, fails, or waits until another delivery was answered. */
@@ -58,7 +59,7 @@ export function createDemoReceiver() {
       const receiver = createReceiver(handlers, { secret, store, logger });
       server.on("request", async (request, response) => {
         const received = await receiver.receive(nodeDelivery(request));
-        answers.push({ status: received.status, outcome: received.outcome.code });
+        results.push({ status: received.status, outcome: received.outcome.code });
         answered.resolve();
         writeReply(response, received, receiver.closing);
       });

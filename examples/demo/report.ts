@@ -1,12 +1,12 @@
 import { styleText } from "node:util";
-import type { Answer } from "./receiver.ts";
+import type { Result } from "./receiver.ts";
 
-/** Something that happened, the answers of the receiver to it, and how often the handler ran. */
+/** Something that happened, what became of its events, and how often the handler ran. */
 export interface Step {
   readonly what: string;
   /** The expected outcomes, in any order. One "duplicate" more is always right: the service may deliver again. */
   readonly outcomes: readonly string[];
-  readonly answers: readonly Answer[];
+  readonly results: readonly Result[];
   readonly runs: number;
 }
 
@@ -23,21 +23,25 @@ export interface Counts {
   readonly runs: readonly string[];
   /** The ids for which the handler had its effect. */
   readonly effects: readonly string[];
-  /** How many events took effect otherwise than by a delivery: by an import, or by a worker. */
-  readonly otherwise: number;
 }
 
 /** Prints the steps and the ledger. True when every step went as expected and the ledger balances. */
 export function report(steps: readonly Step[], counts: Counts): boolean {
   printTable(steps);
-  const outcomes = steps.flatMap(({ answers }) => answers.map(({ outcome }) => outcome));
-  console.log(`\n${outcomes.length} deliveries: ${tally(outcomes).replaceAll(" ", ", ")}`);
-  const { events, invalid, runs, effects, otherwise } = counts;
-  const processed = outcomes.filter((outcome) => outcome === "processed").length;
-  const failed = outcomes.filter((outcome) => outcome === "failed").length;
+  const results = steps.flatMap((step) => step.results);
+  const answers = results.filter(({ status }) => status !== undefined).map(({ outcome }) => outcome);
+  console.log(`\n${answers.length} deliveries: ${tally(answers).replaceAll(" ", ", ")}`);
+  const { events, invalid, runs, effects } = counts;
+  const sumOf = (left: string, actual: number, outcomes: readonly string[]): [string, number, number] => {
+    const terms = outcomes.map((name) => results.filter(({ outcome }) => outcome === name).length);
+    const named = outcomes.map((name, index) => `${name} ${terms[index]}`);
+    return [`${left} = ${named.join(" + ")}`, actual, terms.reduce((sum, term) => sum + term, 0)];
+  };
+  const inTable = steps.reduce((sum, step) => sum + step.runs, 0);
   const ledger: [string, number, number][] = [
-    ["handler runs = processed + imported + worked + failed", runs.length, processed + otherwise + failed],
-    ["effects      = processed + imported + worked", effects.length, processed + otherwise],
+    ["handler runs = those in the table", runs.length, inTable],
+    sumOf("handler runs", runs.length, ["processed", "imported", "worked", "failed"]),
+    sumOf("effects     ", effects.length, ["processed", "imported", "worked"]),
     ["effects      = different events, once each", effects.length, new Set(effects).size],
     ["effects      = events of the service that are valid", effects.length, events.size - invalid],
     ["effects of events that the service has not sent", effects.filter((id) => !events.has(id)).length, 0],
@@ -57,10 +61,10 @@ export function report(steps: readonly Step[], counts: Counts): boolean {
 }
 
 function printTable(steps: readonly Step[]): void {
-  const rows = steps.map(({ what, answers, runs }) => [
+  const rows = steps.map(({ what, results, runs }) => [
     what,
-    tally(answers.map(({ status }) => String(status))),
-    tally(answers.map(({ outcome }) => outcome)),
+    tally(results.flatMap(({ status }) => (status === undefined ? [] : [String(status)]))),
+    tally(results.map(({ outcome }) => outcome)),
     String(runs),
   ]);
   const header = ["what happened", "status", "outcome", "handler runs"];
@@ -76,8 +80,8 @@ function printTable(steps: readonly Step[]): void {
   }
 }
 
-function asExpected({ outcomes, answers }: Step): boolean {
-  const actual = answers.map(({ outcome }) => outcome);
+function asExpected({ outcomes, results }: Step): boolean {
+  const actual = results.map(({ outcome }) => outcome);
   const sorted = (list: readonly string[]) => [...list].sort().join();
   return [actual, actual.toSpliced(actual.indexOf("duplicate"), 1)].some(
     (list) => sorted(list) === sorted(outcomes),

@@ -1,18 +1,24 @@
-// npm start: runs a receiver, registers it at the sandbox if one runs, and prints how to send it an event.
+// npm start: runs a receiver, registers it at the sandbox as soon as one runs, and prints how to send it an event.
 import type { AddressInfo } from "node:net";
 import { WebhookError } from "@esim-webhooks/core";
 import { newSecret } from "@esim-webhooks/core/testing";
 import { webhookRouter } from "@esim-webhooks/express";
 import express from "express";
-import { registeredSecret, sandboxUrl } from "./sandbox.ts";
+import { registeredSecrets, sandboxUrl } from "./sandbox.ts";
 
 const ownSecret = process.env["ESIM_WEBHOOK_SECRET"] || undefined;
+const secretOfThisRun = newSecret();
+let registered: string | undefined;
+/** Asked again at a signature that fits no key: the sandbox may have come since. */
+const keys = {
+  load: async () => (registered === undefined ? [secretOfThisRun] : [registered, secretOfThisRun]),
+};
 
-function router(secret: string): ReturnType<typeof webhookRouter> {
+function router(): ReturnType<typeof webhookRouter> {
   try {
     return webhookRouter(
       { "*": ({ type, data }) => console.log(`handled ${type} with ${Object.keys(data).join(", ")}`) },
-      { secret, logger: console },
+      { secret: ownSecret ?? keys, logger: console },
     );
   } catch (error) {
     if (!WebhookError.is(error)) throw error;
@@ -21,7 +27,29 @@ function router(secret: string): ReturnType<typeof webhookRouter> {
   }
 }
 
+/** Registers at the sandbox, now and whenever one comes. */
+async function register(url: string): Promise<void> {
+  for await (registered of registeredSecrets(url)) {
+    if (registered === undefined) {
+      console.log(
+        `No sandbox at ${sandboxUrl}: start it with npm run sandbox, or set SANDBOX_URL to another. I register as soon as it is there.`,
+      );
+      printSend(url, `ESIM_WEBHOOK_SECRET=${secretOfThisRun} `);
+    } else {
+      console.log(`Registered at the sandbox. Order an eSIM from another terminal, or on the page ${sandboxUrl}:\n
+  curl -d '{}' ${sandboxUrl}/esims\n`);
+    }
+  }
+}
+
+function printSend(url: string, environment = ""): void {
+  console.log(
+    `Send it an event from another terminal:\n\n  ${environment}npm run send -- esim.faulted ${url}\n`,
+  );
+}
+
 const app = express();
+app.use(router());
 const server = app.listen(Number(process.env["PORT"] ?? 3000), "127.0.0.1", async (error) => {
   if (error) {
     console.error(`The receiver cannot listen: ${error.message}. Set PORT to a free port.`);
@@ -29,17 +57,7 @@ const server = app.listen(Number(process.env["PORT"] ?? 3000), "127.0.0.1", asyn
   }
   const { port } = server.address() as AddressInfo;
   const url = `http://127.0.0.1:${port}/webhooks`;
-  const registered = ownSecret === undefined ? await registeredSecret(url) : undefined;
-  const secret = ownSecret ?? registered ?? newSecret();
-  app.use(router(secret));
-  const environment = ownSecret === undefined ? `ESIM_WEBHOOK_SECRET=${secret} ` : ""; // a secret for this run only
   console.log(`Listening at ${url}.`);
-  if (registered === undefined) {
-    console.log(
-      `Send it an event from another terminal:\n\n  ${environment}npm run send -- esim.faulted ${url}\n`,
-    );
-  } else {
-    console.log(`Registered at the sandbox. Order an eSIM from another terminal, or on the page ${sandboxUrl}:\n
-  curl -d '{}' ${sandboxUrl}/esims\n`);
-  }
+  if (ownSecret === undefined) await register(url);
+  else printSend(url);
 });
