@@ -38,7 +38,7 @@ const { clientId, clientSecret } = addClient(service);
 const { webhookEndpointReference } = createEndpoint(service, clientId, { url, eventTypes: ["esim.enabled"] });
 const faults = createFaults(service.random);
 const sender = createSender(service, faults);
-const api = await listen(createApi(service, faults, sender), 0, "port");
+const api = await listen(createApi(service, faults, sender), 0, { name: "the API", flag: "", option: "" });
 const event = { type: "esim.enabled", data: sampleData("esim.enabled") };
 
 /** The same requests with no state: the client alone. */

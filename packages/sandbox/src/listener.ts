@@ -17,8 +17,15 @@ export interface Listening {
   close(): Promise<void>;
 }
 
-/** Listens on 127.0.0.1 alone, for `what`. Throws `cannot_listen`. */
-export async function listen(app: App, port: number, what: string): Promise<Listening> {
+/** What listens, and how its port is chosen, for messages. */
+export interface Listener {
+  readonly name: string;
+  readonly flag: string;
+  readonly option: string;
+}
+
+/** Listens on 127.0.0.1 alone. Throws `cannot_listen`. */
+export async function listen(app: App, port: number, { name, flag, option }: Listener): Promise<Listening> {
   const server = createAdaptorServer({
     fetch: (request, bindings) => app.fetch(request, bindings as HttpBindings), // HTTP/1.1, so not those of HTTP/2
     overrideGlobalObjects: false,
@@ -27,10 +34,12 @@ export async function listen(app: App, port: number, what: string): Promise<List
   try {
     await once(server, "listening");
   } catch (cause) {
+    const isTaken = (cause as NodeJS.ErrnoException).code === "EADDRINUSE";
+    const why = isTaken ? ": another program, perhaps another sandbox, has it" : "";
     throw new WebhookError<SandboxErrorCode>(
       "cannot_listen",
-      `Cannot listen on port ${port} of 127.0.0.1 for ${what}.`,
-      "Choose another port for it; 0 is any free one.",
+      `Cannot listen on port ${port} of 127.0.0.1 for ${name}${why}.`,
+      `Choose another with ${flag} (or the option ${option}); 0 is any free one.`,
       { cause },
     );
   }

@@ -18,7 +18,7 @@ export interface SandboxOptions {
   readonly data?: string;
   /** Makes what is random happen again in the same way. Default: another one each time. */
   readonly seed?: number;
-  /** How the service answers where its specification says two things, or nothing. */
+  /** How the service answers where its specification says two things, or nothing. With a manual clock, `rateLimit` is `off` by default. */
   readonly switches?: SwitchSettings;
 }
 
@@ -27,7 +27,7 @@ export type SandboxSettings = Omit<SettingsOf<SandboxOptions, "speed" | "clock" 
 };
 
 const port = z.int().min(0).max(65_535).default(0);
-const shape: OptionsShape<Omit<SandboxSettings, "switches"> & { switches: unknown }> = {
+const shape: OptionsShape<Omit<SandboxSettings, "switches"> & { switches: Record<string, unknown> }> = {
   port,
   controlPort: port,
   speed: z.number().positive().max(1_000_000).optional(),
@@ -37,7 +37,7 @@ const shape: OptionsShape<Omit<SandboxSettings, "switches"> & { switches: unknow
     .int()
     .min(0)
     .default(() => Math.floor(Math.random() * 2 ** 32)),
-  switches: z.unknown().optional(),
+  switches: z.looseObject({}).default({}),
 };
 
 /** Throws `invalid_option`, which names the option or the switch. */
@@ -45,10 +45,17 @@ export function readOptions(options: SandboxOptions): SandboxSettings {
   const { switches, ...settings } = parseOptions("startSandbox", shape, options);
   if (settings.clock !== undefined && settings.speed !== undefined)
     throw mistake("A manual clock has no speed.", "Leave out the clock or the speed.");
-  return { ...settings, switches: readSwitches(switches ?? {}) };
+  if (settings.port !== 0 && settings.port === settings.controlPort)
+    throw mistake(
+      `The API and the control side cannot both listen on port ${settings.port}.`,
+      "Give each a port of its own.",
+    );
+  // on a clock that stands still a limit never refills by itself
+  const rateLimit = switches["rateLimit"] ?? (settings.clock === "manual" ? "off" : undefined);
+  return { ...settings, switches: readSwitches({ ...switches, rateLimit }) };
 }
 
-function readSwitches(given: unknown): Switches {
+function readSwitches(given: Readonly<Record<string, unknown>>): Switches {
   const read = switchesSchema.safeParse(given);
   if (read.success) return read.data;
   const [issue] = read.error.issues;
@@ -56,10 +63,8 @@ function readSwitches(given: unknown): Switches {
     const [name = ""] = issue.keys;
     throw mistake(`There is no switch "${name}".`, suggest(name, Object.keys(switchesSchema.shape)));
   }
-  const [name] = issue?.path ?? [];
-  if (name === undefined)
-    throw mistake("The switches are not an object.", 'Pass them by name: { inFlight: "423" }.');
-  throw mistake(`The switch "${String(name)}" cannot have this value.`, `${issue?.message}.`);
+  const name = String(issue?.path[0]);
+  throw mistake(`The switch "${name}" cannot be ${JSON.stringify(given[name])}.`, `${issue?.message}.`);
 }
 
 function mistake(problem: string, remedy: string): WebhookError<SandboxErrorCode> {

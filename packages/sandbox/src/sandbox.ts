@@ -11,7 +11,7 @@ import { createHandle, type Handle } from "./control/handle.ts";
 import type { Parts } from "./control/parts.ts";
 import { createFaults } from "./faults/faults.ts";
 import { openFolder } from "./folder.ts";
-import { type App, listen } from "./listener.ts";
+import { type App, type Listener, listen } from "./listener.ts";
 import { readOptions, type SandboxOptions, type SandboxSettings } from "./options.ts";
 import { createPage } from "./page/page.ts";
 import { keepTime, savedTime } from "./saved-time.ts";
@@ -28,6 +28,9 @@ export interface Sandbox extends Handle, AsyncDisposable {
   /** Stops it, and cuts what is open. The state in a folder is kept. */
   close(): Promise<void>;
 }
+
+const apiListener: Listener = { name: "the API", flag: "--port", option: "port" };
+const controlListener: Listener = { name: "the control side", flag: "--control-port", option: "controlPort" };
 
 /**
  * Starts the partner service on 127.0.0.1, with one client.
@@ -46,15 +49,15 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     closers.push(keepTime(db, parts.service.clock.now), () => parts.sender.close());
     const advance = createAdvance(parts);
     const control = createControl(parts, advance).route("/", createPage());
-    const listening = async (app: App, port: number, what: string) => {
-      const { url, close } = await listen(app, port, what);
+    const listening = async (app: App, port: number, listener: Listener) => {
+      const { url, close } = await listen(app, port, listener);
       closers.push(close);
       return url;
     };
     return {
       ...createHandle(parts, advance),
-      url: `${await listening(createApi(parts.service, parts.faults, parts.sender), settings.port, "the API")}${basePath}`,
-      controlUrl: await listening(control, settings.controlPort, "the control side"),
+      url: `${await listening(createApi(parts.service, parts.faults, parts.sender), settings.port, apiListener)}${basePath}`,
+      controlUrl: await listening(control, settings.controlPort, controlListener),
       credentials: credentialsOf(parts.service),
       close,
       [Symbol.asyncDispose]: close,

@@ -34,21 +34,42 @@ describe("startSandbox", () => {
     const port = Number(new URL(first.url).port);
     await expect(startSandbox({ port })).rejects.toMatchObject({
       code: "cannot_listen",
-      message: expect.stringMatching(new RegExp(`port ${port} .* for the API\\. Choose another`)),
+      message: expect.stringMatching(
+        new RegExp(
+          `port ${port} .* for the API: another program, perhaps another sandbox, has it\\. Choose another with --port \\(or the option port\\)`,
+        ),
+      ),
     });
-    await expect(startSandbox({ controlPort: port })).rejects.toThrow(/for the control side/);
+    await expect(startSandbox({ controlPort: port })).rejects.toThrow(
+      /for the control side: .*--control-port \(or the option controlPort\)/,
+    );
   });
 
   it.each([
     [{ speeed: 2 }, /there is no option "speeed"\. Did you mean "speed"\?/],
     [{ speed: 2, clock: "manual" }, /manual clock has no speed\. Leave out/],
     [{ switches: { inFlght: "423" } }, /There is no switch "inFlght"\. Did you mean "inFlight"\?/],
-    [{ switches: { inFlight: "424" } }, /The switch "inFlight" cannot have this value\. .*"409"\|"423"\./],
+    [{ switches: { inFlight: "424" } }, /The switch "inFlight" cannot be "424"\. .*"409"\|"423"\./],
+    [{ switches: { burst: "x" } }, /The switch "burst" cannot be "x"\. Expected a whole number from 1 on\./],
+    [{ switches: { listingLagMs: -1 } }, /"listingLagMs" cannot be -1\. Expected a whole number from 0 on\./],
+    [{ switches: "inFlight=423" }, /"switches": .*expected object/],
+    [{ port: 4012, controlPort: 4012 }, /cannot both listen on port 4012\. Give each a port of its own\./],
   ])("refuses %j", async (options, message) => {
     await expect(startSandbox(options as never)).rejects.toMatchObject({
       code: "invalid_option",
       message: expect.stringMatching(message),
     });
+  });
+
+  it.each([
+    [{ clock: "manual" }, "off"],
+    [{ clock: "manual", switches: { rateLimit: "on" } }, "on"],
+    [{}, "on"],
+    [{ speed: 2, switches: { rateLimit: "off" } }, "off"],
+  ] as const)("with %j, the switch rateLimit is %s", async (options, rateLimit) => {
+    await using sandbox = await startSandbox(options);
+    const state = await fetch(`${sandbox.controlUrl}/state`);
+    expect(await state.json()).toMatchObject({ data: { switches: { rateLimit } } });
   });
 
   it("says that a file is not a folder it could keep its state in", async () => {

@@ -110,14 +110,14 @@ describe("sandbox", () => {
     const { code, stdout, stderr } = await cli(["sandbox", "--port", String(port), "--control-port", "0"]);
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
     expect(stderr).toContain(
-      `Error (cannot_listen): Cannot listen on port ${port} of 127.0.0.1 for the API. Choose another port for it; 0 is any free one.`,
+      `Error (cannot_listen): Cannot listen on port ${port} of 127.0.0.1 for the API: another program, perhaps another sandbox, has it. Choose another with --port (or the option port); 0 is any free one.`,
     );
     server.close();
   });
 
   it.each([
     [["--set", "inFlght=423"], 'There is no switch "inFlght". Did you mean "inFlight"?'],
-    [["--set", "inFlight=424"], 'The switch "inFlight" cannot have this value.'],
+    [["--set", "inFlight=424"], 'The switch "inFlight" cannot be "424".'],
     [["--set", "inFlight"], '"inFlight" is not a switch and its value. Write it as inFlight=423.'],
     [["--clock", "manual", "--speed", "2"], "A manual clock has no speed. Leave out the clock or the speed."],
     [["--clock", "fast"], "Write one of: manual."],

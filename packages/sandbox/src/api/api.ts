@@ -16,12 +16,8 @@ import { createIdempotencyKeys } from "./call/idempotency-keys.ts";
 import { callName, operationAdder } from "./call/operation.ts";
 import { createRateLimit, limited } from "./call/rate-limit.ts";
 import { addDocument } from "./document.ts";
-import { addAccountOperations } from "./routes/account.ts";
-import { addEsimOperations } from "./routes/esims.ts";
-import { addNumberOperations } from "./routes/numbers.ts";
-import { addPortInOperations } from "./routes/port-ins.ts";
+import { addOperations } from "./operations.ts";
 import { addTokenEndpoint, tokenPath } from "./routes/token.ts";
-import { addWebhookOperations } from "./routes/webhooks.ts";
 
 /** Where the API is, below the address of its listener. */
 export const basePath = "/api/v3";
@@ -59,11 +55,7 @@ export function createApi(
     answerStruck(service, faults, callName("post", tokenPath), () => tokens.refusal("all clients")),
     effectStruck(sender),
   ]);
-  addAccountOperations(add);
-  addWebhookOperations(add);
-  addEsimOperations(add, service.switches);
-  addPortInOperations(add);
-  addNumberOperations(add, service.switches);
+  addOperations(add, service.switches);
   addDocument(operations);
   addOtherMethods(operations);
 

@@ -1,5 +1,10 @@
 import * as z from "zod";
 
+const wholeNumber = (min: number) => {
+  const error = `Expected a whole number from ${min} on`;
+  return z.coerce.number(error).int(error).min(min, error);
+};
+
 /** How the service answers where its specification says two things, or nothing. Each has the default of the first value. */
 export const switchesSchema = z.strictObject({
   /** The status while the first request with the same idempotency key is in flight. */
@@ -10,10 +15,10 @@ export const switchesSchema = z.strictObject({
   rateLimitReset: z.enum(["epoch", "seconds"]).default("epoch"),
   /** Whether 2xx and 4xx answers carry the headers of the rate limit. A 429 always does. */
   rateHeadersOn2xx: z.enum(["on", "off"]).default("on"),
-  /** Whether calls are limited at all. */
+  /** Whether calls are limited at all. `startSandbox` turns it off by default on a manual clock. */
   rateLimit: z.enum(["on", "off"]).default("on"),
   /** How many calls may come at once before the rate of 10 a second counts. */
-  burst: z.coerce.number().int().min(1).default(10),
+  burst: wholeNumber(1).default(10),
   /** The bodies that the token endpoint takes. */
   tokenFormat: z.enum(["both", "form", "json"]).default("both"),
   /** Whether a 4xx or 5xx answer is kept for its idempotency key. */
@@ -33,7 +38,7 @@ export const switchesSchema = z.strictObject({
   /** `whsec_` and 32 bytes in base64, or 64 hexadecimal digits. */
   secretFormat: z.enum(["whsec32", "custom"]).default("whsec32"),
   /** How old a delivery is before it is listed: ms on the service's clock. */
-  listingLagMs: z.coerce.number().int().min(0).default(0),
+  listingLagMs: wholeNumber(0).default(0),
   /** Whether pages that follow a cursor show what came after the first page. */
   cursor: z.enum(["snapshot", "live"]).default("snapshot"),
   /** The status of a change that the state does not allow. */

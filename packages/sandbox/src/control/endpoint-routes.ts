@@ -1,10 +1,11 @@
 import { Hono } from "hono";
 import * as z from "zod";
-import { emitEvent } from "../webhook/emit.ts";
 import { createEndpoint } from "../webhook/endpoints.ts";
 import { addEventType, eventTypes, retireEventType } from "../webhook/event-types.ts";
 import { deleteAny, setAnyActive } from "./any-endpoint.ts";
-import { clientField, pageQuery, readBody, readQuery } from "./input.ts";
+import { emitAny } from "./emit-any.ts";
+import { clientField, endpointChange, newEvent, newEventType } from "./fields.ts";
+import { pageQuery, readBody, readQuery } from "./input.ts";
 import { allDeliveries, allEndpoints } from "./lists.ts";
 import type { Parts } from "./parts.ts";
 
@@ -14,17 +15,10 @@ const newEndpoint = z.strictObject({
   eventTypes: z.array(z.string()).optional(),
   description: z.string().optional(),
 });
-const change = z.strictObject({ active: z.boolean() });
-const newEvent = z.strictObject({
-  ...clientField,
-  type: z.string().min(1),
-  data: z.looseObject({}).default({}),
-  timestamp: z.iso.datetime({ offset: true }).optional(),
-});
-const newEventType = z.strictObject({ eventType: z.string().min(1) });
 
 /** Endpoints, the events that they get, and the deliveries. */
-export function endpointRoutes({ service, changes, clientReference }: Parts): Hono {
+export function endpointRoutes(parts: Parts): Hono {
+  const { service, changes, clientReference } = parts;
   const routes = new Hono();
 
   routes.get("/endpoints", (c) => c.json(allEndpoints(service, readQuery(c.req, pageQuery))));
@@ -36,7 +30,7 @@ export function endpointRoutes({ service, changes, clientReference }: Parts): Ho
   });
 
   routes.patch("/endpoints/:reference", async (c) => {
-    const { active } = await readBody(c.req, change);
+    const { active } = await readBody(c.req, endpointChange);
     return c.json({ data: setAnyActive(service, c.req.param("reference"), active) });
   });
 
@@ -47,13 +41,8 @@ export function endpointRoutes({ service, changes, clientReference }: Parts): Ho
   routes.get("/deliveries", (c) => c.json(allDeliveries(service, readQuery(c.req, pageQuery))));
 
   routes.post("/events", async (c) => {
-    const {
-      clientReference: client = clientReference,
-      timestamp,
-      ...event
-    } = await readBody(c.req, newEvent);
-    const at = timestamp === undefined ? {} : { timestamp: Date.parse(timestamp) };
-    return c.json({ data: { eventIds: emitEvent(service, client, { ...event, ...at }) } }, 201);
+    const event = await readBody(c.req, newEvent);
+    return c.json({ data: { eventIds: emitAny(parts, event) } }, 201);
   });
 
   routes.get("/event-types", (c) =>

@@ -1,15 +1,12 @@
 import type { Service } from "../base/service.ts";
-import { type BalanceUpdate, updateBalance } from "../esim/balance.ts";
-import { deleteEsim, disableEsim, downloadEsim, enableEsim, faultEsim, installEsim } from "../esim/device.ts";
+import type { BalanceUpdate } from "../esim/balance.ts";
 import { registerOnNetwork } from "../esim/network.ts";
-import type { LifecycleOperation } from "../esim/states.ts";
-import { changeLifecycle } from "../lifecycle/change-lifecycle.ts";
-import { orderPackage } from "../lifecycle/order-package.ts";
 import { endPackage } from "../lifecycle/package.ts";
-import { createPortIn } from "../port-in/create-port-in.ts";
 import type { NewPortIn } from "../port-in/new-port-in.ts";
 import type { PortInReason } from "../port-in/port-in-steps.ts";
-import { type PortInStep, type PortInStepDetails, takePortInStep } from "./port-in-step.ts";
+import { type EsimOperationName, esimOperations } from "./esim-operations.ts";
+import { packageEnd } from "./fields.ts";
+import { checked } from "./input.ts";
 import { type ShownEsim, showEsim } from "./shown-esim.ts";
 
 type Balance = Omit<BalanceUpdate, "updateType" | "amount">;
@@ -74,42 +71,42 @@ export function esimHandle(service: Service, esim: string): EsimHandle {
     operation();
     return showEsim(service, esim);
   }
-  const lifecycle = (operation: LifecycleOperation) => after(() => changeLifecycle(service, esim, operation));
-  const step = (name: PortInStep, details?: PortInStepDetails) =>
-    after(() => takePortInStep(service, esim, name, details));
+  const does = (method: string, name: EsimOperationName, input: object = {}) =>
+    after(() => esimOperations[name](service, esim, input, `argument of ${method}`));
   return {
     profileReference,
     esimReference: esim,
     iccid,
     show: () => after(() => {}),
-    download: (eid) => after(() => downloadEsim(service, esim, eid)),
-    install: () => after(() => installEsim(service, esim)),
-    enable: () => after(() => enableEsim(service, esim)),
-    disable: () => after(() => disableEsim(service, esim)),
-    delete: () => after(() => deleteEsim(service, esim)),
-    fault: (reason, detail) => after(() => faultEsim(service, esim, { reason, detail })),
+    download: (eid) => does("download", "downloaded", { eid }),
+    install: () => does("install", "installed"),
+    enable: () => does("enable", "enabled"),
+    disable: () => does("disable", "disabled"),
+    delete: () => does("delete", "deleted"),
+    fault: (reason, detail) => does("fault", "fault", { reason, detail }),
     enterNetwork: (where) => after(() => registerOnNetwork(service, esim, where)),
-    suspend: () => lifecycle("suspend"),
-    reactivate: () => lifecycle("reactivate"),
-    terminate: () => lifecycle("terminate"),
-    orderPackage: (planReference) => after(() => orderPackage(service, esim, planReference)),
+    suspend: () => does("suspend", "lifecycle", { operation: "suspend" }),
+    reactivate: () => does("reactivate", "lifecycle", { operation: "reactivate" }),
+    terminate: () => does("terminate", "lifecycle", { operation: "terminate" }),
+    orderPackage: (planReference) => does("orderPackage", "packages", { planReference }),
     endPackage: (packageReference, reason = "expired") =>
-      after(() => endPackage(service, packageReference, reason)),
-    credit: (amount, more) =>
-      after(() => updateBalance(service, esim, { ...more, updateType: "credit", amount })),
-    debit: (amount, more) =>
-      after(() => updateBalance(service, esim, { ...more, updateType: "debit", amount })),
+      after(() => {
+        const { reason: checkedReason } = checked({ reason }, packageEnd, "argument of endPackage");
+        endPackage(service, packageReference, checkedReason);
+      }),
+    credit: (amount, more) => does("credit", "balance", { ...more, updateType: "credit", amount }),
+    debit: (amount, more) => does("debit", "balance", { ...more, updateType: "debit", amount }),
     portIn: {
-      create: (order) => after(() => createPortIn(service, esim, order)),
-      submit: () => step("submit"),
-      approve: () => step("approve"),
-      schedule: (date) => step("schedule", { date }),
-      reject: (reason) => step("reject", reason),
-      fail: (reason) => step("fail", reason),
-      complete: () => step("complete"),
-      cancel: () => step("cancel"),
-      confirmCancel: () => step("confirmCancel"),
-      abandon: () => step("abandon"),
+      create: (order) => does("portIn.create", "port-in", order),
+      submit: () => does("portIn.submit", "port-in/submit"),
+      approve: () => does("portIn.approve", "port-in/approve"),
+      schedule: (date) => does("portIn.schedule", "port-in/schedule", { date }),
+      reject: (reason) => does("portIn.reject", "port-in/reject", reason),
+      fail: (reason) => does("portIn.fail", "port-in/fail", reason),
+      complete: () => does("portIn.complete", "port-in/complete"),
+      cancel: () => does("portIn.cancel", "port-in/cancel"),
+      confirmCancel: () => does("portIn.confirmCancel", "port-in/confirmCancel"),
+      abandon: () => does("portIn.abandon", "port-in/abandon"),
     },
   };
 }

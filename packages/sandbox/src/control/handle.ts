@@ -1,14 +1,30 @@
+import * as z from "zod";
 import { addClient, type Credentials, type NewClient } from "../account/clients.ts";
 import { setStock } from "../account/variants.ts";
+import type { FaultSettings } from "../faults/fault.ts";
 import type { Faults } from "../faults/faults.ts";
 import { type EsimOrder, orderEsim } from "../order/order-esim.ts";
 import { type Dump, dump } from "../support/dump.ts";
 import { type Replay, replay } from "../support/replay.ts";
-import { emitEvent, type NewEvent } from "../webhook/emit.ts";
+import type { NewEvent } from "../webhook/emit.ts";
 import { addEventType, retireEventType } from "../webhook/event-types.ts";
+import { addFault, dropNextAnswer } from "./add-fault.ts";
 import type { Advance } from "./advance.ts";
 import { setAnyActive } from "./any-endpoint.ts";
+import { emitAny } from "./emit-any.ts";
 import { type EsimHandle, esimHandle } from "./esim-handle.ts";
+import {
+  clientField,
+  dumpChoice,
+  endpointChange,
+  esimOrder,
+  newClient,
+  newEvent,
+  newEventType,
+  replayChoice,
+  stock,
+} from "./fields.ts";
+import { checked } from "./input.ts";
 import type { Parts } from "./parts.ts";
 import { reset } from "./reset.ts";
 
@@ -28,7 +44,10 @@ export interface Handle {
   orderEsim(order?: EsimOrder & ForClient): Promise<EsimHandle>;
   /** An eSIM that was ordered through the API. */
   esim(esimReference: string): Promise<EsimHandle>;
-  /** Emits an event of any type to the endpoints that have subscribed to it. Resolves to the ids of the deliveries. */
+  /**
+   * Emits an event of any type of the catalog to the endpoints that have subscribed to it. Resolves to the ids of the deliveries.
+   * A new type has to be added first, with `addEventType`.
+   */
   emit(event: NewEvent & ForClient): Promise<string[]>;
 
   /**
@@ -40,7 +59,12 @@ export interface Handle {
   settled(): Promise<void>;
 
   /** What goes wrong, on purpose. docs/sandbox.md lists the kinds. */
-  readonly faults: Pick<Faults, "add" | "dropNextAnswer" | "clear" | "list">;
+  readonly faults: Pick<Faults, "clear" | "list"> & {
+    /** Throws `Refused("invalid")`, also for a call or an event type that there is not. */
+    add(fault: FaultSettings): void;
+    /** The next call of this name is done, and its answer dropped: `"POST /esims"`. Throws `Refused("invalid")`. */
+    dropNextAnswer(call: string): void;
+  };
 
   /** The API shows whether an endpoint is active, and cannot change it. */
   setEndpointActive(webhookEndpointReference: string, active: boolean): Promise<void>;
@@ -64,34 +88,50 @@ export interface Handle {
 
 export function createHandle(parts: Parts, advance: Advance): Handle {
   const { service, faults, sender, changes } = parts;
-  const clientOf = ({ clientReference = parts.clientReference }: ForClient) => clientReference;
-  const { add, dropNextAnswer, clear, list } = faults;
+  const { clear, list } = faults;
+  function taken<Schema extends z.ZodType>(method: string, schema: Schema, argument: unknown) {
+    return checked(argument, schema, `argument of ${method}`);
+  }
+  /** The client that an operation is for, and what else it takes. */
+  function forClient<Fields extends ForClient>({
+    clientReference: client = parts.clientReference,
+    ...fields
+  }: Fields) {
+    return [client, fields] as const;
+  }
   return {
     async orderEsim(order = {}) {
-      return esimHandle(service, orderEsim(service, clientOf(order), order).esimReference);
+      const [client, ordered] = forClient(taken("orderEsim", esimOrder, order));
+      return esimHandle(service, orderEsim(service, client, ordered).esimReference);
     },
     esim: async (esimReference) => esimHandle(service, esimReference),
-    emit: async (event) => emitEvent(service, clientOf(event), event),
+    emit: async (event) => emitAny(parts, taken("emit", newEvent, event)),
     advance,
     settled: () => sender.settle(),
-    faults: { add, dropNextAnswer, clear, list },
+    faults: {
+      add: (fault) => addFault(parts, fault),
+      dropNextAnswer: (call) => dropNextAnswer(parts, call),
+      clear,
+      list,
+    },
     async setEndpointActive(reference, active) {
-      setAnyActive(service, reference, active);
+      setAnyActive(service, reference, taken("setEndpointActive", endpointChange, { active }).active);
     },
     async addEventType(eventType) {
-      addEventType(service, eventType);
+      addEventType(service, taken("addEventType", newEventType, { eventType }).eventType);
       changes.tell("state");
     },
     async retireEventType(eventType) {
-      retireEventType(service, eventType);
+      retireEventType(service, taken("retireEventType", newEventType, { eventType }).eventType);
       changes.tell("state");
     },
-    addClient: async (client) => addClient(service, client),
-    async setStock(esimVariant, available, client = {}) {
-      setStock(service, clientOf(client), esimVariant, available);
+    addClient: async (client = {}) => addClient(service, taken("addClient", newClient, client)),
+    async setStock(esimVariant, available, whose = {}) {
+      const [client] = forClient(taken("setStock", z.strictObject(clientField), whose));
+      setStock(service, client, esimVariant, taken("setStock", stock, { available }).available);
     },
-    replay: async (choice = {}) => replay(service, clientOf(choice), choice),
-    dump: (choice = {}) => dump(service, clientOf(choice), choice),
+    replay: async (choice = {}) => replay(service, ...forClient(taken("replay", replayChoice, choice))),
+    dump: (choice = {}) => dump(service, ...forClient(taken("dump", dumpChoice, choice))),
     reset: async () => reset(parts),
   };
 }

@@ -2,9 +2,6 @@ import type { HonoRequest } from "hono";
 import * as z from "zod";
 import { Refused } from "../base/refused.ts";
 
-/** Names the client that a call is for. Default: the client that every sandbox has. */
-export const clientField = { clientReference: z.string().optional() };
-
 /** As in the API. */
 export const pageQuery = z.strictObject({
   limit: z.coerce.number().int().min(1).max(100).default(20),
@@ -33,7 +30,12 @@ function parsed(text: string): unknown {
   }
 }
 
-function checked<Schema extends z.ZodType>(value: unknown, schema: Schema, place: string): z.output<Schema> {
+/** @param what names the value in messages. Throws `Refused("invalid")` */
+export function checked<Schema extends z.ZodType>(
+  value: unknown,
+  schema: Schema,
+  what: string,
+): z.output<Schema> {
   const read = schema.safeParse(value);
   if (read.success) return read.data;
   const problems = read.error.issues.map(({ path, message }) =>
@@ -41,6 +43,6 @@ function checked<Schema extends z.ZodType>(value: unknown, schema: Schema, place
   );
   throw new Refused(
     "invalid",
-    `The ${place} cannot be right: ${problems.join("; ")}. Correct it; docs/sandbox.md has the fields.`,
+    `The ${what} cannot be right: ${problems.join("; ")}. Correct it; docs/sandbox.md has the fields.`,
   );
 }

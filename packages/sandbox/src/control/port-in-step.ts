@@ -15,7 +15,7 @@ import {
 } from "../port-in/port-in-steps.ts";
 
 /** What a step of a port-in may need. */
-export interface PortInStepDetails extends PortInReason {
+interface PortInStepDetails extends PortInReason {
   /** Of `schedule`: the day, such as "2026-12-31". */
   readonly date?: string | undefined;
 }
@@ -34,21 +34,16 @@ const steps = {
   abandon: abandonPortIn,
 } satisfies Record<string, Step>;
 
-export type PortInStep = keyof typeof steps;
-
-export const portInSteps: readonly PortInStep[] = Object.keys(steps) as PortInStep[];
-
 /** Takes a step of the eSIM's newest port-in request. Throws `Refused`: `not_found` without one, `illegal_transition`. */
 export function takePortInStep(
-  service: Service,
-  esimReference: string,
-  step: PortInStep,
-  details: PortInStepDetails = {},
-): void {
-  const [newest] = portInsOf(service, esimReference);
-  if (newest === undefined) {
-    throw new Refused("not_found", `The eSIM ${esimReference} has no port-in request. Create one first.`);
-  }
-  const take: Step = steps[step];
-  take(service, newest.portInRequestReference, details);
+  name: keyof typeof steps,
+): (service: Service, esimReference: string, details: PortInStepDetails) => void {
+  const take: Step = steps[name];
+  return (service, esimReference, details) => {
+    const [newest] = portInsOf(service, esimReference);
+    if (newest === undefined) {
+      throw new Refused("not_found", `The eSIM ${esimReference} has no port-in request. Create one first.`);
+    }
+    take(service, newest.portInRequestReference, details);
+  };
 }

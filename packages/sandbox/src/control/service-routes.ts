@@ -3,26 +3,17 @@ import * as z from "zod";
 import { addClient } from "../account/clients.ts";
 import { setStock } from "../account/variants.ts";
 import type { FaultSettings } from "../faults/fault.ts";
+import { addFault } from "./add-fault.ts";
 import type { Advance } from "./advance.ts";
+import { newClient, stock } from "./fields.ts";
 import { readBody } from "./input.ts";
 import type { Parts } from "./parts.ts";
 import { reset } from "./reset.ts";
 import { stateOf } from "./state.ts";
 
-const variant = z.strictObject({
-  esimVariant: z.string().min(1),
-  name: z.string(),
-  description: z.string(),
-  available: z.int().min(0).exactOptional(),
+const advanced = z.strictObject({
+  advance: z.union([z.string(), z.number()], 'expected a duration such as "8h", or a number of ms'),
 });
-const newClient = z.strictObject({
-  name: z.string().exactOptional(),
-  maxProfiles: z.int().min(0).exactOptional(),
-  defaultEsimVariant: z.string().nullable().exactOptional(),
-  variants: z.array(variant).exactOptional(),
-});
-const stock = z.strictObject({ available: z.int().min(0).nullable() });
-const advanced = z.strictObject({ advance: z.union([z.string(), z.number()]) });
 
 /** The service as a whole: its clock, its faults, its clients. */
 export function serviceRoutes(parts: Parts, advance: Advance): Hono {
@@ -40,8 +31,7 @@ export function serviceRoutes(parts: Parts, advance: Advance): Hono {
   routes.get("/faults", (c) => c.json({ data: faults.list() }));
 
   routes.post("/faults", async (c) => {
-    faults.add((await readBody(c.req, z.looseObject({}))) as FaultSettings); // which checks it
-    changes.tell("state");
+    addFault(parts, (await readBody(c.req, z.looseObject({}))) as FaultSettings); // which checks it
     return c.json({ data: faults.list() }, 201);
   });
 

@@ -1,21 +1,9 @@
 import { Hono } from "hono";
-import * as z from "zod";
 import { dump } from "../support/dump.ts";
 import { replay } from "../support/replay.ts";
-import { clientField, readBody } from "./input.ts";
+import { dumpChoice, replayChoice } from "./fields.ts";
+import { readBody } from "./input.ts";
 import type { Parts } from "./parts.ts";
-
-const time = z.iso
-  .datetime({ offset: true })
-  .transform((text) => Date.parse(text))
-  .optional();
-const choice = { ...clientField, since: time, until: time, webhookEndpointReference: z.string().optional() };
-const dumpChoice = z.strictObject(choice);
-const replayChoice = z.strictObject({
-  ...choice,
-  ids: z.array(z.string()).optional(),
-  under: z.enum(["same", "new"]).optional(),
-});
 
 /** What partners ask support for. */
 export function supportRoutes({ service, clientReference }: Parts): Hono {

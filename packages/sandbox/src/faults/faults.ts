@@ -15,8 +15,6 @@ export interface FaultyAttempt {
 export interface Faults {
   /** Throws `Refused("invalid")`. */
   add(fault: FaultSettings): void;
-  /** The next call of this kind is done, and its answer dropped: `"POST /esims"`. */
-  dropNextAnswer(call: string): void;
   clear(): void;
   /** Those that may still strike; `times` says how often. */
   list(): readonly Fault[];
@@ -59,7 +57,6 @@ export function createFaults(random: Random): Faults {
 
   return {
     add,
-    dropNextAnswer: (call) => add({ kind: "drop_answer", call }),
     clear() {
       pending = [];
     },

@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { suggest } from "@esim-webhooks/core/kit";
 import * as z from "zod";
 import { newEndpointReference } from "../base/references.ts";
 import { Refused } from "../base/refused.ts";
@@ -207,7 +208,7 @@ function checkEventTypes(service: Service, subscribed: readonly string[]): void 
   if (unknown === undefined) return;
   throw new Refused(
     "invalid",
-    `The catalog has no event type "${unknown}". Choose from GET /catalog/webhook-event-types; there is no wildcard.`,
+    `The catalog has no event type "${unknown}", and there is no wildcard. ${suggest(unknown, known)}`,
   );
 }
 

@@ -1,4 +1,5 @@
 import type { EsimEvents } from "@esim-webhooks/core";
+import { suggest } from "@esim-webhooks/core/kit";
 import * as z from "zod";
 import { Refused } from "../base/refused.ts";
 import type { Service } from "../base/service.ts";
@@ -48,6 +49,17 @@ export function eventTypes(service: Service): string[] {
   const retired = new Set(changes.filter((change) => change.retired === 1).map(({ eventType }) => eventType));
   const all = new Set([...builtIn, ...changes.map(({ eventType }) => eventType)]);
   return [...all].filter((eventType) => !retired.has(eventType));
+}
+
+/** Throws `Refused("invalid")` for a type that was never in the catalog, so nobody can have subscribed to it. Retired ones pass. */
+export function checkEventType(service: Service, eventType: string): void {
+  const changed = service.db.all<{ eventType: string }>("select eventType from eventTypes");
+  const known = [...builtIn, ...changed.map((change) => change.eventType)];
+  if (known.includes(eventType)) return;
+  throw new Refused(
+    "invalid",
+    `There is no event type "${eventType}". ${suggest(eventType, known)} To add a new one, use POST /event-types or addEventType.`,
+  );
 }
 
 /** Takes the type out of the catalog. Endpoints that have subscribed to it keep it. Throws `not_found` if the catalog has it not. */

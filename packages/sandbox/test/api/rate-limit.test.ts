@@ -25,6 +25,17 @@ it("lets 10 calls pass at once, and one more for each 100 ms", async () => {
   expect((await call(show)).status).toBe(429);
 });
 
+it("says in a 429 that the clock stands still, which waiting does not mend", async () => {
+  const { call, faults } = givenApi({ rateLimit: "on", burst: 2 });
+  const detail = async () => ((await (await call(show)).json()) as { detail: string }).detail;
+  faults.add({ kind: "rate_limit", call: "GET /management/client" });
+  expect(await detail()).toMatch(/Wait as long as Retry-After says/); // the fault's: the next call passes
+  await call(show);
+  expect(await detail()).toBe(
+    "Too many calls at once. The clock stands still: advance it, or start the sandbox with the switch rateLimit=off.",
+  );
+});
+
 it("limits each client by itself", async () => {
   const { call, callAsOther } = givenApi({ rateLimit: "on" });
   for (let count = 0; count < 11; count++) await call(show);

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { memoryInbox } from "@esim-webhooks/core/testing";
 import { importDeliveries } from "@esim-webhooks/import";
-import { Refused, type Sandbox, startSandbox } from "@esim-webhooks/sandbox";
+import { type EsimHandle, Refused, type Sandbox, startSandbox } from "@esim-webhooks/sandbox";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { startEndpoint } from "../sender/endpoint.ts";
 
@@ -82,6 +82,43 @@ describe("the control side", () => {
       '{"kind":"drop_anser"}',
       400,
       /There is no fault of kind "drop_anser"\. Did you mean "drop_answer"\?/,
+    ],
+    [
+      "POST",
+      "/faults",
+      '{"kind":"drop_answer","call":"POST /esim"}',
+      400,
+      /The API has no call "POST \/esim"\. Did you mean "POST \/esims"\?/,
+    ],
+    [
+      "POST",
+      "/faults",
+      '{"kind":"cut","eventType":"esim.enable"}',
+      400,
+      /There is no event type "esim\.enable"\. Did you mean "esim\.enabled"\? .*POST \/event-types/,
+    ],
+    ["POST", "/events", '{"type":"esim.enable"}', 400, /Did you mean "esim\.enabled"\?/],
+    [
+      "POST",
+      "/endpoints",
+      '{"url":"http://[::1]/","eventTypes":["esim.enable"]}',
+      400,
+      /Did you mean "esim\.enabled"\?/,
+    ],
+    ["POST", "/clock", "{}", 400, /"advance": expected a duration such as "8h", or a number of ms/],
+    [
+      "POST",
+      "/esims/1/network",
+      '{"country":"NL","mcc":"204"}',
+      400,
+      /expected either .*country.* or .*mcc.*mnc/,
+    ],
+    [
+      "POST",
+      "/esims/1/port-in/schedule",
+      '{"date":"tomorrow"}',
+      400,
+      /"date": expected a day such as "2026-12-31"/,
     ],
     ["POST", "/clock", '{"advance":"8h"}', 400, /The clock goes by itself\. .*manual clock/],
     ["GET", "/esims?limit=101", null, 400, /limit/],
@@ -330,6 +367,53 @@ describe("the handle", () => {
     expect(refused).toBeInstanceOf(Refused);
     expect(refused).toMatchObject({ code: "illegal_transition" });
     await expect(sandbox.esim("123")).rejects.toMatchObject({ code: "not_found" });
+  });
+
+  it.each<[string, (sandbox: Sandbox, esim: EsimHandle) => unknown, RegExp]>([
+    ["replay", (sandbox) => sandbox.replay({ id: "msg_1" } as object), /Unrecognized key: "id"/],
+    ["dump", (sandbox) => sandbox.dump({ from: 1 } as object), /Unrecognized key: "from"/],
+    ["orderEsim", (sandbox) => sandbox.orderEsim({ variant: "premium" } as object), /"variant"/],
+    ["addClient", (sandbox) => sandbox.addClient({ maxProfile: 1 } as object), /"maxProfile"/],
+    ["emit", (sandbox) => sandbox.emit("esim.enabled" as never), /expected object/],
+    ["setStock", (sandbox) => sandbox.setStock("premium", "10" as never), /"available"/],
+    ["setEndpointActive", (sandbox) => sandbox.setEndpointActive("WHE1", "no" as never), /"active"/],
+    ["addEventType", (sandbox) => sandbox.addEventType("" as never), /"eventType"/],
+    ["download", (_, esim) => esim.download(7 as never), /"eid"/],
+    ["fault", (_, esim) => esim.fault(undefined as never), /"reason"/],
+    ["orderPackage", (_, esim) => esim.orderPackage({} as never), /"planReference"/],
+    ["endPackage", (_, esim) => esim.endPackage("PKG1", 7 as never), /"reason"/],
+    ["credit", (_, esim) => esim.credit(5, { note: "x" } as object), /"note"/],
+    ["portIn.reject", (_, esim) => esim.portIn.reject("wrong" as never), /expected object/],
+    ["portIn.schedule", (_, esim) => esim.portIn.schedule("tomorrow"), /"date": expected a day/],
+  ])("refuses what the control side refuses, and names the method: %s", async (method, call, message) => {
+    await using sandbox = await startSandbox();
+    const esim = await sandbox.orderEsim();
+    const refused = await (async () => call(sandbox, esim))().catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(Refused);
+    expect(refused).toMatchObject({
+      code: "invalid",
+      message: expect.stringMatching(`^The argument of ${method} cannot be right: .*Correct it`),
+    });
+    expect(String(refused)).toMatch(message);
+    expect(await esim.show()).toMatchObject({ profileState: "released", balance: 0, packages: [] });
+  });
+
+  it("refuses faults and events that could never arrive, and takes a type that was added", async () => {
+    await using sandbox = await startSandbox();
+    expect(() => sandbox.faults.dropNextAnswer("POST /esim")).toThrow(/Did you mean "POST \/esims"\?/);
+    expect(() => sandbox.faults.dropNextAnswer(undefined as never)).toThrow(/no call "undefined"/);
+    expect(() => sandbox.faults.add({ kind: "cut", eventType: "esim.foo" })).toThrow(/no event type/);
+    await expect(sandbox.emit({ type: "esim.foo", data: {} })).rejects.toThrow(/addEventType/);
+    expect(sandbox.faults.list()).toEqual([]);
+
+    await sandbox.addEventType("esim.foo");
+    await using endpoint = await startEndpoint();
+    await register(sandbox, endpoint.url);
+    await sandbox.retireEventType("esim.foo"); // the endpoint keeps it
+    sandbox.faults.add({ kind: "duplicate", eventType: "esim.foo" });
+    for (const call of ["POST /auth/token", "DELETE /management/webhooks/{webhookEndpointReference}"])
+      sandbox.faults.dropNextAnswer(call);
+    expect(await sandbox.emit({ type: "esim.foo", data: {} })).toHaveLength(1);
   });
 
   it("finds an eSIM that was ordered elsewhere, and shows what became of it", async () => {

@@ -7,7 +7,7 @@ const first = { eventType: "esim.assigned", sequence: 1, attempt: 1 };
 describe("createFaults", () => {
   test("strikes once, and only what it names", () => {
     const faults = createFaults(seededRandom(1));
-    faults.dropNextAnswer("POST /esims");
+    faults.add({ kind: "drop_answer", call: "POST /esims" });
     expect(faults.onCall("GET /catalog/esim-variants")).toBeUndefined();
     expect(faults.onDelivery(first)).toBeUndefined();
     expect(faults.onCall("POST /esims")).toMatchObject({ kind: "drop_answer" });

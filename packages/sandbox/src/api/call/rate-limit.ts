@@ -44,18 +44,19 @@ export function createRateLimit(service: Service, perSecond: number, burst: numb
     const end = fullAt.get(key) ?? now;
     const secondsUntil = (time: number) => Math.max(1, Math.ceil(realMsUntil(clock, time) / 1000));
     const reset = secondsUntil(end);
-    return new HttpRefusal(
-      429,
-      "Too many calls at once. Wait as long as Retry-After says, and a little at random.",
-      {
-        ...headers(key),
-        "x-ratelimit-remaining": "0",
-        "x-ratelimit-reset": String(
-          switches.rateLimitReset === "epoch" ? Math.floor(Date.now() / 1000) + reset : reset,
-        ),
-        "retry-after": String(secondsUntil(end - (burst - 1) * msPerCall)),
-      },
-    );
+    const free = end - (burst - 1) * msPerCall;
+    const remedy =
+      clock.realMsUntil(free) === undefined
+        ? "The clock stands still: advance it, or start the sandbox with the switch rateLimit=off."
+        : "Wait as long as Retry-After says, and a little at random.";
+    return new HttpRefusal(429, `Too many calls at once. ${remedy}`, {
+      ...headers(key),
+      "x-ratelimit-remaining": "0",
+      "x-ratelimit-reset": String(
+        switches.rateLimitReset === "epoch" ? Math.floor(Date.now() / 1000) + reset : reset,
+      ),
+      "retry-after": String(secondsUntil(free)),
+    });
   }
 
   return { take, headers, refusal };

@@ -1,0 +1,27 @@
+import { suggest } from "@esim-webhooks/core/kit";
+import { callNames } from "../api/operations.ts";
+import { Refused } from "../base/refused.ts";
+import type { FaultSettings } from "../faults/fault.ts";
+import { readFault } from "../faults/read-fault.ts";
+import { checkEventType } from "../webhook/event-types.ts";
+import type { Parts } from "./parts.ts";
+
+/** Adds a fault. Throws `Refused("invalid")`, also for a call or an event type that there is not: it could never strike. */
+export function addFault({ service, faults, changes }: Parts, settings: FaultSettings): void {
+  const fault = readFault(settings);
+  if ("call" in fault && fault.call !== undefined) checkCall(fault.call, callNames(service.switches));
+  if ("eventType" in fault && fault.eventType !== undefined) checkEventType(service, fault.eventType);
+  faults.add(fault);
+  changes.tell("state");
+}
+
+/** The next call of this name is done, and its answer dropped. Throws `Refused("invalid")` for a call that the API does not have. */
+export function dropNextAnswer(parts: Parts, call: string): void {
+  checkCall(call, callNames(parts.service.switches));
+  addFault(parts, { kind: "drop_answer", call });
+}
+
+function checkCall(call: string, calls: readonly string[]): void {
+  if (calls.includes(call)) return;
+  throw new Refused("invalid", `The API has no call "${call}". ${suggest(String(call), calls)}`);
+}
