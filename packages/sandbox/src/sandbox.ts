@@ -1,3 +1,4 @@
+import { WebhookError } from "@esim-webhooks/core";
 import { addClient, type Credentials } from "./account/clients.ts";
 import { basePath, createApi } from "./api/api.ts";
 import { manualClock, runningClock } from "./base/clock.ts";
@@ -9,6 +10,7 @@ import { createControl } from "./control/app.ts";
 import { createChanges, tellingDatabase } from "./control/changes.ts";
 import { createHandle, type Handle } from "./control/handle.ts";
 import type { Parts } from "./control/parts.ts";
+import type { SandboxErrorCode } from "./errors.ts";
 import { createFaults } from "./faults/faults.ts";
 import { openFolder } from "./folder.ts";
 import { type App, type Listener, listen } from "./listener.ts";
@@ -34,9 +36,11 @@ const controlListener: Listener = { name: "the control side", flag: "--control-p
 
 /**
  * Starts the partner service on 127.0.0.1, with one client.
- * Throws `invalid_option`, `cannot_listen` (a port is taken) or `unusable_data` (the folder cannot be used).
+ * Throws `invalid_option`, `cannot_listen` (a port is taken), `unusable_data` (the folder cannot be used) or
+ * `unsupported_node` (this Node.js has no SQLite).
  */
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
+  checkNode();
   const settings = readOptions(options);
   const closers: (() => void | Promise<void>)[] = [];
   async function close(): Promise<void> {
@@ -66,6 +70,16 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     await close();
     throw error;
   }
+}
+
+function checkNode(): void {
+  const sqlite: object | undefined = process.getBuiltinModule("node:sqlite");
+  if (sqlite !== undefined) return;
+  throw new WebhookError<SandboxErrorCode>(
+    "unsupported_node",
+    `The sandbox needs node:sqlite, which Node.js ${process.versions.node} does not have.`,
+    "Use Node.js 22.18 or newer.",
+  );
 }
 
 function partsOf({ clock, speed = 1, switches, seed }: SandboxSettings, db: Database): Parts {

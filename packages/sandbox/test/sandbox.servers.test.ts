@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startSandbox } from "@esim-webhooks/sandbox";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 
 function folder(): string {
   const path = mkdtempSync(join(tmpdir(), "esim-webhooks-sandbox-"));
@@ -70,6 +70,15 @@ describe("startSandbox", () => {
     await using sandbox = await startSandbox(options);
     const state = await fetch(`${sandbox.controlUrl}/state`);
     expect(await state.json()).toMatchObject({ data: { switches: { rateLimit } } });
+  });
+
+  it("says which Node.js it needs, on one without SQLite", async () => {
+    const getBuiltinModule = vi.spyOn(process, "getBuiltinModule").mockReturnValue(undefined as never);
+    onTestFinished(() => getBuiltinModule.mockRestore());
+    await expect(startSandbox()).rejects.toMatchObject({
+      code: "unsupported_node",
+      message: `The sandbox needs node:sqlite, which Node.js ${process.versions.node} does not have. Use Node.js 22.18 or newer.`,
+    });
   });
 
   it("says that a file is not a folder it could keep its state in", async () => {

@@ -38,6 +38,7 @@ const byErrorCode: Readonly<Record<ErrorCode, ExitCode>> = {
   invalid_secret: exitCodes.usage,
   invalid_option: exitCodes.usage,
   invalid_input: exitCodes.usage,
+  unsupported_node: exitCodes.usage,
   unknown_event_type: exitCodes.usage,
   async_schema: exitCodes.usage,
   unsigned_dump: exitCodes.usage,

@@ -52,7 +52,7 @@ const usualVariants: readonly NewVariant[] = [
 
 export function addClient(service: Service, client: NewClient = {}): Credentials {
   const clientReference = client.clientReference ?? newClientReference();
-  const clientSecret = client.clientSecret ?? randomBytes(24).toString("base64url");
+  const clientSecret = client.clientSecret ?? newClientSecret();
   const variants = client.variants ?? usualVariants;
   const defaultEsimVariant =
     client.defaultEsimVariant === undefined ? (variants[0]?.esimVariant ?? null) : client.defaultEsimVariant;
@@ -69,6 +69,9 @@ export function addClient(service: Service, client: NewClient = {}): Credentials
   });
   return { clientId: clientReference, clientSecret };
 }
+
+/** Its underscore is in no base64, so nobody can take it for a signing secret. */
+const newClientSecret = (): string => `sandbox_${randomBytes(24).toString("base64url")}`;
 
 /** Throws `not_found` if there is none. */
 export function findClient(service: Service, clientReference: string): ClientRecord {

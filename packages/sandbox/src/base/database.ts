@@ -1,4 +1,5 @@
-import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
+import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
+import { Refused } from "./refused.ts";
 import { schema, schemaVersion } from "./schema.ts";
 
 /** All state of the sandbox. Each statement is prepared once; everything is synchronous, so nothing comes between two of them. */
@@ -17,7 +18,8 @@ export interface Database {
  * Throws the error of SQLite, or one that says what is wrong with the file.
  */
 export function openDatabase(path = ":memory:"): Database {
-  const database = new DatabaseSync(path);
+  // not imported: where there is none, `startSandbox` says so
+  const database = new (process.getBuiltinModule("node:sqlite").DatabaseSync)(path);
   try {
     prepare(database, path);
   } catch (error) {
@@ -27,6 +29,7 @@ export function openDatabase(path = ":memory:"): Database {
 
   const statements = new Map<string, StatementSync>();
   function prepared(sql: string): StatementSync {
+    if (!database.isOpen) throw new Refused("closed", "This sandbox is closed. Start another one.");
     const statement = statements.get(sql) ?? database.prepare(sql);
     statements.set(sql, statement);
     return statement;

@@ -9,7 +9,8 @@ export type RefusalCode =
   | "max_profiles"
   | "no_stock"
   | "port_in_not_possible"
-  | "illegal_transition";
+  | "illegal_transition"
+  | "closed"; // the sandbox was
 
 /** An operation that the service refuses; nothing was changed. `message` says what is wrong, and how to mend it. */
 export class Refused extends Error {

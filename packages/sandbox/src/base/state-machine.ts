@@ -5,6 +5,8 @@ export interface StateMachine<State extends string, Operation extends string> {
   /** The thing, as messages call it: "The eSIM". */
   readonly thing: string;
   readonly moves: Readonly<Record<State, Readonly<Partial<Record<Operation, State>>>>>;
+  /** What to do in a state that allows no operation, for messages. */
+  readonly afterwards?: Readonly<Partial<Record<State, string>>>;
 }
 
 /** The state that the operation leads to. Throws `Refused("illegal_transition")` when the table has no such move. */
@@ -16,9 +18,10 @@ export function move<State extends string, Operation extends string>(
   const to = machine.moves[from][operation];
   if (to !== undefined) return to;
   const allowed = Object.keys(machine.moves[from]).join(", ");
+  const remedy = machine.afterwards?.[from] ?? "Nothing is: this state is final.";
   throw new Refused(
     "illegal_transition",
-    `${machine.thing} is ${from}, and "${operation}" is not possible then. ${allowed ? `Possible: ${allowed}.` : "Nothing is: this state is final."}`,
+    `${machine.thing} is ${from}, and "${operation}" is not possible then. ${allowed ? `Possible: ${allowed}.` : remedy}`,
   );
 }
 

@@ -7,11 +7,15 @@ const longestMs = 10 * 366 * unitMs.d;
 /** A duration in ms: a number of ms, or text such as "30s", "8h" or "15h51m30s" (ms, s, m, h, d). Throws `Refused("invalid")`. */
 export function readDuration(duration: number | string): number {
   const ms = typeof duration === "number" ? duration : sum(duration);
-  if (Number.isInteger(ms) && ms >= 0 && ms <= longestMs) return ms;
-  throw new Refused(
-    "invalid",
-    `${JSON.stringify(duration)} is not a duration of at most ten years. Write it as "30s", "8h" or "15h51m30s", or as a number of ms.`,
-  );
+  const text = JSON.stringify(duration);
+  if (!Number.isInteger(ms) || ms < 0)
+    throw new Refused(
+      "invalid",
+      `${text} is not a duration. Write it as "30s", "8h" or "15h51m30s", or as a number of ms.`,
+    );
+  if (ms > longestMs)
+    throw new Refused("invalid", `${text} is longer than ten years. Advance the clock in several steps.`);
+  return ms;
 }
 
 function sum(text: string): number {

@@ -11,6 +11,7 @@ const statuses: Readonly<Record<RefusalCode, number>> = {
   no_stock: 409,
   port_in_not_possible: 409,
   illegal_transition: 409,
+  closed: 503,
 };
 
 /** Errors of the control side: `{ "error": { "code", "message" } }`. The message says what is wrong, and how to mend it. */

@@ -60,7 +60,7 @@ export function faultEsim(service: Service, esimReference: string, { reason, det
     if (!reason)
       throw new Refused("invalid", 'A fault has no reason. Give it one, such as "download_failed".');
     const esim = findEsim(service, esimReference);
-    const operation = reason === "download_order_expired" ? "expire" : "fault";
+    const operation = reason === "download_order_expired" ? reason : "fault";
     const state = move(profileOnDevice, esim.profileState, operation);
     service.db.run("update esims set profileState = ? where esimReference = ?", state, esimReference);
     emitOf(service, esim, "esim.faulted", { eid: esim.eid ?? undefined, reason, detail });

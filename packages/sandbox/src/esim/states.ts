@@ -9,12 +9,19 @@ export type ProfileState =
   | "disabled"
   | "deleted"
   | "expired";
-export type ProfileOperation = "download" | "install" | "enable" | "disable" | "delete" | "fault" | "expire";
+export type ProfileOperation =
+  | "download"
+  | "install"
+  | "enable"
+  | "disable"
+  | "delete"
+  | "fault"
+  | "download_order_expired";
 
 /** What a device does in this order. When told to do a later step, it does the missing ones first. */
 export const wayOntoDevice = ["released", "downloaded", "installed", "enabled"] as const;
 
-/** A fault changes nothing: the device may try again. `expire` is the fault after which it may not. */
+/** A fault changes nothing: the device may try again. After `download_order_expired` it may not. */
 export const profileOnDevice: StateMachine<ProfileState, ProfileOperation> = {
   thing: "The profile",
   moves: {
@@ -23,14 +30,14 @@ export const profileOnDevice: StateMachine<ProfileState, ProfileOperation> = {
       install: "installed",
       enable: "enabled",
       fault: "released",
-      expire: "expired",
+      download_order_expired: "expired",
     },
     downloaded: {
       install: "installed",
       enable: "enabled",
       delete: "deleted",
       fault: "downloaded",
-      expire: "expired",
+      download_order_expired: "expired",
     },
     installed: { enable: "enabled", disable: "disabled", delete: "deleted", fault: "installed" },
     enabled: { disable: "disabled", delete: "deleted", fault: "enabled" },

@@ -61,7 +61,7 @@ export function approvePortIn(service: Service, portInRequestReference: string):
 /** @param date such as "2026-12-31" */
 export function schedulePortIn(service: Service, portInRequestReference: string, date: string): PortIn {
   if (!z.iso.date().safeParse(date).success) {
-    throw new Refused("invalid", `scheduledDate: "${date}" is no date. Write it like 2026-12-31.`);
+    throw new Refused("invalid", `date: "${date}" is no date. Write it like 2026-12-31.`);
   }
   return step(service, portInRequestReference, "schedule", () => {
     service.db.run(

@@ -24,6 +24,8 @@ export type PortInOperation =
 /** A request that is completed before it was approved is approved first. */
 export const wayToCompletion = ["requested", "approved", "completed"] as const;
 
+const again = "This request has ended: create a corrected one, or abandon porting.";
+
 /** What was to be cancelled may still be completed or fail: then the cancellation came too late. */
 export const portInMoves: StateMachine<PortInStatus, PortInOperation> = {
   thing: "The port-in request",
@@ -45,6 +47,7 @@ export const portInMoves: StateMachine<PortInStatus, PortInOperation> = {
     failed: {},
     cancelled: {},
   },
+  afterwards: { rejected: again, failed: again, cancelled: again },
 };
 
 /** After these a corrected request may follow. */

@@ -1,7 +1,19 @@
+import { webhookHandler } from "@esim-webhooks/core";
 import { expect, it } from "vitest";
 import { addClient, findClient } from "../../src/account/clients.ts";
 import { listVariants, setStock, stockOf, takeFromStock } from "../../src/account/variants.ts";
 import { testService } from "../service.ts";
+
+it("makes client secrets that cannot be taken for signing secrets", () => {
+  const service = testService();
+  for (let count = 0; count < 50; count++) {
+    const { clientSecret } = addClient(service);
+    expect(clientSecret).toMatch(/^sandbox_[\w-]{32}$/);
+    expect(() => webhookHandler({}, { secret: clientSecret })).toThrow(
+      expect.objectContaining({ code: "invalid_secret" }),
+    );
+  }
+});
 
 it("adds a client with a reference of 6 digits and two variants, the first of which is the default", () => {
   const service = testService();

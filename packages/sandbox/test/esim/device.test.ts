@@ -94,7 +94,7 @@ describe("a fault on a device", () => {
     const { service, esim } = ordered();
     installEsim(service, esim);
     expect(() => faultEsim(service, esim, { reason: "download_order_expired" })).toThrow(
-      refusal("illegal_transition"),
+      refusal("illegal_transition", /"download_order_expired" is not possible then\. Possible: .*fault/),
     );
   });
 

@@ -236,6 +236,16 @@ describe("the steps of a port-in", () => {
     expect(events()).toEqual([]);
   });
 
+  test.each([
+    ["failed", failPortIn, /create a corrected one, or abandon porting/],
+    ["rejected", rejectPortIn, /create a corrected one, or abandon porting/],
+    ["completed", completePortIn, /this state is final/],
+  ] as const)("say what to do after a request that is %s", (_, end, message) => {
+    const { service, reference } = requested();
+    end(service, reference);
+    expect(() => approvePortIn(service, reference)).toThrow(refusal("illegal_transition", message));
+  });
+
   test.each(["31-12-2026", "2026-02-30", ""])("do not schedule for %j", (date) => {
     const { service, reference } = requested();
     expect(() => schedulePortIn(service, reference, date)).toThrow(refusal("invalid", "2026-12-31"));

@@ -27,6 +27,7 @@ export function refusalStatus(code: RefusalCode, switches: Switches): number {
     no_stock: 409,
     port_in_not_possible: 409,
     illegal_transition: Number(switches.illegalTransition),
+    closed: 503,
   };
   return statuses[code];
 }
