@@ -57,6 +57,7 @@ export function createClient(options: ClientOptions = {}): ApiClient {
   const tokens = createTokens({
     exchange: settings.exchange,
     askService: () => askForToken(open, baseUrl, settings.credentials(), settings.tokenRequest, timeoutMs),
+    timeoutMs,
     clock,
     logger,
   });

@@ -2,6 +2,8 @@ import type { Logger } from "@esim-webhooks/core";
 import { ApiError } from "../base/api-error.ts";
 import type { ClientClock } from "../base/client-clock.ts";
 import { fingerprint } from "../base/conceal.ts";
+import { startTimeout } from "../base/timeout.ts";
+import { unlessAborted } from "../base/unless-aborted.ts";
 import type { Tokens } from "../http/perform.ts";
 
 /** A token and how long it is valid. */
@@ -17,7 +19,7 @@ export interface ExchangeRequest {
 }
 
 /**
- * Gets a token. A client calls it once for all callers that wait. To share one token between processes, keep it in a store:
+ * Gets a token. A client calls it once for all callers that wait, and gives it up after `timeoutMs`. To share one token between processes, keep it in a store:
  * return the kept one, unless it is `refused`, and `askService()` otherwise.
  */
 export type TokenExchange = (request: ExchangeRequest, askService: () => Promise<Token>) => Promise<Token>;
@@ -25,44 +27,74 @@ export type TokenExchange = (request: ExchangeRequest, askService: () => Promise
 export interface TokenParts {
   readonly exchange: TokenExchange;
   readonly askService: () => Promise<Token>;
+  /** The longest time for an exchange, in ms. */
+  readonly timeoutMs: number;
   readonly clock: ClientClock;
   readonly logger: Logger;
 }
 
 /** A token is renewed when a tenth of its life is left, or five minutes if that is less. */
 const longestMarginMs = 5 * 60_000;
+/** A renewal that failed is tried again when half of the time that was left is over, and after a second at the earliest. */
+const shortestPauseMs = 1000;
 
-/** One token for all callers: the first one that needs another starts the exchange, and the others wait for it. */
-export function createTokens({ exchange, askService, clock, logger }: TokenParts): Tokens {
+/**
+ * One token for all callers. While it is valid, nobody waits: the first caller that finds it due starts its renewal. Without a
+ * valid one, the first caller starts the exchange, and the others wait for it.
+ */
+export function createTokens({ exchange, askService, timeoutMs, clock, logger }: TokenParts): Tokens {
   let held: { readonly accessToken: string; readonly renewAt: number; readonly endsAt: number } | undefined;
   let refused: string | undefined;
   let pending: Promise<string> | undefined;
 
   async function renew(): Promise<string> {
     const askedAt = clock.now();
+    const { accessToken, expiresInSeconds } = await askInTime();
+    const lifeMs = expiresInSeconds * 1000;
+    const renewAt = askedAt + lifeMs - Math.min(longestMarginMs, lifeMs / 10);
+    held = { accessToken, renewAt, endsAt: askedAt + lifeMs };
+    refused = undefined;
+    logger.debug({ token: fingerprint(accessToken), expiresInSeconds }, "The client has a new token.");
+    return accessToken;
+  }
+
+  async function askInTime(): Promise<Token> {
+    const timeout = startTimeout(clock, timeoutMs);
+    const ask = async () => checked(await exchange({ refused }, askService));
     try {
-      const { accessToken, expiresInSeconds } = checked(await exchange({ refused }, askService));
-      const lifeMs = expiresInSeconds * 1000;
-      const renewAt = askedAt + lifeMs - Math.min(longestMarginMs, lifeMs / 10);
-      held = { accessToken, renewAt, endsAt: askedAt + lifeMs };
-      logger.debug({ token: fingerprint(accessToken), expiresInSeconds }, "The client has a new token.");
-      return accessToken;
+      return await unlessAborted(ask(), timeout.signal);
     } catch (error) {
-      const failure =
-        error instanceof ApiError ? error : exchangeFailed("the exchange of the token threw", error);
-      if (held === undefined || clock.now() >= held.endsAt) throw failure;
-      logger.warn({ err: failure }, "The token could not be renewed; the old one is used while it is valid.");
-      return held.accessToken;
+      if (error instanceof ApiError) throw error;
+      if (timeout.isOver) throw exchangeHung(timeoutMs, error);
+      throw exchangeFailed("the exchange of the token threw", error);
     } finally {
-      pending = undefined;
+      timeout.clear();
     }
+  }
+
+  function renewal(): Promise<string> {
+    pending ??= renew().finally(() => {
+      pending = undefined;
+    });
+    return pending;
+  }
+
+  function renewMeanwhile(): void {
+    if (pending !== undefined) return;
+    renewal().catch((err: unknown) => {
+      if (held === undefined) return; // refused meanwhile: the callers that wait get the error
+      const now = clock.now();
+      held = { ...held, renewAt: now + Math.max(shortestPauseMs, (held.endsAt - now) / 2) };
+      logger.warn({ err }, "The token could not be renewed; the old one is used while it is valid.");
+    });
   }
 
   return {
     async get() {
-      if (held !== undefined && clock.now() < held.renewAt) return held.accessToken;
-      pending ??= renew();
-      return pending;
+      const now = clock.now();
+      if (held === undefined || now >= held.endsAt) return renewal();
+      if (now >= held.renewAt) renewMeanwhile();
+      return held.accessToken;
     },
     refuse(token) {
       if (held?.accessToken !== token) return; // another caller has renewed it
@@ -85,5 +117,14 @@ function exchangeFailed(problem: string, cause?: unknown): ApiError {
     `auth.token: ${problem}.`,
     "An exchange resolves to { accessToken, expiresInSeconds }.",
     cause === undefined ? {} : { cause },
+  );
+}
+
+function exchangeHung(timeoutMs: number, cause: unknown): ApiError {
+  return new ApiError(
+    "timed_out",
+    `auth.token: the exchange of the token did not end within ${timeoutMs} ms.`,
+    "Call again later; an exchange of your own should have a shorter limit.",
+    { cause },
   );
 }

@@ -15,13 +15,16 @@ describe("one token", () => {
     expect(new Set(service.seen.map(({ headers }) => tokenOf(headers)))).toEqual(new Set(["Bearer token-1"]));
   });
 
-  it("is renewed before it ends", async () => {
+  it("is renewed before it ends, while calls go on with the old one", async () => {
     const { api, clock, service } = scriptedClient();
     await clock.run(api.request("GET", "/"));
     await clock.run(clock.wait((daySeconds - 6 * 60) * 1000, new AbortController().signal));
     await clock.run(api.request("GET", "/"));
     expect(service.tokens).toBe(1);
     await clock.run(clock.wait(2 * 60 * 1000, new AbortController().signal));
+    await clock.run(api.request("GET", "/"));
+    expect(tokenOf(service.seen.at(-1)?.headers)).toBe("Bearer token-1");
+    expect(service.tokens).toBe(2);
     await clock.run(api.request("GET", "/"));
     expect(service.tokens).toBe(2);
     expect(tokenOf(service.seen.at(-1)?.headers)).toBe("Bearer token-2");
@@ -32,6 +35,24 @@ describe("one token", () => {
     await clock.run(Promise.all([1, 2, 3].map(() => api.request("POST", "/", {}))));
     expect(service.tokens).toBe(2);
     expect(service.effects).toBe(3);
+  });
+
+  it("that was renewed by another caller meanwhile is not renewed again for a late 401", async () => {
+    const clock = fakeClock();
+    let tokens = 0;
+    let late = () => {};
+    const fetch: Fetch = async (url, { headers }) => {
+      if (url.endsWith("/auth/token")) return Response.json({ access_token: `token-${++tokens}` });
+      if (tokenOf(new Headers(headers)) === "Bearer token-2") return Response.json({});
+      if (url.endsWith("/late")) await new Promise<void>((resolve) => (late = resolve));
+      return new Response(null, { status: 401 });
+    };
+    const api = createClient({ ...credentials, fetch, clock });
+    const slow = api.request("GET", "/late");
+    await clock.run(api.request("GET", "/"));
+    late();
+    await clock.run(slow);
+    expect(tokens).toBe(2);
   });
 
   it("is not renewed twice for one call", async () => {
@@ -114,6 +135,26 @@ describe("the exchange", () => {
   });
 });
 
+describe("the token endpoint", () => {
+  it("is asked at most 30 times a second", async () => {
+    const clock = fakeClock();
+    const times: number[] = [];
+    const fetch: Fetch = async (url) => {
+      if (!url.endsWith("/auth/token")) return Response.json({});
+      times.push(clock.now());
+      return Response.json({ access_token: "abc" });
+    };
+    const exchange: TokenExchange = async (_request, askService) => {
+      const tokens = await Promise.all(Array.from({ length: 90 }, askService));
+      return tokens[0] as Token;
+    };
+    await clock.run(createClient({ ...credentials, fetch, clock, exchange }).request("GET", "/"));
+    const counts = times.map((from) => times.filter((at) => at >= from && at < from + 1000).length);
+    expect(times).toHaveLength(90);
+    expect(Math.max(...counts)).toBe(30);
+  });
+});
+
 describe("an exchange of one's own", () => {
   it("can share a token between clients, and is told which one was refused", async () => {
     let kept: Token | undefined;
@@ -165,6 +206,71 @@ describe("an exchange of one's own", () => {
     await clock.run(api.request("GET", "/"));
     expect(calls).toBe(2);
     expect(tokenOf(service.seen[1]?.headers)).toBe("Bearer old");
+  });
+
+  it("that hangs delays nobody while the old token is valid, and is tried again after the time of a call", async () => {
+    let calls = 0;
+    const exchange: TokenExchange = async () => {
+      calls += 1;
+      return calls === 2
+        ? new Promise(() => {})
+        : { accessToken: `token-${calls}`, expiresInSeconds: daySeconds };
+    };
+    const { api, clock, service } = scriptedClient([], { exchange });
+    const pass = (ms: number) => clock.run(clock.wait(ms, new AbortController().signal));
+    await clock.run(api.request("GET", "/"));
+    await pass((daySeconds - 290) * 1000);
+    const since = clock.now();
+    await clock.run(Promise.all([1, 2, 3].map(() => api.request("GET", "/"))));
+    expect(clock.now()).toBe(since);
+    expect(calls).toBe(2);
+    await pass(280_000);
+    await clock.run(api.request("GET", "/"));
+    await clock.run(api.request("GET", "/"));
+    expect(calls).toBe(3);
+    expect(tokenOf(service.seen.at(-1)?.headers)).toBe("Bearer token-3");
+  });
+
+  it("that hangs without an old token ends with the time of its caller, and the next call asks anew", async () => {
+    let calls = 0;
+    const exchange: TokenExchange = async () => {
+      calls += 1;
+      return calls === 1 ? new Promise(() => {}) : { accessToken: "second", expiresInSeconds: 60 };
+    };
+    const { api, clock, service } = scriptedClient([], { exchange });
+    await expect(clock.run(api.request("GET", "/"))).rejects.toMatchObject({
+      code: "timed_out",
+      attempts: 0,
+    });
+    await clock.run(api.request("GET", "/"));
+    expect(tokenOf(service.seen[0]?.headers)).toBe("Bearer second");
+  });
+
+  it("is told of a refused token once, not at every later renewal", async () => {
+    const refusals: (string | undefined)[] = [];
+    const exchange: TokenExchange = async ({ refused }) => {
+      refusals.push(refused);
+      return { accessToken: `token-${refusals.length}`, expiresInSeconds: 1000 };
+    };
+    const { api, clock } = scriptedClient([{ answer: 401 }], { exchange });
+    await clock.run(api.request("GET", "/"));
+    await clock.run(clock.wait(2_000_000, new AbortController().signal));
+    await clock.run(api.request("GET", "/"));
+    expect(refusals).toEqual([undefined, "token-1", undefined]);
+  });
+
+  it("that fails is not asked again at every call", async () => {
+    let calls = 0;
+    const exchange: TokenExchange = async () => {
+      calls += 1;
+      if (calls > 1) throw new Error("no store");
+      return { accessToken: "old", expiresInSeconds: 1000 };
+    };
+    const { api, clock } = scriptedClient([], { exchange });
+    await clock.run(api.request("GET", "/"));
+    await clock.run(clock.wait(950_000, new AbortController().signal));
+    for (let call = 0; call < 5; call++) await clock.run(api.request("GET", "/"));
+    expect(calls).toBe(2);
   });
 
   it.each([
