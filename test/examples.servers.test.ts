@@ -240,7 +240,7 @@ describe("examples/capture", () => {
 });
 
 describe("examples/testing and examples/sandbox", () => {
-  it.each(["testing/handlers", "testing/worker", "testing/latest", "sandbox/backend"])(
+  it.each(["testing/handlers", "testing/worker", "testing/latest", "testing/port-in", "sandbox/backend"])(
     "%s.test.ts passes, as one's own tests would",
     async (name) => {
       const { code, output } = await run(["--test", `examples/${name}.test.ts`]).ended;

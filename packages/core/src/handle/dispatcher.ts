@@ -25,7 +25,7 @@ export function createDispatcher<Data>(handlers: Handlers<Data, never>, catalog:
     throw new WebhookError(
       "unknown_event_type",
       `There is a handler for "${name}", but the catalog has no such event type.`,
-      `${suggest(name, [...names])} Use defineCatalog to add event types.`,
+      `${suggest(name, [...names])} A handler of "*" takes types that the catalog does not have; defineCatalog adds them.`,
     );
   }
   const families = [...given]
