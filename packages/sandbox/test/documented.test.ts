@@ -1,17 +1,33 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, it } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
 import { root } from "../../../test/run.ts";
+import { addClient } from "../src/account/clients.ts";
 import { switchesSchema } from "../src/base/switches.ts";
 import { createAdvance } from "../src/control/advance.ts";
 import { createControl } from "../src/control/app.ts";
 import { createChanges } from "../src/control/changes.ts";
+import { esimHandle } from "../src/control/esim-handle.ts";
+import { createHandle } from "../src/control/handle.ts";
+import type { Parts } from "../src/control/parts.ts";
 import { faultKinds } from "../src/faults/fault.ts";
 import { createFaults } from "../src/faults/faults.ts";
+import { newNumberSchema } from "../src/number/allocate-number.ts";
+import { orderEsim } from "../src/order/order-esim.ts";
+import { newPortInSchema } from "../src/port-in/new-port-in.ts";
 import { createSender } from "../src/sender/sender.ts";
 import { testService } from "./service.ts";
 
 const page = readFileSync(join(root, "docs/sandbox.md"), "utf8");
+
+function givenParts(): Parts {
+  const service = testService();
+  const faults = createFaults(service.random);
+  const sender = createSender(service, faults);
+  onTestFinished(() => sender.close());
+  const changes = createChanges();
+  return { service, faults, sender, changes, manualClock: undefined, speed: 1, clientReference: "" };
+}
 
 it("docs/sandbox.md has every switch with its default", () => {
   const defaults = Object.entries(switchesSchema.parse({}));
@@ -25,16 +41,35 @@ it("docs/sandbox.md has every kind of fault", () => {
   expect(rows).toEqual(faultKinds);
 });
 
-it("docs/sandbox.md has every call of the control side", async () => {
-  const service = testService();
-  const faults = createFaults(service.random);
-  const sender = createSender(service, faults);
-  const changes = createChanges();
-  const parts = { service, faults, sender, changes, manualClock: undefined, speed: 1, clientReference: "" };
+it("docs/sandbox.md has every method of the handle and of an eSIM", () => {
+  const parts = givenParts();
+  const { clientId } = addClient(parts.service);
+  const handle = createHandle({ ...parts, clientReference: clientId }, createAdvance(parts));
+  const esim = esimHandle(parts.service, orderEsim(parts.service, clientId).esimReference);
+  const methods = (value: object, name = ""): string[] =>
+    Object.entries(value).flatMap(([key, inner]) => {
+      if (typeof inner === "object") return methods(inner, `${name}${key}.`);
+      return typeof inner === "function" ? [name + key] : [];
+    });
+  const documented = [...page.matchAll(/^\| `(?:GET|POST|PATCH|DELETE) .*\|(.*)\|$/gm)].flatMap(
+    ([, cell = ""]) => [...cell.matchAll(/`([\w.]+)`/g)].map(([, name]) => name),
+  );
+  expect([...documented, "settled"].sort()).toEqual([...methods(handle), ...methods(esim, "esim.")].sort());
+});
+
+it("docs/sandbox.md shows bodies that the calls take", () => {
+  const [portIn, number] = [...page.matchAll(/ -d '(\{\n[\s\S]*?\})'\n/g)].map(([, body = ""]) =>
+    JSON.parse(body.replace("'$ESIM'", "1")),
+  );
+  expect(newPortInSchema.safeParse(portIn)).toMatchObject({ success: true });
+  expect(newNumberSchema.safeParse(number)).toMatchObject({ success: true });
+});
+
+it("docs/sandbox.md has every call of the control side", () => {
+  const parts = givenParts();
   const calls = createControl(parts, createAdvance(parts))
     .routes.filter(({ method }) => method !== "ALL")
     .map(({ method, path }) => `${method} ${path}`);
-  await sender.close();
   const documented = [...page.matchAll(/^\| (`(?:GET|POST|PATCH|DELETE) .*?`) \|/gm)].flatMap(
     ([, cell = ""]) => {
       let whole = "";

@@ -13,6 +13,7 @@ export function welcome(
     "The partner service runs on this machine, and nowhere else can reach it.",
     "",
     `  API            ${bold(url)}`,
+    `  its document   ${url}/openapi.json`,
     `  client_id      ${bold(credentials.clientId)}`,
     `  client_secret  ${bold(credentials.clientSecret)}`,
     `  control, page  ${bold(controlUrl)}`,
@@ -25,7 +26,8 @@ export function welcome(
     `  curl ${controlUrl}/esims -d '{}'`,
     `  curl ${controlUrl}/deliveries`,
     "",
-    "The first one registers a receiver for every event, and answers with its signing secret; the second orders an eSIM.",
+    "The first one registers a receiver of your own for every event, and answers with its signing secret. Leave it out where the",
+    "receiver registers itself, as npm start does: two endpoints of one URL have two secrets. The second one orders an eSIM.",
     "The third shows what was sent. To receive it: ESIM_WEBHOOK_SECRET=<the secret> esim-webhooks serve",
   ].join("\n");
 }
