@@ -1,3 +1,4 @@
+import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { WebhookError } from "@esim-webhooks/core";
 import { makeFolder } from "@esim-webhooks/core/kit";
@@ -8,13 +9,21 @@ import type { SandboxErrorCode } from "./errors.ts";
 export async function openFolder(folder: string): Promise<Database> {
   try {
     await makeFolder(folder);
-    return openDatabase(join(folder, "sandbox.db"));
+    const path = join(folder, "sandbox.db");
+    await makePrivate(path);
+    return openDatabase(path);
   } catch (cause) {
     const [problem, remedy] = isBusy(cause)
       ? [`Another sandbox keeps its state in ${folder}.`, "Stop that one, or name another folder."]
       : [`The state cannot be kept in ${folder}.`, "Name a folder that this user can write to."];
     throw new WebhookError<SandboxErrorCode>("unusable_data", problem, remedy, { cause });
   }
+}
+
+/** Secrets are in the file: it is for its owner alone. SQLite gives its own files beside it the same mode. */
+async function makePrivate(path: string): Promise<void> {
+  await using file = await open(path, "a", 0o600);
+  await file.chmod(0o600);
 }
 
 function isBusy(error: unknown): boolean {

@@ -50,12 +50,17 @@ const usualVariants: readonly NewVariant[] = [
   { esimVariant: "premium", name: "Premium", description: "Data and a phone number.", available: 100 },
 ];
 
+/** Throws `invalid` for a variant that is there twice, and for a default variant that the client does not have. */
 export function addClient(service: Service, client: NewClient = {}): Credentials {
   const clientReference = client.clientReference ?? newClientReference();
   const clientSecret = client.clientSecret ?? newClientSecret();
   const variants = client.variants ?? usualVariants;
   const defaultEsimVariant =
     client.defaultEsimVariant === undefined ? (variants[0]?.esimVariant ?? null) : client.defaultEsimVariant;
+  checkVariants(
+    variants.map(({ esimVariant }) => esimVariant),
+    defaultEsimVariant,
+  );
   service.db.transaction(() => {
     service.db.run(
       "insert into clients (clientReference, clientSecret, name, defaultEsimVariant, maxProfiles) values (?, ?, ?, ?, ?)",
@@ -72,6 +77,17 @@ export function addClient(service: Service, client: NewClient = {}): Credentials
 
 /** Its underscore is in no base64, so nobody can take it for a signing secret. */
 const newClientSecret = (): string => `sandbox_${randomBytes(24).toString("base64url")}`;
+
+function checkVariants(names: readonly string[], defaultName: string | null): void {
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice !== undefined)
+    throw new Refused("invalid", `The variant "${twice}" is there twice. Name each variant once.`);
+  if (defaultName === null || names.includes(defaultName)) return;
+  throw new Refused(
+    "invalid",
+    `The defaultEsimVariant "${defaultName}" is none of the client's variants. Choose one of them: ${names.join(", ")}.`,
+  );
+}
 
 /** Throws `not_found` if there is none. */
 export function findClient(service: Service, clientReference: string): ClientRecord {

@@ -1,11 +1,12 @@
 import { OpenAPIHono } from "@hono/zod-openapi";
 import { Hono } from "hono";
 import type * as z from "zod";
+import { bodyLimit, maxBodyBytes } from "../base/body-limit.ts";
+import { problemsOf } from "../base/problems.ts";
 import { Refused } from "../base/refused.ts";
 import type { Service } from "../base/service.ts";
 import type { Faults } from "../faults/faults.ts";
 import type { Sender } from "../sender/sender.ts";
-import { bodyLimit, maxBodyBytes } from "./body-limit.ts";
 import { authenticated } from "./call/authentication.ts";
 import { answerStruck, effectStruck } from "./call/call-faults.ts";
 import type { CallContext, Environment, Middleware } from "./call/environment.ts";
@@ -94,8 +95,5 @@ function addOtherMethods(app: OpenAPIHono<Environment>): void {
 }
 
 function invalid(error: z.ZodError): Refused {
-  const problems = error.issues.map(({ path, message }) =>
-    path.length > 0 ? `${path.join(".")}: ${message}` : message,
-  );
-  return new Refused("invalid", `${problems.join("; ")}. Correct it.`);
+  return new Refused("invalid", `${problemsOf(error)}. Correct it.`);
 }

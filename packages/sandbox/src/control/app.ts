@@ -1,9 +1,10 @@
 import { Hono } from "hono";
-import { bodyLimit } from "../api/body-limit.ts";
+import { bodyLimit } from "../base/body-limit.ts";
 import type { Advance } from "./advance.ts";
 import { endpointRoutes } from "./endpoint-routes.ts";
 import { errorAnswer, thrownAnswer } from "./errors.ts";
 import { esimRoutes } from "./esim-routes.ts";
+import { eventRoutes } from "./event-routes.ts";
 import { guard } from "./guard.ts";
 import { liveFeed } from "./live.ts";
 import type { Parts } from "./parts.ts";
@@ -29,6 +30,7 @@ export function createControl(parts: Parts, advance: Advance): Hono {
   app.get("/live", () => liveFeed(parts.changes));
   app.route("/", esimRoutes(parts));
   app.route("/", endpointRoutes(parts));
+  app.route("/", eventRoutes(parts));
   app.route("/", serviceRoutes(parts, advance));
   app.route("/", supportRoutes(parts));
   return app;

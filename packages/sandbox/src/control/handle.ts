@@ -11,6 +11,7 @@ import { addEventType, retireEventType } from "../webhook/event-types.ts";
 import { addFault, dropNextAnswer } from "./add-fault.ts";
 import type { Advance } from "./advance.ts";
 import { setAnyActive } from "./any-endpoint.ts";
+import { chosenClient } from "./chosen-client.ts";
 import { emitAny } from "./emit-any.ts";
 import { type EsimHandle, esimHandle } from "./esim-handle.ts";
 import {
@@ -93,11 +94,8 @@ export function createHandle(parts: Parts, advance: Advance): Handle {
     return checked(argument, schema, `argument of ${method}`);
   }
   /** The client that an operation is for, and what else it takes. */
-  function forClient<Fields extends ForClient>({
-    clientReference: client = parts.clientReference,
-    ...fields
-  }: Fields) {
-    return [client, fields] as const;
+  function forClient<Fields extends ForClient>({ clientReference, ...fields }: Fields) {
+    return [chosenClient(parts, clientReference), fields] as const;
   }
   return {
     async orderEsim(order = {}) {

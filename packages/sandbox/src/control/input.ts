@@ -1,5 +1,6 @@
 import type { HonoRequest } from "hono";
 import * as z from "zod";
+import { problemsOf } from "../base/problems.ts";
 import { Refused } from "../base/refused.ts";
 
 /** As in the API. */
@@ -23,11 +24,21 @@ export function readQuery<Schema extends z.ZodType>(request: HonoRequest, schema
 }
 
 function parsed(text: string): unknown {
+  let value: unknown;
   try {
-    return JSON.parse(text);
+    value = JSON.parse(text);
   } catch {
     throw new Refused("invalid", "The body is not JSON. Send a JSON object, or nothing.");
   }
+  if (!isDeeper(value, maxDepth)) return value;
+  throw new Refused("invalid", `The body is nested deeper than ${maxDepth} levels. Send a flatter one.`);
+}
+
+const maxDepth = 100; // what is nested too deeply to be written as JSON again can be read
+
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return levels === 0 || Object.values(value).some((inner) => isDeeper(inner, levels - 1));
 }
 
 /** @param what names the value in messages. Throws `Refused("invalid")` */
@@ -38,11 +49,8 @@ export function checked<Schema extends z.ZodType>(
 ): z.output<Schema> {
   const read = schema.safeParse(value);
   if (read.success) return read.data;
-  const problems = read.error.issues.map(({ path, message }) =>
-    path.length > 0 ? `"${path.join(".")}": ${message}` : message,
-  );
   throw new Refused(
     "invalid",
-    `The ${what} cannot be right: ${problems.join("; ")}. Correct it; docs/sandbox.md has the fields.`,
+    `The ${what} is not valid: ${problemsOf(read.error)}. Correct it; docs/sandbox.md has the fields.`,
   );
 }

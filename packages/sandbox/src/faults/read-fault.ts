@@ -1,4 +1,5 @@
 import { suggest } from "@esim-webhooks/core/kit";
+import { problemsOf } from "../base/problems.ts";
 import { Refused } from "../base/refused.ts";
 import { type Fault, faultKinds, faultSchema } from "./fault.ts";
 
@@ -13,8 +14,5 @@ export function readFault(given: unknown): Fault {
   }
   const read = faultSchema.safeParse(given);
   if (read.success) return read.data;
-  const problems = read.error.issues.map(({ path, message }) =>
-    path.length > 0 ? `"${path.join(".")}": ${message}` : message,
-  );
-  throw new Refused("invalid", `The fault "${kind}" cannot be right: ${problems.join("; ")}. Correct it.`);
+  throw new Refused("invalid", `The fault "${kind}" cannot be right: ${problemsOf(read.error)}. Correct it.`);
 }

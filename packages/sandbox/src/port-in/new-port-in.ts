@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { problemsOf } from "../base/problems.ts";
 import { Refused } from "../base/refused.ts";
 
 /** What the donor needs to know of its customer. Unknown fields are refused. */
@@ -54,9 +55,8 @@ const schemas: Readonly<Record<string, z.ZodType<NewPortIn>>> = {
 export function checkNewPortIn(esimVariant: string, order: NewPortIn): NewPortIn {
   const result = (schemas[esimVariant] ?? newPortInSchema).safeParse(order);
   if (result.success) return result.data;
-  const issues = result.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`);
   throw new Refused(
     "invalid",
-    `The port-in does not fit the eSIM variant "${esimVariant}": ${issues.join("; ")}. Correct it.`,
+    `The port-in does not fit the eSIM variant "${esimVariant}": ${problemsOf(result.error)}. Correct it.`,
   );
 }

@@ -1,5 +1,6 @@
 import type { Service } from "../base/service.ts";
 import { type DeliveryRow, deliveryRecord, retentionMs } from "../webhook/deliveries.ts";
+import { endpointSequence } from "../webhook/endpoints.ts";
 
 /** Which deliveries support dumps. Without a choice: all of the last 7 days. */
 export interface Dump {
@@ -15,13 +16,20 @@ const batch = 500;
 
 /**
  * The deliveries of a client as NDJSON, oldest first: a record of the listing in each line. Memory does not grow with the dump,
- * and what happens while it is read may or may not be in it.
+ * and what happens while it is read may or may not be in it. Throws `not_found` for an endpoint that the client does not have.
  */
-export async function* dump(
+export function dump(
   service: Service,
   clientReference: string,
   choice: Dump = {},
 ): AsyncGenerator<Uint8Array> {
+  const { webhookEndpointReference } = choice;
+  if (webhookEndpointReference !== undefined)
+    endpointSequence(service, clientReference, webhookEndpointReference); // throws
+  return linesOf(service, clientReference, choice);
+}
+
+async function* linesOf(service: Service, clientReference: string, choice: Dump): AsyncGenerator<Uint8Array> {
   const { db, clock } = service;
   const kept = clock.now() - retentionMs;
   const since = Math.max(choice.since ?? kept, kept);

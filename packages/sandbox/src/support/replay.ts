@@ -2,6 +2,7 @@ import { newEventId } from "../base/references.ts";
 import { Refused } from "../base/refused.ts";
 import type { Service } from "../base/service.ts";
 import { addDelivery, retentionMs } from "../webhook/deliveries.ts";
+import { endpointSequence } from "../webhook/endpoints.ts";
 
 /** Which events support sends again. Without a choice: all that are kept. */
 export interface Replay {
@@ -29,10 +30,14 @@ interface Again {
 
 /**
  * Sends events of the last 7 days again, to the endpoints that are active and subscribed now: each is a new delivery, due at
- * once, with the body that the endpoint knows. Returns their ids. Throws `not_found` for an id that no kept event or delivery has.
+ * once, with the body that the endpoint knows. Returns their ids. Throws `not_found` for an endpoint that
+ * the client does not have, and for an id that no kept event or delivery has.
  */
 export function replay(service: Service, clientReference: string, choice: Replay = {}): string[] {
   const replayed = service.db.transaction(() => {
+    const { webhookEndpointReference } = choice;
+    if (webhookEndpointReference !== undefined)
+      endpointSequence(service, clientReference, webhookEndpointReference); // throws
     if (choice.ids !== undefined) checkIds(service, clientReference, choice.ids);
     const idOf = choice.under === "new" ? newIds(service) : sameIds(service);
     return selected(service, clientReference, choice).map((again) => {

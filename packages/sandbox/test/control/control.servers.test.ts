@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -34,6 +34,8 @@ async function withHeaders(url: string, headers: Record<string, string>): Promis
   const [response] = await once(sent, "response");
   return [response.statusCode, String(Buffer.concat(await response.toArray()))];
 }
+
+const nested = (levels: number) => `{"type":"a.b","data":{"a":${"[".repeat(levels)}${"]".repeat(levels)}}}`;
 
 describe("the control side", () => {
   it.each([
@@ -125,6 +127,37 @@ describe("the control side", () => {
     ["POST", "/esims/123/installed", null, 404, /There is no eSIM 123\./],
     ["PATCH", "/endpoints/WHE1", '{"active":false}', 404, /There is no webhook endpoint WHE1\. List/],
     ["POST", "/support/replay", '{"ids":["msg_1"]}', 404, /no event msg_1 of the last 7 days/],
+    ["POST", "/endpoints", '{"url":"nonsense"}', 400, /"url": expected a URL/],
+    ["POST", "/endpoints", '{"url":"javascript:alert(1)"}', 400, /"url": expected a URL/],
+    ["POST", "/endpoints", '{"url":"http://127.0.0.1/","eventTypes":[]}', 400, /"eventTypes": /],
+    [
+      "POST",
+      "/endpoints",
+      '{"url":"http://127.0.0.1/","eventTypes":["esim.enabled","esim.enabled"]}',
+      400,
+      /"eventTypes": expected each event type once/,
+    ],
+    [
+      "POST",
+      "/endpoints",
+      '{"url":"http://127.0.0.1/","clientReference":"1"}',
+      404,
+      /There is no client 1\. Add it/,
+    ],
+    ["POST", "/events", '{"type":"a.b","clientReference":"1"}', 404, /There is no client 1\./],
+    ["POST", "/events", nested(400_000), 400, /nested deeper than 100 levels\. Send a flatter one\./],
+    [
+      "POST",
+      "/clients",
+      '{"variants":[{"esimVariant":"a","name":"","description":""},{"esimVariant":"a","name":"","description":""}]}',
+      400,
+      /The variant "a" is there twice\./,
+    ],
+    ["POST", "/clients", '{"defaultEsimVariant":"gold"}', 400, /"gold" is none of the client's variants\./],
+    ["POST", "/support/replay", '{"clientReference":"1"}', 404, /There is no client 1\./],
+    ["POST", "/support/dump", '{"clientReference":"1"}', 404, /There is no client 1\./],
+    ["POST", "/support/replay", '{"webhookEndpointReference":"WHE1"}', 404, /no webhook endpoint WHE1/],
+    ["POST", "/support/dump", '{"webhookEndpointReference":"WHE1"}', 404, /no webhook endpoint WHE1/],
     ["DELETE", "/esims", null, 404, /has no DELETE \/esims\. docs\/sandbox\.md/],
   ])("answers %s %s with an error that says how to mend it", async (method, path, body, status, message) => {
     await using sandbox = await startSandbox();
@@ -395,7 +428,7 @@ describe("the handle", () => {
     expect(refused).toBeInstanceOf(Refused);
     expect(refused).toMatchObject({
       code: "invalid",
-      message: expect.stringMatching(`^The argument of ${method} cannot be right: .*Correct it`),
+      message: expect.stringMatching(`^The argument of ${method} is not valid: .*Correct it`),
     });
     expect(String(refused)).toMatch(message);
     expect(await esim.show()).toMatchObject({ profileState: "released", balance: 0, packages: [] });
@@ -456,6 +489,16 @@ describe("the handle", () => {
     const { packages } = await esim.orderPackage("PLAN-EU");
     expect(packages).toMatchObject([{ planReference: "PLAN-EU", status: "active" }]);
     expect((await esim.suspend()).packages).toMatchObject([{ status: "ended" }]);
+  });
+
+  it("keeps its state in files that only their owner can read", async () => {
+    const data = mkdtempSync(join(tmpdir(), "esim-webhooks-sandbox-"));
+    onTestFinished(() => rmSync(data, { recursive: true, force: true }));
+    writeFileSync(join(data, "sandbox.db"), "", { mode: 0o644 });
+    await using sandbox = await startSandbox({ data });
+    await sandbox.addClient();
+    const modes = readdirSync(data).map((name) => [name, statSync(join(data, name)).mode & 0o777]);
+    expect(Object.fromEntries(modes)).toEqual({ "sandbox.db": 0o600, "sandbox.db-wal": 0o600 });
   });
 
   it("goes on where the clock was, when it is started again with its folder", async () => {
