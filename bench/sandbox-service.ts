@@ -43,7 +43,7 @@ const event = { type: "esim.enabled", data: sampleData("esim.enabled") };
 
 /** The same requests with no state: the client alone. */
 async function bare(count: number): Promise<void> {
-  const client = createHttpClient(30_000);
+  const client = createHttpClient();
   const body = Buffer.from(JSON.stringify({ timestamp: new Date().toISOString(), ...event }));
   const headers = {
     "content-type": "application/json",
@@ -54,7 +54,8 @@ async function bare(count: number): Promise<void> {
   };
   let left = count;
   async function one(): Promise<void> {
-    while (left-- > 0) await client.post({ url, headers, body, fault: undefined });
+    while (left-- > 0)
+      await client.post({ url, headers, body, fault: undefined, deadline: performance.now() + 30_000 });
   }
   await Promise.all(Array.from({ length: atOnce }, one));
   await client.close();

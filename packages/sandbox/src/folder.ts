@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { WebhookError } from "@esim-webhooks/core";
 import { makeFolder } from "@esim-webhooks/core/kit";
 import { type Database, openDatabase } from "./base/database.ts";
-import type { SandboxErrorCode } from "./errors.ts";
+import type { SandboxErrorCode } from "./base/errors.ts";
 
 /** Opens the database in the folder, which is made if it is missing. Throws `unusable_data`. */
 export async function openFolder(folder: string): Promise<Database> {

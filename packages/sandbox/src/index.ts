@@ -1,5 +1,6 @@
 export type { Credentials, NewClient } from "./account/clients.ts";
 export type { NewVariant } from "./account/variants.ts";
+export type { SandboxErrorCode } from "./base/errors.ts";
 export type { RefusalCode } from "./base/refused.ts";
 export { Refused } from "./base/refused.ts";
 export type { Switches, SwitchSettings } from "./base/switches.ts";
@@ -7,7 +8,6 @@ export type { Advance } from "./control/advance.ts";
 export type { EsimHandle } from "./control/esim-handle.ts";
 export type { ForClient, Handle } from "./control/handle.ts";
 export type { ShownEsim, ShownPackage } from "./control/shown-esim.ts";
-export type { SandboxErrorCode } from "./errors.ts";
 export type { BalanceUpdate } from "./esim/balance.ts";
 export type { Fault, FaultSettings } from "./faults/fault.ts";
 export type { SandboxOptions } from "./options.ts";

@@ -1,8 +1,8 @@
 import { WebhookError } from "@esim-webhooks/core";
 import { type OptionsShape, parseOptions, type SettingsOf, suggest } from "@esim-webhooks/core/kit";
 import * as z from "zod";
+import type { SandboxErrorCode } from "./base/errors.ts";
 import { type Switches, type SwitchSettings, switchesSchema } from "./base/switches.ts";
-import type { SandboxErrorCode } from "./errors.ts";
 
 /** The options of `startSandbox`. Each has a default. */
 export interface SandboxOptions {

@@ -3,6 +3,7 @@ import { addClient, type Credentials } from "./account/clients.ts";
 import { basePath, createApi } from "./api/api.ts";
 import { manualClock, runningClock } from "./base/clock.ts";
 import { type Database, openDatabase } from "./base/database.ts";
+import type { SandboxErrorCode } from "./base/errors.ts";
 import { seededRandom } from "./base/random.ts";
 import type { Service } from "./base/service.ts";
 import { createAdvance } from "./control/advance.ts";
@@ -10,13 +11,12 @@ import { createControl } from "./control/app.ts";
 import { createChanges, tellingDatabase } from "./control/changes.ts";
 import { createHandle, type Handle } from "./control/handle.ts";
 import type { Parts } from "./control/parts.ts";
-import type { SandboxErrorCode } from "./errors.ts";
 import { createFaults } from "./faults/faults.ts";
 import { openFolder } from "./folder.ts";
 import { type App, type Listener, listen } from "./listener.ts";
 import { readOptions, type SandboxOptions, type SandboxSettings } from "./options.ts";
 import { createPage } from "./page/page.ts";
-import { keepTime, savedTime } from "./saved-time.ts";
+import { keepTime, savedTime, timekeepingDatabase } from "./saved-time.ts";
 import { createSender } from "./sender/sender.ts";
 
 /** The service, running on this machine. */
@@ -27,7 +27,7 @@ export interface Sandbox extends Handle, AsyncDisposable {
   readonly controlUrl: string;
   /** What a partner gets from support, of the client that every sandbox has. */
   readonly credentials: Credentials;
-  /** Stops it, and cuts what is open. The state in a folder is kept. */
+  /** Stops it, and cuts what is open: what waits, such as `advance`, rejects with `closed`. The state in a folder is kept. */
   close(): Promise<void>;
 }
 
@@ -43,14 +43,16 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   checkNode();
   const settings = readOptions(options);
   const closers: (() => void | Promise<void>)[] = [];
-  async function close(): Promise<void> {
-    for (const closer of closers.splice(0).reverse()) await closer();
+  let closing: Promise<void> | undefined;
+  async function closeAll(): Promise<void> {
+    for (const closer of closers.reverse()) await closer();
   }
+  const close = () => (closing ??= closeAll());
   try {
     const db = settings.data === undefined ? openDatabase() : await openFolder(settings.data);
     closers.push(() => db.close());
     const parts = partsOf(settings, db);
-    closers.push(keepTime(db, parts.service.clock.now), () => parts.sender.close());
+    closers.push(keepTime(db, parts.service.clock), () => parts.sender.close());
     const advance = createAdvance(parts);
     const control = createControl(parts, advance).route("/", createPage());
     const listening = async (app: App, port: number, listener: Listener) => {
@@ -82,14 +84,15 @@ function checkNode(): void {
   );
 }
 
-function partsOf({ clock, speed = 1, switches, seed }: SandboxSettings, db: Database): Parts {
+function partsOf({ speed = 1, switches, seed, ...settings }: SandboxSettings, db: Database): Parts {
   const changes = createChanges();
   const random = seededRandom(seed);
   const startAt = savedTime(db);
-  const still = clock === "manual" ? manualClock(startAt) : undefined;
+  const still = settings.clock === "manual" ? manualClock(startAt) : undefined;
+  const clock = still ?? runningClock(speed, startAt);
   const service: Service = {
-    db: tellingDatabase(db, changes),
-    clock: still ?? runningClock(speed, startAt),
+    db: tellingDatabase(timekeepingDatabase(db, clock), changes),
+    clock,
     switches,
     random,
     onDue: () => {},

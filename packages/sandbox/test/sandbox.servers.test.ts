@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startSandbox } from "@esim-webhooks/sandbox";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { startEndpoint } from "./sender/endpoint.ts";
 
 function folder(): string {
   const path = mkdtempSync(join(tmpdir(), "esim-webhooks-sandbox-"));
@@ -27,6 +28,33 @@ describe("startSandbox", () => {
     await first.close();
     await using second = await startSandbox({ data });
     expect(second.credentials).toEqual(first.credentials);
+  });
+
+  it("is closed for everybody who closes it when it is closed", async () => {
+    const data = folder();
+    const first = await startSandbox({ data });
+    const closing = first.close();
+    await first.close();
+    await using second = await startSandbox({ data }); // which one process uses at a time
+    expect(second.credentials).toEqual(first.credentials);
+    await closing;
+  });
+
+  it("can be closed while its clock is advanced, and says so there", async () => {
+    await using endpoint = await startEndpoint(() => undefined);
+    const sandbox = await startSandbox({ clock: "manual" });
+    await fetch(`${sandbox.controlUrl}/endpoints`, {
+      method: "POST",
+      body: JSON.stringify({ url: endpoint.url }),
+    });
+    await sandbox.emit({ type: "esim.enabled", data: {} });
+    const advances = [sandbox.advance("8h"), sandbox.advance("8h")];
+    const told = Promise.all(
+      advances.map((one) => expect(one).rejects.toThrow(/^The sandbox was closed\. /)),
+    );
+    await expect.poll(() => endpoint.got.length).toBe(1);
+    await sandbox.close();
+    await told;
   });
 
   it("says which port is taken, and which option chooses another", async () => {

@@ -17,6 +17,15 @@ interface FirstLine {
   readonly clientSecret: string;
 }
 
+interface Answer {
+  readonly data: Readonly<Record<string, string>>;
+}
+
+async function post(url: string, body: object): Promise<Answer> {
+  const response = await fetch(url, { method: "POST", body: JSON.stringify(body) });
+  return (await response.json()) as Answer;
+}
+
 async function firstLine(running: Running): Promise<FirstLine> {
   const [line] = await running.written(/^\{.*\}$/m);
   return JSON.parse(line) as FirstLine;
@@ -101,6 +110,68 @@ describe("sandbox", () => {
     const esims = (await (await fetch(`${after.controlUrl}/esims`)).json()) as { data: unknown[] };
     expect(esims.data).toHaveLength(1);
     await stopped(second);
+  });
+
+  it("ends when it is stopped while its clock is advanced", async () => {
+    const receiver = createServer((request) => void request.resume()); // it never answers
+    await once(receiver.listen(0, "127.0.0.1"), "listening");
+    const running = start(["sandbox", "--port", "0", "--clock", "manual", "--json"]);
+    const { controlUrl } = await firstLine(running);
+    const { port } = receiver.address() as AddressInfo;
+    await post(`${controlUrl}/endpoints`, { url: `http://127.0.0.1:${port}/` });
+    const asked = once(receiver, "request");
+    await post(`${controlUrl}/events`, { type: "esim.enabled", data: {} });
+    const advanced = expect(post(`${controlUrl}/clock`, { advance: "8h" })).rejects.toThrow("fetch failed");
+    await asked;
+    running.child.kill("SIGTERM");
+    await advanced;
+    expect(await running.ended).toMatchObject({ code: 0 });
+    receiver.close();
+    receiver.closeAllConnections();
+  });
+
+  it("goes on at its time after it was killed, and lists what it has delivered", async () => {
+    const receiver = createServer(
+      (request, response) => void request.resume().on("end", () => response.end()),
+    );
+    await once(receiver.listen(0, "127.0.0.1"), "listening");
+    const cwd = folder();
+    const args = ["sandbox", "--port", "0", "--clock", "manual", "--data", "state", "--json"];
+    const killed = start(args, { cwd });
+    const { controlUrl } = await firstLine(killed);
+    const { port } = receiver.address() as AddressInfo;
+    const { data: endpoint } = await post(`${controlUrl}/endpoints`, { url: `http://127.0.0.1:${port}/` });
+    await post(`${controlUrl}/clock`, { advance: "8h" });
+    const delivered = once(receiver, "request");
+    await post(`${controlUrl}/events`, { type: "esim.enabled", data: {} });
+    await delivered;
+    const { data: before } = await post(`${controlUrl}/clock`, { advance: "7h" });
+    killed.child.kill("SIGKILL");
+    await killed.ended;
+
+    const next = start(args, { cwd });
+    const restarted = await firstLine(next);
+    const { data: after } = (await (await fetch(`${restarted.controlUrl}/state`)).json()) as Answer;
+    expect(after["now"]).toBe(before["now"]);
+    const token = (await (
+      await fetch(`${restarted.url}/auth/token`, {
+        method: "POST",
+        body: new URLSearchParams({
+          client_id: restarted.clientId,
+          client_secret: restarted.clientSecret,
+        }),
+      })
+    ).json()) as { access_token: string };
+    const listing = await fetch(
+      `${restarted.url}/management/webhooks/${endpoint["webhookEndpointReference"]}/deliveries`,
+      { headers: { authorization: `Bearer ${token.access_token}` } },
+    );
+    expect(await listing.json()).toMatchObject({
+      data: [{ eventType: "esim.enabled", status: "delivered" }],
+    });
+    await stopped(next);
+    receiver.close();
+    receiver.closeAllConnections();
   });
 
   it("says which port is taken", async () => {

@@ -35,24 +35,20 @@ export function openDatabase(path = ":memory:"): Database {
     return statement;
   }
 
-  let isInTransaction = false;
   return {
     get: <Row>(sql: string, ...values: SQLInputValue[]) => prepared(sql).get(...values) as Row | undefined,
     all: <Row>(sql: string, ...values: SQLInputValue[]) => prepared(sql).all(...values) as Row[],
     run: (sql, ...values) => Number(prepared(sql).run(...values).changes),
     transaction(work) {
-      if (isInTransaction) return work();
-      isInTransaction = true;
+      if (database.isTransaction) return work();
       prepared("begin immediate").run();
       try {
         const result = work();
         prepared("commit").run();
         return result;
       } catch (error) {
-        prepared("rollback").run();
+        if (database.isTransaction) prepared("rollback").run(); // some errors make SQLite do that by itself
         throw error;
-      } finally {
-        isInTransaction = false;
       }
     },
     close: () => database.close(),

@@ -1,4 +1,4 @@
-export const schemaVersion = 1;
+export const schemaVersion = 2;
 
 /** The tables. Times are ms since the Unix epoch on the service's clock; `…Json` columns hold JSON; booleans are 0 and 1. */
 export const schema = `
@@ -142,6 +142,7 @@ create table deliveries (
   httpStatus integer,
   responseBody text,
   dueAt integer, -- of the next attempt; null when there is none
+  held integer not null default 0, -- 1 while it waits to be overtaken by a later delivery
   sentAt integer,
   deliveredAt integer,
   createdAt integer not null
@@ -149,6 +150,7 @@ create table deliveries (
 create index deliveries_by_endpoint on deliveries (endpointSequence, createdAt); -- and, as in every index, sequence
 create index deliveries_by_event on deliveries (eventSequence);
 create index deliveries_due on deliveries (endpointSequence, dueAt) where dueAt is not null;
+create index deliveries_held on deliveries (endpointSequence) where held = 1;
 
 create table idempotencyKeys (
   clientReference text not null references clients on delete cascade,

@@ -5,7 +5,7 @@ import type { Parts } from "./parts.ts";
 
 /**
  * Moves the manual clock by a duration, as `readDuration` takes it. Resolves when everything that became due was sent and
- * answered, or has hung. Throws `Refused("invalid")`, also when the clock goes by itself.
+ * answered, or has hung. Throws `Refused("invalid")`, also when the clock goes by itself, and rejects with `closed`.
  */
 export type Advance = (duration: number | string) => Promise<void>;
 

@@ -3,14 +3,13 @@ import type { Sender } from "./sender.ts";
 
 /**
  * Moves the clock by `ms`: from one due time to the next, and at each waits until everything due was answered, or has hung.
- * So what is due at a time sees what came before it.
+ * So what is due at a time sees what came before it. Rejects with `closed`.
  */
 export async function advance(clock: ManualClock, sender: Sender, ms: number): Promise<void> {
   const end = clock.now() + ms;
   await sender.settle();
-  for (let due = sender.nextDueAt(); due !== undefined && due <= end; due = sender.nextDueAt()) {
-    clock.moveTo(due);
+  while (clock.now() < end) {
+    clock.moveTo(Math.min(sender.nextDueAt() ?? end, end));
     await sender.settle();
   }
-  clock.moveTo(end);
 }

@@ -8,6 +8,10 @@ export interface Attempt {
   readonly eventId: string;
   readonly eventType: string;
   readonly body: string;
+  /** When the attempt was due: ms on the service's clock. */
+  readonly dueAt: number;
+  /** 1: the delivery has waited to be overtaken; else 0. */
+  readonly held: 0 | 1;
   /** When the delivery was created: ms on the service's clock. */
   readonly createdAt: number;
   readonly url: string;

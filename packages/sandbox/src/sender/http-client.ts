@@ -11,10 +11,12 @@ export interface DeliveryRequest {
   readonly body: Buffer;
   /** `cut` and `slow` are faults of the body. */
   readonly fault: DeliveryFault | undefined;
+  /** Until when an answer counts: ms of `performance.now()`. */
+  readonly deadline: number;
 }
 
 export interface HttpClient {
-  /** Resolves to the answer, or to `no_answer` after the limit and after an error of DNS, TLS or TCP. Never rejects. */
+  /** Resolves to the answer, or to `no_answer` after the deadline and after an error of DNS, TLS or TCP. Never rejects. */
   post(request: DeliveryRequest): Promise<Answer>;
   /** Closes all connections. Requests under way have no answer. */
   close(): Promise<void>;
@@ -23,16 +25,15 @@ export interface HttpClient {
 const keptBytes = 4096;
 const readBytes = 64 * 1024;
 
-/** @param answerLimitMs how long an endpoint may take to answer, in real ms */
-export function createHttpClient(answerLimitMs: number): HttpClient {
+export function createHttpClient(): HttpClient {
   const agent = new Agent({
-    // the limit is one timer of ours for all of it
+    // the deadline is one timer of ours for all of it
     connect: { timeout: 0 },
     headersTimeout: 0,
     bodyTimeout: 0,
   });
 
-  function post({ url, headers, body, fault }: DeliveryRequest): Promise<Answer> {
+  function post({ url, headers, body, fault, deadline }: DeliveryRequest): Promise<Answer> {
     return new Promise((resolve) => {
       let controller: Dispatcher.DispatchController | undefined;
       let status: number | undefined;
@@ -55,8 +56,7 @@ export function createHttpClient(answerLimitMs: number): HttpClient {
         end();
         controller?.abort(new Error("The endpoint took too long."));
       }
-      const bodyMs = fault?.kind === "slow" ? (body.byteLength / fault.bytesPerSecond) * 1000 : 0;
-      const timer = setTimeout(giveUp, answerLimitMs + bodyMs);
+      const timer = setTimeout(giveUp, deadline - performance.now());
 
       try {
         const { origin, pathname, search } = new URL(url);

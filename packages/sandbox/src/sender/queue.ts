@@ -11,35 +11,36 @@ export interface DueEndpoint {
   readonly previousSecret: string | null;
 }
 
-export function dueEndpoints({ db, clock }: Service): DueEndpoint[] {
+export function dueEndpoints({ db }: Service, now: number): DueEndpoint[] {
   return db.all<DueEndpoint>(
     `select sequence, url, signingSecret, previousSecret from endpoints where active = 1 and exists
        (select 1 from deliveries where endpointSequence = endpoints.sequence and dueAt <= ?)`,
-    clock.now(),
+    now,
   );
 }
 
 /** The attempts that are due to an endpoint, the longest due first. */
-export function dueAttempts({ db, clock }: Service, endpoint: DueEndpoint, limit: number): Attempt[] {
+export function dueAttempts({ db }: Service, endpoint: DueEndpoint, now: number, limit: number): Attempt[] {
   const { sequence, ...secretsAndUrl } = endpoint;
   return db
     .all<Omit<Attempt, keyof typeof secretsAndUrl>>(
       `select deliveries.sequence, endpointSequence, attemptNumber + 1 as number, deliveries.eventId, eventType,
-         coalesce(faultedBody, body) as body, deliveries.createdAt
+         coalesce(faultedBody, body) as body, deliveries.createdAt, dueAt, held
        from deliveries join events on events.sequence = eventSequence
        where endpointSequence = ? and dueAt <= ? order by dueAt, deliveries.sequence limit ?`,
       sequence,
-      clock.now(),
+      now,
       limit,
     )
     .map((row) => ({ ...row, ...secretsAndUrl }));
 }
 
-/** When the next attempt to an active endpoint is due. */
-export function nextDueAt({ db }: Service): number | undefined {
+/** When the next attempt to an active endpoint is due after `now`. */
+export function nextDueAt({ db }: Service, now: number): number | undefined {
   const row = db.get<{ dueAt: number | null }>(
-    `select min((select min(dueAt) from deliveries where endpointSequence = endpoints.sequence and dueAt is not null))
+    `select min((select min(dueAt) from deliveries where endpointSequence = endpoints.sequence and dueAt > ?))
        as dueAt from endpoints where active = 1`,
+    now,
   );
   return row?.dueAt ?? undefined;
 }
@@ -47,7 +48,7 @@ export function nextDueAt({ db }: Service): number | undefined {
 /** The attempt begins: it counts from now on. */
 export function markSending({ db, clock }: Service, { sequence, number }: Attempt): void {
   db.run(
-    "update deliveries set status = 'sending', attemptNumber = ?, sentAt = ?, dueAt = null where sequence = ?",
+    "update deliveries set status = 'sending', attemptNumber = ?, sentAt = ?, dueAt = null, held = 0 where sequence = ?",
     number,
     clock.now(),
     sequence,
@@ -74,9 +75,19 @@ export function settleAttempt(
   );
 }
 
-/** Another due time, without an attempt. */
-export function postpone({ db }: Service, sequence: number, dueAt: number): void {
-  db.run("update deliveries set dueAt = ? where sequence = ?", dueAt, sequence);
+/** Holds the delivery until it is overtaken, or `waitMs` have passed: the fault `reorder`. */
+export function hold({ db, clock }: Service, { sequence }: Attempt, waitMs: number): void {
+  db.run("update deliveries set held = 1, dueAt = ? where sequence = ?", clock.now() + waitMs, sequence);
+}
+
+/** The attempt was answered: the older deliveries to its endpoint that are held are due. */
+export function overtake({ db, clock }: Service, { sequence, endpointSequence }: Attempt): void {
+  db.run(
+    "update deliveries set dueAt = ? where held = 1 and endpointSequence = ? and sequence < ?",
+    clock.now(),
+    endpointSequence,
+    sequence,
+  );
 }
 
 /** From now on, all attempts of the delivery have this body. */
@@ -91,6 +102,17 @@ export function recover({ db, clock }: Service): void {
        attemptNumber = attemptNumber - 1, dueAt = ? where status = 'sending'`,
     clock.now(),
   );
+}
+
+/** Whether one of the deliveries up to `last` has been due to an active endpoint since `now`, and no attempt has begun. */
+export function someAreDue({ db }: Service, now: number, last: number): boolean {
+  const row = db.get(
+    `select 1 from endpoints where active = 1 and exists
+       (select 1 from deliveries where endpointSequence = endpoints.sequence and dueAt <= ? and sequence <= ?)`,
+    now,
+    last,
+  );
+  return row !== undefined;
 }
 
 /** The number of the newest delivery. */

@@ -10,7 +10,8 @@ const maxRedirects = 5;
 /** Sends an attempt, as its fault makes it, and resolves to the answer that counts. Never rejects. */
 export type SendAttempt = (attempt: Attempt, fault: DeliveryFault | undefined) => Promise<Answer>;
 
-export function attemptSender(service: Service, client: HttpClient): SendAttempt {
+/** @param answerLimitMs how long an endpoint may take to answer, redirects included, in real ms; a slow fault's body adds to it */
+export function attemptSender(service: Service, client: HttpClient, answerLimitMs: number): SendAttempt {
   const signatureOf = attemptSigner(service);
 
   async function post(request: DeliveryRequest, redirects = 0): Promise<Answer> {
@@ -22,6 +23,8 @@ export function attemptSender(service: Service, client: HttpClient): SendAttempt
   }
 
   return async (attempt, fault) => {
+    const body = Buffer.from(attempt.body);
+    const bodyMs = fault?.kind === "slow" ? (body.byteLength / fault.bytesPerSecond) * 1000 : 0;
     const request: DeliveryRequest = {
       url: attempt.url,
       headers: {
@@ -29,8 +32,9 @@ export function attemptSender(service: Service, client: HttpClient): SendAttempt
         "user-agent": "esim-webhooks-sandbox",
         ...signatureOf(attempt, fault),
       },
-      body: Buffer.from(attempt.body),
+      body,
       fault,
+      deadline: performance.now() + answerLimitMs + bodyMs,
     };
     if (fault?.kind !== "duplicate") return post(request);
     const [answer] = await Promise.all([post(request), post(request)]);
@@ -38,8 +42,9 @@ export function attemptSender(service: Service, client: HttpClient): SendAttempt
   };
 }
 
-/** Where a 3xx answer points to, if to anywhere. */
+/** Where a 3xx answer points to, if it is somewhere that can be asked. */
 function redirectOf(status: number, location: string | undefined, from: string): string | undefined {
   if (status < 300 || status > 399 || location === undefined) return undefined;
-  return URL.parse(location, from)?.href;
+  const url = URL.parse(location, from);
+  return url?.protocol === "http:" || url?.protocol === "https:" ? url.href : undefined;
 }

@@ -1,21 +1,25 @@
+import { WebhookError } from "@esim-webhooks/core";
+import type { SandboxErrorCode } from "../base/errors.ts";
 import type { Service } from "../base/service.ts";
 import type { DeliveryFault } from "../faults/fault.ts";
 import type { Faults } from "../faults/faults.ts";
 import type { Answer } from "./answer.ts";
 import type { Attempt } from "./attempt.ts";
 import { withNewField, withNewReason } from "./faulted-body.ts";
-import { heldDeliveries } from "./held-deliveries.ts";
 import { createHttpClient } from "./http-client.ts";
 import {
   changeBody,
   type DueEndpoint,
   dueAttempts,
   dueEndpoints,
+  hold,
   markSending,
   newestDelivery,
   nextDueAt,
+  overtake,
   recover,
   settleAttempt,
+  someAreDue,
   someAreNew,
 } from "./queue.ts";
 import { forgetSlice } from "./retention.ts";
@@ -23,16 +27,16 @@ import { attemptSender } from "./send-attempt.ts";
 
 /** Sends what is due, and again what fails. */
 export interface Sender {
-  /** Resolves when everything that is due now was answered, or has hung. */
+  /** Resolves when everything that is due now was answered, or has hung. What comes later is not waited for. Rejects with `closed`. */
   settle(): Promise<void>;
   /**
    * For events that come before the answer of the call that caused them. Call it before the operation, and what it returns
-   * after: that resolves when the first attempts of all deliveries made in between were answered, or have failed.
+   * after: that resolves when the first attempts of all deliveries made in between were answered, or have failed. Rejects with `closed`.
    */
   watchNewDeliveries(): () => Promise<void>;
-  /** When the next attempt is due, in ms of the service's clock; undefined when none is. */
+  /** When the next attempt will be due, in ms of the service's clock; undefined when none will be. What is due now does not count. */
   nextDueAt(): number | undefined;
-  /** Starts no more attempts, and ends those under way: their deliveries are sent again at the next start. */
+  /** Starts no more attempts, and ends those under way: their deliveries are sent again at the next start. Who waits is told `closed`. */
   close(): Promise<void>;
 }
 
@@ -49,6 +53,7 @@ interface Begun {
 interface Waiter {
   isOver(): boolean;
   resolve(): void;
+  reject(error: Error): void;
 }
 
 /** How many requests an endpoint has at once. One that hangs holds up nobody but itself. */
@@ -62,12 +67,11 @@ const longestTimerMs = 2 ** 31 - 1;
 export function createSender(service: Service, faults: Faults, options: SenderOptions = {}): Sender {
   const { db, clock } = service;
   const { answerLimitMs = "moveTo" in clock ? 1000 : 30_000 } = options;
-  const client = createHttpClient(answerLimitMs);
-  const send = attemptSender(service, client);
+  const client = createHttpClient();
+  const send = attemptSender(service, client, answerLimitMs);
   const answers: { attempt: Attempt; answer: Answer }[] = [];
-  /** By endpoint, how many requests it has. */
-  const inFlight = new Map<number, number>();
-  const held = heldDeliveries(service);
+  /** By endpoint. */
+  const inFlight = new Map<number, Set<Attempt>>();
   let waiters: Waiter[] = [];
   let timer: NodeJS.Timeout | undefined;
   let isScheduled = false;
@@ -82,33 +86,33 @@ export function createSender(service: Service, faults: Faults, options: SenderOp
   function turn(): void {
     isScheduled = false;
     if (isClosed) return;
+    const now = clock.now(); // one for the whole turn, so that what falls due meanwhile is left to the timer
     const begun = db.transaction(() => {
       for (const { attempt, answer } of answers.splice(0)) settle(attempt, answer);
       if (forgetSlice(service)) schedule();
-      return dueEndpoints(service).flatMap(begin);
+      return dueEndpoints(service, now).flatMap((endpoint) => begin(endpoint, now));
     });
     for (const one of begun) void run(one);
-    waitForNextDue();
+    wakeAfter(now);
     const over = waiters.filter((waiter) => waiter.isOver());
     waiters = waiters.filter((waiter) => !over.includes(waiter));
     for (const waiter of over) waiter.resolve();
   }
 
   function settle(attempt: Attempt, answer: Answer): void {
-    const { endpointSequence } = attempt;
-    const left = (inFlight.get(endpointSequence) ?? 1) - 1;
-    if (left === 0) inFlight.delete(endpointSequence);
-    else inFlight.set(endpointSequence, left);
+    const attempts = inFlight.get(attempt.endpointSequence);
+    attempts?.delete(attempt);
+    if (attempts?.size === 0) inFlight.delete(attempt.endpointSequence);
     settleAttempt(service, attempt, answer);
-    held.overtake(attempt);
+    overtake(service, attempt);
   }
 
-  function begin(endpoint: DueEndpoint): Begun[] {
-    const free = concurrency - (inFlight.get(endpoint.sequence) ?? 0);
-    const begun = dueAttempts(service, endpoint, free).flatMap((attempt) => {
-      const fault = held.release(attempt) ? undefined : faultOf(attempt);
+  function begin(endpoint: DueEndpoint, now: number): Begun[] {
+    const attempts = inFlight.get(endpoint.sequence) ?? new Set();
+    const begun = dueAttempts(service, endpoint, now, concurrency - attempts.size).flatMap((attempt) => {
+      const fault = attempt.held ? undefined : faultOf(attempt);
       if (fault?.kind === "reorder") {
-        held.hold(attempt, fault.waitMs);
+        hold(service, attempt, fault.waitMs);
         schedule(); // for those behind it
         return [];
       }
@@ -117,7 +121,8 @@ export function createSender(service: Service, faults: Faults, options: SenderOp
       markSending(service, attempt);
       return [{ attempt: { ...attempt, body }, fault }];
     });
-    if (begun.length > 0) inFlight.set(endpoint.sequence, concurrency - free + begun.length);
+    for (const { attempt } of begun) attempts.add(attempt);
+    if (attempts.size > 0) inFlight.set(endpoint.sequence, attempts);
     return begun;
   }
 
@@ -130,17 +135,17 @@ export function createSender(service: Service, faults: Faults, options: SenderOp
     schedule();
   }
 
-  function waitForNextDue(): void {
+  /** What was due at `now` needs no timer: it has begun, or waits for an answer to free its place. */
+  function wakeAfter(now: number): void {
     clearTimeout(timer);
-    const due = nextDueAt(service);
+    const due = nextDueAt(service, now);
     const inMs = due === undefined ? undefined : clock.realMsUntil(due);
-    if (inMs !== undefined && inMs > 0) timer = setTimeout(schedule, Math.min(inMs, longestTimerMs));
+    if (inMs !== undefined) timer = setTimeout(schedule, Math.min(inMs, longestTimerMs));
   }
 
   function until(isOver: () => boolean): Promise<void> {
-    if (isClosed) return Promise.resolve();
-    return new Promise((resolve) => {
-      waiters.push({ isOver, resolve });
+    return new Promise((resolve, reject) => {
+      waiters.push({ isOver, resolve, reject });
       schedule();
     });
   }
@@ -149,23 +154,38 @@ export function createSender(service: Service, faults: Faults, options: SenderOp
   service.onDue = schedule;
   schedule();
   return {
-    settle: () => until(() => inFlight.size === 0 && !isScheduled),
+    async settle() {
+      if (isClosed) throw closedError();
+      const now = clock.now();
+      const newest = newestDelivery(service);
+      const wasDue = ({ sequence, dueAt }: Attempt) => sequence <= newest && dueAt <= now;
+      await until(
+        () =>
+          ![...inFlight.values()].some((attempts) => [...attempts].some(wasDue)) &&
+          !someAreDue(service, now, newest),
+      );
+    },
     watchNewDeliveries() {
       const first = newestDelivery(service);
-      return () => {
+      return async () => {
+        if (isClosed) throw closedError();
         const last = newestDelivery(service);
-        return until(() => !someAreNew(service, first, last));
+        await until(() => !someAreNew(service, first, last));
       };
     },
-    nextDueAt: () => nextDueAt(service),
+    nextDueAt: () => nextDueAt(service, clock.now()),
     async close() {
       isClosed = true;
       clearTimeout(timer);
       service.onDue = () => {};
-      for (const waiter of waiters.splice(0)) waiter.resolve();
+      for (const waiter of waiters.splice(0)) waiter.reject(closedError());
       await client.close();
     },
   };
+}
+
+function closedError(): WebhookError<SandboxErrorCode> {
+  return new WebhookError("closed", "The sandbox was closed.", "Close it after its last use.");
 }
 
 function bodyOf({ body }: Attempt, fault: DeliveryFault | undefined): string {

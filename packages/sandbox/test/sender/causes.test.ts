@@ -2,6 +2,7 @@ import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { createServer, type Server, type Socket } from "node:net";
 import { afterEach, expect, test } from "vitest";
+import type { SenderOptions } from "../../src/sender/sender.ts";
 import { testService } from "../service.ts";
 import { startEndpoint } from "./endpoint.ts";
 import { startSending } from "./sending.ts";
@@ -47,9 +48,9 @@ async function answering(status: number): Promise<string> {
 }
 
 /** Sends one event there. Returns its delivery after the first attempt, as the listing shows it. */
-async function firstAttempt(url: string, switches = {}) {
+async function firstAttempt(url: string, switches = {}, options: SenderOptions = {}) {
   const service = testService(switches);
-  await using sending = startSending(service);
+  await using sending = startSending(service, options);
   const endpoint = sending.register(url);
   sending.emit();
   await sending.sender.settle();
@@ -167,3 +168,27 @@ test("a redirect in a circle ends the delivery", async () => {
   });
   expect(endpoint.got).toHaveLength(6);
 });
+
+test("redirects that are followed share the time of one answer", async () => {
+  await using endpoint = await startEndpoint((_n, _got, response) => {
+    setTimeout(() => response.writeHead(302, { location: "/webhooks" }).end(), 300);
+    return undefined;
+  });
+  expect(await firstAttempt(endpoint.url, { redirects: "follow" }, { answerLimitMs: 500 })).toMatchObject(
+    noAnswer,
+  );
+});
+
+test.each(["ftp://127.0.0.1/", "mailto:somebody@example.com", "http://", "data:,"])(
+  "a redirect to %s is the answer, even if redirects are followed",
+  async (location) => {
+    await using endpoint = await startEndpoint((_n, _got, response) => {
+      response.writeHead(302, { location }).end();
+    });
+    expect(await firstAttempt(endpoint.url, { redirects: "follow" })).toMatchObject({
+      status: "failed",
+      httpStatus: 302,
+      nextRetryAt: null,
+    });
+  },
+);

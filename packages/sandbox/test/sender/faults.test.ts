@@ -2,7 +2,8 @@ import type { ServerResponse } from "node:http";
 import { Webhook } from "standardwebhooks";
 import { expect, test } from "vitest";
 import { advance } from "../../src/sender/advance.ts";
-import { rotateSecret } from "../../src/webhook/endpoints.ts";
+import { createSender } from "../../src/sender/sender.ts";
+import { deleteEndpoint, rotateSecret } from "../../src/webhook/endpoints.ts";
 import { hourMs, testService } from "../service.ts";
 import { type Got, startEndpoint } from "./endpoint.ts";
 import { esim, startSending } from "./sending.ts";
@@ -47,6 +48,33 @@ test("reorder: a delivery waits until a later one was answered", async () => {
   const late = sending.emit();
   await sending.sender.settle();
   expect(endpoint.got.map(({ headers }) => headers["webhook-id"])).toEqual([...late, ...early]);
+});
+
+test("reorder: a delivery that waits is forgotten with its endpoint, and waits on after a restart", async () => {
+  const service = testService();
+  await using endpoint = await startEndpoint();
+  await using sending = startSending(service);
+  const deleted = sending.register(endpoint.url);
+  sending.faults.add({ kind: "reorder", times: 2, waitMs: hourMs });
+  sending.emit();
+  await sending.sender.settle();
+  const held = () => service.db.all("select sequence from deliveries where held = 1").length;
+  expect(held()).toBe(1);
+  deleteEndpoint(service, sending.client, deleted.webhookEndpointReference);
+  expect(held()).toBe(0);
+
+  sending.register(endpoint.url);
+  const early = sending.emit();
+  await sending.sender.settle();
+  await sending.sender.close();
+  const restarted = createSender(service, sending.faults);
+  await restarted.settle();
+  expect(endpoint.got).toHaveLength(0);
+  const late = sending.emit();
+  await restarted.settle();
+  expect(endpoint.got.map(({ headers }) => headers["webhook-id"])).toEqual([...late, ...early]);
+  expect(held()).toBe(0);
+  await restarted.close();
 });
 
 test("reorder: the answer to an earlier delivery, still under way, is no overtaking", async () => {

@@ -197,6 +197,71 @@ describe("endpoints", () => {
   });
 });
 
+test("one that hangs with more than it has places for does not hold up the retries to another", async () => {
+  const service = { ...testService(), clock: runningClock(100_000) };
+  await using silent = await startEndpoint(() => undefined);
+  await using failing = await startEndpoint(() => 503);
+  await using sending = startSending(service, { answerLimitMs: 200_000 });
+  sending.register(silent.url);
+  const registered = sending.register(failing.url);
+  service.db.transaction(() => {
+    for (let n = 0; n < 100; n++) sending.emit();
+  });
+  await expect
+    .poll(() => sending.list(registered).every(({ status }) => status === "exhausted"), { timeout: 60_000 })
+    .toBe(true);
+  expect(silent.got).toHaveLength(64);
+});
+
+test("a delivery that falls due while a turn looks for the next one is sent", async () => {
+  let time = Date.now();
+  const clock = {
+    now: () => time,
+    realMsUntil(due: number) {
+      time = Math.max(time, due); // it has come by now
+      return 0;
+    },
+  };
+  const service = { ...testService(), clock };
+  await using endpoint = await startEndpoint(() => 503);
+  await using sending = startSending(service);
+  const registered = sending.register(endpoint.url);
+  sending.emit();
+  await expect.poll(() => sending.list(registered)[0]?.status).toBe("exhausted");
+});
+
+test("advancing the clock ends while events keep coming, and has what was due before answered", async () => {
+  const service = testService();
+  await using endpoint = await startEndpoint((_n, _got, response) => {
+    sending.emit("esim.faulted");
+    setTimeout(() => response.end(), 300);
+    return undefined;
+  });
+  await using sending = startSending(service, { answerLimitMs: 200_000 });
+  sending.register(endpoint.url);
+  sending.emit();
+  await advance(service.clock, sending.sender, hourMs);
+  const oldest = service.db.get("select status from deliveries order by sequence limit 1");
+  expect(oldest).toEqual({ status: "delivered" });
+});
+
+test("who waits for a sender that is closed, or was, is told so", async () => {
+  const service = testService();
+  await using endpoint = await startEndpoint(() => undefined);
+  await using sending = startSending(service, { answerLimitMs: 200_000 });
+  sending.register(endpoint.url);
+  const answered = sending.sender.watchNewDeliveries();
+  sending.emit();
+  const closed = { code: "closed", message: expect.stringMatching(/^The sandbox was closed\. /) };
+  const waiting = [advance(service.clock, sending.sender, hourMs), answered()];
+  const told = Promise.all(waiting.map((one) => expect(one).rejects.toMatchObject(closed)));
+  await expect.poll(() => endpoint.got.length).toBe(1);
+  await sending.sender.close();
+  await told;
+  await expect(advance(service.clock, sending.sender, hourMs)).rejects.toMatchObject(closed);
+  await expect(answered()).rejects.toMatchObject(closed);
+});
+
 test("on a running clock, attempts are made when they are due, by themselves", async () => {
   const service = { ...testService(), clock: runningClock(100_000) };
   await using endpoint = await startEndpoint(() => 503, service.clock);
@@ -258,7 +323,7 @@ test("events and deliveries are forgotten after 7 days", async () => {
   await sending.sender.settle();
   const count = (table: string) =>
     service.db.get<{ count: number }>(`select count(*) as count from ${table}`)?.count;
-  expect(count("events")).toBe(2);
+  await expect.poll(() => count("events")).toBe(2);
   expect(count("deliveries")).toBe(2);
   expect(endpoint.got).toHaveLength(1002);
 });
