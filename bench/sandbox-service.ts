@@ -4,6 +4,7 @@ import { sampleData } from "@esim-webhooks/core/testing";
 import { addClient } from "../packages/sandbox/src/account/clients.ts";
 import { issueToken } from "../packages/sandbox/src/account/tokens.ts";
 import { createApi } from "../packages/sandbox/src/api/api.ts";
+import { createRateLimits } from "../packages/sandbox/src/api/call/rate-limit.ts";
 import { runningClock } from "../packages/sandbox/src/base/clock.ts";
 import { openDatabase } from "../packages/sandbox/src/base/database.ts";
 import { seededRandom } from "../packages/sandbox/src/base/random.ts";
@@ -38,7 +39,11 @@ const { clientId, clientSecret } = addClient(service);
 const { webhookEndpointReference } = createEndpoint(service, clientId, { url, eventTypes: ["esim.enabled"] });
 const faults = createFaults(service.random);
 const sender = createSender(service, faults);
-const api = await listen(createApi(service, faults, sender), 0, { name: "the API", flag: "", option: "" });
+const api = await listen(createApi(service, faults, sender, createRateLimits(service)), 0, {
+  name: "the API",
+  flag: "",
+  option: "",
+});
 const event = { type: "esim.enabled", data: sampleData("esim.enabled") };
 
 /** The same requests with no state: the client alone. */

@@ -1,6 +1,7 @@
 import { WebhookError } from "@esim-webhooks/core";
 import { addClient, type Credentials } from "./account/clients.ts";
 import { basePath, createApi } from "./api/api.ts";
+import { createRateLimits } from "./api/call/rate-limit.ts";
 import { manualClock, runningClock } from "./base/clock.ts";
 import { type Database, openDatabase } from "./base/database.ts";
 import type { SandboxErrorCode } from "./base/errors.ts";
@@ -62,7 +63,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     };
     return {
       ...createHandle(parts, advance),
-      url: `${await listening(createApi(parts.service, parts.faults, parts.sender), settings.port, apiListener)}${basePath}`,
+      url: `${await listening(createApi(parts.service, parts.faults, parts.sender, parts.limits), settings.port, apiListener)}${basePath}`,
       controlUrl: await listening(control, settings.controlPort, controlListener),
       credentials: credentialsOf(parts.service),
       close,
@@ -103,6 +104,7 @@ function partsOf({ speed = 1, switches, seed, ...settings }: SandboxSettings, db
     service,
     faults,
     sender: createSender(service, faults),
+    limits: createRateLimits(service),
     changes,
     manualClock: still,
     speed: still ? null : speed,

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { root } from "../../../test/run.ts";
 import { addClient } from "../src/account/clients.ts";
+import { createRateLimits } from "../src/api/call/rate-limit.ts";
 import { switchesSchema } from "../src/base/switches.ts";
 import { createAdvance } from "../src/control/advance.ts";
 import { createControl } from "../src/control/app.ts";
@@ -26,7 +27,16 @@ function givenParts(): Parts {
   const sender = createSender(service, faults);
   onTestFinished(() => sender.close());
   const changes = createChanges();
-  return { service, faults, sender, changes, manualClock: undefined, speed: 1, clientReference: "" };
+  return {
+    service,
+    faults,
+    sender,
+    limits: createRateLimits(service),
+    changes,
+    manualClock: undefined,
+    speed: 1,
+    clientReference: "",
+  };
 }
 
 it("docs/sandbox.md has every switch with its default", () => {

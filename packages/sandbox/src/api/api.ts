@@ -15,7 +15,7 @@ import { HttpRefusal } from "./call/http-refusal.ts";
 import { idempotent } from "./call/idempotency.ts";
 import { createIdempotencyKeys } from "./call/idempotency-keys.ts";
 import { callName, operationAdder } from "./call/operation.ts";
-import { createRateLimit, limited } from "./call/rate-limit.ts";
+import { limited, type RateLimits } from "./call/rate-limit.ts";
 import { addDocument } from "./document.ts";
 import { addOperations } from "./operations.ts";
 import { addTokenEndpoint, tokenPath } from "./routes/token.ts";
@@ -28,6 +28,7 @@ export function createApi(
   service: Service,
   faults: Faults,
   sender: Pick<Sender, "watchNewDeliveries">,
+  { calls, tokens }: RateLimits,
 ): Hono<Environment> {
   const operations = new OpenAPIHono<Environment>({
     defaultHook: (read) => {
@@ -35,8 +36,6 @@ export function createApi(
     },
   });
   const keys = createIdempotencyKeys(service);
-  const calls = createRateLimit(service, 10, service.switches.burst);
-  const tokens = createRateLimit(service, 30, 30);
   const callerOf = (context: CallContext) => context.get("clientReference");
 
   const middlewares = (call: string, isIdempotent: boolean, problems: readonly number[]): Middleware[] => [

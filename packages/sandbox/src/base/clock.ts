@@ -2,7 +2,7 @@
 export interface ServiceClock {
   /** Milliseconds since the Unix epoch. */
   now(): number;
-  /** How many real milliseconds go by until then, at least 0; undefined on a manual clock, which goes by itself never. */
+  /** How many real milliseconds go by until then, at least 0; undefined on a manual clock, which moves only when it is moved. */
   realMsUntil(time: number): number | undefined;
 }
 

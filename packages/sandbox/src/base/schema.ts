@@ -33,7 +33,6 @@ create table profiles (
   profileReference text primary key,
   clientReference text not null references clients on delete cascade,
   externalProfileId text,
-  createdAt integer not null,
   unique (clientReference, externalProfileId)
 ) strict;
 
@@ -58,11 +57,9 @@ create table packages (
   packageReference text primary key,
   esimReference text not null references esims on delete cascade,
   planReference text not null,
-  status text not null, -- active, ended
-  createdAt integer not null,
-  endedAt integer
+  status text not null -- active, ended
 ) strict;
-create index packages_by_esim on packages (esimReference, status);
+create index packages_by_esim on packages (esimReference);
 
 create table portIns (
   sequence integer primary key,
@@ -110,7 +107,7 @@ create table endpoints (
   createdAt integer not null,
   updatedAt integer not null
 ) strict;
-create index endpoints_by_client on endpoints (clientReference, sequence);
+create index endpoints_by_client on endpoints (clientReference, createdAt); -- and, as in every index, sequence
 
 -- Differences to the catalog of event types that the sandbox starts with.
 create table eventTypes (

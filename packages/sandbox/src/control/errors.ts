@@ -19,7 +19,7 @@ export function errorAnswer(status: number, code: string, message: string): Resp
   return Response.json({ error: { code, message } }, { status });
 }
 
-/** Answers what an operation has refused, and what was never to happen. */
+/** Answers what an operation has refused, and errors that are bugs of the sandbox. */
 export function thrownAnswer(error: Error): Response {
   if (error instanceof Refused) return errorAnswer(statuses[error.code], error.code, error.message);
   return errorAnswer(500, "unexpected", `The sandbox has a bug: ${error.stack ?? error.message}`);

@@ -1,7 +1,7 @@
 import type { Service } from "../base/service.ts";
 import { type DeliveryRecord, type DeliveryRow, deliveryRecord } from "../webhook/deliveries.ts";
 import { type EndpointRow, type EndpointWithSecret, endpointRecord } from "../webhook/endpoints.ts";
-import { type Page, type PageRequest, pageOf } from "../webhook/page.ts";
+import { type Page, type PageRequest, pageOf } from "../webhook/pagination.ts";
 
 /** An endpoint as the control side shows it: of any client, with its secret. */
 export interface ShownEndpoint extends EndpointWithSecret {

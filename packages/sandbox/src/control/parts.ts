@@ -1,3 +1,4 @@
+import type { RateLimits } from "../api/call/rate-limit.ts";
 import type { ManualClock } from "../base/clock.ts";
 import type { Service } from "../base/service.ts";
 import type { Faults } from "../faults/faults.ts";
@@ -9,6 +10,7 @@ export interface Parts {
   readonly service: Service;
   readonly faults: Faults;
   readonly sender: Sender;
+  readonly limits: RateLimits;
   readonly changes: Changes;
   /** The service's clock, if it stands still by itself. */
   readonly manualClock: ManualClock | undefined;

@@ -3,10 +3,11 @@ import { views } from "./changes.ts";
 import type { Parts } from "./parts.ts";
 
 /**
- * Makes the state that of a new sandbox: no eSIMs, endpoints, events, faults or other clients. The credentials stay, tokens of
+ * Makes the state that of a new sandbox: no eSIMs, endpoints, events, faults or other clients, and no
+ * calls that count for a rate limit. The credentials stay, tokens of
  * the client stay valid, and the clock is not set back.
  */
-export function reset({ service, faults, changes, clientReference }: Parts): void {
+export function reset({ service, faults, limits, changes, clientReference }: Parts): void {
   const { db } = service;
   db.transaction(() => {
     const client = db.get<{ clientSecret: string }>(
@@ -29,5 +30,7 @@ export function reset({ service, faults, changes, clientReference }: Parts): voi
       );
   });
   faults.clear();
+  limits.calls.clear();
+  limits.tokens.clear();
   for (const view of views) changes.tell(view);
 }

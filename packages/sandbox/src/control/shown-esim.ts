@@ -4,7 +4,7 @@ import type { LifecycleStatus, ProfileState } from "../esim/states.ts";
 import { packagesOf } from "../lifecycle/package.ts";
 import { numberRecord, numbersOf } from "../number/number.ts";
 import { portInRecord, portInsOf } from "../port-in/port-in.ts";
-import { type Page, type PageRequest, pageOf } from "../webhook/page.ts";
+import { type Page, type PageRequest, pageOf } from "../webhook/pagination.ts";
 
 /** An eSIM as the control side shows it: with everything that the service knows of it. Times are RFC 3339. */
 export interface ShownEsim {

@@ -50,7 +50,7 @@ function networkAt(where: string) {
   if (!mcc || !mnc) {
     throw new Refused(
       "invalid",
-      `"${where}" is no network that we know. Give its MCC and MNC, such as "204-08", or a country, such as "NL".`,
+      `"${where}" is neither a network nor a country that the sandbox knows. Give its MCC and MNC, such as "204-08", or a country, such as "NL".`,
     );
   }
   const country = countryWithMcc(mcc);

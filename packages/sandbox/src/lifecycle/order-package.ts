@@ -22,11 +22,10 @@ export function orderPackage(
     if (lifecycleStatus === "suspended") changeLifecycle(service, esimReference, "reactivate");
     const packageReference = newPackageReference();
     service.db.run(
-      "insert into packages (packageReference, esimReference, planReference, status, createdAt) values (?, ?, ?, 'active', ?)",
+      "insert into packages (packageReference, esimReference, planReference, status) values (?, ?, ?, 'active')",
       packageReference,
       esimReference,
       planReference,
-      service.clock.now(),
     );
     emitOfPackage(service, packageReference, "package.created");
     return emitOfPackage(service, packageReference, "package.activated");

@@ -16,8 +16,6 @@ export interface Package {
   readonly esimReference: string;
   readonly planReference: string;
   readonly status: PackageStatus;
-  readonly createdAt: number;
-  readonly endedAt: number | null;
 }
 
 /** The packages that the eSIM has or had, the oldest first. */
@@ -33,12 +31,7 @@ export function endPackage(service: Service, packageReference: string, reason: s
   return service.db.transaction(() => {
     const found = findPackage(service, packageReference);
     const status = move(packageOnEsim, found.status, "end");
-    service.db.run(
-      "update packages set status = ?, endedAt = ? where packageReference = ?",
-      status,
-      service.clock.now(),
-      packageReference,
-    );
+    service.db.run("update packages set status = ? where packageReference = ?", status, packageReference);
     return emitOfPackage(service, packageReference, "package.ended", { reason });
   });
 }

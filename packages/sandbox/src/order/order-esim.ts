@@ -52,13 +52,11 @@ function addEsim(
 ): string {
   const profileReference = newProfileReference();
   const esimReference = newEsimReference();
-  const now = service.clock.now();
   service.db.run(
-    "insert into profiles (profileReference, clientReference, externalProfileId, createdAt) values (?, ?, ?, ?)",
+    "insert into profiles (profileReference, clientReference, externalProfileId) values (?, ?, ?)",
     profileReference,
     clientReference,
     externalProfileId,
-    now,
   );
   service.db.run(
     `insert into esims (esimReference, profileReference, esimVariant, iccid, profileState, lifecycleStatus, currency, createdAt)
@@ -67,7 +65,7 @@ function addEsim(
     profileReference,
     esimVariant,
     newIccid(),
-    now,
+    service.clock.now(),
   );
   return esimReference;
 }

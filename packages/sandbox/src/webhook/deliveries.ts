@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { Service } from "../base/service.ts";
 import { endpointSequence } from "./endpoints.ts";
-import { type Page, type PageRequest, pageOf } from "./page.ts";
+import { type Page, type PageRequest, pageOf } from "./pagination.ts";
 
 const statuses = ["pending", "sending", "delivered", "failed", "exhausted"] as const;
 export type DeliveryStatus = (typeof statuses)[number];

@@ -5,7 +5,7 @@ import { newEndpointReference } from "../base/references.ts";
 import { Refused } from "../base/refused.ts";
 import type { Service } from "../base/service.ts";
 import { eventTypes } from "./event-types.ts";
-import { type Page, type PageRequest, pageOf } from "./page.ts";
+import { type Page, type PageRequest, pageOf } from "./pagination.ts";
 
 /** A webhook endpoint as the API shows it. */
 export const endpointSchema = z

@@ -57,6 +57,17 @@ it("has every operation of the specification, with the statuses that it lists an
   });
 });
 
+it("says that a body is required where it has required fields, and refuses a call without it", async () => {
+  const given = givenApi();
+  const { paths } = await documentOf(given);
+  const required = (path: string) =>
+    (paths[path]?.["post"] as { requestBody?: { required?: boolean } } | undefined)?.requestBody?.required;
+  expect(required("/esims")).toBe(false);
+  expect((await given.call("POST /esims")).status).toBe(201);
+  expect(required("/management/webhooks")).toBe(true);
+  expect((await given.call("POST /management/webhooks")).status).toBe(400);
+});
+
 describe("what is answered", () => {
   it("is what the document says: status, media type and schema, of every operation and of errors", async () => {
     const given = givenApi();

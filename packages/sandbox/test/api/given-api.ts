@@ -1,6 +1,7 @@
 import { addClient } from "../../src/account/clients.ts";
 import { issueToken } from "../../src/account/tokens.ts";
 import { createApi } from "../../src/api/api.ts";
+import { createRateLimits } from "../../src/api/call/rate-limit.ts";
 import type { SwitchSettings } from "../../src/base/switches.ts";
 import { createFaults, type Faults } from "../../src/faults/faults.ts";
 import { type TestService, testService } from "../service.ts";
@@ -22,7 +23,12 @@ export interface GivenApi {
 export function givenApi(switches: SwitchSettings = {}): GivenApi {
   const service = testService({ rateLimit: "off", ...switches });
   const faults = createFaults(service.random);
-  const api = createApi(service, faults, { watchNewDeliveries: () => async () => {} });
+  const api = createApi(
+    service,
+    faults,
+    { watchNewDeliveries: () => async () => {} },
+    createRateLimits(service),
+  );
   const credentials = addClient(service);
   const other = addClient(service);
   const tokenOf = ({ clientId, clientSecret }: typeof credentials) =>

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { createApi } from "../../src/api/api.ts";
 import { fingerprintOf } from "../../src/api/call/fingerprint.ts";
+import { createRateLimits } from "../../src/api/call/rate-limit.ts";
 import { hourMs } from "../service.ts";
 import { endpoint, type GivenApi, givenApi } from "./given-api.ts";
 
@@ -129,7 +130,12 @@ it("writes a key with the effect of its call, or neither", async () => {
 it("holds over a restart", async () => {
   const given = givenApi();
   const first = await (await given.call(create, endpoint, key)).text();
-  const restarted = createApi(given.service, given.faults, { watchNewDeliveries: () => async () => {} });
+  const restarted = createApi(
+    given.service,
+    given.faults,
+    { watchNewDeliveries: () => async () => {} },
+    createRateLimits(given.service),
+  );
   const again = await restarted.request("/api/v3/management/webhooks", {
     method: "POST",
     headers: { authorization: `Bearer ${given.token}`, "content-type": "application/json", ...key },

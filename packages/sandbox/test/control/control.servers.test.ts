@@ -370,6 +370,21 @@ describe("reset", () => {
     expect(endpoint.got).toHaveLength(requests);
   });
 
+  it("refills the rate limits", async () => {
+    await using sandbox = await startSandbox({ clock: "manual", switches: { rateLimit: "on" } });
+    const refused = async (path: string) => {
+      let count = 0;
+      for (let n = 0; n < 31; n++) {
+        const { status } = await fetch(sandbox.url + path, { method: "POST" });
+        if (status === 429) count++;
+      }
+      return count;
+    };
+    expect(await refused("/auth/token")).toBe(1);
+    await sandbox.reset();
+    expect(await refused("/auth/token")).toBe(1);
+  });
+
   it("lets no answer to an attempt from before change a delivery from after", async () => {
     await using sandbox = await startSandbox();
     const answers: (() => void)[] = [];

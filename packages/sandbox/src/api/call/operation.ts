@@ -77,7 +77,9 @@ export function operationAdder({ app, service, keys, middlewares }: OperationPar
         ...(params && { params: params as unknown as z.ZodObject }),
         ...(query && { query: query as unknown as z.ZodObject }),
         ...(isIdempotent && { headers: idempotencySchema }),
-        ...(body && { body: { required: true, content: { "application/json": { schema: body } } } }),
+        ...(body && {
+          body: { required: isRequired(body), content: { "application/json": { schema: body } } },
+        }),
       },
       responses: {
         [status]: {
@@ -109,6 +111,11 @@ export function operationAdder({ app, service, keys, middlewares }: OperationPar
 
 function withoutSecret(result: unknown): unknown {
   return JSON.parse(JSON.stringify(result, (name, value) => (name === "signingSecret" ? undefined : value)));
+}
+
+/** A body without a required field may be left out. */
+function isRequired(body: z.ZodType): boolean {
+  return !body.safeParse({}).success;
 }
 
 const jsonType = "application/json";

@@ -12,11 +12,26 @@ export interface RateLimit {
   headers(key: string): Headers;
   /** A call above the limit; also for the fault that answers as if it were. */
   refusal(key: string): HttpRefusal;
+  /** As if nobody had called. */
+  clear(): void;
+}
+
+/** The limits of the service: of the calls of each client, and of those for tokens, which all clients share. */
+export interface RateLimits {
+  readonly calls: RateLimit;
+  readonly tokens: RateLimit;
+}
+
+export function createRateLimits(service: Service): RateLimits {
+  return {
+    calls: createRateLimit(service, 10, service.switches.burst),
+    tokens: createRateLimit(service, 30, 30),
+  };
 }
 
 /**
- * At most `burst` calls at once and `perSecond` on average, for each key. Kept is only when all calls of a key will be
- * available again (GCRA), on the service's clock. `X-RateLimit-Reset` and `Retry-After` are in real time, in which callers live;
+ * At most `burst` calls at once and `perSecond` on average, for each key, on the service's clock. For each key it keeps
+ * one time: when all of its calls will be available again (GCRA). `X-RateLimit-Reset` and `Retry-After` are in real time, in which callers live;
  * on a manual clock, as if it went like the real one.
  */
 export function createRateLimit(service: Service, perSecond: number, burst: number): RateLimit {
@@ -59,7 +74,7 @@ export function createRateLimit(service: Service, perSecond: number, burst: numb
     });
   }
 
-  return { take, headers, refusal };
+  return { take, headers, refusal, clear: () => fullAt.clear() };
 }
 
 function realMsUntil(clock: ServiceClock, time: number): number {

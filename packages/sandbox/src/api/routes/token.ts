@@ -69,7 +69,7 @@ async function readRequest({ req }: CallContext, mediaTypes: readonly string[]) 
   if (!mediaTypes.includes(mediaType)) {
     throw new Refused(
       "invalid",
-      `The body is not marked as one. Send content-type: ${mediaTypes.join(" or ")}.`,
+      `The content type of the body is not one that this call takes. Send content-type: ${mediaTypes.join(" or ")}.`,
     );
   }
   const body = mediaType === formats.form ? readForm(await req.text()) : readJson(await req.text());

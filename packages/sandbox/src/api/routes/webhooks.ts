@@ -9,7 +9,7 @@ import {
   newEndpointSchema,
   rotateSecret,
 } from "../../webhook/endpoints.ts";
-import { paginationSchema } from "../../webhook/page.ts";
+import { paginationSchema } from "../../webhook/pagination.ts";
 import type { AddOperation } from "../call/operation.ts";
 
 const params = z.object({ webhookEndpointReference: z.string() });
