@@ -87,6 +87,7 @@ const callsPerSecond = 10;
 export function parseClientOptions(options: unknown): ClientSettings {
   const given = parseOptions<Parsed>("createClient", clientShape, options);
   const { clock, exchange, limiter, fetch = globalThis.fetch } = given;
+  const logger = safeLogger(given.logger);
   const credentials = () => ({
     clientId: given.clientId ?? fromEnvironment("clientId", "ESIM_CLIENT_ID"),
     clientSecret: given.clientSecret ?? fromEnvironment("clientSecret", "ESIM_CLIENT_SECRET"),
@@ -96,10 +97,10 @@ export function parseClientOptions(options: unknown): ClientSettings {
     ...given,
     baseUrl: checkBaseUrl(given.baseUrl ?? fromEnvironment("baseUrl", "ESIM_API_URL")),
     credentials,
-    limiter: limiter ?? limiterOf({ clock, calls: callsPerSecond, windowMs: 1000 }),
+    limiter: limiter ?? limiterOf({ clock, calls: callsPerSecond, windowMs: 1000, logger }),
     exchange: exchange ?? ((_request, askService) => askService()),
     fetch: (url, init) => fetch(url, init), // called on nothing: a method of another object would be called on ours
-    logger: safeLogger(given.logger),
+    logger,
   };
 }
 

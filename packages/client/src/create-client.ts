@@ -52,7 +52,7 @@ export function createClient(options: ClientOptions = {}): ApiClient {
   const open = {
     ...settings,
     tokens: undefined,
-    limiter: limiterOf({ clock, calls: tokenCallsPerSecond, windowMs: 1000 }),
+    limiter: limiterOf({ clock, calls: tokenCallsPerSecond, windowMs: 1000, logger }),
   };
   const tokens = createTokens({
     exchange: settings.exchange,

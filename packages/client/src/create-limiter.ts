@@ -1,4 +1,13 @@
-import { durationMs, type OptionsShape, parseOptions, withMethods } from "@esim-webhooks/core/kit";
+import type { Logger } from "@esim-webhooks/core";
+import {
+  durationMs,
+  loggerOption,
+  type OptionsShape,
+  parseOptions,
+  safeLogger,
+  silentLogger,
+  withMethods,
+} from "@esim-webhooks/core/kit";
 import * as z from "zod/mini";
 import { type ClientClock, realClock } from "./base/client-clock.ts";
 import type { Budget } from "./limit/budget.ts";
@@ -11,6 +20,8 @@ export interface LimiterOptions {
   readonly windowMs?: number | undefined;
   /** Counts the calls of several processes instead, in Redis for instance. Default: this process alone. */
   readonly budget?: Budget | undefined;
+  /** Gets a log line when the budget fails to note an answer. Default: silent. */
+  readonly logger?: Logger | undefined;
   /** Tells the time and waits, for tests. Default: a monotonic clock and timers. */
   readonly clock?: ClientClock | undefined;
 }
@@ -19,6 +30,7 @@ export const limiterShape: OptionsShape<LimiterParts> = {
   calls: z._default(z.int().check(z.gte(1)), 10),
   windowMs: z._default(durationMs(1), 1000),
   budget: z.optional(withMethods<Budget>("take")),
+  logger: z._default(loggerOption, silentLogger),
   clock: z._default(withMethods<ClientClock>("now", "wait"), realClock),
 };
 
@@ -27,5 +39,6 @@ export const limiterShape: OptionsShape<LimiterParts> = {
  * share. Throws `invalid_option`.
  */
 export function createLimiter(options: LimiterOptions = {}): Limiter {
-  return limiterOf(parseOptions("createLimiter", limiterShape, options));
+  const parts = parseOptions("createLimiter", limiterShape, options);
+  return limiterOf({ ...parts, logger: safeLogger(parts.logger) });
 }

@@ -4,7 +4,7 @@ import type { ClientClock } from "../base/client-clock.ts";
 import { fingerprint } from "../base/conceal.ts";
 import { startTimeout } from "../base/timeout.ts";
 import { unlessAborted } from "../base/unless-aborted.ts";
-import type { Tokens } from "../http/perform.ts";
+import type { Tokens } from "../http/admission.ts";
 
 /** A token and how long it is valid. */
 export interface Token {

@@ -12,7 +12,7 @@ import type { Problem } from "./problem.ts";
  * - `conflict` (409 without `Retry-After`): a rule of the service forbids it; `problem` says which
  * - `key_reused` (422): the idempotency key was used with another body before
  * - `in_flight` (423, or 409 with `Retry-After`): the first request with the same idempotency key was still under way at the last attempt
- * - `rate_limited` (429): at the last attempt, too
+ * - `rate_limited` (429): at the last attempt, too; or the service asked for a pause that is longer than the call's time
  * - `service_failed` (5xx): at the last attempt, too
  * - `unexpected_status`: any other status
  * - `unreachable`, `connection_lost`: no connection, or one that ended before the answer was complete

@@ -1,28 +1,17 @@
 import { fullJitter, type Logger } from "@esim-webhooks/core";
 import { ApiError } from "../base/api-error.ts";
 import { startTimeout } from "../base/timeout.ts";
-import { unlessAborted } from "../base/unless-aborted.ts";
-import type { Limiter, Turn } from "../limit/limiter.ts";
+import type { Turn } from "../limit/limiter.ts";
 import { readRate } from "../limit/rate.ts";
+import { admit, type Gate, waiting } from "./admission.ts";
 import { type Answered, type Attempt, type AttemptParts, sendOnce } from "./attempt.ts";
 import { callStage } from "./call-message.ts";
 import { errorOf, type Run } from "./error-of.ts";
 import type { Operation } from "./operation.ts";
 import { judge, noHistory, remember } from "./retry-rule.ts";
 
-/** Where the token of a call comes from. */
-export interface Tokens {
-  /** A token that is valid now. Rejects with an `ApiError`. */
-  get(): Promise<string>;
-  /** The service refused this one. */
-  refuse(token: string): void;
-}
-
 /** What all calls of a client share. */
-export interface Transport extends AttemptParts {
-  readonly limiter: Limiter;
-  /** Undefined for calls without a token. */
-  readonly tokens: Tokens | undefined;
+export interface Transport extends AttemptParts, Gate {
   readonly maxAttempts: number;
   readonly logger: Logger;
 }
@@ -73,25 +62,15 @@ async function attemptAll(
   { timeoutMs, signal: outer }: Bounds,
   run: Run,
 ): Promise<Performed> {
-  const { clock, limiter, tokens, maxAttempts, logger } = transport;
+  const { clock, tokens, maxAttempts, logger } = transport;
   const endsAt = clock.now() + timeoutMs;
   const timeout = startTimeout(clock, timeoutMs, outer);
   const { signal } = timeout;
   let history = noHistory;
 
-  async function waiting<T>(work: Promise<T>): Promise<T> {
-    const since = clock.now();
-    try {
-      return await work;
-    } finally {
-      run.waitMs += clock.now() - since;
-    }
-  }
-
   try {
     for (;;) {
-      const token = tokens && (await unlessAborted(takeToken(tokens, operation, run), signal));
-      const turn = await waiting(takeTurn(limiter, operation, signal));
+      const { turn, token } = await admit(transport, operation, run, endsAt, signal);
       const attempt = await sendInTurn(turn, run, () =>
         sendOnce(transport, operation, token && `Bearer ${token}`, signal),
       );
@@ -116,46 +95,13 @@ async function attemptAll(
         { operation: operation.name, attempt: run.attempts, reason: code, pauseMs },
         "A call is tried again.",
       );
-      await waiting(clock.wait(pauseMs, signal));
+      await waiting(clock, run, clock.wait(pauseMs, signal));
     }
   } catch (error) {
     if (error instanceof ApiError || !signal.aborted) throw error;
     throw errorOf(operation, timeout.isOver ? "timed_out" : "aborted", run, error);
   } finally {
     timeout.clear();
-  }
-}
-
-/** An error of the exchange belongs to all callers that wait for it; each gets one of its own, with its key. */
-async function takeToken(tokens: Tokens, operation: Operation, { attempts }: Run): Promise<string> {
-  try {
-    return await tokens.get();
-  } catch (cause) {
-    if (!(cause instanceof ApiError)) throw cause;
-    const { code, status, problem, retryAfterMs } = cause;
-    const details = {
-      status,
-      problem,
-      retryAfterMs,
-      idempotencyKey: operation.idempotencyKey,
-      attempts,
-      cause,
-    };
-    throw new ApiError(code, `${operation.name}: there is no token.`, cause.message, details);
-  }
-}
-
-async function takeTurn(limiter: Limiter, operation: Operation, signal: AbortSignal): Promise<Turn> {
-  try {
-    return await limiter.take(operation.priority, signal);
-  } catch (cause) {
-    signal.throwIfAborted();
-    throw new ApiError(
-      "limiter_failed",
-      `${operation.name}: the limiter threw, and nothing was sent.`,
-      "See the cause; a limiter or budget that cannot reach its store should count alone.",
-      { idempotencyKey: operation.idempotencyKey, cause },
-    );
   }
 }
 
@@ -167,7 +113,8 @@ async function sendInTurn(turn: Turn, run: Run, send: () => Promise<Attempt>): P
     run.last = await send();
     return run.last;
   } finally {
-    turn.answered(run.last?.kind === "answered" ? readRate(run.last.status, run.last.headers) : undefined);
+    if (run.last?.kind === "answered") turn.answered(readRate(run.last.status, run.last.headers));
+    else turn.givenUp();
   }
 }
 

@@ -3,8 +3,11 @@ import type { Policy } from "./rate.ts";
 
 /** A place in the limit that a call has taken. */
 export interface Place {
-  /** The call was answered or given up: it counts for one more window from now. */
-  answered(): void;
+  /**
+   * The call was answered: it counts for one more window from now. Not called for one that was given up or lost, because its
+   * request may arrive later: it counts until two seconds and a window after it was sent. What this throws is logged.
+   */
+  answered(): Awaitable<void>;
 }
 
 /** No place is free. */
@@ -25,7 +28,7 @@ export interface Budget {
 /** A budget that follows what the service says of its limit. */
 export interface LocalBudget extends Budget {
   take(): Place | NoPlace;
-  /** Slows down to a policy that is stricter. A more generous one changes nothing. */
+  /** Keeps to the stricter one of the limit that was set and this policy, until the next policy. */
   adopt(policy: Policy): void;
 }
 
@@ -35,10 +38,11 @@ const longestWayMs = 2000;
 /**
  * At most `calls` in any window of `windowMs`, however the service counts: in fixed windows, in sliding ones or with a token
  * bucket. The service counts a call at some moment between its sending and its answer, so a place is free again one window
- * after the answer. A call that is not answered counts as received after two seconds.
+ * after the answer. A call that is not answered counts as received two seconds after it was sent.
  */
 export function windowBudget(clock: Clock, calls: number, windowMs: number): LocalBudget {
-  let pace: Policy = { calls, windowMs };
+  const limit: Policy = { calls, windowMs };
+  let pace = limit;
   let places: { freeAt: number }[] = [];
   return {
     take() {
@@ -55,10 +59,17 @@ export function windowBudget(clock: Clock, calls: number, windowMs: number): Loc
       };
     },
     adopt(policy) {
-      if (policy.calls / policy.windowMs >= pace.calls / pace.windowMs) return;
-      // 50 in 10 s become 10 in 2 s: short windows keep both limits
-      const atOnce = Math.min(calls, policy.calls);
-      pace = { calls: atOnce, windowMs: policy.windowMs / Math.floor(policy.calls / atOnce) };
+      pace = rateOf(policy) < rateOf(limit) ? inShortWindows(policy, calls) : limit;
     },
   };
+}
+
+function rateOf({ calls, windowMs }: Policy): number {
+  return calls / windowMs;
+}
+
+/** 50 in 10 s become 10 in 2 s, if 10 may go at once: short windows keep both limits. */
+function inShortWindows(policy: Policy, mostAtOnce: number): Policy {
+  const calls = Math.min(mostAtOnce, policy.calls);
+  return { calls, windowMs: policy.windowMs / Math.floor(policy.calls / calls) };
 }

@@ -1,12 +1,16 @@
+import type { Logger } from "@esim-webhooks/core";
+import { ApiError } from "../base/api-error.ts";
 import type { ClientClock } from "../base/client-clock.ts";
-import { type Budget, windowBudget } from "./budget.ts";
+import { type Budget, type Place, windowBudget } from "./budget.ts";
 import type { Rate } from "./rate.ts";
 import { type Priority, waitingLine } from "./waiting-line.ts";
 
 /** A call's turn to be sent. */
 export interface Turn {
-  /** The call was answered, or given up. `rate` is what the answer says of the limit. */
+  /** The call was answered. `rate` is what the answer says of the limit. */
   answered(rate?: Rate): void;
+  /** No complete answer came. The request may still arrive. */
+  givenUp(): void;
 }
 
 export interface LimiterState {
@@ -16,12 +20,17 @@ export interface LimiterState {
   readonly inFlight: number;
   /** How many calls the service still takes in its window, as the last answer said; undefined when it did not. */
   readonly remaining: number | undefined;
+  /** How long no call will be sent, because the service asked for a pause, in ms. */
+  readonly pauseMs: number;
 }
 
 /** Decides when a call may be sent. */
 export interface Limiter {
-  /** Waits for a turn. Rejects with the signal's reason. */
-  take(priority: Priority, signal: AbortSignal): Promise<Turn>;
+  /**
+   * Waits for a turn. Rejects with the signal's reason, and with `rate_limited` as soon as the service asks for a pause that
+   * is longer than `timeLeftMs` of the call.
+   */
+  take(priority: Priority, signal: AbortSignal, timeLeftMs?: number): Promise<Turn>;
   state(): LimiterState;
 }
 
@@ -31,17 +40,27 @@ export interface LimiterParts {
   readonly windowMs: number;
   /** Instead of a budget of its own. */
   readonly budget?: Budget | undefined;
+  readonly logger: Logger;
 }
 
+/**
+ * The longest pause of all calls for the `Retry-After` of one, in ms: it may be meant for that one alone. After it, the
+ * answer of the next call tells whether to pause again.
+ */
+const longestPauseMs = 60_000;
+
 /** First come, first served within a priority. One loop hands out the turns while calls wait. */
-export function limiterOf({ clock, calls, windowMs, budget }: LimiterParts): Limiter {
+export function limiterOf({ clock, calls, windowMs, budget, logger }: LimiterParts): Limiter {
   const local = windowBudget(clock, calls, windowMs);
   const line = waitingLine<Turn>();
   let inFlight = 0;
   let remaining: number | undefined;
   let pausedUntil = Number.NEGATIVE_INFINITY;
   let isServing = false;
+  let hasFailed = false;
   let pause = new AbortController();
+
+  const pauseMs = () => Math.max(0, pausedUntil - clock.now());
 
   /** Ends the pause of the loop, to look again. */
   function look(): void {
@@ -53,46 +72,70 @@ export function limiterOf({ clock, calls, windowMs, budget }: LimiterParts): Lim
     try {
       while (line.length > 0) {
         pause = new AbortController(); // before the budget is asked: what changes meanwhile is not missed
-        const now = clock.now();
-        const place = pausedUntil > now ? { waitMs: pausedUntil - now } : await (budget ?? local).take();
+        line.dismiss(pauseMs() > 0 ? pausedUntil : Number.NEGATIVE_INFINITY, () => pausedFor(pauseMs()));
+        const place = pauseMs() > 0 ? { waitMs: pauseMs() } : await (budget ?? local).take();
         if ("waitMs" in place) {
           await clock.wait(place.waitMs, pause.signal).catch(() => {}); // something has changed
           continue;
         }
-        const turn = turnOf(place.answered);
+        const turn = turnOf(place);
         if (!line.serve(turn)) turn.answered();
       }
     } catch (error) {
-      line.fail(error);
+      line.dismiss(Number.POSITIVE_INFINITY, () => error);
     } finally {
       isServing = false;
     }
   }
 
-  function turnOf(free: () => void): Turn {
+  function turnOf(place: Place): Turn {
     inFlight += 1;
     return {
       answered(rate = {}) {
         inFlight -= 1;
-        free();
+        void free(place);
         obey(rate);
         look();
+      },
+      givenUp() {
+        inFlight -= 1;
       },
     };
   }
 
+  /** A budget that fails must not take an answer from its caller. */
+  async function free(place: Place): Promise<void> {
+    try {
+      await place.answered();
+    } catch (err) {
+      if (!hasFailed) logger.warn({ err }, "The budget of the limiter failed to note an answer. Said once.");
+      hasFailed = true;
+    }
+  }
+
   function obey(rate: Rate): void {
     if (rate.remaining !== undefined) remaining = rate.remaining;
-    if (rate.pauseMs !== undefined) pausedUntil = Math.max(pausedUntil, clock.now() + rate.pauseMs);
+    if (rate.pauseMs !== undefined)
+      pausedUntil = Math.max(pausedUntil, clock.now() + Math.min(rate.pauseMs, longestPauseMs));
     if (rate.policy !== undefined) local.adopt(rate.policy);
   }
 
   return {
-    take(priority, signal) {
-      const turn = line.join(priority, signal, look);
+    take(priority, signal, timeLeftMs = Number.POSITIVE_INFINITY) {
+      const turn = line.join(priority, signal, clock.now() + timeLeftMs, look);
       if (!isServing) void serve();
+      else if (pauseMs() >= timeLeftMs) look();
       return turn;
     },
-    state: () => ({ waiting: line.length, inFlight, remaining }),
+    state: () => ({ waiting: line.length, inFlight, remaining, pauseMs: pauseMs() }),
   };
+}
+
+function pausedFor(pauseMs: number): ApiError {
+  return new ApiError(
+    "rate_limited",
+    `limiter: the service asked for a pause, of which ${pauseMs} ms are left.`,
+    "Call again after error.retryAfterMs, or raise timeoutMs.",
+    { retryAfterMs: pauseMs },
+  );
 }

@@ -5,17 +5,18 @@ interface Waiter<Turn> {
   readonly resolve: (turn: Turn) => void;
   readonly reject: (error: unknown) => void;
   readonly number: number;
+  readonly endsAt: number;
 }
 
 /** Callers that wait. */
 export interface WaitingLine<Turn> {
   readonly length: number;
-  /** Resolves at this caller's turn. Rejects with the signal's reason, then calls `onLeave`. */
-  join(priority: Priority, signal: AbortSignal, onLeave: () => void): Promise<Turn>;
+  /** Resolves at this caller's turn, which is of use before `endsAt`. Rejects with the signal's reason, then calls `onLeave`. */
+  join(priority: Priority, signal: AbortSignal, endsAt: number, onLeave: () => void): Promise<Turn>;
   /** Gives the turn to the next caller. False when nobody waits any more. */
   serve(turn: Turn): boolean;
-  /** Rejects all callers. */
-  fail(error: unknown): void;
+  /** Rejects all callers whose time ends until then. */
+  dismiss(until: number, error: () => unknown): void;
 }
 
 /** Every so many turns, the caller that has waited longest goes, whatever its priority: nobody waits for ever. */
@@ -46,7 +47,7 @@ export function waitingLine<Turn>(): WaitingLine<Turn> {
     get length() {
       return lines.reduce((sum, line) => sum + line.size, 0);
     },
-    join: (priority, signal, onLeave) =>
+    join: (priority, signal, endsAt, onLeave) =>
       new Promise((resolve, reject) => {
         if (signal.aborted) return reject(signal.reason);
         const leave = () => {
@@ -65,6 +66,7 @@ export function waitingLine<Turn>(): WaitingLine<Turn> {
             reject(error);
           },
           number: joined++,
+          endsAt,
         };
         signal.addEventListener("abort", leave, { once: true });
         waiting[priority].add(waiter);
@@ -76,10 +78,13 @@ export function waitingLine<Turn>(): WaitingLine<Turn> {
       waiter.resolve(turn);
       return true;
     },
-    fail(error) {
+    dismiss(until, error) {
       for (const line of lines) {
-        for (const waiter of line) waiter.reject(error);
-        line.clear();
+        for (const waiter of line) {
+          if (waiter.endsAt > until) continue;
+          line.delete(waiter);
+          waiter.reject(error());
+        }
       }
     },
   };

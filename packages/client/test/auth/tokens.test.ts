@@ -37,6 +37,25 @@ describe("one token", () => {
     expect(service.effects).toBe(3);
   });
 
+  it("that ends while a call waits for its turn is not sent", async () => {
+    const clock = fakeClock();
+    const ends = new Map<string, number>();
+    const statuses: number[] = [];
+    const fetch: Fetch = async (url, { headers }) => {
+      if (url.endsWith("/auth/token")) {
+        const token = `token-${ends.size + 1}`;
+        ends.set(`Bearer ${token}`, clock.now() + 3000);
+        return Response.json({ access_token: token, expires_in: 3 });
+      }
+      const isValid = clock.now() < (ends.get(tokenOf(new Headers(headers)) ?? "") ?? 0);
+      statuses.push(isValid ? 200 : 401);
+      return new Response("{}", { status: isValid ? 200 : 401 });
+    };
+    const api = createClient({ ...credentials, fetch, clock });
+    await clock.run(Promise.all(Array.from({ length: 150 }, () => api.request("GET", "/"))));
+    expect(new Set(statuses)).toEqual(new Set([200]));
+  });
+
   it("that was renewed by another caller meanwhile is not renewed again for a late 401", async () => {
     const clock = fakeClock();
     let tokens = 0;

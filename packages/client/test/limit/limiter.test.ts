@@ -1,4 +1,10 @@
-import { type Budget, createLimiter, type Limiter, type Priority } from "@esim-webhooks/client";
+import {
+  type ApiError,
+  type Budget,
+  createLimiter,
+  type Limiter,
+  type Priority,
+} from "@esim-webhooks/client";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type FakeClock, fakeClock } from "../fake-clock.ts";
@@ -6,20 +12,21 @@ import { scriptedClient } from "../scripted-client.ts";
 
 const forever = new AbortController().signal;
 
-/** Makes calls that reach the service after `toMs` and are answered after `backMs`. Returns when the service counted each. */
+/** Makes calls that reach the service after `toMs` and are answered after `backMs`, or given up as soon as they are sent. Returns when the service counted each. */
 function callAll(
   clock: FakeClock,
   limiter: Limiter,
-  ways: readonly { readonly toMs: number; readonly backMs: number }[],
+  ways: readonly { readonly toMs: number; readonly backMs: number; readonly givesUp?: boolean }[],
 ): Promise<number[]> {
   return clock.run(
     Promise.all(
-      ways.map(async ({ toMs, backMs }) => {
+      ways.map(async ({ toMs, backMs, givesUp = false }) => {
         const turn = await limiter.take("normal", forever);
+        if (givesUp) turn.givenUp();
         await clock.wait(toMs, forever);
         const countedAt = clock.now();
         await clock.wait(backMs, forever);
-        turn.answered();
+        if (!givesUp) turn.answered();
         return countedAt;
       }),
     ),
@@ -45,10 +52,11 @@ describe("the rate", () => {
     expect(clock.now() - startedAt).toBeLessThan(110_000);
   });
 
-  it("is kept whatever time calls take to arrive and to be answered", async () => {
+  it("is kept whatever time calls take to arrive and to be answered, and whoever gives up", async () => {
     const way = fc.record({
       toMs: fc.integer({ min: 0, max: 1900 }),
       backMs: fc.integer({ min: 0, max: 5000 }),
+      givesUp: fc.boolean(),
     });
     await fc.assert(
       fc.asyncProperty(fc.array(way, { minLength: 11, maxLength: 60 }), async (ways) => {
@@ -64,6 +72,20 @@ describe("the rate", () => {
     await clock.run(Promise.all(Array.from({ length: 1000 }, () => api.client.get().catch(() => {}))));
     expect(service.seen).toHaveLength(1000);
     expect(mostInASecond(service.seen.map(({ at }) => at))).toBe(10);
+  });
+
+  it("is kept when callers give up: their requests may still arrive", async () => {
+    const { api, clock, service } = scriptedClient(Array.from({ length: 10 }, () => ({ answer: "hang" })));
+    const gone = new AbortController();
+    const startedAt = clock.now();
+    const calls = Array.from({ length: 10 }, () =>
+      api.request("GET", "/", undefined, { signal: gone.signal }).catch(() => {}),
+    );
+    await expect.poll(() => service.seen.length).toBe(10);
+    gone.abort();
+    await clock.run(Promise.all(calls));
+    await clock.run(api.request("GET", "/"));
+    expect(clock.now() - startedAt).toBe(3000);
   });
 
   it("does not fall to nothing when calls hang: their places are free after three seconds", async () => {
@@ -101,6 +123,23 @@ describe("whose turn it is", () => {
     expect(await orderOf(["low", "low", "high"])).toEqual([2, 0, 1]);
   });
 
+  it("is an order's of the client before a listing of the client", async () => {
+    const clock = fakeClock();
+    const limiter = createLimiter({ calls: 1, clock });
+    const { api, service } = scriptedClient([], { clock, limiter });
+    const exchanged = clock.run(api.client.get().catch(() => {}));
+    await exchanged;
+    const listing = api.webhooks.list().page();
+    const reading = api.client.get();
+    const order = api.esims.order({});
+    await clock.run(Promise.allSettled([listing, reading, order]));
+    expect(service.seen.slice(1).map(({ method, url }) => `${method} ${new URL(url).pathname}`)).toEqual([
+      "POST /api/v3/esims",
+      "GET /api/v3/management/client",
+      "GET /api/v3/management/webhooks",
+    ]);
+  });
+
   it("is every fourth time the oldest caller's, so that a listing is not starved by orders", async () => {
     const order = await orderOf(["low", ...Array.from({ length: 20 }, () => "high" as const)]);
     expect(order.indexOf(0)).toBe(3);
@@ -134,6 +173,56 @@ describe("what the service says", () => {
     for (const { at } of others) expect(at - (first?.at ?? 0)).toBeGreaterThanOrEqual(5000);
   });
 
+  it("refuses a call at once whose time is shorter than the pause, and says when to call again", async () => {
+    const { api, clock, service } = scriptedClient([{ answer: 429, headers: { "retry-after": "50" } }]);
+    const short = { timeoutMs: 20_000 };
+    await clock.run(api.request("GET", "/", undefined, short).catch(() => {}));
+    expect(api.limiter.state().pauseMs).toBe(50_000);
+    const since = clock.now();
+    const error = await clock.run(
+      api.request("POST", "/", {}, short).catch((failure: unknown) => failure as ApiError),
+    );
+    expect(error).toMatchObject({
+      code: "rate_limited",
+      retryAfterMs: 50_000,
+      attempts: 0,
+      retryable: true,
+      idempotencyKey: expect.any(String),
+      message: expect.not.stringContaining("fewer calls"),
+    });
+    expect(clock.now()).toBe(since);
+    expect(service.seen).toHaveLength(1);
+  });
+
+  it("refuses a call that waits already, once a longer pause begins", async () => {
+    const limited = { answer: 429, headers: { "retry-after": "50" } } as const;
+    const clock = fakeClock();
+    const { api } = scriptedClient([limited], { clock, limiter: createLimiter({ calls: 1, clock }) });
+    const since = clock.now();
+    const calls = [1, 2, 3].map(() => api.request("GET", "/", undefined, { timeoutMs: 20_000 }));
+    const ended = await clock.run(Promise.allSettled(calls));
+    for (const call of ended) expect(call).toMatchObject({ reason: { code: "rate_limited" } });
+    expect(clock.now()).toBe(since);
+  });
+
+  it("pauses all calls for a minute at most, however long one is told to wait", async () => {
+    const { api, clock } = scriptedClient([{ answer: 429, headers: { "retry-after": "3600" } }]);
+    await expect(clock.run(api.request("GET", "/"))).rejects.toMatchObject({ retryAfterMs: 3_600_000 });
+    expect(api.limiter.state().pauseMs).toBe(60_000);
+    await clock.run(api.request("GET", "/"));
+    expect(api.limiter.state().pauseMs).toBe(0);
+  });
+
+  it("keeps to a stricter RateLimit-Policy until the next one", async () => {
+    const policy = (value: string) => ({ answer: 200, headers: { "ratelimit-policy": value }, body: "{}" });
+    const { api, clock } = scriptedClient([policy("1;w=60"), policy("10;w=1")] as never);
+    await clock.run(api.request("GET", "/"));
+    await clock.run(api.request("GET", "/"));
+    const since = clock.now();
+    await clock.run(Promise.all(Array.from({ length: 9 }, () => api.request("GET", "/"))));
+    expect(clock.now()).toBe(since);
+  });
+
   it("slows down to a stricter RateLimit-Policy, in either of its forms", async () => {
     for (const policy of ["2;w=1", '"default";q=2;w=1']) {
       const { api, clock, service } = scriptedClient([
@@ -149,9 +238,9 @@ describe("what the service says", () => {
     const { api, clock } = scriptedClient([
       { answer: 200, headers: { "x-ratelimit-remaining": "7" }, body: "{}" },
     ]);
-    expect(api.limiter.state()).toEqual({ waiting: 0, inFlight: 0, remaining: undefined });
+    expect(api.limiter.state()).toEqual({ waiting: 0, inFlight: 0, remaining: undefined, pauseMs: 0 });
     await clock.run(api.request("GET", "/"));
-    expect(api.limiter.state()).toEqual({ waiting: 0, inFlight: 0, remaining: 7 });
+    expect(api.limiter.state()).toEqual({ waiting: 0, inFlight: 0, remaining: 7, pauseMs: 0 });
   });
 });
 
@@ -171,6 +260,26 @@ describe("a budget that processes share", () => {
     const limiters = [createLimiter({ clock, budget: shared }), createLimiter({ clock, budget: shared })];
     const times = await Promise.all(limiters.map((limiter) => callAll(clock, limiter, ways)));
     expect(mostInASecond(times.flat())).toBe(10);
+  });
+
+  it.each([
+    [
+      "throws",
+      () => {
+        throw new Error("no Redis");
+      },
+    ],
+    ["rejects", () => Promise.reject(new Error("no Redis"))],
+  ])("loses no answer when its answered() %s, and says so once", async (_, answered) => {
+    const clock = fakeClock();
+    const lines: unknown[] = [];
+    const logger = { debug() {}, info() {}, error() {}, warn: (fields: unknown) => void lines.push(fields) };
+    const limiter = createLimiter({ clock, logger, budget: { take: () => ({ answered }) } });
+    const { api, service } = scriptedClient([], { clock, limiter });
+    const calls = [1, 2].map(() => clock.run(api.request("POST", "/", {})));
+    await expect(Promise.all(calls)).resolves.toHaveLength(2);
+    expect(service.effects).toBe(2);
+    await expect.poll(() => lines).toMatchObject([{ err: { message: "no Redis" } }]);
   });
 
   it("fails a call when it throws, and says that nothing was sent", async () => {

@@ -1,0 +1,112 @@
+import { ApiError } from "../base/api-error.ts";
+import type { ClientClock } from "../base/client-clock.ts";
+import { unlessAborted } from "../base/unless-aborted.ts";
+import type { Limiter, Turn } from "../limit/limiter.ts";
+import type { Run } from "./error-of.ts";
+import type { Operation } from "./operation.ts";
+
+/** Where the token of a call comes from. */
+export interface Tokens {
+  /** A token that is valid now. Rejects with an `ApiError`. */
+  get(): Promise<string>;
+  /** The service refused this one. */
+  refuse(token: string): void;
+}
+
+/** What decides when a call is sent, and with which token. */
+export interface Gate {
+  readonly clock: ClientClock;
+  readonly limiter: Limiter;
+  /** Undefined for calls without a token. */
+  readonly tokens: Tokens | undefined;
+}
+
+/** A call that may be sent now. */
+export interface Admission {
+  readonly turn: Turn;
+  readonly token: string | undefined;
+}
+
+/**
+ * Waits for a token and a turn. The token comes first, so that no turn waits for an exchange, and is asked for again in the
+ * turn, because it may have ended in the queue. Rejects with an `ApiError`, or with the signal's reason.
+ */
+export async function admit(
+  { clock, limiter, tokens }: Gate,
+  operation: Operation,
+  run: Run,
+  endsAt: number,
+  signal: AbortSignal,
+): Promise<Admission> {
+  const takeToken = async () => tokens && (await unlessAborted(tokenFor(tokens, operation, run), signal));
+  await takeToken();
+  const turn = await waiting(clock, run, turnFor(limiter, operation, run, endsAt - clock.now(), signal));
+  try {
+    return { turn, token: await takeToken() };
+  } catch (error) {
+    turn.answered(); // nothing was sent
+    throw error;
+  }
+}
+
+/** Counts the time of the work as the call's wait. */
+export async function waiting<T>(clock: ClientClock, run: Run, work: Promise<T>): Promise<T> {
+  const since = clock.now();
+  try {
+    return await work;
+  } finally {
+    run.waitMs += clock.now() - since;
+  }
+}
+
+async function tokenFor(tokens: Tokens, operation: Operation, run: Run): Promise<string> {
+  try {
+    return await tokens.get();
+  } catch (cause) {
+    if (!(cause instanceof ApiError)) throw cause;
+    throw ofCall(cause, operation, run, "there is no token", cause.message);
+  }
+}
+
+async function turnFor(
+  limiter: Limiter,
+  operation: Operation,
+  run: Run,
+  timeLeftMs: number,
+  signal: AbortSignal,
+): Promise<Turn> {
+  try {
+    return await limiter.take(operation.priority, signal, timeLeftMs);
+  } catch (cause) {
+    signal.throwIfAborted();
+    if (cause instanceof ApiError) {
+      const problem = "the service asked for a pause that is longer than the time of the call";
+      throw ofCall(
+        cause,
+        operation,
+        run,
+        problem,
+        "Call again after error.retryAfterMs, or raise timeoutMs.",
+      );
+    }
+    throw new ApiError(
+      "limiter_failed",
+      `${operation.name}: the limiter threw, and nothing was sent.`,
+      "See the cause; a limiter or budget that cannot reach its store should count alone.",
+      { idempotencyKey: operation.idempotencyKey, cause },
+    );
+  }
+}
+
+/** An error that belongs to several callers: each gets one of its own, with its key. */
+function ofCall(
+  cause: ApiError,
+  { name, idempotencyKey }: Operation,
+  { attempts }: Run,
+  problem: string,
+  remedy: string,
+): ApiError {
+  const { code, status, problem: answer, retryAfterMs } = cause;
+  const details = { status, problem: answer, retryAfterMs, idempotencyKey, attempts, cause };
+  return new ApiError(code, `${name}: ${problem}.`, remedy, details);
+}
