@@ -69,7 +69,7 @@ it("examples/reorder places one order for an event that comes five times, althou
 it("examples/shared-limit: two processes share a token and a limit in Redis, and no call is refused", async () => {
   const redis = new Redis(redisUrl);
   onTestFinished(() => void redis.disconnect());
-  await redis.del("partner-token", "partner-calls");
+  await redis.del("partner-token", "partner-token-lock", "partner-calls");
   const sandbox = await sandboxFor();
   const processes = [1, 2].map(() => run("examples/shared-limit/calls.ts", sandbox, { REDIS_URL: redisUrl }));
   const outputs = await Promise.all(processes.map(async ({ ended }) => (await ended).output));
