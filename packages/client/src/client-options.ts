@@ -99,7 +99,7 @@ export function parseClientOptions(options: unknown): ClientSettings {
     credentials,
     limiter: limiter ?? limiterOf({ clock, calls: callsPerSecond, windowMs: 1000, logger }),
     exchange: exchange ?? ((_request, askService) => askService()),
-    fetch: (url, init) => fetch(url, init), // called on nothing: a method of another object would be called on ours
+    fetch: (url, init) => fetch(url, init), // without `this`: a method of another object would be called on ours
     logger,
   };
 }

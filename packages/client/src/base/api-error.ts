@@ -18,7 +18,7 @@ import type { Problem } from "./problem.ts";
  * - `unreachable`, `connection_lost`: no connection, or one that ended before the answer was complete
  * - `timed_out`: no answer within the time
  * - `aborted`: the caller's signal
- * - `unreadable_answer`: success, with a body that is not JSON: html, empty, cut short
+ * - `unreadable_answer`: success, with a body that is not JSON: html, empty, cut short. A proxy may have answered instead
  * - `unexpected_answer`: success, with JSON that lacks what the caller was promised
  */
 export type ApiErrorCode =
@@ -110,6 +110,6 @@ const retryable: Readonly<Record<ApiErrorCode, boolean>> = {
   connection_lost: true,
   timed_out: true,
   aborted: true,
-  unreadable_answer: false,
+  unreadable_answer: true,
   unexpected_answer: false,
 };

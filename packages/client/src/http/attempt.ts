@@ -1,5 +1,7 @@
+import { bareError } from "../base/bare-error.ts";
 import type { ClientClock } from "../base/client-clock.ts";
 import { startTimeout } from "../base/timeout.ts";
+import { unlessAborted } from "../base/unless-aborted.ts";
 import { type Body, readBody } from "./body.ts";
 import type { Operation } from "./operation.ts";
 
@@ -17,7 +19,8 @@ export interface Answered {
 export interface Lost {
   readonly kind: "lost";
   readonly code: "unreachable" | "connection_lost" | "timed_out";
-  readonly cause: unknown;
+  /** What the transport says of it, without the bytes that it may have kept. */
+  readonly cause: Error;
 }
 
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
@@ -30,8 +33,8 @@ export interface AttemptParts {
 }
 
 /**
- * Sends a request once and reads the whole answer. Rejects with the signal's reason only. Redirects are not followed: the
- * token must not go elsewhere.
+ * Sends a request once and reads the whole answer. Rejects with the signal's reason only, and then at once, even if `fetch`
+ * ignores its signal. Redirects are not followed: the token must not go elsewhere.
  */
 export async function sendOnce(
   { fetch, clock, attemptTimeoutMs }: AttemptParts,
@@ -43,24 +46,32 @@ export async function sendOnce(
   const timeout = startTimeout(clock, attemptTimeoutMs, signal);
   let code: Lost["code"] = "unreachable";
   try {
-    const response = await fetch(url, {
+    const sent = fetch(url, {
       method,
       body: body ?? null,
       headers: authorization === undefined ? headers : { ...headers, authorization },
       redirect: "manual",
       signal: timeout.signal,
     });
+    const response = await unlessAborted(sent, timeout.signal).catch((error: unknown) => {
+      sent.then(cancelBody).catch(() => {}); // an answer that comes too late
+      throw error;
+    });
     code = "connection_lost";
     return {
       kind: "answered",
       status: response.status,
       headers: response.headers,
-      body: await readBody(response),
+      body: await readBody(response, timeout.signal),
     };
   } catch (cause) {
     signal.throwIfAborted();
-    return { kind: "lost", code: timeout.isOver ? "timed_out" : code, cause };
+    return { kind: "lost", code: timeout.isOver ? "timed_out" : code, cause: bareError(cause) };
   } finally {
     timeout.clear();
   }
+}
+
+async function cancelBody({ body }: Response): Promise<void> {
+  await body?.cancel();
 }

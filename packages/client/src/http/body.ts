@@ -1,3 +1,5 @@
+import { unlessAborted } from "../base/unless-aborted.ts";
+
 /** The body of an answer: JSON, or the shape of what came instead. */
 export type Body =
   | { readonly kind: "json"; readonly value: unknown }
@@ -7,9 +9,9 @@ export type Body =
 
 const maxBytes = 64 * 1024 * 1024;
 
-/** Reads a body to its end. Rejects when the connection ends before that. */
-export async function readBody(response: Response): Promise<Body> {
-  const bytes = await readBytes(response);
+/** Reads a body to its end. Rejects when the connection ends before that, and once the signal aborts. */
+export async function readBody(response: Response, signal: AbortSignal): Promise<Body> {
+  const bytes = await readBytes(response, signal);
   if (bytes === undefined) return { kind: "unreadable", shape: "more than 64 MiB" };
   if (bytes.length === 0) return { kind: "empty" };
   const text = new TextDecoder().decode(bytes);
@@ -21,15 +23,22 @@ export async function readBody(response: Response): Promise<Body> {
   }
 }
 
-async function readBytes({ body }: Response): Promise<Buffer | undefined> {
+async function readBytes({ body }: Response, signal: AbortSignal): Promise<Buffer | undefined> {
+  const reader = body?.getReader();
   const chunks: Uint8Array[] = [];
   let length = 0;
-  for await (const chunk of body ?? []) {
-    length += chunk.byteLength;
-    if (length > maxBytes) return undefined; // leaving the loop cancels the rest
-    chunks.push(chunk);
+  try {
+    while (reader !== undefined) {
+      const { done, value } = await unlessAborted(reader.read(), signal);
+      if (done) break;
+      length += value.byteLength;
+      if (length > maxBytes) return undefined;
+      chunks.push(value);
+    }
+    return Buffer.concat(chunks);
+  } finally {
+    reader?.cancel().catch(() => {}); // what was not read; at the end there is nothing to cancel
   }
-  return Buffer.concat(chunks);
 }
 
 function shapeOf(text: string, { headers }: Response): string {

@@ -1,4 +1,5 @@
 import { ApiError, type ApiErrorCode } from "../base/api-error.ts";
+import { oneLine } from "../base/one-line.ts";
 import { type Problem, readProblem } from "../base/problem.ts";
 import { retryAfterMs } from "../limit/rate.ts";
 import type { Attempt } from "./attempt.ts";
@@ -14,7 +15,12 @@ export interface Run {
   last: Attempt | undefined;
 }
 
-/** The error of an operation that did not succeed. Says what the last answer was, and quotes nothing but its problem's title. The origin of the URL is no secret. */
+const longestTitle = 100;
+
+/**
+ * The error of an operation that did not succeed. Says what the last answer was, and quotes one line of it at most: the title
+ * of its problem, unless the operation is confidential. The origin of the URL is no secret.
+ */
 export function errorOf(operation: Operation, code: ApiErrorCode, run: Run, cause?: unknown): ApiError {
   const { last, attempts } = run;
   const { idempotencyKey } = operation;
@@ -38,13 +44,15 @@ export function errorOf(operation: Operation, code: ApiErrorCode, run: Run, caus
 
 function whatHappened(
   code: ApiErrorCode,
-  { url }: Operation,
+  { url, isConfidential }: Operation,
   { last, attempts }: Run,
   problem: Problem | undefined,
 ): string {
   if (last?.kind === "answered" && code !== "aborted" && code !== "timed_out") {
     const { status, body } = last;
-    const title = problem?.title === undefined ? "" : ` (${problem.title})`;
+    const line = isConfidential ? "" : oneLine(problem?.title ?? "", longestTitle);
+    const title = line === "" ? "" : ` (${line})`;
+    if (isRedirect(status)) return `the service answered ${status}, a redirect${title}`;
     const shape =
       body.kind === "unreadable" ? ` with ${body.shape}` : body.kind === "empty" ? " with an empty body" : "";
     return `the service answered ${status}${title}${shape}`;
@@ -65,6 +73,8 @@ function mend(code: ApiErrorCode, operation: Operation, run: Run, problem: Probl
     return `The first request is still under way: call again later with ${sameKey(operation)}.`;
   if (code === "timed_out" && run.attempts === 0)
     return "Make fewer calls at the same time, or raise timeoutMs.";
+  if (code === "unexpected_status" && run.last?.kind === "answered" && isRedirect(run.last.status))
+    return "It was not followed, because the token would go along: check the base URL (ESIM_API_URL).";
   if (
     run.last?.kind === "answered" &&
     code !== "service_failed" &&
@@ -77,7 +87,16 @@ function mend(code: ApiErrorCode, operation: Operation, run: Run, problem: Probl
   const isRepeatable = operation.isHarmless || operation.method === "DELETE" || run.attempts === 0;
   if (code === "unreachable" && isRepeatable) return checkAddress;
   if (isRepeatable) return "Call again later.";
-  return `${code === "unreachable" ? `${checkAddress} ` : ""}It may have been done: call again later with ${sameKey(operation)}, which cannot do it twice.`;
+  return `${code === "unreachable" ? `${checkAddress} ` : ""}${repeatSafely(operation)}`;
+}
+
+/** What to do about an operation that may have been done. */
+export function repeatSafely(operation: Operation): string {
+  return `It may have been done: call again later with ${sameKey(operation)}, which cannot do it twice.`;
+}
+
+function isRedirect(status: number): boolean {
+  return status >= 300 && status < 400 && status !== 304;
 }
 
 function sameKey({ method }: Operation): string {

@@ -15,5 +15,7 @@ export interface Operation {
   readonly idempotencyKey: string | undefined;
   /** Doing it twice does no more than doing it once, with no key: GET, and the exchange of a token. */
   readonly isHarmless: boolean;
+  /** The body has credentials: a message quotes nothing of the answer, which may repeat them. */
+  readonly isConfidential: boolean;
   readonly priority: Priority;
 }

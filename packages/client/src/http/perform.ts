@@ -69,6 +69,7 @@ async function attemptAll(
   let history = noHistory;
 
   try {
+    signal.throwIfAborted(); // before a token is asked for
     for (;;) {
       const { turn, token } = await admit(transport, operation, run, endsAt, signal);
       const attempt = await sendInTurn(turn, run, () =>

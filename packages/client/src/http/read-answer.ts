@@ -1,7 +1,7 @@
 import { $ZodError } from "zod/v4/core";
 import { ApiError } from "../base/api-error.ts";
 import type { Answered } from "./attempt.ts";
-import type { Run } from "./error-of.ts";
+import { type Run, repeatSafely } from "./error-of.ts";
 import type { Operation } from "./operation.ts";
 
 /** Reads the JSON of an answer. Throws an `ApiError` that says what is wrong with it, and quotes nothing of it. */
@@ -13,32 +13,38 @@ export function readAnswer<T>(
 ): T {
   const details = { status: answer?.status, idempotencyKey: operation.idempotencyKey, attempts };
   const body = answer?.body ?? { kind: "empty" };
+
+  function unreadable(shape: string): ApiError {
+    const problem = `${operation.name}: the service answered ${answer?.status} with ${shape}.`;
+    const repeat = operation.isHarmless ? "" : ` ${repeatSafely(operation)}`;
+    const remedy = `Check the base URL, and whether a proxy answers in place of the service.${repeat}`;
+    return new ApiError("unreadable_answer", problem, remedy, details);
+  }
+
   if (body.kind === "unreadable") {
-    throw new ApiError(
-      "unreadable_answer",
-      `${operation.name}: the service answered ${answer?.status} with ${body.shape}.`,
-      "Check the base URL, and whether a proxy answers in place of the service.",
-      details,
-    );
+    throw unreadable(body.shape);
   }
   try {
     return read(body.kind === "json" ? body.value : undefined);
   } catch (error) {
     if (error instanceof ApiError) throw error;
-    const [code, problem] =
-      body.kind === "empty"
-        ? (["unreadable_answer", `the service answered ${answer?.status} with an empty body`] as const)
-        : ([
-            "unexpected_answer",
-            `the answer does not have the form it should have${issuesOf(error)}`,
-          ] as const);
+    if (body.kind === "empty") throw unreadable("an empty body");
     throw new ApiError(
-      code,
-      `${operation.name}: ${problem}.`,
-      "The service did what was asked. If it has changed its answers, use api.request, which reads them as they are.",
+      "unexpected_answer",
+      `${operation.name}: the answer does not have the form it should have${issuesOf(error)}.`,
+      readOtherwise(operation),
       details,
     );
   }
+}
+
+/** How to read an answer of another form, without doing the operation twice. */
+function readOtherwise({ isConfidential, isHarmless, idempotencyKey }: Operation): string {
+  if (isConfidential) return "Check the base URL, and whether the service has changed its answers.";
+  if (isHarmless)
+    return "If the service has changed its answers, use api.request, which reads them as they are.";
+  if (idempotencyKey === undefined) return "The service did what was asked. Do not call again.";
+  return "The service did what was asked. To read its answer as it is, use api.request with the same body and error.idempotencyKey; without the key, it is done twice.";
 }
 
 /** Where the answer differs, without its values. */

@@ -71,7 +71,7 @@ export function limiterOf({ clock, calls, windowMs, budget, logger }: LimiterPar
     isServing = true;
     try {
       while (line.length > 0) {
-        pause = new AbortController(); // before the budget is asked: what changes meanwhile is not missed
+        pause = new AbortController(); // set before the budget is asked, so that a change in the meantime is noticed
         line.dismiss(pauseMs() > 0 ? pausedUntil : Number.NEGATIVE_INFINITY, () => pausedFor(pauseMs()));
         const place = pauseMs() > 0 ? { waitMs: pauseMs() } : await (budget ?? local).take();
         if ("waitMs" in place) {

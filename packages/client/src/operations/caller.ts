@@ -82,6 +82,7 @@ export function createCaller({ transport, baseUrl, timeoutMs, keys }: CallerPart
         url: pathUrl(name, baseUrl, request.path, request.query),
         idempotencyKey: takesKey ? (given.idempotencyKey ?? randomUUID()) : undefined,
         isHarmless: method === "GET",
+        isConfidential: false,
         priority: given.priority ?? request.priority ?? (method === "GET" ? "normal" : "high"),
         ...encode(request),
       };
@@ -94,14 +95,28 @@ export function createCaller({ transport, baseUrl, timeoutMs, keys }: CallerPart
 }
 
 /** The body is written once: every attempt sends the same bytes, whatever becomes of the object. */
-function encode({ name, body }: ApiRequest): Pick<Operation, "body" | "headers"> {
+function encode({ name, method, body }: ApiRequest): Pick<Operation, "body" | "headers"> {
   const accept = "application/json, application/problem+json";
   if (body === undefined) return { body: undefined, headers: { accept } };
+  if (method === "GET" || method === "DELETE")
+    throw invalidRequest(
+      name,
+      `a ${method} has no body`,
+      "Leave it out, or pass its fields in the query of the path.",
+    );
+  return { body: jsonOf(name, body), headers: { accept, "content-type": "application/json" } };
+}
+
+function jsonOf(name: string, body: unknown): string {
   try {
-    return { body: JSON.stringify(body), headers: { accept, "content-type": "application/json" } };
-  } catch {
-    throw invalidRequest(name, "the body cannot be written as JSON", "Remove circles and BigInts.");
-  }
+    const json: string | undefined = JSON.stringify(body);
+    if (json !== undefined) return json; // undefined for a function
+  } catch {}
+  throw invalidRequest(
+    name,
+    "the body cannot be written as JSON",
+    "Pass plain values, without functions, circles and BigInts.",
+  );
 }
 
 function withKey(operation: Operation): Operation {

@@ -131,6 +131,7 @@ describe("the exchange", () => {
 
   it.each([
     { access_token: "abc" },
+    { access_token: "abc", expires_in: null },
     { access_token: "abc", expires_in: "3600", token_type: "bearer" },
     { data: { access_token: "abc", expires_in: 3600 } },
   ])("reads %o", async (answer) => {

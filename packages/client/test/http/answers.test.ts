@@ -1,8 +1,15 @@
 import { createServer, type RequestListener } from "node:http";
-import type { AddressInfo } from "node:net";
-import { type ApiClient, type ApiError, createClient } from "@esim-webhooks/client";
+import { type AddressInfo, createServer as createNetServer } from "node:net";
+import { inspect } from "node:util";
+import {
+  type ApiClient,
+  type ApiError,
+  type CallMessage,
+  createClient,
+  observeCalls,
+} from "@esim-webhooks/client";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { credentials } from "../scripted-client.ts";
+import { credentials, scriptedClient } from "../scripted-client.ts";
 
 /** A client of a real server, which answers every call but that for the token with `answer`. */
 async function clientOf(answer: RequestListener): Promise<{ readonly api: ApiClient; readonly url: string }> {
@@ -35,7 +42,7 @@ describe("a body that cannot be read is told for what it is, and not quoted", ()
   ])("%s", async (shape, body, type) => {
     const { api } = await clientOf((_, response) => response.setHeader("content-type", type).end(body));
     const error = await failureOf(api.client.get());
-    expect(error).toMatchObject({ code: "unreadable_answer", status: 200, retryable: false });
+    expect(error).toMatchObject({ code: "unreadable_answer", status: 200, retryable: true });
     expect(error.message).toContain(shape);
     expect(error.message).not.toContain("3247");
   });
@@ -164,4 +171,154 @@ it("sends what is specified: path, token, type, key and body", async () => {
       key: undefined,
     },
   ]);
+});
+
+describe("an answer that breaks the protocol", () => {
+  const personal = "+32470000000";
+
+  it("is told without its bytes: in the error, its causes and the message to observers", async () => {
+    const server = createNetServer((socket) => {
+      socket.on("error", () => {});
+      socket.once("data", () =>
+        socket.end(`HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n{"msisdn":"${personal}"}`),
+      );
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => void server.close());
+    const messages: CallMessage[] = [];
+    onTestFinished(observeCalls((message) => void messages.push(message)));
+    const api = createClient({
+      baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}/api/v3`,
+      exchange: async () => ({ accessToken: "abc", expiresInSeconds: 60 }),
+      maxAttempts: 1,
+    });
+    const error = await failureOf(api.client.get());
+    expect(error.cause).toBeInstanceOf(Error);
+    expect(error.cause).toMatchObject({ cause: { name: "HTTPParserError", message: expect.any(String) } });
+    expect(messages).toHaveLength(1);
+    for (const value of [error, messages]) {
+      const printed = inspect(value, { depth: 9, showHidden: true });
+      expect(printed).toContain("HTTPParserError");
+      expect(printed).not.toMatch(/32470|51, 50, 52|33 32 34/); // as text, as numbers, as a Buffer
+    }
+  });
+});
+
+it("a cause is one short line, and a chain of causes ends", async () => {
+  const endless: Error & { cause?: unknown } = new Error(`one\n\u001b[2Jtwo ${"x".repeat(1000)}`);
+  endless.cause = endless;
+  const { api, clock } = scriptedClient([], { fetch: () => Promise.reject(endless), maxAttempts: 1 });
+  const error = await failureOf(clock.run(api.client.get()));
+  const cause = (error.cause as Error).cause as Error; // of the exchange, which could not be sent
+  expect(cause.message).toMatch(/^one \[2Jtwo x{100,200}…$/);
+  expect(inspect(error, { depth: 99 })).not.toContain("Circular");
+});
+
+describe("the title of a problem in a message", () => {
+  const titled = (title: string) => ({ answer: 400, body: JSON.stringify({ title }) });
+
+  it("is one line without control characters, of at most 100 characters", async () => {
+    const { api, clock } = scriptedClient([
+      titled(`No\r\n\u001b[31m\u2028\u202emore ${"x".repeat(100_000)}`),
+    ]);
+    const { message, problem } = await failureOf(clock.run(api.client.get()));
+    expect(message).toMatch(/^client\.get: the service answered 400 \(No \[31m more x{80,100}…\)\. /);
+    expect(message).not.toMatch(/x{101}/);
+    expect(problem?.title).toContain("\n");
+  });
+
+  it("is left out when the token is refused: it may repeat the secret", async () => {
+    const fetch = async () => Response.json({ title: "s3cr3t-of-ours is wrong" }, { status: 400 });
+    const { api, clock } = scriptedClient([], { fetch });
+    const error = await failureOf(clock.run(api.client.get()));
+    expect(inspect(error, { depth: 9 })).toContain("the service answered 400.");
+    expect(inspect(error, { depth: 9 })).not.toContain("s3cr3t");
+  });
+});
+
+it("names a redirect, and says why it is not followed", async () => {
+  const { api, clock } = scriptedClient([{ answer: 307, headers: { location: "https://other.test" } }]);
+  const error = await failureOf(clock.run(api.client.get()));
+  expect(error.message).toBe(
+    "client.get: the service answered 307, a redirect. It was not followed, because the token would go along: check the base URL (ESIM_API_URL).",
+  );
+});
+
+describe("the time of a call ends it", () => {
+  const exchange = async () => ({ accessToken: "abc", expiresInSeconds: 60 });
+
+  it("even if a fetch that was handed in ignores its signal; a late answer is cancelled", async () => {
+    const late = Promise.withResolvers<Response>();
+    const isCancelled = Promise.withResolvers<void>();
+    const { api, clock } = scriptedClient([], { exchange, fetch: () => late.promise, maxAttempts: 1 });
+    const error = await failureOf(clock.run(api.client.get()));
+    expect(error).toMatchObject({ code: "timed_out", attempts: 1 });
+    late.resolve(new Response(new ReadableStream({ cancel: () => isCancelled.resolve() })));
+    await isCancelled.promise;
+  });
+
+  it("even if its body never ends, which is cancelled", async () => {
+    const isCancelled = Promise.withResolvers<void>();
+    const endless = () => new Response(new ReadableStream({ cancel: () => isCancelled.resolve() }));
+    const { api, clock } = scriptedClient([], { exchange, fetch: async () => endless(), maxAttempts: 1 });
+    expect(await failureOf(clock.run(api.client.get()))).toMatchObject({ code: "timed_out", attempts: 1 });
+    await isCancelled.promise;
+  });
+
+  it("and a signal that is aborted before sends nothing, for a token neither", async () => {
+    const { api, service } = scriptedClient();
+    const error = await failureOf(api.client.get({ signal: AbortSignal.abort() }));
+    expect(error).toMatchObject({ code: "aborted", attempts: 0 });
+    expect([service.tokens, service.seen.length]).toEqual([0, 0]);
+  });
+});
+
+describe("what to do about a success that cannot be read", () => {
+  const address = { street: "s", city: "c", postalCode: "p", countryCode: "BE" };
+  const customerInfo = { firstName: "f", lastName: "l", address };
+  const allocation = { esimReference: "e", countryCode: "BE", customerInfo };
+  const url = "https://receiver.test";
+  const create = (api: ApiClient) => api.webhooks.create({ url, eventTypes: ["esim.retired"] });
+  const allocate = (api: ApiClient) => api.numbers.allocate("p", allocation);
+
+  async function failureAfter(body: string, call: (api: ApiClient) => Promise<unknown>) {
+    const { api, clock, service } = scriptedClient([{ answer: 200, body }]);
+    return { api, clock, service, error: await failureOf(clock.run(call(api))) };
+  }
+
+  it("a POST or PATCH: its message does not lead to a second effect", async () => {
+    const { api, clock, service, error } = await failureAfter('{"data":{"url":5}}', create);
+    expect(error).toMatchObject({ code: "unexpected_answer", retryable: false });
+    expect(error.message).toContain("use api.request with the same body and error.idempotencyKey");
+    const options = { idempotencyKey: error.idempotencyKey };
+    const body = { url, eventTypes: ["esim.retired"] };
+    await clock.run(api.request("POST", "/management/webhooks", body, options));
+    expect(service.effects).toBe(1);
+  });
+
+  it.each(["", "<html>", '{"data":'])(
+    "%j may be a proxy's: it may have been done, and the same call may succeed",
+    async (body) => {
+      const { error } = await failureAfter(body, allocate);
+      expect(error).toMatchObject({ code: "unreadable_answer", retryable: true });
+      expect(error.message).toMatch(
+        /a proxy answers.* It may have been done: .* error\.idempotencyKey, which/,
+      );
+      expect(error.message).not.toContain("did what was asked");
+    },
+  );
+
+  it("a GET: nothing of what was done, and of no key", async () => {
+    for (const body of ["", "<html>", "{}"]) {
+      const { error } = await failureAfter(body, (api) => api.client.get());
+      expect(error.message).not.toMatch(/done|did|idempotencyKey/);
+    }
+  });
+
+  it("a token: nothing of api.request, which needs one", async () => {
+    const { api, clock } = scriptedClient([], { fetch: async () => Response.json({ token: "t" }) });
+    const error = await failureOf(clock.run(api.client.get()));
+    expect(error.message).not.toMatch(/api\.request|did what/);
+    expect(error.message).toContain('"access_token"');
+  });
 });

@@ -145,7 +145,7 @@ describe("whose turn it is", () => {
     expect(order.indexOf(0)).toBe(3);
   });
 
-  it("is nobody's who has given up, and the others do not wait for it", async () => {
+  it("does not go to a caller that has given up, and the others do not wait for it", async () => {
     const clock = fakeClock();
     const limiter = createLimiter({ calls: 1, clock });
     (await limiter.take("normal", forever)).answered();

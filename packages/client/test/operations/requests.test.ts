@@ -86,6 +86,9 @@ describe("a request is checked before it is sent", () => {
       },
       /as JSON/,
     ],
+    ["a function as body", (api) => api.request("POST", "/", () => {}), /as JSON/],
+    ["a body of a GET", (api) => api.request("GET", "/", {}), /a GET has no body/],
+    ["a body of a DELETE", (api) => api.request("DELETE", "/", { a: 1 }), /a DELETE has no body/],
     [
       "a key for a GET",
       (api) => api.client.get({ idempotencyKey: "k" } as never),
