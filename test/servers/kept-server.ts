@@ -81,15 +81,20 @@ export async function keepServer(way: string, folder: string, server: ServerComm
     }
   }
 
-  async function signal(name: NodeJS.Signals): Promise<void> {
-    process.kill(kept.pid(), name);
-    for (const pid of childrenOf(kept.pid())) {
+  function signal(pids: readonly number[], name: NodeJS.Signals): void {
+    for (const pid of pids) {
       try {
         process.kill(pid, name);
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error; // it has ended since it was listed
       }
     }
+  }
+
+  /** While the server stands still it starts no process, and the list of those that it has leaves none out. */
+  function stopped(): number[] {
+    process.kill(kept.pid(), "SIGSTOP");
+    return childrenOf(kept.pid());
   }
 
   await start();
@@ -102,12 +107,15 @@ export async function keepServer(way: string, folder: string, server: ServerComm
       await kept.ended();
     },
     async kill() {
-      process.kill(kept.pid(), "SIGSTOP"); // so that it starts no more processes meanwhile
-      await signal("SIGKILL");
+      signal([...stopped(), kept.pid()], "SIGKILL");
       await kept.ended();
     },
-    pause: () => signal("SIGSTOP"),
-    resume: () => signal("SIGCONT"),
+    async pause() {
+      signal(stopped(), "SIGSTOP");
+    },
+    async resume() {
+      signal([...stopped(), kept.pid()], "SIGCONT");
+    },
     async close() {
       const ended = new Promise((resolve) => keeper.on("exit", resolve));
       keeper.stdin?.end();
