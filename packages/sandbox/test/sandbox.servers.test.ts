@@ -50,7 +50,7 @@ describe("startSandbox", () => {
     await sandbox.emit({ type: "esim.enabled", data: {} });
     const advances = [sandbox.advance("8h"), sandbox.advance("8h")];
     const told = Promise.all(
-      advances.map((one) => expect(one).rejects.toThrow(/^The sandbox was closed\. /)),
+      advances.map((one) => expect(one).rejects.toThrow(/^This sandbox is closed\. /)),
     );
     await expect.poll(() => endpoint.got.length).toBe(1);
     await sandbox.close();

@@ -45,9 +45,9 @@ const view: Omit<ListView<WebhookDelivery>, "none"> = {
     const when = (time: string | null) => (time === null ? "" : ago(new Date(time), Date.now()));
     return [
       printable(shortened(eventId)),
-      printable(shortened(eventType)),
+      printable(shortened(eventType ?? "")),
       { text: printable(shortened(status)), ...(tone && { tone }) },
-      count(attemptNumber),
+      attemptNumber === null ? "" : count(attemptNumber),
       httpStatus === null ? "" : String(httpStatus),
       when(sentAt),
       when(nextRetryAt),

@@ -79,7 +79,6 @@ const byErrorCode: Readonly<Record<ErrorCode, ExitCode>> = {
   store_full: exitCodes.unexpected,
   store_unavailable: exitCodes.unexpected,
   wal_in_use: exitCodes.unexpected,
-  closed: exitCodes.unexpected,
   cannot_listen: exitCodes.unexpected,
   no_answer: exitCodes.unexpected,
   secret_not_kept: exitCodes.unexpected,

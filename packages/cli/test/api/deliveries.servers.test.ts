@@ -48,7 +48,7 @@ describe("api deliveries", () => {
       responseBody: "•••",
       payload: {
         type: "esim.downloaded",
-        timestamp: data[0]?.payload["timestamp"],
+        timestamp: data[0]?.payload?.["timestamp"],
         data: expect.objectContaining({ iccid: "•••", esimReference: expect.stringMatching(/^\w+$/) }),
       },
     });

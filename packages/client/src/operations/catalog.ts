@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
 import type { Caller, CallOptions } from "./caller.ts";
-import { dataOf } from "./data-of.ts";
+import { dataOf, ifThere } from "./data-of.ts";
 
 /** A kind of eSIM that the client may order. The API does not say which fields are always there. */
 export interface EsimVariant {
@@ -26,15 +26,15 @@ export interface EsimCatalog {
   webhookEventTypes(options?: CallOptions): Promise<readonly WebhookEventType[]>;
 }
 
-const text = z.nullish(z.string());
+const text = ifThere(z.string());
 
 const variants: z.ZodMiniType<readonly EsimVariant[]> = z.array(
   z.looseObject({
     esimVariant: text,
     name: text,
     description: text,
-    default: z.nullish(z.boolean()),
-    inventory: z.nullish(z.looseObject({ available: z.number() })),
+    default: ifThere(z.boolean()),
+    inventory: ifThere(z.looseObject({ available: z.number() })),
   }),
 );
 const eventTypes: z.ZodMiniType<readonly WebhookEventType[]> = z.array(

@@ -1,12 +1,21 @@
 import * as z from "zod/mini";
 import { parseWith } from "../base/parse.ts";
 
-/** A field that is a value or null. An absent one is null, too: an answer must not fail for want of nothing. */
+/**
+ * A field that is a value or null. An absent one, and one of another type, is null, too: what was done must not be told as an
+ * error because one field of the answer is odd.
+ */
 export function orNull<Value>(schema: z.ZodMiniType<Value>): z.ZodMiniType<Value | null> {
-  return z.pipe(
-    z.nullish(schema),
-    z.transform((value) => value ?? null),
-  ) as unknown as z.ZodMiniType<Value | null>;
+  return lenient<Value | null>((value) => schema.safeParse(value).data ?? null);
+}
+
+/** A field that may be absent. One of another type is null. */
+export function ifThere<Value>(schema: z.ZodMiniType<Value>): z.ZodMiniType<Value | null | undefined> {
+  return lenient((value) => (value === undefined ? undefined : (schema.safeParse(value).data ?? null)));
+}
+
+function lenient<Value>(read: (value: unknown) => Value): z.ZodMiniType<Value> {
+  return z.pipe(z.optional(z.unknown()), z.transform(read)) as unknown as z.ZodMiniType<Value>;
 }
 
 /** Reads `{ data }`, the form of every answer. */

@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
 import { ApiError } from "../base/api-error.ts";
-import { checkRequest, requestSchema } from "../base/check-request.ts";
+import { checkRequest, invalidRequest, requestSchema } from "../base/check-request.ts";
 import { parseWith } from "../base/parse.ts";
 import type { Caller, CallOptions } from "./caller.ts";
 import { orNull } from "./data-of.ts";
@@ -48,8 +48,12 @@ export function listingOf<Item>(
   name: string,
   path: string,
   item: z.ZodMiniType<Item>,
-  { limit, cursor: first, ...options }: ListOptions = {},
+  given: ListOptions = {},
 ): Listing<Item> {
+  if (typeof given !== "object" || given === null) {
+    throw invalidRequest(name, "the options are not an object", "Pass them by name: { limit, cursor }.");
+  }
+  const { limit, cursor: first, ...options } = given;
   checkRequest(name, pageShape, { limit, cursor: first });
   const schema = pageSchema(item);
 
@@ -59,12 +63,14 @@ export function listingOf<Item>(
   }
 
   async function* pages(): AsyncGenerator<Page<Item>> {
+    const used = new Set<string | undefined>(); // a page is at least one call, so it stays small
     for (let cursor = first; ; ) {
       const page = await fetchPage(cursor);
       yield page;
+      used.add(cursor);
       const { hasMore, nextCursor } = page.pagination;
       if (!hasMore) return;
-      if (nextCursor === null || nextCursor === cursor) throw noWayOn(name, nextCursor);
+      if (nextCursor === null || used.has(nextCursor)) throw noWayOn(name, nextCursor);
       cursor = nextCursor;
     }
   }
@@ -93,7 +99,7 @@ function pageSchema<Item>(item: z.ZodMiniType<Item>): z.ZodMiniType<Page<Item>> 
 function noWayOn(name: string, cursor: string | null): ApiError {
   return new ApiError(
     "unexpected_answer",
-    `${name}: a page says that more follow, and has ${cursor === null ? "no cursor" : "its own cursor"}.`,
+    `${name}: a page says that more follow, and has ${cursor === null ? "no cursor" : "a cursor that was used already"}.`,
     "The list is not complete. Ask again from the top.",
   );
 }

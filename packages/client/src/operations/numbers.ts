@@ -2,7 +2,7 @@ import type { Open } from "@esim-webhooks/core";
 import * as z from "zod/mini";
 import { checkRequest, requestSchema } from "../base/check-request.ts";
 import type { Caller, ChangeOptions } from "./caller.ts";
-import { dataOf } from "./data-of.ts";
+import { dataOf, ifThere } from "./data-of.ts";
 import { path } from "./path.ts";
 
 export type NumberType = "local" | "mobile" | "tollfree";
@@ -43,7 +43,7 @@ export interface AllocateNumberRequest {
 
 /** A number that belongs to an eSIM. The API does not say which fields are always there. */
 export interface NumberAssignment {
-  readonly assignmentId?: number | null | undefined;
+  readonly assignmentId?: number | string | null | undefined;
   readonly profileReference?: string | null | undefined;
   readonly esimReference?: string | null | undefined;
   /** Personal data. */
@@ -99,9 +99,9 @@ const allocateRequest = requestSchema<AllocateNumberRequest>({
   }),
 });
 
-const read = z.nullish(text);
+const read = ifThere(text);
 const assignment: z.ZodMiniType<NumberAssignment> = z.looseObject({
-  assignmentId: z.nullish(z.number()),
+  assignmentId: ifThere(z.custom<number | string>((id) => typeof id === "number" || typeof id === "string")),
   profileReference: read,
   esimReference: read,
   iccid: read,
@@ -109,8 +109,8 @@ const assignment: z.ZodMiniType<NumberAssignment> = z.looseObject({
   countryCode: read,
   type: read,
   status: read,
-  isPrimary: z.nullish(z.boolean()),
-  customerInfo: z.nullish(z.record(text, z.unknown())),
+  isPrimary: ifThere(z.boolean()),
+  customerInfo: ifThere(z.record(text, z.unknown())),
   createdAt: read,
   updatedAt: read,
 });

@@ -9,8 +9,13 @@ export function path(parts: TemplateStringsArray, ...references: readonly string
 
 function segment(reference: unknown): string {
   // a reference is opaque, but "" and ".." would make another path of it
-  if (typeof reference === "string" && !/^(?:\.{0,2})$/.test(reference)) return encodeURIComponent(reference);
-  throw invalidRequest("path", "a reference is not a text, or is empty", "Pass it as the API returned it.");
+  const isText = typeof reference === "string" && reference.isWellFormed();
+  if (isText && !/^(?:\.{0,2})$/.test(reference)) return encodeURIComponent(reference);
+  throw invalidRequest(
+    "the path of a call",
+    "a reference is not a text, or is empty",
+    "Pass it as the API returned it.",
+  );
 }
 
 /** The URL of a path below the base URL. Throws `invalid_request` for a path that leads elsewhere. */

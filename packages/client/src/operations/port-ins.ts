@@ -2,7 +2,7 @@ import type { Open } from "@esim-webhooks/core";
 import * as z from "zod/mini";
 import { checkRequest, requestSchema } from "../base/check-request.ts";
 import type { Caller, ChangeOptions } from "./caller.ts";
-import { dataOf } from "./data-of.ts";
+import { dataOf, ifThere } from "./data-of.ts";
 import { path } from "./path.ts";
 
 /** What the donor, the operator that the number leaves, wants to know. Which fields are needed depends on the eSIM variant. */
@@ -94,19 +94,19 @@ const createRequest = requestSchema<CreatePortInRequest>({
   }),
 });
 
-const nullishText = z.nullish(text);
+const textIfThere = ifThere(text);
 const portIn: z.ZodMiniType<PortIn> = z.looseObject({
   portInRequestReference: text,
   profileReference: text,
   esimReference: text,
   msisdn: text,
-  details: z.nullish(z.record(text, z.unknown())),
+  details: ifThere(z.record(text, z.unknown())),
   status: text,
-  reason: z.nullish(z.looseObject({ code: text, message: nullishText })),
-  scheduledDate: nullishText,
-  submittedAt: nullishText,
-  completedAt: nullishText,
-  abandoned: z.nullish(z.boolean()),
+  reason: ifThere(z.looseObject({ code: text, message: textIfThere })),
+  scheduledDate: textIfThere,
+  submittedAt: textIfThere,
+  completedAt: textIfThere,
+  abandoned: ifThere(z.boolean()),
   createdAt: text,
   updatedAt: text,
 });

@@ -42,17 +42,18 @@ export interface CreateWebhookRequest {
 
 /** One event that was sent to one endpoint, with its latest attempt. Contains personal data. */
 export interface WebhookDelivery {
-  readonly eventType: string;
   /** The webhook-id. */
   readonly eventId: string;
+  /** Null, like the other fields that may be, if the service sent none, or something else. */
+  readonly eventType: string | null;
   /** The body that was sent, as an object. */
-  readonly payload: Readonly<Record<string, unknown>>;
+  readonly payload: Readonly<Record<string, unknown>> | null;
   /** What the endpoint answered; null when no attempt reached it. */
   readonly responseBody: string | null;
   /** `failed` comes again at `nextRetryAt`; `exhausted` does not. */
   readonly status: Open<"pending" | "sending" | "delivered" | "failed" | "exhausted">;
   /** How many attempts were made. */
-  readonly attemptNumber: number;
+  readonly attemptNumber: number | null;
   /** The status that the endpoint answered; null when no attempt reached it. */
   readonly httpStatus: number | null;
   /** A date-time. */
@@ -98,13 +99,14 @@ const endpoint: z.ZodMiniType<WebhookEndpoint> = z.looseObject(endpointShape);
 const shownEndpoint: z.ZodMiniType<WebhookEndpoint & { readonly signingSecret?: string | null | undefined }> =
   z.looseObject({ ...endpointShape, signingSecret: z.nullish(text) });
 
+// one odd record must not make the whole page unreadable
 const delivery: z.ZodMiniType<WebhookDelivery> = z.looseObject({
-  eventType: text,
   eventId: text,
-  payload: z.record(text, z.unknown()),
+  eventType: nullableText,
+  payload: orNull(z.record(text, z.unknown())),
   responseBody: nullableText,
   status: text,
-  attemptNumber: z.number(),
+  attemptNumber: orNull(z.number()),
   httpStatus: orNull(z.number()),
   nextRetryAt: nullableText,
   sentAt: nullableText,

@@ -70,7 +70,11 @@ describe("a list", () => {
   });
 
   it("that says there is more, and not where, is an error and no end", async () => {
-    for (const script of [[page("a", null, true)], [page("a", "same"), page("b", "same")]]) {
+    for (const script of [
+      [page("a", null, true)],
+      [page("a", "same"), page("b", "same")],
+      [page("a", "1"), page("b", "2"), page("c", "1")],
+    ]) {
       const { api, clock } = scriptedClient(script);
       await expect(clock.run(allOf(api.webhooks.list()))).rejects.toMatchObject({
         code: "unexpected_answer",
@@ -99,6 +103,42 @@ describe("a list", () => {
     };
     expect(data).toEqual([{ ...delivery, ...missing }]);
     expect(pagination.nextCursor).toBeNull();
+  });
+
+  it("of deliveries is read whatever an odd record has, but for its id and status", async () => {
+    const odd = {
+      eventType: 7,
+      eventId: "1",
+      payload: null,
+      status: "exhausted",
+      attemptNumber: "ten",
+      httpStatus: "503",
+    };
+    const body = JSON.stringify({ data: [odd], pagination: { limit: 20, hasMore: false } });
+    const { api, clock } = scriptedClient([{ answer: 200, body }]);
+    const { data } = await clock.run(api.webhooks.deliveries("w").page());
+    expect(data).toMatchObject([
+      {
+        eventId: "1",
+        status: "exhausted",
+        eventType: null,
+        payload: null,
+        attemptNumber: null,
+        httpStatus: null,
+      },
+    ]);
+  });
+
+  it("refuses options that are none, and a reference that is no text", async () => {
+    const { api, service } = scriptedClient();
+    expect(() => api.webhooks.list(null as never)).toThrow(
+      expect.objectContaining({ code: "invalid_request" }),
+    );
+    expect(() => api.webhooks.deliveries("\ud800")).toThrow(
+      expect.objectContaining({ code: "invalid_request" }),
+    );
+    await expect(api.webhooks.delete("\ud800")).rejects.toMatchObject({ code: "invalid_request" });
+    expect(service.tokens).toBe(0);
   });
 
   it("begins anew each time it is iterated", async () => {

@@ -1,5 +1,5 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
-import { Refused } from "./refused.ts";
+import { sandboxClosed } from "./refused.ts";
 import { schema, schemaVersion } from "./schema.ts";
 
 /** All state of the sandbox. Each statement is prepared once; everything is synchronous, so nothing comes between two of them. */
@@ -29,7 +29,7 @@ export function openDatabase(path = ":memory:"): Database {
 
   const statements = new Map<string, StatementSync>();
   function prepared(sql: string): StatementSync {
-    if (!database.isOpen) throw new Refused("closed", "This sandbox is closed. Start another one.");
+    if (!database.isOpen) throw sandboxClosed();
     const statement = statements.get(sql) ?? database.prepare(sql);
     statements.set(sql, statement);
     return statement;
@@ -40,14 +40,15 @@ export function openDatabase(path = ":memory:"): Database {
     all: <Row>(sql: string, ...values: SQLInputValue[]) => prepared(sql).all(...values) as Row[],
     run: (sql, ...values) => Number(prepared(sql).run(...values).changes),
     transaction(work) {
+      const begin = prepared("begin immediate"); // first, since only an open database can be asked what follows
       if (database.isTransaction) return work();
-      prepared("begin immediate").run();
+      begin.run();
       try {
         const result = work();
         prepared("commit").run();
         return result;
       } catch (error) {
-        if (database.isTransaction) prepared("rollback").run(); // some errors make SQLite do that by itself
+        if (database.isOpen && database.isTransaction) prepared("rollback").run(); // some errors make SQLite do that by itself
         throw error;
       }
     },

@@ -22,3 +22,7 @@ export class Refused extends Error {
     this.code = code;
   }
 }
+
+export function sandboxClosed(): Refused {
+  return new Refused("closed", "This sandbox is closed. Start another one.");
+}

@@ -1,5 +1,4 @@
-import { WebhookError } from "@esim-webhooks/core";
-import type { SandboxErrorCode } from "../base/errors.ts";
+import { sandboxClosed } from "../base/refused.ts";
 import type { Service } from "../base/service.ts";
 import type { DeliveryFault } from "../faults/fault.ts";
 import type { Faults } from "../faults/faults.ts";
@@ -155,7 +154,7 @@ export function createSender(service: Service, faults: Faults, options: SenderOp
   schedule();
   return {
     async settle() {
-      if (isClosed) throw closedError();
+      if (isClosed) throw sandboxClosed();
       const now = clock.now();
       const newest = newestDelivery(service);
       const wasDue = ({ sequence, dueAt }: Attempt) => sequence <= newest && dueAt <= now;
@@ -168,7 +167,7 @@ export function createSender(service: Service, faults: Faults, options: SenderOp
     watchNewDeliveries() {
       const first = newestDelivery(service);
       return async () => {
-        if (isClosed) throw closedError();
+        if (isClosed) throw sandboxClosed();
         const last = newestDelivery(service);
         await until(() => !someAreNew(service, first, last));
       };
@@ -178,14 +177,10 @@ export function createSender(service: Service, faults: Faults, options: SenderOp
       isClosed = true;
       clearTimeout(timer);
       service.onDue = () => {};
-      for (const waiter of waiters.splice(0)) waiter.reject(closedError());
+      for (const waiter of waiters.splice(0)) waiter.reject(sandboxClosed());
       await client.close();
     },
   };
-}
-
-function closedError(): WebhookError<SandboxErrorCode> {
-  return new WebhookError("closed", "The sandbox was closed.", "Close it after its last use.");
 }
 
 function bodyOf({ body }: Attempt, fault: DeliveryFault | undefined): string {

@@ -252,7 +252,7 @@ test("who waits for a sender that is closed, or was, is told so", async () => {
   sending.register(endpoint.url);
   const answered = sending.sender.watchNewDeliveries();
   sending.emit();
-  const closed = { code: "closed", message: expect.stringMatching(/^The sandbox was closed\. /) };
+  const closed = { code: "closed", message: expect.stringMatching(/^This sandbox is closed\. /) };
   const waiting = [advance(service.clock, sending.sender, hourMs), answered()];
   const told = Promise.all(waiting.map((one) => expect(one).rejects.toMatchObject(closed)));
   await expect.poll(() => endpoint.got.length).toBe(1);
