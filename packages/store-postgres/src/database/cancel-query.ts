@@ -26,14 +26,21 @@ export function cancelQuery(client: PostgresPoolClient, ended: Promise<unknown>)
   const socket = createConnection(
     host.startsWith("/") ? { path: `${host}/.s.PGSQL.${port}` } : { host, port },
   );
-  void ended.then(() => socket.destroy());
   return new Promise((resolve) => {
     let failed = false;
+    let isSent = false;
+    void ended.then(() => {
+      resolve(true);
+      // PgBouncer 1.18 ends itself when a request that it is passing on is closed
+      if (isSent) socket.setTimeout(connectMs, () => socket.destroy()).unref();
+      else socket.destroy();
+    });
     socket.setTimeout(connectMs, () => socket.destroy(new Error("The server cannot be reached.")));
     socket.on("connect", () => {
       socket.setTimeout(0); // a server that stands still answers when it goes on; a dead host is noticed by the keepalive
       socket.setKeepAlive(true, connectMs);
       socket.write(request);
+      isSent = true;
     });
     socket.on("error", () => {
       failed = true;
