@@ -1,4 +1,4 @@
-export const schemaVersion = 2;
+export const schemaVersion = 1;
 
 /** The tables. Times are ms since the Unix epoch on the service's clock; `…Json` columns hold JSON; booleans are 0 and 1. */
 export const schema = `
