@@ -25,6 +25,17 @@ const packages: Readonly<Record<string, Package>> = {
     imports: ["@esim-webhooks/core", "@esim-webhooks/core/kit", "zod/locales", "zod/v4/core", "zod/mini"],
     rooms: ["base", "limit", "http", "auth", "operations"],
   },
+  endpoint: {
+    imports: [
+      "@esim-webhooks/client",
+      "@esim-webhooks/core",
+      "@esim-webhooks/core/kit",
+      "@esim-webhooks/core/key-file",
+      "@esim-webhooks/import",
+      "zod/mini",
+    ],
+    rooms: ["base", "listing", "reconcile", "rotate", "ensure"],
+  },
   sandbox: {
     imports: [
       "@esim-webhooks/core",
@@ -81,6 +92,7 @@ const packages: Readonly<Record<string, Package>> = {
       "@esim-webhooks/core/kit",
       "@esim-webhooks/core/observe",
       "@esim-webhooks/core/testing",
+      "@esim-webhooks/endpoint",
       "@esim-webhooks/import",
       "@esim-webhooks/sandbox",
       "@esim-webhooks/store-postgres",
@@ -107,6 +119,8 @@ const packages: Readonly<Record<string, Package>> = {
       "doctor",
       "sandbox",
       "api",
+      "endpoint",
+      "listen",
       "commands",
     ],
   },

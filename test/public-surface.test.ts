@@ -8,6 +8,7 @@ import * as kit from "@esim-webhooks/core/kit";
 import * as observing from "@esim-webhooks/core/observe";
 import * as state from "@esim-webhooks/core/state";
 import * as testing from "@esim-webhooks/core/testing";
+import * as endpoint from "@esim-webhooks/endpoint";
 import * as express from "@esim-webhooks/express";
 import * as fastify from "@esim-webhooks/fastify";
 import * as importing from "@esim-webhooks/import";
@@ -30,6 +31,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       conformance,
       importing,
       client,
+      endpoint,
       express,
       fastify,
       sandbox,
@@ -119,6 +121,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
     testing: ["memoryInbox", "newSecret", "sampleData", "signedRequest"],
     conformance: ["inboxSuite", "receiverSuite", "stateSuite", "storeSuite"],
     importing: ["importDeliveries", "observeImports", "readCapturedRequests", "replayRecords"],
+    endpoint: [],
     client: ["ApiError", "createClient", "createLimiter", "idempotencyKeyOf", "observeCalls"],
     express: ["webhookRouter"],
     fastify: ["webhookPlugin"],

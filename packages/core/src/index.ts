@@ -65,6 +65,7 @@ export { memoryStore } from "./store/memory-store.ts";
 export type { StateStore, StoredState } from "./store/state-store.ts";
 export type { HeaderSource } from "./verify/headers.ts";
 export type { KeySource, LoadedKeys } from "./verify/key-source.ts";
+export type { KeyRecord, KeyStore, StoredKey, StoredKeys } from "./verify/key-store.ts";
 export type { Keyring, Secrets } from "./verify/keyring.ts";
 export { createKeyring } from "./verify/keyring.ts";
 export type { Refusal, SignatureHeaders, Skew } from "./verify/refusal.ts";

@@ -1,5 +1,6 @@
 import type { ApiErrorCode } from "@esim-webhooks/client";
 import type { CoreErrorCode } from "@esim-webhooks/core";
+import type { EndpointErrorCode } from "@esim-webhooks/endpoint";
 import type { ImportErrorCode } from "@esim-webhooks/import";
 import type { SandboxErrorCode } from "@esim-webhooks/sandbox";
 import type { PostgresErrorCode } from "@esim-webhooks/store-postgres";
@@ -26,6 +27,7 @@ export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 type ErrorCode =
   | ApiErrorCode
   | CoreErrorCode
+  | EndpointErrorCode
   | ImportErrorCode
   | PostgresErrorCode
   | RedisErrorCode
@@ -63,6 +65,8 @@ const byErrorCode: Readonly<Record<ErrorCode, ExitCode>> = {
   damaged_dump: exitCodes.problem,
   unknown_dump: exitCodes.problem,
   dump_too_large: exitCodes.problem,
+  endpoint_unknown: exitCodes.usage,
+  not_durable: exitCodes.usage,
   not_found: exitCodes.problem,
   conflict: exitCodes.problem,
   database_corrupt: exitCodes.unexpected,

@@ -1,0 +1,42 @@
+import type { KeySource } from "./key-source.ts";
+
+/** A key as a key store keeps it. Plain JSON. */
+export interface StoredKey {
+  /** The secret, in any form that a receiver takes as text. */
+  readonly secret: string;
+  /** The key signs nothing before this date-time. */
+  readonly notBefore?: string;
+  /** The key is refused from this date-time on. */
+  readonly notAfter?: string;
+}
+
+/** The content of a key store, such as a key file. Plain JSON. */
+export interface KeyRecord {
+  readonly keys: readonly (string | StoredKey)[];
+  /** A rotation is under way until this date-time, as `LoadedKeys` says. */
+  readonly rotatingUntil?: string;
+  /**
+   * The step at which whoever changes the keys is, so that the next process can continue there. Receivers do not read it.
+   * It is in the same record, because it must not be durable before the keys, nor after them.
+   */
+  readonly change?: Readonly<Record<string, unknown>>;
+}
+
+/** A record and its version, which no other record of the same store has. */
+export interface StoredKeys {
+  readonly record: KeyRecord;
+  /** Opaque. Pass it to `write`. */
+  readonly version: string;
+}
+
+/** A key source that can be changed: what rotates the keys writes them where receivers read them. */
+export interface KeyStore extends KeySource {
+  /** Resolves to undefined while there is no record. Rejects with `invalid_secret` when it cannot be read. */
+  read(): Promise<StoredKeys | undefined>;
+  /**
+   * Writes the record if the store still has `version`, which `read` returned; pass undefined for a store without a record.
+   * False: somebody else wrote first, and nothing changed. Resolves to true once the record is durable. After a `write` that
+   * rejected, read again: it may have taken effect.
+   */
+  write(record: KeyRecord, version: string | undefined): Promise<boolean>;
+}

@@ -1,0 +1,1 @@
+export type { EndpointError, EndpointErrorCode } from "./base/errors.ts";
