@@ -16,6 +16,12 @@ export const setUpFlags: { readonly config: OptionalFlag<string>; readonly dataD
   dataDir: textFlag("folder", "The folder of the embedded inbox. Default: .esim-webhooks"),
 };
 
+/** Which endpoint a command is about, as `theEndpoint` takes it. */
+export const endpointFlag: OptionalFlag<string> = textFlag(
+  "reference",
+  "The endpoint's webhookEndpointReference. Default: the client's only one",
+);
+
 export const revealFlag: OptionalFlag<boolean> = switchFlag("Show personal data instead of masking it");
 
 /** A flag that makes a command print JSON. */

@@ -1,0 +1,47 @@
+import type { ApiClient, WebhookEndpoint } from "@esim-webhooks/client";
+import { WebhookError } from "@esim-webhooks/core";
+import type { EndpointErrorCode } from "@esim-webhooks/endpoint";
+import { shownText } from "../api/shown-record.ts";
+import { printable } from "../program/printable.ts";
+
+/**
+ * The endpoint that a command is about: the one with this reference, else the client's only endpoint.
+ * Rejects with `endpoint_unknown`, and a list of the client's endpoints.
+ */
+export async function theEndpoint(api: ApiClient, reference: string | undefined): Promise<WebhookEndpoint> {
+  const all: WebhookEndpoint[] = [];
+  for await (const endpoint of api.webhooks.list({ limit: 100 })) all.push(endpoint);
+  if (reference !== undefined) {
+    const named = all.find(({ webhookEndpointReference }) => webhookEndpointReference === reference);
+    if (named !== undefined) return named;
+    throw unknown(
+      `The client has no endpoint ${printable(reference)}.`,
+      `Correct --endpoint. ${listOf(all)}`,
+    );
+  }
+  const [only, another] = all;
+  if (only === undefined) {
+    throw unknown(
+      "The client has no endpoint.",
+      "Register one: esim-webhooks api endpoints create <url> --key-file <file>.",
+    );
+  }
+  if (another === undefined) return only;
+  throw unknown(
+    `The client has ${all.length} endpoints, so the command needs to know which one.`,
+    `Name it with --endpoint. ${listOf(all)}`,
+  );
+}
+
+function unknown(problem: string, remedy: string): WebhookError<EndpointErrorCode> {
+  return new WebhookError<EndpointErrorCode>("endpoint_unknown", problem, remedy);
+}
+
+function listOf(endpoints: readonly WebhookEndpoint[]): string {
+  if (endpoints.length === 0) return "It has none.";
+  const each = endpoints.map(({ webhookEndpointReference, url, active }) => {
+    const where = printable(shownText(url, false));
+    return `${printable(webhookEndpointReference)} (${where}${active ? "" : ", not active"})`;
+  });
+  return `It has ${each.join(", ")}.`;
+}
