@@ -5,6 +5,7 @@ const prefix = "whsec_";
 const minBytes = 24;
 const maxBytes = 64;
 const copyAgain = "Copy the signingSecret again as the partner API returned it: whsec_ and then base64.";
+const notTheClients = "The client_secret is no signing secret: each webhook endpoint has one of its own.";
 
 /**
  * The key bytes of a signing secret. Text is base64 of 24 to 64 bytes, after `whsec_` or bare (Standard Webhooks), or has
@@ -109,14 +110,24 @@ function mistakeInBase64(secret: string): Mistake | undefined {
     };
   }
   const body = withoutPrefix(secret);
-  const inPlace = body === secret ? "before it" : "in place of whsec_";
   if (body === "") return { problem: "A signing secret has nothing after whsec_.", remedy: copyAgain };
-  if (/^[a-z]+[_-]/i.test(body) && body === secret) {
+  if (body !== secret) return mistakeInBody(body, "in place of whsec_");
+  const mistake = mistakeInBareText(secret);
+  return mistake && { ...mistake, remedy: `${mistake.remedy} ${notTheClients}` };
+}
+
+/** Mistakes in a secret without a prefix that is known. It may be another secret altogether. */
+function mistakeInBareText(secret: string): Mistake | undefined {
+  if (/^[a-z]+[_-]/i.test(secret)) {
     return {
       problem: "A signing secret has a prefix other than whsec_.",
       remedy: `${copyAgain} If the whole text is the key, write utf8: before it.`,
     };
   }
+  return mistakeInBody(secret, "before it");
+}
+
+function mistakeInBody(body: string, inPlace: "before it" | "in place of whsec_"): Mistake | undefined {
   if (/^(?:[0-9a-f]{2}){16,}$/i.test(body)) {
     return {
       problem: "A signing secret looks like hex, and can be read in three ways, each of them another key.",

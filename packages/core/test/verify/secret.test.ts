@@ -74,6 +74,17 @@ describe("a secret that cannot be right is an error at start-up that says which 
     }
   });
 
+  it.each([
+    ["with a prefix of its own", `sandbox_${base64(24)}`],
+    ["in hex", bytes(24).toString("hex")],
+    ["in URL-safe base64", Buffer.from([0xfb, 0xff, ...bytes(30)]).toString("base64url")],
+    ["in no base64", "correct.horse.battery.staple"],
+    ["of another length", base64(12)],
+  ])("says of a text without whsec_ that the client_secret is no signing secret: %s", (_, secret) => {
+    expect(errorOf(secret).message).toMatch(/The client_secret is no signing secret: each webhook endpoint/);
+    expect(errorOf(`whsec_${base64(12)}`).message).not.toContain("client_secret");
+  });
+
   it("reads any text without another error than invalid_secret or missing_secret", () => {
     fc.assert(
       fc.property(
