@@ -4,6 +4,7 @@ export type { SandboxErrorCode } from "./base/errors.ts";
 export type { RefusalCode } from "./base/refused.ts";
 export { Refused } from "./base/refused.ts";
 export type { Switches, SwitchSettings } from "./base/switches.ts";
+export type { Time } from "./base/time.ts";
 export type { Advance } from "./control/advance.ts";
 export type { EsimHandle } from "./control/esim-handle.ts";
 export type { ForClient, Handle } from "./control/handle.ts";

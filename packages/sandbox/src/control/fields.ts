@@ -1,15 +1,11 @@
 import * as z from "zod";
+import { timeSchema } from "../base/time.ts";
 import { esimOrderSchema } from "../order/order-esim.ts";
 
 /** The schemas that calls of the control side share with methods of the handle. They refuse unknown fields. */
 
 /** Names the client that a call is for. Default: the client that every sandbox has. */
 export const clientField = { clientReference: z.string().optional() };
-
-const time = z.union(
-  [z.number(), z.iso.datetime({ offset: true }).transform((text) => Date.parse(text))],
-  'expected a time such as "2026-12-31T12:00:00Z", or ms since the Unix epoch',
-);
 
 export const esimOrder = z.strictObject({ ...clientField, ...esimOrderSchema.shape });
 export const packageEnd = z.strictObject({ reason: z.string().min(1).default("expired") });
@@ -19,7 +15,7 @@ export const newEvent = z.strictObject({
   ...clientField,
   type: z.string().min(1),
   data: z.looseObject({}).default({}),
-  timestamp: time.exactOptional(),
+  timestamp: timeSchema.exactOptional(),
 });
 export const newEventType = z.strictObject({ eventType: z.string().min(1) });
 
@@ -41,8 +37,8 @@ export const stock = z.strictObject({ available: z.int().min(0).nullable() });
 
 const choice = {
   ...clientField,
-  since: time.optional(),
-  until: time.optional(),
+  since: timeSchema.optional(),
+  until: timeSchema.optional(),
   webhookEndpointReference: z.string().optional(),
 };
 export const dumpChoice = z.strictObject(choice);

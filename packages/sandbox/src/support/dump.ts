@@ -1,13 +1,14 @@
 import type { Service } from "../base/service.ts";
+import { type Time, timeMs } from "../base/time.ts";
 import { type DeliveryRow, deliveryRecord, retentionMs } from "../webhook/deliveries.ts";
 import { endpointSequence } from "../webhook/endpoints.ts";
 
 /** Which deliveries support dumps. Without a choice: all of the last 7 days. */
 export interface Dump {
-  /** From when on they were created: ms since the Unix epoch. Default: 7 days ago. */
-  readonly since?: number | undefined;
-  /** Until when: ms since the Unix epoch, itself included. Default: now. */
-  readonly until?: number | undefined;
+  /** From when on they were created. Default: 7 days ago. */
+  readonly since?: Time | undefined;
+  /** Until when, itself included. Default: now. */
+  readonly until?: Time | undefined;
   /** Those to this endpoint alone. Default: to every endpoint of the client. */
   readonly webhookEndpointReference?: string | undefined;
 }
@@ -32,8 +33,8 @@ export function dump(
 async function* linesOf(service: Service, clientReference: string, choice: Dump): AsyncGenerator<Uint8Array> {
   const { db, clock } = service;
   const kept = clock.now() - retentionMs;
-  const since = Math.max(choice.since ?? kept, kept);
-  const until = choice.until ?? clock.now();
+  const since = Math.max(timeMs(choice.since ?? kept), kept);
+  const until = timeMs(choice.until ?? clock.now());
   const reference = choice.webhookEndpointReference ?? null;
   for (let last = 0; ; ) {
     const rows = db.all<DeliveryRow>(

@@ -1,6 +1,7 @@
 import { newEventId } from "../base/references.ts";
 import { Refused } from "../base/refused.ts";
 import type { Service } from "../base/service.ts";
+import { type Time, timeMs } from "../base/time.ts";
 import { addDelivery, retentionMs } from "../webhook/deliveries.ts";
 import { endpointSequence } from "../webhook/endpoints.ts";
 
@@ -8,10 +9,10 @@ import { endpointSequence } from "../webhook/endpoints.ts";
 export interface Replay {
   /** Ids of deliveries or of events. */
   readonly ids?: readonly string[] | undefined;
-  /** From when on the events occurred: ms since the Unix epoch. Default: 7 days ago. */
-  readonly since?: number | undefined;
-  /** Until when: ms since the Unix epoch, itself included. Default: now. */
-  readonly until?: number | undefined;
+  /** From when on the events occurred. Default: 7 days ago. */
+  readonly since?: Time | undefined;
+  /** Until when, itself included. Default: now. */
+  readonly until?: Time | undefined;
   /** To this endpoint alone. Default: to every endpoint of the client. */
   readonly webhookEndpointReference?: string | undefined;
   /** Whether they are sent under the ids that they had, or under new ones. Default "same". */
@@ -67,8 +68,8 @@ function selected({ db, clock }: Service, clientReference: string, choice: Repla
      where ? is null or eventId in (select value from json_each(?)) or deliveredAs in (select value from json_each(?))
      order by event, endpoint`,
     clientReference,
-    Math.max(choice.since ?? kept, kept),
-    choice.until ?? clock.now(),
+    Math.max(timeMs(choice.since ?? kept), kept),
+    timeMs(choice.until ?? clock.now()),
     reference,
     reference,
     ids,

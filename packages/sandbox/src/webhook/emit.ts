@@ -1,12 +1,13 @@
 import { newEventId } from "../base/references.ts";
 import type { Service } from "../base/service.ts";
+import { type Time, timeMs } from "../base/time.ts";
 import { addDelivery } from "./deliveries.ts";
 
 export interface NewEvent {
   readonly type: string;
   readonly data: object;
-  /** When it occurred: ms since the Unix epoch. Default: now. */
-  readonly timestamp?: number;
+  /** When it occurred. Default: now. */
+  readonly timestamp?: Time;
 }
 
 /**
@@ -16,7 +17,7 @@ export interface NewEvent {
 export function emitEvent(service: Service, clientReference: string, newEvent: NewEvent): string[] {
   const { db, clock, switches } = service;
   const now = clock.now();
-  const timestamp = new Date(newEvent.timestamp ?? now).toISOString();
+  const timestamp = new Date(timeMs(newEvent.timestamp ?? now)).toISOString();
   const ids = db.transaction(() => {
     const eventId = newEventId();
     const { sequence: event } = db.get(

@@ -5,7 +5,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { memoryInbox } from "@esim-webhooks/core/testing";
 import { importDeliveries } from "@esim-webhooks/import";
-import { type EsimHandle, Refused, type Sandbox, startSandbox } from "@esim-webhooks/sandbox";
+import {
+  type Dump,
+  type EsimHandle,
+  Refused,
+  type Sandbox,
+  startSandbox,
+  type Time,
+} from "@esim-webhooks/sandbox";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { startEndpoint } from "../sender/endpoint.ts";
 
@@ -269,6 +276,46 @@ describe("support", () => {
     expect(await sandbox.replay({ ids: [known] })).toEqual([known]);
     expect(await sandbox.replay({ ids: [known], under: "new" })).toEqual([expect.not.stringMatching(known)]);
   });
+
+  it("takes times as RFC 3339 text and as ms, in TypeScript as over HTTP", async () => {
+    await using sandbox = await startSandbox({ clock: "manual" });
+    await using endpoint = await startEndpoint();
+    await register(sandbox, endpoint.url);
+    const dumped = async (choice: Dump) =>
+      (await new Response(ReadableStream.from(sandbox.dump(choice))).text()).split("\n").length - 1;
+    const times: readonly Time[] = ["2026-11-20T10:30:00+01:00", Date.UTC(2026, 10, 20, 9, 30)];
+    for (const timestamp of times) {
+      await sandbox.emit({ type: "esim.enabled", data: {}, timestamp });
+      await call(sandbox, "POST", "/events", { type: "esim.enabled", timestamp });
+    }
+    await sandbox.settled();
+    expect(endpoint.got.map(({ body }) => JSON.parse(body).timestamp)).toEqual(
+      Array.from({ length: 4 }, () => "2026-11-20T09:30:00.000Z"),
+    );
+
+    const now = String((await call(sandbox, "GET", "/state")).data["now"]);
+    await sandbox.advance("1s");
+    for (const until of [now, Date.parse(now)]) {
+      expect(await sandbox.replay({ since: until, until })).toHaveLength(4);
+      expect(await dumped({ since: until, until })).toBe(4);
+    }
+  });
+
+  it.each([-1, 1e20, "2026-11-20", "2026-11-20T10:30:00", "yesterday"])(
+    "refuses the time %j",
+    async (time) => {
+      await using sandbox = await startSandbox();
+      const refused = {
+        code: "invalid",
+        message: expect.stringMatching(/expected a time such as "2026-12-31T12:00:00Z"/),
+      };
+      await expect(sandbox.emit({ type: "esim.enabled", data: {}, timestamp: time })).rejects.toMatchObject(
+        refused,
+      );
+      await expect(sandbox.replay({ since: time })).rejects.toMatchObject(refused);
+      expect(() => sandbox.dump({ until: time })).toThrow(expect.objectContaining(refused));
+    },
+  );
 
   it("replays a window of time, 7 days at most", async () => {
     await using sandbox = await startSandbox({ clock: "manual" });
