@@ -15,7 +15,7 @@ const packages: Readonly<Record<string, Package>> = {
   },
   conformance: {
     imports: ["@esim-webhooks/core", "@esim-webhooks/core/observe", "@esim-webhooks/core/testing"],
-    rooms: ["base", "receiver", "store", "state", "inbox"],
+    rooms: ["base", "receiver", "store", "state", "keys", "inbox"],
   },
   import: {
     imports: ["@esim-webhooks/core", "@esim-webhooks/core/kit", "zod/mini"],
@@ -31,6 +31,7 @@ const packages: Readonly<Record<string, Package>> = {
       "@esim-webhooks/core",
       "@esim-webhooks/core/kit",
       "@esim-webhooks/core/key-file",
+      "@esim-webhooks/core/key-state",
       "@esim-webhooks/import",
       "zod/mini",
     ],
@@ -89,6 +90,7 @@ const packages: Readonly<Record<string, Package>> = {
       "@esim-webhooks/core",
       "@esim-webhooks/core/explain",
       "@esim-webhooks/core/key-file",
+      "@esim-webhooks/core/key-state",
       "@esim-webhooks/core/kit",
       "@esim-webhooks/core/observe",
       "@esim-webhooks/core/testing",

@@ -4,6 +4,7 @@ import * as conformance from "@esim-webhooks/conformance";
 import * as core from "@esim-webhooks/core";
 import * as explain from "@esim-webhooks/core/explain";
 import * as keyFile from "@esim-webhooks/core/key-file";
+import * as keyState from "@esim-webhooks/core/key-state";
 import * as kit from "@esim-webhooks/core/kit";
 import * as observing from "@esim-webhooks/core/observe";
 import * as state from "@esim-webhooks/core/state";
@@ -24,6 +25,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       core,
       explain,
       keyFile,
+      keyState,
       kit,
       observing,
       state,
@@ -66,6 +68,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
     ],
     explain: ["explainVerification"],
     keyFile: ["fileKeySource"],
+    keyState: ["stateKeySource"],
     observing: ["observe"],
     state: ["fileState"],
     kit: [
@@ -119,7 +122,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "writeCursor",
     ],
     testing: ["memoryInbox", "newSecret", "sampleData", "signedRequest"],
-    conformance: ["inboxSuite", "receiverSuite", "stateSuite", "storeSuite"],
+    conformance: ["inboxSuite", "keySuite", "receiverSuite", "stateSuite", "storeSuite"],
     importing: ["importDeliveries", "observeImports", "readCapturedRequests", "replayRecords"],
     endpoint: [],
     client: ["ApiError", "createClient", "createLimiter", "idempotencyKeyOf", "observeCalls"],

@@ -1,6 +1,7 @@
 import { hash, randomUUID } from "node:crypto";
-import { mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
+import { errnoOf, syncFolder, unlessMissing, writeDurably } from "../base/durable-file.ts";
 import { WebhookError } from "../base/errors.ts";
 import { makeFolder } from "../base/make-folder.ts";
 import { checkStateName, encodeState, type StateStore, type StoredState } from "./state-store.ts";
@@ -100,14 +101,15 @@ async function create(root: string, place: string, text: string): Promise<boolea
   const version = join(draft, `1-${id}`);
   try {
     await mkdir(version, { recursive: true, mode: 0o700 });
-    await writeDurably(version, id, text);
-    await sync(draft);
+    await writeDurably(join(version, id), text);
+    await syncFolder(version);
+    await syncFolder(draft);
     await rename(draft, place);
-    await sync(root);
+    await syncFolder(root);
     return true;
   } catch (error) {
     await rm(draft, { recursive: true, force: true });
-    if (["ENOTEMPTY", "EEXIST"].includes(codeOf(error))) return false;
+    if (["ENOTEMPTY", "EEXIST"].includes(errnoOf(error))) return false;
     throw error;
   }
 }
@@ -131,7 +133,7 @@ async function replace(place: string, version: string, text: string): Promise<bo
   const next = join(place, `${numberOf(version) + 1}-${id}`);
   const replaced = await rewrite(join(place, version), next, id, text).catch(unlessMissing);
   if (replaced === undefined) return false;
-  await sync(place);
+  await syncFolder(place);
   await Promise.all(replaced.map((name) => rm(join(next, name), { force: true })));
   return true;
 }
@@ -139,27 +141,17 @@ async function replace(place: string, version: string, text: string): Promise<bo
 /** Resolves to the files that the folder had before: the old value, and the drafts of writers that are now too late. */
 async function rewrite(from: string, to: string, id: string, text: string): Promise<string[]> {
   const replaced = await readdir(from);
-  await writeDurably(from, id, text);
+  await writeDurably(join(from, id), text);
+  await syncFolder(from);
   await rename(from, to);
   return replaced;
-}
-
-async function writeDurably(folder: string, name: string, text: string): Promise<void> {
-  const file = await open(join(folder, name), "wx", 0o600);
-  try {
-    await file.writeFile(text);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-  await sync(folder);
 }
 
 /** Creates a folder and its parents, durably. */
 async function makeDurableFolder(folder: string): Promise<void> {
   const first = await makeFolder(folder);
   if (first === undefined) return;
-  for (let made = folder; made.length >= first.length; made = dirname(made)) await sync(dirname(made));
+  for (let made = folder; made.length >= first.length; made = dirname(made)) await syncFolder(dirname(made));
 }
 
 async function refuseOpenFolder(folder: string): Promise<void> {
@@ -170,16 +162,6 @@ async function refuseOpenFolder(folder: string): Promise<void> {
     `Every user of this machine can write to the folder ${folder}, and so could replace the state in it.`,
     "Run chmod 700 on it, or name a folder in it: that is made for this user alone.",
   );
-}
-
-/** A created or renamed file is on the disk only once its folder is. */
-async function sync(folder: string): Promise<void> {
-  const handle = await open(folder, "r");
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
 }
 
 function newestOf(names: readonly string[]): string | undefined {
@@ -193,12 +175,4 @@ function numberOf(version: string): number {
 
 function idOf(version: string): string {
   return version.slice(version.indexOf("-") + 1);
-}
-
-function unlessMissing(error: unknown): undefined {
-  if (codeOf(error) !== "ENOENT") throw error;
-}
-
-function codeOf(error: unknown): string {
-  return String((error as { code?: unknown }).code);
 }

@@ -1,33 +1,26 @@
+import { randomUUID } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
-import * as z from "zod/mini";
 import { WebhookError } from "../base/errors.ts";
 import { type Logger, silentLogger, warnOfSetup } from "../base/logger.ts";
-import { suggest } from "../base/options.ts";
-import { type KeySource, type LoadedKeys, rotationEndMs } from "./key-source.ts";
-import { keysIn, listSecrets, prepareKeys } from "./keyring.ts";
+import { keyRecordOf, loadedKeysOf, parseKeyJson } from "./key-record.ts";
+import type { KeyRecord, KeyStore } from "./key-store.ts";
+import { keysIn, listSecrets } from "./keyring.ts";
+import { createFile, fileItself, readSettled, replaceFile } from "./swap-file.ts";
 
-const keyShape = {
-  secret: z.string(),
-  notBefore: z.optional(z.string()),
-  notAfter: z.optional(z.string()),
-};
-const fileShape = {
-  keys: z.array(z.union([z.string(), z.strictObject(keyShape)])),
-  rotatingUntil: z.optional(z.string()),
-};
-const form =
-  'Write { "keys": ["whsec_…", { "secret": "whsec_…", "notAfter": "…" }], "rotatingUntil": "…" }, or secrets separated by spaces.';
-
-/** A key source that is a file. */
-export interface FileKeySource extends KeySource {
+/** A key store that is a file. */
+export interface FileKeySource extends KeyStore {
   /** The path of the file. */
   readonly keyFile: string;
 }
 
 /**
- * Reads keys from a file that is rewritten on rotation: secrets separated by spaces, or JSON of the form
- * `{ "keys": ["whsec_…", { "secret", "notBefore", "notAfter" }], "rotatingUntil" }`. Write the new file under another name
- * and rename it over the old one: half of a list of secrets may look like a whole one. Warns unless the mode is 0600.
+ * Keeps keys in a file: JSON of the form `{ "keys": ["whsec_…", { "secret", "notBefore", "notAfter" }], "rotatingUntil" }`. Secrets
+ * separated by spaces are read, too, and become JSON when they are changed. Warns unless the mode is 0600.
+ *
+ * `write` puts a whole new file in the place of the old one, with its owner and mode; a file that it creates has the mode 0600. It
+ * rejects with `store_unavailable` when it cannot, before anything has changed. Another program that changes the file must rename a
+ * new one over it, and only while nobody writes here. Not for Windows or network file systems, whose renames guarantee less.
+ *
  * Throws `invalid_option` without a path.
  */
 export function fileKeySource(path: string, options: { logger?: Logger } = {}): FileKeySource {
@@ -38,6 +31,7 @@ export function fileKeySource(path: string, options: { logger?: Logger } = {}): 
       "Pass the path of the key file. If it comes from an environment variable, set that.",
     );
   }
+  const place = `The key file ${path}`;
   return {
     keyFile: path,
     async load() {
@@ -49,51 +43,44 @@ export function fileKeySource(path: string, options: { logger?: Logger } = {}): 
           `Other users can read the key file ${path}. Run chmod 600 on it.`,
         );
       }
-      const text = (await readFile(path, "utf8")).trim(); // trims a byte order mark, too
-      return keysIn(`The key file ${path}`, () => readKeys(text));
+      const text = await readFile(path, "utf8");
+      return keysIn(place, () => loadedKeysOf(readKeys(text)));
+    },
+    async read() {
+      const found = await onDisk(path, async () => readSettled(await fileItself(path)));
+      if (found === undefined) return undefined;
+      return { record: keysIn(place, () => readKeys(found.text)), version: found.version };
+    },
+    async write(record, version) {
+      keysIn(place, () => keyRecordOf(record));
+      const text = `${JSON.stringify({ ...record, version: randomUUID() }, null, 2)}\n`;
+      return onDisk(path, async () => {
+        const file = await fileItself(path);
+        return version === undefined ? createFile(file, text) : replaceFile(file, version, text);
+      });
     },
   };
 }
 
 /** The content of a key file. Throws `invalid_secret`, and quotes no secret. */
-function readKeys(text: string): LoadedKeys {
-  const loaded: LoadedKeys = /^[{[]/.test(text) ? readJson(text) : { keys: text };
-  if (listSecrets(loaded.keys).length === 0) {
-    throw new WebhookError("invalid_secret", "There is no signing secret in it.", form);
-  }
-  prepareKeys(loaded.keys);
-  rotationEndMs(loaded.rotatingUntil);
-  return loaded;
+function readKeys(content: string): KeyRecord {
+  const text = content.trim(); // trims a byte order mark, too
+  if (!/^[{[]/.test(text)) return keyRecordOf({ keys: listSecrets(text) });
+  const json = parseKeyJson(text);
+  if (typeof json !== "object" || json === null || !("version" in json)) return keyRecordOf(json);
+  const { version: _makesTheTextUnique, ...record } = json;
+  return keyRecordOf(record);
 }
 
-function readJson(text: string): LoadedKeys {
-  const json = parseJson(text);
-  refuseUnknownFields(json, fileShape);
-  for (const key of listOf(json)) refuseUnknownFields(key, keyShape);
-  const result = z.strictObject(fileShape).safeParse(json);
-  if (result.success) return result.data;
-  throw new WebhookError("invalid_secret", "It is not of the expected form.", form);
-}
-
-function parseJson(text: string): unknown {
+async function onDisk<T>(path: string, work: () => Promise<T>): Promise<T> {
   try {
-    return JSON.parse(text);
-  } catch {
-    // neither message nor cause: both may quote the file
-    throw new WebhookError("invalid_secret", "It is not JSON.", form);
+    return await work();
+  } catch (cause) {
+    throw new WebhookError(
+      "store_unavailable",
+      `The key file ${path} cannot be read or replaced.`,
+      "See the error's cause: this user must own the file, and be able to write to its folder.",
+      { cause },
+    );
   }
-}
-
-function listOf(json: unknown): readonly unknown[] {
-  const { keys } = json as { readonly keys?: unknown };
-  return Array.isArray(keys) ? keys : [];
-}
-
-function refuseUnknownFields(given: unknown, shape: object): void {
-  if (typeof given !== "object" || given === null || Array.isArray(given)) return;
-  const unknown = Object.keys(given).find((name) => !(name in shape));
-  if (unknown === undefined) return;
-  // a longer name may be a secret in the wrong place
-  const named = /^\w{1,20}$/.test(unknown) ? `There is no field "${unknown}".` : "There is an unknown field.";
-  throw new WebhookError("invalid_secret", named, `${suggest(unknown, Object.keys(shape))} ${form}`);
 }

@@ -1,4 +1,17 @@
-import { chmod, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import {
+  chmod,
+  lstat,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  symlink,
+  utimes,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Logger } from "@esim-webhooks/core";
@@ -73,7 +86,7 @@ describe("fileKeySource", () => {
     [`{ "keys": ["${oldSecret}"`, "It is not JSON."],
     [`{ "keys": "${oldSecret}" }`, "It is not of the expected form."],
     [`["${oldSecret}"]`, "It is not of the expected form."],
-    [`{ "secret": "${oldSecret}" }`, 'There is no field "secret". There are: keys, rotatingUntil.'],
+    [`{ "secret": "${oldSecret}" }`, 'There is no field "secret". There are: keys, rotatingUntil, change.'],
     [`{ "${oldSecret}": "" }`, "There is an unknown field."],
     [
       `{ "keys": [{ "secret": "${oldSecret}", "notafter": "2026" }] }`,
@@ -131,5 +144,103 @@ describe("fileKeySource", () => {
     expect(await receive(oldSecret)).toBe("keys_unavailable");
     await rewrite(oldSecret);
     expect(await receive(oldSecret)).toBe("processed");
+  });
+
+  it("rewrites a file of secrets separated by spaces as JSON, which receivers read on", async () => {
+    await rewrite(`${oldSecret}  ${strangeSecret}\n`);
+    const keys = fileKeySource(path);
+    const stored = await keys.read();
+    expect(stored?.record).toEqual({ keys: [oldSecret, strangeSecret] });
+    const { receive } = receiving(fileKeySource(path));
+    expect(await keys.write({ keys: [oldSecret, freshSecret] }, stored?.version)).toBe(true);
+    expect(JSON.parse(await readFile(path, "utf8"))).toMatchObject({ keys: [oldSecret, freshSecret] });
+    expect(await receive(freshSecret)).toBe("processed");
+  });
+
+  it("does not write over a file that somebody has rewritten since it was read", async () => {
+    await rewrite(oldSecret);
+    const keys = fileKeySource(path);
+    const version = (await keys.read())?.version;
+    await rewrite(`${oldSecret} ${strangeSecret}`);
+    expect(await keys.write({ keys: [freshSecret] }, version)).toBe(false);
+    expect((await keys.read())?.record.keys).toEqual([oldSecret, strangeSecret]);
+  });
+
+  it.skipIf(process.platform === "win32")(
+    "creates the file for this user alone, keeps the mode of a file that is there, and follows a link to it",
+    async () => {
+      const modeOf = async () => ((await stat(path)).mode & 0o777).toString(8);
+      const keys = fileKeySource(path);
+      await keys.write({ keys: [oldSecret] }, undefined);
+      expect(await modeOf()).toBe("600");
+      await keys.write({ keys: [freshSecret] }, (await keys.read())?.version);
+      expect(await modeOf()).toBe("600");
+      await chmod(path, 0o640);
+      await symlink(path, join(folder, "link"));
+      const linked = fileKeySource(join(folder, "link"));
+      expect(await linked.write({ keys: [oldSecret] }, (await linked.read())?.version)).toBe(true);
+      expect(await modeOf()).toBe("640");
+      expect((await lstat(join(folder, "link"))).isSymbolicLink()).toBe(true);
+      expect((await keys.read())?.record).toEqual({ keys: [oldSecret] });
+      expect(await readdir(folder)).toEqual(["link", "secret"]);
+    },
+  );
+
+  it("finishes the write of a process that was killed before its last step, once for all readers and writers", async () => {
+    await rewrite(oldSecret);
+    const keys = fileKeySource(path);
+    const version = (await keys.read())?.version;
+    const claim = join(folder, `secret.next-${version}`);
+    await mkdir(claim);
+    await writeFile(join(claim, "id"), JSON.stringify({ keys: [freshSecret], version: "of the dead" }));
+    expect(await keys.write({ keys: [strangeSecret] }, version)).toBe(false);
+    const reads = await Promise.all(Array.from({ length: 10 }, () => keys.read()));
+    for (const stored of reads)
+      expect(stored).toEqual({ record: { keys: [freshSecret] }, version: reads[0]?.version });
+    expect(await keys.write({ keys: [oldSecret] }, reads[0]?.version)).toBe(true);
+    expect(await readdir(folder)).toEqual(["secret"]);
+  });
+
+  it("ignores a claim on a version that the file has no more", async () => {
+    await rewrite(oldSecret);
+    const keys = fileKeySource(path);
+    const version = (await keys.read())?.version;
+    await keys.write({ keys: [freshSecret] }, version);
+    await mkdir(join(folder, `secret.next-${version}`));
+    await writeFile(join(folder, `secret.next-${version}`, "id"), oldSecret);
+    expect((await keys.read())?.record).toEqual({ keys: [freshSecret] });
+    expect(await keys.write({ keys: [strangeSecret] }, version)).toBe(false);
+  });
+
+  it("removes what killed writers have left, once it is an hour old, and nothing else", async () => {
+    await rewrite(oldSecret);
+    const id = "01234567-89ab-cdef-0123-456789abcdef";
+    const left = [
+      `secret.draft-${id}`,
+      `secret.next-${"0".repeat(32)}`,
+      "secret.draft-of-mine",
+      `other.draft-${id}`,
+    ];
+    const anHourAgo = Date.now() / 1000 - 3601;
+    for (const name of [...left, `secret.draft-${id.replace("0", "1")}`]) {
+      await mkdir(join(folder, name));
+      if (left.includes(name)) await utimes(join(folder, name), anHourAgo, anHourAgo);
+    }
+    const keys = fileKeySource(path);
+    await keys.write({ keys: [freshSecret] }, (await keys.read())?.version);
+    expect(await readdir(folder)).toEqual(
+      [...left.slice(2), `secret.draft-${id.replace("0", "1")}`, "secret"].sort(),
+    );
+  });
+
+  it("says that a file cannot be replaced, before anything has changed", async () => {
+    const keys = fileKeySource(join(folder, "none", "secret"));
+    await expect(keys.write({ keys: [oldSecret] }, undefined)).rejects.toMatchObject({
+      code: "store_unavailable",
+      message: expect.stringContaining(
+        "cannot be read or replaced. See the error's cause: this user must own",
+      ),
+      cause: { code: "ENOENT" },
+    });
   });
 });

@@ -1,0 +1,44 @@
+import { WebhookError } from "../base/errors.ts";
+import { keyRecordOf, loadedKeysOf } from "../verify/key-record.ts";
+import type { KeyRecord, KeyStore } from "../verify/key-store.ts";
+import { keysIn } from "../verify/keyring.ts";
+import { checkStateName, type StateStore } from "./state-store.ts";
+
+/**
+ * Keeps keys in a state store, for receivers on many machines: Postgres, Redis, SQLite, a folder. Secrets are stored as they are, so
+ * whoever reads the database can sign as the sender does.
+ *
+ * Throws `invalid_input` for an invalid name. `load` rejects with `invalid_secret` while there are no keys. `write` rejects with
+ * `invalid_option` if the store is not durable: the only copy of a secret must survive a crash.
+ * @param options.name the name of the state. Default `"signing-keys"`. Each endpoint needs its own
+ */
+export function stateKeySource(store: StateStore, options: { readonly name?: string } = {}): KeyStore {
+  const { name = "signing-keys" } = options;
+  checkStateName(name);
+  const place = `The signing keys in the state ${JSON.stringify(name)}`;
+
+  async function read(): Promise<{ record: KeyRecord; version: string } | undefined> {
+    const stored = await store.read(name);
+    if (stored === undefined) return undefined;
+    return { record: keysIn(place, () => keyRecordOf(stored.value)), version: stored.version };
+  }
+
+  return {
+    async load() {
+      const { record } = (await read()) ?? { record: { keys: [] } };
+      return keysIn(place, () => loadedKeysOf(record));
+    },
+    read,
+    async write(record, version) {
+      keysIn(place, () => keyRecordOf(record));
+      if (!store.capabilities.durable) {
+        throw new WebhookError(
+          "invalid_option",
+          "stateKeySource: this state store may lose what was written, and the service shows a secret only once.",
+          "Use one that is durable: its capabilities say so.",
+        );
+      }
+      return store.write(name, record, version);
+    },
+  };
+}

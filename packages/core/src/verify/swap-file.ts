@@ -1,0 +1,165 @@
+import { hash, randomUUID } from "node:crypto";
+import {
+  chmod,
+  chown,
+  link,
+  mkdir,
+  open,
+  readdir,
+  realpath,
+  rename,
+  rm,
+  rmdir,
+  stat,
+  unlink,
+} from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { errnoOf, syncFolder, unlessMissing, writeDurably } from "../base/durable-file.ts";
+
+/** A file as it is read at once: its text, and what identifies this text. */
+export interface FileVersion {
+  readonly text: string;
+  readonly version: string;
+  readonly mode: number;
+  readonly uid: number;
+  readonly gid: number;
+}
+
+// A writer puts the new text into a folder of its own, <file>.draft-<id>/<id>, and renames that to <file>.next-<version>. Only one
+// writer's rename finds no such folder, or an empty one: it has claimed the version. Then <id> is renamed over the file. Whoever
+// finds a claim can do that last step, so a killed writer holds up nobody. A step back cannot happen: a claim is seen, then the
+// file still has that version, then <id> is renamed. Meanwhile nobody else can claim the version, since <id> is in the folder,
+// and <id> is renamed only once.
+
+/** How old a draft or a claim is when its writer must have been killed. */
+const abandonedMs = 60 * 60_000;
+
+const remainsPattern = /^(?:draft|next)-[0-9a-f-]{32,36}$/;
+
+/** The path of the file itself, so that a link to it stays a link. */
+export async function fileItself(path: string): Promise<string> {
+  return (await realpath(path).catch(unlessMissing)) ?? path;
+}
+
+/** Reads the file, after a claim that a killed writer may have left is done. Resolves to undefined if there is no file. */
+export async function readSettled(file: string): Promise<FileVersion | undefined> {
+  for (;;) {
+    const current = await readVersion(file);
+    if (current === undefined) return undefined;
+    const claim = claimOf(file, current.version);
+    const [id] = (await readdir(claim).catch(unlessMissing)) ?? [];
+    if (id === undefined) return current;
+    if ((await readVersion(file))?.version === current.version) await finish(file, claim, id);
+  }
+}
+
+/** Creates the file, readable only by this user. Resolves to false if there is one. Durable. */
+export async function createFile(file: string, text: string): Promise<boolean> {
+  const { folder, id } = await makeDraft(file, text);
+  try {
+    await link(join(folder, id), file);
+    await syncFolder(dirname(file));
+    return true;
+  } catch (error) {
+    if (errnoOf(error) === "EEXIST") return false;
+    throw error;
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/**
+ * Replaces the text if the file has `version`, else resolves to false. Keeps its owner and its mode. No version may have the text of
+ * an earlier one. Durable, and after a kill at any moment the file has the old text or the new one.
+ */
+export async function replaceFile(file: string, version: string, text: string): Promise<boolean> {
+  const current = await readSettled(file);
+  if (current?.version !== version) return false;
+  const { folder, id } = await makeDraft(file, text, current);
+  const claim = claimOf(file, version);
+  try {
+    await rename(folder, claim);
+  } catch (error) {
+    await rm(folder, { recursive: true, force: true });
+    if (!["ENOTEMPTY", "EEXIST"].includes(errnoOf(error))) throw error;
+    await readSettled(file);
+    return false;
+  }
+  if ((await readVersion(file))?.version === version) {
+    await finish(file, claim, id);
+  } else if (await unlink(join(claim, id)).then(() => true, unlessMissing)) {
+    await removeEmpty(claim); // the claim came too late
+    return false;
+  }
+  await removeRemains(file);
+  return true;
+}
+
+/** The last step of a claim, whoever does it first. */
+async function finish(file: string, claim: string, id: string): Promise<void> {
+  await rename(join(claim, id), file).catch(unlessMissing);
+  await syncFolder(dirname(file));
+  await removeEmpty(claim);
+}
+
+async function readVersion(file: string): Promise<FileVersion | undefined> {
+  const handle = await open(file, "r").catch(unlessMissing);
+  if (handle === undefined) return undefined;
+  try {
+    const { mode, uid, gid } = await handle.stat();
+    const text = await handle.readFile("utf8");
+    return { text, version: hash("sha256", text).slice(0, 32), mode: mode & 0o777, uid, gid };
+  } finally {
+    await handle.close();
+  }
+}
+
+interface Draft {
+  readonly folder: string;
+  readonly id: string;
+}
+
+async function makeDraft(file: string, text: string, current?: FileVersion): Promise<Draft> {
+  const id = randomUUID();
+  const folder = `${file}.draft-${id}`;
+  await mkdir(folder, { mode: 0o700 });
+  try {
+    await writeDurably(join(folder, id), text);
+    if (current !== undefined) await takeOver(join(folder, id), current);
+    await syncFolder(folder);
+    return { folder, id };
+  } catch (error) {
+    await rm(folder, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+/** A file of another owner could not be read by its readers any more, so this fails unless the owner can be kept. */
+async function takeOver(draft: string, { mode, uid, gid }: FileVersion): Promise<void> {
+  const own = await stat(draft);
+  if (own.uid !== uid || own.gid !== gid) await chown(draft, uid, gid);
+  await chmod(draft, mode);
+}
+
+/** Removes what killed writers have left. */
+async function removeRemains(file: string): Promise<void> {
+  const folder = dirname(file);
+  const prefix = `${basename(file)}.`;
+  for (const name of await readdir(folder)) {
+    if (!name.startsWith(prefix) || !remainsPattern.test(name.slice(prefix.length))) continue;
+    const changedAt = await stat(join(folder, name)).then(({ mtimeMs }) => mtimeMs, unlessMissing);
+    if (changedAt !== undefined && Date.now() - changedAt > abandonedMs) {
+      await rm(join(folder, name), { recursive: true, force: true });
+    }
+  }
+}
+
+async function removeEmpty(folder: string): Promise<void> {
+  await rmdir(folder).catch((error: unknown) => {
+    if (!["ENOENT", "ENOTEMPTY", "EEXIST"].includes(errnoOf(error))) throw error;
+  });
+}
+
+function claimOf(file: string, version: string): string {
+  return `${file}.next-${version}`;
+}
