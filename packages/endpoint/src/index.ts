@@ -1,1 +1,5 @@
 export type { EndpointError, EndpointErrorCode } from "./base/errors.ts";
+export type { DeliveryFate } from "./listing/delivery-fate.ts";
+export { fateOf } from "./listing/delivery-fate.ts";
+export type { DeliveriesPage, ReadDeliveriesOptions } from "./listing/read-deliveries.ts";
+export { readDeliveries } from "./listing/read-deliveries.ts";

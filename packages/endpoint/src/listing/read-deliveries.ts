@@ -1,0 +1,43 @@
+import type { ApiClient, WebhookDelivery } from "@esim-webhooks/client";
+import { newestMs } from "./delivery-times.ts";
+
+export interface ReadDeliveriesOptions {
+  /** Ends after the first page whose deliveries are all older than this. Default: reads the whole listing. */
+  readonly until?: Date | undefined;
+  /** Gives up when it aborts: the iteration rejects. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A page of the deliveries listing. */
+export interface DeliveriesPage {
+  /** Newest first, as the service orders them. */
+  readonly deliveries: readonly WebhookDelivery[];
+  /** Why no page follows: all of its deliveries are `older` than `until`, or the `listing` ends. Absent before the last page. */
+  readonly end?: "older" | "listing";
+}
+
+/**
+ * Reads the deliveries of an endpoint from the top, 100 a page, with the low priority of lists. A delivery is as old as the
+ * newest time that it shows: when its event occurred, its latest attempt, or its acknowledgement. So `until` works whichever
+ * of these the service orders by. A delivery that shows no time is never older.
+ *
+ * The listing reaches back 7 days, and may show deliveries late, or one on two pages. Rejects with an `ApiError`.
+ */
+export async function* readDeliveries(
+  api: Pick<ApiClient, "webhooks">,
+  endpointReference: string,
+  { until, signal }: ReadDeliveriesOptions = {},
+): AsyncGenerator<DeliveriesPage> {
+  const untilMs = until?.getTime() ?? Number.NEGATIVE_INFINITY;
+  const listing = api.webhooks.deliveries(endpointReference, { limit: 100, signal });
+  for await (const { data: deliveries, pagination } of listing.pages()) {
+    if (!pagination.hasMore) {
+      yield { deliveries, end: "listing" };
+    } else if (deliveries.length > 0 && deliveries.every((delivery) => newestMs(delivery) < untilMs)) {
+      yield { deliveries, end: "older" };
+      return;
+    } else {
+      yield { deliveries };
+    }
+  }
+}

@@ -1,0 +1,19 @@
+import { fateOf } from "@esim-webhooks/endpoint";
+import { expect, it } from "vitest";
+
+const later = "2026-11-22T12:00:00.000Z";
+
+it.each([
+  ["pending", null, "coming"],
+  ["sending", null, "coming"],
+  ["failed", later, "coming"],
+  ["failed", null, "missed"],
+  ["exhausted", null, "missed"],
+  ["delivered", null, "delivered"],
+] as const)("takes %s with the next try at %s for %s", (status, nextRetryAt, fate) => {
+  expect(fateOf({ status, nextRetryAt })).toBe(fate);
+});
+
+it("takes a status that nobody knows for missed, so that its event is not left alone for ever", () => {
+  expect(fateOf({ status: "abandoned", nextRetryAt: later })).toBe("missed");
+});

@@ -1,0 +1,76 @@
+import { Readable } from "node:stream";
+import { createClient, type WebhookDelivery } from "@esim-webhooks/client";
+import { type DeliveriesPage, type ReadDeliveriesOptions, readDeliveries } from "@esim-webhooks/endpoint";
+import { startSandbox } from "@esim-webhooks/sandbox";
+import { expect, it, onTestFinished } from "vitest";
+import { made, servedListing } from "../served-listing.ts";
+
+async function pagesOf(
+  deliveries: readonly WebhookDelivery[],
+  options?: ReadDeliveriesOptions,
+): Promise<DeliveriesPage[]> {
+  const { api, endpoint } = servedListing(() => deliveries);
+  return Readable.from(readDeliveries(api, endpoint, options)).toArray();
+}
+
+const minute = 60_000;
+const now = Date.parse("2026-11-22T12:00:00Z");
+const aMinuteApart = (count: number) =>
+  Array.from({ length: count }, (_, index) => made({ occurredMs: now - index * minute }));
+
+it("reads the listing to its end, a hundred a page, and says that it ended there", async () => {
+  const pages = await pagesOf(aMinuteApart(250));
+  expect(pages.map(({ deliveries, end }) => [deliveries.length, end])).toEqual([
+    [100, undefined],
+    [100, undefined],
+    [50, "listing"],
+  ]);
+});
+
+it("ends after the first page whose deliveries are all older, and says so", async () => {
+  const pages = await pagesOf(aMinuteApart(1000), { until: new Date(now - 150.5 * minute) });
+  expect(pages.map(({ end }) => end)).toEqual([undefined, undefined, "older"]);
+});
+
+it("goes on while one delivery of a page was sent lately, whenever its event occurred", async () => {
+  const deliveries = aMinuteApart(1000);
+  deliveries[250] = made({ occurredMs: now - 250 * minute, sentMs: now, status: "exhausted" });
+  expect(await pagesOf(deliveries, { until: new Date(now - 150.5 * minute) })).toHaveLength(4);
+});
+
+it("never takes a delivery that shows no time for older", async () => {
+  const deliveries = aMinuteApart(300).map((delivery) => ({
+    ...delivery,
+    payload: null,
+    sentAt: "soon",
+    deliveredAt: null,
+  }));
+  const pages = await pagesOf(deliveries, { until: new Date(now) });
+  expect(pages.at(-1)).toMatchObject({ end: "listing" });
+  expect(pages).toHaveLength(3);
+});
+
+it("says that an empty listing ended", async () => {
+  expect(await pagesOf([], { until: new Date(now) })).toEqual([{ deliveries: [], end: "listing" }]);
+});
+
+it("rejects when its signal aborts", async () => {
+  await expect(pagesOf(aMinuteApart(1), { signal: AbortSignal.abort() })).rejects.toMatchObject({
+    code: "aborted",
+  });
+});
+
+it("reads the listing of the sandbox", async () => {
+  const sandbox = await startSandbox({ clock: "manual" });
+  onTestFinished(() => sandbox.close());
+  const api = createClient({ baseUrl: sandbox.url, ...sandbox.credentials });
+  const { webhookEndpointReference } = await api.webhooks.create({
+    url: "https://receiver.invalid/webhooks",
+    eventTypes: ["esim.assigned"],
+  });
+  await sandbox.orderEsim();
+  await sandbox.settled();
+  const [page, ...rest] = await Readable.from(readDeliveries(api, webhookEndpointReference)).toArray();
+  expect(rest).toEqual([]);
+  expect(page).toMatchObject({ end: "listing", deliveries: [{ eventType: "esim.assigned" }] });
+});

@@ -1,0 +1,79 @@
+import { type ApiClient, createClient, createLimiter, type WebhookDelivery } from "@esim-webhooks/client";
+import { sampleData } from "@esim-webhooks/core/testing";
+
+export interface MadeDelivery {
+  readonly id?: string;
+  readonly occurredMs: number;
+  readonly sentMs?: number;
+  readonly status?: string;
+  readonly nextRetryMs?: number;
+}
+
+let ids = 0;
+
+/** A delivery as the service lists it: delivered at once, unless said otherwise. */
+export function made(delivery: MadeDelivery): WebhookDelivery {
+  const {
+    id = `made-${++ids}`,
+    occurredMs,
+    sentMs = occurredMs,
+    status = "delivered",
+    nextRetryMs,
+  } = delivery;
+  const sentAt = new Date(sentMs).toISOString();
+  return {
+    eventId: id,
+    eventType: "esim.enabled",
+    payload: {
+      type: "esim.enabled",
+      timestamp: new Date(occurredMs).toISOString(),
+      data: sampleData("esim.enabled"),
+    },
+    responseBody: null,
+    status,
+    attemptNumber: 1,
+    httpStatus: status === "delivered" ? 202 : 503,
+    nextRetryAt: nextRetryMs === undefined ? null : new Date(nextRetryMs).toISOString(),
+    sentAt,
+    deliveredAt: status === "delivered" ? sentAt : null,
+  };
+}
+
+export interface ServedListing {
+  readonly api: ApiClient;
+  readonly endpoint: string;
+  /** How many pages were read. */
+  pages(): number;
+}
+
+/**
+ * The real client on a listing that a test makes, newest first: for what the sandbox cannot show, or not that much of.
+ * `deliveries` is called for each page, so it may change between two.
+ */
+export function servedListing(deliveries: () => ArrayLike<WebhookDelivery>): ServedListing {
+  let pages = 0;
+  const api = createClient({
+    baseUrl: "https://api.test/api/v3",
+    clientId: "123456",
+    clientSecret: "none",
+    limiter: createLimiter({ calls: 1_000_000 }),
+    async fetch(url) {
+      if (url.endsWith("/auth/token")) return Response.json({ access_token: "token", expires_in: 86_400 });
+      pages += 1;
+      const query = new URL(url).searchParams;
+      const limit = Number(query.get("limit") ?? 20);
+      const from = Number(query.get("cursor") ?? 0);
+      const all = deliveries();
+      const data = Array.from(
+        { length: Math.max(0, Math.min(limit, all.length - from)) },
+        (_, index) => all[from + index],
+      );
+      const hasMore = from + limit < all.length;
+      return Response.json({
+        data,
+        pagination: { limit, hasMore, nextCursor: hasMore ? String(from + limit) : null },
+      });
+    },
+  });
+  return { api, endpoint: "endpoint-1", pages: () => pages };
+}
