@@ -1,7 +1,8 @@
 import type { Lifecycle } from "@esim-webhooks/core";
 import { hasRole } from "@esim-webhooks/core/kit";
+import { isThere } from "../set-up/default-place.ts";
 import { namingStore } from "../set-up/named-store.ts";
-import { findInbox, findTarget, isThere, type OpenInbox, type OpenTarget } from "../set-up/open-target.ts";
+import { findInbox, findTarget, type OpenInbox, type OpenTarget } from "../set-up/open-target.ts";
 import type { SetUp } from "../set-up/set-up.ts";
 import { openLeftBehind } from "../set-up/waiting.ts";
 import { type Check, check, failed, passed } from "./check.ts";

@@ -1,7 +1,7 @@
 import { existsSync, statSync } from "node:fs";
 import type { CliContext } from "../program/context.ts";
 import { ProgramError } from "../program/program-error.ts";
-import { fileIn } from "../set-up/open-target.ts";
+import { fileIn } from "../set-up/default-place.ts";
 import { nameOf } from "../set-up/place.ts";
 import { dataDirOf } from "../set-up/set-up.ts";
 

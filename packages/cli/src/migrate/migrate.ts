@@ -1,5 +1,6 @@
 import type { SetUpFlags } from "../flags/set-up-flags.ts";
 import type { CliContext } from "../program/context.ts";
+import { openState } from "../set-up/open-state.ts";
 import { openTarget } from "../set-up/open-target.ts";
 import { readSetUp } from "../set-up/set-up.ts";
 
@@ -9,8 +10,10 @@ export interface MigrateFlags extends SetUpFlags {
 
 /** Sets up the tables of the store or the inbox for this version. Several processes can do it at the same time. */
 export async function migrate(this: CliContext, flags: MigrateFlags): Promise<void> {
-  const { storedIn, close } = await openTarget(await readSetUp(this, flags));
+  const setUp = await readSetUp(this, flags);
+  const { storedIn, close } = await openTarget(setUp);
   await close();
+  if (setUp.config.state !== undefined) await (await openState(setUp)).close();
   if (flags.json) this.output.json({ migrated: storedIn });
   else this.output.data(`Set up for this version: ${storedIn}.`);
 }

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import type { Catalog, DedupeStore, Handlers, Secret } from "@esim-webhooks/core";
+import type { Catalog, DedupeStore, Handlers, Secret, StateStore } from "@esim-webhooks/core";
 import { type OptionsShape, parseOptions, withMethods } from "@esim-webhooks/core/kit";
 import * as z from "zod/mini";
 import { ProgramError } from "../program/program-error.ts";
@@ -29,6 +29,7 @@ const shape: OptionsShape<Shape> = {
     z.custom<Handlers<unknown>>(isObject, "expected an object of functions by event type"),
   ),
   store: z.optional(withMethods<DedupeStore>("claim", "extend", "complete", "release")),
+  state: z.optional(withMethods<StateStore>("read", "write")),
   source: z.optional(z.string().check(z.minLength(1))),
   path: z.optional(z.string().check(z.startsWith("/", "expected a path that begins with /"))),
   port: z.optional(z.int().check(z.gte(0), z.lte(65_535))),

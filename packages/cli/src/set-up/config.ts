@@ -8,6 +8,7 @@ import type {
   InboxWriter,
   ReceiverOptions,
   Secret,
+  StateStore,
   WorkerOptions,
 } from "@esim-webhooks/core";
 
@@ -26,6 +27,11 @@ export interface Config<Data = EsimEvents, Tx = unknown> {
   handlers?: NoInfer<Handlers<Data, Tx>>;
   /** Remembers the ids that inline handlers have done. Default: the Postgres at `DATABASE_URL`, else the data folder. */
   store?: DedupeStore<Tx>;
+  /**
+   * Keeps how far `reconcile` has come. Use the same database as the target or the store, so that both are lost together.
+   * Default: the place of the default inbox or store; none if the target or the store is your own.
+   */
+  state?: StateStore;
   /** The name of this endpoint. Default `"default"`. */
   source?: string;
   /** The path at which `serve` accepts deliveries. Default `"/webhooks"`. */

@@ -9,11 +9,20 @@ interface NamedStore {
   readonly remedy: string;
 }
 
-function storeOf({ config, handlers, file, place }: SetUp): NamedStore | undefined {
-  const isOwn = config.target !== undefined || (handlers !== undefined && config.store !== undefined);
-  if (isOwn) {
-    const name = `The ${config.target === undefined ? "store" : "target"} in ${file}`;
-    return { name, remedy: "Check its server, and the options that the file gives it." };
+/** The option of a config that holds a store of its own. */
+export type OwnStore = "target" | "store" | "state";
+
+function ownStoreOf({ config, handlers }: SetUp): OwnStore | undefined {
+  if (config.target !== undefined) return "target";
+  return handlers !== undefined && config.store !== undefined ? "store" : undefined;
+}
+
+function storeOf({ file, place }: SetUp, own: OwnStore | undefined): NamedStore | undefined {
+  if (own !== undefined) {
+    return {
+      name: `The ${own} in ${file}`,
+      remedy: "Check its server, and the options that the file gives it.",
+    };
   }
   if ("dataDir" in place) return undefined; // its errors name the file, and what to do
   return {
@@ -22,10 +31,17 @@ function storeOf({ config, handlers, file, place }: SetUp): NamedStore | undefin
   };
 }
 
-/** An error of the store as the command line says it: with what the user wrote, in place of what we call it inside. */
-export function namingStore(error: unknown, setUp: SetUp): unknown {
+/**
+ * An error of a store as the command line says it: with what the user wrote, in place of what we call it inside. `own` is the
+ * option of the config that holds it; undefined for the default place.
+ */
+export function namingStore(
+  error: unknown,
+  setUp: SetUp,
+  own: OwnStore | undefined = ownStoreOf(setUp),
+): unknown {
   if (!WebhookError.is(error)) return error;
-  const store = storeOf(setUp);
+  const store = storeOf(setUp, own);
   if (error.code === "store_unavailable" && store !== undefined) {
     const problem = `${store.name} cannot be reached, or refused what it was asked.`;
     return new WebhookError("store_unavailable", problem, store.remedy, { cause: error });

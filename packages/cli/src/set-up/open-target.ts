@@ -1,21 +1,10 @@
-import { existsSync } from "node:fs";
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
-import {
-  type DedupeStore,
-  type Handlers,
-  type Inbox,
-  type InboxQueue,
-  type Lifecycle,
-  WebhookError,
-} from "@esim-webhooks/core";
-import { hasRole, type InboxRoles, makeFolder, silentLogger, warnOfSetup } from "@esim-webhooks/core/kit";
-import type { SqliteErrorCode } from "@esim-webhooks/store-sqlite";
+import type { DedupeStore, Handlers, InboxQueue } from "@esim-webhooks/core";
+import { hasRole, type InboxRoles } from "@esim-webhooks/core/kit";
 import { ProgramError } from "../program/program-error.ts";
 import type { ConfigTarget } from "./config.ts";
-import { openModeOf } from "./folder-mode.ts";
-import { namingStore } from "./named-store.ts";
-import { nameOf, type Place, postgresUrlOf } from "./place.ts";
+import { defaultInbox, defaultStore, isThere } from "./default-place.ts";
+import { nameOf } from "./place.ts";
+import { prepared } from "./prepared.ts";
 import type { SetUp } from "./set-up.ts";
 
 /** Where events go: into an inbox, or to handlers, with a store that remembers done ids. */
@@ -111,79 +100,7 @@ async function anyInbox({ config, file, place }: SetUp): Promise<OpenInbox<Confi
   return { inbox, where, close: async () => inbox.close?.() };
 }
 
-/** Several processes can migrate at the same time. A migrated database is not changed. */
-async function prepared<Open extends { close(): Promise<void> }>(
-  setUp: SetUp,
-  open: Open,
-  opened: Partial<Lifecycle>,
-): Promise<Open> {
-  try {
-    await opened.migrate?.();
-    await opened.ready?.();
-    return open;
-  } catch (error) {
-    await open.close().catch(() => {}); // report the first error
-    throw namingStore(error, setUp);
-  }
-}
-
-async function defaultInbox(place: Place): Promise<Inbox> {
-  if ("url" in place) {
-    const { postgresInbox } = await import("@esim-webhooks/store-postgres");
-    return postgresInbox({ url: postgresUrlOf(place) });
-  }
-  const path = await ownFile(place.dataDir);
-  const { sqliteInbox } = await import("@esim-webhooks/store-sqlite");
-  return sqliteInbox({ path });
-}
-
-async function defaultStore(place: Place): Promise<DedupeStore> {
-  if ("url" in place) {
-    const { postgresStore } = await import("@esim-webhooks/store-postgres");
-    return postgresStore({ url: postgresUrlOf(place) });
-  }
-  const path = await ownFile(place.dataDir);
-  const { sqliteStore } = await import("@esim-webhooks/store-sqlite");
-  return sqliteStore({ path });
-}
-
-/**
- * Creates the folder, which will contain personal data: only its owner can read it, and git ignores it. Warns when it was
- * there and other users can use it.
- * Resolves to the path of the database in it.
- */
-async function ownFile(folder: string): Promise<string> {
-  const path = fileIn(folder);
-  await makeFolder(folder).catch((cause: NodeJS.ErrnoException) => {
-    throw new ProgramError(
-      "invalid_usage",
-      `The folder ${folder} cannot be created (${cause.code}).`,
-      "Name another with --data-dir or ESIM_WEBHOOKS_DATA_DIR, or a Postgres with DATABASE_URL.",
-      { cause },
-    );
-  });
-  const openMode = await openModeOf(folder);
-  if (openMode !== undefined) warnOfSetup(silentLogger, "data_folder_mode", openMode);
-  await writeFile(join(folder, ".gitignore"), "*\n", { flag: "wx", mode: 0o600 }).catch(() => {}); // it exists
-  return path;
-}
-
-/** The database in the folder. Throws `pglite_folder` where an earlier version has left one of another kind. */
-export function fileIn(folder: string): string {
-  if (!existsSync(join(folder, "postgres", "PG_VERSION"))) return join(folder, "events.db");
-  throw new WebhookError<SqliteErrorCode>(
-    "pglite_folder",
-    `The events in ${join(folder, "postgres")} were stored by an earlier version, with PGlite, which this version cannot read.`,
-    "Let that version process them, and then remove that folder; or name another folder with --data-dir.",
-  );
-}
-
 /** Whether there is an inbox yet. Throws `pglite_folder`. */
 export function hasInbox({ config, place }: SetUp): boolean {
   return config.target !== undefined || isThere(place);
-}
-
-/** Whether the default inbox is there: opening an embedded one would create it. Throws `pglite_folder`. */
-export function isThere(place: Place): boolean {
-  return "url" in place || existsSync(fileIn(place.dataDir));
 }

@@ -1,7 +1,8 @@
 import type { InboxAdmin } from "@esim-webhooks/core";
 import { hasRole } from "@esim-webhooks/core/kit";
 import { counted } from "../terminal/quantities.ts";
-import { findInbox, isThere, type OpenInbox } from "./open-target.ts";
+import { isThere } from "./default-place.ts";
+import { findInbox, type OpenInbox } from "./open-target.ts";
 import { isPostgresUrl, nameOf } from "./place.ts";
 import type { SetUp } from "./set-up.ts";
 

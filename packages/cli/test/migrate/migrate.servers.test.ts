@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { postgresState } from "@esim-webhooks/store-postgres";
 import { describe, expect, it } from "vitest";
 import { postgresUrl } from "../../../../test/servers/shared.ts";
 import { cli, folder } from "../cli.ts";
@@ -26,6 +27,22 @@ describe("migrate", () => {
         stderr: "",
       });
     expect((await cli(["inbox", "stats"], { cwd })).stdout).toBe("The inbox is empty.\n");
+  });
+
+  it("creates the tables of the config's state, too", async () => {
+    const schema = `cli_${randomUUID().replaceAll("-", "").slice(0, 12)}`;
+    const cwd = folder({
+      "esim-webhooks.config.mjs": `import { postgresState } from "@esim-webhooks/store-postgres";
+        import { sqliteInbox } from "@esim-webhooks/store-sqlite";
+        export default {
+          target: sqliteInbox({ path: "events.db" }),
+          state: postgresState({ url: ${JSON.stringify(postgresUrl)}, schema: "${schema}" }),
+        };`,
+    });
+    expect((await cli(["migrate"], { cwd })).code).toBe(0);
+    const state = postgresState({ url: postgresUrl, schema });
+    expect(await state.read("anything")).toBeUndefined();
+    await state.close();
   });
 
   it("creates the embedded inbox in the folder that was named", async () => {

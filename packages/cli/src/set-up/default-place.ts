@@ -1,0 +1,75 @@
+import { existsSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { type DedupeStore, type Inbox, type StateStore, WebhookError } from "@esim-webhooks/core";
+import { makeFolder, silentLogger, warnOfSetup } from "@esim-webhooks/core/kit";
+import type { SqliteErrorCode } from "@esim-webhooks/store-sqlite";
+import { ProgramError } from "../program/program-error.ts";
+import { openModeOf } from "./folder-mode.ts";
+import { type Place, postgresUrlOf } from "./place.ts";
+
+export async function defaultInbox(place: Place): Promise<Inbox> {
+  if ("url" in place) {
+    const { postgresInbox } = await import("@esim-webhooks/store-postgres");
+    return postgresInbox({ url: postgresUrlOf(place) });
+  }
+  const path = await ownFile(place.dataDir);
+  const { sqliteInbox } = await import("@esim-webhooks/store-sqlite");
+  return sqliteInbox({ path });
+}
+
+export async function defaultStore(place: Place): Promise<DedupeStore> {
+  if ("url" in place) {
+    const { postgresStore } = await import("@esim-webhooks/store-postgres");
+    return postgresStore({ url: postgresUrlOf(place) });
+  }
+  const path = await ownFile(place.dataDir);
+  const { sqliteStore } = await import("@esim-webhooks/store-sqlite");
+  return sqliteStore({ path });
+}
+
+export async function defaultState(place: Place): Promise<StateStore> {
+  if ("url" in place) {
+    const { postgresState } = await import("@esim-webhooks/store-postgres");
+    return postgresState({ url: postgresUrlOf(place) });
+  }
+  const path = await ownFile(place.dataDir);
+  const { sqliteState } = await import("@esim-webhooks/store-sqlite");
+  return sqliteState({ path });
+}
+
+/**
+ * Creates the folder, which will contain personal data: only its owner can read it, and git ignores it. Warns when it was
+ * there and other users can use it.
+ * Resolves to the path of the database in it.
+ */
+async function ownFile(folder: string): Promise<string> {
+  const path = fileIn(folder);
+  await makeFolder(folder).catch((cause: NodeJS.ErrnoException) => {
+    throw new ProgramError(
+      "invalid_usage",
+      `The folder ${folder} cannot be created (${cause.code}).`,
+      "Name another with --data-dir or ESIM_WEBHOOKS_DATA_DIR, or a Postgres with DATABASE_URL.",
+      { cause },
+    );
+  });
+  const openMode = await openModeOf(folder);
+  if (openMode !== undefined) warnOfSetup(silentLogger, "data_folder_mode", openMode);
+  await writeFile(join(folder, ".gitignore"), "*\n", { flag: "wx", mode: 0o600 }).catch(() => {}); // it exists
+  return path;
+}
+
+/** The database in the folder. Throws `pglite_folder` where an earlier version has left one of another kind. */
+export function fileIn(folder: string): string {
+  if (!existsSync(join(folder, "postgres", "PG_VERSION"))) return join(folder, "events.db");
+  throw new WebhookError<SqliteErrorCode>(
+    "pglite_folder",
+    `The events in ${join(folder, "postgres")} were stored by an earlier version, with PGlite, which this version cannot read.`,
+    "Let that version process them, and then remove that folder; or name another folder with --data-dir.",
+  );
+}
+
+/** Whether the default inbox is there: opening an embedded one would create it. Throws `pglite_folder`. */
+export function isThere(place: Place): boolean {
+  return "url" in place || existsSync(fileIn(place.dataDir));
+}

@@ -1,0 +1,16 @@
+import type { SetUp } from "../../src/set-up/set-up.ts";
+
+/** The set-up of a config file with nothing in it, but for these settings. */
+export function setUpOf(settings: Partial<SetUp>): SetUp {
+  return {
+    file: "config.ts",
+    config: {},
+    secret: undefined,
+    secretFrom: undefined,
+    catalog: undefined,
+    handlers: undefined,
+    source: "default",
+    place: { dataDir: "unused" },
+    ...settings,
+  };
+}
