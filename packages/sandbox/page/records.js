@@ -21,6 +21,7 @@
  * @property {readonly string[]} eventTypes
  * @property {boolean} active
  * @property {string} signingSecret
+ * @property {readonly string[]} sameUrl the other endpoints that get its events at the same URL
  */
 
 /**

@@ -5,6 +5,7 @@ export type RefusalCode =
   | "not_found"
   | "not_yours" // belongs to another client
   | "endpoint_cap"
+  | "url_taken" // on the control side alone
   | "external_profile_taken"
   | "max_profiles"
   | "no_stock"

@@ -1,6 +1,6 @@
 import { Hono } from "hono";
 import * as z from "zod";
-import { createEndpoint, newEndpointSchema } from "../webhook/endpoints.ts";
+import { newEndpointSchema } from "../webhook/endpoints.ts";
 import { eventTypes } from "../webhook/event-types.ts";
 import { deleteAny, setAnyActive } from "./any-endpoint.ts";
 import { chosenClient } from "./chosen-client.ts";
@@ -8,6 +8,7 @@ import { clientField, endpointChange } from "./fields.ts";
 import { pageQuery, readBody, readQuery } from "./input.ts";
 import { allDeliveries, allEndpoints } from "./lists.ts";
 import type { Parts } from "./parts.ts";
+import { registerEndpoint } from "./register-endpoint.ts";
 
 const newEndpoint = z.strictObject({
   ...clientField,
@@ -26,7 +27,7 @@ export function endpointRoutes(parts: Parts): Hono {
     const { clientReference, ...endpoint } = await readBody(c.req, newEndpoint);
     const client = chosenClient(parts, clientReference);
     const subscribed = endpoint.eventTypes ?? eventTypes(service);
-    return c.json({ data: createEndpoint(service, client, { ...endpoint, eventTypes: subscribed }) }, 201);
+    return c.json({ data: registerEndpoint(service, client, { ...endpoint, eventTypes: subscribed }) }, 201);
   });
 
   routes.patch("/endpoints/:reference", async (c) => {

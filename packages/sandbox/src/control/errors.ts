@@ -6,6 +6,7 @@ const statuses: Readonly<Record<RefusalCode, number>> = {
   not_found: 404,
   not_yours: 403,
   endpoint_cap: 409,
+  url_taken: 409,
   external_profile_taken: 409,
   max_profiles: 409,
   no_stock: 409,

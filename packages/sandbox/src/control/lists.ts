@@ -1,11 +1,19 @@
 import type { Service } from "../base/service.ts";
 import { type DeliveryRecord, type DeliveryRow, deliveryRecord } from "../webhook/deliveries.ts";
-import { type EndpointRow, type EndpointWithSecret, endpointRecord } from "../webhook/endpoints.ts";
+import {
+  type EndpointRecord,
+  type EndpointRow,
+  type EndpointWithSecret,
+  endpointRecord,
+} from "../webhook/endpoints.ts";
 import { type Page, type PageRequest, pageOf } from "../webhook/pagination.ts";
+import { activeAtUrl } from "../webhook/same-url.ts";
 
 /** An endpoint as the control side shows it: of any client, with its secret. */
 export interface ShownEndpoint extends EndpointWithSecret {
   readonly clientReference: string;
+  /** The client's other active endpoints that get events of this one at the same URL: each arrives there several times. */
+  readonly sameUrl: readonly string[];
 }
 
 /** A delivery as the control side shows it: to any endpoint. */
@@ -37,7 +45,15 @@ export function allEndpoints(service: Service, page: PageRequest): Page<ShownEnd
       ...endpointRecord(row),
       signingSecret: row.signingSecret,
       clientReference: row.clientReference,
+      sameUrl: sameUrl(service, row.clientReference, endpointRecord(row)),
     }),
+  );
+}
+
+function sameUrl(service: Service, clientReference: string, endpoint: EndpointRecord): string[] {
+  if (!endpoint.active) return [];
+  return activeAtUrl(service, clientReference, endpoint).filter(
+    (reference) => reference !== endpoint.webhookEndpointReference,
   );
 }
 

@@ -14,6 +14,7 @@ import {
   type Time,
 } from "@esim-webhooks/sandbox";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { registerOverApi } from "../register-over-api.ts";
 import { startEndpoint } from "../sender/endpoint.ts";
 
 interface Answer {
@@ -236,6 +237,34 @@ describe("the control side", () => {
       other.clientId,
       sandbox.credentials.clientId,
     ]);
+  });
+
+  it("refuses a second endpoint at a URL that gets its events already, and shows those that the API has made", async () => {
+    await using sandbox = await startSandbox({ clock: "manual" });
+    await using endpoint = await startEndpoint();
+    const first = await register(sandbox, endpoint.url);
+    const again = { url: endpoint.url.replace("http:", "HTTP:"), eventTypes: ["esim.assigned"] };
+    expect(await call(sandbox, "POST", "/endpoints", again)).toMatchObject({
+      status: 409,
+      error: {
+        code: "url_taken",
+        message: expect.stringMatching(
+          `^The endpoint ${first} has this URL .* twice\\. Use that endpoint, delete it`,
+        ),
+      },
+    });
+    expect(await call(sandbox, "POST", "/endpoints", { url: `${endpoint.url}/2` })).toMatchObject({
+      status: 201,
+    });
+
+    const second = await registerOverApi(sandbox, again);
+    const sameUrls = async () =>
+      (await call(sandbox, "GET", "/endpoints")).data.map(({ sameUrl }) => sameUrl);
+    expect(await sameUrls()).toEqual([[first], [], [second]]);
+    await sandbox.setEndpointActive(first, false);
+    expect(await sameUrls()).toEqual([[], [], []]);
+    await call(sandbox, "DELETE", `/endpoints/${second}`);
+    expect(await call(sandbox, "POST", "/endpoints", again)).toMatchObject({ status: 201 }); // nothing arrives twice
   });
 
   it("tells live which views have changed: at first all, then those", async () => {

@@ -8,6 +8,7 @@ import axe from "axe-core";
 import { type Browser, type BrowserContextOptions, chromium, type Locator, type Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { chromiumPath } from "../../../../test/servers/chromium.ts";
+import { registerOverApi } from "../register-over-api.ts";
 
 let browser: Browser;
 beforeAll(async () => {
@@ -153,6 +154,23 @@ describe("the page", () => {
     await press(page, "Order an eSIM");
     await delivery(page, "delivered").waitFor();
     expect(handled).toEqual(["esim.assigned"]);
+  });
+
+  it("refuses to register a URL twice, and says of endpoints at one URL that events arrive twice", async () => {
+    const { page, sandbox } = await open();
+    await register(page);
+    await press(page, "Register for every event");
+    await said(page, "has this URL and such event types already, so each event would arrive twice.");
+    await registerOverApi(sandbox, {
+      url: await page.getByLabel("URL").inputValue(),
+      eventTypes: ["esim.assigned"],
+    });
+    await page
+      .locator("#endpoints li", { hasText: "has the same URL: events arrive twice." })
+      .nth(1)
+      .waitFor();
+    await button(page, "Set inactive").first().click();
+    await page.getByText("events arrive twice").first().waitFor({ state: "hidden" });
   });
 
   it("adds a fault, shows it until it strikes, and clears the others", async () => {

@@ -22,6 +22,7 @@ export function refusalStatus(code: RefusalCode, switches: Switches): number {
     not_yours: 403,
     not_found: 404,
     endpoint_cap: 409,
+    url_taken: 409,
     external_profile_taken: 409,
     max_profiles: Number(switches.maxProfilesStatus),
     no_stock: 409,
