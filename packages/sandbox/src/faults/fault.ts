@@ -66,6 +66,8 @@ const deliveryFaults = [
   z.strictObject({ ...onDelivery, kind: z.literal("new_reason") }),
   /** The connection is closed in the middle of the body. */
   z.strictObject({ ...onDelivery, kind: z.literal("cut") }),
+  /** Half of the body is sent, and then nothing more: the connection stays open until it is answered, or the time for that is over. */
+  z.strictObject({ ...onDelivery, kind: z.literal("half_open") }),
   /** The body is sent slowly. The time that this takes is real time. */
   z.strictObject({ ...onDelivery, kind: z.literal("slow"), bytesPerSecond }),
 ] as const;

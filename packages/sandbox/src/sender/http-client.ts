@@ -9,7 +9,7 @@ export interface DeliveryRequest {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer;
-  /** `cut` and `slow` are faults of the body. */
+  /** `cut`, `half_open` and `slow` are faults of the body. */
   readonly fault: DeliveryFault | undefined;
   /** Until when an answer counts: ms of `performance.now()`. */
   readonly deadline: number;
@@ -98,14 +98,24 @@ export function createHttpClient(): HttpClient {
 
 function faulted(body: Buffer, fault: DeliveryFault | undefined): Buffer | Readable {
   if (fault?.kind === "cut") return Readable.from(firstHalf(body));
+  if (fault?.kind === "half_open") return unfinished(body);
   if (fault?.kind === "slow") return Readable.from(slowly(body, fault.bytesPerSecond));
   return body;
 }
 
+const half = (body: Buffer): Buffer => body.subarray(0, body.byteLength >> 1);
+
 /** The error closes the connection. */
 async function* firstHalf(body: Buffer): AsyncGenerator<Buffer> {
-  yield body.subarray(0, body.byteLength >> 1);
+  yield half(body);
   throw new Error("The connection is cut by a fault.");
+}
+
+/** Its first half, and no end. Without any of it, the headers would not be sent either. */
+function unfinished(body: Buffer): Readable {
+  const stream = new Readable({ read() {} });
+  stream.push(half(body));
+  return stream;
 }
 
 async function* slowly(body: Buffer, bytesPerSecond: number): AsyncGenerator<Buffer> {

@@ -1,6 +1,9 @@
-import type { ServerResponse } from "node:http";
+import { once } from "node:events";
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { nodeHandler } from "@esim-webhooks/core";
 import { Webhook } from "standardwebhooks";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { advance } from "../../src/sender/advance.ts";
 import { createSender } from "../../src/sender/sender.ts";
 import { deleteEndpoint, rotateSecret } from "../../src/webhook/endpoints.ts";
@@ -15,6 +18,8 @@ function isSignedWith(secret: string, { body, headers }: Got): boolean {
     return false;
   }
 }
+
+const silent = { debug() {}, info() {}, warn() {}, error() {} };
 
 test("duplicate: two requests at once, one attempt, and the first answer counts", async () => {
   const service = testService();
@@ -190,6 +195,49 @@ test("cut: the body never arrives whole, and the attempt is made again", async (
   await advance(service.clock, sending.sender, 30_000);
   expect(endpoint.got).toHaveLength(1);
   expect(sending.list(registered)).toMatchObject([{ status: "delivered", attemptNumber: 2 }]);
+});
+
+describe("half_open: half of the body, then silence on an open connection", () => {
+  test("a receiver of ours answers 408 within bodyTimeoutMs, and gets the next attempt whole", async () => {
+    const service = testService();
+    await using sending = startSending(service, { answerLimitMs: 200_000 });
+    const server = createServer().listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const registered = sending.register(
+      `http://127.0.0.1:${(server.address() as AddressInfo).port}/webhooks`,
+    );
+    const handled: string[] = [];
+    const options = { secret: registered.signingSecret, bodyTimeoutMs: 2000, logger: silent };
+    const handler = nodeHandler({ "*": ({ id }) => void handled.push(id) }, options);
+    server.on("request", handler);
+
+    sending.faults.add({ kind: "half_open" });
+    const ids = sending.emit();
+    await sending.sender.settle();
+    expect(handled).toEqual([]);
+    expect(sending.list(registered)).toMatchObject([{ status: "failed", attemptNumber: 1, httpStatus: 408 }]);
+    await advance(service.clock, sending.sender, 30_000);
+    expect(handled).toEqual(ids);
+    expect(sending.list(registered)).toMatchObject([{ status: "delivered", attemptNumber: 2 }]);
+    server.close();
+    server.closeAllConnections();
+    await handler.close();
+  });
+
+  test("a receiver that waits for the rest has hung when the time for an answer is over", async () => {
+    const service = testService();
+    await using endpoint = await startEndpoint(); // it answers when the body is there
+    await using sending = startSending(service, { answerLimitMs: 300 });
+    const registered = sending.register(endpoint.url);
+    sending.faults.add({ kind: "half_open" });
+    sending.emit();
+    await sending.sender.settle();
+    expect(sending.list(registered)).toMatchObject([
+      { status: "failed", attemptNumber: 1, httpStatus: null },
+    ]);
+    await expect.poll(endpoint.cut).toBe(1); // the connection is not left open
+    expect(endpoint.got).toHaveLength(0);
+  });
 });
 
 test("slow: the body arrives whole, and its time is not the endpoint's", async () => {
