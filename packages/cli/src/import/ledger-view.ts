@@ -1,8 +1,8 @@
 import type { Ledger } from "@esim-webhooks/import";
 import type { Layout } from "../terminal/layout.ts";
+import { ledgerTable } from "../terminal/ledger-table.ts";
 import type { Tone } from "../terminal/paint.ts";
 import { count, span } from "../terminal/quantities.ts";
-import { table } from "../terminal/table.ts";
 
 export interface LedgerView extends Layout {
   readonly dryRun: boolean;
@@ -26,26 +26,13 @@ const entries: Readonly<Record<Entry, Tone>> = {
 
 /** The ledger as a table: a line for each outcome, then the sum. */
 export function ledgerView(ledger: Ledger, view: LedgerView): string[] {
-  const rows = Object.entries(entries).map(([name, tone]) => {
-    const value = ledger[name as Entry];
-    const painted: Tone = value === 0 ? "faint" : tone;
-    return [
-      { text: name, tone: painted },
-      { text: count(value), tone: painted },
-      { text: value === 0 ? "" : meaning(name as Entry, view), tone: "faint" as const },
-    ];
-  });
-  const sum = [
-    { text: "read", tone: "strong" as const },
-    { text: count(ledger.read), tone: "strong" as const },
-    { text: paceOf(view), tone: "faint" as const },
-  ];
-  const columns = [
-    { title: "LEDGER" },
-    { title: "RECORDS", align: "right" as const },
-    { title: "", cuts: true as const },
-  ];
-  return table(columns, [...rows, sum], view);
+  const lines = Object.entries(entries).map(([name, tone]) => ({
+    name,
+    tone,
+    value: ledger[name as Entry],
+    meaning: meaning(name as Entry, view),
+  }));
+  return ledgerTable(lines, { name: "read", value: ledger.read, meaning: paceOf(view) }, view);
 }
 
 function paceOf({ pace }: LedgerView): string {
