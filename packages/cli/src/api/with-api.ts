@@ -1,16 +1,9 @@
-import { type ApiClient, type ClientOptions, createClient } from "@esim-webhooks/client";
-import { WebhookError } from "@esim-webhooks/core";
-import type { CliContext, CliProcess } from "../program/context.ts";
-import { ProgramError } from "../program/program-error.ts";
+import type { ApiClient } from "@esim-webhooks/client";
+import type { CliContext } from "../program/context.ts";
 import { readSetUp, type SetUp } from "../set-up/set-up.ts";
 import { explained } from "./explained.ts";
 import type { ApiFlags } from "./flags.ts";
-
-const variables = {
-  baseUrl: "ESIM_API_URL",
-  clientId: "ESIM_CLIENT_ID",
-  clientSecret: "ESIM_CLIENT_SECRET",
-} as const;
+import { clientOptions, openClient } from "./open-client.ts";
 
 /** Makes calls for a command. Their errors are explained in terms of the command line. */
 export async function withApi(
@@ -19,42 +12,8 @@ export async function withApi(
   use: (api: ApiClient, setUp: SetUp) => Promise<void>,
 ): Promise<void> {
   const setUp = await readSetUp(context, config === undefined ? {} : { config });
-  const api = openClient(setUp, context.process);
+  const api = openClient(setUp, context.process, clientOptions(setUp, context.process));
   await use(api, setUp).catch((error: unknown) => {
     throw explained(error);
   });
-}
-
-/** The environment takes precedence over the config. Throws `missing_credentials` or `invalid_option`. */
-function openClient({ config: { api = {} }, file }: SetUp, { env }: CliProcess): ApiClient {
-  const given = (name: keyof typeof variables) => env[variables[name]]?.trim() || api[name];
-  const options: ClientOptions = {
-    ...api,
-    baseUrl: given("baseUrl"),
-    clientId: given("clientId"),
-    clientSecret: given("clientSecret"),
-  };
-  refuseMissing(options);
-  try {
-    return createClient(options);
-  } catch (error) {
-    if (!WebhookError.is(error)) throw error;
-    const problem = error.message.replace(/^createClient: ./, (start) => start.slice(-1).toUpperCase());
-    const isUrlOfVariable = /^The base URL /.test(problem) && env[variables.baseUrl]?.trim();
-    throw new WebhookError("invalid_option", `${isUrlOfVariable ? variables.baseUrl : file}:`, problem);
-  }
-}
-
-/** An exchange of the config's own needs no credentials. */
-function refuseMissing(options: ClientOptions): void {
-  const needed = options.exchange === undefined ? Object.keys(variables) : ["baseUrl"];
-  const missing = (needed as (keyof typeof variables)[]).filter((name) => !options[name]);
-  if (missing.length === 0) return;
-  const names = missing.map((name) => variables[name]);
-  const isOne = names.length === 1;
-  throw new ProgramError(
-    "missing_credentials",
-    `${names.join(", ").replace(/, (\w+)$/, " and $1")} ${isOne ? "is" : "are"} not set.`,
-    `Set ${isOne ? "it" : "them"}, or give a config file the same as api: { ${missing.join(", ")} }. To try it out, esim-webhooks sandbox prints all three.`,
-  );
 }

@@ -1,5 +1,6 @@
 import type { Command } from "@stricli/core";
 import type { DoctorFlags } from "../doctor/doctor.ts";
+import { textFlag } from "../flags/flag-kinds.ts";
 import { jsonFlag, setUpFlags } from "../flags/set-up-flags.ts";
 import { command } from "../program/command.ts";
 import type { CliContext } from "../program/context.ts";
@@ -7,14 +8,30 @@ import { help } from "../program/help.ts";
 
 export const doctor: Command<CliContext> = command<DoctorFlags, []>({
   loader: async () => (await import("../doctor/doctor.ts")).doctor,
-  parameters: { flags: { ...setUpFlags, json: jsonFlag } },
+  parameters: {
+    flags: {
+      endpoint: textFlag(
+        "reference",
+        "The endpoint that this set-up receives for. Default: the client's only endpoint",
+      ),
+      ...setUpFlags,
+      json: jsonFlag,
+    },
+  },
   docs: help(
     "Check the set-up",
     [
       "Checks Node.js, the config file, the secret, the handlers, the worker's options, the folder and its disk, the store or inbox",
       "with its migrations, the clock against the database's, the eviction policy of Redis, the retention, and what waits in the",
-      "inbox. Changes nothing. Each line says ok or what to do. Ends with 3 when a check fails.",
+      "inbox. With the credentials of the partner API (ESIM_API_URL, ESIM_CLIENT_ID, ESIM_CLIENT_SECRET), also the credentials, the",
+      "clock against the service's, whether the endpoint is active, its event types against the handlers, how the last deliveries",
+      "went, those that the service has given up, and whether the receiver has the right key. Changes nothing. Each line says ok or",
+      "what to do. Ends with 3 when a check fails.",
     ].join("\n"),
-    ["esim-webhooks doctor", "DATABASE_URL=postgres://… esim-webhooks doctor --json"],
+    [
+      "esim-webhooks doctor",
+      "DATABASE_URL=postgres://… esim-webhooks doctor --json",
+      "esim-webhooks doctor --endpoint WHEII53EXDON  # of several",
+    ],
   ),
 });

@@ -5,6 +5,7 @@ import type { Output } from "../program/output.ts";
 import { printable } from "../program/printable.ts";
 import { onWarning } from "../program/warnings.ts";
 import { readSetUp, type SetUp } from "../set-up/set-up.ts";
+import { checkApi } from "./api-checks.ts";
 import { type Check, check, failed } from "./check.ts";
 import { checkDataFolder } from "./data-folder.ts";
 import {
@@ -18,10 +19,11 @@ import {
 import { checkStores } from "./store-checks.ts";
 
 export interface DoctorFlags extends SetUpFlags {
+  readonly endpoint?: string;
   readonly json?: boolean;
 }
 
-/** Checks everything that receivers and workers need, and says how to mend what is wrong. */
+/** Checks everything that receivers and workers need, and what the API says of the endpoint. Says how to mend what is wrong. */
 export async function doctor(this: CliContext, flags: DoctorFlags): Promise<void> {
   const warnings: Check[] = [];
   onWarning(({ code, message, isOurs }) => {
@@ -56,6 +58,7 @@ async function checkSetUp(context: CliContext, flags: DoctorFlags): Promise<read
     ...(setUp.config.worker ? [await check("worker", () => checkWorker(setUp))] : []),
     ...(folder ? [folder] : []),
     ...(await checkStores(setUp, folder)),
+    ...(await checkApi(setUp, context.process, flags.endpoint)),
   ];
 }
 

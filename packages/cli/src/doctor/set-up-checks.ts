@@ -24,11 +24,18 @@ export function checkConfig({ file }: SetUp): Check {
 
 /** Shows keys by their fingerprints. */
 export async function checkSecret(setUp: SetUp): Promise<Check> {
-  const secrets = await knownSecrets(requiredSecret(setUp));
-  const keys = createKeyring(secrets).keysAt(Date.now());
+  const keys = await currentKeys(setUp);
   if (keys.length === 0)
     return failed("secret", "No key is valid now. Correct notBefore and notAfter of the keys.");
-  return passed("secret", keys.map((key) => key.fingerprint).join(", "));
+  return passed("secret", keys.join(", "));
+}
+
+/** The fingerprints of the keys that are valid now. Throws `missing_secret` or `invalid_secret`. */
+export async function currentKeys(setUp: SetUp): Promise<readonly string[]> {
+  const secrets = await knownSecrets(requiredSecret(setUp));
+  return createKeyring(secrets)
+    .keysAt(Date.now())
+    .map((key) => key.fingerprint);
 }
 
 /** Checks the options of the receiver in the way that `serve` does. */

@@ -36,6 +36,9 @@ describe("doctor", () => {
     expect(stdout).toMatch(/secret {4}key:[0-9a-f]{8}\n/);
     expect(stdout).toContain("an embedded inbox; its first use will create it in .esim-webhooks");
     expect(stdout).not.toContain(secret);
+    expect(stdout).toContain(
+      "api       not looked at: with ESIM_API_URL, ESIM_CLIENT_ID and ESIM_CLIENT_SECRET, ",
+    );
     expect((await examine({})).of["store"]?.message).toContain("will create it");
   });
 
@@ -77,6 +80,7 @@ describe("doctor", () => {
       "store",
       "clock",
       "waiting",
+      "api",
     ]);
   });
 

@@ -1,0 +1,49 @@
+import { type ApiClient, type ClientOptions, createClient } from "@esim-webhooks/client";
+import { WebhookError } from "@esim-webhooks/core";
+import type { CliProcess } from "../program/context.ts";
+import { ProgramError } from "../program/program-error.ts";
+import type { SetUp } from "../set-up/set-up.ts";
+
+const variables = {
+  baseUrl: "ESIM_API_URL",
+  clientId: "ESIM_CLIENT_ID",
+  clientSecret: "ESIM_CLIENT_SECRET",
+} as const;
+
+/** The options that the environment and the config have for the client. The environment takes precedence. */
+export function clientOptions({ config: { api = {} } }: SetUp, { env }: CliProcess): ClientOptions {
+  const given = (name: keyof typeof variables) => env[variables[name]]?.trim() || api[name];
+  return {
+    ...api,
+    baseUrl: given("baseUrl"),
+    clientId: given("clientId"),
+    clientSecret: given("clientSecret"),
+  };
+}
+
+/** Throws `missing_credentials` or `invalid_option`, with the variable or the file that has the mistake. */
+export function openClient({ file }: SetUp, { env }: CliProcess, options: ClientOptions): ApiClient {
+  refuseMissing(options);
+  try {
+    return createClient(options);
+  } catch (error) {
+    if (!WebhookError.is(error)) throw error;
+    const problem = error.message.replace(/^createClient: ./, (start) => start.slice(-1).toUpperCase());
+    const isUrlOfVariable = /^The base URL /.test(problem) && env[variables.baseUrl]?.trim();
+    throw new WebhookError("invalid_option", `${isUrlOfVariable ? variables.baseUrl : file}:`, problem);
+  }
+}
+
+/** An exchange of the config's own needs no credentials. */
+function refuseMissing(options: ClientOptions): void {
+  const needed = options.exchange === undefined ? Object.keys(variables) : ["baseUrl"];
+  const missing = (needed as (keyof typeof variables)[]).filter((name) => !options[name]);
+  if (missing.length === 0) return;
+  const names = missing.map((name) => variables[name]);
+  const isOne = names.length === 1;
+  throw new ProgramError(
+    "missing_credentials",
+    `${names.join(", ").replace(/, (\w+)$/, " and $1")} ${isOne ? "is" : "are"} not set.`,
+    `Set ${isOne ? "it" : "them"}, or give a config file the same as api: { ${missing.join(", ")} }. To try it out, esim-webhooks sandbox prints all three.`,
+  );
+}

@@ -1,0 +1,91 @@
+import type { ApiClient, WebhookEndpoint } from "@esim-webhooks/client";
+import { explained } from "../api/explained.ts";
+import { clientOptions, openClient } from "../api/open-client.ts";
+import { shownText } from "../api/shown-record.ts";
+import { theEndpoint } from "../endpoint/the-endpoint.ts";
+import type { CliProcess } from "../program/context.ts";
+import type { SetUp } from "../set-up/set-up.ts";
+import { type Check, check, failed, passed } from "./check.ts";
+import { checkHealth, checkKey, checkMissed } from "./delivery-checks.ts";
+import { newestDeliveries } from "./newest-deliveries.ts";
+import { watchServiceClock } from "./service-clock.ts";
+import { currentKeys } from "./set-up-checks.ts";
+
+/** A service that is down should not hold up the other checks for long. */
+const timeoutMs = 20_000;
+
+/** Checks what the partner API says of the endpoint, if there are credentials. Changes nothing. */
+export async function checkApi(
+  setUp: SetUp,
+  process: CliProcess,
+  reference: string | undefined,
+): Promise<readonly Check[]> {
+  const options = clientOptions(setUp, process);
+  const { baseUrl, clientId, clientSecret, exchange, fetch = globalThis.fetch } = options;
+  if ([baseUrl, clientId, clientSecret, exchange].every((each) => each === undefined)) {
+    return [
+      passed(
+        "api",
+        "not looked at: with ESIM_API_URL, ESIM_CLIENT_ID and ESIM_CLIENT_SECRET, the endpoint and its deliveries are checked too",
+      ),
+    ];
+  }
+  const clock = watchServiceClock(fetch);
+  const open: { api?: ApiClient } = {};
+  const credentials = await checkCall("api", async () => {
+    open.api = openClient(setUp, process, { ...options, timeoutMs, fetch: clock.fetch });
+    const { clientReference } = await open.api.client.get();
+    return passed("api", `client ${shownText(clientReference, false)} at ${shownText(baseUrl ?? "", false)}`);
+  });
+  const { api } = open;
+  if (api === undefined || !credentials.ok) return [credentials];
+  return [credentials, clock.check(), ...(await checkEndpoint(api, setUp, reference))];
+}
+
+async function checkEndpoint(
+  api: ApiClient,
+  setUp: SetUp,
+  reference: string | undefined,
+): Promise<readonly Check[]> {
+  const found: { endpoint?: WebhookEndpoint } = {};
+  const endpoint = await checkCall("endpoint", async () => {
+    found.endpoint = await theEndpoint(api, reference);
+    return checkActive(found.endpoint);
+  });
+  if (found.endpoint === undefined) return [endpoint];
+  return [endpoint, ...(await checkDeliveries(api, setUp, found.endpoint))];
+}
+
+function checkActive({ webhookEndpointReference, url, active }: WebhookEndpoint): Check {
+  const named = `${webhookEndpointReference} (${shownText(url, false)})`;
+  if (active) return passed("endpoint", `${named} is active`);
+  return failed(
+    "endpoint",
+    `${named} is not active, so the service sends nothing to it. Only support can activate it; esim-webhooks api endpoints create registers another one.`,
+  );
+}
+
+async function checkDeliveries(
+  api: ApiClient,
+  setUp: SetUp,
+  endpoint: WebhookEndpoint,
+): Promise<readonly Check[]> {
+  const checks: Check[] = [];
+  const health = await checkCall("delivery", async () => {
+    const newest = await newestDeliveries(api, endpoint.webhookEndpointReference);
+    const keys = await currentKeys(setUp).catch(() => []); // the check of the secret says why
+    checks.push(checkMissed(newest));
+    if (keys.length > 0) checks.push(checkKey(keys, newest));
+    return checkHealth(newest, endpoint);
+  });
+  return [health, ...checks];
+}
+
+/** An error of a call becomes a failed check, in terms of the command line. */
+function checkCall(name: string, look: () => Promise<Check>): Promise<Check> {
+  return check(name, () =>
+    look().catch((error: unknown) => {
+      throw explained(error);
+    }),
+  );
+}

@@ -1,0 +1,86 @@
+import type { WebhookDelivery, WebhookEndpoint } from "@esim-webhooks/client";
+import { fateOf, newestMs, sentAtMs } from "@esim-webhooks/endpoint";
+import { shownText } from "../api/shown-record.ts";
+import { ago, count, counted, instant } from "../terminal/quantities.ts";
+import { type Check, failed, passed } from "./check.ts";
+import type { NewestDeliveries } from "./newest-deliveries.ts";
+
+const recently = 100;
+
+/** What became of the newest deliveries. Fails when most of those that were sent did not get through. */
+export function checkHealth({ deliveries }: NewestDeliveries, { url }: WebhookEndpoint): Check {
+  if (deliveries.length === 0) return passed("delivery", "none in the last 7 days");
+  const recent = deliveries.slice(0, recently);
+  const counts = { delivered: 0, coming: 0, missed: 0 };
+  for (const delivery of recent) counts[fateOf(delivery)] += 1;
+  const parts = [
+    `${count(counts.delivered)} of the newest ${counted(recent.length, "delivery was", "deliveries were")} delivered`,
+    ...(counts.coming > 0 ? [`${count(counts.coming)} still to come`] : []),
+    ...(counts.missed > 0 ? [`${count(counts.missed)} missed`] : []),
+    lastAnswer(recent),
+  ].join("; ");
+  const sent = recent.filter(wasSent);
+  const unaccepted = sent.filter((delivery) => fateOf(delivery) !== "delivered").length;
+  if (unaccepted * 2 <= sent.length) return passed("delivery", parts);
+  return failed("delivery", `${parts}. See what the receiver at ${shownText(url, false)} logs.`);
+}
+
+/** Deliveries that the service has given up: they come no more. Fails when there is one. */
+export function checkMissed({ deliveries, isAll }: NewestDeliveries): Check {
+  const missed = deliveries.filter((delivery) => fateOf(delivery) === "missed");
+  const read = isAll ? "the last 7 days" : `the newest ${count(deliveries.length)} deliveries`;
+  const rest = isAll ? "" : `; those before ${oldest(deliveries)} were not read`;
+  if (missed.length === 0) return passed("missed", `none of ${read}${rest}`);
+  return failed(
+    "missed",
+    `The service gave up ${counted(missed.length, "delivery", "deliveries")} of ${read}${rest}. esim-webhooks reconcile brings the events in.`,
+  );
+}
+
+/**
+ * Whether the receiver has the key that the service signs with, as the newest answers show. Fails when it refused the
+ * newest delivery.
+ * @param keys the fingerprints of the configured keys
+ */
+export function checkKey(keys: readonly string[], { deliveries }: NewestDeliveries): Check {
+  const configured = keys.join(", ");
+  const [newest] = bySentAt(deliveries).filter(
+    ({ httpStatus }) => httpStatus === 401 || isSuccess(httpStatus),
+  );
+  if (newest === undefined)
+    return passed("key", `${configured}; no delivery shows yet whether the service signs with it`);
+  if (newest.httpStatus !== 401)
+    return passed("key", `${configured}; the receiver accepted a delivery ${when(newest)}`);
+  return failed(
+    "key",
+    `The receiver answered 401 ${when(newest)}: it does not have the key that the service signs with (here: ${configured}). Give it the endpoint's signingSecret; if that is lost, esim-webhooks rotate gets a new one.`,
+  );
+}
+
+function lastAnswer(deliveries: readonly WebhookDelivery[]): string {
+  const [last] = bySentAt(deliveries);
+  if (last === undefined) return "none was sent yet";
+  const answer = last.httpStatus === null ? "no answer" : `answer ${last.httpStatus}`;
+  return `the last attempt, ${when(last)}, got ${answer}`;
+}
+
+function oldest(deliveries: readonly WebhookDelivery[]): string {
+  return instant(new Date(deliveries.reduce((least, one) => Math.min(least, newestMs(one)), Infinity)));
+}
+
+function when(delivery: WebhookDelivery): string {
+  return ago(new Date(sentAtMs(delivery)), Date.now());
+}
+
+/** Those that were sent, the latest first: the service may list them by their creation. */
+function bySentAt(deliveries: readonly WebhookDelivery[]): readonly WebhookDelivery[] {
+  return deliveries.filter(wasSent).sort((one, other) => sentAtMs(other) - sentAtMs(one));
+}
+
+function wasSent(delivery: WebhookDelivery): boolean {
+  return !Number.isNaN(sentAtMs(delivery));
+}
+
+function isSuccess(status: number | null): boolean {
+  return status !== null && status >= 200 && status < 300;
+}

@@ -1,0 +1,203 @@
+import { newSecret } from "@esim-webhooks/core/testing";
+import type { SandboxOptions } from "@esim-webhooks/sandbox";
+import { describe, expect, it } from "vitest";
+import { startReceiver, startService } from "../api/service.ts";
+import { cli, folder, jsonLines } from "../cli.ts";
+
+interface Check {
+  readonly name: string;
+  readonly ok: boolean;
+  readonly message: string;
+  readonly code?: string;
+}
+
+/** The service with one endpoint, whose receiver answers with this status. */
+async function startEndpoint(status = 200, options: SandboxOptions = {}) {
+  const service = await startService({ clock: "manual", ...options });
+  const url = await startReceiver(status, "{}");
+  const endpoint = await service.api.webhooks.create({ url, eventTypes: ["esim.enabled", "esim.disabled"] });
+  const { webhookEndpointReference: reference, signingSecret } = endpoint;
+  return {
+    ...service,
+    reference,
+    url,
+    signingSecret,
+    async emit(times = 1) {
+      for (let sent = 0; sent < times; sent += 1)
+        await service.sandbox.emit({ type: "esim.enabled", data: {} });
+      await service.sandbox.settled();
+    },
+    examine: (args: readonly string[] = [], config = "") =>
+      examine(args, { ...service.env, ESIM_WEBHOOK_SECRET: signingSecret }, config),
+  };
+}
+
+async function examine(args: readonly string[], env: Record<string, string>, config = "") {
+  const cwd = folder(config === "" ? {} : { "esim-webhooks.config.mjs": config });
+  const ended = await cli(["doctor", "--json", ...args], { env, cwd });
+  const [report] = jsonLines(ended) as [{ ok: boolean; checks: Check[] }];
+  return { ...ended, ...report, of: Object.fromEntries(report.checks.map((check) => [check.name, check])) };
+}
+
+describe("doctor with the partner API", () => {
+  it("checks the credentials, the clock, the endpoint, its deliveries and the key", async () => {
+    const { examine, emit, reference, url, sandbox } = await startEndpoint();
+    await emit(3);
+    const { code, of, stderr } = await examine();
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(of["api"]?.message).toBe(`client ${sandbox.credentials.clientId} at ${sandbox.url}`);
+    expect(of["api-clock"]?.message).toBe("agrees with the service's clock");
+    expect(of["endpoint"]?.message).toBe(`${reference} (${url}) is active`);
+    expect(of["delivery"]?.message).toMatch(
+      /^3 of the newest 3 deliveries were delivered; the last attempt, .+, got answer 200$/,
+    );
+    expect(of["missed"]?.message).toBe("none of the last 7 days");
+    expect(of["key"]?.message).toMatch(/^key:[0-9a-f]{8}; the receiver accepted a delivery (now|\d+s ago)$/);
+  });
+
+  it("says that there is no delivery yet", async () => {
+    const { examine } = await startEndpoint();
+    const { code, of } = await examine();
+    expect(code).toBe(0);
+    expect(of["delivery"]?.message).toBe("none in the last 7 days");
+    expect(of["key"]?.message).toMatch(
+      /^key:[0-9a-f]{8}; no delivery shows yet whether the service signs with it$/,
+    );
+  });
+
+  it("reports wrong credentials, and asks no more then", async () => {
+    const { env } = await startEndpoint();
+    const { code, of, stdout } = await examine([], { ...env, ESIM_CLIENT_SECRET: "not-the-secret" });
+    expect(code).toBe(3);
+    expect(of["api"]).toMatchObject({
+      ok: false,
+      code: "wrong_credentials",
+      message: expect.stringContaining("Check ESIM_CLIENT_ID and ESIM_CLIENT_SECRET"),
+    });
+    expect(Object.keys(of)).not.toContain("endpoint");
+    expect(stdout).not.toContain("not-the-secret");
+  });
+
+  it("reports that only some of the credentials are set", async () => {
+    const { of } = await examine([], { ESIM_CLIENT_ID: "123456" });
+    expect(of["api"]).toMatchObject({
+      ok: false,
+      code: "missing_credentials",
+      message: expect.stringContaining("ESIM_API_URL and ESIM_CLIENT_SECRET are not set."),
+    });
+  });
+
+  it("reports that the service cannot be reached", async () => {
+    const { examine, sandbox } = await startEndpoint();
+    await sandbox.close();
+    const { code, of } = await examine([], "export default { api: { maxAttempts: 1 } };");
+    expect(code).toBe(3);
+    expect(of["api"]).toMatchObject({ ok: false, code: "unreachable" });
+  });
+
+  it("reports a clock that is off, by the Date of the service's answers", async () => {
+    const { examine } = await startEndpoint();
+    const dated = (date: string) => `export default { api: { async fetch(url, init) {
+      const { body, status, headers } = await fetch(url, init);
+      const answer = new Response(body, { status, headers });
+      ${date}
+      return answer;
+    } } };`;
+    const skewed = (ms: number) =>
+      dated(`answer.headers.set("date", new Date(Date.now() + ${ms}).toUTCString());`);
+    const late = await examine([], skewed(600_000));
+    expect(late.code).toBe(3);
+    expect(late.of["api-clock"]).toMatchObject({
+      ok: false,
+      message: expect.stringMatching(
+        /^The service's clock is (59\d|600)\.\d s ahead of this machine's\. .*NTP\.$/,
+      ),
+    });
+    expect((await examine([], skewed(-600_000))).of["api-clock"]?.message).toContain(
+      " s behind this machine's",
+    );
+    const { code, of } = await examine([], dated(`answer.headers.delete("date");`));
+    expect({ code, message: of["api-clock"]?.message }).toEqual({
+      code: 0,
+      message: "not checked: the service's answers have no Date",
+    });
+  });
+
+  it("reports an endpoint that is not active", async () => {
+    const { examine, sandbox, reference } = await startEndpoint();
+    await sandbox.setEndpointActive(reference, false);
+    const { code, of } = await examine();
+    expect(code).toBe(3);
+    expect(of["endpoint"]).toMatchObject({
+      ok: false,
+      message: expect.stringContaining("is not active, so the service sends nothing to it."),
+    });
+  });
+
+  it("asks which endpoint, if the client has several, and takes --endpoint", async () => {
+    const { examine, api, reference } = await startEndpoint();
+    const { webhookEndpointReference: other } = await api.webhooks.create({
+      url: "https://other.example/webhooks",
+      eventTypes: ["esim.enabled"],
+    });
+    const { code, of } = await examine();
+    expect(code).toBe(3);
+    expect(of["endpoint"]).toMatchObject({ ok: false, code: "endpoint_unknown" });
+    expect(of["endpoint"]?.message).toContain("Name it with --endpoint.");
+    expect(of["endpoint"]?.message).toContain(other);
+    const named = await examine(["--endpoint", reference]);
+    expect(named.code).toBe(0);
+    expect(named.of["endpoint"]?.message).toContain(reference);
+  });
+
+  it("reports a receiver that fails most deliveries, and the deliveries that are given up", async () => {
+    const { examine, emit, sandbox, url } = await startEndpoint(500);
+    await emit(2);
+    const failing = await examine();
+    expect(failing.code).toBe(3);
+    expect(failing.of["delivery"]).toMatchObject({
+      ok: false,
+      message: expect.stringMatching(
+        /^0 of the newest 2 deliveries were delivered; 2 still to come; the last attempt, .+, got answer 500\. See what the receiver at /,
+      ),
+    });
+    expect(failing.of["delivery"]?.message).toContain(url);
+    expect(failing.of["missed"]).toMatchObject({ ok: true });
+    await sandbox.advance("16h");
+    const { of } = await examine();
+    expect(of["missed"]).toMatchObject({
+      ok: false,
+      message:
+        "The service gave up 2 deliveries of the last 7 days. esim-webhooks reconcile brings the events in.",
+    });
+  });
+
+  it("reports a receiver that answers 401: it does not have the key", async () => {
+    const { examine, emit } = await startEndpoint(401);
+    await emit();
+    const { code, of } = await examine();
+    expect(code).toBe(3);
+    expect(of["key"]).toMatchObject({
+      ok: false,
+      message: expect.stringMatching(
+        /^The receiver answered 401 .*\(here: key:[0-9a-f]{8}\)\. Give it the endpoint's/,
+      ),
+    });
+  });
+
+  it("shows all keys that are valid during a rotation", async () => {
+    const { env, signingSecret } = await startEndpoint();
+    const { of } = await examine([], { ...env, ESIM_WEBHOOK_SECRET: `${signingSecret} ${newSecret()}` });
+    expect(of["key"]?.message).toMatch(/^key:\w{8}, key:\w{8}; /);
+  });
+
+  it("says when it read only the newest deliveries", async () => {
+    const { examine, emit } = await startEndpoint(200, { switches: { rateLimit: "off" } });
+    await emit(2001);
+    const { code, of } = await examine();
+    expect(code).toBe(0);
+    expect(of["missed"]?.message).toMatch(
+      /^none of the newest 2,000 deliveries; those before \d{4}-\d\d-\d\d \S+Z were not read$/,
+    );
+  });
+});
