@@ -4,6 +4,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { startSandbox } from "@esim-webhooks/sandbox";
 import { describe, expect, it } from "vitest";
 import { root, runCommand } from "../../../../test/run.ts";
 import { cli, folder, jsonLines, type Running, start, startInTerminal } from "../cli.ts";
@@ -78,6 +79,32 @@ describe("sandbox", () => {
       data: [{ eventType: "esim.assigned", esimReference: ordered.data.esimReference }],
     });
     expect(await stopped(running)).toMatchObject({ code: 0 });
+    receiver.close();
+    receiver.closeAllConnections();
+  });
+
+  it("shows the delivery that was sent last so that verify reads it, and finds out why it is refused", async () => {
+    const receiver = createServer(
+      (request, response) => void request.resume().on("end", () => response.end()),
+    );
+    await once(receiver.listen(0, "127.0.0.1"), "listening");
+    await using sandbox = await startSandbox({ clock: "manual" });
+    const { port } = receiver.address() as AddressInfo;
+    const { data } = await post(`${sandbox.controlUrl}/endpoints`, { url: `http://127.0.0.1:${port}/` });
+    const verified = async () => {
+      await sandbox.orderEsim();
+      await sandbox.settled();
+      const input = await (await fetch(`${sandbox.controlUrl}/deliveries?limit=1`)).text();
+      return cli(["verify"], { input, env: { ESIM_WEBHOOK_SECRET: data["signingSecret"] ?? "" } });
+    };
+    const authentic = await verified();
+    expect(authentic.stdout).toContain("esim.assigned: matches its schema");
+    expect(authentic.code).toBe(0);
+
+    sandbox.faults.add({ kind: "wrong_signature" });
+    const refused = await verified();
+    expect(refused.stdout).toMatch(/✘ refused {2}no_matching_key: [\s\S]*wrong_secret_or_body/);
+    expect(refused.code).toBe(3);
     receiver.close();
     receiver.closeAllConnections();
   });

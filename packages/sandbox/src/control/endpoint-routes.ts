@@ -39,7 +39,7 @@ export function endpointRoutes(parts: Parts): Hono {
     c.json({ data: deleteAny(service, c.req.param("reference")) }),
   );
 
-  routes.get("/deliveries", (c) => c.json(allDeliveries(service, readQuery(c.req, pageQuery))));
+  routes.get("/deliveries", (c) => c.json(allDeliveries(parts, readQuery(c.req, pageQuery))));
 
   return routes;
 }

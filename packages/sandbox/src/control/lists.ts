@@ -8,6 +8,7 @@ import {
 } from "../webhook/endpoints.ts";
 import { type Page, type PageRequest, pageOf } from "../webhook/pagination.ts";
 import { activeAtUrl } from "../webhook/same-url.ts";
+import type { Parts } from "./parts.ts";
 
 /** An endpoint as the control side shows it: of any client, with its secret. */
 export interface ShownEndpoint extends EndpointWithSecret {
@@ -25,6 +26,13 @@ export interface ShownDelivery extends DeliveryRecord {
   /** The eSIM that the event is about, if its data names one. */
   readonly esimReference: string | null;
   readonly createdAt: string;
+  /**
+   * The request of the latest attempt, in the form of a captured request, so that `esim-webhooks verify` and `import` read it. Null
+   * when there was none, and when it is no longer in memory.
+   */
+  readonly headers: Readonly<Record<string, string>> | null;
+  readonly body: string | null;
+  readonly receivedAt: string | null;
 }
 
 /** The endpoints of all clients, newest first. */
@@ -58,7 +66,7 @@ function sameUrl(service: Service, clientReference: string, endpoint: EndpointRe
 }
 
 /** The deliveries to all endpoints, newest first, however old they are. */
-export function allDeliveries(service: Service, page: PageRequest): Page<ShownDelivery> {
+export function allDeliveries({ service, sender }: Parts, page: PageRequest): Page<ShownDelivery> {
   return pageOf(
     service,
     "deliveries of all",
@@ -78,6 +86,7 @@ export function allDeliveries(service: Service, page: PageRequest): Page<ShownDe
       ),
     (row) => {
       const record = deliveryRecord(row);
+      const request = sender.requestOf(row.sequence);
       const { esimReference } = (record.payload["data"] ?? {}) as { readonly esimReference?: unknown };
       return {
         ...record,
@@ -86,6 +95,9 @@ export function allDeliveries(service: Service, page: PageRequest): Page<ShownDe
         clientReference: row.clientReference,
         esimReference: typeof esimReference === "string" ? esimReference : null,
         createdAt: new Date(row.createdAt).toISOString(),
+        headers: request?.headers ?? null,
+        body: request ? row.body : null,
+        receivedAt: request ? new Date(request.sentAt).toISOString() : null,
       };
     },
   );

@@ -7,6 +7,7 @@ import type { Answer } from "./answer.ts";
 /** A POST request of a delivery. */
 export interface DeliveryRequest {
   readonly url: string;
+  /** With the `content-length`. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer;
   /** `cut`, `half_open` and `slow` are faults of the body. */
@@ -65,7 +66,7 @@ export function createHttpClient(): HttpClient {
             origin,
             path: pathname + search,
             method: "POST",
-            headers: { ...headers, "content-length": String(body.byteLength) },
+            headers,
             body: faulted(body, fault),
           },
           {

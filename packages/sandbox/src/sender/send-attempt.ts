@@ -3,6 +3,7 @@ import type { DeliveryFault } from "../faults/fault.ts";
 import type { Answer } from "./answer.ts";
 import type { Attempt } from "./attempt.ts";
 import type { DeliveryRequest, HttpClient } from "./http-client.ts";
+import type { SentRequests } from "./sent-requests.ts";
 import { attemptSigner } from "./sign-attempt.ts";
 
 const maxRedirects = 5;
@@ -11,7 +12,12 @@ const maxRedirects = 5;
 export type SendAttempt = (attempt: Attempt, fault: DeliveryFault | undefined) => Promise<Answer>;
 
 /** @param answerLimitMs how long an endpoint may take to answer, redirects included, in real ms; a slow fault's body adds to it */
-export function attemptSender(service: Service, client: HttpClient, answerLimitMs: number): SendAttempt {
+export function attemptSender(
+  service: Service,
+  client: HttpClient,
+  sent: SentRequests,
+  answerLimitMs: number,
+): SendAttempt {
   const signatureOf = attemptSigner(service);
 
   async function post(request: DeliveryRequest, redirects = 0): Promise<Answer> {
@@ -25,13 +31,16 @@ export function attemptSender(service: Service, client: HttpClient, answerLimitM
   return async (attempt, fault) => {
     const body = Buffer.from(attempt.body);
     const bodyMs = fault?.kind === "slow" ? (body.byteLength / fault.bytesPerSecond) * 1000 : 0;
+    const headers = {
+      "content-type": "application/json",
+      "content-length": String(body.byteLength),
+      "user-agent": "esim-webhooks-sandbox",
+      ...signatureOf(attempt, fault),
+    };
+    sent.keep(attempt.sequence, { headers, sentAt: Date.now() });
     const request: DeliveryRequest = {
       url: attempt.url,
-      headers: {
-        "content-type": "application/json",
-        "user-agent": "esim-webhooks-sandbox",
-        ...signatureOf(attempt, fault),
-      },
+      headers,
       body,
       fault,
       deadline: performance.now() + answerLimitMs + bodyMs,

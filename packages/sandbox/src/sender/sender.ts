@@ -23,6 +23,7 @@ import {
 } from "./queue.ts";
 import { forgetSlice } from "./retention.ts";
 import { attemptSender } from "./send-attempt.ts";
+import { createSentRequests, type SentRequest } from "./sent-requests.ts";
 
 /** Sends what is due, and again what fails. */
 export interface Sender {
@@ -33,6 +34,8 @@ export interface Sender {
    * after: that resolves when the first attempts of all deliveries made in between were answered, or have failed. Rejects with `closed`.
    */
   watchNewDeliveries(): () => Promise<void>;
+  /** What was sent with the delivery's latest attempt; undefined when there was none, and of attempts that were too long ago. */
+  requestOf(sequence: number): SentRequest | undefined;
   /** When the next attempt will be due, in ms of the service's clock; undefined when none will be. What is due now does not count. */
   nextDueAt(): number | undefined;
   /** Starts no more attempts, and ends those under way: their deliveries are sent again at the next start. Who waits is told `closed`. */
@@ -67,7 +70,8 @@ export function createSender(service: Service, faults: Faults, options: SenderOp
   const { db, clock } = service;
   const { answerLimitMs = "moveTo" in clock ? 1000 : 30_000 } = options;
   const client = createHttpClient();
-  const send = attemptSender(service, client, answerLimitMs);
+  const sent = createSentRequests();
+  const send = attemptSender(service, client, sent, answerLimitMs);
   const answers: { attempt: Attempt; answer: Answer }[] = [];
   /** By endpoint. */
   const inFlight = new Map<number, Set<Attempt>>();
@@ -172,6 +176,7 @@ export function createSender(service: Service, faults: Faults, options: SenderOp
         await until(() => !someAreNew(service, first, last));
       };
     },
+    requestOf: (sequence) => sent.of(sequence),
     nextDueAt: () => nextDueAt(service, clock.now()),
     async close() {
       isClosed = true;

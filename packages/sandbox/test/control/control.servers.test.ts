@@ -267,6 +267,43 @@ describe("the control side", () => {
     expect(await call(sandbox, "POST", "/endpoints", again)).toMatchObject({ status: 201 }); // nothing arrives twice
   });
 
+  it("shows deliveries with the request of their latest attempt, as it arrived", async () => {
+    await using sandbox = await startSandbox({ clock: "manual" });
+    await using endpoint = await startEndpoint((n) => (n === 1 ? 500 : 200));
+    await register(sandbox, endpoint.url);
+    sandbox.faults.add({ kind: "new_field" });
+    await sandbox.orderEsim();
+    for (const [attempt, duration] of ["0s", "30s"].entries()) {
+      await sandbox.advance(duration);
+      const [delivery] = (await call(sandbox, "GET", "/deliveries")).data;
+      expect(endpoint.got[attempt]?.headers).toMatchObject(delivery?.["headers"] as object);
+      expect(endpoint.got[attempt]?.body).toBe(delivery?.["body"]);
+      expect(Date.parse(String(delivery?.["receivedAt"]))).toBeLessThanOrEqual(Date.now());
+    }
+    sandbox.faults.add({ kind: "reorder" });
+    await sandbox.orderEsim();
+    await sandbox.settled();
+    expect((await call(sandbox, "GET", "/deliveries?limit=1")).data).toMatchObject([
+      { headers: null, body: null, receivedAt: null }, // nothing was sent yet
+    ]);
+  });
+
+  it("shows deliveries as the import reads them: what was sent is proven by its signature, the rest is not", async () => {
+    await using sandbox = await startSandbox({ clock: "manual" });
+    await using endpoint = await startEndpoint();
+    await register(sandbox, endpoint.url);
+    const [{ signingSecret = "" } = {}] = (await call(sandbox, "GET", "/endpoints")).data;
+    await sandbox.orderEsim();
+    await sandbox.settled();
+    sandbox.faults.add({ kind: "reorder" });
+    await sandbox.orderEsim();
+    await sandbox.settled();
+    const { body } = await fetch(`${sandbox.controlUrl}/deliveries`);
+    const options = { secret: String(signingSecret), trustUnsigned: true };
+    const { ledger } = await importDeliveries(body as ReadableStream<Uint8Array>, memoryInbox(), options);
+    expect(ledger).toMatchObject({ read: 2, stored: 2 });
+  });
+
   it("tells live which views have changed: at first all, then those", async () => {
     await using sandbox = await startSandbox({ clock: "manual" });
     const { body, headers } = await fetch(`${sandbox.controlUrl}/live`);
