@@ -1,4 +1,9 @@
 export type { EndpointError, EndpointErrorCode } from "./base/errors.ts";
+export type { SecretForm } from "./base/secret-form.ts";
+export type { EnsuredEndpoint } from "./ensure/ensure-endpoint.ts";
+export { ensureEndpoint } from "./ensure/ensure-endpoint.ts";
+export type { EndpointFinding, EndpointFindingCode } from "./ensure/finding.ts";
+export type { EndpointWish } from "./ensure/options.ts";
 export type { DeliveryFate } from "./listing/delivery-fate.ts";
 export { fateOf } from "./listing/delivery-fate.ts";
 export { newestMs, occurredAtMs, sentAtMs } from "./listing/delivery-times.ts";

@@ -65,6 +65,8 @@ const byErrorCode: Readonly<Record<ErrorCode, ExitCode>> = {
   damaged_dump: exitCodes.problem,
   unknown_dump: exitCodes.problem,
   dump_too_large: exitCodes.problem,
+  change_under_way: exitCodes.problem,
+  endpoint_cap: exitCodes.problem,
   endpoint_unknown: exitCodes.usage,
   not_durable: exitCodes.usage,
   not_found: exitCodes.problem,

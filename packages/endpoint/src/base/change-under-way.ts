@@ -1,0 +1,37 @@
+import { type KeyRecord, WebhookError } from "@esim-webhooks/core";
+import type { EndpointErrorCode } from "./errors.ts";
+
+/** What finishes a change of the keys, by the `kind` that its `change` has. */
+const finishedBy: Readonly<Record<string, string>> = {
+  rotate: "rotateSecret (esim-webhooks rotate)",
+  ensure: "ensureEndpoint (esim-webhooks endpoint ensure)",
+  replace: "replaceEndpoint (esim-webhooks endpoint ensure --replace)",
+};
+
+/** What is under way in a key store, and what finishes it: a sentence each. */
+export function explainChange(change: NonNullable<KeyRecord["change"]>): {
+  readonly problem: string;
+  readonly remedy: string;
+} {
+  const { kind, endpoint, url } = change;
+  const of =
+    typeof endpoint === "string"
+      ? ` of the endpoint ${endpoint}`
+      : typeof url === "string"
+        ? ` for ${url}`
+        : "";
+  const what =
+    { rotate: "rotation", ensure: "registration", replace: "replacement" }[String(kind)] ?? "change";
+  const finish = finishedBy[String(kind)];
+  return {
+    problem: `A ${what}${of} has begun and has not ended; the key store says so.`,
+    remedy:
+      finish === undefined ? "Use the version that began it." : `Finish it with ${finish}, as it was begun.`,
+  };
+}
+
+/** The error of whoever would change the keys, too. */
+export function changeUnderWay(change: NonNullable<KeyRecord["change"]>): WebhookError<EndpointErrorCode> {
+  const { problem, remedy } = explainChange(change);
+  return new WebhookError<EndpointErrorCode>("change_under_way", problem, remedy);
+}

@@ -1,0 +1,50 @@
+import { randomUUID } from "node:crypto";
+import type { KeyRecord } from "@esim-webhooks/core";
+import * as z from "zod/mini";
+
+/**
+ * How far the registration of an endpoint is. The key store has it before the call that it speaks of, so that the call can be
+ * made again with the same key. Plain JSON.
+ */
+export interface Creation {
+  /** `replace`: the endpoint `replaces` goes when this one is there. */
+  readonly kind: "ensure" | "replace";
+  /** The next call: it registers the endpoint, or rotates the secret of `endpoint`, whose first one nobody has. */
+  readonly step: "create" | "rotate";
+  readonly url: string;
+  readonly eventTypes: readonly string[];
+  readonly description?: string | undefined;
+  readonly replaces?: string | undefined;
+  readonly endpoint?: string | undefined;
+  readonly idempotencyKey: string;
+  /** When the idempotency key was made: a date-time of our own clock. */
+  readonly at: string;
+}
+
+const text = z.string();
+const shape = z.object({
+  kind: z.enum(["ensure", "replace"]),
+  step: z.enum(["create", "rotate"]),
+  url: text,
+  eventTypes: z.array(text),
+  description: z.optional(text),
+  replaces: z.optional(text),
+  endpoint: z.optional(text),
+  idempotencyKey: text,
+  at: text,
+});
+
+/** The creation that is under way; undefined when nothing is, or another change. */
+export function creationIn({ change }: KeyRecord): Creation | undefined {
+  return shape.safeParse(change).data;
+}
+
+/** A key for the next call, and its time. */
+export function freshKey(): Pick<Creation, "idempotencyKey" | "at"> {
+  return { idempotencyKey: randomUUID(), at: new Date().toISOString() };
+}
+
+/** The step that gets another secret for an endpoint. */
+export function rotating(creation: Creation, endpoint: string): Creation {
+  return { ...creation, step: "rotate", endpoint, ...freshKey() };
+}

@@ -1,0 +1,64 @@
+import type { WebhookEndpoint } from "@esim-webhooks/client";
+import type { KeyRecord } from "@esim-webhooks/core";
+import { explainChange } from "../base/change-under-way.ts";
+import { compareTypes, listed } from "./compare-types.ts";
+import type { EndpointFinding } from "./finding.ts";
+import type { WantedTypes } from "./wanted.ts";
+
+/** What is known of an endpoint. */
+export interface Known {
+  readonly endpoint: WebhookEndpoint;
+  /** All endpoints of its URL. */
+  readonly ofUrl: readonly WebhookEndpoint[];
+  /** Whether the key store has a secret. */
+  readonly hasSecret: boolean;
+  /** What is under way in the key store. */
+  readonly change: KeyRecord["change"];
+  readonly wanted: WantedTypes;
+  /** The event types of the service. */
+  readonly offered: readonly string[];
+}
+
+/** What is wrong with an endpoint. The most harmful comes first. */
+export function findingsOf({
+  endpoint,
+  ofUrl,
+  hasSecret,
+  change,
+  wanted,
+  offered,
+}: Known): EndpointFinding[] {
+  const { webhookEndpointReference: reference, url, active, eventTypes } = endpoint;
+  const findings: EndpointFinding[] = [];
+  if (!active) {
+    findings.push({
+      code: "inactive",
+      about: [reference],
+      problem: `The endpoint ${reference} is not active: the service sends it nothing.`,
+      remedy:
+        "The API cannot activate it. Ask support, or replace it: endpoint ensure --replace, or replaceEndpoint.",
+    });
+  }
+  if (!hasSecret) {
+    findings.push({
+      code: "no_secret",
+      about: [reference],
+      problem: `The key store has no secret of the endpoint ${reference}, and the service shows it no more: no delivery can be verified.`,
+      remedy: `Put the secret into the key store if you have it, or get another one: esim-webhooks rotate --endpoint ${reference}, or rotateSecret.`,
+    });
+  }
+  if (change !== undefined) {
+    findings.push({ code: "change_under_way", about: [reference], ...explainChange(change) });
+  }
+  if (ofUrl.length > 1) {
+    const references = ofUrl.map(({ webhookEndpointReference }) => webhookEndpointReference);
+    findings.push({
+      code: "same_url",
+      about: references,
+      problem: `The endpoints ${listed(references)} have the same URL, ${url}: events that both are subscribed to come twice, perhaps under two ids.`,
+      remedy:
+        "Reconcile the one that is not needed, then delete it: esim-webhooks reconcile, esim-webhooks api endpoints delete.",
+    });
+  }
+  return [...findings, ...compareTypes({ subscribed: eventTypes, wanted, offered })];
+}

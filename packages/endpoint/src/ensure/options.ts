@@ -1,0 +1,47 @@
+import type { Catalog, EsimEvents, Handlers, KeyStore } from "@esim-webhooks/core";
+import { esimCatalog } from "@esim-webhooks/core";
+import { type OptionsShape, type SettingsOf, withMethods } from "@esim-webhooks/core/kit";
+import * as z from "zod/mini";
+import type { SecretForm } from "../base/secret-form.ts";
+
+/** What an endpoint is to be. */
+export interface EndpointWish<Data = EsimEvents> {
+  /** Where events are posted to. */
+  readonly url: string;
+  /**
+   * The handlers of the receiver, as `webhookRouter` takes them: the endpoint is for the event types that they take. Only the names
+   * are read. Required, or else `eventTypes`.
+   */
+  readonly handlers?: Handlers<Data, never> | undefined;
+  /** The event types, families such as `esim.lifecycle.*`, or `*` for all that the service has. In place of handlers. */
+  readonly eventTypes?: readonly string[] | undefined;
+  /** A label, for people. Default: none. */
+  readonly description?: string | undefined;
+  /** Where the signing secret is kept, and where receivers read it. It must have the secrets of this endpoint alone. */
+  readonly keyStore: KeyStore;
+  /** The catalog of the receiver. Default: the eSIM events. */
+  readonly catalog?: Catalog<Data> | undefined;
+  /** How the secret that the service shows stands for the key, if it is not `whsec_…` or base64. Default: as it is shown. */
+  readonly secretForm?: SecretForm | undefined;
+  /** Gives up when it aborts. Run it again to continue. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** The wish, checked. */
+export type SettledWish = SettingsOf<
+  Omit<EndpointWish<unknown>, "catalog">,
+  "handlers" | "eventTypes" | "description" | "secretForm" | "signal"
+> & { readonly catalog: Catalog<unknown> };
+
+export const wishShape: OptionsShape<SettledWish> = {
+  url: z.string().check(z.refine((url) => URL.canParse(url), "expected a URL")),
+  handlers: z.optional(
+    z.custom<Handlers<unknown, never>>((value) => typeof value === "object" && value !== null),
+  ),
+  eventTypes: z.optional(z.array(z.string().check(z.minLength(1))).check(z.minLength(1))),
+  description: z.optional(z.string()),
+  keyStore: withMethods<KeyStore>("load", "read", "write"),
+  catalog: z._default(withMethods<Catalog<unknown>>("parse", "check"), esimCatalog as Catalog<unknown>),
+  secretForm: z.optional(z.enum(["hex", "base64", "utf8"])),
+  signal: z.optional(z.instanceof(AbortSignal)),
+};

@@ -1,0 +1,318 @@
+import type { ApiClient } from "@esim-webhooks/client";
+import type { KeyStore } from "@esim-webhooks/core";
+import { describe, expect, it } from "vitest";
+import { ensureEndpoint } from "../../src/ensure/ensure-endpoint.ts";
+import { type MemoryKeys, memoryKeys, type Service, secretsOf, startService, url } from "./service.ts";
+
+const create = "POST /management/webhooks";
+const rotate = "POST /management/webhooks/{webhookEndpointReference}/rotate-secret";
+const handlers = { "esim.enabled": () => {}, "esim.lifecycle.*": () => {} };
+const types = [
+  "esim.enabled",
+  "esim.lifecycle.suspended",
+  "esim.lifecycle.activated",
+  "esim.lifecycle.terminated",
+];
+
+/** There is one endpoint, and receivers have its secret of the moment. */
+async function expectOne({ endpoints }: Service, keyStore: MemoryKeys): Promise<void> {
+  const all = await endpoints();
+  expect(all).toMatchObject([{ url, eventTypes: types }]);
+  expect(secretsOf(keyStore.record).at(-1)).toBe(all[0]?.signingSecret);
+  expect(keyStore.record).toEqual({ keys: keyStore.record?.keys });
+}
+
+describe("an endpoint that is not there", () => {
+  it("is registered for what the handlers take, and its secret is in the key store", async () => {
+    const service = await startService();
+    const keyStore = memoryKeys();
+    const made = await ensureEndpoint(service.api, { url, handlers, keyStore, description: "shop" });
+    expect(made).toMatchObject({ created: true, findings: [], endpoint: { url, description: "shop" } });
+    expect(JSON.stringify(made)).not.toContain("whsec_");
+    await expectOne(service, keyStore);
+  });
+
+  it("is found by the next call, also in another spelling of its URL", async () => {
+    const service = await startService();
+    const keyStore = memoryKeys();
+    const first = await ensureEndpoint(service.api, { url, handlers, keyStore });
+    const again = await ensureEndpoint(service.api, {
+      url: "HTTPS://shop.example:443/webhooks",
+      handlers,
+      keyStore,
+    });
+    expect(again).toEqual({ ...first, created: false });
+    await expectOne(service, keyStore);
+  });
+
+  it("keeps the keys that are there, and holds off its deliveries until its secret is there", async () => {
+    const service = await startService();
+    const old = {
+      secret: `whsec_${Buffer.alloc(32, 1).toString("base64")}`,
+      notAfter: "2030-01-01T00:00:00Z",
+    };
+    const keyStore = memoryKeys({ keys: [old] });
+    const during: unknown[] = [];
+    const api = withCalls(service.api, { create: () => void during.push(keyStore.record) });
+    await ensureEndpoint(api, { url, handlers, keyStore });
+    expect(during).toMatchObject([{ keys: [old], change: { kind: "ensure", url } }]);
+    const [{ rotatingUntil }] = during as [{ rotatingUntil: string }];
+    expect(Date.parse(rotatingUntil)).toBeGreaterThan(Date.now() + 5 * 60_000);
+    expect(keyStore.record?.keys).toHaveLength(2);
+    expect(keyStore.record?.keys[0]).toEqual(old);
+    await expectOne(service, keyStore);
+  });
+
+  it("is registered for a list of event types, families and the star", async () => {
+    const { api, endpoints } = await startService();
+    await ensureEndpoint(api, {
+      url,
+      eventTypes: ["esim.enabled", "esim.lifecycle.*"],
+      keyStore: memoryKeys(),
+    });
+    expect(await endpoints()).toMatchObject([{ eventTypes: types }]);
+    const all = `${url}/all`;
+    const offered = (await api.catalog.webhookEventTypes()).map(({ eventType }) => eventType);
+    const { endpoint } = await ensureEndpoint(api, { url: all, eventTypes: ["*"], keyStore: memoryKeys() });
+    expect(endpoint.eventTypes).toEqual(offered);
+  });
+
+  it("is not registered for a type that the service does not offer, since it could not be changed later", async () => {
+    const { api, endpoints } = await startService();
+    const keyStore = memoryKeys();
+    await expect(ensureEndpoint(api, { url, eventTypes: ["esim.fualted"], keyStore })).rejects.toThrow(
+      'The service has no event type "esim.fualted", so nothing was registered. Did you mean "esim.faulted"?',
+    );
+    expect(await endpoints()).toEqual([]);
+    expect(keyStore.record).toBeUndefined();
+  });
+
+  it("is registered for handlers of which the service offers some, and says which ones it does not", async () => {
+    const { api, sandbox, endpoints } = await startService();
+    await sandbox.retireEventType("esim.faulted");
+    const given = { "esim.enabled": () => {}, "esim.faulted": () => {} };
+    const { findings } = await ensureEndpoint(api, { url, handlers: given, keyStore: memoryKeys() });
+    expect(await endpoints()).toMatchObject([{ eventTypes: ["esim.enabled"] }]);
+    expect(findings).toMatchObject([{ code: "not_offered", about: ["esim.faulted"] }]);
+  });
+
+  it.each(["5", "3"] as const)(
+    "is refused at the cap of %s, and the key store is as it was",
+    async (endpointCap) => {
+      const { api, endpoints } = await startService({ clock: "manual", switches: { endpointCap } });
+      for (let n = 1; n <= Number(endpointCap); n += 1) {
+        await api.webhooks.create({ url: `${url}/${n}`, eventTypes: ["esim.enabled"] });
+      }
+      const keyStore = memoryKeys({ keys: ["whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="] });
+      const before = keyStore.record;
+      await expect(ensureEndpoint(api, { url, handlers, keyStore })).rejects.toMatchObject({
+        code: "endpoint_cap",
+        message: expect.stringMatching(
+          /Nothing was changed\. Reconcile one that is not needed, then delete it/,
+        ),
+      });
+      expect(keyStore.record).toEqual(before);
+      expect(await endpoints()).toHaveLength(Number(endpointCap));
+    },
+  );
+});
+
+describe("what can be wrong with an endpoint", () => {
+  /** An endpoint that exists, with its secret in the key store. */
+  async function existing(eventTypes: readonly string[] = types) {
+    const service = await startService();
+    const made = await service.api.webhooks.create({ url, eventTypes });
+    const keyStore = memoryKeys({ keys: [made.signingSecret] });
+    const ensure = () => ensureEndpoint(service.api, { url, handlers, keyStore });
+    return { ...service, keyStore, ensure, reference: made.webhookEndpointReference };
+  }
+
+  it("nothing", async () => {
+    const { ensure } = await existing();
+    expect(await ensure()).toMatchObject({ created: false, findings: [] });
+  });
+
+  it("its event types, and nothing of it is changed", async () => {
+    const { ensure, sandbox, endpoints, keyStore } = await existing([
+      "esim.enabled",
+      "esim.faulted",
+      "esim.deleted",
+    ]);
+    await sandbox.retireEventType("esim.deleted");
+    const before = [await endpoints(), keyStore.record];
+    const { findings } = await ensure();
+    expect(findings.map(({ code, about }) => [code, ...about])).toEqual([
+      ["not_subscribed", ...types.slice(1)],
+      ["retired", "esim.deleted"],
+      ["no_handler", "esim.faulted"],
+    ]);
+    expect([await endpoints(), keyStore.record]).toEqual(before);
+  });
+
+  it("it is not active", async () => {
+    const { ensure, sandbox, reference } = await existing();
+    await sandbox.setEndpointActive(reference, false);
+    expect((await ensure()).findings).toMatchObject([{ code: "inactive", about: [reference] }]);
+  });
+
+  it("the key store has no secret of it, and rotating gives one", async () => {
+    const { ensure, keyStore, reference } = await existing();
+    keyStore.record = { keys: [] };
+    expect((await ensure()).findings).toMatchObject([
+      {
+        code: "no_secret",
+        about: [reference],
+        remedy: expect.stringContaining(`rotate --endpoint ${reference}`),
+      },
+    ]);
+  });
+
+  it("another endpoint has its URL", async () => {
+    const { ensure, api, sandbox, reference } = await existing();
+    const { webhookEndpointReference: second } = await api.webhooks.create({ url, eventTypes: types });
+    expect(await ensure()).toMatchObject({
+      endpoint: { webhookEndpointReference: reference },
+      findings: [{ code: "same_url", about: [reference, second] }],
+    });
+    await sandbox.setEndpointActive(reference, false);
+    expect(await ensure()).toMatchObject({ endpoint: { webhookEndpointReference: second } });
+  });
+
+  it("a rotation is under way, which stays as it is", async () => {
+    const { ensure, keyStore, reference } = await existing();
+    keyStore.record = { keys: keyStore.record?.keys ?? [], change: { kind: "rotate", endpoint: reference } };
+    expect((await ensure()).findings).toMatchObject([
+      {
+        code: "change_under_way",
+        problem: `A rotation of the endpoint ${reference} has begun and has not ended; the key store says so.`,
+        remedy: "Finish it with rotateSecret (esim-webhooks rotate), as it was begun.",
+      },
+    ]);
+    expect(keyStore.record?.change).toEqual({ kind: "rotate", endpoint: reference });
+  });
+});
+
+describe("a registration that did not end", () => {
+  it("is not begun while another change is under way", async () => {
+    const { api, endpoints } = await startService();
+    const keyStore = memoryKeys({
+      keys: [],
+      change: { kind: "ensure", step: "create", url: `${url}/other` },
+    });
+    await expect(ensureEndpoint(api, { url, handlers, keyStore })).rejects.toMatchObject({
+      code: "change_under_way",
+      message: expect.stringContaining("Finish it with ensureEndpoint (esim-webhooks endpoint ensure)"),
+    });
+    expect(await endpoints()).toEqual([]);
+  });
+
+  it.each(["on", "off"] as const)(
+    "is finished after lost answers, with replayShowsSecret %s",
+    async (replayShowsSecret) => {
+      const service = await startService({ clock: "manual", switches: { replayShowsSecret } });
+      const keyStore = memoryKeys();
+      service.sandbox.faults.dropNextAnswer(create);
+      service.sandbox.faults.dropNextAnswer(rotate);
+      expect(await ensureEndpoint(service.api, { url, handlers, keyStore })).toMatchObject({
+        created: true,
+        findings: [],
+      });
+      await expectOne(service, keyStore);
+    },
+  );
+
+  describe.each(["on", "off"] as const)(
+    "and whose answers, when given again, have replayShowsSecret %s",
+    (replayShowsSecret) => {
+      it("is finished by the next call, wherever it was killed", async () => {
+        for (let fatal = 0; ; fatal += 1) {
+          const service = await startService({ clock: "manual", switches: { replayShowsSecret } });
+          service.sandbox.faults.dropNextAnswer(create); // so that a secret must be rotated
+          const keyStore = memoryKeys();
+          const killed = killedAt(fatal, service.api, keyStore);
+          const first = await ensureEndpoint(killed.api, { url, handlers, keyStore: killed.keyStore }).catch(
+            (error: Error) => error.message,
+          );
+          if (first !== "killed") return expect(fatal).toBeGreaterThanOrEqual(6);
+          const { findings } = await ensureEndpoint(service.api, { url, handlers, keyStore });
+          expect(findings).toEqual([]);
+          await expectOne(service, keyStore);
+        }
+      });
+    },
+  );
+
+  it("makes one endpoint when several processes begin it at once, with one key store", async () => {
+    const service = await startService();
+    const keyStore = memoryKeys();
+    const all = await Promise.all(
+      Array.from({ length: 5 }, () => ensureEndpoint(service.api, { url, handlers, keyStore })),
+    );
+    expect(new Set(all.map(({ endpoint }) => endpoint.webhookEndpointReference)).size).toBe(1);
+    await expectOne(service, keyStore);
+    expect(keyStore.record?.keys).toHaveLength(1);
+  });
+
+  it("makes no second endpoint after the service has forgotten the key", async () => {
+    const service = await startService();
+    const keyStore = memoryKeys();
+    const killed = withCalls(service.api, {}, { create: () => Promise.reject(new Error("killed")) });
+    await expect(ensureEndpoint(killed, { url, handlers, keyStore })).rejects.toThrow("killed");
+    await service.sandbox.advance("3d");
+    const { keys, change } = keyStore.record ?? { keys: [] };
+    keyStore.record = {
+      keys,
+      change: { ...change, at: new Date(Date.now() - 3 * 86_400_000).toISOString() },
+    };
+    expect(await ensureEndpoint(service.api, { url, handlers, keyStore })).toMatchObject({ created: true });
+    await expectOne(service, keyStore);
+  });
+
+  it("has its secret stored in the form that secretForm names", async () => {
+    const service = await startService({ clock: "manual", switches: { secretFormat: "custom" } });
+    const keyStore = memoryKeys();
+    await ensureEndpoint(service.api, { url, handlers, keyStore, secretForm: "hex" });
+    expect(keyStore.record?.keys).toEqual([`hex:${(await service.endpoints())[0]?.signingSecret}`]);
+  });
+});
+
+interface Calls {
+  readonly create?: () => Promise<void> | undefined | void;
+}
+
+/** The API, with something that happens before or after the answer of a call. */
+function withCalls(api: ApiClient, before: Calls, after: Calls = {}): ApiClient {
+  return {
+    ...api,
+    webhooks: {
+      ...api.webhooks,
+      async create(...given) {
+        await before.create?.();
+        const made = await api.webhooks.create(...given);
+        await after.create?.();
+        return made;
+      },
+    },
+  };
+}
+
+/** The API and the key store of a process that ends at the n-th moment: before or after a call or a write. */
+function killedAt(fatal: number, api: ApiClient, keyStore: KeyStore): { api: ApiClient; keyStore: KeyStore } {
+  let moment = 0;
+  const moments = <Given extends readonly unknown[], Result>(work: (...given: Given) => Promise<Result>) => {
+    return async (...given: Given): Promise<Result> => {
+      if (moment++ >= fatal) throw new Error("killed");
+      const result = await work(...given);
+      if (moment++ >= fatal) throw new Error("killed");
+      return result;
+    };
+  };
+  const { create, rotateSecret } = api.webhooks;
+  return {
+    api: {
+      ...api,
+      webhooks: { ...api.webhooks, create: moments(create), rotateSecret: moments(rotateSecret) },
+    },
+    keyStore: { ...keyStore, write: moments(keyStore.write) },
+  };
+}
