@@ -56,6 +56,7 @@ export function createWakeup(signal: AbortSignal): Wakeup {
     wake() {
       isWoken = true;
       resume?.();
+      resume = undefined; // Node.js is slow to resolve a promise again
     },
     async wait(ms) {
       if (!isWoken && !signal.aborted) {

@@ -19,7 +19,11 @@ export function take(tx: Transaction, input: TakeInput): TakenEvent[] {
   )
     .sort((a, b) => a.endsAt - b.endsAt)
     .slice(0, input.limit);
-  return due.map(({ rowid }) => lease(tx, rowid, input.leaseMs));
+  return lease(
+    tx,
+    due.map(({ rowid }) => rowid),
+    input.leaseMs,
+  );
 }
 
 /** Leases that have ended → ready, as suspects, so that everything that waits is in one state. */
@@ -134,7 +138,8 @@ function isAll(tx: Transaction, reach: number): boolean {
   return next === undefined;
 }
 
-interface Taken {
+interface Leased {
+  readonly rowid: number;
   readonly source: string;
   readonly id: string;
   readonly token: string;
@@ -145,14 +150,29 @@ interface Taken {
   readonly replayed: 0 | 1;
 }
 
-function lease(tx: Transaction, rowid: number, leaseMs: number): TakenEvent {
-  const { receivedAt, replayed, ...taken } = tx.get<Taken>(
+/** One statement takes half the time of one for each row, and returns the rows in an order of its own. */
+function lease(tx: Transaction, rowids: readonly number[], leaseMs: number): TakenEvent[] {
+  const leased = tx.all<Leased>(
     `update esim_webhooks_event
-    set state = 'leased', fence = ${newFence}, attempts = attempts + 1, ends_at = $now + $leaseMs, term_ms = $leaseMs
-    where rowid = $rowid
-    returning source, id, fence as token, type, body, received_at as receivedAt, attempts as attempt,
+    set state = 'leased', fence = ${newFence}, attempts = attempts + 1, ends_at = ?, term_ms = ?
+    where rowid in (select value from json_each(?))
+    returning rowid, source, id, fence as token, type, body, received_at as receivedAt, attempts as attempt,
       replay is not null as replayed`,
-    { now: tx.nowMs, leaseMs, rowid },
-  ) as Taken;
-  return { ...taken, receivedAt: new Date(receivedAt), replayed: replayed === 1 };
+    ...[tx.nowMs + leaseMs, leaseMs, JSON.stringify(rowids)],
+  );
+  const byRowid = new Map(leased.map((row) => [row.rowid, row]));
+  return rowids.map((rowid) => takenEvent(byRowid.get(rowid) as Leased));
+}
+
+function takenEvent({ source, id, token, type, body, receivedAt, attempt, replayed }: Leased): TakenEvent {
+  return {
+    source,
+    id,
+    token,
+    type,
+    body,
+    receivedAt: new Date(receivedAt),
+    attempt,
+    replayed: replayed === 1,
+  };
 }
