@@ -3,6 +3,7 @@ import type { AddressInfo } from "node:net";
 
 /** A delivery as an endpoint got it. */
 export interface Got {
+  readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
   /** By the service's clock, if it was given one. */
@@ -30,6 +31,7 @@ export async function startEndpoint(
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const one = {
+      path: request.url ?? "",
       headers: request.headers as Record<string, string>,
       body: Buffer.concat(chunks).toString(),
       at: clock.now(),
