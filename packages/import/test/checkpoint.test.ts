@@ -21,10 +21,13 @@ import { createInOrder } from "../src/replay/in-order.ts";
 import { all, bytes, delivery, folder, ndjson, sumOf, watchedInbox } from "./dump.ts";
 
 const trusted = { trustUnsigned: true };
-const records = Array.from({ length: 18_000 }, (_, n) =>
+/** Five puts: an inbox is given 2,000 events at a time. */
+const [read, stored, invalid] = [9000, 8100, 900];
+const records = Array.from({ length: read }, (_, n) =>
   n % 10 === 7 ? `bad line ${n}` : delivery(`msg_${n}`),
 );
-const dump = () => ndjson(...records);
+const wholeDump = Buffer.concat(await all(ndjson(...records)));
+const dump = () => bytes(wholeDump);
 const away = new WebhookError("store_unavailable", "Away.", "Start it.");
 const linesOf = (path: string) =>
   readFileSync(path, "utf8")
@@ -55,10 +58,10 @@ describe("an import with a checkpoint file", () => {
 
     const before = inbox.puts.length;
     const report = await importDeliveries(dump(), inbox, options);
-    expect(inbox.puts.length - before).toBe(10_200); // settled records are not put again
+    expect(inbox.puts.length - before).toBe(stored - 6000); // settled records are not put again
     expect(report).toMatchObject({ run, interrupted: false, resumedAfter: tally.ledger.read });
-    expect(report.ledger).toMatchObject({ read: 18_000, stored: 16_200, invalid: 1800 });
-    expect(report.types).toMatchObject({ "esim.enabled": { stored: 16_200 }, "(none)": { invalid: 1800 } });
+    expect(report.ledger).toMatchObject({ read, stored, invalid });
+    expect(report.types).toMatchObject({ "esim.enabled": { stored }, "(none)": { invalid } });
     const rejected = linesOf(options.rejectsFile).map(({ position }) => position.record);
     expect(rejected).toEqual(records.flatMap((one, n) => (typeof one === "string" ? [n + 1] : [])));
     expect(existsSync(options.checkpointFile)).toBe(false);
@@ -78,11 +81,11 @@ describe("an import with a checkpoint file", () => {
     const first = await importDeliveries(dump(), { put }, { ...options, signal: stopping.signal });
     expect(first).toMatchObject({ interrupted: true, damage: null });
     expect(first.ledger.stored).toBe(inbox.entries.size);
-    expect(first.ledger.stored).toBeLessThan(16_200);
+    expect(first.ledger.stored).toBeLessThan(stored);
     expect(sumOf({ ...first.ledger })).toBe(first.ledger.read);
     const second = await importDeliveries(dump(), inbox, options);
     expect(second).toMatchObject({ run: first.run, interrupted: false, resumedAfter: first.ledger.read });
-    expect(second.ledger).toMatchObject({ read: 18_000, stored: 16_200, invalid: 1800, duplicate: 0 });
+    expect(second.ledger).toMatchObject({ read, stored, invalid, duplicate: 0 });
   });
 
   it("stops while it waits for its input, and before it begins", async () => {
@@ -109,17 +112,16 @@ describe("an import with a checkpoint file", () => {
 
   it("does not count half a record as a bad one when its input failed", async () => {
     const checkpointFile = join(folder(), "checkpoint");
-    const whole = Buffer.concat(await all(dump()));
     async function* failing() {
-      yield* bytes(whole.subarray(0, 5_000_005));
+      yield* bytes(wholeDump.subarray(0, 2_500_005));
       throw new Error("EIO");
     }
     const inbox = watchedInbox();
     const options = { ...trusted, checkpointFile };
     await expect(importDeliveries(failing(), inbox, options)).rejects.toThrow("EIO");
-    const report = await importDeliveries(bytes(whole), inbox, options);
+    const report = await importDeliveries(bytes(wholeDump), inbox, options);
     expect(report.resumedAfter).toBeGreaterThan(0);
-    expect(report.ledger).toMatchObject({ read: 18_000, invalid: 1800, stored: 16_200 });
+    expect(report.ledger).toMatchObject({ read, invalid, stored });
   });
 
   it.each<[string, ImportOptions, () => AsyncIterable<Uint8Array>]>([
@@ -160,7 +162,7 @@ describe("an import with a checkpoint file", () => {
     const goingOn = importDeliveries(ndjson(...records.slice(0, 5000)), watchedInbox(), options);
     await expect(goingOn).rejects.toMatchObject({ code: "checkpoint_mismatch" });
     const report = await importDeliveries(dump(), watchedInbox(), options);
-    expect(report.ledger).toMatchObject({ read: 18_000, stored: 16_200 });
+    expect(report.ledger).toMatchObject({ read, stored });
   });
 
   it.each([
@@ -168,17 +170,16 @@ describe("an import with a checkpoint file", () => {
     ["packed", (dump: Buffer) => gzipSync(dump, { level: 0 })],
   ])("refuses to continue with a dump of the same length that was repaired, %s", async (_, pack) => {
     const options = { ...trusted, checkpointFile: join(folder(), "checkpoint") };
-    const whole = Buffer.concat(await all(dump()));
     const [bad, good] = ["bad line 2007", '{"bad": 2007}'];
     expect(good).toHaveLength(bad.length);
-    const repaired = Buffer.from(whole.toString().replace(bad, good)); // beyond the first 64 KiB
-    await importDeliveries(bytes(pack(whole), 65_536), awayFrom(4), options).catch(() => {});
+    const repaired = Buffer.from(wholeDump.toString().replace(bad, good)); // beyond the first 64 KiB
+    await importDeliveries(bytes(pack(wholeDump), 65_536), awayFrom(4), options).catch(() => {});
     const goingOn = importDeliveries(bytes(pack(repaired), 50_000), watchedInbox(), options);
     await expect(goingOn).rejects.toMatchObject({ code: "checkpoint_mismatch" });
     await expect(goingOn).rejects.toThrow(/another dump/);
-    const report = await importDeliveries(bytes(pack(whole), 7_000), watchedInbox(), options);
+    const report = await importDeliveries(bytes(pack(wholeDump), 7_000), watchedInbox(), options);
     expect(report.resumedAfter).toBeGreaterThan(2007);
-    expect(report.ledger).toMatchObject({ read: 18_000, stored: 16_200, invalid: 1800 });
+    expect(report.ledger).toMatchObject({ read, stored, invalid });
   });
 
   it("goes to the later of two imports at the same time, and the earlier one stops", async () => {
@@ -204,7 +205,7 @@ describe("an import with a checkpoint file", () => {
       ),
     });
     expect(later.resumedAfter).toBeGreaterThan(0);
-    expect(later.ledger).toMatchObject({ read: 18_000, stored: 16_200, invalid: 1800 });
+    expect(later.ledger).toMatchObject({ read, stored, invalid });
     const rejected = linesOf(options.rejectsFile).map(({ position }) => position.record);
     expect(rejected).toEqual(records.flatMap((one, n) => (typeof one === "string" ? [n + 1] : [])));
     expect(readdirSync(at)).toEqual(["rejects"]);
@@ -227,7 +228,7 @@ describe("an import with a checkpoint file", () => {
     });
     const report = await importDeliveries(late(), inbox, options);
     expect(report.resumedAfter).toBeGreaterThan(0);
-    expect(report.ledger.stored).toBe(16_200);
+    expect(report.ledger.stored).toBe(stored);
   });
 
   it("continues after an event that occurred in the year 10000 of UTC", async () => {
@@ -288,7 +289,7 @@ describe("an import with a checkpoint file", () => {
     expect(existsSync(checkpointFile)).toBe(false);
     await importDeliveries(dump(), awayFrom(3), options).catch(() => {});
     const report = await importDeliveries(dump(), watchedInbox(), { ...options, dryRun: true });
-    expect(report).toMatchObject({ resumedAfter: 0, ledger: { read: 18_000, stored: 16_200 } });
+    expect(report).toMatchObject({ resumedAfter: 0, ledger: { read, stored } });
     expect(existsSync(checkpointFile)).toBe(true);
   });
 
@@ -361,7 +362,7 @@ describe("an import with a checkpoint file", () => {
     const importing = importDeliveries(dump(), inbox, { checkpointFile });
     await expect(importing).rejects.toMatchObject({ code: "unsigned_dump" });
     const report = await importDeliveries(dump(), inbox, { ...trusted, checkpointFile });
-    expect(report.ledger).toMatchObject({ stored: 16_200 });
+    expect(report.ledger).toMatchObject({ stored });
   });
 
   it("continues in the same place when it is sorted", async () => {

@@ -20,12 +20,6 @@ function bombOf(compressor: NodeJS.ReadWriteStream, mebibytes: number): AsyncIte
   return input.pipe(compressor) as unknown as AsyncIterable<Uint8Array>;
 }
 
-async function packed(compressor: NodeJS.ReadWriteStream, mebibytes: number): Promise<Buffer> {
-  const parts: Uint8Array[] = [];
-  for await (const part of bombOf(compressor, mebibytes)) parts.push(part);
-  return Buffer.concat(parts);
-}
-
 /** How much memory outside the heap grew, at its peak. */
 async function growthDuring(work: () => Promise<unknown>): Promise<number> {
   const before = process.memoryUsage().arrayBuffers;
@@ -52,7 +46,8 @@ describe("a bomb of 1 GiB is dump_too_large, and needs little memory", () => {
   });
 
   it("gzip in a ZIP in a ZIP, whose next entry is not read", async () => {
-    const gzip = await packed(createGzip(), 1024);
+    const member = gzipSync(Buffer.alloc(64 * mebibyte, "\n"));
+    const gzip = Buffer.concat(Array(16).fill(member));
     const bomb = zipSync([
       { name: "outer.zip", bytes: zipSync([{ name: "inner.gz", bytes: gzip }]) },
       { name: "b", bytes: '{"b":1}' },
@@ -93,14 +88,14 @@ describe("a dump of many parts with next to nothing in them is dump_too_large", 
 
   it("and one with a record in each is read", async () => {
     const record = (n: number) => `{"id":"${createHash("sha256").update(String(n)).digest("hex")}"}\n`;
-    const lines = Array.from({ length: 5000 }, (_, n) => record(n));
+    const lines = Array.from({ length: 2500 }, (_, n) => record(n)); // the ratio counts from 2,048 parts on
     for (const dump of [
       Buffer.concat(lines.map((line) => gzipSync(line))),
       Buffer.concat(lines.map((line) => zstdCompressSync(line))),
       zipSync(lines.map((bytes, n) => ({ name: `${n}`, bytes }))),
     ]) {
       const { records, damage } = await readBytes(dump);
-      expect([records.length, damage]).toEqual([5000, undefined]);
+      expect([records.length, damage]).toEqual([2500, undefined]);
     }
   });
 });
