@@ -2,9 +2,9 @@ import { createClient } from "@esim-webhooks/client";
 import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { type Sandbox, startSandbox } from "@esim-webhooks/sandbox";
 import { Redis } from "ioredis";
-import { expect, it, onTestFinished } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { type Run, runNode } from "./run.ts";
-import { redisUrl } from "./servers/shared.ts";
+import { startRedis, type TestServer } from "./servers/index.ts";
 
 async function sandboxFor(options: Parameters<typeof startSandbox>[0] = {}): Promise<Sandbox> {
   const sandbox = await startSandbox(options);
@@ -66,13 +66,63 @@ it("examples/reorder places one order for an event that comes five times, althou
   expect(await orders()).toBe(1);
 });
 
-it("examples/shared-limit: two processes share a token and a limit in Redis, and no call is refused", async () => {
-  const redis = new Redis(redisUrl);
-  onTestFinished(() => void redis.disconnect());
-  await redis.del("partner-token", "partner-token-lock", "partner-calls");
-  const sandbox = await sandboxFor();
-  const processes = [1, 2].map(() => run("examples/shared-limit/calls.ts", sandbox, { REDIS_URL: redisUrl }));
-  const outputs = await Promise.all(processes.map(async ({ ended }) => (await ended).output));
-  expect(outputs).toEqual(["20 calls in 20 attempts\n", "20 calls in 20 attempts\n"]);
-  expect(await redis.exists("partner-token")).toBe(1);
+describe("examples/shared-limit", () => {
+  let server: TestServer;
+  let redis: Redis;
+  beforeEach(async () => {
+    server = await startRedis();
+    redis = new Redis(server.url);
+    redis.on("error", () => {}); // a test takes Redis away
+  });
+  afterEach(async () => {
+    redis.disconnect();
+    await server.close();
+  });
+
+  const start = (sandbox: Sandbox): Run =>
+    run("examples/shared-limit/calls.ts", sandbox, { REDIS_URL: server.url });
+  /** How often Redis was given this command. */
+  const given = async (command: string): Promise<number> => {
+    const [, calls = 0] =
+      new RegExp(`^cmdstat_${command}:calls=(\\d+)`, "m").exec(await redis.info("commandstats")) ?? [];
+    return Number(calls);
+  };
+
+  it("two processes share a token and a limit in Redis, and no call is refused", async () => {
+    const sandbox = await sandboxFor();
+    const processes = [1, 2].map(() => start(sandbox));
+    const outputs = await Promise.all(processes.map(async ({ ended }) => (await ended).output));
+    expect(outputs).toEqual(["20 calls in 20 attempts\n", "20 calls in 20 attempts\n"]);
+    expect(await redis.exists("partner-token")).toBe(1);
+  });
+
+  it("a process waits for the one that asks for the token, and asks itself five seconds after that one was killed", async () => {
+    const sandbox = await sandboxFor();
+    sandbox.faults.add({ kind: "hang", call: "POST /auth/token" });
+    const killed = start(sandbox);
+    await expect.poll(() => redis.exists("partner-token-lock")).toBe(1);
+    const leftMs = await redis.pttl("partner-token-lock");
+    expect(leftMs).toBeGreaterThan(0);
+    expect(leftMs).toBeLessThanOrEqual(5000);
+    await redis.persist("partner-token-lock"); // the five seconds end when the test says so
+    const waiting = start(sandbox);
+    await expect.poll(() => given("set")).toBeGreaterThan(2);
+    expect(await redis.exists("partner-token")).toBe(0);
+    killed.child.kill("SIGKILL");
+    await redis.del("partner-token-lock");
+    expect((await waiting.ended).output).toBe("20 calls in 20 attempts\n");
+  });
+
+  it("a process whose Redis goes away counts alone, and no call is refused", async () => {
+    const sandbox = await sandboxFor();
+    const places = Array.from({ length: 10 }, (_, n) => [Number.MAX_SAFE_INTEGER, `taken ${n}`]);
+    await redis.zadd("partner-calls", ...places.flat());
+    const { ended } = start(sandbox);
+    await expect.poll(() => given("eval")).toBeGreaterThan(0); // it has a token, and waits for a place
+    await server.kill();
+    const { code, output } = await ended;
+    expect(output).toMatch(/^20 calls in 20 attempts$/m);
+    expect(output).toMatch(/^Redis: connect ECONNREFUSED/m);
+    expect(code).toBe(0);
+  });
 });

@@ -12,4 +12,4 @@ observeCalls((call) => {
 const api = createClient({ exchange, limiter: createLimiter({ budget, logger: console }) });
 await Promise.all(Array.from({ length: 20 }, () => api.client.get()));
 console.log(`20 calls in ${attempts} attempts`);
-await redis.quit();
+redis.disconnect();
