@@ -23,13 +23,14 @@ export default defineConfig({
   resolve: { conditions: ["@esim-webhooks/source"] },
   ssr: { resolve: { conditions: ["@esim-webhooks/source"], externalConditions: ["@esim-webhooks/source"] } },
   test: {
-    maxWorkers: 2, // most of the time is waiting: for servers that restart, and for leases to end
+    maxWorkers: 4, // two for each processor of a small machine: half of the time is waiting, for a lease, a server, a process
     // the tests start some hundred processes: compiling the sources would be half of what those do
     env: { NODE_COMPILE_CACHE: join(root, "node_modules/.cache/compiled") },
     // limits for a test that hangs, not for one that is slow: the machine may be busy with other things
     testTimeout: 300_000,
     hookTimeout: 300_000,
     expect: { poll: { timeout: 120_000, interval: 20 } },
+    maxConcurrency: 20, // what runs concurrently waits: for a reload, a lease, a server
     projects: [
       {
         extends: true,

@@ -7,7 +7,7 @@ import { slowClient } from "./adversary/tools/slow-client.ts";
 import { transports } from "./transports.ts";
 
 for (const [name, startServer] of Object.entries(transports)) {
-  receiverSuite(name, startServer, { describe, it });
+  receiverSuite(name, startServer, { describe: describe.concurrent, it });
 }
 
 it.each(Object.entries(transports))(

@@ -312,7 +312,7 @@ describe("stores and inboxes on one file", () => {
     const operator = sqliteInbox({ path, timeoutMs: 120_000 });
     await inbox.ready();
     const shop = openShop(path);
-    shop.run(`with recursive number (n) as (select 1 union all select n + 1 from number where n < 200000)
+    shop.run(`with recursive number (n) as (select 1 union all select n + 1 from number where n < 50000)
       insert into esim_webhooks_event (source, id, state, type) select 'default', n, 'done', 'a' from number`);
     shop.close();
     const ended: string[] = [];
