@@ -40,7 +40,8 @@ export default defineConfig({
           isolate: false, // loading the sources anew for each file would be half of the work
           include: ending(".test.ts"),
           exclude: ending(".{servers,stress}.test.ts"),
-          typecheck: { enabled: true, include: ending(".test-d.ts"), tsconfig: "tsconfig.tests.json" },
+          // the type tests and what they import: `npm run check` has the compiler look at all tests
+          typecheck: { enabled: true, include: ending(".test-d.ts"), tsconfig: "tsconfig.types.json" },
         },
       },
       { extends: true, test: { name: "servers", include: ending(".servers.test.ts"), ...servers } },
