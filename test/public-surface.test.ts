@@ -124,7 +124,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
     testing: ["memoryInbox", "newSecret", "sampleData", "signedRequest"],
     conformance: ["inboxSuite", "keySuite", "receiverSuite", "stateSuite", "storeSuite"],
     importing: ["importDeliveries", "observeImports", "readCapturedRequests", "replayRecords"],
-    endpoint: ["ensureEndpoint", "fateOf", "newestMs", "occurredAtMs", "readDeliveries", "sentAtMs"],
+    endpoint: ["ensureEndpoint", "fateOf", "newestMs", "occurredAtMs", "readDeliveries", "replaceEndpoint", "sentAtMs"],
     client: ["ApiError", "createClient", "createLimiter", "idempotencyKeyOf", "observeCalls"],
     express: ["webhookRouter"],
     fastify: ["webhookPlugin"],

@@ -69,6 +69,7 @@ const byErrorCode: Readonly<Record<ErrorCode, ExitCode>> = {
   endpoint_cap: exitCodes.problem,
   endpoint_unknown: exitCodes.usage,
   not_durable: exitCodes.usage,
+  not_settled: exitCodes.problem,
   not_found: exitCodes.problem,
   conflict: exitCodes.problem,
   database_corrupt: exitCodes.unexpected,

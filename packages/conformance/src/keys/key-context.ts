@@ -51,8 +51,9 @@ export function numbered(count: number): KeyRecord {
 
 export function countIn(record: KeyRecord | undefined): number {
   if (record === undefined) return 0;
-  assert.equal(record.keys.length, record.change?.["keys"]);
-  return Number(record.change?.["count"]);
+  const { count, keys } = record.change as { readonly count: number; readonly keys: number };
+  assert.equal(record.keys.length, keys);
+  return count;
 }
 
 /** Writes the next number. Tries again whenever somebody else wrote first. */

@@ -9,6 +9,7 @@ const keyShape = {
   secret: z.string(),
   notBefore: z.optional(z.string()),
   notAfter: z.optional(z.string()),
+  endpoint: z.optional(z.string()),
 };
 const recordShape = {
   keys: z.array(z.union([z.string(), z.strictObject(keyShape)])),

@@ -8,6 +8,8 @@ export interface StoredKey {
   readonly notBefore?: string;
   /** The key is refused from this date-time on. */
   readonly notAfter?: string;
+  /** The reference of the endpoint whose secret it is. Receivers do not read it: it says which keys a rotation replaces. */
+  readonly endpoint?: string;
 }
 
 /** The content of a key store, such as a key file. Plain JSON. */
@@ -19,7 +21,7 @@ export interface KeyRecord {
    * The step at which whoever changes the keys is, so that the next process can continue there. Receivers do not read it.
    * It is in the same record, because it must not be durable before the keys, nor after them.
    */
-  readonly change?: Readonly<Record<string, unknown>>;
+  readonly change?: object;
 }
 
 /** A record and its version, which no other record of the same store has. */

@@ -13,7 +13,7 @@ export function explainChange(change: NonNullable<KeyRecord["change"]>): {
   readonly problem: string;
   readonly remedy: string;
 } {
-  const { kind, endpoint, url } = change;
+  const { kind, endpoint, url } = change as Readonly<Record<string, unknown>>;
   const of =
     typeof endpoint === "string"
       ? ` of the endpoint ${endpoint}`

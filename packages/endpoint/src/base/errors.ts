@@ -3,6 +3,11 @@ import type { CoreErrorCode, WebhookError } from "@esim-webhooks/core";
 import type { ImportErrorCode } from "@esim-webhooks/import";
 
 /** The codes of the errors that this package throws, besides those of core, client and import; they are stable. */
-export type EndpointErrorCode = "change_under_way" | "endpoint_cap" | "endpoint_unknown" | "not_durable";
+export type EndpointErrorCode =
+  | "change_under_way"
+  | "endpoint_cap"
+  | "endpoint_unknown"
+  | "not_durable"
+  | "not_settled";
 
 export type EndpointError = WebhookError<CoreErrorCode | ApiErrorCode | ImportErrorCode | EndpointErrorCode>;

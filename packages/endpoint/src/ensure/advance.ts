@@ -11,6 +11,8 @@ export interface KeyStoreState {
   readonly version: string | undefined;
 }
 
+export const emptyStore: KeyStoreState = { record: { keys: [] }, version: undefined };
+
 export interface AdvanceOptions {
   readonly api: Pick<ApiClient, "webhooks">;
   readonly keyStore: KeyStore;
@@ -43,7 +45,8 @@ export async function advance(
       await keyStore.write(begun(record, taken.next), version);
       return undefined;
     }
-    const keys = [...record.keys, secretText(taken.made.signingSecret, secretForm)];
+    const { signingSecret, webhookEndpointReference: endpoint } = taken.made;
+    const keys = [...record.keys, { secret: secretText(signingSecret, secretForm), endpoint }];
     const written = await keyStore.write(ended({ ...record, keys }, changeAfter(taken.made)), version);
     return written ? taken.made : undefined;
   } catch (error) {

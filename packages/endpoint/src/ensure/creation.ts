@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { KeyRecord } from "@esim-webhooks/core";
 import * as z from "zod/mini";
+import { isSameUrl } from "./endpoints-of-url.ts";
 
 /**
  * How far the registration of an endpoint is. The key store has it before the call that it speaks of, so that the call can be
@@ -15,6 +16,8 @@ export interface Creation {
   readonly eventTypes: readonly string[];
   readonly description?: string | undefined;
   readonly replaces?: string | undefined;
+  /** Whether keys of which nobody knows the endpoint are those of `replaces`. */
+  readonly ownsKeys?: boolean | undefined;
   readonly endpoint?: string | undefined;
   readonly idempotencyKey: string;
   /** When the idempotency key was made: a date-time of our own clock. */
@@ -29,14 +32,16 @@ const shape = z.object({
   eventTypes: z.array(text),
   description: z.optional(text),
   replaces: z.optional(text),
+  ownsKeys: z.optional(z.boolean()),
   endpoint: z.optional(text),
   idempotencyKey: text,
   at: text,
 });
 
-/** The creation that is under way; undefined when nothing is, or another change. */
-export function creationIn({ change }: KeyRecord): Creation | undefined {
-  return shape.safeParse(change).data;
+/** The creation of this kind for the URL that is under way. */
+export function creationIn({ change }: KeyRecord, kind: Creation["kind"], url: string): Creation | undefined {
+  const { data } = shape.safeParse(change);
+  return data?.kind === kind && isSameUrl(data.url, url) ? data : undefined;
 }
 
 /** A key for the next call, and its time. */

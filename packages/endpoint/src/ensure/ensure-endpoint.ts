@@ -1,10 +1,10 @@
 import type { ApiClient, WebhookEndpoint } from "@esim-webhooks/client";
-import type { EsimEvents } from "@esim-webhooks/core";
+import type { EsimEvents, KeyRecord } from "@esim-webhooks/core";
 import { parseOptions } from "@esim-webhooks/core/kit";
 import { changeUnderWay } from "../base/change-under-way.ts";
-import { advance, begun, type KeyStoreState } from "./advance.ts";
+import { advance, begun, emptyStore } from "./advance.ts";
 import { creationIn, freshKey } from "./creation.ts";
-import { isSameUrl, listEndpoints } from "./endpoints-of-url.ts";
+import { listEndpoints } from "./endpoints-of-url.ts";
 import type { EndpointFinding } from "./finding.ts";
 import { findingsOf } from "./findings-of.ts";
 import { type EndpointWish, type SettledWish, wishShape } from "./options.ts";
@@ -43,8 +43,8 @@ export async function ensureEndpoint<Data = EsimEvents>(
   for (;;) {
     const { record, version } = (await keyStore.read()) ?? emptyStore;
     const { change } = record;
-    const creation = creationIn(record);
-    if (creation?.kind === "ensure" && isSameUrl(creation.url, url)) {
+    const creation = creationIn(record, "ensure", url);
+    if (creation !== undefined) {
       const parts = { api, keyStore, secretForm, signal, changeAfter: () => undefined };
       const made = await advance({ record, version }, creation, parts);
       if (made === undefined) continue;
@@ -55,7 +55,7 @@ export async function ensureEndpoint<Data = EsimEvents>(
     const { all, ofUrl } = await listEndpoints(api, url, signal);
     const [endpoint] = ofUrl;
     if (endpoint !== undefined) {
-      const known = { endpoint, ofUrl, hasSecret: record.keys.length > 0, change, wanted, offered };
+      const known = { endpoint, ofUrl, hasSecret: hasKeyOf(record, endpoint), change, wanted, offered };
       return { endpoint, created: false, findings: findingsOf(known) };
     }
     if (change !== undefined) throw changeUnderWay(change);
@@ -69,4 +69,9 @@ export async function ensureEndpoint<Data = EsimEvents>(
   }
 }
 
-const emptyStore: KeyStoreState = { record: { keys: [] }, version: undefined };
+function hasKeyOf({ keys }: KeyRecord, { webhookEndpointReference }: WebhookEndpoint): boolean {
+  return keys.some(
+    (key) =>
+      typeof key === "string" || (key.endpoint ?? webhookEndpointReference) === webhookEndpointReference,
+  );
+}

@@ -1,7 +1,7 @@
 import type { ApiClient } from "@esim-webhooks/client";
-import type { KeyStore } from "@esim-webhooks/core";
 import { describe, expect, it } from "vitest";
 import { ensureEndpoint } from "../../src/ensure/ensure-endpoint.ts";
+import { killedAt } from "./killed-at.ts";
 import { type MemoryKeys, memoryKeys, type Service, secretsOf, startService, url } from "./service.ts";
 
 const create = "POST /management/webhooks";
@@ -155,9 +155,12 @@ describe("what can be wrong with an endpoint", () => {
     expect((await ensure()).findings).toMatchObject([{ code: "inactive", about: [reference] }]);
   });
 
-  it("the key store has no secret of it, and rotating gives one", async () => {
+  it.each([
+    ["no secret", []],
+    ["the secret of another endpoint", [{ secret: "utf8:another", endpoint: "another" }]],
+  ])("the key store has %s, and rotating gives one", async (_what, keys) => {
     const { ensure, keyStore, reference } = await existing();
-    keyStore.record = { keys: [] };
+    keyStore.record = { keys };
     expect((await ensure()).findings).toMatchObject([
       {
         code: "no_secret",
@@ -272,7 +275,10 @@ describe("a registration that did not end", () => {
     const service = await startService({ clock: "manual", switches: { secretFormat: "custom" } });
     const keyStore = memoryKeys();
     await ensureEndpoint(service.api, { url, handlers, keyStore, secretForm: "hex" });
-    expect(keyStore.record?.keys).toEqual([`hex:${(await service.endpoints())[0]?.signingSecret}`]);
+    const [made] = await service.endpoints();
+    expect(keyStore.record?.keys).toEqual([
+      { secret: `hex:${made?.signingSecret}`, endpoint: made?.webhookEndpointReference },
+    ]);
   });
 });
 
@@ -293,26 +299,5 @@ function withCalls(api: ApiClient, before: Calls, after: Calls = {}): ApiClient 
         return made;
       },
     },
-  };
-}
-
-/** The API and the key store of a process that ends at the n-th moment: before or after a call or a write. */
-function killedAt(fatal: number, api: ApiClient, keyStore: KeyStore): { api: ApiClient; keyStore: KeyStore } {
-  let moment = 0;
-  const moments = <Given extends readonly unknown[], Result>(work: (...given: Given) => Promise<Result>) => {
-    return async (...given: Given): Promise<Result> => {
-      if (moment++ >= fatal) throw new Error("killed");
-      const result = await work(...given);
-      if (moment++ >= fatal) throw new Error("killed");
-      return result;
-    };
-  };
-  const { create, rotateSecret } = api.webhooks;
-  return {
-    api: {
-      ...api,
-      webhooks: { ...api.webhooks, create: moments(create), rotateSecret: moments(rotateSecret) },
-    },
-    keyStore: { ...keyStore, write: moments(keyStore.write) },
   };
 }

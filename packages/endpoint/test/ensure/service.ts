@@ -1,4 +1,4 @@
-import { type ApiClient, createClient } from "@esim-webhooks/client";
+import { type ApiClient, createClient, createLimiter } from "@esim-webhooks/client";
 import type { KeyRecord, KeyStore } from "@esim-webhooks/core";
 import { type Sandbox, type SandboxOptions, startSandbox } from "@esim-webhooks/sandbox";
 import { onTestFinished } from "vitest";
@@ -25,7 +25,11 @@ export async function startService(options: SandboxOptions = { clock: "manual" }
   onTestFinished(() => sandbox.close());
   return {
     sandbox,
-    api: createClient({ baseUrl: sandbox.url, ...sandbox.credentials }),
+    api: createClient({
+      baseUrl: sandbox.url,
+      ...sandbox.credentials,
+      limiter: createLimiter({ calls: 1000 }), // a manual clock has no rate limit
+    }),
     async endpoints() {
       const answer = await fetch(`${sandbox.controlUrl}/endpoints`);
       return ((await answer.json()) as { data: ShownEndpoint[] }).data;

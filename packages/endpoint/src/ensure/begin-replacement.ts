@@ -1,0 +1,68 @@
+import type { ApiClient } from "@esim-webhooks/client";
+import { type KeyStore, WebhookError } from "@esim-webhooks/core";
+import type { EndpointErrorCode } from "../base/errors.ts";
+import { begun, type KeyStoreState } from "./advance.ts";
+import { listed } from "./compare-types.ts";
+import { freshKey } from "./creation.ts";
+import { listEndpoints } from "./endpoints-of-url.ts";
+import { checkCap } from "./take-step.ts";
+
+/** What the second endpoint is to be. */
+export interface SecondEndpoint {
+  readonly url: string;
+  readonly eventTypes: readonly string[];
+  /** Undefined: that of the first one. */
+  readonly description: string | undefined;
+}
+
+/**
+ * Writes what is to be done, if it can be. Resolves to false if there is nothing to do: the endpoint is active, and has these
+ * event types. Throws `endpoint_unknown` unless the URL has one endpoint, and `endpoint_cap`.
+ */
+export async function beginReplacement(
+  api: Pick<ApiClient, "webhooks">,
+  keyStore: KeyStore,
+  { record, version }: KeyStoreState,
+  { url, eventTypes, description }: SecondEndpoint,
+  offered: readonly string[],
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { all, ofUrl } = await listEndpoints(api, url, signal);
+  const [first, another] = ofUrl;
+  if (first === undefined) {
+    throw unclear(
+      `The client has no endpoint of ${url}.`,
+      "Register one: ensureEndpoint, or esim-webhooks endpoint ensure.",
+    );
+  }
+  if (another !== undefined) {
+    const references = listed(ofUrl.map(({ webhookEndpointReference }) => webhookEndpointReference));
+    throw unclear(
+      `The client has several endpoints of ${url}, ${references}: nobody can know which one to replace.`,
+      "Reconcile those that are not needed, then delete them.",
+    );
+  }
+  const got = first.eventTypes.filter((type) => offered.includes(type));
+  if (first.active && got.length === eventTypes.length && got.every((type) => eventTypes.includes(type)))
+    return false;
+  checkCap(all);
+  const label = description ?? first.description;
+  await keyStore.write(
+    begun(record, {
+      kind: "replace",
+      step: "create",
+      url,
+      eventTypes,
+      ...(label === null ? {} : { description: label }),
+      replaces: first.webhookEndpointReference,
+      ownsKeys: all.length === 1,
+      ...freshKey(),
+    }),
+    version,
+  );
+  return true;
+}
+
+function unclear(problem: string, remedy: string): WebhookError<EndpointErrorCode> {
+  return new WebhookError<EndpointErrorCode>("endpoint_unknown", problem, remedy);
+}

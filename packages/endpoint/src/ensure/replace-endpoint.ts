@@ -1,0 +1,95 @@
+import type { ApiClient, EndpointWithSecret, WebhookEndpoint } from "@esim-webhooks/client";
+import type { EsimEvents, KeyStore } from "@esim-webhooks/core";
+import { changeUnderWay } from "../base/change-under-way.ts";
+import type { WaitingClock } from "../base/waiting-clock.ts";
+import { advance, emptyStore, type KeyStoreState } from "./advance.ts";
+import { beginReplacement } from "./begin-replacement.ts";
+import { creationIn } from "./creation.ts";
+import { lastEndMs, withoutEnded } from "./end-keys.ts";
+import { ensureEndpoint } from "./ensure-endpoint.ts";
+import type { EndpointFinding } from "./finding.ts";
+import { type FirstReconciled, parseReplaceOptions, type ReplaceOptions } from "./replace-options.ts";
+import { type Replacement, replacementAfter, replacementIn } from "./replacement.ts";
+import { settleFirst } from "./settle-first.ts";
+import { wantedTypes, wishedTypes } from "./wanted.ts";
+
+/** The result of a replacement. */
+export interface ReplacedEndpoint<Reconciled extends FirstReconciled = FirstReconciled> {
+  /** The endpoint that there is now. */
+  readonly endpoint: WebhookEndpoint;
+  /** The reference of the endpoint that it replaced; null if there was nothing to do. */
+  readonly replaced: string | null;
+  /** What `reconcile` resolved to; null if nothing was reconciled by this run. */
+  readonly reconciled: Reconciled | null;
+  /** What is wrong with the endpoint that there is now. */
+  readonly findings: readonly EndpointFinding[];
+}
+
+/**
+ * Replaces the endpoint of a URL by a second one with other event types, since the API cannot change one. Each step is in the key
+ * store before the next, so after a kill at any moment the next call continues. Does nothing if the endpoint is as it is wished.
+ *
+ * 1. The second endpoint is registered, and its key is stored beside the others. 2. The first one is reconciled, with what is still
+ * coming. 3. It is deleted, and its keys get an end. 4. They go. Takes `listingLagMs` and `overlapMs`.
+ *
+ * While there are two endpoints, events come to both, and one event may have two ids: then it is handled twice.
+ *
+ * Rejects with `endpoint_unknown` (the URL has no endpoint, or several), `endpoint_cap` (nothing was changed), `not_settled` (handlers
+ * fail; nothing was deleted), `change_under_way`, and as `ensureEndpoint` and `reconcile` do.
+ */
+export async function replaceEndpoint<
+  Data = EsimEvents,
+  Reconciled extends FirstReconciled = FirstReconciled,
+>(
+  api: Pick<ApiClient, "webhooks" | "catalog">,
+  options: ReplaceOptions<Data, Reconciled>,
+): Promise<ReplacedEndpoint<Reconciled>> {
+  const settings = parseReplaceOptions<Reconciled>(options);
+  const { url, handlers, eventTypes, catalog, description, keyStore, secretForm, signal, clock, logger } =
+    settings;
+  const wanted = wantedTypes("replaceEndpoint", settings);
+  const offered = (await api.catalog.webhookEventTypes({ signal })).map(({ eventType }) => eventType);
+  const second = { url, eventTypes: wishedTypes(wanted, offered), description };
+  let replaced: string | null = null;
+  let reconciled: Reconciled | null = null;
+
+  for (;;) {
+    const stored = (await keyStore.read()) ?? emptyStore;
+    const { change } = stored.record;
+    const creation = creationIn(stored.record, "replace", url);
+    const replacement = replacementIn(stored.record, url);
+    if (creation !== undefined) {
+      const changeAfter = (made: EndpointWithSecret) => replacementAfter(creation, made);
+      const made = await advance(stored, creation, { api, keyStore, secretForm, signal, changeAfter });
+      const reference = made?.webhookEndpointReference;
+      if (reference !== undefined) logger.info({ endpoint: reference }, "The second endpoint is there.");
+    } else if (replacement?.step === "settle") {
+      reconciled = (await settleFirst(api, stored, replacement, settings)) ?? reconciled;
+    } else if (replacement !== undefined) {
+      if (await dropKeys(keyStore, stored, replacement, clock, signal)) replaced = replacement.replaces;
+    } else if (change !== undefined) {
+      throw changeUnderWay(change);
+    } else if (
+      replaced !== null ||
+      !(await beginReplacement(api, keyStore, stored, second, offered, signal))
+    ) {
+      const wish = { url, handlers, eventTypes, catalog, keyStore, signal };
+      const { endpoint, findings } = await ensureEndpoint<unknown>(api, wish);
+      return { endpoint, replaced, reconciled, findings };
+    }
+  }
+}
+
+/** Removes the keys of the first endpoint once they have ended: attempts that carry them are over. */
+async function dropKeys(
+  keyStore: KeyStore,
+  { record, version }: KeyStoreState,
+  replacement: Replacement,
+  clock: WaitingClock,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const leftMs = (lastEndMs(record.keys, replacement) ?? 0) - clock.now();
+  if (leftMs > 0) await clock.wait(leftMs, signal);
+  const { change: _done, ...rest } = record;
+  return keyStore.write({ ...rest, keys: withoutEnded(record.keys, clock.now()) }, version);
+}

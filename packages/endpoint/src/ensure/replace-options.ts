@@ -1,0 +1,82 @@
+import type { EsimEvents, Logger } from "@esim-webhooks/core";
+import {
+  durationMs,
+  loggerOption,
+  type OptionsShape,
+  parseOptions,
+  safeLogger,
+  silentLogger,
+  withMethods,
+} from "@esim-webhooks/core/kit";
+import * as z from "zod/mini";
+import { type WaitingClock, wallClock } from "../base/waiting-clock.ts";
+import { type EndpointWish, type SettledWish, wishShape } from "./options.ts";
+
+/** The endpoint that goes: the arguments of `reconcile`. */
+export interface FirstEndpoint {
+  readonly endpoint: string;
+  /** What is still coming goes with the endpoint, so it has to be brought in, too. */
+  readonly includeComing: true;
+  readonly signal: AbortSignal;
+}
+
+/** A report of `reconcile`, as far as a replacement has to know it. */
+export interface FirstReconciled {
+  /** Its signal aborted before it was complete. */
+  readonly interrupted: boolean;
+  /** How many events their handlers did not take, and the next pass tries again. */
+  readonly again: number;
+}
+
+export interface ReplaceOptions<Data = EsimEvents, Reconciled extends FirstReconciled = FirstReconciled>
+  extends EndpointWish<Data> {
+  /**
+   * Brings in all that the first endpoint has:
+   * `({ endpoint, ...first }) => reconcile(api, endpoint, inbox, { state, since, ...first })`.
+   */
+  readonly reconcile: (first: FirstEndpoint) => Promise<Reconciled>;
+  /**
+   * How late the listing may show a delivery, in ms. The first endpoint is reconciled that long after the second one is there.
+   * Default one minute.
+   */
+  readonly listingLagMs?: number | undefined;
+  /** How long the first endpoint's keys count on after it is deleted, in ms: for attempts that were under way. Default 2 minutes. */
+  readonly overlapMs?: number | undefined;
+  /** Gets a line for each step: pino, `console`, or anything of their shape. Default: silent. */
+  readonly logger?: Logger | undefined;
+  /** Tells the time and waits, for tests. Default: the machine's time and timers. */
+  readonly clock?: WaitingClock | undefined;
+}
+
+export type ReplaceSettings<Reconciled extends FirstReconciled> = Omit<SettledWish, "signal"> & {
+  readonly reconcile: (first: FirstEndpoint) => Promise<Reconciled>;
+  readonly listingLagMs: number;
+  readonly overlapMs: number;
+  readonly logger: Logger;
+  readonly clock: WaitingClock;
+  readonly signal: AbortSignal;
+};
+
+const shape: OptionsShape<ReplaceSettings<FirstReconciled>> = {
+  ...wishShape,
+  signal: z._default(
+    z.instanceof(AbortSignal, { error: "expected an AbortSignal" }),
+    () => new AbortController().signal,
+  ),
+  reconcile: z.custom<ReplaceSettings<FirstReconciled>["reconcile"]>(
+    (value) => typeof value === "function",
+    "expected a function",
+  ),
+  listingLagMs: z._default(durationMs(0), 60_000),
+  overlapMs: z._default(durationMs(60_000), 120_000),
+  logger: z._default(loggerOption, silentLogger),
+  clock: z._default(withMethods<WaitingClock>("now", "wait"), wallClock),
+};
+
+/** Throws `invalid_option`. */
+export function parseReplaceOptions<Reconciled extends FirstReconciled>(
+  options: unknown,
+): ReplaceSettings<Reconciled> {
+  const settings = parseOptions("replaceEndpoint", shape, options) as ReplaceSettings<Reconciled>;
+  return { ...settings, logger: safeLogger(settings.logger) };
+}

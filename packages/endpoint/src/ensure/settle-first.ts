@@ -1,0 +1,66 @@
+import { type ApiClient, ApiError } from "@esim-webhooks/client";
+import { WebhookError } from "@esim-webhooks/core";
+import type { EndpointErrorCode } from "../base/errors.ts";
+import type { KeyStoreState } from "./advance.ts";
+import { endKeys } from "./end-keys.ts";
+import { listEndpoints } from "./endpoints-of-url.ts";
+import type { FirstReconciled, ReplaceSettings } from "./replace-options.ts";
+import type { Replacement } from "./replacement.ts";
+
+/**
+ * Brings in all that the first endpoint has, deletes it and gives its keys an end. What the service sends since the second endpoint
+ * is there comes to that one, too: so whatever the first one gets after this pass is not lost with it.
+ *
+ * Resolves to what `reconcile` resolved to; null if the first endpoint is gone. Throws `not_settled`; nothing is deleted then.
+ */
+export async function settleFirst<Reconciled extends FirstReconciled>(
+  api: Pick<ApiClient, "webhooks">,
+  { record, version }: KeyStoreState,
+  replacement: Replacement,
+  settings: ReplaceSettings<Reconciled>,
+): Promise<Reconciled | null> {
+  const { replaces: endpoint } = replacement;
+  const { url, keyStore, signal, clock, logger, overlapMs } = settings;
+  const { all } = await listEndpoints(api, url, signal);
+  let reconciled: Reconciled | null = null;
+  if (all.some(({ webhookEndpointReference }) => webhookEndpointReference === endpoint)) {
+    reconciled = await bringIn(endpoint, settings);
+    await deleted(api, endpoint, signal);
+  }
+  logger.info({ endpoint }, "The first endpoint is deleted.");
+  const keys = endKeys(record.keys, replacement, clock.now() + overlapMs);
+  await keyStore.write({ ...record, keys, change: { ...replacement, step: "drop" } }, version);
+  return reconciled;
+}
+
+async function bringIn<Reconciled extends FirstReconciled>(
+  endpoint: string,
+  { reconcile, signal, clock, logger, listingLagMs }: ReplaceSettings<Reconciled>,
+): Promise<Reconciled> {
+  logger.info({ endpoint, listingLagMs }, "Waiting until the listing shows all that the first endpoint had.");
+  await clock.wait(listingLagMs, signal);
+  const reconciled = await reconcile({ endpoint, includeComing: true, signal });
+  signal.throwIfAborted();
+  const { interrupted, again } = reconciled;
+  if (!interrupted && again === 0) return reconciled;
+  throw new WebhookError<EndpointErrorCode>(
+    "not_settled",
+    interrupted
+      ? `Reconciling the endpoint ${endpoint} was interrupted, so it was not deleted.`
+      : `The handlers of ${again} events of the endpoint ${endpoint} failed, so it was not deleted.`,
+    "Mend what their errors in the log say, and run this again: it continues. Until then both endpoints get events.",
+  );
+}
+
+/** An endpoint that is gone was deleted by a run before this one, or by somebody else. */
+async function deleted(
+  api: Pick<ApiClient, "webhooks">,
+  endpoint: string,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    await api.webhooks.delete(endpoint, { signal });
+  } catch (error) {
+    if (!(error instanceof ApiError && error.code === "not_found")) throw error;
+  }
+}

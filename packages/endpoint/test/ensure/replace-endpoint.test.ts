@@ -1,0 +1,203 @@
+import { describe, expect, it } from "vitest";
+import type { WaitingClock } from "../../src/base/waiting-clock.ts";
+import { ensureEndpoint } from "../../src/ensure/ensure-endpoint.ts";
+import { replaceEndpoint } from "../../src/ensure/replace-endpoint.ts";
+import type { FirstEndpoint } from "../../src/ensure/replace-options.ts";
+import { killedAt } from "./killed-at.ts";
+import { memoryKeys, type Service, secretsOf, startService, url } from "./service.ts";
+
+const first = ["esim.enabled", "esim.faulted"];
+const second = ["esim.enabled", "esim.disabled"];
+const otherKey = { secret: "utf8:of another endpoint", endpoint: "another" };
+
+/** A clock whose waits end at once. */
+function fastClock(): WaitingClock {
+  let aheadMs = 0;
+  return {
+    now: () => Date.now() + aheadMs,
+    async wait(ms) {
+      aheadMs += ms;
+    },
+  };
+}
+
+/** An endpoint for the first event types, with its key in the key store, and what replaces it. */
+async function existing(service: Service) {
+  const keyStore = memoryKeys({ keys: [otherKey] });
+  const { endpoint } = await ensureEndpoint(service.api, {
+    url,
+    eventTypes: first,
+    keyStore,
+    description: "shop",
+  });
+  const reconciled: FirstEndpoint[] = [];
+  const clock = fastClock();
+  const options = {
+    url,
+    eventTypes: second,
+    keyStore,
+    clock,
+    async reconcile(from: FirstEndpoint) {
+      reconciled.push(from);
+      return { interrupted: false, again: 0 };
+    },
+  };
+  return { keyStore, options, reconciled, clock, reference: endpoint.webhookEndpointReference };
+}
+
+/** There is one endpoint, for the second event types, and its key is in the store beside those of others. */
+async function expectReplaced(
+  { endpoints }: Service,
+  keyStore: ReturnType<typeof memoryKeys>,
+): Promise<void> {
+  const all = await endpoints();
+  expect(all).toMatchObject([{ url, eventTypes: second }]);
+  const [{ signingSecret: secret, webhookEndpointReference: endpoint }] = all as [(typeof all)[0] & object];
+  expect(keyStore.record).toEqual({ keys: [otherKey, { secret, endpoint }] });
+}
+
+describe("replacing an endpoint", () => {
+  it("registers a second one, reconciles the first, deletes it, and drops its key", async () => {
+    const service = await startService();
+    const { keyStore, options, reconciled, reference } = await existing(service);
+    const replaced = await replaceEndpoint(service.api, options);
+    expect(replaced).toMatchObject({
+      replaced: reference,
+      reconciled: { interrupted: false },
+      findings: [],
+      endpoint: { url, eventTypes: second, description: "shop" },
+    });
+    expect(reconciled).toMatchObject([{ endpoint: reference, includeComing: true }]);
+    await expectReplaced(service, keyStore);
+  });
+
+  it("keeps the first one and its key while it is reconciled, and its key two minutes longer", async () => {
+    const service = await startService();
+    const { keyStore, options, clock } = await existing(service);
+    const [, firstSecret] = secretsOf(keyStore.record);
+    const seen: unknown[] = [];
+    const look = async () => void seen.push([(await service.endpoints()).length, keyStore.record?.keys]);
+    await replaceEndpoint(service.api, {
+      ...options,
+      overlapMs: 120_000,
+      async reconcile(from) {
+        await look();
+        return options.reconcile(from);
+      },
+      clock: {
+        ...clock,
+        async wait(ms, signal) {
+          await look();
+          await clock.wait(ms, signal);
+        },
+      },
+    });
+    const withNotAfter = { secret: firstSecret, notAfter: expect.any(String) };
+    const newKey = { secret: expect.stringMatching(/^whsec_/) };
+    expect(seen).toMatchObject([
+      [2, [otherKey, { secret: firstSecret }, newKey]],
+      [2, [otherKey, { secret: firstSecret }, newKey]],
+      [1, [otherKey, withNotAfter, newKey]],
+    ]);
+  });
+
+  it("does nothing when the endpoint is as it is wished", async () => {
+    const service = await startService();
+    const { options, reconciled, reference, keyStore } = await existing(service);
+    const before = keyStore.record;
+    const same = await replaceEndpoint(service.api, { ...options, eventTypes: first.toReversed() });
+    expect(same).toMatchObject({
+      replaced: null,
+      reconciled: null,
+      findings: [],
+      endpoint: { eventTypes: first },
+    });
+    expect(same.endpoint.webhookEndpointReference).toBe(reference);
+    expect([reconciled, keyStore.record]).toEqual([[], before]);
+  });
+
+  it("replaces one that is not active, though its event types are right", async () => {
+    const service = await startService();
+    const { options, reference } = await existing(service);
+    await service.sandbox.setEndpointActive(reference, false);
+    expect(await replaceEndpoint(service.api, { ...options, eventTypes: first })).toMatchObject({
+      replaced: reference,
+      endpoint: { active: true, eventTypes: first },
+    });
+  });
+
+  it.each(["5", "3"] as const)(
+    "says that the cap of %s is reached before anything is changed",
+    async (endpointCap) => {
+      const service = await startService({ clock: "manual", switches: { endpointCap } });
+      const { options, reconciled, keyStore } = await existing(service);
+      for (let n = 2; n <= Number(endpointCap); n += 1) {
+        await service.api.webhooks.create({ url: `${url}/${n}`, eventTypes: first });
+      }
+      const before = [await service.endpoints(), keyStore.record];
+      await expect(replaceEndpoint(service.api, options)).rejects.toMatchObject({ code: "endpoint_cap" });
+      expect([await service.endpoints(), keyStore.record]).toEqual(before);
+      expect(reconciled).toEqual([]);
+    },
+  );
+
+  it("is refused without an endpoint of the URL, and with two", async () => {
+    const service = await startService();
+    const { options } = await existing(service);
+    const elsewhere = { ...options, url: `${url}/elsewhere` };
+    await expect(replaceEndpoint(service.api, elsewhere)).rejects.toMatchObject({ code: "endpoint_unknown" });
+    await service.api.webhooks.create({ url, eventTypes: first });
+    await expect(replaceEndpoint(service.api, options)).rejects.toMatchObject({
+      code: "endpoint_unknown",
+      message: expect.stringContaining("nobody can know which one to replace"),
+    });
+  });
+
+  it("deletes nothing while handlers fail, and continues when they do not", async () => {
+    const service = await startService();
+    const { options, keyStore } = await existing(service);
+    const failing = { ...options, reconcile: async () => ({ interrupted: false, again: 3 }) };
+    await expect(replaceEndpoint(service.api, failing)).rejects.toMatchObject({
+      code: "not_settled",
+      message: expect.stringContaining("The handlers of 3 events"),
+    });
+    expect(await service.endpoints()).toHaveLength(2);
+    expect((await ensureEndpoint(service.api, { url, keyStore, eventTypes: second })).findings).toMatchObject(
+      [
+        { code: "change_under_way", remedy: expect.stringContaining("endpoint ensure --replace") },
+        { code: "same_url" },
+        { code: "not_subscribed" },
+        { code: "not_wanted" },
+      ],
+    );
+    await replaceEndpoint(service.api, options);
+    await expectReplaced(service, keyStore);
+  });
+
+  it.each(["on", "off"] as const)(
+    "is finished by the next call, wherever it was killed, with replayShowsSecret %s",
+    async (replayShowsSecret) => {
+      for (let fatal = 0; ; fatal += 1) {
+        const service = await startService({ clock: "manual", switches: { replayShowsSecret } });
+        const { options, keyStore } = await existing(service);
+        const killed = killedAt(fatal, service.api, keyStore);
+        const run = replaceEndpoint(killed.api, { ...options, keyStore: killed.keyStore });
+        const message = await run.then(
+          () => "ended",
+          (error: Error) => error.message,
+        );
+        if (message === "ended") return expect(fatal).toBeGreaterThanOrEqual(12);
+        expect(message).toBe("killed");
+        await replaceEndpoint(service.api, options);
+        await expectReplaced(service, keyStore);
+      }
+    },
+  );
+
+  it("replaces it once when two processes begin it at the same time", async () => {
+    const service = await startService();
+    const { options, keyStore } = await existing(service);
+    await Promise.all([replaceEndpoint(service.api, options), replaceEndpoint(service.api, options)]);
+    await expectReplaced(service, keyStore);
+  });
+});
