@@ -9,8 +9,6 @@ import { type ReplayOptions, replayShape, type WithoutDefault } from "./replay/r
 export interface ImportOptions<Data = EsimEvents, Tx = unknown>
   extends ReplayOptions<Data, Tx>,
     Partial<DumpLimits> {
-  /** Sorts the events by timestamp: the deliveries listing is newest first. Needs disk space for the dump. Default false. */
-  readonly oldestFirst?: boolean | undefined;
   /** The file for conflicts, invalid and rejected records, as NDJSON of `RejectedRecord`. It contains personal data: mode 0600. */
   readonly rejectsFile?: string | undefined;
   /** The file that remembers how far the import has come: after an interruption, the next run continues there. Removed at the end. */
@@ -38,7 +36,6 @@ const mebibyte = 1024 * 1024;
 
 export const importShape: OptionsShape<ImportSettings> = {
   ...replayShape,
-  oldestFirst: z._default(z.boolean(), false),
   rejectsFile: path,
   checkpointFile: path,
   onProgress: z.optional(

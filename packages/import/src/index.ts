@@ -8,7 +8,7 @@ export type { CapturedRequest } from "./record/captured-request.ts";
 export { readCapturedRequests } from "./record/captured-requests.ts";
 export type { RecordFault } from "./record/fields.ts";
 export type { ImportMessage } from "./replay/import-notice.ts";
-export type { ReplayJournal } from "./replay/journal.ts";
+export type { RecordVerdict, ReplayJournal } from "./replay/journal.ts";
 export type { Ledger, Span, Tally } from "./replay/ledger.ts";
 export type { RejectedRecord } from "./replay/rejected-record.ts";
 export type { ReplayOptions } from "./replay/replay-options.ts";

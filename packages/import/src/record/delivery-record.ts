@@ -22,17 +22,17 @@ export function readDeliveryRecord(fields: Fields, maxDepth: number): DumpedEven
   if (typeof eventId !== "string" || !idPattern.test(eventId)) return badId;
   if (typeof payload === "string") {
     const parsed = parseNested(payload, maxDepth);
-    if ("fault" in parsed) return parsed;
+    if ("fault" in parsed) return { ...parsed, id: eventId };
     return eventIn(parsed.json, eventId, fields);
   }
   return eventIn(payload, eventId, fields);
 }
 
 function eventIn(payload: unknown, eventId: string, fields: Fields): DumpedEvent | RecordFault {
-  if (!isObject(payload)) return badPayload;
+  if (!isObject(payload)) return { ...badPayload, id: eventId };
   const event = dumpedEvent(eventId, payload, fields, null);
   const eventType = fields["eventType"] || event.type; // CSV has no null
-  return event.type === null || eventType === event.type ? event : otherType;
+  return event.type === null || eventType === event.type ? event : { ...otherType, id: eventId };
 }
 
 const kept = [

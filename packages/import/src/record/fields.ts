@@ -7,6 +7,8 @@ export type Fields = Readonly<Record<string, unknown>>;
 export interface RecordFault {
   readonly fault: FaultCode;
   readonly reason: string;
+  /** The webhook-id, if it can be read all the same. */
+  readonly id?: string;
 }
 
 export function isObject(value: unknown): value is Fields {

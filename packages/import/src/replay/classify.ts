@@ -11,10 +11,12 @@ import type { ProvenEvent, Sink, Verdict } from "./sink.ts";
 /** A record with its verdict, or with the item for the sink. */
 export interface Classified<Item> {
   readonly position: Position;
-  /** The webhook-id of its event; empty without an event. */
+  /** The webhook-id of its event; empty if none can be read. */
   readonly id: string;
   readonly type: string | null;
   readonly occurredMs: number;
+  /** The status of its delivery record, if it is one. */
+  readonly status: string | null;
   readonly verdict: Verdict | null;
   readonly item: Item | null;
   /** About how much memory it holds. */
@@ -47,6 +49,8 @@ export function createChecks(settings: CheckSettings): Checks {
 
 const filteredOut = { verdict: { fate: "filtered" }, item: null, bytes: 0, line: null, raw: null } as const;
 
+const noEvent = { type: null, occurredMs: Number.NaN } as const;
+
 /**
  * Recognises a record, filters it, verifies it, and prepares its event for the sink. Throws only errors that end the
  * replay: `unsigned_dump` and mistakes in the set-up.
@@ -59,21 +63,25 @@ export function createClassifier<Item>(
 ): (raw: RawRecord) => Classified<Item> {
   const keepsRaw = keepsRejects && sink.mayRefuse;
 
-  function refused(raw: RawRecord, event: DumpedEvent | null, verdict: Verdict): Classified<Item> {
-    const { id = "", type = null, occurredMs = Number.NaN } = event ?? {};
+  function refused(raw: RawRecord, event: DumpedEvent | RecordFault, verdict: Verdict): Classified<Item> {
+    const { id = "" } = event;
+    const { type, occurredMs } = "fault" in event ? noEvent : event;
     const { code = verdict.fate, reason = "" } = verdict;
     const line = keepsRejects ? rejectLine(raw, id, code, reason) : null;
     const { position } = raw;
-    return { position, id, type, occurredMs, verdict, item: null, bytes: line?.length ?? 0, line, raw: null };
+    const status = statusOf(event);
+    const bytes = line?.length ?? 0;
+    return { position, id, type, occurredMs, status, verdict, item: null, bytes, line, raw: null };
   }
 
   return (raw) => {
     const { position } = raw;
-    if ("fault" in raw) return refused(raw, null, invalid(raw));
+    if ("fault" in raw) return refused(raw, raw, invalid(raw));
     const event = readRecord(raw.value);
-    if ("fault" in event) return refused(raw, null, invalid(event));
+    if ("fault" in event) return refused(raw, event, invalid(event));
     const { id, type, occurredMs } = event;
-    if (!passes(event)) return { ...filteredOut, position, id, type, occurredMs };
+    const status = statusOf(event);
+    if (!passes(event)) return { ...filteredOut, position, id, type, occurredMs, status };
     const proof = prove(event);
     if (proof !== null && "code" in proof) {
       return refused(raw, event, { fate: "rejected", code: proof.code, reason: proof.reason });
@@ -86,6 +94,7 @@ export function createClassifier<Item>(
       id,
       type,
       occurredMs,
+      status,
       verdict: null,
       item,
       bytes,
@@ -93,6 +102,11 @@ export function createClassifier<Item>(
       raw: keepsRaw ? raw : null,
     };
   };
+}
+
+function statusOf(event: DumpedEvent | RecordFault): string | null {
+  const status = "fault" in event ? null : event.delivery?.["status"];
+  return typeof status === "string" ? status : null;
 }
 
 function invalid({ fault: code, reason }: RecordFault): Verdict {

@@ -1,5 +1,18 @@
 import type { Position } from "../dump/record.ts";
-import type { Tally } from "./ledger.ts";
+import type { Fate, Tally } from "./ledger.ts";
+
+/** What became of a record. */
+export interface RecordVerdict {
+  readonly position: Position;
+  /** The webhook-id of its event; empty if none can be read. */
+  readonly id: string;
+  readonly type: string | null;
+  /** When its event occurred, in ms since the Unix epoch; NaN if that cannot be read. */
+  readonly occurredMs: number;
+  /** The `status` of a delivery record, as it stands there. */
+  readonly status: string | null;
+  readonly fate: Fate;
+}
 
 /** Records how far a replay has come. With a journal in a file or a database, the next run can continue there. */
 export interface ReplayJournal {
@@ -11,6 +24,6 @@ export interface ReplayJournal {
   begin?(tally: () => Tally): Promise<void>;
   /** Called with conflicts, invalid and rejected records before they are counted: NDJSON of `RejectedRecord`. */
   reject?(lines: string): Promise<void>;
-  /** Called when all records up to `last` are settled and counted. */
-  settle?(last: Position, tally: () => Tally): Promise<void>;
+  /** Called when all records up to `last` are settled and counted. `verdicts` are those since the last call, in order. */
+  settle?(last: Position, tally: () => Tally, verdicts: () => readonly RecordVerdict[]): Promise<void>;
 }

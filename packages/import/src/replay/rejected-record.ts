@@ -3,7 +3,7 @@ import type { Position, RawRecord } from "../dump/record.ts";
 /** A line of the rejects file. */
 export interface RejectedRecord {
   readonly position: Position;
-  /** The webhook-id of its event, if it has one. Not proven unless the record was verified. */
+  /** The webhook-id of its event, if it can be read. Not proven unless the record was verified. */
   readonly id?: string;
   readonly code: string;
   /** Does not quote the record. */
@@ -13,7 +13,7 @@ export interface RejectedRecord {
   readonly text?: string | undefined;
 }
 
-/** The record as a line of the rejects file. `id` is empty without an event. */
+/** The record as a line of the rejects file. `id` is empty if none can be read. */
 export function rejectLine(raw: RawRecord, id: string, code: string, reason: string): string {
   const { position } = raw;
   const what = "value" in raw ? { record: raw.value } : { text: raw.text };

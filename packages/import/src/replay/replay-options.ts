@@ -46,6 +46,8 @@ export interface ReplayOptions<Data = EsimEvents, Tx = unknown> extends ImportFi
   readonly store?: DedupeStore<Tx> | undefined;
   /** With handlers or a processor: how many handlers run at the same time. Default 1, which keeps the order. */
   readonly concurrency?: number | undefined;
+  /** Sorts the events by timestamp: the deliveries listing is newest first. Needs disk space for all records. Default false. */
+  readonly oldestFirst?: boolean | undefined;
   /** Runs done events again, once per run, and logs each of them. Default false. */
   readonly force?: boolean | undefined;
   /** Reads, filters and verifies, but uses no target and no store. Default false. */
@@ -98,6 +100,7 @@ export const replayShape: OptionsShape<ReplaySettings> = {
   statuses: z.optional(
     z.array(z.enum(["pending", "sending", "delivered", "failed", "exhausted"])).check(z.minLength(1)),
   ),
+  oldestFirst: z._default(z.boolean(), false),
   force: z._default(z.boolean(), false),
   dryRun: z._default(z.boolean(), false),
   signal: z.optional(z.instanceof(AbortSignal)),

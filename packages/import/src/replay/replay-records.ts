@@ -3,7 +3,8 @@ import type { EsimEvents } from "@esim-webhooks/core";
 import { parseOptions, safeLogger } from "@esim-webhooks/core/kit";
 import * as z from "zod/mini";
 import type { RawRecord } from "../dump/record.ts";
-import { createChecks } from "./classify.ts";
+import { oldestFirst as sortOldestFirst } from "../sort/oldest-first.ts";
+import { createChecks, createTimeReader } from "./classify.ts";
 import type { ReplayJournal } from "./journal.ts";
 import { openLedger, type Tally } from "./ledger.ts";
 import { createProgress } from "./progress.ts";
@@ -56,7 +57,7 @@ export async function replayRecords<Data = EsimEvents, Tx = unknown>(
 ): Promise<ReplayReport> {
   const { journal = { run: randomUUID() }, ...parsed } = parseOptions("replayRecords", shape, options);
   const settings = { ...parsed, logger: safeLogger(parsed.logger) };
-  const { dryRun, source, logger, signal } = settings;
+  const { dryRun, source, logger, signal, oldestFirst } = settings;
   const { run } = journal;
   const checks = createChecks(settings);
   const openSink = openSinkOf(target as ReplayTarget<unknown, never>, settings);
@@ -64,14 +65,18 @@ export async function replayRecords<Data = EsimEvents, Tx = unknown>(
   const progress = createProgress({ source, logger, run: () => run, total: ledger.total });
   let interrupted = false;
   try {
-    await replay(untilAborted(records, signal), {
-      checks,
-      openSink,
-      journal,
-      ledger,
-      signal,
-      onProgress: progress.report,
-    });
+    const untilThen = untilAborted(records, signal);
+    await replay(
+      oldestFirst ? sortOldestFirst(untilThen, { occurredMs: createTimeReader(checks) }) : untilThen,
+      {
+        checks,
+        openSink,
+        journal,
+        ledger,
+        signal,
+        onProgress: progress.report,
+      },
+    );
   } catch (error) {
     interrupted = isReason(error, signal);
     if (!interrupted) {

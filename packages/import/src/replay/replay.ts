@@ -4,7 +4,7 @@ import type { RawRecord } from "../dump/record.ts";
 import { type Batch, createBatchBuilder } from "./batch.ts";
 import { type Checks, type Classified, createClassifier } from "./classify.ts";
 import { createInOrder } from "./in-order.ts";
-import type { ReplayJournal } from "./journal.ts";
+import type { RecordVerdict, ReplayJournal } from "./journal.ts";
 import type { OpenLedger } from "./ledger.ts";
 import { rejectLine } from "./rejected-record.ts";
 import type { OpenSink, Verdict } from "./sink.ts";
@@ -57,7 +57,9 @@ export async function replay(
       ledger.add(fate, type, occurredMs, isForced);
     });
     const { position } = records.at(-1) as Classified<unknown>; // no batch is empty
-    await journal.settle?.(position, ledger.tally);
+    await journal.settle?.(position, ledger.tally, () =>
+      records.map((record, index) => verdictOn(record, all[index] as Verdict)),
+    );
     onProgress();
   }
 
@@ -83,6 +85,13 @@ export async function replay(
 function allVerdicts(records: Batch<unknown>["records"], ofSink: readonly Verdict[]): readonly Verdict[] {
   let taken = 0;
   return records.map(({ verdict }) => verdict ?? (ofSink[taken++] as Verdict));
+}
+
+function verdictOn(
+  { position, id, type, occurredMs, status }: Classified<unknown>,
+  { fate }: Verdict,
+): RecordVerdict {
+  return { position, id, type, occurredMs, status, fate };
 }
 
 function lineOf({ id, line, raw }: Classified<unknown>, { code, reason = "" }: Verdict): string {

@@ -1,6 +1,12 @@
 import { setImmediate as nextTurn, setTimeout as pause } from "node:timers/promises";
 import { memoryStore, WebhookError } from "@esim-webhooks/core";
-import { type RawRecord, type ReplayJournal, replayRecords, type Tally } from "@esim-webhooks/import";
+import {
+  type RawRecord,
+  type RecordVerdict,
+  type ReplayJournal,
+  replayRecords,
+  type Tally,
+} from "@esim-webhooks/import";
 import { describe, expect, it } from "vitest";
 import { delivery, sumOf, watchedInbox } from "../dump.ts";
 
@@ -74,6 +80,40 @@ describe("replayRecords", () => {
       { position: { record: 1 }, code: "not_a_record", record: { neither: true } },
     ]);
     expect(report).toMatchObject({ run: "first", ...latest() });
+  });
+
+  it("hands records over oldest first, those without a time before them", async () => {
+    const seen: string[] = [];
+    const handlers = { "*": ({ id }: { id: string }) => void seen.push(id) };
+    const at = (id: string, hour: number) => delivery(id, { timestamp: `2026-11-20T0${hour}:00:00.000Z` });
+    const records = pages([at("c", 3), at("b", 2)], [{ neither: true }, at("a", 1)]);
+    const report = await replayRecords(records, handlers, {
+      ...trusted,
+      oldestFirst: true,
+      store: memoryStore(),
+    });
+    expect(report.ledger).toMatchObject({ read: 4, stored: 3, invalid: 1 });
+    expect(seen).toEqual(["a", "b", "c"]);
+  });
+
+  it("tells settle of its journal what became of each record", async () => {
+    const verdicts: RecordVerdict[] = [];
+    const journal: ReplayJournal = {
+      run: "first",
+      settle: async (_last, _tally, settled) => void verdicts.push(...settled()),
+    };
+    const odd = { ...delivery("b"), payload: null };
+    const records = pages([delivery("a"), odd], [delivery("a", { status: "delivered" }), { neither: true }]);
+    await replayRecords(records, watchedInbox(), { ...trusted, journal });
+    const occurredMs = Date.parse("2026-11-20T09:30:00.000Z");
+    const event = { id: "a", type: "esim.enabled", occurredMs };
+    const none = { type: null, occurredMs: Number.NaN, status: null };
+    expect(verdicts).toEqual([
+      { ...event, position: { record: 1 }, status: "exhausted", fate: "stored" },
+      { ...none, position: { record: 2 }, id: "b", fate: "invalid" },
+      { ...event, position: { record: 3 }, status: "delivered", fate: "duplicate" },
+      { ...none, position: { record: 4 }, id: "", fate: "invalid" },
+    ]);
   });
 
   it("continues with the counts and the name of its journal, and forces nothing twice", async () => {
@@ -256,8 +296,8 @@ describe("replayRecords", () => {
     const refused = (options: object) => replayRecords(pages([delivery("a")]), untouched, options);
     await expect(refused({ force: true })).rejects.toMatchObject({ code: "invalid_option" });
     await expect(refused({ store: memoryStore() })).rejects.toMatchObject({ code: "invalid_option" });
-    await expect(refused({ oldestFirst: true })).rejects.toThrow(
-      /replayRecords: there is no option "oldestFirst"/,
+    await expect(refused({ rejectsFile: "rejects" })).rejects.toThrow(
+      /replayRecords: there is no option "rejectsFile"/,
     );
     await expect(refused({ journal: {} })).rejects.toThrow(/"journal": expected an object with run/);
     await expect(refused({})).rejects.toMatchObject({ code: "unsigned_dump" });
