@@ -7,7 +7,11 @@ export type EndpointErrorCode =
   | "change_under_way"
   | "endpoint_cap"
   | "endpoint_unknown"
+  | "invalid_state"
+  | "no_watermark"
   | "not_durable"
-  | "not_settled";
+  | "not_settled"
+  | "reconcile_in_use"
+  | "too_many_failures";
 
 export type EndpointError = WebhookError<CoreErrorCode | ApiErrorCode | ImportErrorCode | EndpointErrorCode>;

@@ -1,0 +1,40 @@
+import { randomUUID } from "node:crypto";
+import { WebhookError } from "@esim-webhooks/core";
+import type { EndpointErrorCode } from "../base/errors.ts";
+import { claimPass, readOnlyClaim } from "./claim-pass.ts";
+import { type PassParts, runPass } from "./pass.ts";
+import { firstState, type PassState, stateName } from "./pass-state.ts";
+import type { ReconcileReport } from "./reconcile-report.ts";
+
+export interface PassRequest extends Omit<PassParts, "run"> {
+  /** Where the first pass of the endpoint begins. */
+  readonly since: Date | undefined;
+  /** The state for a pass that is not the first. */
+  readonly resume: (state: PassState) => PassState;
+}
+
+/** Takes the place, and makes a pass. Rejects with `no_watermark` for a first pass without `since`. */
+export async function beginPass({ since, resume, ...parts }: PassRequest): Promise<ReconcileReport> {
+  const { endpoint, settings, dryRun, signal } = parts;
+  const { state, source, leaseMs, logger } = settings;
+  const run = randomUUID();
+  const claim = await (dryRun ? readOnlyClaim : claimPass)({
+    state,
+    name: stateName(endpoint, source),
+    run,
+    leaseMs,
+    begin: (stored) =>
+      stored ? resume(stored) : firstState(endpoint, source, since ?? noWatermark(endpoint)),
+    signal,
+    logger,
+  });
+  return runPass({ ...parts, run }, claim);
+}
+
+function noWatermark(endpoint: string): never {
+  throw new WebhookError<EndpointErrorCode>(
+    "no_watermark",
+    `Nobody has reconciled the endpoint ${JSON.stringify(endpoint)} with this state store, so it is not known where to begin.`,
+    "Pass since: when your receiver began to store events. Everything older is left out, and would run again otherwise.",
+  );
+}

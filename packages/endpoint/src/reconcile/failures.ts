@@ -1,0 +1,104 @@
+import { WebhookError } from "@esim-webhooks/core";
+import type { RecordVerdict } from "@esim-webhooks/import";
+import type { EndpointErrorCode } from "../base/errors.ts";
+import { type PassState, shortHash } from "./pass-state.ts";
+
+/** The events of a pass that handlers did not take, and those that no target can. */
+export interface Failures {
+  /** Notes the verdicts of a batch. Throws `too_many_failures`. */
+  note(verdicts: readonly RecordVerdict[]): void;
+  /** Whether an earlier pass has tried this event for the last time. */
+  isGivenUp(id: string): boolean;
+  /** When the oldest event occurred that is tried again; Infinity if none is, -Infinity if that is not known. */
+  readonly oldestMs: number;
+  /** How many are tried again by the next pass. */
+  readonly again: number;
+  /** The ids of the events that this pass has tried for the last time. */
+  readonly givenUp: readonly string[];
+  /** The ids of invalid records that no pass before has reported, empty if they have none. */
+  readonly invalid: readonly string[];
+  /** What the next pass has to know. `isComplete`: this one has seen all that the next one may see. */
+  kept(isComplete: boolean): Pick<PassState, "failures" | "reported">;
+}
+
+const maxTries = 5;
+/** How many fit into the state, whose value has at most 64 KiB. */
+const mostFailures = 2000;
+const mostReported = 1000;
+
+interface Failure {
+  readonly id: string;
+  readonly tries: number;
+}
+
+const willBeTriedAgain = ({ tries }: Failure): boolean => tries < maxTries;
+
+export function createFailures(before: Pick<PassState, "failures" | "reported">): Failures {
+  const failed = new Map<string, Failure>();
+  const givenUpBefore = new Map<string, number>();
+  const reportedBefore = new Set(before.reported);
+  const reported = new Set<string>();
+  const invalid: string[] = [];
+  const triesBefore = new Map(Object.entries(before.failures));
+  let oldestMs = Number.POSITIVE_INFINITY;
+
+  function noteInvalid(id: string): void {
+    const key = shortHash(id);
+    if (reported.has(key) || reported.size >= mostReported) return;
+    reported.add(key);
+    if (!reportedBefore.has(key)) invalid.push(id);
+  }
+
+  function noteFailed({ id, occurredMs }: RecordVerdict): void {
+    const key = shortHash(id);
+    const failure = { id, tries: (triesBefore.get(key) ?? 0) + 1 };
+    failed.set(key, failure);
+    const heldMs = Number.isNaN(occurredMs) ? Number.NEGATIVE_INFINITY : occurredMs;
+    if (willBeTriedAgain(failure)) oldestMs = Math.min(oldestMs, heldMs);
+    if (failed.size + givenUpBefore.size <= mostFailures) return;
+    throw new WebhookError<EndpointErrorCode>(
+      "too_many_failures",
+      `The handlers of more than ${mostFailures} events failed in one pass: what they need may be down.`,
+      "See their errors in the log and mend the cause. None of these events was given up: the next pass tries them again.",
+    );
+  }
+
+  return {
+    note(verdicts) {
+      for (const verdict of verdicts) {
+        if (verdict.fate === "invalid") noteInvalid(verdict.id);
+        else if (verdict.fate === "rejected") noteFailed(verdict);
+        else if (failed.size > 0) failed.delete(shortHash(verdict.id)); // listed twice, and taken at the second time
+      }
+    },
+    isGivenUp(id) {
+      if (triesBefore.size === 0) return false;
+      const key = shortHash(id);
+      const tries = triesBefore.get(key) ?? 0;
+      if (tries < maxTries) return false;
+      givenUpBefore.set(key, tries);
+      return true;
+    },
+    get oldestMs() {
+      return oldestMs;
+    },
+    get again() {
+      return [...failed.values()].filter(willBeTriedAgain).length;
+    },
+    get givenUp() {
+      return [...failed.values()].filter((failure) => !willBeTriedAgain(failure)).map(({ id }) => id);
+    },
+    get invalid() {
+      return invalid;
+    },
+    kept(isComplete) {
+      const tried = [...failed].map(([key, { tries }]) => [key, tries] as const);
+      const failures = new Map([...(isComplete ? givenUpBefore : triesBefore), ...tried]);
+      const told = new Set([...reported, ...(isComplete ? [] : reportedBefore)]);
+      return {
+        failures: Object.fromEntries([...failures].slice(-mostFailures)),
+        reported: [...told].slice(0, mostReported),
+      };
+    },
+  };
+}

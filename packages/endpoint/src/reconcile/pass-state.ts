@@ -1,0 +1,92 @@
+import { hash } from "node:crypto";
+import { WebhookError } from "@esim-webhooks/core";
+import { dateTimeMs } from "@esim-webhooks/core/kit";
+import * as z from "zod/mini";
+import type { EndpointErrorCode } from "../base/errors.ts";
+
+/** What reconciling remembers of an endpoint, in a `StateStore`. Times are the service's, as date-times. */
+export interface PassState {
+  /** For people who look into the store. */
+  readonly endpoint: string;
+  readonly source: string;
+  /** Deliveries that show no time since then are never brought in. */
+  readonly since: string;
+  /** The watermark: what showed a time before this and is not coming is settled. The next pass reads down to it. */
+  readonly mark: string;
+  /** About until when the events of the endpoint are settled: for messages. Unlike the mark, it moves on when no events come. */
+  readonly settledTo: string;
+  /** How often events have failed whose handlers failed, by their short hashes. */
+  readonly failures: Readonly<Record<string, number>>;
+  /** The short hashes of invalid records that were reported. */
+  readonly reported: readonly string[];
+  /** The pass that is under way; null between passes. */
+  readonly runner: string | null;
+}
+
+/** How long the service lists deliveries, in ms. */
+export const listedMs: number = 7 * 24 * 60 * 60_000;
+
+const time = z.string().check(z.refine((text) => !Number.isNaN(dateTimeMs(text)), "expected a date-time"));
+
+const stateSchema: z.ZodMiniType<PassState> = z.object({
+  endpoint: z.string(),
+  source: z.string(),
+  since: time,
+  mark: time,
+  settledTo: time,
+  failures: z.record(z.string(), z.int()),
+  reported: z.array(z.string()),
+  runner: z.nullable(z.string()),
+});
+
+/** The name of the state. Hashed, because both parts may be anything. */
+export function stateName(endpoint: string, source: string): string {
+  return `reconcile-${shortHash(JSON.stringify([endpoint, source]), 32)}`;
+}
+
+/** Throws `invalid_state` if the value is not of a pass. */
+export function readPassState(name: string, value: unknown): PassState {
+  const read = stateSchema.safeParse(value);
+  if (read.success) return read.data;
+  throw new WebhookError<EndpointErrorCode>(
+    "invalid_state",
+    `The state ${JSON.stringify(name)} is not one that reconcile has written.`,
+    "Pass a StateStore that nothing else writes to under this name, or remove this state and pass since.",
+  );
+}
+
+/** A state of the first pass, which goes back to `since`. */
+export function firstState(endpoint: string, source: string, since: Date): PassState {
+  const from = since.toISOString();
+  return {
+    endpoint,
+    source,
+    since: from,
+    mark: from,
+    settledTo: from,
+    failures: {},
+    reported: [],
+    runner: null,
+  };
+}
+
+/** The state for a pass that goes back at least to `since`, wherever an earlier pass has been. */
+export function reachingBack(state: PassState, since: Date | undefined): PassState {
+  if (since === undefined) return state;
+  const earlier = (text: string) => isoOf(Math.min(dateTimeMs(text), since.getTime()));
+  return {
+    ...state,
+    since: earlier(state.since),
+    mark: earlier(state.mark),
+    settledTo: earlier(state.settledTo),
+  };
+}
+
+export function isoOf(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+/** Identifies a webhook-id in little space. */
+export function shortHash(text: string, length = 12): string {
+  return hash("sha256", text, "base64url").slice(0, length);
+}

@@ -1,0 +1,138 @@
+import type { ApiClient } from "@esim-webhooks/client";
+import { dateTimeMs } from "@esim-webhooks/core/kit";
+import { type RecordVerdict, type ReplayTarget, replayRecords } from "@esim-webhooks/import";
+import { newest } from "../listing/delivery-times.ts";
+import { openBacklog } from "./backlog.ts";
+import type { PassClaim } from "./claim-pass.ts";
+import { createFailures } from "./failures.ts";
+import { openLedger } from "./ledger.ts";
+import { createPassLog, mostIds } from "./pass-log.ts";
+import { isoOf, listedMs } from "./pass-state.ts";
+import { createPassNotice } from "./reconcile-notice.ts";
+import type { SetupSettings } from "./reconcile-options.ts";
+import type { ReconcileReport } from "./reconcile-report.ts";
+
+export interface PassParts {
+  readonly api: Pick<ApiClient, "webhooks">;
+  readonly endpoint: string;
+  readonly target: ReplayTarget<unknown, never>;
+  readonly settings: SetupSettings;
+  readonly run: string;
+  readonly dryRun: boolean;
+  readonly signal: AbortSignal | undefined;
+}
+
+/**
+ * Reads the listing, brings in what is not coming, oldest first, and moves the watermark on. When it resolves or rejects, no
+ * handler runs any more, and the place is given up.
+ */
+export async function runPass(parts: PassParts, claim: PassClaim): Promise<ReconcileReport> {
+  const { api, endpoint, target, settings, run, dryRun } = parts;
+  const { source, newSource, catalog, store, concurrency, includeComing, overlapMs, logger, clock } =
+    settings;
+  const { begun } = claim;
+  const beginMs = dateTimeMs(begun.mark);
+  const sinceMs = dateTimeMs(begun.since);
+  const untilMs = Math.max(beginMs - overlapMs, sinceMs);
+  const signal = AbortSignal.any([claim.lost, ...(parts.signal ? [parts.signal] : [])]);
+  const counts = openLedger(dryRun);
+  const failures = createFailures(begun);
+  const { isGivenUp } = failures;
+  const onPage = () => notice.running();
+  const nowMs = clock.now();
+  const backlog = openBacklog({
+    api,
+    endpoint,
+    untilMs,
+    sinceMs,
+    includeComing,
+    isGivenUp,
+    nowMs,
+    signal,
+    onPage,
+  });
+  const log = createPassLog({ endpoint, source, run }, logger);
+  const notice = createPassNotice({ run, endpoint, source }, () => ({
+    pages: backlog.pages,
+    ledger: counts.ledger(backlog),
+    recovered: counts.recovered(),
+  }));
+
+  /** The part of the time up to `ms` in which everything is settled that is not coming. */
+  function settledTo(ms: number): number {
+    const wantedMs = Number.isNaN(ms) ? beginMs : ms;
+    const heldMs = Math.min(wantedMs, backlog.oldestComingMs, failures.oldestMs);
+    return Number.isFinite(heldMs) ? heldMs : beginMs;
+  }
+
+  async function settle(verdicts: readonly RecordVerdict[]): Promise<void> {
+    for (const verdict of verdicts) counts.add(verdict);
+    if (!dryRun) log.settled(verdicts);
+    failures.note(verdicts);
+    const markMs = settledTo(Math.min(verdicts.at(-1)?.occurredMs ?? Number.NaN, backlog.newestMs));
+    if (markMs > beginMs) claim.advance(isoOf(markMs));
+    notice.running();
+  }
+
+  async function bringIn(): Promise<boolean> {
+    const { interrupted } = await replayRecords(backlog.records(), target, {
+      trustUnsigned: true,
+      oldestFirst: true,
+      source,
+      newSource,
+      catalog: catalog as never,
+      store: store as never,
+      concurrency,
+      dryRun,
+      signal,
+      logger,
+      clock,
+      journal: { run, settle: (_last, _tally, verdicts) => settle(verdicts()) },
+    });
+    claim.lost.throwIfAborted();
+    return !interrupted;
+  }
+
+  function reportOf(isComplete: boolean, endMs: number): ReconcileReport {
+    const fromMs = dateTimeMs(begun.settledTo);
+    const toMs = endMs - listedMs;
+    const isLost = isComplete && backlog.endedEarly && fromMs < toMs;
+    return {
+      run,
+      endpoint,
+      source,
+      dryRun,
+      interrupted: !isComplete,
+      pages: backlog.pages,
+      ledger: counts.ledger(backlog),
+      recovered: counts.recovered(),
+      failing: failures.again,
+      givenUp: failures.givenUp.length,
+      ids: {
+        acknowledgedAndLost: log.acknowledgedAndLost,
+        givenUp: failures.givenUp.slice(0, mostIds),
+        invalid: failures.invalid.slice(0, mostIds),
+      },
+      lost: isLost ? { from: isoOf(fromMs), to: isoOf(toMs) } : null,
+      mark: claim.mark,
+    };
+  }
+
+  try {
+    const isComplete = await bringIn();
+    const endMs = newest([nowMs, backlog.newestMs]);
+    if (isComplete) claim.advance(isoOf(settledTo(backlog.newestMs)));
+    await claim.end({
+      ...(isComplete && { settledTo: isoOf(settledTo(endMs)) }),
+      ...failures.kept(isComplete),
+    });
+    const report = reportOf(isComplete, endMs);
+    log.report(report);
+    notice.ended(isComplete ? "complete" : "interrupted");
+    return report;
+  } catch (error) {
+    await claim.end({}).catch(() => {}); // the first error is the one to tell
+    notice.failed(error);
+    throw error;
+  }
+}

@@ -1,0 +1,55 @@
+import type { Channel } from "node:diagnostics_channel";
+import { createNotice } from "@esim-webhooks/core/kit";
+import type { ReconcileLedger, Recovered } from "./ledger.ts";
+
+/** The progress of a pass. On `esim-webhooks:reconcile`, at most ten times a second while it runs, and once at its end. */
+export interface ReconcileMessage {
+  /** The name of the pass, as in its report. */
+  readonly run: string;
+  readonly endpoint: string;
+  readonly source: string;
+  /** `interrupted`: its signal aborted. `failed`: it rejects with `error`. */
+  readonly outcome: "running" | "complete" | "interrupted" | "failed";
+  /** Since the pass began, in ms. */
+  readonly durationMs: number;
+  /** How many pages of the listing it has read. */
+  readonly pages: number;
+  readonly ledger: ReconcileLedger;
+  readonly recovered: Recovered;
+  readonly error?: unknown;
+}
+
+export const reconcileNotice: Channel<unknown, ReconcileMessage> = createNotice("reconcile");
+
+const everyMs = 100;
+
+/** Publishes the progress of a pass. */
+export interface PassNotice {
+  /** Call it often. */
+  running(): void;
+  ended(outcome: "complete" | "interrupted"): void;
+  failed(error: unknown): void;
+}
+
+export function createPassNotice(
+  fields: Pick<ReconcileMessage, "run" | "endpoint" | "source">,
+  now: () => Pick<ReconcileMessage, "pages" | "ledger" | "recovered">,
+): PassNotice {
+  const startedAt = performance.now();
+  let nextAt = 0;
+
+  function publish(ending: Pick<ReconcileMessage, "outcome" | "error">): void {
+    if (!reconcileNotice.hasSubscribers) return;
+    reconcileNotice.publish({ ...fields, ...ending, durationMs: performance.now() - startedAt, ...now() });
+  }
+
+  return {
+    running() {
+      if (performance.now() < nextAt) return;
+      nextAt = performance.now() + everyMs;
+      publish({ outcome: "running" });
+    },
+    ended: (outcome) => publish({ outcome }),
+    failed: (error) => publish({ outcome: "failed", error }),
+  };
+}

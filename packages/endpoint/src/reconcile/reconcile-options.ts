@@ -1,0 +1,119 @@
+import {
+  type Catalog,
+  type Clock,
+  type DedupeStore,
+  type EsimEvents,
+  esimCatalog,
+  type Logger,
+  type StateStore,
+} from "@esim-webhooks/core";
+import {
+  durationMs,
+  loggerOption,
+  type OptionsShape,
+  parseOptions,
+  processorShape,
+  type SettingsOf,
+  safeLogger,
+  silentLogger,
+  systemClock,
+  withMethods,
+} from "@esim-webhooks/core/kit";
+import * as z from "zod/mini";
+
+/** What `reconcile` and `createReconciler` have in common. */
+export interface ReconcileSetup<Data = EsimEvents, Tx = unknown> {
+  /** Remembers the watermark, and which process is at work. Must be durable. */
+  readonly state: StateStore;
+  /**
+   * The name of the endpoint, as its receiver has it; ids are unique within it. Refused (`source_unknown`) where the target
+   * holds only events of other sources. Default `"default"`.
+   */
+  readonly source?: string | undefined;
+  /** Accepts a `source` of which the target has no events yet. Default false. */
+  readonly newSource?: boolean | undefined;
+  /** The event types and their schemas, unless the target is a processor. Default: the eSIM events. Extend them with `defineCatalog`. */
+  readonly catalog?: Catalog<Data> | undefined;
+  /** With handlers: remembers done ids. Must be durable. Default: none, which is refused. */
+  readonly store?: DedupeStore<Tx> | undefined;
+  /** With handlers or a processor: how many handlers run at the same time. Default 1, which keeps the order. */
+  readonly concurrency?: number | undefined;
+  /** Brings in what the service will send again, too: after an outage, without waiting for the next attempt. Default false. */
+  readonly includeComing?: boolean | undefined;
+  /**
+   * How far a pass reads beyond the watermark, in ms: longer than a delivery may stay hidden from the listing, and than its
+   * order may be off. Default 3,600,000 (an hour).
+   */
+  readonly overlapMs?: number | undefined;
+  /** How long a killed process keeps others from reconciling the endpoint, in ms. Default 30,000. */
+  readonly leaseMs?: number | undefined;
+  /** Gets the log lines: pino, `console`, or anything of their shape. Default: silent. */
+  readonly logger?: Logger | undefined;
+  /** Tells the time, for tests. Default: the machine's clock. */
+  readonly clock?: Clock | undefined;
+}
+
+export interface ReconcileOptions<Data = EsimEvents, Tx = unknown> extends ReconcileSetup<Data, Tx> {
+  /**
+   * How far back to go at least, wherever earlier passes have been: deliveries that show a time since then. Required for the
+   * first pass of an endpoint, because what came in before your receiver began would run again. Default: the watermark.
+   */
+  readonly since?: Date | undefined;
+  /** Reads the listing, but changes nothing. Default false. */
+  readonly dryRun?: boolean | undefined;
+  /** Stops the pass: running handlers finish, and the report says `interrupted`. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface ReconcilerOptions<Data = EsimEvents, Tx = unknown> extends ReconcileSetup<Data, Tx> {
+  /** Where the first pass of the endpoint begins; later ones begin at the watermark. Default: there was a first pass already. */
+  readonly since?: Date | undefined;
+  /** How long to wait after a pass, in ms. Default 300,000 (5 minutes). */
+  readonly everyMs?: number | undefined;
+}
+
+type WithoutDefault = "store";
+export type SetupSettings = SettingsOf<ReconcileSetup<unknown>, WithoutDefault>;
+export type ReconcileSettings = SettingsOf<ReconcileOptions<unknown>, WithoutDefault | "since" | "signal">;
+export type ReconcilerSettings = SettingsOf<ReconcilerOptions<unknown>, WithoutDefault | "since">;
+
+const setupShape: OptionsShape<SetupSettings> = {
+  state: withMethods<StateStore>("ready", "read", "write"),
+  source: z._default(z.string().check(z.minLength(1)), "default"),
+  newSource: z._default(z.boolean(), false),
+  catalog: z._default(withMethods<Catalog<unknown>>("parse", "check"), esimCatalog as Catalog<unknown>),
+  store: processorShape.store,
+  concurrency: z._default(z.int().check(z.gte(1)), 1),
+  includeComing: z._default(z.boolean(), false),
+  overlapMs: z._default(durationMs(0), 60 * 60_000),
+  leaseMs: z._default(durationMs(30), 30_000),
+  logger: z._default(loggerOption, () => silentLogger),
+  clock: z._default(withMethods<Clock>("now"), systemClock),
+};
+
+const date = z.optional(z.date("expected a valid Date"));
+
+const reconcileShape: OptionsShape<ReconcileSettings> = {
+  ...setupShape,
+  since: date,
+  dryRun: z._default(z.boolean(), false),
+  signal: z.optional(z.instanceof(AbortSignal)),
+};
+
+const reconcilerShape: OptionsShape<ReconcilerSettings> = {
+  ...setupShape,
+  since: date,
+  everyMs: z._default(durationMs(1), 5 * 60_000),
+};
+
+export function parseReconcileOptions(options: unknown): ReconcileSettings {
+  return withSafeLogger(parseOptions("reconcile", reconcileShape, options));
+}
+
+export function parseReconcilerOptions(options: unknown): ReconcilerSettings {
+  return withSafeLogger(parseOptions("createReconciler", reconcilerShape, options));
+}
+
+function withSafeLogger<Settings extends { readonly logger: Logger }>(settings: Settings): Settings {
+  return { ...settings, logger: safeLogger(settings.logger) };
+}

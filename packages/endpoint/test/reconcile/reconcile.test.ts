@@ -1,0 +1,166 @@
+import { memoryStore } from "@esim-webhooks/core";
+import { memoryInbox } from "@esim-webhooks/core/testing";
+import { reconcile } from "@esim-webhooks/endpoint";
+import { describe, expect, it } from "vitest";
+import { startWorld } from "./world.ts";
+
+const hour = 3_600_000;
+const nothing = {
+  listed: 0,
+  coming: 0,
+  outOfRange: 0,
+  stored: 0,
+  duplicate: 0,
+  conflict: 0,
+  invalid: 0,
+  filtered: 0,
+  rejected: 0,
+  unsettled: 0,
+};
+
+describe("reconcile", () => {
+  it("brings in what is exhausted, and what failed with no next try", async () => {
+    const world = await startWorld();
+    const arrived = await world.emit(2, "stores");
+    const refused = await world.emit(2, "refuses");
+    const exhausted = await world.emit(3, "down");
+    await world.pass("16h");
+    const report = await world.reconcile();
+    expect(report.ledger).toEqual({ ...nothing, listed: 7, stored: 5, duplicate: 2 });
+    expect(report).toMatchObject({ recovered: { missed: 5, acknowledgedAndLost: 0 }, lost: null });
+    expect(await world.stored()).toEqual([...arrived, ...refused, ...exhausted].sort());
+    const row = await world.inbox.get({ source: "default", id: exhausted[0] as string });
+    expect(row?.replay).toMatchObject({
+      run: report.run,
+      delivery: { status: "exhausted", attemptNumber: 10 },
+    });
+  });
+
+  it("brings in what was acknowledged and lost, and raises the alarm", async () => {
+    const world = await startWorld();
+    await world.emit(1, "stores");
+    const lost = await world.emit(2, "forgets");
+    const report = await world.reconcile();
+    expect(report.ledger).toEqual({ ...nothing, listed: 3, stored: 2, duplicate: 1 });
+    expect(report.recovered).toEqual({ missed: 0, acknowledgedAndLost: 2 });
+    expect(report.ids.acknowledgedAndLost.toSorted()).toEqual(lost.toSorted());
+    expect(world.lines).toMatchObject([
+      { level: "error", message: expect.stringMatching(/acknowledged and lost/), fields: { events: 2 } },
+    ]);
+    expect(JSON.stringify(world.lines)).not.toContain("payload");
+  });
+
+  it("leaves alone what is still coming, and finds it once it is exhausted", async () => {
+    const world = await startWorld();
+    const coming = await world.emit(2, "down");
+    const first = await world.reconcile();
+    expect(first.ledger).toEqual({ ...nothing, listed: 2, coming: 2 });
+    expect(await world.stored()).toEqual([]);
+    await world.pass("8h");
+    await world.emit(3, "stores");
+    expect((await world.reconcile()).ledger).toMatchObject({ coming: 2, duplicate: 3 });
+    await world.emit(0, "down");
+    await world.pass("8h");
+    const last = await world.reconcile();
+    expect(last.ledger).toMatchObject({ stored: 2, coming: 0 });
+    expect(await world.stored()).toEqual(expect.arrayContaining(coming));
+  });
+
+  it("brings in what is coming with includeComing, which is a duplicate when it comes", async () => {
+    const world = await startWorld();
+    const coming = await world.emit(2, "down");
+    expect((await world.reconcile({ includeComing: true })).ledger).toEqual({
+      ...nothing,
+      listed: 2,
+      stored: 2,
+    });
+    await world.emit(0, "stores");
+    await world.pass("1h");
+    expect(await world.stored()).toEqual(coming.toSorted());
+    const { ledger } = await world.reconcile();
+    expect(ledger).toEqual({ ...nothing, listed: 2, duplicate: 2 });
+  });
+
+  it("brings in what the service keeps for an endpoint that is inactive, after a day", async () => {
+    const world = await startWorld();
+    await world.emit(1, "down");
+    world.sandbox.setEndpointActive(world.endpoint, false);
+    await world.pass("30h");
+    expect((await world.reconcile()).ledger).toEqual({ ...nothing, listed: 1, coming: 1 });
+    const clock = { now: () => Date.now() + 30 * hour };
+    expect((await world.reconcile({ clock })).ledger).toEqual({ ...nothing, listed: 1, stored: 1 });
+  });
+
+  it("finds nothing when it runs again", async () => {
+    const world = await startWorld();
+    await world.emit(3, "forgets");
+    await world.reconcile();
+    const { ledger } = await world.reconcile();
+    expect(ledger).toEqual({ ...nothing, listed: 3, duplicate: 3 });
+  });
+
+  it("leaves out what is older than since, also in later passes", async () => {
+    const world = await startWorld();
+    await world.emit(2, "forgets");
+    await world.pass("2h");
+    const since = new Date(Date.now() + hour);
+    await world.emit(1, "forgets");
+    expect((await world.reconcile({ since })).ledger).toEqual({
+      ...nothing,
+      listed: 3,
+      stored: 1,
+      outOfRange: 2,
+    });
+    expect((await world.reconcile()).ledger).toMatchObject({ duplicate: 1, outOfRange: 2 });
+  });
+
+  it("goes back as far as since, wherever earlier passes have been: after the loss of a database", async () => {
+    const world = await startWorld();
+    await world.emit(250, "stores");
+    await world.pass("48h");
+    await world.emit(1, "stores");
+    await world.reconcile();
+    const target = world.emptyInbox();
+    const afterTheMark = await world.reconcile({ target });
+    expect(afterTheMark).toMatchObject({ pages: 2, ledger: { listed: 200, stored: 200 } });
+    const { ledger } = await world.reconcile({ target, since: new Date(0) });
+    expect(ledger).toEqual({ ...nothing, listed: 251, stored: 51, duplicate: 200 });
+  });
+
+  it("refuses a first pass without since, and says why", async () => {
+    const world = await startWorld();
+    await expect(world.reconcile({ since: undefined })).rejects.toMatchObject({
+      code: "no_watermark",
+      message: expect.stringMatching(/Pass since: when your receiver began/),
+    });
+    await expect(world.reconcile({ since: undefined, dryRun: true })).rejects.toMatchObject({
+      code: "no_watermark",
+    });
+  });
+
+  it("refuses a target or a state store that forgets", async () => {
+    const world = await startWorld();
+    const { api, endpoint, state } = world;
+    const options = { state, since: new Date() };
+    const code = "not_durable";
+    await expect(reconcile(api, endpoint, memoryInbox(), options)).rejects.toMatchObject({ code });
+    await expect(reconcile(api, endpoint, { "*": () => {} }, options)).rejects.toMatchObject({ code });
+    const store = memoryStore();
+    await expect(reconcile(api, endpoint, { "*": () => {} }, { ...options, store })).rejects.toMatchObject({
+      code,
+    });
+    const forgetful = { ...state, capabilities: { durable: false, multiProcess: true } };
+    await expect(world.reconcile({ state: forgetful })).rejects.toMatchObject({ code });
+  });
+
+  it("changes nothing in a dry run", async () => {
+    const world = await startWorld();
+    await world.emit(1, "forgets");
+    await world.emit(2, "refuses");
+    const report = await world.reconcile({ dryRun: true });
+    expect(report).toMatchObject({ dryRun: true, recovered: { missed: 2, acknowledgedAndLost: 0 } });
+    expect(report.ledger).toEqual({ ...nothing, listed: 3, stored: 3 });
+    expect(await world.stored()).toEqual([]);
+    await expect(world.reconcile({ since: undefined })).rejects.toMatchObject({ code: "no_watermark" });
+  });
+});
