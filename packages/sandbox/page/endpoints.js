@@ -17,7 +17,12 @@ function createEntry({ webhookEndpointReference, url }) {
   const active = element("input", { type: "hidden", name: "active", "data-json": "" });
   const button = element("button", { type: "submit" });
   const call = `PATCH /endpoints/${encodeURIComponent(webhookEndpointReference)}`;
-  const form = element("form", { "data-call": call, "aria-label": `Change ${url}` }, active, button);
+  const form = element(
+    "form",
+    { "data-call": call, "aria-label": `Change ${webhookEndpointReference} at ${url}` },
+    active,
+    button,
+  );
   return {
     entry: element("li", {}, element("strong", {}, url), twice, list, form),
     /** @param {Endpoint} endpoint */

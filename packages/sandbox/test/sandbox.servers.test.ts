@@ -100,6 +100,16 @@ describe("startSandbox", () => {
     expect(await state.json()).toMatchObject({ data: { switches: { rateLimit } } });
   });
 
+  it("has the real time in the Date header of its answers, whatever the time of its clock", async () => {
+    await using sandbox = await startSandbox({ clock: "manual" });
+    await sandbox.advance("30d");
+    for (const url of [`${sandbox.url}/management/client`, sandbox.controlUrl]) {
+      const { headers } = await fetch(url);
+      const aheadMs = Date.parse(headers.get("date") ?? "") - Date.now();
+      expect(Math.abs(aheadMs)).toBeLessThan(24 * 60 * 60 * 1000);
+    }
+  });
+
   it("says which Node.js it needs, on one without SQLite", async () => {
     const getBuiltinModule = vi.spyOn(process, "getBuiltinModule").mockReturnValue(undefined as never);
     onTestFinished(() => getBuiltinModule.mockRestore());

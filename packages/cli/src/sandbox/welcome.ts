@@ -27,8 +27,8 @@ export function welcome(
     `  curl ${controlUrl}/deliveries`,
     "",
     "The first one registers a receiver of your own for every event, and answers with its signing secret. Leave it out where the",
-    "receiver registers itself, as npm start does: two endpoints of one URL have two secrets. The second one orders an eSIM.",
-    "The third shows what was sent. To receive it: ESIM_WEBHOOK_SECRET=<the secret> esim-webhooks serve",
+    "receiver registers itself, as npm start does. The second one orders an eSIM, and the third shows what was sent.",
+    "To receive it: ESIM_WEBHOOK_SECRET=<the secret> esim-webhooks serve",
   ].join("\n");
 }
 

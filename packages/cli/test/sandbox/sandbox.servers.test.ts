@@ -48,8 +48,12 @@ describe("sandbox", () => {
   });
 
   it("prints one line of JSON and nothing else, and ends with 0 when it is stopped", async () => {
-    const running = start(["sandbox", "--port", "0", "--json"]);
+    const options = ["--speed", "60", "--seed", "7", "--set", "burst=20", "--set", "endpointCap=3"];
+    const running = start(["sandbox", "--port", "0", ...options, "--json"]);
     const { url, controlUrl } = await firstLine(running);
+    expect(await (await fetch(`${controlUrl}/state`)).json()).toMatchObject({
+      data: { speed: 60, switches: { burst: 20, endpointCap: "3" } },
+    });
     expect((await fetch(`${url}/management/client`)).status).toBe(401);
     expect((await fetch(controlUrl)).headers.get("content-type")).toMatch(/^text\/html/);
     const ended = await stopped(running);

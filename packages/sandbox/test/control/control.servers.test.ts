@@ -16,25 +16,7 @@ import {
 import { describe, expect, it, onTestFinished } from "vitest";
 import { registerOverApi } from "../register-over-api.ts";
 import { startEndpoint } from "../sender/endpoint.ts";
-
-interface Answer {
-  readonly status: number;
-  readonly data: Record<string, unknown> & Record<string, unknown>[];
-  readonly error: { readonly code: string; readonly message: string };
-  readonly pagination: { readonly hasMore: boolean; readonly nextCursor: string | null };
-}
-
-async function call({ controlUrl }: Sandbox, method: string, path: string, body?: unknown): Promise<Answer> {
-  const text = body === undefined ? null : JSON.stringify(body);
-  const response = await fetch(controlUrl + path, { method, body: text });
-  return { status: response.status, ...((await response.json()) as object) } as Answer;
-}
-
-/** Registers it for every event. */
-async function register(sandbox: Sandbox, url: string): Promise<string> {
-  const { data } = await call(sandbox, "POST", "/endpoints", { url });
-  return String(data["webhookEndpointReference"]);
-}
+import { type Answer, call, register } from "./call.ts";
 
 /** A request with headers that `fetch` does not let anybody set. */
 async function withHeaders(url: string, headers: Record<string, string>): Promise<[number, string]> {

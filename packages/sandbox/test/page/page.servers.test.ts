@@ -209,8 +209,13 @@ describe("the page", () => {
     ["in the dark", { colorScheme: "dark", viewport: { width: 1280, height: 800 } }],
     ["on a phone", { colorScheme: "light", viewport: { width: 320, height: 640 } }],
   ] as const)("is accessible %s, and never wider than the screen", async (_name, options) => {
-    const { page } = await open(options);
+    const { page, sandbox } = await open(options);
     await register(page);
+    await registerOverApi(sandbox, {
+      url: await page.getByLabel("URL").inputValue(),
+      eventTypes: ["esim.faulted"],
+    });
+    await page.getByText("events arrive twice").first().waitFor();
     await press(page, "Order an eSIM");
     await delivery(page, "delivered").locator("summary").click();
     await page.evaluate(axe.source);

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { nodeHandler } from "@esim-webhooks/core";
+import { silentLogger } from "@esim-webhooks/core/kit";
 import { Webhook } from "standardwebhooks";
 import { describe, expect, test } from "vitest";
 import { advance } from "../../src/sender/advance.ts";
@@ -18,8 +19,6 @@ function isSignedWith(secret: string, { body, headers }: Got): boolean {
     return false;
   }
 }
-
-const silent = { debug() {}, info() {}, warn() {}, error() {} };
 
 test("duplicate: two requests at once, one attempt, and the first answer counts", async () => {
   const service = testService();
@@ -207,7 +206,7 @@ describe("half_open: half of the body, then silence on an open connection", () =
       `http://127.0.0.1:${(server.address() as AddressInfo).port}/webhooks`,
     );
     const handled: string[] = [];
-    const options = { secret: registered.signingSecret, bodyTimeoutMs: 2000, logger: silent };
+    const options = { secret: registered.signingSecret, bodyTimeoutMs: 2000, logger: silentLogger };
     const handler = nodeHandler({ "*": ({ id }) => void handled.push(id) }, options);
     server.on("request", handler);
 
