@@ -173,7 +173,7 @@ test("after any sequence of operations, events go to active endpoints alone, and
       sent += world.check();
       expect(world.outstanding()).toBe(0);
     }),
-    { numRuns: 60 },
+    { numRuns: 30 },
   );
   expect(sent).toBeGreaterThan(0);
 });
