@@ -17,8 +17,8 @@ export function registerEndpoint(
     if (taken === undefined) return createEndpoint(service, clientReference, endpoint);
     throw new Refused(
       "url_taken",
-      `The endpoint ${taken} has this URL and such event types already, so each event would arrive twice. Use that endpoint, ` +
-        "delete it or set it inactive. The API, with POST /management/webhooks, takes a URL twice.",
+      `The endpoint ${taken} gets events of these types at this URL already, and each would arrive twice. Use that endpoint, ` +
+        "delete it, or set it inactive. The API, with POST /management/webhooks, takes a URL twice.",
     );
   });
 }

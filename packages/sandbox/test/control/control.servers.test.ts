@@ -231,7 +231,7 @@ describe("the control side", () => {
       error: {
         code: "url_taken",
         message: expect.stringMatching(
-          `^The endpoint ${first} has this URL .* twice\\. Use that endpoint, delete it`,
+          `^The endpoint ${first} gets events of these types at this URL already, .* twice\\. Use that endpoint, delete it`,
         ),
       },
     });

@@ -160,7 +160,7 @@ describe("the page", () => {
     const { page, sandbox } = await open();
     await register(page);
     await press(page, "Register for every event");
-    await said(page, "has this URL and such event types already, so each event would arrive twice.");
+    await said(page, "gets events of these types at this URL already, and each would arrive twice.");
     await registerOverApi(sandbox, {
       url: await page.getByLabel("URL").inputValue(),
       eventTypes: ["esim.assigned"],
