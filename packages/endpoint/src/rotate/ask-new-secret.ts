@@ -1,0 +1,92 @@
+import { randomUUID } from "node:crypto";
+import { type ApiClient, ApiError, type EndpointWithSecret } from "@esim-webhooks/client";
+import { type KeyRecord, type KeyStore, WebhookError } from "@esim-webhooks/core";
+import { dateTimeMs } from "@esim-webhooks/core/kit";
+import { present, writeStep } from "../base/held-keys.ts";
+import type { RotateSettings } from "./rotate-options.ts";
+import type { AtCall } from "./rotation-change.ts";
+
+/** The service keeps an answer for 48 hours; within these it surely is the same one. */
+const keyLifetimeMs = 47 * 60 * 60_000;
+/** Receivers take at most 15 minutes. */
+const windowMs = 10 * 60_000;
+/** A call, with all its attempts, is over within this time. */
+const callMs = 120_000;
+/** How many answers in a row may lack the secret. */
+const mostHidden = 3;
+
+/** Where the rotation is once the service was asked. */
+export interface Asked {
+  readonly endpoint: EndpointWithSecret;
+  readonly at: AtCall;
+}
+
+/** Until when a call that begins now holds off deliveries with an unknown signature. */
+export function rotatingUntil(nowMs: number): string {
+  return new Date(nowMs + windowMs).toISOString();
+}
+
+/**
+ * Has the service replace the secret, and resolves to its answer. The same key is used until the answer is known, in later processes,
+ * too. If the answer does not show the secret, or the service no longer knows the key, the secret is replaced again, under a key
+ * that is written first. Deliveries with an unknown signature are answered 503 all the time.
+ */
+export async function askNewSecret(
+  api: Pick<ApiClient, "webhooks">,
+  keyStore: KeyStore,
+  begun: AtCall,
+  settings: RotateSettings,
+): Promise<Asked> {
+  const { clock, signal, logger } = settings;
+  let at = begun;
+
+  async function write(change: AtCall): Promise<void> {
+    const until = rotatingUntil(clock.now());
+    await writeStep(
+      keyStore,
+      at,
+      (record) => ({ ...record, rotatingUntil: until, change: { ...change } }),
+      clock,
+    );
+    at = change;
+  }
+  const withFreshKey = (): AtCall => ({
+    ...at,
+    idempotencyKey: randomUUID(),
+    keyedAt: new Date(clock.now()).toISOString(),
+  });
+
+  for (let hidden = 0; ; ) {
+    const isOld = dateTimeMs(at.keyedAt) < clock.now() - keyLifetimeMs;
+    if (isOld) await write(withFreshKey());
+    else if (isNearEnd((await present(keyStore)).record, clock.now())) await write(at);
+    try {
+      const { idempotencyKey } = at;
+      const options = { idempotencyKey, signal, timeoutMs: callMs };
+      return { endpoint: await api.webhooks.rotateSecret(at.endpoint, options), at };
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      hidden += 1;
+      if (error.code !== "unexpected_answer" || hidden === mostHidden) throw unfinished(error);
+      logger.warn(
+        { endpoint: at.endpoint },
+        "The service has replaced the secret without showing it: it is replaced again.",
+      );
+      await write(withFreshKey());
+    }
+  }
+}
+
+function isNearEnd(record: KeyRecord, nowMs: number): boolean {
+  return !(dateTimeMs(record.rotatingUntil) > nowMs + callMs + 60_000);
+}
+
+/** The error of a call whose effect nobody knows. Its cause has neither body nor secret. */
+function unfinished(cause: ApiError): Error {
+  return new WebhookError<ApiError["code"]>(
+    cause.code,
+    `The rotation is not finished. ${cause.message}`,
+    "Rotate again soon: the next run continues with the same call. Deliveries with a new signature are answered 503 for some minutes, and 401 then.",
+    { cause },
+  );
+}

@@ -1,0 +1,27 @@
+import type { ApiClient, WebhookEndpoint } from "@esim-webhooks/client";
+import { WebhookError } from "@esim-webhooks/core";
+import type { EndpointErrorCode } from "../base/errors.ts";
+
+/** An endpoint, and whether the client has no other one. */
+export interface OwnedEndpoint {
+  readonly endpoint: WebhookEndpoint;
+  readonly isOnly: boolean;
+}
+
+/** Finds an endpoint of the client. Rejects with `endpoint_unknown`, which lists those that it has. */
+export async function ownedEndpoint(
+  api: Pick<ApiClient, "webhooks">,
+  reference: string,
+  signal: AbortSignal,
+): Promise<OwnedEndpoint> {
+  const all: WebhookEndpoint[] = [];
+  for await (const endpoint of api.webhooks.list({ limit: 100, signal })) all.push(endpoint);
+  const endpoint = all.find((one) => one.webhookEndpointReference === reference);
+  if (endpoint !== undefined) return { endpoint, isOnly: all.length === 1 };
+  const names = all.map((one) => JSON.stringify(one.webhookEndpointReference));
+  throw new WebhookError<EndpointErrorCode>(
+    "endpoint_unknown",
+    `The client has no endpoint ${JSON.stringify(reference)}.`,
+    names.length === 0 ? "It has none." : `It has ${names.join(", ")}.`,
+  );
+}

@@ -1,0 +1,48 @@
+import type { ApiClient } from "@esim-webhooks/client";
+import type { KeyStore } from "@esim-webhooks/core";
+import { present } from "../base/held-keys.ts";
+import { endedKeys, fingerprintOf } from "./keys-of-endpoint.ts";
+import { ownedEndpoint } from "./owned-endpoint.ts";
+import { checkRotateArguments } from "./rotate-options.ts";
+import { type RotationChange, rotationIn } from "./rotation-change.ts";
+
+/** What `rotateSecret` would do. Plain JSON, without secrets. */
+export interface RotationPlan {
+  readonly endpoint: string;
+  /** Whether the service sends the endpoint anything. */
+  readonly active: boolean;
+  /** The step of the rotation that would be continued; null: one would begin. */
+  readonly continues: RotationChange["step"] | null;
+  /** Whether the service would be asked for a new secret. */
+  readonly asks: boolean;
+  /** The fingerprints of the keys that would be replaced. */
+  readonly oldKeys: readonly string[];
+  /** The fingerprints of the keys that would stay. */
+  readonly otherKeys: readonly string[];
+}
+
+/** Says what `rotateSecret` would do, and changes nothing. Rejects as it does. */
+export async function planRotation(
+  api: Pick<ApiClient, "webhooks">,
+  endpointReference: string,
+  keyStore: KeyStore,
+  { signal = new AbortController().signal }: { readonly signal?: AbortSignal | undefined } = {},
+): Promise<RotationPlan> {
+  checkRotateArguments("planRotation", api, endpointReference, keyStore);
+  const { record } = await present(keyStore);
+  const at = rotationIn(record, endpointReference);
+  const { endpoint, isOnly } = await ownedEndpoint(api, endpointReference, signal);
+  const all = record.keys.map(fingerprintOf);
+  const oldKeys =
+    at !== undefined && "oldKeys" in at
+      ? at.oldKeys
+      : endedKeys(record, { endpoint: endpointReference, isOnly }).map(fingerprintOf);
+  return {
+    endpoint: endpointReference,
+    active: endpoint.active,
+    continues: at?.step ?? null,
+    asks: at === undefined || at.step === "call",
+    oldKeys,
+    otherKeys: all.filter((key) => !oldKeys.includes(key)),
+  };
+}

@@ -1,0 +1,97 @@
+import type { ApiClient } from "@esim-webhooks/client";
+import { type KeyStore, type Logger, WebhookError } from "@esim-webhooks/core";
+import {
+  durationMs,
+  loggerOption,
+  type OptionsShape,
+  parseOptions,
+  type SettingsOf,
+  safeLogger,
+  silentLogger,
+  withMethods,
+} from "@esim-webhooks/core/kit";
+import * as z from "zod/mini";
+import type { SecretForm } from "../base/secret-form.ts";
+import { type WaitingClock, wallClock } from "../base/waiting-clock.ts";
+
+export interface RotateOptions<Reconciled = unknown> {
+  /**
+   * Brings in what was missed from `since` on, once the new key is in use: such as
+   * `({ since, signal }) => reconcile(api, endpointReference, inbox, { since, signal })`. What it resolves to is in the report. Default:
+   * nothing; reconcile from the report's `since` then.
+   */
+  readonly reconcile?: ((from: RotationStart) => Promise<Reconciled>) | undefined;
+  /**
+   * How the API writes secrets, if not as `whsec_` and base64: the form in which the new key is stored. Default: the form before the
+   * newest key of the store, else the usual one.
+   */
+  readonly secretForm?: SecretForm | undefined;
+  /** How long the old keys count on after the new one is stored, in ms: for attempts that were under way. At least a minute. Default 2 minutes. */
+  readonly overlapMs?: number | undefined;
+  /** Gives up when it aborts; the next run continues. */
+  readonly signal?: AbortSignal | undefined;
+  /** Gets a line for each step: pino, `console`, or anything of their shape. Default: silent. */
+  readonly logger?: Logger | undefined;
+  /** Tells the time and waits, for tests. Default: the machine's time and timers. */
+  readonly clock?: WaitingClock | undefined;
+}
+
+/** From when on the listing shows all that the rotation may have cost. */
+export interface RotationStart {
+  /** A time of the service's clock: a day before the rotation, because an old delivery may have been at its last attempt. */
+  readonly since: Date;
+  readonly signal: AbortSignal;
+}
+
+export type RotateSettings = SettingsOf<RotateOptions, "reconcile" | "secretForm">;
+
+const shape: OptionsShape<RotateSettings> = {
+  reconcile: z.optional(
+    z.custom<NonNullable<RotateOptions["reconcile"]>>(
+      (value) => typeof value === "function",
+      "expected a function",
+    ),
+  ),
+  secretForm: z.optional(z.enum(["hex", "base64", "utf8"])),
+  overlapMs: z._default(durationMs(60_000), 120_000),
+  signal: z._default(
+    z.instanceof(AbortSignal, { error: "expected an AbortSignal" }),
+    () => new AbortController().signal,
+  ),
+  logger: z._default(loggerOption, silentLogger),
+  clock: z._default(withMethods<WaitingClock>("now", "wait"), wallClock),
+};
+
+export function parseRotateOptions(options: unknown): RotateSettings {
+  const settings = parseOptions("rotateSecret", shape, options);
+  return { ...settings, logger: safeLogger(settings.logger) };
+}
+
+/** Throws `invalid_option` for arguments that plainly cannot be right. */
+export function checkRotateArguments(
+  caller: string,
+  api: unknown,
+  endpointReference: unknown,
+  keyStore: unknown,
+): asserts keyStore is KeyStore {
+  if (typeof (api as Partial<ApiClient> | null)?.webhooks !== "object") {
+    throw invalid(`${caller}: the first argument is no client`, "Pass what createClient returns.");
+  }
+  if (typeof endpointReference !== "string" || endpointReference === "") {
+    throw invalid(
+      `${caller}: there is no endpoint reference`,
+      "Pass the endpoint's webhookEndpointReference: api.webhooks.list() shows it.",
+    );
+  }
+  const { read, write } = (keyStore ?? {}) as Partial<KeyStore>;
+  if (typeof read !== "function" || typeof write !== "function") {
+    throw invalid(
+      `${caller}: this key source cannot be changed`,
+      "Pass a key store: fileKeySource(path) or stateKeySource(stateStore), which the receivers read, too.",
+    );
+  }
+}
+
+function invalid(problem: string, remedy: string): WebhookError {
+  return new WebhookError("invalid_option", `${problem}.`, remedy);
+}

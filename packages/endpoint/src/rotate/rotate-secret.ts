@@ -1,0 +1,171 @@
+import { randomUUID } from "node:crypto";
+import type { ApiClient } from "@esim-webhooks/client";
+import type { KeyRecord, KeyStore } from "@esim-webhooks/core";
+import { dateTimeMs } from "@esim-webhooks/core/kit";
+import { present, writeStep } from "../base/held-keys.ts";
+import { rotatingUntil } from "./ask-new-secret.ts";
+import { fingerprintOf, type KeyOwner, withoutEnded } from "./keys-of-endpoint.ts";
+import { ownedEndpoint } from "./owned-endpoint.ts";
+import {
+  checkRotateArguments,
+  parseRotateOptions,
+  type RotateOptions,
+  type RotateSettings,
+} from "./rotate-options.ts";
+import {
+  type AtCall,
+  type AtReconciled,
+  type AtStored,
+  type RotationChange,
+  rotationIn,
+} from "./rotation-change.ts";
+import { storeNewKey } from "./store-new-key.ts";
+import { type NewKeyUse, newestListedMs, watchNewKey } from "./watch-new-key.ts";
+
+/** What a rotation did. Plain JSON, without secrets. */
+export interface RotationReport<Reconciled = unknown> {
+  readonly endpoint: string;
+  /** The step at which an earlier run was found and continued; null: this run began the rotation. */
+  readonly continued: RotationChange["step"] | null;
+  /** When the rotation began: a date-time. */
+  readonly startedAt: string;
+  /** The fingerprint of the new key. */
+  readonly newKey: string;
+  /** The fingerprints of the keys that were replaced, and are gone. */
+  readonly oldKeys: readonly string[];
+  /** The fingerprints of other keys in the store: they may belong to other endpoints. */
+  readonly otherKeys: readonly string[];
+  /** What became of deliveries with the new key. Null: an earlier run has looked. */
+  readonly newKeyUse: NewKeyUse | null;
+  /** From when on the listing is to be reconciled: a date-time. */
+  readonly since: string;
+  /** What `reconcile` resolved to; null if there was none, or an earlier run has done it. */
+  readonly reconciled: Reconciled | null;
+}
+
+const dayMs = 24 * 60 * 60_000;
+
+/**
+ * Replaces the secret of an endpoint so that every event survives it. Each step is in the key store before the next one, so
+ * after a kill at any moment the next run continues; when no rotation is under way, it begins one. Takes `overlapMs` and some seconds.
+ *
+ * 1. Receivers answer 503 to unknown signatures. 2. The service replaces the secret. 3. The new key is stored, and the old ones get
+ * an end. 4. The listing shows a delivery that was accepted with the new key. 5. What was missed is reconciled. 6. The old keys go.
+ *
+ * The receivers have to read `keyStore`. Keys of other endpoints stay (`StoredKey.endpoint`); a key without an endpoint is replaced
+ * if the client has no other one. Rejects with an `ApiError` or its code when the service cannot be asked, and with `change_under_way`,
+ * `endpoint_unknown`, `invalid_option`, `missing_secret` (the key store has no record), `invalid_secret` (the new secret is of
+ * another form: it is kept, and the next run takes it with `secretForm`) or `store_unavailable`.
+ */
+export async function rotateSecret<Reconciled = unknown>(
+  api: Pick<ApiClient, "webhooks">,
+  endpointReference: string,
+  keyStore: KeyStore,
+  options: RotateOptions<Reconciled> = {},
+): Promise<RotationReport<Reconciled>> {
+  checkRotateArguments("rotateSecret", api, endpointReference, keyStore);
+  const settings = parseRotateOptions(options);
+  const { logger } = settings;
+  const found = rotationIn((await present(keyStore)).record, endpointReference);
+  const { endpoint, isOnly } = await ownedEndpoint(api, endpointReference, settings.signal);
+  const owner = { endpoint: endpointReference, isOnly };
+  const named = { endpoint: endpointReference };
+  if (!endpoint.active) logger.warn(named, "The endpoint is not active: the service sends it nothing.");
+  if (found !== undefined)
+    logger.info({ ...named, step: found.step }, "Continues the rotation that was begun.");
+
+  let at = found ?? (await begin(api, keyStore, endpoint.updatedAt, owner, settings));
+  let newKeyUse: NewKeyUse | null = null;
+  let reconciled: Reconciled | null = null;
+  if (at.step === "call" || at.step === "form") {
+    at = await storeNewKey(api, keyStore, at, owner, settings);
+    logger.info({ ...named, key: at.newKey }, "The new key is stored.");
+  }
+  if (at.step === "stored") {
+    newKeyUse = await watchNewKey(api, at, settings);
+    logger.info({ ...named, key: at.newKey, newKeyUse }, "Looked for deliveries with the new key.");
+    reconciled = await reconcileFrom(at, options, settings);
+    at = await recordReconciled(keyStore, at, settings);
+  }
+  const { keys } = await dropOldKeys(keyStore, at, settings);
+  logger.info({ ...named, key: at.newKey }, "The rotation is finished.");
+  const { startedAt, since, newKey, oldKeys } = at;
+  const otherKeys = keys.map(fingerprintOf).filter((key) => key !== newKey);
+  return {
+    endpoint: endpointReference,
+    continued: found?.step ?? null,
+    startedAt,
+    newKey,
+    oldKeys,
+    otherKeys,
+    newKeyUse,
+    since,
+    reconciled,
+  };
+}
+
+/** Step 1: from now on an unknown signature is answered 503. */
+async function begin(
+  api: Pick<ApiClient, "webhooks">,
+  keyStore: KeyStore,
+  updatedAt: string,
+  { endpoint }: KeyOwner,
+  { clock, signal }: RotateSettings,
+): Promise<AtCall> {
+  const listedMs = await newestListedMs(api, endpoint, signal);
+  const nowMs = clock.now();
+  const now = new Date(nowMs).toISOString();
+  const change: AtCall = {
+    kind: "rotate",
+    endpoint,
+    step: "call",
+    startedAt: now,
+    // the service's clock may be behind ours
+    since: new Date((listedMs < nowMs ? listedMs : nowMs) - dayMs).toISOString(),
+    idempotencyKey: randomUUID(),
+    keyedAt: now,
+    updatedAt,
+  };
+  const opened = (record: KeyRecord) => ({
+    ...record,
+    rotatingUntil: rotatingUntil(nowMs),
+    change: { ...change },
+  });
+  await writeStep(keyStore, undefined, opened, clock);
+  return change;
+}
+
+/** Step 5, from the day before the rotation on. */
+async function reconcileFrom<Reconciled>(
+  { since }: AtStored,
+  { reconcile }: RotateOptions<Reconciled>,
+  { signal }: RotateSettings,
+): Promise<Reconciled | null> {
+  return reconcile === undefined ? null : reconcile({ since: new Date(since), signal });
+}
+
+async function recordReconciled(
+  keyStore: KeyStore,
+  at: AtStored,
+  { clock }: RotateSettings,
+): Promise<AtReconciled> {
+  const change: AtReconciled = { ...at, step: "reconciled" };
+  await writeStep(keyStore, at, (record) => ({ ...record, change: { ...change } }), clock);
+  return change;
+}
+
+/** Step 6, once the old keys have ended: attempts that carry them are over. */
+async function dropOldKeys(
+  keyStore: KeyStore,
+  at: AtReconciled,
+  { clock, signal }: RotateSettings,
+): Promise<KeyRecord> {
+  const leftMs = () => dateTimeMs(at.oldKeysEndAt) - clock.now();
+  signal.throwIfAborted();
+  while (leftMs() > 0) await clock.wait(leftMs(), signal); // a timer may be early
+  const dropped = ({ change: _done, ...record }: KeyRecord) => ({
+    ...record,
+    keys: withoutEnded(record.keys, clock.now()),
+  });
+  return writeStep(keyStore, at, dropped, clock);
+}

@@ -1,0 +1,96 @@
+import type { KeyRecord } from "@esim-webhooks/core";
+import * as z from "zod/mini";
+import { changeUnderWay } from "../base/change-under-way.ts";
+
+/** What every step of a rotation has. Times are date-times. */
+export interface Begun {
+  readonly kind: "rotate";
+  readonly endpoint: string;
+  /** When the rotation began, by our clock. */
+  readonly startedAt: string;
+  /** From when on the listing is to be reconciled, by the service's clock. */
+  readonly since: string;
+  /** The key of the latest call, and when it was made. */
+  readonly idempotencyKey: string;
+  readonly keyedAt: string;
+  /** The endpoint's `updatedAt` before the call. */
+  readonly updatedAt: string;
+}
+
+/** The secret may be replaced at the service, and nobody here knows the new one. */
+export interface AtCall extends Begun {
+  readonly step: "call";
+}
+
+interface Answered extends Begun {
+  /** When the service replaced the secret, by its clock; null if its answer did not show that. */
+  readonly rotatedAt: string | null;
+}
+
+/** The new secret is here, but not in a form that can be read. */
+export interface AtForm extends Answered {
+  readonly step: "form";
+  readonly secret: string;
+}
+
+interface WithNewKey extends Answered {
+  /** The fingerprints of the new key, and of those that it replaces. */
+  readonly newKey: string;
+  readonly oldKeys: string[];
+  /** When the last of the old keys ends. */
+  readonly oldKeysEndAt: string;
+}
+
+/** The receivers have the new key, and the old ones end. */
+export interface AtStored extends WithNewKey {
+  readonly step: "stored";
+}
+
+/** What was missed is brought in; the old keys have yet to go. */
+export interface AtReconciled extends WithNewKey {
+  readonly step: "reconciled";
+}
+
+/** How far a rotation is. In the key store, so that the next process can continue it. */
+export type RotationChange = AtCall | AtForm | AtStored | AtReconciled;
+
+const text = z.string();
+const begun = {
+  kind: z.literal("rotate"),
+  endpoint: text,
+  startedAt: text,
+  since: text,
+  idempotencyKey: text,
+  keyedAt: text,
+  updatedAt: text,
+};
+const answered = { ...begun, rotatedAt: z.nullable(text) };
+const withNewKey = { ...answered, newKey: text, oldKeys: z.array(text), oldKeysEndAt: text };
+
+const anyStep: z.ZodMiniType<RotationChange> = z.discriminatedUnion("step", [
+  z.strictObject({ ...begun, step: z.literal("call") }),
+  z.strictObject({ ...answered, step: z.literal("form"), secret: text }),
+  z.strictObject({ ...withNewKey, step: z.literal("stored") }),
+  z.strictObject({ ...withNewKey, step: z.literal("reconciled") }),
+]);
+
+/** The rotation of this endpoint that is under way, if one is. Throws `change_under_way` for any other change. */
+export function rotationIn({ change }: KeyRecord, endpoint: string): RotationChange | undefined {
+  if (change === undefined) return undefined;
+  const read = anyStep.safeParse(change);
+  if (read.success && read.data.endpoint === endpoint) return read.data;
+  throw changeUnderWay(change);
+}
+
+/** What a later step keeps of an earlier one. */
+export function begunOf({
+  kind,
+  endpoint,
+  startedAt,
+  since,
+  idempotencyKey,
+  keyedAt,
+  updatedAt,
+}: Begun): Begun {
+  return { kind, endpoint, startedAt, since, idempotencyKey, keyedAt, updatedAt };
+}

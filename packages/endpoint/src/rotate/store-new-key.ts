@@ -1,0 +1,91 @@
+import type { ApiClient } from "@esim-webhooks/client";
+import { type KeyRecord, type KeyStore, WebhookError } from "@esim-webhooks/core";
+import { present, writeStep } from "../base/held-keys.ts";
+import { type SecretForm, secretText } from "../base/secret-form.ts";
+import { askNewSecret, rotatingUntil } from "./ask-new-secret.ts";
+import { endedKeys, fingerprintOf, formOfNewest, type KeyOwner, withNewKey } from "./keys-of-endpoint.ts";
+import type { RotateSettings } from "./rotate-options.ts";
+import { type AtCall, type AtForm, type AtStored, begunOf } from "./rotation-change.ts";
+
+/** The new secret as the service wrote it, and the step that is in the key store. */
+interface Received {
+  readonly at: AtCall | AtForm;
+  readonly secret: string;
+  readonly rotatedAt: string | null;
+}
+
+/** Asks for the new secret, and stores it in the write that ends the old keys and the 503 to unknown signatures. */
+export async function storeNewKey(
+  api: Pick<ApiClient, "webhooks">,
+  keyStore: KeyStore,
+  begun: AtCall | AtForm,
+  owner: KeyOwner,
+  settings: RotateSettings,
+): Promise<AtStored> {
+  const { clock, overlapMs, secretForm } = settings;
+  const { record } = await present(keyStore); // before the call: nothing may come between the secret and its write
+  const received =
+    begun.step === "form"
+      ? { at: begun, secret: begun.secret, rotatedAt: begun.rotatedAt }
+      : await receive(api, keyStore, begun, settings);
+  const secret = inForm(received.secret, secretForm, formOfNewest(record));
+  const newKey = readableFingerprint(secret);
+  if (newKey === undefined) return keepUnread(keyStore, received, settings);
+  const endMs = clock.now() + overlapMs;
+  const change: AtStored = {
+    ...begunOf(received.at),
+    rotatedAt: received.rotatedAt,
+    step: "stored",
+    newKey,
+    oldKeys: endedKeys(record, owner).map(fingerprintOf),
+    oldKeysEndAt: new Date(endMs).toISOString(),
+  };
+  const withKey = ({ rotatingUntil: _over, ...rest }: KeyRecord): KeyRecord => ({
+    ...rest,
+    keys: withNewKey(rest, owner, secret, endMs),
+    change: { ...change },
+  });
+  await writeStep(keyStore, received.at, withKey, clock);
+  return change;
+}
+
+async function receive(
+  api: Pick<ApiClient, "webhooks">,
+  keyStore: KeyStore,
+  begun: AtCall,
+  settings: RotateSettings,
+): Promise<Received> {
+  const { endpoint, at } = await askNewSecret(api, keyStore, begun, settings);
+  const { signingSecret, updatedAt } = endpoint;
+  return { at, secret: signingSecret, rotatedAt: updatedAt === at.updatedAt ? null : updatedAt };
+}
+
+/** The given form counts for every secret; the form of the older keys is a guess, which what is plainly of the usual form refutes. */
+function inForm(secret: string, given: SecretForm | undefined, guessed: SecretForm | undefined): string {
+  return secretText(secret, given ?? (secret.startsWith("whsec_") ? undefined : guessed));
+}
+
+function readableFingerprint(secret: string): string | undefined {
+  try {
+    return fingerprintOf(secret);
+  } catch {
+    return undefined; // the error may describe the secret
+  }
+}
+
+/** A secret in no form that a receiver could read is kept all the same: the service may not show it again. */
+async function keepUnread(
+  keyStore: KeyStore,
+  { at, secret, rotatedAt }: Received,
+  { clock }: RotateSettings,
+): Promise<never> {
+  const until = rotatingUntil(clock.now());
+  const change: AtForm = { ...begunOf(at), step: "form", secret, rotatedAt };
+  const kept = (record: KeyRecord): KeyRecord => ({ ...record, rotatingUntil: until, change: { ...change } });
+  await writeStep(keyStore, at, kept, clock);
+  throw new WebhookError(
+    "invalid_secret",
+    "The service's new secret cannot be read in the expected form. It is kept in the key store, and no receiver uses it yet.",
+    `Rotate again with secretForm (--secret-form) before ${until}: hex, base64 or utf8. Receivers answer 503 until then.`,
+  );
+}

@@ -1,0 +1,438 @@
+import { readFile } from "node:fs/promises";
+import { createClient } from "@esim-webhooks/client";
+import { createKeyring, type KeyRecord, type KeyStore, type Logger } from "@esim-webhooks/core";
+import { newSecret } from "@esim-webhooks/core/testing";
+import { planRotation, type RotateOptions, rotateSecret } from "@esim-webhooks/endpoint";
+import { describe, expect, it } from "vitest";
+import { fastClock } from "./fast-clock.ts";
+import { type Rotating, rotateCall, rotating } from "./rotating.ts";
+
+const fingerprint = (secret: string) => createKeyring([secret]).keysAt(0)[0]?.fingerprint;
+
+/** Every line that was logged, as text. */
+function lines(): Logger & { readonly all: string[] } {
+  const all: string[] = [];
+  const log = (fields: object, message?: string) => void all.push(`${message} ${JSON.stringify(fields)}`);
+  return { debug: log, info: log, warn: log, error: log, all };
+}
+
+/** A clock on which each wait takes until an event was emitted and answered, and half a minute is over. */
+function withTraffic({ sandbox, emit }: Rotating): NonNullable<RotateOptions["clock"]> {
+  let skippedMs = 0;
+  return {
+    now: () => Date.now() + skippedMs,
+    async wait() {
+      await sandbox.advance("1s");
+      await emit();
+      skippedMs += 30_000;
+    },
+  };
+}
+
+function secretsIn({ keys }: KeyRecord): string[] {
+  return keys.map((key) => (typeof key === "string" ? key : key.secret));
+}
+
+async function recordOf(keys: KeyStore): Promise<KeyRecord> {
+  const stored = await keys.read();
+  if (stored === undefined) throw new Error("There is no record.");
+  return stored.record;
+}
+
+/** A key store whose writes are told before and after. */
+function watched(keys: KeyStore, onWrite: (record: KeyRecord) => void | Promise<void>): KeyStore {
+  return {
+    load: () => keys.load(),
+    read: () => keys.read(),
+    async write(record, version) {
+      const written = await keys.write(record, version);
+      if (written) await onWrite(record);
+      return written;
+    },
+  };
+}
+
+describe("rotateSecret", () => {
+  it("replaces the secret: events before, during and after it are handled once, and the old key is gone", async () => {
+    const world = await rotating();
+    const [old = ""] = secretsIn(await recordOf(world.keys));
+    const before = await world.emit();
+    await world.sandbox.advance("1m");
+    const report = await world.rotate({ clock: withTraffic(world) });
+    const after = await world.emit();
+    const record = await recordOf(world.keys);
+    expect(secretsIn(record)).toHaveLength(1);
+    expect(secretsIn(record)).not.toContain(old);
+    expect(Object.keys(record)).toEqual(["keys"]);
+    expect(report).toMatchObject({
+      endpoint: world.endpoint,
+      continued: null,
+      newKeyUse: "seen",
+      oldKeys: [fingerprint(old)],
+      newKey: fingerprint(secretsIn(record)[0] ?? ""),
+      otherKeys: [],
+      reconciled: null,
+    });
+    expect(new Set(world.handled).size).toBe(world.handled.length);
+    expect(world.handled).toEqual(expect.arrayContaining([before, after]));
+  });
+
+  it("has receivers answer 503 between the call and the new key, and gives the old key an end when it stores the new one", async () => {
+    const world = await rotating();
+    const seen: KeyRecord[] = [];
+    const statuses: number[] = [];
+    const keys = watched(world.keys, async (record) => {
+      seen.push(record);
+      if (seen.length !== 1) return;
+      // the call of this rotation, made early: the new signature comes before its key
+      const { idempotencyKey } = record.change as { idempotencyKey: string };
+      await world.api.webhooks.rotateSecret(world.endpoint, { idempotencyKey });
+      await world.emit();
+      const { data } = await world.api.webhooks.deliveries(world.endpoint).page();
+      statuses.push(data[0]?.httpStatus ?? 0);
+    });
+    await rotateSecret(world.api, world.endpoint, keys, { clock: fastClock() });
+    expect(statuses).toEqual([503]);
+    const [begun, stored] = seen;
+    expect(Date.parse(begun?.rotatingUntil ?? "") - Date.now()).toBeLessThan(15 * 60_000);
+    expect(stored).not.toHaveProperty("rotatingUntil");
+    expect(stored?.keys[0]).toMatchObject({ notAfter: expect.any(String) });
+    expect(stored?.keys[1]).not.toHaveProperty("notAfter");
+    await world.sandbox.advance("30s"); // its second attempt
+    expect(world.handled).toHaveLength(1);
+  });
+
+  it("calls again with the same key when the answer was lost, so the secret is replaced once", async () => {
+    const world = await rotating();
+    await world.sandbox.advance("1m");
+    world.sandbox.faults.dropNextAnswer(rotateCall);
+    await world.rotate({ clock: withTraffic(world) });
+    await world.emit();
+    const { data } = await world.api.webhooks.deliveries(world.endpoint, { limit: 100 }).page();
+    expect(data.filter(({ status }) => status !== "delivered" && status !== "failed")).toEqual([]);
+    expect(data[0]?.status).toBe("delivered");
+  });
+
+  it.each(["409", "423"] as const)(
+    "waits while its call is in flight (%s), and takes its answer",
+    async (inFlight) => {
+      const world = await rotating({ switches: { inFlight } });
+      world.sandbox.faults.add({ kind: "error", call: rotateCall, status: Number(inFlight), times: 1 });
+      world.sandbox.faults.add({ kind: "error", call: rotateCall, status: 503, done: true, times: 2 });
+      const report = await world.rotate().catch(() => world.rotate());
+      expect(secretsIn(await recordOf(world.keys)).map(fingerprint)).toEqual([report.newKey]);
+    },
+  );
+
+  it("continues with the same key when the service was not to be reached, in the next run, too", async () => {
+    const world = await rotating();
+    world.sandbox.faults.add({ kind: "error", call: rotateCall, status: 500, done: true, times: 3 });
+    const failed = await world.rotate().catch((error: unknown) => error);
+    expect(failed).toMatchObject({
+      code: "service_failed",
+      message: expect.stringContaining("Rotate again soon: the next run continues with the same call."),
+    });
+    const { change } = await recordOf(world.keys);
+    expect(change).toMatchObject({ kind: "rotate", step: "call", endpoint: world.endpoint });
+    const report = await world.rotate();
+    expect(report.continued).toBe("call");
+    expect(report.oldKeys).toHaveLength(1);
+    await world.emit();
+    expect(world.handled).toHaveLength(1);
+  });
+
+  it("replaces the secret again, under another key, when the answer does not show it", async () => {
+    const world = await rotating({ switches: { replayShowsSecret: "off" } });
+    const keys: string[] = [];
+    const logger = lines();
+    world.sandbox.faults.dropNextAnswer(rotateCall);
+    await rotateSecret(
+      world.api,
+      world.endpoint,
+      watched(
+        world.keys,
+        ({ change }) => void keys.push((change as { idempotencyKey: string })?.idempotencyKey),
+      ),
+      { clock: fastClock(), logger },
+    );
+    expect(new Set(keys.filter(Boolean)).size).toBe(2);
+    expect(logger.all.join("\n")).toContain("without showing it");
+    await world.emit();
+    expect(world.handled).toHaveLength(1);
+  });
+
+  it("takes another key when 47 hours have gone by since the last call, and opens the 503 again", async () => {
+    const world = await rotating();
+    world.sandbox.faults.add({ kind: "error", call: rotateCall, status: 500, times: 3 });
+    await world.rotate().catch(() => {});
+    const first = (await recordOf(world.keys)).change as { idempotencyKey: string };
+    const clock = fastClock();
+    const written: KeyRecord[] = [];
+    const later = { ...clock, now: () => clock.now() + 48 * 60 * 60_000 };
+    const keys = watched(world.keys, (record) => void written.push(record));
+    await rotateSecret(world.api, world.endpoint, keys, { clock: later });
+    expect(written[0]?.change).toMatchObject({ step: "call" });
+    expect(written[0]?.change).not.toMatchObject({ idempotencyKey: first.idempotencyKey });
+    expect(Date.parse(written[0]?.rotatingUntil ?? "")).toBeGreaterThan(later.now() - 60 * 60_000);
+  });
+
+  it("opens the 503 again in a run that continues when it is about to end, within its 15 minutes", async () => {
+    const world = await rotating();
+    world.sandbox.faults.add({ kind: "error", call: rotateCall, status: 500, times: 3 });
+    await world.rotate().catch(() => {});
+    const stored = await world.keys.read();
+    const soon = new Date(Date.now() + 5000).toISOString();
+    await world.keys.write({ ...(stored?.record as KeyRecord), rotatingUntil: soon }, stored?.version);
+    const written: KeyRecord[] = [];
+    const keys = watched(world.keys, (record) => void written.push(record));
+    await rotateSecret(world.api, world.endpoint, keys, { clock: fastClock() });
+    const untilMs = Date.parse(written[0]?.rotatingUntil ?? "") - Date.now();
+    expect(untilMs).toBeGreaterThan(5 * 60_000);
+    expect(untilMs).toBeLessThan(15 * 60_000);
+  });
+
+  it("stores secrets in the form that it is told, and later ones in the form of the one before", async () => {
+    const world = await rotating({ switches: { secretFormat: "custom" } }, (secret) => `hex:${secret}`);
+    await world.rotate({ secretForm: "hex" });
+    await world.emit();
+    await world.rotate();
+    await world.emit();
+    expect(secretsIn(await recordOf(world.keys))[0]).toMatch(/^hex:[0-9a-f]{64}$/);
+    expect(world.handled).toHaveLength(2);
+  });
+
+  it("keeps a secret that it cannot read, and the next run takes it with the right form", async () => {
+    const world = await rotating({ switches: { secretFormat: "custom" } }, () => newSecret());
+    const logger = lines();
+    const failed = await world.rotate({ logger }).catch((error: unknown) => error);
+    expect(failed).toMatchObject({
+      code: "invalid_secret",
+      message: expect.stringContaining("--secret-form"),
+    });
+    const { change } = await recordOf(world.keys);
+    expect(change).toMatchObject({ step: "form", secret: expect.stringMatching(/^[0-9a-f]{64}$/) });
+    const { secret } = change as { secret: string };
+    const report = await world.rotate({ secretForm: "hex", logger });
+    expect(report.continued).toBe("form");
+    expect(secretsIn(await recordOf(world.keys))).toEqual([`hex:${secret}`]);
+    expect(`${failed}${JSON.stringify([failed, report, logger.all])}`).not.toContain(secret);
+    await world.emit();
+    expect(world.handled).toHaveLength(1);
+  });
+
+  it("says in the log and the report that receivers refuse the new key, when they read other keys", async () => {
+    const world = await rotating();
+    const elsewhere = watched(world.keys, () => {});
+    let copy = (await recordOf(world.keys)) as KeyRecord;
+    const unread: KeyStore = {
+      ...elsewhere,
+      read: async () => ({ record: copy, version: JSON.stringify(copy) }),
+      async write(record) {
+        copy = record;
+        return true;
+      },
+    };
+    const logger = lines();
+    await world.sandbox.advance("1m");
+    const report = await rotateSecret(world.api, world.endpoint, unread, {
+      clock: withTraffic(world),
+      logger,
+    });
+    expect(report.newKeyUse).toBe("refused");
+    expect(logger.all.filter((line) => line.includes("new_key_refused"))).toHaveLength(1);
+  });
+
+  it("reconciles from the day before the rotation, before the old key goes, and reports what came of it", async () => {
+    const world = await rotating();
+    await world.emit();
+    const calls: { since: Date; keys: number }[] = [];
+    const report = await world.rotate({
+      async reconcile({ since, signal }) {
+        expect(signal).toBeInstanceOf(AbortSignal);
+        calls.push({ since, keys: (await recordOf(world.keys)).keys.length });
+        return { recovered: 0 };
+      },
+    });
+    expect(calls).toEqual([{ since: new Date(report.since), keys: 2 }]);
+    expect(report.reconciled).toEqual({ recovered: 0 });
+    expect(Date.parse(report.startedAt) - Date.parse(report.since)).toBeGreaterThanOrEqual(24 * 60 * 60_000);
+  });
+
+  it("reconciles again in the next run when that failed, and not once it is done", async () => {
+    const world = await rotating();
+    const failing = () => Promise.reject(new Error("the store is down"));
+    await expect(world.rotate({ reconcile: failing })).rejects.toThrow("the store is down");
+    const aborting = new AbortController();
+    const abort = async () => {
+      aborting.abort();
+      return 1;
+    };
+    await expect(world.rotate({ reconcile: abort, signal: aborting.signal })).rejects.toThrow(/abort/);
+    const report = await world.rotate({ reconcile: failing });
+    expect(report).toMatchObject({ continued: "reconciled", reconciled: null, newKeyUse: null });
+  });
+
+  it("ends only its own keys: those of other endpoints, and of nobody knows which, stay", async () => {
+    const world = await rotating();
+    const { keys, api } = world;
+    const [own = ""] = secretsIn(await recordOf(keys));
+    const other = await api.webhooks.create({ url: "http://127.0.0.1:9/", eventTypes: ["esim.enabled"] });
+    const [labelled, unlabelled] = [newSecret(), newSecret()];
+    const record = {
+      keys: [
+        { secret: own, endpoint: world.endpoint },
+        { secret: labelled, endpoint: other.webhookEndpointReference },
+        unlabelled,
+      ],
+    };
+    await keys.write(record, (await keys.read())?.version);
+    const report = await world.rotate();
+    expect(report.oldKeys).toEqual([fingerprint(own)]);
+    expect(report.otherKeys).toEqual([labelled, unlabelled].map(fingerprint));
+    expect((await recordOf(keys)).keys).toEqual([
+      ...record.keys.slice(1),
+      { secret: expect.any(String), endpoint: world.endpoint },
+    ]);
+  });
+
+  it("lets one of two rotations at once go on, and refuses the other with what to do", async () => {
+    const world = await rotating();
+    const both = await Promise.allSettled([world.rotate(), world.rotate()]);
+    expect(both.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
+    const refused = both.find(({ status }) => status === "rejected") as PromiseRejectedResult;
+    expect(refused.reason).toMatchObject({
+      code: "change_under_way",
+      message: expect.stringContaining(
+        `A rotation of the endpoint ${world.endpoint} has begun and has not ended; the key store says so. Finish it with rotateSecret`,
+      ),
+    });
+    expect(refused.reason.message).toContain("esim-webhooks rotate");
+    await world.emit();
+    expect(world.handled).toHaveLength(1);
+  });
+
+  it("refuses while a change of another kind is under way, and names what finishes it", async () => {
+    const world = await rotating();
+    const stored = await world.keys.read();
+    const change = { kind: "replace", endpoint: "of another" };
+    await world.keys.write({ ...(stored?.record as KeyRecord), change }, stored?.version);
+    await expect(world.rotate()).rejects.toMatchObject({
+      code: "change_under_way",
+      message: expect.stringContaining("endpoint ensure --replace"),
+    });
+  });
+
+  it("refuses an endpoint that does not exist, names those that do, and changes nothing", async () => {
+    const world = await rotating();
+    const before = await world.keys.read();
+    await expect(rotateSecret(world.api, "none", world.keys)).rejects.toMatchObject({
+      code: "endpoint_unknown",
+      message: `The client has no endpoint "none". It has "${world.endpoint}".`,
+    });
+    expect(await world.keys.read()).toEqual(before);
+  });
+
+  it("rotates an endpoint that is not active, says so, and ends without a delivery", async () => {
+    const world = await rotating();
+    await world.sandbox.setEndpointActive(world.endpoint, false);
+    const logger = lines();
+    const report = await world.rotate({ logger });
+    expect(report.newKeyUse).toBe("no_traffic");
+    expect(logger.all.join("\n")).toContain("not active");
+    expect(report.oldKeys).toHaveLength(1);
+    expect((await recordOf(world.keys)).keys).toHaveLength(1);
+  });
+
+  it("does not begin without a record in the key store, but with an empty one", async () => {
+    const world = await rotating();
+    const nothing: KeyStore = { ...world.keys, read: async () => undefined };
+    await expect(rotateSecret(world.api, world.endpoint, nothing)).rejects.toMatchObject({
+      code: "missing_secret",
+      message: expect.stringContaining('write { "keys": [] }'),
+    });
+    await world.keys.write({ keys: [] }, (await world.keys.read())?.version);
+    const report = await world.rotate();
+    expect(report.oldKeys).toEqual([]);
+    await world.emit();
+    expect(world.handled).toHaveLength(1);
+  });
+
+  it("still stores the new key when the key store was away for a while, and when a write's answer was lost", async () => {
+    const world = await rotating();
+    let failures = 0;
+    const shaky: KeyStore = {
+      ...world.keys,
+      async write(record, version) {
+        failures += 1;
+        if (failures % 3 === 0) return world.keys.write(record, version);
+        if (failures % 3 === 2) await world.keys.write(record, version);
+        throw Object.assign(new Error("away"), {
+          code: "store_unavailable",
+          [Symbol.for("esim-webhooks.error")]: true,
+        });
+      },
+    };
+    const report = await rotateSecret(world.api, world.endpoint, shaky, { clock: fastClock() });
+    expect(secretsIn(await recordOf(world.keys)).map(fingerprint)).toEqual([report.newKey]);
+    await world.emit();
+    expect(world.handled).toHaveLength(1);
+  });
+
+  it("shows no secret in its report, its log lines and its errors", async () => {
+    const world = await rotating();
+    const logger = lines();
+    const old = await readFile(world.keys.keyFile, "utf8");
+    const report = await world.rotate({ logger });
+    const shown = JSON.stringify([report, logger.all]);
+    for (const secret of [...secretsIn(JSON.parse(old)), ...secretsIn(await recordOf(world.keys))]) {
+      expect(shown).not.toContain(secret.slice(6, 20));
+    }
+    expect(JSON.parse(JSON.stringify(report))).toEqual(report);
+  });
+
+  it.each([
+    [[undefined, "a", "keys"], "the first argument is no client"],
+    [["api", "", "keys"], "there is no endpoint reference"],
+    [
+      ["api", "a", { load: async () => [] }],
+      "this key source cannot be changed. Pass a key store: fileKeySource",
+    ],
+  ])("refuses arguments that cannot be right: %#", async ([api, reference, keys], problem) => {
+    const real = createClient({ baseUrl: "http://127.0.0.1:9/api/v3", clientId: "1", clientSecret: "2" });
+    const store = { load: async () => [], read: async () => undefined, write: async () => true };
+    await expect(
+      rotateSecret(
+        (api === "api" ? real : api) as never,
+        reference as string,
+        (keys === "keys" ? store : keys) as never,
+      ),
+    ).rejects.toMatchObject({ code: "invalid_option", message: expect.stringContaining(problem) });
+  });
+
+  it("refuses an overlap of less than a minute", async () => {
+    const world = await rotating();
+    await expect(world.rotate({ overlapMs: 59_999 })).rejects.toMatchObject({ code: "invalid_option" });
+  });
+});
+
+describe("planRotation", () => {
+  it("says what would be done, and changes nothing", async () => {
+    const world = await rotating();
+    const { api, endpoint, keys } = world;
+    const before = await keys.read();
+    const [own = ""] = secretsIn(await recordOf(keys));
+    const plan = {
+      endpoint,
+      active: true,
+      continues: null,
+      asks: true,
+      oldKeys: [fingerprint(own)],
+      otherKeys: [],
+    };
+    expect(await planRotation(api, endpoint, keys)).toEqual(plan);
+    expect(await keys.read()).toEqual(before);
+    world.sandbox.faults.add({ kind: "error", call: rotateCall, status: 500, times: 3 });
+    await world.rotate().catch(() => {});
+    expect(await planRotation(api, endpoint, keys)).toEqual({ ...plan, continues: "call" });
+  });
+});
