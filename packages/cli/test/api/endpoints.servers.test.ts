@@ -23,7 +23,7 @@ describe("api endpoints create", () => {
     const file = join(cwd, "hook.key");
     expect(mode(file)).toBe(0o600);
     const secret = readFileSync(file, "utf8").trim();
-    expect(await fileKeySource(file).load()).toEqual({ keys: secret });
+    expect(await fileKeySource(file).load()).toEqual({ keys: [secret] });
     const [endpoint] = await endpointsOf(service);
     expect(endpoint).toMatchObject({ url, eventTypes: ["esim.faulted"] });
     expect(stdout).toContain(
