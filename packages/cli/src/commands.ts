@@ -44,6 +44,11 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     usage: "<command>",
     load: async () => (await import("./commands/api.ts")).api,
   },
+  endpoint: {
+    brief: "Set up an endpoint",
+    usage: "<command>",
+    load: async () => (await import("./commands/endpoint.ts")).endpoint,
+  },
   sandbox: {
     brief: "Run the partner service on this machine",
     load: async () => (await import("./commands/sandbox.ts")).sandbox,

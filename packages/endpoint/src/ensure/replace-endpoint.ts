@@ -2,6 +2,7 @@ import type { ApiClient, EndpointWithSecret, WebhookEndpoint } from "@esim-webho
 import type { EsimEvents, KeyStore } from "@esim-webhooks/core";
 import { changeUnderWay } from "../base/change-under-way.ts";
 import type { WaitingClock } from "../base/waiting-clock.ts";
+import type { ReconcileReport } from "../reconcile/reconcile-report.ts";
 import { advance, emptyStore, type KeyStoreState } from "./advance.ts";
 import { beginReplacement } from "./begin-replacement.ts";
 import { creationIn } from "./creation.ts";
@@ -14,7 +15,7 @@ import { settleFirst } from "./settle-first.ts";
 import { wantedTypes, wishedTypes } from "./wanted.ts";
 
 /** The result of a replacement. */
-export interface ReplacedEndpoint<Reconciled extends FirstReconciled = FirstReconciled> {
+export interface ReplacedEndpoint<Reconciled extends FirstReconciled = ReconcileReport> {
   /** The endpoint that there is now. */
   readonly endpoint: WebhookEndpoint;
   /** The reference of the endpoint that it replaced; null if there was nothing to do. */
@@ -39,7 +40,7 @@ export interface ReplacedEndpoint<Reconciled extends FirstReconciled = FirstReco
  */
 export async function replaceEndpoint<
   Data = EsimEvents,
-  Reconciled extends FirstReconciled = FirstReconciled,
+  Reconciled extends FirstReconciled = ReconcileReport,
 >(
   api: Pick<ApiClient, "webhooks" | "catalog">,
   options: ReplaceOptions<Data, Reconciled>,

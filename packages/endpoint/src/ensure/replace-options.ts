@@ -10,6 +10,7 @@ import {
 } from "@esim-webhooks/core/kit";
 import * as z from "zod/mini";
 import { type WaitingClock, wallClock } from "../base/waiting-clock.ts";
+import type { ReconcileReport } from "../reconcile/reconcile-report.ts";
 import { type EndpointWish, type SettledWish, wishShape } from "./options.ts";
 
 /** The endpoint that goes: the arguments of `reconcile`. */
@@ -21,14 +22,9 @@ export interface FirstEndpoint {
 }
 
 /** A report of `reconcile`, as far as a replacement has to know it. */
-export interface FirstReconciled {
-  /** Its signal aborted before it was complete. */
-  readonly interrupted: boolean;
-  /** How many events their handlers did not take, and the next pass tries again. */
-  readonly again: number;
-}
+export type FirstReconciled = Pick<ReconcileReport, "interrupted" | "dryRun" | "failing">;
 
-export interface ReplaceOptions<Data = EsimEvents, Reconciled extends FirstReconciled = FirstReconciled>
+export interface ReplaceOptions<Data = EsimEvents, Reconciled extends FirstReconciled = ReconcileReport>
   extends EndpointWish<Data> {
   /**
    * Brings in all that the first endpoint has:

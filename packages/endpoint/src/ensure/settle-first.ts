@@ -41,14 +41,14 @@ async function bringIn<Reconciled extends FirstReconciled>(
   await clock.wait(listingLagMs, signal);
   const reconciled = await reconcile({ endpoint, includeComing: true, signal });
   signal.throwIfAborted();
-  const { interrupted, again } = reconciled;
-  if (!interrupted && again === 0) return reconciled;
+  const { interrupted, dryRun, failing } = reconciled;
+  if (!interrupted && !dryRun && failing === 0) return reconciled;
   throw new WebhookError<EndpointErrorCode>(
     "not_settled",
-    interrupted
-      ? `Reconciling the endpoint ${endpoint} was interrupted, so it was not deleted.`
-      : `The handlers of ${again} events of the endpoint ${endpoint} failed, so it was not deleted.`,
-    "Mend what their errors in the log say, and run this again: it continues. Until then both endpoints get events.",
+    failing === 0
+      ? `Not all that the endpoint ${endpoint} has was reconciled, so it was not deleted.`
+      : `The handlers of ${failing} events of the endpoint ${endpoint} failed, so it was not deleted.`,
+    "Mend what the log says of them, and run this again: it continues. Until then both endpoints get events.",
   );
 }
 

@@ -270,16 +270,6 @@ describe("a registration that did not end", () => {
     expect(await ensureEndpoint(service.api, { url, handlers, keyStore })).toMatchObject({ created: true });
     await expectOne(service, keyStore);
   });
-
-  it("has its secret stored in the form that secretForm names", async () => {
-    const service = await startService({ clock: "manual", switches: { secretFormat: "custom" } });
-    const keyStore = memoryKeys();
-    await ensureEndpoint(service.api, { url, handlers, keyStore, secretForm: "hex" });
-    const [made] = await service.endpoints();
-    expect(keyStore.record?.keys).toEqual([
-      { secret: `hex:${made?.signingSecret}`, endpoint: made?.webhookEndpointReference },
-    ]);
-  });
 });
 
 interface Calls {
@@ -301,3 +291,22 @@ function withCalls(api: ApiClient, before: Calls, after: Calls = {}): ApiClient 
     },
   };
 }
+
+describe("a secret of an unexpected form", () => {
+  it.each(["on", "off"] as const)(
+    "does not end the registration, with replayShowsSecret %s",
+    async (replayShowsSecret) => {
+      const switches = { secretFormat: "custom", replayShowsSecret } as const;
+      const service = await startService({ clock: "manual", switches });
+      const keyStore = memoryKeys();
+      await expect(ensureEndpoint(service.api, { url, handlers, keyStore })).rejects.toMatchObject({
+        code: "invalid_secret",
+        message: expect.stringContaining("secretForm (--secret-form)"),
+      });
+      await ensureEndpoint(service.api, { url, handlers, keyStore, secretForm: "hex" });
+      const [made, ...others] = await service.endpoints();
+      expect(secretsOf(keyStore.record)).toEqual([`hex:${made?.signingSecret}`]);
+      expect(others).toEqual([]);
+    },
+  );
+});

@@ -39,7 +39,7 @@ async function existing(service: Service) {
     clock,
     async reconcile(from: FirstEndpoint) {
       reconciled.push(from);
-      return { interrupted: false, again: 0 };
+      return { interrupted: false, dryRun: false, failing: 0 };
     },
   };
   return { keyStore, options, reconciled, clock, reference: endpoint.webhookEndpointReference };
@@ -156,7 +156,10 @@ describe("replacing an endpoint", () => {
   it("deletes nothing while handlers fail, and continues when they do not", async () => {
     const service = await startService();
     const { options, keyStore } = await existing(service);
-    const failing = { ...options, reconcile: async () => ({ interrupted: false, again: 3 }) };
+    const failing = {
+      ...options,
+      reconcile: async () => ({ interrupted: false, dryRun: false, failing: 3 }),
+    };
     await expect(replaceEndpoint(service.api, failing)).rejects.toMatchObject({
       code: "not_settled",
       message: expect.stringContaining("The handlers of 3 events"),

@@ -1,0 +1,36 @@
+import type { Command, RouteMap } from "@stricli/core";
+import { type EnsureFlags, ensureFlags } from "../endpoint/ensure-flags.ts";
+import { command, group } from "../program/command.ts";
+import type { CliContext } from "../program/context.ts";
+import { help } from "../program/help.ts";
+
+const ensure: Command<CliContext> = command<EnsureFlags, [string]>({
+  loader: async () => (await import("../endpoint/ensure.ts")).ensure,
+  parameters: {
+    flags: ensureFlags,
+    positional: {
+      kind: "tuple",
+      parameters: [{ parse: String, placeholder: "url", brief: "Where events are posted to" }],
+    },
+  },
+  docs: help(
+    "Find or register an endpoint, and check it",
+    [
+      "Finds the endpoint of the URL, or registers it for the event types that the handlers of the config take, and stores",
+      "its secret where receivers read it. Says what is wrong with an endpoint that is there, and changes nothing of it;",
+      "exits with 3 then. A run that was killed is continued by the next one.",
+    ].join("\n"),
+    [
+      "esim-webhooks endpoint ensure https://shop.example/webhooks",
+      "esim-webhooks endpoint ensure https://shop.example/webhooks --types 'esim.*' --key-file esim.key",
+      "esim-webhooks endpoint ensure https://shop.example/webhooks --json | jq -r '.findings[].code'",
+    ],
+  ),
+});
+
+export const endpoint: RouteMap<CliContext> = group<string>({
+  routes: { ensure },
+  docs: help("Set up an endpoint", "Sets up the endpoint that the service sends events to.", [
+    "esim-webhooks endpoint ensure https://shop.example/webhooks",
+  ]),
+});

@@ -1,0 +1,31 @@
+import type { KeyStore } from "@esim-webhooks/core";
+import { type FileKeySource, fileKeySource } from "@esim-webhooks/core/key-file";
+import { ProgramError } from "../program/program-error.ts";
+import type { SetUp } from "../set-up/set-up.ts";
+
+/** Where a command keeps the signing keys of an endpoint. */
+export interface KeyPlace {
+  readonly keyStore: KeyStore;
+  /** Names it in messages. */
+  readonly where: string;
+}
+
+/** The file of --key-file, else the secret of the config, if it is a key store. Throws `invalid_usage`. */
+export function keyPlaceOf({ secret, secretFrom, file }: SetUp, keyFile: string | undefined): KeyPlace {
+  if (keyFile !== undefined) return { keyStore: fileKeySource(keyFile), where: keyFile };
+  if (isKeyStore(secret)) {
+    const { keyFile: configured } = secret as Partial<FileKeySource>;
+    return { keyStore: secret, where: configured ?? `the key store in ${file}` };
+  }
+  const unset = secretFrom === "ESIM_WEBHOOK_SECRET" ? " and unset ESIM_WEBHOOK_SECRET" : "";
+  throw new ProgramError(
+    "invalid_usage",
+    "The command changes the signing keys, and they have no place where they can be changed.",
+    `Give the config a fileKeySource or a stateKeySource as its secret${unset}, or name a key file with --key-file. Receivers have to read the same one.`,
+  );
+}
+
+function isKeyStore(secret: SetUp["secret"]): secret is KeyStore {
+  const { read, write } = (secret ?? {}) as Partial<KeyStore>;
+  return typeof read === "function" && typeof write === "function";
+}

@@ -1,0 +1,115 @@
+import { readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { fileKeySource } from "@esim-webhooks/core/key-file";
+import { describe, expect, it } from "vitest";
+import { startService } from "../api/service.ts";
+import { type CliOptions, cli, folder, jsonLines } from "../cli.ts";
+
+const url = "https://shop.example/webhooks";
+
+const config = `
+  import { defineConfig } from "@esim-webhooks/cli";
+  import { fileKeySource } from "@esim-webhooks/core/key-file";
+  export default defineConfig({
+    secret: fileKeySource("esim.key"),
+    handlers: { "esim.enabled": () => {}, "esim.lifecycle.*": () => {} },
+  });
+`;
+
+/** The service, and the command in a folder with these files. */
+async function startEnsure(files: Readonly<Record<string, string>> = { "esim-webhooks.config.ts": config }) {
+  const service = await startService();
+  const cwd = folder(files);
+  const ensure = (args: readonly string[] = [], options: CliOptions = {}) =>
+    cli(["endpoint", "ensure", url, ...args], { cwd, ...options, env: { ...service.env, ...options.env } });
+  return { ...service, cwd, ensure, keyFile: join(cwd, "esim.key") };
+}
+
+describe("endpoint ensure", () => {
+  it("registers an endpoint for the handlers of the config, and stores its secret in its key file", async () => {
+    const { ensure, api, keyFile } = await startEnsure();
+    const { code, stdout, stderr } = await ensure();
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    const [endpoint] = (await api.webhooks.list().page()).data;
+    expect(stdout).toBe(
+      `Registered the endpoint ${endpoint?.webhookEndpointReference} for 4 event types. Its signing secret is in esim.key.\n`,
+    );
+    expect(endpoint?.eventTypes).toContain("esim.lifecycle.suspended");
+    expect(statSync(keyFile).mode & 0o777).toBe(0o600);
+    expect(JSON.stringify(await fileKeySource(keyFile).load())).toContain("whsec_");
+  });
+
+  it("finds it the next time, and says what is wrong with exit code 3", async () => {
+    const { ensure, sandbox, keyFile } = await startEnsure();
+    await ensure();
+    const before = readFileSync(keyFile, "utf8");
+    expect(await ensure()).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(
+        /^Found the endpoint \S+ for 4 event types at https:\/\/shop\.example\/webhooks\.\n$/,
+      ),
+    });
+    await sandbox.retireEventType("esim.enabled");
+    const found = await ensure(["--types", "esim.lifecycle.*,esim.faulted"]);
+    expect(found.code).toBe(3);
+    expect(found.stdout).toMatch(
+      /✘ {2}not_subscribed: The endpoint is not subscribed to esim\.faulted: no such event comes\. /,
+    );
+    expect(found.stdout).toMatch(
+      /✘ {2}retired: The endpoint is subscribed to esim\.enabled, which the service no longer offers/,
+    );
+    expect(readFileSync(keyFile, "utf8")).toBe(before);
+  });
+
+  it("prints JSON with the findings and without the secret", async () => {
+    const { ensure } = await startEnsure({});
+    const made = await ensure(["--types", "esim.enabled", "--key-file", "hook.key", "--json"]);
+    expect(made.code).toBe(0);
+    expect(jsonLines(made)).toMatchObject([
+      { url, active: true, created: true, findings: [], eventTypes: ["esim.enabled"] },
+    ]);
+    expect(made.stdout).not.toContain("whsec_");
+    const again = await ensure(["--types", "esim.faulted", "--key-file", "hook.key", "--json"]);
+    expect(again.code).toBe(3);
+    expect(jsonLines(again)).toMatchObject([
+      {
+        created: false,
+        findings: [{ code: "not_subscribed", about: ["esim.faulted"] }, { code: "not_wanted" }],
+      },
+    ]);
+  });
+
+  it("registers nothing without a place for the secret, and without event types", async () => {
+    const { ensure, api } = await startEnsure({});
+    const homeless = await ensure(["--types", "esim.enabled"]);
+    expect(homeless.code).toBe(2);
+    expect(homeless.stderr).toContain(
+      "they have no place where they can be changed. Give the config a fileKeySource",
+    );
+    const typeless = await ensure(["--key-file", "hook.key"]);
+    expect(typeless.code).toBe(2);
+    expect(typeless.stderr).toContain(
+      "nobody knows which event types the endpoint is for. Name them with --types",
+    );
+    expect((await api.webhooks.list().page()).data).toEqual([]);
+  });
+
+  it("says how a secret of another form is read, and goes on when it is told", async () => {
+    const service = await startService({ switches: { secretFormat: "custom", replayShowsSecret: "off" } });
+    const cwd = folder();
+    const ensure = (...args: string[]) =>
+      cli(["endpoint", "ensure", url, "--types", "esim.enabled", "--key-file", "k", ...args], {
+        cwd,
+        env: service.env,
+      });
+    const refused = await ensure();
+    expect(refused.code).toBe(2);
+    expect(refused.stderr).toContain("--secret-form");
+    expect(await ensure("--secret-form", "hex")).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^Registered/),
+    });
+    expect((await service.api.webhooks.list().page()).data).toHaveLength(1);
+    expect(JSON.stringify(await fileKeySource(join(cwd, "k")).load())).toContain("hex:");
+  });
+});
