@@ -1,8 +1,10 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { verify } from "@esim-webhooks/core";
 import { startSandbox } from "@esim-webhooks/sandbox";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { call, register } from "./control/call.ts";
 import { startEndpoint } from "./sender/endpoint.ts";
 
 function folder(): string {
@@ -43,10 +45,7 @@ describe("startSandbox", () => {
   it("can be closed while its clock is advanced, and says so there", async () => {
     await using endpoint = await startEndpoint(() => undefined);
     const sandbox = await startSandbox({ clock: "manual" });
-    await fetch(`${sandbox.controlUrl}/endpoints`, {
-      method: "POST",
-      body: JSON.stringify({ url: endpoint.url }),
-    });
+    await register(sandbox, endpoint.url);
     await sandbox.emit({ type: "esim.enabled", data: {} });
     const advances = [sandbox.advance("8h"), sandbox.advance("8h")];
     const told = Promise.all(
@@ -108,6 +107,39 @@ describe("startSandbox", () => {
       const aheadMs = Date.parse(headers.get("date") ?? "") - Date.now();
       expect(Math.abs(aheadMs)).toBeLessThan(24 * 60 * 60 * 1000);
     }
+  });
+
+  it("makes ten attempts by itself, as much faster as its speed says", async () => {
+    await using endpoint = await startEndpoint(() => 500);
+    await using sandbox = await startSandbox({ port: 0, speed: 100_000 }); // 15 h 51 min 30 s take 0.6 s
+    await register(sandbox, endpoint.url);
+    const esim = await sandbox.orderEsim();
+    const deliveries = async () => (await call(sandbox, "GET", "/deliveries")).data;
+    await expect
+      .poll(deliveries)
+      .toMatchObject([{ status: "exhausted", attemptNumber: 10, esimReference: esim.esimReference }]);
+    expect(endpoint.got).toHaveLength(10);
+  });
+
+  it("has random faults strike the same deliveries again with the same seed", async () => {
+    async function statuses(seed: number): Promise<unknown[]> {
+      await using endpoint = await startEndpoint();
+      await using sandbox = await startSandbox({ clock: "manual", seed });
+      await register(sandbox, endpoint.url);
+      sandbox.faults.add({ kind: "wrong_signature", probability: 0.5 });
+      for (let n = 0; n < 30; n++) await sandbox.emit({ type: "esim.enabled", data: {} });
+      await sandbox.settled();
+      const [{ signingSecret } = {}] = (await call(sandbox, "GET", "/endpoints")).data;
+      const { data } = await call(sandbox, "GET", "/deliveries?limit=100");
+      return data.map(({ headers, body, receivedAt }) => {
+        const delivery = { headers: headers as Record<string, string>, body: String(body) };
+        return verify(delivery, String(signingSecret), { at: new Date(String(receivedAt)) }).ok;
+      });
+    }
+    const once = await statuses(7);
+    expect(new Set(once)).toEqual(new Set([true, false]));
+    expect(await statuses(7)).toEqual(once);
+    expect(await statuses(8)).not.toEqual(once);
   });
 
   it("says which Node.js it needs, on one without SQLite", async () => {
