@@ -49,6 +49,10 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     usage: "<command>",
     load: async () => (await import("./commands/endpoint.ts")).endpoint,
   },
+  listen: {
+    brief: "Post real events to this machine",
+    load: async () => (await import("./commands/listen.ts")).listen,
+  },
   sandbox: {
     brief: "Run the partner service on this machine",
     load: async () => (await import("./commands/sandbox.ts")).sandbox,

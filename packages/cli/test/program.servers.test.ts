@@ -58,6 +58,7 @@ describe("the program", () => {
       "import",
       "inbox",
       "api",
+      "listen",
       "sandbox",
       "migrate",
       "doctor",

@@ -38,13 +38,16 @@ const byFault: Readonly<Record<Fault, Expectation>> = {
 
 export const faults = Object.keys(byFault) as readonly Fault[];
 
-/** What the likely cause of an unexpected answer is, and what to do. Undefined when the answer itself does not tell. */
-export function hintOf({ status, body }: Answer): string | undefined {
+/**
+ * What the likely cause of an unexpected answer is, and what to do. Undefined when the answer itself does not tell.
+ * @param flag names the receiver's URL
+ */
+export function hintOf({ status, body }: Answer, flag: string): string | undefined {
   if (body.includes('"outcome":"conflict"')) {
     return "The receiver has this id with another body, at least with another timestamp. To send a delivery twice, use --fault duplicate.";
   }
   if (status === 401) return "The receiver has another secret than the one that signed: compare them.";
-  if (status === 404) return "Nothing takes deliveries at this path: correct --url.";
+  if (status === 404) return `Nothing takes deliveries at this path: correct ${flag}.`;
   return undefined;
 }
 

@@ -7,27 +7,54 @@ export interface Answer {
   readonly ms: number;
 }
 
+/** No complete answer came. */
+export interface NoAnswer {
+  /** `unconnected`: nothing listens there. `late`: it took longer than the sender waits. `broken`: the connection ended. */
+  readonly reason: "unconnected" | "late" | "broken";
+  readonly cause: unknown;
+  readonly ms: number;
+}
+
 /** The sender gives up on an answer after this time. */
 const timeoutMs = 30_000;
 const shownCharacters = 4096;
 
-/** Sends the request as the sender does: without following redirects. Throws `no_answer`. */
-export async function post(url: string, request: SignedRequest): Promise<Answer> {
+/** Sends the request as the sender does: without following redirects. */
+export async function tryPost(url: string, request: SignedRequest): Promise<Answer | NoAnswer> {
   const startedAt = performance.now();
+  const ms = () => Math.round(performance.now() - startedAt);
   try {
     const signal = AbortSignal.timeout(timeoutMs);
     const response = await fetch(url, { ...request, redirect: "manual", signal });
     const body = (await response.text()).slice(0, shownCharacters);
-    return { status: response.status, body, ms: Math.round(performance.now() - startedAt) };
+    return { status: response.status, body, ms: ms() };
   } catch (cause) {
     const isLate = (cause as Error).name === "TimeoutError";
-    throw new ProgramError(
-      "no_answer",
-      isLate ? `${url} did not answer within 30 s, the sender's timeout.` : `Nothing answers at ${url}.`,
-      isLate
-        ? "Answer sooner: store the event, and process it later."
-        : "Start a receiver there (esim-webhooks serve), or name another --url.",
-      { cause },
-    );
+    return { reason: isLate ? "late" : isUnconnected(cause) ? "unconnected" : "broken", cause, ms: ms() };
   }
+}
+
+/** As `tryPost`. Throws `no_answer`, with the flag that names the URL. */
+export async function post(url: string, request: SignedRequest, flag: string): Promise<Answer> {
+  const result = await tryPost(url, request);
+  if ("status" in result) return result;
+  const { reason, cause } = result;
+  const isLate = reason === "late";
+  throw new ProgramError(
+    "no_answer",
+    isLate ? `${url} did not answer within 30 s, the sender's timeout.` : `Nothing answers at ${url}.`,
+    isLate
+      ? "Answer sooner: store the event, and process it later."
+      : `Start a receiver there (esim-webhooks serve), or name another ${flag}.`,
+    { cause },
+  );
+}
+
+/** Whether no byte was sent: the address does not exist, or nothing listens there. */
+function isUnconnected(error: unknown): boolean {
+  let innermost = error;
+  while (innermost instanceof Error && innermost.cause !== undefined) innermost = innermost.cause;
+  const each: unknown = innermost instanceof AggregateError ? innermost.errors[0] : innermost;
+  const { syscall, code } = (each ?? {}) as NodeJS.ErrnoException;
+  return syscall === "connect" || syscall === "getaddrinfo" || code === "UND_ERR_CONNECT_TIMEOUT";
 }

@@ -6,13 +6,13 @@ import type { CliContext } from "../program/context.ts";
 import { exitCodes } from "../program/exit-code.ts";
 import type { Output } from "../program/output.ts";
 import { printable } from "../program/printable.ts";
-import { ProgramError } from "../program/program-error.ts";
 import { knownSecrets, requiredSecret, signingSecret } from "../set-up/known-secrets.ts";
-import { portOf, readSetUp } from "../set-up/set-up.ts";
+import { readSetUp } from "../set-up/set-up.ts";
 import { eventToSend, unknownFieldNotes } from "./event-data.ts";
 import { type Expectation, expected, hintOf } from "./expectation.ts";
 import { type Answer, post } from "./post.ts";
 import { readInput } from "./read-input.ts";
+import { receiverUrl, urlOfServe } from "./receiver-url.ts";
 
 export interface SendFlags {
   readonly config?: string;
@@ -28,7 +28,7 @@ export interface SendFlags {
 /** Sends signed deliveries one after the other, and shows the answers. */
 export async function send(this: CliContext, flags: SendFlags, type: string): Promise<void> {
   const setUp = await readSetUp(this, flags);
-  const url = checkedUrl(flags.url ?? defaultUrl(setUp.config, this.process.env["PORT"]));
+  const url = receiverUrl(flags.url ?? urlOfServe(setUp, this.process), "--url");
   const secret = signingSecret(await knownSecrets(requiredSecret(setUp)));
   const eventFlags = {
     body: flags.body === undefined ? undefined : await readInput(this, flags.body),
@@ -48,7 +48,7 @@ export async function send(this: CliContext, flags: SendFlags, type: string): Pr
     const delivery = { ...event, id: newId(), ...repeated };
     // signedRequest's own fault `duplicate` has a fixed id; here the first delivery must be new
     const request = signedRequest(delivery, { secret, ...(fault && !isDuplicate && { fault }) });
-    const answer = await post(url, request);
+    const answer = await post(url, request, "--url");
     const expectation = expected(fault, index);
     if (!expectation.isMet(answer)) this.process.exitCode = exitCodes.problem;
     show(this.output, { id: delivery.id, type, answer, expectation }, flags);
@@ -74,33 +74,10 @@ function show(output: Output, { id, type, answer, expectation }: Shown, { fault,
   const wanted = asExpected ? "" : output.style("yellow", `  expected ${expected}`);
   const body = shortened(printable(answer.body.trim()));
   output.data(`${output.style(asExpected ? "green" : "red", mark)}  ${body}  ${about}${wanted}`);
-  const hint = asExpected ? undefined : hintOf(answer);
+  const hint = asExpected ? undefined : hintOf(answer, "--url");
   if (hint !== undefined) output.note(hint);
 }
 
 function newId(): string {
   return `msg_${randomUUID()}`;
-}
-
-function checkedUrl(url: string): string {
-  const { protocol, username, password } = URL.parse(url) ?? {};
-  if (username || password) {
-    throw new ProgramError(
-      "invalid_usage",
-      "--url contains a user name or a password, which other processes can read.",
-      "Remove them: the signature authenticates a delivery.",
-    );
-  }
-  if (protocol === "http:" || protocol === "https:") return url;
-  throw new ProgramError(
-    "invalid_usage",
-    `"${url}" is not an http or https URL.`,
-    "Write http://host:port/path.",
-  );
-}
-
-/** The URL of `serve` with the same config and environment. */
-function defaultUrl(config: { port?: number; path?: string }, portVariable: string | undefined): string {
-  const port = portOf(portVariable) ?? config.port ?? 3000;
-  return `http://127.0.0.1:${port}${config.path ?? "/webhooks"}`;
 }

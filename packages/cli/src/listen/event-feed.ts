@@ -1,0 +1,72 @@
+import type { ApiClient, WebhookDelivery } from "@esim-webhooks/client";
+import { newestMs, occurredAtMs, readDeliveries } from "@esim-webhooks/endpoint";
+
+/** The events of an endpoint, as its deliveries listing shows them. */
+export interface EventFeed {
+  /**
+   * Reads the listing from its top. Resolves to the deliveries of events that no turn has given before, oldest first. If it
+   * rejects, nothing counts as read, and the next turn gives them.
+   */
+  turn(signal: AbortSignal): Promise<readonly WebhookDelivery[]>;
+}
+
+export interface EventFeedOptions {
+  /** Begins with the events since then. Default: with those that come after the first turn, which gives none. */
+  readonly since?: Date | undefined;
+  /** Tells the time in ms, for tests. */
+  readonly now?: () => number;
+}
+
+/** The listing may show a delivery late, and below others: so far below the newest one, it is read again. */
+const overlapMs = 2 * 60_000;
+/** Most turns end at the first page that is known: usually one call. One in this time reads the whole overlap. */
+const fullEveryMs = 30_000;
+
+export function createEventFeed(
+  api: Pick<ApiClient, "webhooks">,
+  reference: string,
+  { since, now = () => performance.now() }: EventFeedOptions = {},
+): EventFeed {
+  // never forgotten: the service may show a delivery at the top again after each of its attempts
+  const known = new Set<string>();
+  let startMs = since?.getTime();
+  /** Where the next full turn ends: a time of the service's clock. */
+  let endMs = startMs;
+  let fullAt = Number.NEGATIVE_INFINITY;
+
+  /** Whether it is from before the start: it is older, or it comes up again because of a retry. */
+  const isEarlier = (delivery: WebhookDelivery, start: number) =>
+    newestMs(delivery) < start || (occurredAtMs(delivery) < start && (delivery.attemptNumber ?? 0) > 1);
+
+  return {
+    async turn(signal) {
+      const turnAt = now();
+      const isFull = turnAt - fullAt >= fullEveryMs;
+      const found = new Map<string, WebhookDelivery>();
+      let newestShown = Number.NEGATIVE_INFINITY;
+      for await (const { deliveries } of readDeliveries(api, reference, { signal })) {
+        for (const delivery of deliveries) {
+          if (!known.has(delivery.eventId)) found.set(delivery.eventId, delivery);
+          newestShown = Math.max(newestShown, newestMs(delivery) || newestShown);
+        }
+        const end = endMs ?? newestShown - overlapMs;
+        const isKnown = deliveries.every(({ eventId }) => known.has(eventId));
+        if ((!isFull && isKnown) || deliveries.every((delivery) => newestMs(delivery) < end)) break;
+      }
+      for (const id of found.keys()) known.add(id);
+      if (isFull) {
+        fullAt = turnAt;
+        endMs = newestShown - overlapMs;
+      }
+      if (startMs === undefined) {
+        startMs = newestShown - overlapMs;
+        return [];
+      }
+      const start = startMs;
+      return [...found.values()]
+        .reverse()
+        .filter((delivery) => !isEarlier(delivery, start))
+        .sort((one, other) => occurredAtMs(one) - occurredAtMs(other) || 0);
+    },
+  };
+}

@@ -1,0 +1,143 @@
+import { ApiError, type WebhookDelivery } from "@esim-webhooks/client";
+import { createKeyring } from "@esim-webhooks/core";
+import { suggest } from "@esim-webhooks/core/kit";
+import { occurredAtMs } from "@esim-webhooks/endpoint";
+import { explained } from "../api/explained.ts";
+import { shownText } from "../api/shown-record.ts";
+import { matchingTypes } from "../flags/types-flag.ts";
+import { describeError } from "../program/error-text.ts";
+import { exitCodes } from "../program/exit-code.ts";
+import { printable } from "../program/printable.ts";
+import { stopSignal } from "../program/stopping.ts";
+import { hintOf } from "../send/expectation.ts";
+import { tryPost } from "../send/post.ts";
+import { counted } from "../terminal/quantities.ts";
+import { createEventFeed } from "./event-feed.ts";
+import { pause } from "./pause.ts";
+import { printPosting } from "./posting-view.ts";
+import { createRelay, type Posting, type Relay } from "./relay.ts";
+import type { Session } from "./session.ts";
+import { signedDelivery } from "./signed-delivery.ts";
+
+/** Posts new events until SIGINT or SIGTERM, then prints how many got where. Ends with 3 if the receiver did not accept all. */
+export async function follow(session: Session): Promise<void> {
+  const { context, flags, url, secret } = session;
+  const { output } = context;
+  warnOfUnsubscribed(session);
+  const relay = createRelay({
+    post: async (delivery) => {
+      const request = signedDelivery(delivery, secret);
+      return request && tryPost(url, request);
+    },
+    onPosting(posting) {
+      printPosting(posting, output, flags);
+      if (posting.state === "given_up") for (const line of adviceFor(posting, session)) output.note(line);
+    },
+    onReceiver: (isUp) =>
+      output.note(
+        isUp
+          ? `${url} answers again.`
+          : `Nothing answers at ${url}. Start the receiver: until then, all events are kept for it.`,
+      ),
+  });
+  const stop = stopSignal(output);
+  const failed = new AbortController();
+  const ended = AbortSignal.any([stop.signal, failed.signal]);
+  let leftOut = 0;
+  const polling = poll(session, ended, (deliveries) => {
+    const wanted = deliveries.filter((delivery) => isWanted(delivery, flags.only));
+    leftOut += deliveries.length - wanted.length;
+    relay.add(wanted);
+  });
+  const both = [polling, relay.run(ended)].map((one) => one.finally(() => failed.abort()));
+  const results = await Promise.allSettled(both); // the attempt that is under way ends first
+  stop.release();
+  printLedger(session, relay, leftOut);
+  for (const result of results) if (result.status === "rejected") throw result.reason;
+}
+
+/** Reads the listing again and again. Rejects when it is of no use to try again. */
+async function poll(
+  session: Session,
+  signal: AbortSignal,
+  onDeliveries: (deliveries: readonly WebhookDelivery[]) => void,
+): Promise<void> {
+  const { context, api, endpoint, flags } = session;
+  const { output } = context;
+  const feed = createEventFeed(api, endpoint.webhookEndpointReference, { since: flags.since });
+  let isStarted = false;
+  let isFailing = false;
+  while (!signal.aborted) {
+    try {
+      const found = await feed.turn(signal);
+      if (!isStarted) for (const line of welcome(session, found.length)) output.note(line);
+      if (isFailing) output.note("The API answers again.");
+      isStarted = true;
+      isFailing = false;
+      onDeliveries(found);
+    } catch (error) {
+      if (signal.aborted) return;
+      if (!(error instanceof ApiError && error.retryable)) throw error;
+      if (!isFailing)
+        output.note(`${describeError(explained(error))} The listing is read again until it answers.`);
+      isFailing = true;
+    }
+    await pause(flags.every, signal);
+  }
+}
+
+function welcome({ endpoint, url, secret, flags }: Session, found: number): readonly string[] {
+  const { webhookEndpointReference: reference, active } = endpoint;
+  const [key] = createKeyring([secret]).keysAt(Date.now());
+  const which =
+    flags.since === undefined
+      ? "New events"
+      : `${counted(found, "event")} since ${flags.since.toISOString()}, and new ones,`;
+  return [
+    `${which} of ${printable(reference)} (${printable(shownText(endpoint.url, false))}) are posted to ${url}, signed with ${key?.fingerprint}. Press Ctrl-C to stop.`,
+    ...(active ? [] : ["The endpoint is not active, so there will be no new ones."]),
+  ];
+}
+
+function warnOfUnsubscribed({ endpoint, flags, context }: Session): void {
+  const { eventTypes } = endpoint;
+  for (const type of flags.only ?? []) {
+    if (matchingTypes(type, eventTypes).length > 0) continue;
+    const names = type.endsWith("*") ? eventTypes.map((name) => name.replace(/[^.]*$/, "*")) : eventTypes;
+    context.output.note(
+      `Warning (unknown_event_type): --only ${printable(type)} matches no event type that the endpoint gets. ${suggest(type, [...new Set(names)])}`,
+    );
+  }
+}
+
+function isWanted({ eventType }: WebhookDelivery, only: readonly string[] | undefined): boolean {
+  return only === undefined || only.some((type) => matchingTypes(type, [eventType ?? ""]).length > 0);
+}
+
+function adviceFor({ delivery, result }: Posting, { endpoint, url }: Session): readonly string[] {
+  const hint = result !== undefined && "status" in result ? hintOf(result, "--to") : undefined;
+  const resend = `esim-webhooks listen --to ${url} --endpoint ${endpoint.webhookEndpointReference} --id ${printable(delivery.eventId)}`;
+  return [...(hint === undefined ? [] : [hint]), `It is given up. To post it again: ${resend}`];
+}
+
+function printLedger({ context, flags }: Session, relay: Relay, leftOut: number): void {
+  const { accepted, givenUp, waiting } = relay.counts();
+  const found = accepted + givenUp + waiting.length + leftOut;
+  if (givenUp + waiting.length > 0) context.process.exitCode = exitCodes.problem;
+  if (flags.json) {
+    context.output.json({ ledger: { found, accepted, givenUp, notAccepted: waiting.length, leftOut } });
+    return;
+  }
+  const parts = [
+    `${accepted} accepted`,
+    ...(givenUp > 0 ? [`${givenUp} given up`] : []),
+    ...(waiting.length > 0 ? [`${waiting.length} not accepted yet`] : []),
+    ...(leftOut > 0 ? [`${leftOut} left out by --only`] : []),
+  ];
+  context.output.data(`${counted(found, "event")}: ${parts.join(", ")}.`);
+  const oldest = Math.min(...waiting.map(occurredAtMs));
+  if (Number.isFinite(oldest))
+    context.output.note(
+      `To post the others: the same command with --since ${new Date(oldest).toISOString()}`,
+    );
+}

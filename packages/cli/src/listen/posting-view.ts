@@ -1,0 +1,81 @@
+import type { WebhookDelivery } from "@esim-webhooks/client";
+import { maskEvent } from "../masking/mask-event.ts";
+import { shortened } from "../masking/shortened.ts";
+import type { Output } from "../program/output.ts";
+import { printable, printableJson } from "../program/printable.ts";
+import type { Answer, NoAnswer } from "../send/post.ts";
+import { span } from "../terminal/quantities.ts";
+import type { Posting } from "./relay.ts";
+
+/** How events are shown. Their payloads are only shown when asked for. */
+export interface PostingFlags {
+  readonly json?: boolean;
+  /** Show payloads, masked. */
+  readonly payloads?: boolean;
+  /** Show payloads as they are. */
+  readonly reveal?: boolean;
+}
+
+const looks = {
+  accepted: ["✔", "green"],
+  retrying: ["!", "yellow"],
+  given_up: ["✘", "red"],
+} as const;
+
+/** Prints an attempt: `12:00:01  ✔ 202 stored          esim.faulted  evt_1  37 ms`. */
+export function printPosting(posting: Posting, output: Output, flags: PostingFlags): void {
+  const { delivery, result, attempt, state, retryInMs } = posting;
+  const { eventId: id, eventType: type } = delivery;
+  // a later attempt has the same payload
+  const payload = attempt === 1 ? shownPayload(delivery, flags) : undefined;
+  if (flags.json) {
+    output.json({
+      id,
+      type,
+      attempt,
+      ...(result === undefined ? { problem: "no_body" } : jsonOf(result)),
+      state,
+      ...(retryInMs !== undefined && { retryInMs }),
+      ...(payload !== undefined && { payload }),
+    });
+    return;
+  }
+  const [mark, colour] = looks[state];
+  const columns = [
+    output.style("dim", new Date().toTimeString().slice(0, 8)),
+    output.style(colour, `${mark} ${textOf(result).padEnd(18)}`),
+    printable(shortened(type ?? "")),
+    printable(shortened(id)),
+    ...(result === undefined ? [] : [output.style("dim", `${result.ms} ms`)]),
+    ...(retryInMs === undefined ? [] : [output.style("yellow", `again in ${span(retryInMs)}`)]),
+  ];
+  output.data(columns.join("  "));
+  if (payload !== undefined) output.data(`          ${printableJson(payload)}`);
+}
+
+/** The code in the body of an answer: the outcome, or that of a problem. Nothing else of the body is shown. */
+export function codeOf({ body }: Answer): string | undefined {
+  try {
+    const { outcome, code = outcome } = JSON.parse(body) as { outcome?: unknown; code?: unknown };
+    return typeof code === "string" && /^[a-z_]{1,40}$/.test(code) ? code : undefined;
+  } catch {
+    return undefined; // not JSON: another receiver than ours
+  }
+}
+
+function jsonOf(result: Answer | NoAnswer): object {
+  if (!("status" in result)) return { status: null, problem: result.reason, ms: result.ms };
+  const code = codeOf(result);
+  return { status: result.status, ...(code !== undefined && { code }), ms: result.ms };
+}
+
+function textOf(result: Answer | NoAnswer | undefined): string {
+  if (result === undefined) return "no body";
+  if (!("status" in result)) return result.reason === "late" ? "no answer in time" : "connection broken";
+  return [result.status, codeOf(result) ?? []].flat().join(" ");
+}
+
+function shownPayload({ payload }: WebhookDelivery, { payloads, reveal }: PostingFlags): unknown {
+  if (reveal) return payload;
+  return payloads ? maskEvent(payload) : undefined;
+}

@@ -1,0 +1,120 @@
+import type { WebhookDelivery } from "@esim-webhooks/client";
+import type { Answer, NoAnswer } from "../send/post.ts";
+import { pause } from "./pause.ts";
+
+/** What became of one attempt to post an event. */
+export interface Posting {
+  readonly delivery: WebhookDelivery;
+  /** Undefined: the event cannot be posted, because the listing shows no body. */
+  readonly result: Answer | NoAnswer | undefined;
+  /** Which attempt it was; the first is 1. */
+  readonly attempt: number;
+  readonly state: "accepted" | "retrying" | "given_up";
+  /** How long until the next attempt. */
+  readonly retryInMs?: number;
+}
+
+export interface RelayOptions {
+  /** Posts an event. Undefined: it cannot be posted. */
+  readonly post: (delivery: WebhookDelivery) => Promise<Answer | NoAnswer | undefined>;
+  /** Gets every attempt. */
+  readonly onPosting: (posting: Posting) => void;
+  /** Gets each change of whether something listens at the receiver's address. */
+  readonly onReceiver: (isUp: boolean, cause?: unknown) => void;
+  /** The pauses after each attempt that failed; after the last of them the event is given up. */
+  readonly pausesMs?: readonly number[];
+  /** How often a receiver that is not there is looked for. */
+  readonly lookEveryMs?: number;
+}
+
+/** How many events got where. Each event that was added is in one of them. */
+export interface RelayCounts {
+  readonly accepted: number;
+  readonly givenUp: number;
+  /** Not posted yet, or not accepted yet: oldest first. */
+  readonly waiting: readonly WebhookDelivery[];
+}
+
+/** Posts events one after the other, in the order in which they are added, until the receiver accepts them. */
+export interface Relay {
+  add(deliveries: readonly WebhookDelivery[]): void;
+  /** Resolves once the signal aborts and the attempt that is under way has ended. */
+  run(signal: AbortSignal): Promise<void>;
+  counts(): RelayCounts;
+}
+
+interface Waiting {
+  readonly delivery: WebhookDelivery;
+  readonly attempts: number;
+  readonly dueAt: number;
+}
+
+const defaultPausesMs = [1000, 3000, 10_000];
+const longestTimerMs = 2 ** 31 - 1;
+
+export function createRelay({
+  post,
+  onPosting,
+  onReceiver,
+  pausesMs = defaultPausesMs,
+  lookEveryMs = 1000,
+}: RelayOptions): Relay {
+  const waiting: Waiting[] = [];
+  let accepted = 0;
+  let givenUp = 0;
+  let isUp = true;
+  let added = new AbortController();
+
+  async function untilDue(signal: AbortSignal): Promise<void> {
+    added = new AbortController();
+    const dueAt = Math.min(...waiting.map((each) => each.dueAt));
+    await pause(Math.min(dueAt - performance.now(), longestTimerMs), signal, added.signal);
+  }
+
+  async function attempt(next: Waiting, signal: AbortSignal): Promise<void> {
+    const { delivery } = next;
+    const result = await post(delivery);
+    const isConnected = result === undefined || "status" in result || result.reason !== "unconnected";
+    if (result !== undefined && isConnected !== isUp) {
+      isUp = isConnected;
+      onReceiver(isUp, "cause" in result ? result.cause : undefined);
+    }
+    if (!isConnected) {
+      waiting.unshift(next); // not an attempt: nobody was there
+      await pause(lookEveryMs, signal);
+      return;
+    }
+    const attempts = next.attempts + 1;
+    const retryInMs = result === undefined ? undefined : pausesMs[attempts - 1];
+    if (result !== undefined && isAccepted(result)) {
+      accepted += 1;
+      onPosting({ delivery, result, attempt: attempts, state: "accepted" });
+    } else if (retryInMs === undefined) {
+      givenUp += 1;
+      onPosting({ delivery, result, attempt: attempts, state: "given_up" });
+    } else {
+      waiting.push({ delivery, attempts, dueAt: performance.now() + retryInMs });
+      onPosting({ delivery, result, attempt: attempts, state: "retrying", retryInMs });
+    }
+  }
+
+  return {
+    add(deliveries) {
+      for (const delivery of deliveries) waiting.push({ delivery, attempts: 0, dueAt: 0 });
+      added.abort();
+    },
+    async run(signal) {
+      while (!signal.aborted) {
+        const index = waiting.findIndex(({ dueAt }) => dueAt <= performance.now());
+        const [next] = index === -1 ? [] : waiting.splice(index, 1);
+        await (next === undefined ? untilDue(signal) : attempt(next, signal));
+      }
+    },
+    counts: () => ({ accepted, givenUp, waiting: waiting.map(({ delivery }) => delivery) }),
+  };
+}
+
+/** Whether the answer is a 2xx. */
+export function isAccepted(result: Answer | NoAnswer): boolean {
+  return "status" in result && result.status >= 200 && result.status < 300;
+}
