@@ -48,9 +48,13 @@ export interface ServedListing {
 
 /**
  * The real client on a listing that a test makes, newest first: for what the sandbox cannot show, or not that much of.
- * `deliveries` is called for each page, so it may change between two.
+ * @param deliveries called for each page with the number of deliveries before it, so they may change between two
+ * @param longestPage how many deliveries a page has at most, whatever the client asks for
  */
-export function servedListing(deliveries: () => ArrayLike<WebhookDelivery>): ServedListing {
+export function servedListing(
+  deliveries: (from: number) => ArrayLike<WebhookDelivery>,
+  longestPage = 100,
+): ServedListing {
   let pages = 0;
   const api = createClient({
     baseUrl: "https://api.test/api/v3",
@@ -61,9 +65,9 @@ export function servedListing(deliveries: () => ArrayLike<WebhookDelivery>): Ser
       if (url.endsWith("/auth/token")) return Response.json({ access_token: "token", expires_in: 86_400 });
       pages += 1;
       const query = new URL(url).searchParams;
-      const limit = Number(query.get("limit") ?? 20);
+      const limit = Math.min(Number(query.get("limit") ?? 20), longestPage);
       const from = Number(query.get("cursor") ?? 0);
-      const all = deliveries();
+      const all = deliveries(from);
       const data = Array.from(
         { length: Math.max(0, Math.min(limit, all.length - from)) },
         (_, index) => all[from + index],

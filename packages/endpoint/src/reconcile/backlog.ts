@@ -1,5 +1,4 @@
 import type { ApiClient, WebhookDelivery } from "@esim-webhooks/client";
-import { dateTimeMs } from "@esim-webhooks/core/kit";
 import type { RawRecord } from "@esim-webhooks/import";
 import { fateOf } from "../listing/delivery-fate.ts";
 import { newest, newestMs, occurredAtMs, sentAtMs } from "../listing/delivery-times.ts";
@@ -32,7 +31,7 @@ export interface Backlog {
   readonly coming: number;
   readonly outOfRange: number;
   readonly givenUp: number;
-  /** When the oldest delivery that is still coming occurred; Infinity if none is, -Infinity if one shows no time. */
+  /** When the oldest delivery that is still coming occurred; Infinity if none is, -Infinity if one does not show it. */
   readonly oldestComingMs: number;
   /** The service's time of the newest attempt on the first page; NaN if it shows none. */
   readonly newestMs: number;
@@ -99,8 +98,8 @@ export function openBacklog(options: BacklogOptions): Backlog {
   return backlog;
 }
 
-/** The oldest time that it shows; -Infinity if none. */
+/** When it occurred; -Infinity if it does not show that. It was sent later than it was made, so that time tells nothing. */
 function beginMs(delivery: WebhookDelivery): number {
-  const times = [occurredAtMs(delivery), dateTimeMs(delivery.sentAt)].filter((ms) => !Number.isNaN(ms));
-  return times.length === 0 ? Number.NEGATIVE_INFINITY : Math.min(...times);
+  const occurredMs = occurredAtMs(delivery);
+  return Number.isNaN(occurredMs) ? Number.NEGATIVE_INFINITY : occurredMs;
 }

@@ -1,0 +1,38 @@
+import type { InboxEntry, InboxWriter, PutResult, StateStore, StoredState } from "@esim-webhooks/core";
+
+/** A state store in memory that says it is durable: the tests that use it do not end its process. */
+export function memoryState(): StateStore {
+  const states = new Map<string, StoredState>();
+  let writes = 0;
+  return {
+    capabilities: { durable: true, multiProcess: false },
+    async ready() {},
+    read: async (name) => structuredClone(states.get(name)),
+    async write(name, value, version) {
+      if (states.get(name)?.version !== version) return false;
+      states.set(name, { value: structuredClone(value), version: String(++writes) });
+      return true;
+    },
+    async close() {},
+  };
+}
+
+export interface KnownInbox extends Pick<InboxWriter, "put" | "capabilities"> {
+  /** The ids it has. */
+  readonly ids: Set<string>;
+}
+
+/** An inbox that remembers ids alone, and says it is durable. */
+export function knownInbox(): KnownInbox {
+  const ids = new Set<string>();
+  return {
+    ids,
+    capabilities: { durable: true } as InboxWriter["capabilities"],
+    put: async (entries: readonly InboxEntry[]) =>
+      entries.map(({ id }): PutResult => {
+        if (ids.has(id)) return "duplicate";
+        ids.add(id);
+        return "stored";
+      }),
+  };
+}

@@ -1,0 +1,165 @@
+import type { WebhookDelivery } from "@esim-webhooks/client";
+import { silentLogger } from "@esim-webhooks/core/kit";
+import { observeReconciliations, type ReconcileMessage, reconcile } from "@esim-webhooks/endpoint";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { made, servedListing } from "../served-listing.ts";
+import { knownInbox, memoryState } from "./memory-state.ts";
+import { startWorld } from "./world.ts";
+
+const minute = 60_000;
+const hour = 60 * minute;
+const day = 24 * hour;
+const startMs = Date.parse("2026-11-20T00:00:00Z");
+
+/** A thousand events, a minute apart. */
+const many = (): WebhookDelivery[] =>
+  Array.from({ length: 1000 }, (_, index) =>
+    made({ id: `event-${index}`, occurredMs: startMs + (1000 - index) * minute }),
+  );
+
+function served(deliveries: readonly WebhookDelivery[]) {
+  const { api, endpoint, pages } = servedListing(() => deliveries);
+  const inbox = knownInbox();
+  const options = { state: memoryState(), clock: { now: () => startMs + day } };
+  const since = new Date(startMs);
+  return { api, endpoint, pages, inbox, options, since };
+}
+
+describe("the watermark", () => {
+  it("bounds how many pages are read", async () => {
+    const { api, endpoint, inbox, options, since } = served(many());
+    expect(await reconcile(api, endpoint, inbox, { ...options, since })).toMatchObject({ pages: 10 });
+    const second = await reconcile(api, endpoint, inbox, options);
+    expect(second).toMatchObject({ pages: 2, ledger: { listed: 200, duplicate: 200, stored: 0 } });
+    expect(second.mark).toBe(new Date(startMs + 1000 * minute).toISOString());
+  });
+
+  it("waits for the oldest event that is coming, which the next pass finds exhausted", async () => {
+    const deliveries = many();
+    deliveries[700] = made({
+      id: "late",
+      occurredMs: startMs + 300 * minute,
+      status: "failed",
+      nextRetryMs: startMs + day,
+    });
+    const { api, endpoint, inbox, options, since } = served(deliveries);
+    const first = await reconcile(api, endpoint, inbox, { ...options, since });
+    expect(first).toMatchObject({
+      ledger: { coming: 1 },
+      mark: new Date(startMs + 300 * minute).toISOString(),
+    });
+    deliveries[700] = made({ id: "late", occurredMs: startMs + 300 * minute, status: "exhausted" });
+    expect((await reconcile(api, endpoint, inbox, options)).recovered).toEqual({
+      missed: 1,
+      acknowledgedAndLost: 0,
+    });
+    expect(await reconcile(api, endpoint, inbox, options)).toMatchObject({ pages: 2 });
+  });
+
+  it("does not move when a pass fails, or when it is interrupted while it reads", async () => {
+    const { api, endpoint, inbox, options, since } = served(many());
+    const failing = { ...inbox, put: async () => Promise.reject(new Error("down")) };
+    await expect(reconcile(api, endpoint, failing, { ...options, since })).rejects.toMatchObject({
+      code: "store_unavailable",
+    });
+    const stop = new AbortController();
+    const stopObserving = observeReconciliations(({ pages }) => pages === 1 && stop.abort());
+    onTestFinished(stopObserving);
+    const stopped = await reconcile(api, endpoint, inbox, { ...options, signal: stop.signal });
+    stopObserving();
+    expect(stopped).toMatchObject({
+      interrupted: true,
+      mark: since.toISOString(),
+      ledger: { unsettled: expect.any(Number) },
+    });
+    const { listed, unsettled } = stopped.ledger;
+    expect(unsettled).toBe(listed);
+    expect((await reconcile(api, endpoint, inbox, options)).ledger).toMatchObject({
+      listed: 1000,
+      stored: 1000,
+    });
+  });
+
+  it("keeps what is settled when a pass is interrupted later on", async () => {
+    const { api, endpoint, inbox, options, since } = served(
+      Array.from({ length: 6000 }, (_, index) =>
+        made({ id: `event-${index}`, occurredMs: startMs + (6000 - index) * 10_000 }),
+      ),
+    );
+    const stop = new AbortController();
+    const slow: typeof inbox = {
+      ...inbox,
+      put: async (entries) => {
+        const results = await inbox.put(entries);
+        if (inbox.ids.size >= 2000) stop.abort();
+        return results;
+      },
+    };
+    const stopped = await reconcile(api, endpoint, slow, { ...options, since, signal: stop.signal });
+    expect(stopped.interrupted).toBe(true);
+    expect(Date.parse(stopped.mark)).toBeGreaterThan(startMs + 2 * hour);
+    const next = await reconcile(api, endpoint, inbox, options);
+    expect(next.pages).toBeLessThan(60);
+    expect(inbox.ids.size).toBe(6000);
+  });
+
+  it("says what can no longer be had when the listing does not go back far enough", async () => {
+    const world = await startWorld();
+    await world.emit(2, "stores");
+    await world.reconcile();
+    const lost = await world.emit(3, "forgets");
+    await world.pass("192h");
+    await world.emit(1, "forgets");
+    const report = await world.reconcile();
+    expect(report.ledger).toMatchObject({ listed: 1, stored: 1 });
+    expect(report.lost).not.toBeNull();
+    const { from, to } = report.lost ?? { from: "", to: "" };
+    expect(Date.parse(to) - Date.parse(from)).toBeGreaterThan(20 * hour);
+    expect(world.lines.map(({ message }) => message)).toContainEqual(
+      expect.stringMatching(/only support can replay/),
+    );
+    expect(await world.stored()).not.toContain(lost[0]);
+    expect(await world.reconcile()).toMatchObject({ lost: null });
+  });
+
+  it("takes a quiet endpoint for settled, however old its last event is", async () => {
+    const deliveries = [made({ occurredMs: startMs })];
+    const { api, endpoint, inbox, options, since } = served(deliveries);
+    const at = (ms: number) => ({ ...options, clock: { now: () => ms } });
+    await reconcile(api, endpoint, inbox, { ...at(startMs + day), since });
+    await reconcile(api, endpoint, inbox, at(startMs + 6 * day));
+    deliveries[0] = made({ occurredMs: startMs + 9 * day });
+    expect(await reconcile(api, endpoint, inbox, at(startMs + 9 * day))).toMatchObject({ lost: null });
+  });
+
+  it("is not moved by an event that says it occurred in the future", async () => {
+    const { api, endpoint, inbox, options, since } = served([
+      made({ occurredMs: startMs + 365 * day, sentMs: startMs + hour }),
+      ...many().slice(990),
+    ]);
+    const { mark } = await reconcile(api, endpoint, inbox, { ...options, since });
+    expect(mark).toBe(new Date(startMs + hour).toISOString());
+  });
+
+  it("refuses a state that is not its own", async () => {
+    const { api, endpoint, inbox, options, since } = served([]);
+    const state = { ...options.state, read: async () => ({ value: { other: true }, version: "1" }) };
+    await expect(reconcile(api, endpoint, inbox, { ...options, state, since })).rejects.toMatchObject({
+      code: "invalid_state",
+    });
+  });
+});
+
+it("tells observers of the progress and the end of each pass, without payloads", async () => {
+  const messages: ReconcileMessage[] = [];
+  onTestFinished(observeReconciliations((message) => void messages.push(message)));
+  const { api, endpoint, inbox, options, since } = served(many());
+  const report = await reconcile(api, endpoint, inbox, { ...options, since, logger: silentLogger });
+  const { run, ledger, recovered, pages } = report;
+  expect(messages[0]).toMatchObject({ run, endpoint, source: "default", outcome: "running" });
+  expect(messages.at(-1)).toMatchObject({ run, outcome: "complete", ledger, recovered, pages });
+  expect(JSON.stringify(messages)).not.toContain("payload");
+  const failing = { ...inbox, put: async () => Promise.reject(new Error("down")) };
+  await expect(reconcile(api, endpoint, failing, options)).rejects.toThrow();
+  expect(messages.at(-1)).toMatchObject({ outcome: "failed", error: { code: "store_unavailable" } });
+});

@@ -1,0 +1,127 @@
+import type { WebhookDelivery } from "@esim-webhooks/client";
+import { type ReconcileReport, reconcile } from "@esim-webhooks/endpoint";
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import { made, servedListing } from "../served-listing.ts";
+import { knownInbox, memoryState } from "./memory-state.ts";
+
+const minute = 60_000;
+const hour = 60 * minute;
+const startMs = Date.parse("2026-11-20T00:00:00Z");
+
+/** How an event fares, in ms after its event occurred: it is listed, attempted, and then comes to its end. */
+const fare = fc.record({
+  occurredMs: fc.nat({ max: 24 * hour }).map((ms) => startMs + ms),
+  listedAfterMs: fc.nat({ max: 20 * minute }),
+  endsAfterMs: fc.nat({ max: 16 * hour }),
+  end: fc.constantFrom("stored", "stored", "forgotten", "exhausted", "refused"),
+  odd: fc.option(fc.constantFrom("no payload", "no time", "unknown status", "other type"), { freq: 8 }),
+});
+type Fare = (typeof fare extends fc.Arbitrary<infer T> ? T : never) & { readonly id: string };
+
+const world = fc.record({
+  fares: fc.array(fare, { minLength: 20, maxLength: 80 }),
+  orderedBy: fc.constantFrom("created", "sent", "occurred"),
+  cursor: fc.constantFrom("live", "snapshot"),
+  longestPage: fc.integer({ min: 1, max: 5 }),
+  betweenPagesMs: fc.nat({ max: 5 * minute }),
+  betweenPassesMs: fc.array(fc.integer({ min: minute, max: 20 * hour }), { minLength: 1, maxLength: 8 }),
+});
+
+const endOf = ({ occurredMs, listedAfterMs, endsAfterMs }: Fare) => occurredMs + listedAfterMs + endsAfterMs;
+
+/** The delivery as the service shows it at this time; undefined while it hides it. */
+function shown(event: Fare, atMs: number): WebhookDelivery | undefined {
+  const { id, occurredMs, listedAfterMs, end, odd } = event;
+  if (atMs < occurredMs + listedAfterMs) return undefined;
+  const isOver = atMs >= endOf(event);
+  const isArrived = end === "stored" || end === "forgotten";
+  const status = isArrived ? "delivered" : end === "exhausted" ? "exhausted" : "failed";
+  // before its end it was attempted every two hours, or not at all yet
+  const sentMs = isOver ? endOf(event) : atMs - (atMs % (2 * hour));
+  const delivery = made({
+    id,
+    occurredMs,
+    sentMs,
+    status: odd === "unknown status" ? "parked" : isOver ? status : "failed",
+    ...(!isOver && { nextRetryMs: atMs + hour }),
+  });
+  const isAttempted = sentMs >= occurredMs + listedAfterMs;
+  const listed = isAttempted ? delivery : { ...delivery, status: "pending", sentAt: null, nextRetryAt: null };
+  switch (odd) {
+    case "no payload":
+      return { ...listed, payload: null };
+    case "no time":
+      return { ...listed, payload: { ...listed.payload, timestamp: "yesterday" } };
+    case "other type":
+      return { ...listed, eventType: "esim.disabled" };
+    default:
+      return listed;
+  }
+}
+
+it("balances, misses nothing and stores nothing twice, however the service lists", async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      world,
+      async ({ fares, orderedBy, cursor, longestPage, betweenPagesMs, betweenPassesMs }) => {
+        const events: Fare[] = fares.map((one, index) => ({ ...one, id: `event-${index}` }));
+        const inbox = knownInbox();
+        const state = memoryState();
+        let nowMs = startMs;
+
+        function goTo(ms: number): void {
+          nowMs = ms;
+          for (const event of events)
+            if (event.end === "stored" && endOf(event) <= nowMs) inbox.ids.add(event.id);
+        }
+
+        const keys = {
+          created: ({ occurredMs, listedAfterMs }: Fare) => occurredMs + listedAfterMs,
+          occurred: ({ occurredMs }: Fare) => occurredMs,
+          sent: (event: Fare) => Date.parse(shown(event, nowMs)?.sentAt ?? "9999-01-01T00:00:00Z"),
+        };
+        const list = () =>
+          events
+            .toSorted((one, other) => keys[orderedBy](other) - keys[orderedBy](one))
+            .flatMap((event) => shown(event, nowMs) ?? []);
+        let snapshot: WebhookDelivery[] = [];
+        const { api, endpoint } = servedListing((from) => {
+          if (from > 0) goTo(nowMs + betweenPagesMs);
+          if (from === 0 || cursor === "live") snapshot = list();
+          return snapshot;
+        }, longestPage);
+
+        async function pass(): Promise<ReconcileReport> {
+          const clock = { now: () => nowMs };
+          const since = await isFirst();
+          const report = await reconcile(api, endpoint, inbox, {
+            state,
+            clock,
+            overlapMs: 30 * minute,
+            ...since,
+          });
+          const { listed, ...rest } = report.ledger;
+          expect(Object.values(rest).reduce((sum, count) => sum + count, 0)).toBe(listed);
+          expect(report.ledger.stored).toBe(report.recovered.missed + report.recovered.acknowledgedAndLost);
+          expect(report.ledger.unsettled).toBe(0);
+          return report;
+        }
+        let passes = 0;
+        const isFirst = async () => (passes++ === 0 ? { since: new Date(startMs) } : {});
+
+        for (const ms of betweenPassesMs) {
+          goTo(nowMs + ms);
+          await pass();
+        }
+        goTo(Math.max(nowMs, ...events.map(endOf)) + hour);
+        await pass();
+        expect(await pass()).toMatchObject({ ledger: { stored: 0, coming: 0 } });
+        const isReadable = ({ odd }: Fare) => odd !== "no payload" && odd !== "other type";
+        const readable = events.filter(isReadable).map(({ id }) => id);
+        expect(readable.filter((id) => !inbox.ids.has(id))).toEqual([]);
+      },
+    ),
+    { numRuns: 60, endOnFailure: true },
+  );
+});
