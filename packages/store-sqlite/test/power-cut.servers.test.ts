@@ -15,7 +15,7 @@ const folder = temporaryFolder();
 afterAll(folder.remove);
 
 const puts = 400;
-const bodyBytes = 60_000; // so that the log is checkpointed meanwhile
+const bodyBytes = 72_000; // so that the log is checkpointed meanwhile
 const cutEvery = 25;
 
 const isWithoutLog = hasWalResetBug(process.versions["sqlite"] ?? "");

@@ -21,9 +21,9 @@ export function openWriter({
   try {
     if (pragma(connection, "page_count") === 0) connection.exec("pragma auto_vacuum = incremental"); // before anything is in it
     const journal = setUpJournal(connection, { path, durability }, sqliteVersionOf(connection));
-    connection.exec("pragma cache_size = -16384"); // KiB
-    // pages, 32 MiB: each checkpoint syncs the file itself, and writes a page that changed often but once
-    connection.exec("pragma wal_autocheckpoint = 8192");
+    connection.exec("pragma cache_size = -32768"); // KiB
+    // pages, 48 MiB: each checkpoint syncs the file itself, and writes a page that changed often but once
+    connection.exec("pragma wal_autocheckpoint = 12288");
     migrate(connection, path);
     syncRecovered(connection, journal);
     return { ...connection, journal };
