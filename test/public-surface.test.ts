@@ -125,6 +125,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
     conformance: ["inboxSuite", "keySuite", "receiverSuite", "stateSuite", "storeSuite"],
     importing: ["importDeliveries", "observeImports", "readCapturedRequests", "replayRecords"],
     endpoint: [
+      "compareTypes",
       "createReconciler",
       "ensureEndpoint",
       "fateOf",

@@ -1,5 +1,7 @@
 export type { EndpointError, EndpointErrorCode } from "./base/errors.ts";
 export type { SecretForm } from "./base/secret-form.ts";
+export type { ComparedTypes } from "./ensure/compare-types.ts";
+export { compareTypes } from "./ensure/compare-types.ts";
 export type { EnsuredEndpoint } from "./ensure/ensure-endpoint.ts";
 export { ensureEndpoint } from "./ensure/ensure-endpoint.ts";
 export type { EndpointFinding, EndpointFindingCode } from "./ensure/finding.ts";
@@ -7,6 +9,7 @@ export type { EndpointWish } from "./ensure/options.ts";
 export type { ReplacedEndpoint } from "./ensure/replace-endpoint.ts";
 export { replaceEndpoint } from "./ensure/replace-endpoint.ts";
 export type { FirstEndpoint, FirstReconciled, ReplaceOptions } from "./ensure/replace-options.ts";
+export type { WantedTypes } from "./ensure/wanted.ts";
 export type { DeliveryFate } from "./listing/delivery-fate.ts";
 export { fateOf } from "./listing/delivery-fate.ts";
 export { newestMs, occurredAtMs, sentAtMs } from "./listing/delivery-times.ts";

@@ -1,10 +1,13 @@
 import type { ApiClient, WebhookEndpoint } from "@esim-webhooks/client";
+import { type Catalog, esimCatalog } from "@esim-webhooks/core";
+import { compareTypes } from "@esim-webhooks/endpoint";
 import { explained } from "../api/explained.ts";
 import { clientOptions, openClient } from "../api/open-client.ts";
 import { shownText } from "../api/shown-record.ts";
 import { theEndpoint } from "../endpoint/the-endpoint.ts";
 import type { CliProcess } from "../program/context.ts";
 import type { SetUp } from "../set-up/set-up.ts";
+import { counted } from "../terminal/quantities.ts";
 import { type Check, check, failed, passed } from "./check.ts";
 import { checkHealth, checkKey, checkMissed } from "./delivery-checks.ts";
 import { newestDeliveries } from "./newest-deliveries.ts";
@@ -53,7 +56,9 @@ async function checkEndpoint(
     return checkActive(found.endpoint);
   });
   if (found.endpoint === undefined) return [endpoint];
-  return [endpoint, ...(await checkDeliveries(api, setUp, found.endpoint))];
+  const { eventTypes } = found.endpoint;
+  const types = setUp.handlers && (await checkCall("types", () => checkTypes(api, eventTypes, setUp)));
+  return [endpoint, ...(types ? [types] : []), ...(await checkDeliveries(api, setUp, found.endpoint))];
 }
 
 function checkActive({ webhookEndpointReference, url, active }: WebhookEndpoint): Check {
@@ -63,6 +68,20 @@ function checkActive({ webhookEndpointReference, url, active }: WebhookEndpoint)
     "endpoint",
     `${named} is not active, so the service sends nothing to it. Only support can activate it; esim-webhooks api endpoints create registers another one.`,
   );
+}
+
+/** Compares the event types of the endpoint with the handlers, as `endpoint ensure` does. */
+async function checkTypes(
+  api: ApiClient,
+  subscribed: readonly string[],
+  { handlers = {}, catalog = esimCatalog as Catalog<unknown> }: SetUp,
+): Promise<Check> {
+  const offered = (await api.catalog.webhookEventTypes()).map(({ eventType }) => eventType);
+  const wanted = { names: Object.keys(handlers), areHandlers: true, known: catalog.types };
+  const findings = compareTypes({ subscribed, wanted, offered });
+  if (findings.length === 0)
+    return passed("types", `${counted(subscribed.length, "event type")} subscribed, and handled`);
+  return failed("types", findings.map(({ problem, remedy }) => `${problem} ${remedy}`).join(" "));
 }
 
 async function checkDeliveries(

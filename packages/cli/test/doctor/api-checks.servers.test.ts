@@ -150,6 +150,22 @@ describe("doctor with the partner API", () => {
     expect(named.of["endpoint"]?.message).toContain(reference);
   });
 
+  it("compares the event types of the endpoint with the handlers of the config", async () => {
+    const { examine } = await startEndpoint();
+    const handlers = (...types: string[]) =>
+      `export default { handlers: { ${types.map((type) => `"${type}": () => {}`).join(", ")} } };`;
+    const well = await examine([], handlers("esim.enabled", "esim.disabled"));
+    expect(well.code).toBe(0);
+    expect(well.of["types"]?.message).toBe("2 event types subscribed, and handled");
+    const { code, of } = await examine([], handlers("esim.enabled", "esim.faulted"));
+    expect(code).toBe(3);
+    expect(of["types"]?.ok).toBe(false);
+    expect(of["types"]?.message).toMatch(
+      /^The endpoint is not subscribed to esim\.faulted, which handlers take: .*subscribed to esim\.disabled, but no handler takes/,
+    );
+    expect((await examine()).of["types"]).toBeUndefined(); // without handlers there is nothing to compare
+  });
+
   it("reports a receiver that fails most deliveries, and the deliveries that are given up", async () => {
     const { examine, emit, sandbox, url } = await startEndpoint(500);
     await emit(2);
