@@ -25,6 +25,8 @@ export interface AdvanceOptions {
 /** How long receivers answer 503 to the signatures of a secret that nobody has yet, and how much of it a step needs. */
 const windowMs = 10 * 60_000;
 const neededMs = 5 * 60_000;
+/** How long an attempt may be under way. */
+const arrivalMs = 60_000;
 
 /**
  * Does the next step of a creation and writes what came of it, both in the key store. Resolves to the endpoint once its secret is
@@ -47,20 +49,22 @@ export async function advance(
     }
     const { signingSecret, webhookEndpointReference: endpoint } = taken.made;
     const keys = [...record.keys, { secret: secretText(signingSecret, secretForm), endpoint }];
-    const written = await keyStore.write(ended({ ...record, keys }, changeAfter(taken.made)), version);
+    const change = changeAfter(taken.made);
+    // attempts that are under way may carry the secret that nobody has
+    const until = creation.step === "rotate" ? { rotatingUntil: dateTime(Date.now() + arrivalMs) } : {};
+    const written = await keyStore.write({ keys, ...until, ...(change && { change }) }, version);
     return written ? taken.made : undefined;
   } catch (error) {
-    if (isRefusal(error)) await keyStore.write(ended(record, undefined), version);
+    if (isRefusal(error)) await keyStore.write({ keys: record.keys }, version);
     throw error;
   }
 }
 
 /** The record with the step that is next. Meanwhile receivers hold off what is signed with the secret that comes. */
 export function begun(record: KeyRecord, creation: Creation): KeyRecord {
-  const rotatingUntil = new Date(Date.now() + windowMs).toISOString();
-  return { ...record, rotatingUntil, change: { ...creation } };
+  return { ...record, rotatingUntil: dateTime(Date.now() + windowMs), change: { ...creation } };
 }
 
-function ended({ keys }: KeyRecord, change: KeyRecord["change"]): KeyRecord {
-  return change === undefined ? { keys } : { keys, change };
+function dateTime(ms: number): string {
+  return new Date(ms).toISOString();
 }

@@ -91,6 +91,5 @@ async function dropKeys(
 ): Promise<boolean> {
   const leftMs = (lastEndMs(record.keys, replacement) ?? 0) - clock.now();
   if (leftMs > 0) await clock.wait(leftMs, signal);
-  const { change: _done, ...rest } = record;
-  return keyStore.write({ ...rest, keys: withoutEnded(record.keys, clock.now()) }, version);
+  return keyStore.write({ keys: withoutEnded(record.keys, clock.now()) }, version);
 }

@@ -6,13 +6,14 @@ export function killedAt(
   fatal: number,
   api: ApiClient,
   keyStore: KeyStore,
+  kill: () => Promise<void> = () => Promise.reject(new Error("killed")),
 ): { api: ApiClient; keyStore: KeyStore } {
   let moment = 0;
   const moments = <Given extends readonly unknown[], Result>(work: (...given: Given) => Promise<Result>) => {
     return async (...given: Given): Promise<Result> => {
-      if (moment++ >= fatal) throw new Error("killed");
+      if (moment++ >= fatal) await kill();
       const result = await work(...given);
-      if (moment++ >= fatal) throw new Error("killed");
+      if (moment++ >= fatal) await kill();
       return result;
     };
   };

@@ -1,25 +1,14 @@
 import { describe, expect, it } from "vitest";
-import type { WaitingClock } from "../../src/base/waiting-clock.ts";
 import { ensureEndpoint } from "../../src/ensure/ensure-endpoint.ts";
 import { replaceEndpoint } from "../../src/ensure/replace-endpoint.ts";
 import type { FirstEndpoint } from "../../src/ensure/replace-options.ts";
+import { fastClock } from "./fast-clock.ts";
 import { killedAt } from "./killed-at.ts";
 import { memoryKeys, type Service, secretsOf, startService, url } from "./service.ts";
 
 const first = ["esim.enabled", "esim.faulted"];
 const second = ["esim.enabled", "esim.disabled"];
 const otherKey = { secret: "utf8:of another endpoint", endpoint: "another" };
-
-/** A clock whose waits end at once. */
-function fastClock(): WaitingClock {
-  let aheadMs = 0;
-  return {
-    now: () => Date.now() + aheadMs,
-    async wait(ms) {
-      aheadMs += ms;
-    },
-  };
-}
 
 /** An endpoint for the first event types, with its key in the key store, and what replaces it. */
 async function existing(service: Service) {
