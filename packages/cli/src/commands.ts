@@ -34,6 +34,10 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     usage: "<dump>",
     load: async () => (await import("./commands/import.ts")).importCommand,
   },
+  reconcile: {
+    brief: "Bring in the events that were missed",
+    load: async () => (await import("./commands/reconcile.ts")).reconcile,
+  },
   inbox: {
     brief: "Inspect and repair the inbox",
     usage: "<command>",

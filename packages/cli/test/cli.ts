@@ -73,6 +73,16 @@ export function cliInto(file: string, args: readonly string[], options: CliOptio
   return run("sh", inShell, { cwd: empty, ...options }).ended;
 }
 
+/** Runs a line of a shell, in which `esim-webhooks` is the command line. */
+export function startLine(line: string, options: CliOptions = {}): Running {
+  const bin = folder();
+  const program = `exec "${process.execPath}" --conditions=@esim-webhooks/source "${main}" "$@"`;
+  writeFileSync(join(bin, "esim-webhooks"), `#!/bin/sh\n${program}\n`, { mode: 0o755 });
+  const env = { ...options.env, PATH: `${bin}:${process.env["PATH"]}` };
+  const inPlace = line.startsWith("esim-webhooks ") ? `exec ${line}` : line; // signals then reach it
+  return run("sh", ["-c", inPlace], { cwd: empty, ...options, env });
+}
+
 export function cli(args: readonly string[], options: CliOptions = {}): Promise<Ended> {
   return start(args, options).ended;
 }

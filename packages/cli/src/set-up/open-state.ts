@@ -12,12 +12,20 @@ export interface OpenState {
 
 /**
  * Opens the state that goes with the target of the set-up: the config's, else the place of the default inbox or store. Migrates
- * its tables, and checks that it is reachable.
+ * its tables, and checks that it is reachable. Throws `invalid_config` as `findState` does.
+ */
+export async function openState(setUp: SetUp): Promise<OpenState> {
+  const open = await findState(setUp);
+  return prepared(setUp, open, open.state, setUp.config.state === undefined ? undefined : "state");
+}
+
+/**
+ * The same state, neither migrated nor checked: for commands that change nothing.
  *
  * Throws `invalid_config` for a target or a store of the config's own without a state. The default place would not be lost
  * together with that target, and a mark that survives its events hides that they are missing.
  */
-export async function openState(setUp: SetUp): Promise<OpenState> {
+export async function findState(setUp: SetUp): Promise<OpenState> {
   const { config, file, place } = setUp;
   const own = config.target !== undefined ? "target" : config.store !== undefined ? "store" : undefined;
   if (config.state === undefined && own !== undefined) {
@@ -28,6 +36,5 @@ export async function openState(setUp: SetUp): Promise<OpenState> {
     );
   }
   const state = config.state ?? (await defaultState(place));
-  const open = { state, close: async () => state.close?.() };
-  return prepared(setUp, open, state, config.state === undefined ? undefined : "state");
+  return { state, close: async () => state.close?.() };
 }

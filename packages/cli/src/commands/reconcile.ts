@@ -1,0 +1,26 @@
+import type { Command } from "@stricli/core";
+import { type ReconcileFlags, reconcileFlags } from "../endpoint/reconcile-flags.ts";
+import { command } from "../program/command.ts";
+import type { CliContext } from "../program/context.ts";
+import { help } from "../program/help.ts";
+
+export const reconcile: Command<CliContext> = command<ReconcileFlags, []>({
+  loader: async () => (await import("../endpoint/reconcile.ts")).reconcile,
+  parameters: { flags: reconcileFlags },
+  docs: help(
+    "Bring in the events that were missed",
+    [
+      "Reads the deliveries of an endpoint, and brings in every event that the configured inbox or handlers do not have:",
+      "those that the service has given up, and those that were acknowledged and lost. What it still sends again is left",
+      "alone. Events that are stored or done are duplicates and do not run again, so it can always be repeated. It keeps how",
+      "far it has come, and reads on from there. The listing reaches back 7 days. Ends with 3 when it brought something",
+      "in, or something did not get through.",
+    ].join("\n"),
+    [
+      "esim-webhooks reconcile --since 2d",
+      "esim-webhooks reconcile",
+      "esim-webhooks reconcile --every 5m --since 1h --json",
+      "esim-webhooks reconcile --since 7d --dry-run --endpoint 7b1f0c",
+    ],
+  ),
+});

@@ -1,0 +1,58 @@
+import type { StateStore } from "@esim-webhooks/core";
+import type { ReconcileTarget } from "@esim-webhooks/endpoint";
+import { type ImportTarget, importTarget, untouchedTarget } from "../import/import-target.ts";
+import { isThere } from "../set-up/default-place.ts";
+import { findState, openState } from "../set-up/open-state.ts";
+import { openTarget } from "../set-up/open-target.ts";
+import type { SetUp } from "../set-up/set-up.ts";
+
+/** The target of a set-up for `reconcile`, and the state that goes with it. */
+export interface OpenReconcileTarget {
+  readonly target: ReconcileTarget<unknown, unknown>;
+  readonly options: ImportTarget["options"] & { readonly state: StateStore };
+  /** Names it in messages. */
+  readonly where: string;
+  close(): Promise<void>;
+}
+
+/** Opens the target as `import` does, and its state. */
+export async function openReconcileTarget(setUp: SetUp): Promise<OpenReconcileTarget> {
+  const state = await openState(setUp);
+  const opened = await openTarget(setUp).catch(async (error: unknown) => {
+    await state.close().catch(() => {}); // report the first error
+    throw error;
+  });
+  const { target, options } = importTarget(opened);
+  return {
+    target: target as OpenReconcileTarget["target"],
+    options: { ...options, state: state.state },
+    where: opened.where,
+    async close() {
+      await opened.close();
+      await state.close();
+    },
+  };
+}
+
+/** The same for a dry run, which reads the state and touches nothing else. */
+export async function untouchedReconcileTarget(setUp: SetUp): Promise<OpenReconcileTarget> {
+  const { config, place } = setUp;
+  const isMade = config.target !== undefined || config.store !== undefined || isThere(place);
+  const { state, close } = isMade ? await findState(setUp) : { state: emptyState, close: async () => {} };
+  const { target, options } = untouchedTarget(setUp);
+  return {
+    target: target as OpenReconcileTarget["target"],
+    options: { ...options, state },
+    where: "nothing: this is a dry run",
+    close,
+  };
+}
+
+/** In place of an embedded state that is not there: opening it would create it. */
+const emptyState: StateStore = {
+  capabilities: { durable: true, multiProcess: true },
+  ready: async () => {},
+  read: async () => undefined,
+  write: async () => false,
+  close: async () => {},
+};

@@ -1,0 +1,10 @@
+import type { ReconcileReport } from "@esim-webhooks/endpoint";
+import { type ExitCode, exitCodes } from "../program/exit-code.ts";
+
+/** The exit code after a pass: 3 if something was missing, did not get through, or is lost. */
+export function exitCodeOf({ interrupted, dryRun, ledger, recovered, ids, lost }: ReconcileReport): ExitCode {
+  if (interrupted) return exitCodes.interrupted;
+  const missing = recovered.missed + recovered.acknowledgedAndLost;
+  const refused = dryRun ? 0 : ledger.conflict + ledger.rejected + ids.invalid.length;
+  return missing + refused > 0 || lost !== null ? exitCodes.problem : exitCodes.ok;
+}

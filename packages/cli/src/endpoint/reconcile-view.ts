@@ -1,0 +1,133 @@
+import type { ReconcileLedger, ReconcileReport } from "@esim-webhooks/endpoint";
+import { printable } from "../program/printable.ts";
+import type { Layout } from "../terminal/layout.ts";
+import { ledgerTable } from "../terminal/ledger-table.ts";
+import { type Tone, unpainted } from "../terminal/paint.ts";
+import { count, counted, instant, span } from "../terminal/quantities.ts";
+
+export interface ReconcileView extends Layout {
+  /** How long the pass took, in ms. */
+  readonly tookMs: number;
+}
+
+type Entry = Exclude<keyof ReconcileLedger, "listed">;
+
+const entries: Readonly<Record<Entry, readonly [name: string, tone: Tone]>> = {
+  stored: ["stored", "good"],
+  duplicate: ["duplicate", "faint"],
+  coming: ["coming", "accent"],
+  outOfRange: ["out of range", "faint"],
+  filtered: ["filtered", "faint"],
+  conflict: ["conflict", "bad"],
+  invalid: ["invalid", "bad"],
+  rejected: ["rejected", "bad"],
+  unsettled: ["unsettled", "warn"],
+};
+
+/** The ledger, then what somebody has to look into. */
+export function reconcileView(report: ReconcileReport, view: ReconcileView): string[] {
+  const { ledger, pages, mark, dryRun } = report;
+  const { paint = unpainted, tookMs } = view;
+  if (ledger.listed === 0)
+    return ["The service lists no deliveries of this endpoint.", ...findings(report, view)];
+  const lines = Object.entries(entries).map(([entry, [name, tone]]) => ({
+    name,
+    tone,
+    value: ledger[entry as Entry],
+    meaning: meaning(entry as Entry, report),
+  }));
+  const pace = `on ${counted(pages, "page")}, in ${span(tookMs)}`;
+  const settled = `settled up to ${instant(new Date(mark))}, but for what is coming`;
+  return [
+    ...ledgerTable(lines, { name: "listed", value: ledger.listed, meaning: pace }, view),
+    ...(dryRun ? [] : ["", paint("faint", settled)]),
+    ...findings(report, view),
+  ];
+}
+
+/** What the pass brought in, by what the service says of it: `3 that the service had given up, 1 acknowledged and lost`. */
+export function broughtIn({ missed, acknowledgedAndLost }: ReconcileReport["recovered"]): string {
+  return [
+    ...(missed > 0 ? [`${count(missed)} not delivered`] : []),
+    ...(acknowledgedAndLost > 0 ? [`${count(acknowledgedAndLost)} acknowledged and lost`] : []),
+  ].join(", ");
+}
+
+function meaning(entry: Entry, { dryRun, recovered, failing, givenUp }: ReconcileReport): string {
+  switch (entry) {
+    case "stored":
+      return dryRun
+        ? `would be brought in unless they are there; ${count(recovered.missed)} were not delivered`
+        : `brought in: ${broughtIn(recovered)}`;
+    case "duplicate":
+      return "already stored or done";
+    case "coming":
+      return "the service sends them again; --include-coming brings them in now";
+    case "outOfRange":
+      return "older than --since";
+    case "filtered":
+      return "without a handler";
+    case "conflict":
+      return "another body of a known id";
+    case "invalid":
+      return "not a valid event";
+    case "rejected":
+      return `handlers failed: ${count(failing)} tried again next time, ${count(givenUp)} given up now`;
+    case "unsettled":
+      return "not reached: run it again to continue";
+  }
+}
+
+/** The alarm first, then what was given up, and what can no longer be had. */
+function findings(
+  { recovered, ids, givenUp, lost }: ReconcileReport,
+  { paint = unpainted }: Layout,
+): string[] {
+  const bad = (text: string) => paint("bad", text);
+  const { acknowledgedAndLost } = recovered;
+  return [
+    ...(acknowledgedAndLost > 0
+      ? [
+          "",
+          bad(
+            `ALARM: ${counted(acknowledgedAndLost, "event was", "events were")} acknowledged and lost: something answered 2xx, and the store did not have ${acknowledgedAndLost === 1 ? "it" : "them"}.`,
+          ),
+          ...listOf(ids.acknowledgedAndLost, acknowledgedAndLost),
+          "Brought in now. Look into what can lose them again: a database that was dropped, or restored from a backup; another",
+          "program or a proxy that answers at the endpoint's URL; a receiver with another store, database or source than this",
+          "command; handlers that run inline with a store in memory.",
+        ]
+      : []),
+    ...(ids.invalid.length > 0
+      ? [
+          "",
+          bad("Records that are no events the target takes (reported once):"),
+          ...listOf(ids.invalid, ids.invalid.length),
+        ]
+      : []),
+    ...(givenUp > 0
+      ? [
+          "",
+          bad(
+            `The handlers of ${counted(givenUp, "event")} have failed five times, so ${givenUp === 1 ? "it is" : "they are"} given up:`,
+          ),
+          ...listOf(ids.givenUp, givenUp),
+          "Mend the handlers, and run it with --since.",
+        ]
+      : []),
+    ...(lost === null
+      ? []
+      : [
+          "",
+          bad(
+            `Events from ${instant(new Date(lost.from))} to ${instant(new Date(lost.to))} are no longer listed.`,
+          ),
+          "Ask support for a dump of them, and import it: esim-webhooks import <dump> --trust-unsigned",
+        ]),
+  ];
+}
+
+function listOf(ids: readonly string[], total: number): string[] {
+  const more = total - ids.length;
+  return [...ids.map((id) => `  ${printable(id)}`), ...(more > 0 ? [`  and ${count(more)} more`] : [])];
+}

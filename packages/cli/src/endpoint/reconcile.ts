@@ -1,0 +1,111 @@
+import type { ApiClient } from "@esim-webhooks/client";
+import type { Logger } from "@esim-webhooks/core";
+import { createReconciler, reconcile as makePass, type ReconcileSetup } from "@esim-webhooks/endpoint";
+import { withApi } from "../api/with-api.ts";
+import { commandLogger } from "../log/command-logger.ts";
+import type { CliContext } from "../program/context.ts";
+import { printable } from "../program/printable.ts";
+import { ProgramError } from "../program/program-error.ts";
+import { stopSignal } from "../program/stopping.ts";
+import type { SetUp } from "../set-up/set-up.ts";
+import { layoutFor } from "../terminal/layout.ts";
+import { explainedReconcile } from "./explained-reconcile.ts";
+import { printPasses } from "./print-passes.ts";
+import type { ReconcileFlags } from "./reconcile-flags.ts";
+import {
+  type OpenReconcileTarget,
+  openReconcileTarget,
+  untouchedReconcileTarget,
+} from "./reconcile-target.ts";
+import { exitCodeOf } from "./reconcile-verdict.ts";
+import { reconcileView } from "./reconcile-view.ts";
+import { theEndpoint } from "./the-endpoint.ts";
+
+/** Brings in what the listing of the endpoint has and the target does not: once, or until it is stopped. */
+export async function reconcile(this: CliContext, flags: ReconcileFlags): Promise<void> {
+  if (flags.every !== undefined && flags.dryRun) {
+    throw new ProgramError(
+      "invalid_usage",
+      "--every and --dry-run contradict each other.",
+      "Remove one of them.",
+    );
+  }
+  await withApi(this, flags, async (api, setUp) => {
+    const { webhookEndpointReference: reference } = await theEndpoint(api, flags.endpoint);
+    const open = flags.dryRun ? await untouchedReconcileTarget(setUp) : await openReconcileTarget(setUp);
+    try {
+      if (flags.every !== undefined || this.process.stderr.isTTY)
+        this.output.note(`Reconciling the endpoint ${printable(reference)} with ${open.where}.`);
+      const pass = { api, reference, open, setup: setupOf(this, flags, setUp, open) };
+      if (flags.every === undefined) await passOnce(this, flags, pass);
+      else await passEvery(this, flags, flags.every, pass);
+    } catch (error) {
+      throw explainedReconcile(error, setUp);
+    } finally {
+      await open.close();
+    }
+  });
+}
+
+interface Pass {
+  readonly api: ApiClient;
+  readonly reference: string;
+  readonly open: OpenReconcileTarget;
+  readonly setup: ReconcileSetup<unknown>;
+}
+
+async function passOnce(
+  { output, process }: CliContext,
+  { json, since, dryRun }: ReconcileFlags,
+  { api, reference, open, setup }: Pass,
+): Promise<void> {
+  const stop = stopSignal(output);
+  const startedAt = performance.now();
+  const options = { ...setup, since, dryRun, signal: stop.signal };
+  const report = await makePass<unknown>(api, reference, open.target, options).finally(stop.release);
+  const view = { tookMs: performance.now() - startedAt, ...layoutFor(process.stdout) };
+  if (json) output.json(report);
+  else for (const line of reconcileView(report, view)) output.data(line);
+  process.exitCode = exitCodeOf(report);
+}
+
+async function passEvery(
+  { output }: CliContext,
+  { json = false, since }: ReconcileFlags,
+  everyMs: number,
+  { api, reference, open, setup }: Pass,
+): Promise<void> {
+  const reconciler = createReconciler<unknown>(api, reference, open.target, { ...setup, since, everyMs });
+  const stop = stopSignal(output);
+  const stopPrinting = printPasses(output, { json });
+  await reconciler.run({ signal: stop.signal }).finally(stopPrinting);
+  stop.release();
+}
+
+function setupOf(
+  { output, process }: CliContext,
+  { source, newSource, includeComing }: ReconcileFlags,
+  setUp: SetUp,
+  { options }: OpenReconcileTarget,
+): ReconcileSetup<unknown> {
+  const json = process.stderr.isTTY !== true;
+  const logger = commandLogger({ write: output.note, json, style: output.styleNote });
+  return {
+    ...options,
+    source: source ?? setUp.source,
+    newSource,
+    includeComing,
+    ...(setUp.catalog && { catalog: setUp.catalog }),
+    logger: withoutReports(logger),
+  };
+}
+
+/** The command prints the report of a pass itself. */
+function withoutReports(logger: Logger): Logger {
+  return {
+    ...logger,
+    info: (fields, message) => {
+      if (typeof fields !== "object" || !("ledger" in fields)) logger.info(fields, message);
+    },
+  };
+}

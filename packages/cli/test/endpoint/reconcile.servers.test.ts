@@ -1,0 +1,142 @@
+import { existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { cli, jsonLines, start } from "../cli.ts";
+import { type Backend, startBackend } from "./backend.ts";
+
+const reconcile = ({ cwd, env }: Backend, ...args: string[]) => cli(["reconcile", ...args], { cwd, env });
+
+/** A backend that missed these events: the service has given the first up, and was told that it has the second. */
+async function startWithMissed() {
+  const backend = await startBackend();
+  const stored = await backend.emit(1);
+  const lost = await backend.emitAcknowledged(1);
+  await backend.down();
+  const givenUp = await backend.emit(2);
+  await backend.sandbox.advance("16h");
+  const coming = await backend.emit(1);
+  return { backend, stored, lost, givenUp, coming };
+}
+
+describe("reconcile", () => {
+  it("says the first time that it needs --since, and why", async () => {
+    const backend = await startBackend();
+    const { code, stdout, stderr } = await reconcile(backend);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toMatch(/^Error \(no_watermark\): This endpoint was never reconciled .* Add --since /);
+  });
+
+  it("brings in what is missing and ends with 3, and finds nothing more and ends with 0", async () => {
+    const { backend, stored, lost, givenUp } = await startWithMissed();
+    const { code, stdout } = await reconcile(backend, "--since", "1h");
+    expect(code).toBe(3);
+    expect(stdout).toMatch(/^stored +3 +brought in: 2 not delivered, 1 acknowledged and lost$/m);
+    expect(stdout).toMatch(/^duplicate +1 /m);
+    expect(stdout).toMatch(/^coming +1 +the service sends them again; --include-coming/m);
+    expect(stdout).toMatch(/^listed +5 /m);
+    expect((await backend.stored()).sort()).toEqual([...stored, ...lost, ...givenUp].sort());
+    const again = await reconcile(backend);
+    expect(again).toMatchObject({ code: 0, stderr: "" });
+    expect(again.stdout).toMatch(/^stored +0$/m);
+  });
+
+  it("raises an alarm for what was acknowledged and lost, names it, and says what to look into", async () => {
+    const { backend, lost } = await startWithMissed();
+    const { stdout, stderr } = await reconcile(backend, "--since", "1h");
+    expect(stdout).toContain("ALARM: 1 event was acknowledged and lost");
+    expect(stdout).toContain(`  ${lost[0]}\n`);
+    expect(stdout).toContain("Look into what can lose them again: a database that was dropped");
+    expect(jsonLines({ stdout: stderr })).toMatchObject([{ level: "error", events: 1, ids: lost }]);
+  });
+
+  it("prints the report as JSON, and its ledger balances", async () => {
+    const { backend, lost } = await startWithMissed();
+    const ran = await reconcile(backend, "--since", "1h", "--json");
+    const [report = {}] = jsonLines(ran);
+    expect(report).toMatchObject({
+      endpoint: backend.reference,
+      ledger: { listed: 5, coming: 1, stored: 3, duplicate: 1, unsettled: 0 },
+      recovered: { missed: 2, acknowledgedAndLost: 1 },
+      ids: { acknowledgedAndLost: lost },
+    });
+    const { listed, ...others } = report["ledger"] as Record<string, number>;
+    expect(Object.values(others).reduce((sum, value) => sum + value, 0)).toBe(listed);
+  });
+
+  it("brings in what is coming, too, with --include-coming", async () => {
+    const { backend, coming } = await startWithMissed();
+    await reconcile(backend, "--since", "1h", "--include-coming");
+    expect(await backend.stored()).toEqual(expect.arrayContaining(coming));
+  });
+
+  it("changes nothing in a dry run, in which it creates no inbox either", async () => {
+    const { backend } = await startWithMissed();
+    const args = ["--since", "1h", "--dry-run"];
+    const { code, stdout } = await reconcile(backend, ...args);
+    expect(code).toBe(3);
+    expect(stdout).toMatch(/^stored +4 +would be brought in unless they are there; 2 were not delivered$/m);
+    expect(await backend.stored()).toHaveLength(1);
+    expect((await reconcile(backend)).code).toBe(2); // no mark was left
+    await reconcile(backend, ...args, "--data-dir", "elsewhere");
+    expect(existsSync(join(backend.cwd, "elsewhere"))).toBe(false);
+  });
+
+  it("refuses a dry run that goes on for ever", async () => {
+    const backend = await startBackend();
+    const { code, stderr } = await reconcile(backend, "--every", "5m", "--dry-run");
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: "Error (invalid_usage): --every and --dry-run contradict each other. Remove one of them.\n",
+    });
+  });
+
+  it("asks which endpoint when there are several, and takes --endpoint", async () => {
+    const backend = await startBackend();
+    const { webhookEndpointReference } = await backend.api.webhooks.create({
+      url: "https://other.example/webhooks",
+      eventTypes: ["esim.installed"],
+    });
+    const unnamed = await reconcile(backend, "--since", "1h");
+    expect(unnamed.code).toBe(2);
+    expect(unnamed.stderr).toContain(`${webhookEndpointReference} (https://other.example/webhooks)`);
+    const named = await reconcile(backend, "--since", "1h", "--endpoint", webhookEndpointReference);
+    expect(named).toMatchObject({ code: 0, stdout: "The service lists no deliveries of this endpoint.\n" });
+  });
+
+  it("names the config that has a target of its own and no state", async () => {
+    const backend = await startBackend();
+    writeFileSync(
+      join(backend.cwd, "esim-webhooks.config.mjs"),
+      `import { sqliteInbox } from "@esim-webhooks/store-sqlite";
+       export default { target: sqliteInbox({ path: "mine.db" }) };`,
+    );
+    const { code, stderr } = await reconcile(backend, "--since", "1h");
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/Error \(invalid_config\): \S+config\.mjs has its own target but no state/);
+  });
+
+  it("goes on with --every while the API fails, prints what a pass found, and ends with 0 at SIGTERM", async () => {
+    const backend = await startBackend();
+    const { sandbox, cwd, env } = backend;
+    const running = start(["reconcile", "--every", "1s", "--since", "1h", "--json"], { cwd, env });
+    await running.written(/Reconciling the endpoint/);
+    const [first] = await backend.emitAcknowledged(1);
+    await running.written(/"acknowledgedAndLost":1/);
+    sandbox.faults.add({
+      kind: "error",
+      status: 404,
+      call: "GET /management/webhooks/{webhookEndpointReference}/deliveries",
+    });
+    await running.written(/Reconciling failed\. The next turn tries it again\./);
+    const [second] = await backend.emitAcknowledged(1);
+    await expect.poll(() => backend.stored()).toContain(second);
+    running.child.kill("SIGTERM");
+    const ended = await running.ended;
+    expect(ended.code).toBe(0);
+    expect(jsonLines(ended)).toMatchObject([
+      { outcome: "complete", recovered: { acknowledgedAndLost: 1 } },
+      { outcome: "complete", recovered: { acknowledgedAndLost: 1 } },
+    ]);
+    expect(await backend.stored()).toContain(first);
+  });
+});

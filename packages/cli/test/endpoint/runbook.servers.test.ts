@@ -1,0 +1,217 @@
+import { randomUUID } from "node:crypto";
+import { copyFileSync, existsSync, rmSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { newSecret } from "@esim-webhooks/core/testing";
+import pg from "pg";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { postgresUrl } from "../../../../test/servers/shared.ts";
+import { cli, type Ended, start } from "../cli.ts";
+import { type Backend, startBackend } from "./backend.ts";
+import { openRunbook } from "./runbook.ts";
+
+const page = openRunbook();
+const outcomes = (ended: readonly Ended[]) => ended.map(({ code, stderr }) => ({ code, stderr }));
+const ok = { code: 0, stderr: "" };
+const recovered = { code: 3 };
+
+/** Leaves a mark, as it is there where it runs beside the receiver. */
+async function reconcileBefore({ cwd, env }: Backend): Promise<void> {
+  expect(await cli(["reconcile", "--since", "1h"], { cwd, env })).toMatchObject(ok);
+}
+
+/** Works the events of the inbox until this is true. */
+async function workUntil({ cwd, env }: Backend, isDone: () => boolean | Promise<boolean>): Promise<void> {
+  const worker = start(["work"], { cwd, env });
+  await expect.poll(isDone).toBe(true);
+  worker.child.kill("SIGTERM");
+  await worker.ended;
+}
+
+async function onPostgres(sql: string): Promise<void> {
+  const client = new pg.Client({ connectionString: postgresUrl });
+  await client.connect();
+  await client.query(sql).finally(() => client.end());
+}
+
+/** A database for one test. */
+async function newDatabase(): Promise<{ readonly name: string; readonly url: string }> {
+  const name = `runbook_${randomUUID().replaceAll("-", "").slice(0, 12)}`;
+  await onPostgres(`create database ${name}`);
+  onTestFinished(() => onPostgres(`drop database if exists ${name} with (force)`));
+  const url = new URL(postgresUrl);
+  url.pathname = `/${name}`;
+  return { name, url: url.href };
+}
+
+describe("docs/runbook.md: before anything happens", () => {
+  const section = "Before anything happens";
+
+  it("brings in what is missing every five minutes, without anybody noticing", async () => {
+    const backend = await startBackend();
+    await backend.down();
+    const ids = await backend.emit(2);
+    await backend.sandbox.advance("16h");
+    await backend.up();
+    const [ended] = await page.follow(section, 1, backend, /2 events brought in/);
+    expect(ended?.code).toBe(0);
+    expect(await backend.stored()).toEqual(expect.arrayContaining(ids));
+  });
+
+  it("backs the inbox up", async () => {
+    const backend = await startBackend();
+    expect(outcomes(await page.follow(section, 2, backend))).toEqual([ok]);
+    expect(existsSync(join(backend.cwd, "backup.db"))).toBe(true);
+  });
+});
+
+describe("docs/runbook.md: down for a day", () => {
+  it("recovers what was given up and what was answered and lost; the rest comes by itself, and nothing is lost", async () => {
+    const section = "We were down for a day";
+    const backend = await startBackend();
+    const { sandbox } = backend;
+    await reconcileBefore(backend);
+    const before = await backend.emit(2);
+    const answered = await backend.emitAcknowledged(1);
+    await backend.down();
+    const givenUp = await backend.emit(2);
+    await sandbox.advance("12h");
+    const coming = await backend.emit(2);
+    await sandbox.advance("12h");
+    await backend.up();
+
+    const [first] = await page.follow(section, 1, backend);
+    expect(first).toMatchObject(recovered);
+    expect((await backend.stored()).sort()).toEqual([...before, ...answered, ...givenUp].sort());
+
+    await sandbox.advance("8h");
+    expect((await backend.stored()).sort()).toEqual([...before, ...answered, ...givenUp, ...coming].sort());
+    expect(outcomes(await page.follow(section, 2, backend))).toEqual([ok]);
+  });
+});
+
+describe("docs/runbook.md: down for a week", () => {
+  it("recovers the last 7 days, says what is no longer listed, and a dump of support has that", async () => {
+    const section = "We were down for a week";
+    const backend = await startBackend();
+    const { sandbox, cwd } = backend;
+    await reconcileBefore(backend);
+    await backend.down();
+    const old = await backend.emit(2);
+    await sandbox.advance("5d");
+    await writeFile(join(cwd, "support-dump.ndjson"), sandbox.dump()); // support has it longer than the listing
+    const listed = await backend.emit(2);
+    await sandbox.advance("3d");
+    const coming = await backend.emit(1);
+    await backend.up();
+
+    const [first] = await page.follow(section, 1, backend);
+    expect(first).toMatchObject({ code: 3 });
+    expect(first?.stdout).toMatch(/no longer listed/);
+    expect((await backend.stored()).sort()).toEqual([...listed].sort());
+
+    await sandbox.advance("8h");
+    expect(await page.follow(section, 2, backend)).toMatchObject([{ code: 0 }]);
+    expect((await backend.stored()).sort()).toEqual([...old, ...listed, ...coming].sort());
+  });
+});
+
+describe("docs/runbook.md: the database is lost", () => {
+  const section = "We lost the database";
+
+  it.each(["SQLite", "Postgres"])("recovers the last 7 days into an empty one: %s", async (kind) => {
+    const database = kind === "Postgres" ? await newDatabase() : undefined;
+    const backend = await startBackend(database && { database: database.url });
+    const delivered = await backend.emit(3);
+    await backend.sandbox.advance("6d");
+    await backend.down();
+    const coming = await backend.emit(1);
+    if (database === undefined) rmSync(join(backend.cwd, ".esim-webhooks"), { recursive: true });
+    else {
+      await onPostgres(`drop database ${database.name}`);
+      await onPostgres(`create database ${database.name}`);
+    }
+
+    const ended = await page.follow(section, 1, backend);
+    expect(outcomes(ended)).toEqual([ok, expect.objectContaining({ code: 3 })]);
+    expect((await backend.stored()).sort()).toEqual([...delivered].sort());
+    await backend.up();
+    await backend.sandbox.advance("1h");
+    expect((await backend.stored()).sort()).toEqual([...delivered, ...coming].sort());
+  });
+
+  it("runs handlers again for every event of the last 7 days", async () => {
+    const backend = await startBackend({ handlers: "inline" });
+    const ids = await backend.emit(2);
+    await backend.sandbox.advance("1d");
+    await backend.down();
+    rmSync(join(backend.cwd, ".esim-webhooks"), { recursive: true });
+    await page.follow(section, 1, backend);
+    expect(backend.handled().sort()).toEqual([...ids, ...ids].sort());
+  });
+
+  it("recovers only what came after a backup, which knows how far it had come", async () => {
+    const backend = await startBackend();
+    const { cwd } = backend;
+    const before = await backend.emit(2);
+    await reconcileBefore(backend);
+    await cli(["inbox", "backup", "backup.db"], { cwd });
+    const after = await backend.emit(2);
+    await backend.down();
+    const file = join(cwd, ".esim-webhooks/events.db");
+    for (const each of [file, `${file}-wal`, `${file}-shm`]) rmSync(each, { force: true });
+    copyFileSync(join(cwd, "backup.db"), file);
+
+    expect(await page.follow(section, 2, backend)).toMatchObject([{ code: 3 }]);
+    expect((await backend.stored()).sort()).toEqual([...before, ...after].sort());
+  });
+});
+
+describe("docs/runbook.md: a rotation went wrong", () => {
+  it("recovers what receivers without the new secret have refused", async () => {
+    const backend = await startBackend();
+    await reconcileBefore(backend);
+    await backend.down();
+    await backend.up(newSecret());
+    const refused = await backend.emit(2);
+    await backend.sandbox.advance("5h");
+    await backend.down();
+    await backend.up();
+    expect(await page.follow("A rotation went wrong", 1, backend)).toMatchObject([recovered]);
+    expect((await backend.stored()).sort()).toEqual(refused.sort());
+  });
+});
+
+describe("docs/runbook.md: a handler failed for hours", () => {
+  const section = "A handler failed for hours";
+
+  it("recovers what was given up, for handlers that run inline", async () => {
+    const backend = await startBackend({ handlers: "inline" });
+    const { sandbox } = backend;
+    await reconcileBefore(backend);
+    backend.failing(true);
+    const givenUp = await backend.emit(2);
+    await sandbox.advance("16h");
+    const coming = await backend.emit(1);
+    backend.failing(false);
+    expect(await page.follow(section, 1, backend)).toMatchObject([recovered]);
+    expect(backend.handled().sort()).toEqual([...givenUp].sort());
+    await sandbox.advance("8h");
+    expect(backend.handled().sort()).toEqual([...givenUp, ...coming].sort());
+  });
+
+  it("retries dead events, for handlers behind an inbox", async () => {
+    const backend = await startBackend({ handlers: "worker" });
+    backend.failing(true);
+    const ids = await backend.emit(2);
+    await workUntil(backend, async () => (await backend.stored("dead")).length === ids.length);
+    backend.failing(false);
+    expect(outcomes(await page.follow(section, 2, backend))).toEqual([ok, ok]);
+    await workUntil(backend, () => backend.handled().length === ids.length);
+    expect(backend.handled().sort()).toEqual(ids.sort());
+  });
+});
+
+it("has no commands that no test has run", () => {
+  expect(page.left()).toEqual([]);
+});
