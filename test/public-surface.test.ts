@@ -134,6 +134,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "occurredAtMs",
       "planRotation",
       "readDeliveries",
+      "readWatermark",
       "reconcile",
       "replaceEndpoint",
       "rotateSecret",

@@ -19,6 +19,8 @@ export { observeReconciliations } from "./observe-reconciliations.ts";
 export type { Reconciler } from "./reconcile/create-reconciler.ts";
 export { createReconciler } from "./reconcile/create-reconciler.ts";
 export type { ReconcileLedger, Recovered } from "./reconcile/ledger.ts";
+export type { Watermark } from "./reconcile/read-watermark.ts";
+export { readWatermark } from "./reconcile/read-watermark.ts";
 export type { ReconcileTarget } from "./reconcile/reconcile.ts";
 export { reconcile } from "./reconcile/reconcile.ts";
 export type { ReconcileMessage } from "./reconcile/reconcile-notice.ts";

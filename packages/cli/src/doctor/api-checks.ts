@@ -1,6 +1,6 @@
 import type { ApiClient, WebhookEndpoint } from "@esim-webhooks/client";
 import { type Catalog, esimCatalog } from "@esim-webhooks/core";
-import { compareTypes } from "@esim-webhooks/endpoint";
+import { compareTypes, type Watermark } from "@esim-webhooks/endpoint";
 import { explained } from "../api/explained.ts";
 import { clientOptions, openClient } from "../api/open-client.ts";
 import { shownText } from "../api/shown-record.ts";
@@ -11,6 +11,7 @@ import { counted } from "../terminal/quantities.ts";
 import { type Check, check, failed, passed } from "./check.ts";
 import { checkHealth, checkKey, checkMissed } from "./delivery-checks.ts";
 import { newestDeliveries } from "./newest-deliveries.ts";
+import { checkReconciled, watermarkOf } from "./reconcile-check.ts";
 import { watchServiceClock } from "./service-clock.ts";
 import { currentKeys } from "./set-up-checks.ts";
 
@@ -90,14 +91,19 @@ async function checkDeliveries(
   endpoint: WebhookEndpoint,
 ): Promise<readonly Check[]> {
   const checks: Check[] = [];
+  let watermark: Watermark | undefined;
+  const reconciled = await check("reconcile", async () => {
+    watermark = await watermarkOf(setUp, endpoint.webhookEndpointReference);
+    return checkReconciled(watermark);
+  });
   const health = await checkCall("delivery", async () => {
     const newest = await newestDeliveries(api, endpoint.webhookEndpointReference);
     const keys = await currentKeys(setUp).catch(() => []); // the check of the secret says why
-    checks.push(checkMissed(newest));
+    checks.push(checkMissed(newest, watermark));
     if (keys.length > 0) checks.push(checkKey(keys, newest));
     return checkHealth(newest, endpoint);
   });
-  return [health, ...checks];
+  return [health, ...checks, reconciled];
 }
 
 /** An error of a call becomes a failed check, in terms of the command line. */

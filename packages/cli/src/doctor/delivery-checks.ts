@@ -1,5 +1,5 @@
 import type { WebhookDelivery, WebhookEndpoint } from "@esim-webhooks/client";
-import { fateOf, newestMs, sentAtMs } from "@esim-webhooks/endpoint";
+import { fateOf, newestMs, sentAtMs, type Watermark } from "@esim-webhooks/endpoint";
 import { shownText } from "../api/shown-record.ts";
 import { ago, count, counted, instant } from "../terminal/quantities.ts";
 import { type Check, failed, passed } from "./check.ts";
@@ -25,15 +25,25 @@ export function checkHealth({ deliveries }: NewestDeliveries, { url }: WebhookEn
   return failed("delivery", `${parts}. See what the receiver at ${shownText(url, false)} logs.`);
 }
 
-/** Deliveries that the service has given up: they come no more. Fails when there is one. */
-export function checkMissed({ deliveries, isAll }: NewestDeliveries): Check {
+/** Deliveries that the service has given up: they come no more. Fails when `reconcile` has not brought one in. */
+export function checkMissed(
+  { deliveries, isAll }: NewestDeliveries,
+  watermark: Watermark | undefined,
+): Check {
   const missed = deliveries.filter((delivery) => fateOf(delivery) === "missed");
+  const markMs = watermark?.mark.getTime() ?? Number.NEGATIVE_INFINITY;
+  const left = missed.filter((delivery) => !(newestMs(delivery) < markMs));
   const read = isAll ? "the last 7 days" : `the newest ${count(deliveries.length)} deliveries`;
-  const rest = isAll ? "" : `; those before ${oldest(deliveries)} were not read`;
-  if (missed.length === 0) return passed("missed", `none of ${read}${rest}`);
+  const rest = [
+    ...(isAll ? [] : [`those before ${oldest(deliveries)} were not read`]),
+    ...(missed.length > left.length ? [`reconcile has settled ${count(missed.length - left.length)}`] : []),
+  ]
+    .map((text) => `; ${text}`)
+    .join("");
+  if (left.length === 0) return passed("missed", `none of ${read}${rest}`);
   return failed(
     "missed",
-    `The service gave up ${counted(missed.length, "delivery", "deliveries")} of ${read}${rest}. esim-webhooks reconcile brings the events in.`,
+    `The service gave up ${counted(left.length, "delivery", "deliveries")} of ${read}${rest}. esim-webhooks reconcile brings the events in.`,
   );
 }
 

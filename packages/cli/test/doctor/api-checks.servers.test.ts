@@ -1,6 +1,10 @@
+import { join } from "node:path";
 import { newSecret } from "@esim-webhooks/core/testing";
+import { reconcile } from "@esim-webhooks/endpoint";
 import type { SandboxOptions } from "@esim-webhooks/sandbox";
-import { describe, expect, it } from "vitest";
+import { sqliteInbox, sqliteState } from "@esim-webhooks/store-sqlite";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { checkReconciled } from "../../src/doctor/reconcile-check.ts";
 import { startReceiver, startService } from "../api/service.ts";
 import { cli, folder, jsonLines } from "../cli.ts";
 
@@ -185,6 +189,41 @@ describe("doctor with the partner API", () => {
       ok: false,
       message:
         "The service gave up 2 deliveries of the last 7 days. esim-webhooks reconcile brings the events in.",
+    });
+  });
+
+  it("says how far reconciling has come, and takes no settled delivery for a missed one", async () => {
+    const { examine, emit, sandbox, api, reference } = await startEndpoint(400);
+    await emit(2);
+    expect((await examine()).of["reconcile"]?.message).toContain("never yet");
+    const path = join(folder(), "hooks.db");
+    const config = `import { sqliteInbox, sqliteState } from "@esim-webhooks/store-sqlite";
+      const path = ${JSON.stringify(path)};
+      export default { target: sqliteInbox({ path }), state: sqliteState({ path }) };`;
+    const missed = await examine([], config);
+    expect(missed.of["missed"]?.message).toContain("The service gave up 2 deliveries");
+    const inbox = sqliteInbox({ path });
+    const state = sqliteState({ path });
+    onTestFinished(async () => void (await Promise.all([inbox.close(), state.close?.()])));
+    await sandbox.advance("1m");
+    await emit(); // a mark is the newest time that was shown
+    const since = new Date(Date.now() - 3_600_000);
+    await reconcile(api, reference, inbox, { state, since });
+    const { of } = await examine([], config);
+    expect(of["reconcile"]).toMatchObject({
+      ok: true,
+      message: expect.stringMatching(/^the events are settled to /),
+    });
+    expect(of["missed"]?.message).toMatch(/; reconcile has settled [23]/);
+  });
+
+  it("reports that nobody has reconciled lately", () => {
+    const settledTo = new Date(Date.now() - 3 * 24 * 60 * 60_000);
+    expect(checkReconciled({ mark: settledTo, settledTo })).toMatchObject({
+      ok: false,
+      message: expect.stringMatching(
+        /^The events are settled to 20\S+ \S+Z only, .* --every 5m, or createReconciler/,
+      ),
     });
   });
 
