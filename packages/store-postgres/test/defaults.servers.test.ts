@@ -86,12 +86,13 @@ describe.each(["serializable", "repeatable read"])("a role whose default isolati
     shop.pool(max, withDefaults(shop, { default_transaction_isolation: isolation }));
 
   it("lets all concurrent puts, claims and marks succeed at once", async () => {
-    const inboxes = [1, 2, 3].map(() => postgresInbox({ pool: pool(4), schema: shop.schema }));
+    const given = { schema: shop.schema, timeoutMs: 120_000 }; // what waits for a place in the pool is to succeed, however slowly
+    const inboxes = [1, 2, 3].map(() => postgresInbox({ ...given, pool: pool(4) }));
     const ids = Array.from({ length: 600 }, (_, n) => `msg_${n}`);
     const puts = ids.flatMap((id) => inboxes.map((inbox) => inbox.put([entry(id)])));
     const results = (await Promise.all(puts)).flat();
     expect(results.filter((result) => result === "stored")).toHaveLength(600);
-    const store = postgresStore({ pool: pool(8), schema: shop.schema });
+    const store = postgresStore({ ...given, pool: pool(8) });
     const processor = createProcessor({ "*": (_, { tx }) => sql`select 1`.execute(tx) }, { store });
     const outcomes = await Promise.all(ids.map((id) => processor.process(faulted(`inline ${id}`))));
     expect(new Set(outcomes.map(({ code }) => code))).toEqual(new Set(["processed"]));
