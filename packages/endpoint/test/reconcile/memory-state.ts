@@ -1,7 +1,10 @@
 import type { InboxEntry, InboxWriter, PutResult, StateStore, StoredState } from "@esim-webhooks/core";
 
 /** A state store in memory that says it is durable: the tests that use it do not end its process. */
-export function memoryState(): StateStore {
+export function memoryState(): StateStore & {
+  /** The value of its only state. */
+  only(): Promise<unknown>;
+} {
   const states = new Map<string, StoredState>();
   let writes = 0;
   return {
@@ -14,6 +17,7 @@ export function memoryState(): StateStore {
       return true;
     },
     async close() {},
+    only: async () => structuredClone([...states.values()].at(0)?.value),
   };
 }
 

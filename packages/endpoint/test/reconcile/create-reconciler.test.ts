@@ -1,0 +1,189 @@
+import type { WebhookDelivery } from "@esim-webhooks/client";
+import { silentLogger } from "@esim-webhooks/core/kit";
+import { memoryInbox } from "@esim-webhooks/core/testing";
+import {
+  createReconciler,
+  observeReconciliations,
+  type ReconcileMessage,
+  type ReconcilerOptions,
+  reconcile,
+} from "@esim-webhooks/endpoint";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { made, servedListing } from "../served-listing.ts";
+import { type KnownInbox, knownInbox, memoryState } from "./memory-state.ts";
+
+const day = 24 * 3_600_000;
+const startMs = Date.parse("2026-11-20T00:00:00Z");
+
+function observed(): ReconcileMessage[] {
+  const messages: ReconcileMessage[] = [];
+  onTestFinished(observeReconciliations((message) => void messages.push(message)));
+  return messages;
+}
+
+/** A reconciler that runs until it is stopped. */
+function running(
+  options: Partial<ReconcilerOptions> & Pick<ReconcilerOptions, "state">,
+  deliveries: () => readonly WebhookDelivery[],
+  inbox = knownInbox(),
+) {
+  const { api, endpoint } = servedListing(deliveries);
+  const stop = new AbortController();
+  const since = new Date(startMs);
+  const reconciler = createReconciler(api, endpoint, inbox, { since, everyMs: 20, leaseMs: 60, ...options });
+  const ended = reconciler.run({ signal: stop.signal });
+  const end = async () => {
+    stop.abort();
+    await ended;
+  };
+  onTestFinished(end);
+  return { inbox, api, endpoint, ended, end };
+}
+
+describe("a reconciler", () => {
+  it("makes a pass at once and then at intervals, until it is stopped", async () => {
+    const messages = observed();
+    const deliveries = [made({ id: "first", occurredMs: startMs })];
+    const { inbox, end } = running({ state: memoryState() }, () => deliveries);
+    await expect.poll(() => [...inbox.ids]).toEqual(["first"]);
+    deliveries.unshift(made({ id: "second", occurredMs: startMs + 1 }));
+    await expect.poll(() => [...inbox.ids]).toEqual(["first", "second"]);
+    await end();
+    const passes = messages.length;
+    expect(messages.at(-1)?.outcome).toBe("complete");
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect(messages).toHaveLength(passes);
+  });
+
+  it("makes one pass at a time, however many run, and another goes on when one is stopped", async () => {
+    const messages = observed();
+    const state = memoryState();
+    const inbox = knownInbox();
+    const deliveries = Array.from({ length: 500 }, (_, index) => made({ occurredMs: startMs - index }));
+    const all = [1, 2, 3].map(() => running({ state, leaseMs: 3000 }, () => deliveries, inbox));
+    const completed = () => messages.filter(({ outcome }) => outcome === "complete").length;
+    await expect.poll(completed).toBeGreaterThan(5);
+    for (const [index, one] of all.entries()) {
+      await one.end();
+      deliveries.unshift(made({ id: `after-${index}`, occurredMs: startMs + 1 + index }));
+      if (one !== all.at(-1)) await expect.poll(() => inbox.ids.has(`after-${index}`)).toBe(true);
+    }
+    let under: string | undefined;
+    for (const { run, outcome } of messages) {
+      if (under !== undefined) expect(run).toBe(under);
+      under = outcome === "running" ? run : undefined;
+    }
+    expect(messages.filter(({ outcome }) => outcome === "failed")).toEqual([]);
+  });
+
+  it("takes the place of a pass that was killed, once a lease has passed", async () => {
+    const state = memoryState();
+    const { api, endpoint } = servedListing(() => []);
+    const write: typeof state.write = async (name, value, version) =>
+      (value as { runner: unknown }).runner === null
+        ? new Promise(() => {})
+        : state.write(name, value, version);
+    void reconcile(api, endpoint, knownInbox(), {
+      state: { ...state, write },
+      since: new Date(startMs),
+      leaseMs: 2 ** 31 - 1,
+    });
+    await expect.poll(() => observedRunner(state)).not.toBeNull();
+    const { inbox } = running({ state }, () => [made({ id: "late", occurredMs: startMs })]);
+    await expect.poll(() => [...inbox.ids]).toEqual(["late"]);
+  });
+
+  it("stops a pass whose place another process took, and leaves the watermark to that one", async () => {
+    const state = memoryState();
+    const { api, endpoint } = servedListing(() => [made({ occurredMs: startMs + 5 })]);
+    const inbox = knownInbox();
+    const since = new Date(startMs);
+    const { held, release } = heldUp(inbox);
+    const late = reconcile(api, endpoint, held, { state, since, leaseMs: 2 ** 31 - 1 });
+    const failure = expect(late).rejects.toMatchObject({ code: "reconcile_in_use" });
+    await expect.poll(() => observedRunner(state)).not.toBeNull();
+    const report = await reconcile(api, endpoint, inbox, { state, since, leaseMs: 60 });
+    release();
+    await failure;
+    expect((await stateOf(state)).mark).toBe(report.mark);
+  });
+
+  it("refuses a pass by hand while another process makes one", async () => {
+    const state = memoryState();
+    const { api, endpoint } = servedListing(() => [made({ occurredMs: startMs })]);
+    const inbox = knownInbox();
+    const { held, release } = heldUp(inbox);
+    const options = { state, since: new Date(startMs), leaseMs: 600 };
+    const first = reconcile(api, endpoint, held, options);
+    await expect.poll(() => observedRunner(state)).not.toBeNull();
+    await expect(reconcile(api, endpoint, inbox, options)).rejects.toMatchObject({
+      code: "reconcile_in_use",
+    });
+    release();
+    expect(await first).toMatchObject({ interrupted: false });
+  });
+
+  it("logs a pass that fails, and makes it again", async () => {
+    const errors: unknown[] = [];
+    const logger = { ...silentLogger, error: (fields: { err?: unknown }) => void errors.push(fields.err) };
+    const inbox = knownInbox();
+    let failures = 2;
+    const put: typeof inbox.put = async (entries) => {
+      if (failures-- > 0) throw new Error("the database is down");
+      return inbox.put(entries);
+    };
+    running(
+      { state: memoryState(), logger },
+      () => [made({ id: "one", occurredMs: startMs, status: "exhausted" })],
+      { ...inbox, put },
+    );
+    await expect.poll(() => [...inbox.ids]).toEqual(["one"]);
+    expect(errors).toMatchObject([{ code: "store_unavailable" }, { code: "store_unavailable" }]);
+  });
+
+  it("warns when nothing was settled for five days, and says how long the events are still there", async () => {
+    const warnings: Record<string, unknown>[] = [];
+    const logger = { ...silentLogger, warn: (fields: Record<string, unknown>) => void warnings.push(fields) };
+    const state = memoryState();
+    const { api, endpoint } = servedListing(() => []);
+    const at = (ms: number) => ({ now: () => ms });
+    await reconcile(api, endpoint, knownInbox(), { state, since: new Date(startMs), clock: at(startMs) });
+    const failing = { ...knownInbox(), put: async () => Promise.reject(new Error("down")) };
+    running(
+      { state, logger, clock: at(startMs + 6 * day) },
+      () => [made({ occurredMs: startMs + day })],
+      failing as never,
+    );
+    await expect.poll(() => warnings).toHaveLength(1);
+    expect(warnings[0]).toMatchObject({ settledTo: new Date(startMs).toISOString(), goneInMs: day });
+  });
+
+  it("rejects for a mistake in the set-up", async () => {
+    const { api, endpoint } = servedListing(() => []);
+    const state = memoryState();
+    await expect(createReconciler(api, endpoint, knownInbox(), { state }).run()).rejects.toMatchObject({
+      code: "no_watermark",
+    });
+    await expect(createReconciler(api, endpoint, memoryInbox(), { state }).run()).rejects.toMatchObject({
+      code: "not_durable",
+    });
+    expect(() => createReconciler(api, endpoint, { state } as never, knownInbox() as never)).toThrow(
+      /in the place of/,
+    );
+  });
+});
+
+/** The inbox, which stores nothing before it is released. */
+function heldUp(inbox: KnownInbox) {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const put: KnownInbox["put"] = async (entries) => {
+    await promise;
+    return inbox.put(entries);
+  };
+  return { held: { ...inbox, put }, release: resolve };
+}
+
+const stateOf = async (state: ReturnType<typeof memoryState>) =>
+  (await state.only()) as { mark: string; runner: string | null };
+const observedRunner = async (state: ReturnType<typeof memoryState>) =>
+  (await stateOf(state))?.runner ?? null;
