@@ -1,3 +1,6 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { createClient } from "@esim-webhooks/client";
 import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { type Sandbox, startSandbox } from "@esim-webhooks/sandbox";
@@ -64,6 +67,24 @@ it("examples/reorder places one order for an event that comes five times, althou
   }
   await second.line(/^Replaced the eSIM of event msg_expired$/);
   expect(await orders()).toBe(1);
+});
+
+it("examples/reconcile works what the service has given up, beside its worker, and stops at SIGTERM", async () => {
+  const sandbox = await sandboxFor({ clock: "manual" });
+  const api = createClient({ baseUrl: sandbox.url, ...sandbox.credentials });
+  const nobody = { url: "http://127.0.0.1:9/webhooks", eventTypes: ["esim.installed"] };
+  const { webhookEndpointReference } = await api.webhooks.create(nobody);
+  const STORING_SINCE = new Date(Date.now() - 60_000).toISOString();
+  const [id = ""] = await sandbox.emit({ type: "esim.installed", data: { ...sampleData("esim.installed") } });
+  await sandbox.advance("16h"); // ten attempts
+
+  const DATA_DIR = await mkdtemp(join(tmpdir(), "esim-webhooks-example-"));
+  onTestFinished(() => rm(DATA_DIR, { recursive: true }));
+  const environment = { DATA_DIR, ESIM_ENDPOINT: webhookEndpointReference, STORING_SINCE };
+  const worker = run("examples/reconcile/worker.ts", sandbox, environment);
+  await worker.line(new RegExp(`^handled esim.installed ${id} from the listing$`));
+  worker.child.kill("SIGTERM");
+  expect((await worker.ended).code).toBe(0);
 });
 
 describe("examples/shared-limit", () => {

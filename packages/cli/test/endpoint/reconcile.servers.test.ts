@@ -1,6 +1,7 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { startPostgres } from "../../../../test/servers/index.ts";
 import { cli, jsonLines, start } from "../cli.ts";
 import { type Backend, startBackend } from "./backend.ts";
 
@@ -137,6 +138,25 @@ describe("reconcile", () => {
       { outcome: "complete", recovered: { acknowledgedAndLost: 1 } },
       { outcome: "complete", recovered: { acknowledgedAndLost: 1 } },
     ]);
+    expect(await backend.stored()).toContain(first);
+  });
+
+  it("goes on with --every when the database was away, and keeps what it had come to", async () => {
+    const postgres = await startPostgres();
+    onTestFinished(() => postgres.close());
+    const backend = await startBackend({ database: postgres.url });
+    const { cwd, env } = backend;
+    const running = start(["reconcile", "--every", "1s", "--since", "1h"], { cwd, env });
+    await running.written(/Reconciling the endpoint/);
+    const [first] = await backend.emitAcknowledged(1);
+    await running.written(/ALARM {2}1 event brought in \(1 acknowledged and lost\)/);
+    await postgres.kill();
+    await running.written(/Reconciling failed\. The next turn tries it again\./);
+    await postgres.start();
+    const [second] = await backend.emitAcknowledged(1);
+    await expect.poll(() => backend.stored().catch(() => [])).toContain(second);
+    running.child.kill("SIGTERM");
+    expect((await running.ended).code).toBe(0);
     expect(await backend.stored()).toContain(first);
   });
 });

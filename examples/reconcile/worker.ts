@@ -1,0 +1,30 @@
+// Works the events of an inbox, and brings in those that the receiver has missed. Any number of processes may run it.
+import { createClient } from "@esim-webhooks/client";
+import { createWorker, type EsimEvents, type Handlers } from "@esim-webhooks/core";
+import { createReconciler } from "@esim-webhooks/endpoint";
+import { sqliteInbox, sqliteState } from "@esim-webhooks/store-sqlite";
+
+const path = `${process.env["DATA_DIR"] ?? "data"}/events.db`; // the receiver's file
+const inbox = sqliteInbox({ path, logger: console });
+const state = sqliteState({ path }); // in the same file: both are lost together, or neither
+
+const handlers: Handlers<EsimEvents> = {
+  "*": ({ id, type }, { replayed }) =>
+    console.log("handled", type, id, replayed ? "from the listing" : "live"),
+};
+
+const api = createClient({ logger: console }); // ESIM_API_URL, ESIM_CLIENT_ID, ESIM_CLIENT_SECRET
+const endpointReference = process.env["ESIM_ENDPOINT"] ?? "";
+const worker = createWorker(inbox, handlers, { logger: console });
+const reconciler = createReconciler(api, endpointReference, inbox, {
+  state,
+  since: new Date(process.env["STORING_SINCE"] ?? "2026-11-20T00:00:00Z"), // for the first pass: when the receiver began
+  logger: console,
+});
+
+const stopping = new AbortController();
+process.once("SIGTERM", () => stopping.abort());
+const { signal } = stopping;
+await Promise.all([worker.run({ signal }), reconciler.run({ signal })]); // until SIGTERM
+await inbox.close();
+await state.close();
