@@ -1,0 +1,7 @@
+// Rotates once for `rotationUnderFire`, and kills itself at the step that it is told.
+import { openRotator, type RotatorPlace } from "./rotator.ts";
+
+const [place = "", killAt = ""] = process.argv.slice(2);
+const rotator = openRotator(JSON.parse(place) as RotatorPlace, Number(killAt));
+await rotator.rotate();
+await rotator.close();

@@ -1,0 +1,153 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import type { RequestListener } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { createClient } from "@esim-webhooks/client";
+import { createWorker, nodeHandler } from "@esim-webhooks/core";
+import { fileKeySource } from "@esim-webhooks/core/key-file";
+import { sampleData } from "@esim-webhooks/core/testing";
+import type { ReconcileReport } from "@esim-webhooks/endpoint";
+import { type Sandbox, startSandbox } from "@esim-webhooks/sandbox";
+import { sqliteInbox } from "@esim-webhooks/store-sqlite";
+import { expect, it, onTestFinished } from "vitest";
+import { listen } from "./listen.ts";
+import { openRotator, type RotatorPlace } from "./rotator.ts";
+
+export interface Fire {
+  readonly rotations: number;
+  readonly perSecond: number;
+  /** How many times as fast as real time the service's clock goes: its ten attempts take 15 h 51 min 30 s of it. */
+  readonly speed: number;
+  /** At which of its `moments` a rotation is killed, before it is run again; undefined: it is not killed. */
+  killAt(rotation: number): number | undefined;
+}
+
+/** The chance that a receiver fails, so that deliveries are at all of their ten attempts. */
+const failing = 0.6;
+
+/** Rotates under load, and kills the rotating process at a moment of some rotations. */
+export function rotationUnderFire({ rotations, perSecond, speed, killAt }: Fire): void {
+  it(`misses no event and handles none twice through ${rotations} rotations at ${perSecond} events a second, some of which are killed and run again`, async () => {
+    const folder = await mkdtemp(join(tmpdir(), "rotation-"));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const [keyFile, database] = [join(folder, "keys"), join(folder, "inbox.db")];
+    const sandbox = await startSandbox({ speed, switches: { rateLimit: "off" } });
+    onTestFinished(() => sandbox.close());
+
+    const inbox = sqliteInbox({ path: database, timeoutMs: 60_000 });
+    onTestFinished(() => inbox.close());
+    await inbox.ready();
+    const effects = new Map<string, number>();
+    const worker = createWorker(inbox, { "*": ({ id }) => void effects.set(id, (effects.get(id) ?? 0) + 1) });
+    const stopping = new AbortController();
+    const working = worker.run({ signal: stopping.signal });
+    onTestFinished(async () => {
+      stopping.abort();
+      await working;
+    });
+
+    const receivers = [1, 2].map(() => nodeHandler(inbox, { secret: fileKeySource(keyFile) }));
+    const statuses = new Map<number, number>();
+    const balancer: RequestListener = (request, response) => {
+      response.on("finish", () =>
+        statuses.set(response.statusCode, (statuses.get(response.statusCode) ?? 0) + 1),
+      );
+      if (Math.random() < failing) response.writeHead(500).end();
+      else receivers[Math.random() < 0.5 ? 0 : 1]?.(request, response);
+    };
+    const server = await listen(balancer, "/webhooks", async () => {});
+    onTestFinished(async () => {
+      await server.close();
+      await Promise.all(receivers.map((receiver) => receiver.close()));
+    });
+
+    const credentials = { baseUrl: sandbox.url, ...sandbox.credentials };
+    const made = await createClient(credentials).webhooks.create({
+      url: server.url,
+      eventTypes: ["esim.enabled"],
+    });
+    await fileKeySource(keyFile).write({ keys: [made.signingSecret] }, undefined);
+    const place: RotatorPlace = {
+      api: credentials,
+      endpoint: made.webhookEndpointReference,
+      keyFile,
+      database,
+    };
+
+    const emitted: string[] = [];
+    const enough = new AbortController();
+    const load = (async () => {
+      const startedAt = performance.now();
+      while (!enough.signal.aborted) {
+        const due = ((performance.now() - startedAt) / 1000) * perSecond;
+        if (emitted.length >= due) await pause(5);
+        else
+          emitted.push(...(await sandbox.emit({ type: "esim.enabled", data: sampleData("esim.enabled") })));
+      }
+    })();
+
+    const rotator = openRotator(place);
+    onTestFinished(() => rotator.close());
+    const passes: ReconcileReport[] = [];
+    const continued = new Set<string | null>();
+    for (let rotation = 0; rotation < rotations; rotation++) {
+      const moment = killAt(rotation);
+      if (moment !== undefined) await rotateUntil(moment, place);
+      const report = await rotator.rotate();
+      continued.add(report.continued);
+      if (report.reconciled !== null) passes.push(report.reconciled);
+    }
+    enough.abort();
+    await load;
+    expect((await fileKeySource(keyFile).read())?.record).toEqual({
+      keys: [{ secret: expect.any(String), endpoint: place.endpoint }],
+    });
+
+    await expect.poll(() => comingIn(sandbox), { interval: 500, timeout: 600_000 }).toBe(0);
+    passes.push(await rotator.reconcile(new Date(Date.now() - 24 * 60 * 60_000)));
+    for (const { ledger } of passes) expect(balanceOf(ledger)).toBe(0);
+    expect(passes.map(({ recovered }) => recovered.acknowledgedAndLost).filter(Boolean)).toEqual([]);
+    await expect.poll(() => effects.size, { timeout: 120_000 }).toBe(emitted.length);
+    expect(emitted.filter((id) => effects.get(id) !== 1)).toEqual([]);
+
+    expect([...continued]).toEqual(expect.arrayContaining([null, "call", "stored", "reconciled"]));
+    expect(statuses.get(503)).toBeGreaterThan(0); // deliveries came before their key
+    expect(passes.reduce((sum, { recovered }) => sum + recovered.missed, 0)).toBeGreaterThan(0);
+  });
+}
+
+/** Rotates in a process that kills itself at the moment; it may end before, if the moment does not come. */
+async function rotateUntil(moment: number, place: RotatorPlace): Promise<void> {
+  const script = fileURLToPath(new URL("./rotating-process.ts", import.meta.url));
+  const args = ["--conditions=@esim-webhooks/source", script, JSON.stringify(place), String(moment)];
+  const child = spawn(process.execPath, args, { stdio: ["ignore", "inherit", "inherit"] });
+  const [code, signal] = (await once(child, "exit")) as [number | null, string | null];
+  expect([code, signal]).toEqual(signal === null ? [0, null] : [null, "SIGKILL"]);
+}
+
+/** How many deliveries the service will still send. */
+async function comingIn(sandbox: Sandbox): Promise<number> {
+  let coming = 0;
+  let rest = "";
+  const count = (line: string) => {
+    const { status, nextRetryAt } = JSON.parse(line) as { status: string; nextRetryAt: string | null };
+    if (status === "pending" || status === "sending" || (status === "failed" && nextRetryAt !== null))
+      coming += 1;
+  };
+  for await (const bytes of sandbox.dump()) {
+    const lines = (rest + Buffer.from(bytes).toString()).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) count(line);
+  }
+  if (rest !== "") count(rest);
+  return coming;
+}
+
+/** What is missing in a ledger. */
+function balanceOf({ listed, ...others }: ReconcileReport["ledger"]): number {
+  return listed - Object.values(others).reduce((sum, one) => sum + one, 0);
+}

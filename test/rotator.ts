@@ -1,0 +1,92 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { createClient, createLimiter } from "@esim-webhooks/client";
+import type { KeyStore } from "@esim-webhooks/core";
+import { fileKeySource } from "@esim-webhooks/core/key-file";
+import { type ReconcileReport, type RotationReport, reconcile, rotateSecret } from "@esim-webhooks/endpoint";
+import { sqliteInbox, sqliteState } from "@esim-webhooks/store-sqlite";
+
+/** What a process needs to rotate. Plain JSON. */
+export interface RotatorPlace {
+  readonly api: { readonly baseUrl: string; readonly clientId: string; readonly clientSecret: string };
+  readonly endpoint: string;
+  readonly keyFile: string;
+  readonly database: string;
+}
+
+export interface Rotator {
+  rotate(): Promise<RotationReport<ReconcileReport>>;
+  reconcile(since: Date): Promise<ReconcileReport>;
+  close(): Promise<void>;
+}
+
+/** How many moments a rotation has at which it can be killed: before and after each write and call. */
+export const moments = 12;
+
+/** Rotates the secret of an endpoint, and reconciles into its inbox. At the moment `killAt`, the process is killed. */
+export function openRotator(
+  { api: credentials, endpoint, keyFile, database }: RotatorPlace,
+  killAt = 0,
+): Rotator {
+  const api = createClient({ ...credentials, limiter: createLimiter({ calls: 1000 }) });
+  const keys = fileKeySource(keyFile);
+  const inbox = sqliteInbox({ path: database, timeoutMs: 60_000 });
+  const state = sqliteState({ path: database, timeoutMs: 60_000 });
+  let passed = 0;
+
+  /** Runs `work` between two moments. */
+  async function between<T>(work: () => Promise<T>): Promise<T> {
+    moment();
+    const result = await work();
+    moment();
+    return result;
+  }
+  function moment(): void {
+    passed += 1;
+    if (passed === killAt) process.kill(process.pid, "SIGKILL");
+  }
+
+  const watched: KeyStore = {
+    load: () => keys.load(),
+    read: () => keys.read(),
+    write: (record, version) => between(() => keys.write(record, version)),
+  };
+  const webhooks: typeof api.webhooks = {
+    ...api.webhooks,
+    rotateSecret: (reference, options) => between(() => api.webhooks.rotateSecret(reference, options)),
+  };
+  const reconcileFrom = (since: Date) =>
+    reconcile(api, endpoint, inbox, { state, since, leaseMs: 1000, newSource: true });
+  let skippedMs = 0;
+  const clock = {
+    now: () => Date.now() + skippedMs,
+    /** A minute is a tenth of a second, so that the old key ends before the next rotation. */
+    async wait(ms: number) {
+      await pause(ms / 600);
+      skippedMs += ms;
+    },
+  };
+  return {
+    rotate: () =>
+      rotateSecret({ webhooks }, endpoint, watched, {
+        clock,
+        overlapMs: 60_000,
+        reconcile: ({ since }) => between(() => untilFree(() => reconcileFrom(since))),
+      }),
+    reconcile: (since) => untilFree(() => reconcileFrom(since)),
+    async close() {
+      await Promise.all([inbox.close(), state.close()]);
+    },
+  };
+}
+
+/** A killed process holds up the next one until its lease ends. */
+async function untilFree<T>(work: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== "reconcile_in_use") throw error;
+      await pause(100);
+    }
+  }
+}
