@@ -56,25 +56,28 @@ export function openRotator(
   };
   const reconcileFrom = (since: Date) =>
     reconcile(api, endpoint, inbox, { state, since, leaseMs: 1000, newSource: true });
-  let skippedMs = 0;
-  const clock = {
-    now: () => Date.now() + skippedMs,
-    /** A minute is a tenth of a second, so that the old key ends before the next rotation. */
-    async wait(ms: number) {
-      await pause(ms / 600);
-      skippedMs += ms;
-    },
-  };
   return {
     rotate: () =>
       rotateSecret({ webhooks }, endpoint, watched, {
-        clock,
+        clock: quickClock(),
         overlapMs: 60_000,
         reconcile: ({ since }) => between(() => untilFree(() => reconcileFrom(since))),
       }),
     reconcile: (since) => untilFree(() => reconcileFrom(since)),
     async close() {
       await Promise.all([inbox.close(), state.close()]);
+    },
+  };
+}
+
+/** A minute of waiting is a tenth of a second, so that the old key ends before the next rotation. */
+function quickClock() {
+  let skippedMs = 0;
+  return {
+    now: () => Date.now() + skippedMs,
+    async wait(ms: number) {
+      await pause(ms / 600);
+      skippedMs += ms;
     },
   };
 }

@@ -57,6 +57,10 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     brief: "Post real events to this machine",
     load: async () => (await import("./commands/listen.ts")).listen,
   },
+  rotate: {
+    brief: "Replace an endpoint's signing secret",
+    load: async () => (await import("./commands/rotate.ts")).rotate,
+  },
   sandbox: {
     brief: "Run the partner service on this machine",
     load: async () => (await import("./commands/sandbox.ts")).sandbox,

@@ -1,0 +1,109 @@
+import type { Logger } from "@esim-webhooks/core";
+import {
+  planRotation,
+  type ReconcileReport,
+  type RotationPlan,
+  type RotationReport,
+  rotateSecret,
+} from "@esim-webhooks/endpoint";
+import { withApi } from "../api/with-api.ts";
+import type { CliContext } from "../program/context.ts";
+import { exitCodes } from "../program/exit-code.ts";
+import type { Output } from "../program/output.ts";
+import { printable } from "../program/printable.ts";
+import { stopSignal } from "../program/stopping.ts";
+import { counted } from "../terminal/quantities.ts";
+import { keyPlaceOf } from "./key-store-of.ts";
+import { type OpenReconcile, openReconcile } from "./open-reconcile.ts";
+import type { RotateFlags } from "./rotate-flags.ts";
+import { theEndpoint } from "./the-endpoint.ts";
+
+/** Rotates the secret of an endpoint, or continues the rotation that an earlier run has begun. */
+export async function rotate(this: CliContext, flags: RotateFlags): Promise<void> {
+  const { output, process } = this;
+  await withApi(this, flags, async (api, setUp) => {
+    const { keyStore, where } = keyPlaceOf(setUp, flags.keyFile);
+    const { webhookEndpointReference: endpoint } = await theEndpoint(api, flags.endpoint);
+    if (flags.dryRun) {
+      const plan = await planRotation(api, endpoint, keyStore);
+      return flags.json ? output.json(plan) : printPlan(output, plan, where);
+    }
+    const reconciling = flags.noReconcile ? undefined : await openReconcile(setUp, api, endpoint);
+    const stop = stopSignal(output);
+    try {
+      const report = await rotateSecret<ReconcileReport>(api, endpoint, keyStore, {
+        overlapMs: flags.overlap,
+        secretForm: flags.secretForm,
+        signal: stop.signal,
+        logger: steps(output),
+        ...(reconciling && { reconcile: ({ since, signal }) => reconciling.run(since, signal) }),
+      });
+      if (report.newKeyUse === "refused") process.exitCode = exitCodes.problem;
+      if (flags.json) output.json(report);
+      else printReport(output, report, where, reconciling);
+    } finally {
+      stop.release();
+      await reconciling?.close();
+    }
+  });
+}
+
+/** Each step as a line on standard error: a rotation takes minutes. */
+function steps(output: Output): Logger {
+  const note = (_: object, message?: string) => output.note(printable(message ?? ""));
+  return { debug: () => {}, info: note, warn: note, error: note };
+}
+
+function printPlan(
+  output: Output,
+  { endpoint, active, continues, asks, oldKeys, otherKeys }: RotationPlan,
+  where: string,
+): void {
+  const named = printable(endpoint);
+  output.data(
+    continues === null
+      ? `Would rotate the secret of the endpoint ${named}, in ${where}.`
+      : `Would continue the rotation of the endpoint ${named}, in ${where}.`,
+  );
+  if (!active) output.data("The endpoint is not active: the service sends it nothing.");
+  output.data(asks ? "The service would be asked for a new secret." : "The new secret is there already.");
+  output.data(`Keys that would be replaced: ${listOf(oldKeys)}.`);
+  if (otherKeys.length > 0) output.data(`Keys that would stay: ${listOf(otherKeys)}.`);
+}
+
+const uses = {
+  seen: "Receivers have accepted deliveries with it.",
+  refused:
+    "Receivers answer 401 to deliveries with it: check that they read this key store, and --secret-form. Then run esim-webhooks reconcile.",
+  no_traffic: "No delivery with it has come yet.",
+} as const;
+
+function printReport(
+  output: Output,
+  { endpoint, newKey, oldKeys, otherKeys, newKeyUse, since, reconciled }: RotationReport<ReconcileReport>,
+  where: string,
+  reconciling: OpenReconcile | undefined,
+): void {
+  output.data(
+    `Rotated the secret of the endpoint ${printable(endpoint)}. The new key (${newKey}) is in ${where}.`,
+  );
+  if (newKeyUse !== null) output.data(uses[newKeyUse]);
+  output.data(`Keys that were replaced: ${listOf(oldKeys)}.`);
+  if (otherKeys.length > 0) {
+    output.data(`Keys that stay, because they may belong to other endpoints: ${listOf(otherKeys)}.`);
+  }
+  if (reconciled !== null) {
+    const { missed, acknowledgedAndLost } = reconciled.recovered;
+    output.data(
+      `Brought ${counted(missed + acknowledgedAndLost, "missed event")} into ${reconciling?.where}.`,
+    );
+  } else if (reconciling === undefined) {
+    output.data(
+      `Nothing was reconciled. Run esim-webhooks reconcile --since ${since} where the events are kept.`,
+    );
+  }
+}
+
+function listOf(keys: readonly string[]): string {
+  return keys.length === 0 ? "none" : keys.join(", ");
+}

@@ -1,0 +1,92 @@
+import { join } from "node:path";
+import { memoryStore, nodeHandler } from "@esim-webhooks/core";
+import { fileKeySource } from "@esim-webhooks/core/key-file";
+import { sampleData } from "@esim-webhooks/core/testing";
+import { sqliteInbox } from "@esim-webhooks/store-sqlite";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { listen } from "../../../../test/listen.ts";
+import { startService } from "../api/service.ts";
+import { cli, folder, jsonLines } from "../cli.ts";
+
+const rotateCall = "POST /management/webhooks/{webhookEndpointReference}/rotate-secret";
+
+const config = `
+  import { defineConfig } from "@esim-webhooks/cli";
+  import { fileKeySource } from "@esim-webhooks/core/key-file";
+  export default defineConfig({ secret: fileKeySource("esim.key") });
+`;
+
+/** The service, a receiver, its endpoint, and the command in the folder of its key file. */
+async function startRotate() {
+  const service = await startService();
+  const cwd = folder({ "esim-webhooks.config.ts": config });
+  const keys = fileKeySource(join(cwd, "esim.key"));
+  const handled: string[] = [];
+  const receiver = nodeHandler(
+    { "*": ({ id }) => void handled.push(id) },
+    { secret: keys, store: memoryStore() },
+  );
+  const server = await listen(receiver, "/webhooks", receiver.close);
+  onTestFinished(() => server.close());
+  const made = await service.api.webhooks.create({ url: server.url, eventTypes: ["esim.enabled"] });
+  await keys.write({ keys: [made.signingSecret] }, undefined);
+  const rotate = (...args: string[]) => cli(["rotate", ...args], { cwd, env: service.env });
+  return { ...service, cwd, keys, handled, endpoint: made.webhookEndpointReference, rotate };
+}
+
+describe("rotate", () => {
+  it("says with --dry-run what it would do, and changes nothing", async () => {
+    const { keys, rotate, endpoint } = await startRotate();
+    const before = await keys.read();
+    const { code, stdout, stderr } = await rotate("--dry-run");
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout).toMatch(
+      new RegExp(
+        `^Would rotate the secret of the endpoint ${endpoint}, in esim\\.key\\.\nThe service would be asked for a new secret\\.\nKeys that would be replaced: key:[0-9a-f]{8}\\.\n$`,
+      ),
+    );
+    expect(jsonLines(await rotate("--dry-run", "--json"))).toMatchObject([{ endpoint, continues: null }]);
+    expect(await keys.read()).toEqual(before);
+  });
+
+  it.concurrent("rotates, brings what was missed into the inbox, and prints no secret", async () => {
+    const { keys, rotate, endpoint, cwd, handled, sandbox } = await startRotate();
+    const inbox = sqliteInbox({ path: join(cwd, ".esim-webhooks", "events.db") });
+    await inbox.ready();
+    await inbox.close();
+    const { code, stdout, stderr } = await rotate("--overlap", "1m");
+    const [key] = (await keys.read())?.record.keys ?? [];
+    expect({ code, stdout }).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining(`Rotated the secret of the endpoint ${endpoint}. The new key (key:`),
+    });
+    expect(stdout).toMatch(/Brought \d+ missed events? into /);
+    expect(stderr).toContain("The new key is stored.");
+    expect(stdout + stderr).not.toContain((key as { secret: string }).secret.slice(6, 20));
+    await sandbox.emit({ type: "esim.enabled", data: sampleData("esim.enabled") });
+    await sandbox.settled();
+    expect(handled).toHaveLength(1);
+  });
+
+  it.concurrent("continues after a failure, and says where to reconcile when there is no inbox", async () => {
+    const { rotate, sandbox } = await startRotate();
+    sandbox.faults.add({ kind: "error", call: rotateCall, status: 500, done: true, times: 3 });
+    const failed = await rotate();
+    expect(failed.code).toBe(1);
+    expect(failed.stderr).toContain("Rotate again soon");
+    expect((await rotate("--dry-run")).stdout).toMatch(/^Would continue the rotation/);
+    const [report] = jsonLines(await rotate("--json", "--overlap", "1m"));
+    expect(report).toMatchObject({ continued: "call", reconciled: null, newKeyUse: "no_traffic" });
+  });
+
+  it("needs a place where keys can be changed, and an endpoint that exists", async () => {
+    const { rotate, env } = await startRotate();
+    const nowhere = await cli(["rotate"], { cwd: folder({}), env });
+    expect(nowhere.code).toBe(2);
+    expect(nowhere.stderr).toContain("--key-file");
+    const unknown = await rotate("--endpoint", "none");
+    expect(unknown.code).toBe(2);
+    expect(unknown.stderr).toContain("The client has no endpoint none.");
+    expect((await rotate("--overlap", "59s")).code).toBe(2);
+  });
+});
