@@ -120,8 +120,8 @@ async function begin(
     endpoint,
     step: "call",
     startedAt: now,
-    // the service's clock may be behind ours
-    since: new Date((listedMs < nowMs ? listedMs : nowMs) - dayMs).toISOString(),
+    // the service's clock may not be ours
+    since: new Date((Number.isNaN(listedMs) ? nowMs : listedMs) - dayMs).toISOString(),
     idempotencyKey: randomUUID(),
     keyedAt: now,
     updatedAt,

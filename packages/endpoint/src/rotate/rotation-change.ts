@@ -8,7 +8,7 @@ export interface Begun {
   readonly endpoint: string;
   /** When the rotation began, by our clock. */
   readonly startedAt: string;
-  /** From when on the listing is to be reconciled, by the service's clock. */
+  /** From when on the listing is to be reconciled, by the service's clock as the listing showed it. */
   readonly since: string;
   /** The key of the latest call, and when it was made. */
   readonly idempotencyKey: string;
