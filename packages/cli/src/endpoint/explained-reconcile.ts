@@ -21,9 +21,9 @@ export function explainedReconcile(error: unknown, setUp: SetUp): unknown {
         error.message.split(" Set {")[0] ?? "",
         "Name the endpoint as its receiver does with --source, or add --new-source if this one has no events there yet.",
       );
-    case "not_durable":
+    case "durable_store_required":
       return new WebhookError<EndpointErrorCode>(
-        "not_durable",
+        "durable_store_required",
         `${error.message.split(": ")[0]}: what is brought in could be lost, or done twice.`,
         `Give ${setUp.file ?? "the config"} one that is, or leave it out to use the default one.`,
       );

@@ -68,7 +68,7 @@ const byErrorCode: Readonly<Record<ErrorCode, ExitCode>> = {
   change_under_way: exitCodes.problem,
   endpoint_cap: exitCodes.problem,
   endpoint_unknown: exitCodes.usage,
-  not_durable: exitCodes.usage,
+  durable_store_required: exitCodes.usage,
   not_settled: exitCodes.problem,
   no_watermark: exitCodes.usage,
   too_many_failures: exitCodes.problem,

@@ -9,7 +9,7 @@ export type EndpointErrorCode =
   | "endpoint_unknown"
   | "invalid_state"
   | "no_watermark"
-  | "not_durable"
+  | "durable_store_required"
   | "not_settled"
   | "reconcile_in_use"
   | "too_many_failures";

@@ -24,7 +24,7 @@ const mistakes: ReadonlySet<string> = new Set([
   "invalid_option",
   "invalid_state",
   "no_watermark",
-  "not_durable",
+  "durable_store_required",
   "source_unknown",
   "unknown_event_type",
 ]);

@@ -22,7 +22,7 @@ export type ReconcileTarget<Data = EsimEvents, Tx = unknown> =
  * duplicate, so a pass that is repeated, or was killed, does nothing twice. See docs/reconcile.md.
  *
  * Resolves to a report whose ledger balances, also when its signal aborted. Rejects with `no_watermark` for a first pass
- * without `since`; with `not_durable`; with `reconcile_in_use` while another process reconciles the endpoint; with
+ * without `since`; with `durable_store_required`; with `reconcile_in_use` while another process reconciles the endpoint; with
  * `too_many_failures`; with `invalid_state`; with an `ApiError` of the listing; with `store_unavailable`; and with `source_unknown`, `invalid_option`,
  * `unknown_event_type` or `async_schema` for a mistake in the set-up. Run it again to complete it.
  */

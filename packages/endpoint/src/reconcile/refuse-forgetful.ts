@@ -9,7 +9,7 @@ interface Keeper {
 }
 
 /**
- * Rejects with `not_durable` if the target or the store of the state forgets when a process ends or a machine crashes: what
+ * Rejects with `durable_store_required` if the target or the store of the state forgets when a process ends or a machine crashes: what
  * was brought in would be lost once more behind the watermark, or done once more.
  */
 export async function refuseForgetful(
@@ -38,7 +38,7 @@ async function refuse(keeper: Keeper, what: string, remedy: string): Promise<voi
   await keeper.ready?.(); // some ask their server first
   if (keeper.capabilities?.durable === true) return;
   throw new WebhookError<EndpointErrorCode>(
-    "not_durable",
+    "durable_store_required",
     `${what} is not durable, or does not say so: what reconcile brings in could be lost, or done twice.`,
     remedy,
   );

@@ -165,7 +165,7 @@ describe("a reconciler", () => {
       code: "no_watermark",
     });
     await expect(createReconciler(api, endpoint, memoryInbox(), { state }).run()).rejects.toMatchObject({
-      code: "not_durable",
+      code: "durable_store_required",
     });
     expect(() => createReconciler(api, endpoint, { state } as never, knownInbox() as never)).toThrow(
       /in the place of/,

@@ -142,7 +142,7 @@ describe("reconcile", () => {
     const world = await startWorld();
     const { api, endpoint, state } = world;
     const options = { state, since: new Date() };
-    const code = "not_durable";
+    const code = "durable_store_required";
     await expect(reconcile(api, endpoint, memoryInbox(), options)).rejects.toMatchObject({ code });
     await expect(reconcile(api, endpoint, { "*": () => {} }, options)).rejects.toMatchObject({ code });
     const store = memoryStore();
