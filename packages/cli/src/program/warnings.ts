@@ -14,6 +14,8 @@ export function onWarning(listener: (warning: Warning) => void): void {
   process.removeAllListeners("warning").on("warning", (warning: Error & { code?: string }) => {
     const { name, code = name, message } = warning;
     const isOurs = name === "EsimWebhooksWarning";
-    if (!isOurs || !isErrorCode(code)) listener({ code, message: maskSecrets(message), isOurs });
+    // a store only warns of it, and what needs a durable one throws an error of the same code
+    const isThrown = isErrorCode(code) && code !== "not_durable";
+    if (!isOurs || !isThrown) listener({ code, message: maskSecrets(message), isOurs });
   });
 }
