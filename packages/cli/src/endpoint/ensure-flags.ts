@@ -1,10 +1,11 @@
 import type { FlagParametersForType } from "@stricli/core";
-import { textFlag, textsFlag } from "../flags/flag-kinds.ts";
-import { configFlag, jsonFlag } from "../flags/set-up-flags.ts";
+import { switchFlag, textFlag, textsFlag, timeFlag } from "../flags/flag-kinds.ts";
+import { jsonFlag, type SetUpFlags, setUpFlags } from "../flags/set-up-flags.ts";
 import type { CliContext } from "../program/context.ts";
 
-export interface EnsureFlags {
-  readonly config?: string;
+export interface EnsureFlags extends SetUpFlags {
+  readonly replace?: boolean;
+  readonly since?: Date;
   readonly types?: readonly string[];
   readonly description?: string;
   readonly keyFile?: string;
@@ -13,6 +14,10 @@ export interface EnsureFlags {
 }
 
 export const ensureFlags: FlagParametersForType<EnsureFlags, CliContext> = {
+  replace: switchFlag(
+    "Change the event types, by a second endpoint: reconcile the first one, then delete it. One event may come under two ids",
+  ),
+  since: timeFlag("With --replace, how far back to reconcile if that was never done: 2h, 7d, 2026-11-20"),
   types: textsFlag(
     "type,…",
     "The event types, or families such as esim.lifecycle.*. Default: those that the handlers of the config take",
@@ -25,6 +30,6 @@ export const ensureFlags: FlagParametersForType<EnsureFlags, CliContext> = {
     optional: true,
     brief: "How the service writes secrets, if not as whsec_ and base64",
   },
-  config: configFlag,
+  ...setUpFlags,
   json: jsonFlag,
 };

@@ -1,4 +1,10 @@
-import { type EndpointFinding, type EndpointWish, ensureEndpoint } from "@esim-webhooks/endpoint";
+import {
+  type EndpointFinding,
+  type EndpointWish,
+  type EnsuredEndpoint,
+  ensureEndpoint,
+  type ReplacedEndpoint,
+} from "@esim-webhooks/endpoint";
 import { shownRecord, shownText } from "../api/shown-record.ts";
 import { withApi } from "../api/with-api.ts";
 import type { CliContext } from "../program/context.ts";
@@ -11,34 +17,44 @@ import type { SetUp } from "../set-up/set-up.ts";
 import { counted } from "../terminal/quantities.ts";
 import type { EnsureFlags } from "./ensure-flags.ts";
 import { keyPlaceOf } from "./key-store-of.ts";
+import { replace } from "./replace.ts";
 
-/** Finds the endpoint of a URL or registers it, and says what is wrong with it. */
+/** Finds the endpoint of a URL or registers it, and says what is wrong with it; or replaces it by one that is as wished. */
 export async function ensure(this: CliContext, flags: EnsureFlags, url: string): Promise<void> {
   const { output, process } = this;
+  if (flags.since !== undefined && !flags.replace) {
+    throw new ProgramError(
+      "invalid_usage",
+      "--since is for --replace: nothing else is reconciled here.",
+      "Remove it, or add --replace.",
+    );
+  }
   await withApi(this, flags, async (api, setUp) => {
     const { keyStore, where } = keyPlaceOf(setUp, flags.keyFile);
     const stop = stopSignal(output);
     const wish = { ...wishOf(flags, setUp, url), keyStore, signal: stop.signal };
-    const { endpoint, created, findings } = await ensureEndpoint<unknown>(api, wish).finally(stop.release);
+    const run = flags.replace ? replace(api, setUp, wish, flags, output) : ensureEndpoint<unknown>(api, wish);
+    const result = await run.finally(stop.release);
+    const { endpoint, findings } = result;
     if (findings.length > 0) process.exitCode = exitCodes.problem;
     if (flags.json) {
-      output.json({
-        ...(shownRecord(endpoint, false) as object),
-        active: endpoint.active,
-        created,
-        findings,
-      });
+      const shown = shownRecord(endpoint, false) as object;
+      output.json({ ...shown, ...result, endpoint: undefined, active: endpoint.active });
       return;
     }
-    const { webhookEndpointReference, eventTypes } = endpoint;
-    const named = `the endpoint ${printable(webhookEndpointReference)} for ${counted(eventTypes.length, "event type")}`;
-    output.data(
-      created
-        ? `Registered ${named}. Its signing secret is in ${where}.`
-        : `Found ${named} at ${printable(shownText(endpoint.url, false))}.`,
-    );
+    output.data(sentenceOf(result, where));
     printFindings(output, findings);
   });
+}
+
+function sentenceOf(result: EnsuredEndpoint | ReplacedEndpoint, where: string): string {
+  const { webhookEndpointReference, eventTypes, url } = result.endpoint;
+  const named = `the endpoint ${printable(webhookEndpointReference)} for ${counted(eventTypes.length, "event type")}`;
+  if ("created" in result && result.created) return `Registered ${named}. Its signing secret is in ${where}.`;
+  if ("replaced" in result && result.replaced !== null) {
+    return `Registered ${named}, in place of ${printable(result.replaced)}, which was reconciled and deleted. Its signing secret is in ${where}.`;
+  }
+  return `Found ${named} at ${printable(shownText(url, false))}.`;
 }
 
 /** What the endpoint is to be, by the flags, else by the handlers of the config. Throws `invalid_usage` without either. */

@@ -112,4 +112,23 @@ describe("endpoint ensure", () => {
     expect((await service.api.webhooks.list().page()).data).toHaveLength(1);
     expect(JSON.stringify(await fileKeySource(join(cwd, "k")).load())).toContain("hex:");
   });
+
+  it("needs to know how far back to reconcile before it replaces an endpoint, and changes nothing without", async () => {
+    const { ensure, api } = await startEnsure();
+    await ensure(["--types", "esim.faulted"]);
+    const before = (await api.webhooks.list().page()).data;
+    const refused = await ensure(["--replace"]);
+    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("(no_watermark)") });
+    expect((await api.webhooks.list().page()).data).toEqual(before);
+    expect((await ensure(["--since", "1h"])).stderr).toContain("--since is for --replace");
+  });
+
+  it("has nothing to replace when the endpoint is as the handlers need it", async () => {
+    const { ensure } = await startEnsure();
+    await ensure();
+    expect(await ensure(["--replace"])).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^Found the endpoint/),
+    });
+  });
 });

@@ -13,6 +13,8 @@ export interface SecondEndpoint {
   readonly eventTypes: readonly string[];
   /** Undefined: that of the first one. */
   readonly description: string | undefined;
+  /** Called with the first endpoint before anything is changed. */
+  readonly prepare: (endpoint: string) => Promise<unknown>;
 }
 
 /**
@@ -23,7 +25,7 @@ export async function beginReplacement(
   api: Pick<ApiClient, "webhooks">,
   keyStore: KeyStore,
   { record, version }: KeyStoreState,
-  { url, eventTypes, description }: SecondEndpoint,
+  { url, eventTypes, description, prepare }: SecondEndpoint,
   offered: readonly string[],
   signal: AbortSignal,
 ): Promise<boolean> {
@@ -46,6 +48,7 @@ export async function beginReplacement(
   if (first.active && got.length === eventTypes.length && got.every((type) => eventTypes.includes(type)))
     return false;
   checkCap(all);
+  await prepare(first.webhookEndpointReference);
   const label = description ?? first.description;
   await keyStore.write(
     begun(record, {

@@ -11,7 +11,7 @@ import { ensureEndpoint } from "./ensure-endpoint.ts";
 import type { EndpointFinding } from "./finding.ts";
 import { type FirstReconciled, parseReplaceOptions, type ReplaceOptions } from "./replace-options.ts";
 import { type Replacement, replacementAfter, replacementIn } from "./replacement.ts";
-import { settleFirst } from "./settle-first.ts";
+import { bringIn, settleFirst } from "./settle-first.ts";
 import { wantedTypes, wishedTypes } from "./wanted.ts";
 
 /** The result of a replacement. */
@@ -30,8 +30,9 @@ export interface ReplacedEndpoint<Reconciled extends FirstReconciled = Reconcile
  * Replaces the endpoint of a URL by a second one with other event types, since the API cannot change one. Each step is in the key
  * store before the next, so after a kill at any moment the next call continues. Does nothing if the endpoint is as it is wished.
  *
- * 1. The second endpoint is registered, and its key is stored beside the others. 2. The first one is reconciled, with what is still
- * coming. 3. It is deleted, and its keys get an end. 4. They go. Takes `listingLagMs` and `overlapMs`.
+ * 1. The endpoint is reconciled, which shows that this can be done. 2. A second one is registered, and its key is stored beside the
+ * others. 3. The first one is reconciled again, with what is still coming. 4. It is deleted, and its keys get an end. 5. They go.
+ * Takes `listingLagMs` and `overlapMs`.
  *
  * While there are two endpoints, events come to both, and one event may have two ids: then it is handled twice.
  *
@@ -50,7 +51,9 @@ export async function replaceEndpoint<
     settings;
   const wanted = wantedTypes("replaceEndpoint", settings);
   const offered = (await api.catalog.webhookEventTypes({ signal })).map(({ eventType }) => eventType);
-  const second = { url, eventTypes: wishedTypes(wanted, offered), description };
+  // whatever is wrong with the target is found before anything is changed, and the last pass is short
+  const prepare = (endpoint: string) => bringIn(endpoint, settings);
+  const second = { url, eventTypes: wishedTypes(wanted, offered), description, prepare };
   let replaced: string | null = null;
   let reconciled: Reconciled | null = null;
 

@@ -20,10 +20,15 @@ export async function settleFirst<Reconciled extends FirstReconciled>(
   settings: ReplaceSettings<Reconciled>,
 ): Promise<Reconciled | null> {
   const { replaces: endpoint } = replacement;
-  const { url, keyStore, signal, clock, logger, overlapMs } = settings;
+  const { url, keyStore, signal, clock, logger, listingLagMs, overlapMs } = settings;
   const { all } = await listEndpoints(api, url, signal);
   let reconciled: Reconciled | null = null;
   if (all.some(({ webhookEndpointReference }) => webhookEndpointReference === endpoint)) {
+    logger.info(
+      { endpoint, listingLagMs },
+      "Waiting until the listing shows all that the first endpoint had.",
+    );
+    await clock.wait(listingLagMs, signal);
     reconciled = await bringIn(endpoint, settings);
     await deleted(api, endpoint, signal);
   }
@@ -33,12 +38,11 @@ export async function settleFirst<Reconciled extends FirstReconciled>(
   return reconciled;
 }
 
-async function bringIn<Reconciled extends FirstReconciled>(
+/** Reconciles the first endpoint. Throws `not_settled` if not all that it has is in. */
+export async function bringIn<Reconciled extends FirstReconciled>(
   endpoint: string,
-  { reconcile, signal, clock, logger, listingLagMs }: ReplaceSettings<Reconciled>,
+  { reconcile, signal }: ReplaceSettings<Reconciled>,
 ): Promise<Reconciled> {
-  logger.info({ endpoint, listingLagMs }, "Waiting until the listing shows all that the first endpoint had.");
-  await clock.wait(listingLagMs, signal);
   const reconciled = await reconcile({ endpoint, includeComing: true, signal });
   signal.throwIfAborted();
   const { interrupted, dryRun, failing } = reconciled;

@@ -56,7 +56,8 @@ describe("replacing an endpoint", () => {
       findings: [],
       endpoint: { url, eventTypes: second, description: "shop" },
     });
-    expect(reconciled).toMatchObject([{ endpoint: reference, includeComing: true }]);
+    const pass = { endpoint: reference, includeComing: true };
+    expect(reconciled).toMatchObject([pass, pass]); // before anything is changed, and once the second one is there
     await expectReplaced(service, keyStore);
   });
 
@@ -84,6 +85,7 @@ describe("replacing an endpoint", () => {
     const withNotAfter = { secret: firstSecret, notAfter: expect.any(String) };
     const newKey = { secret: expect.stringMatching(/^whsec_/) };
     expect(seen).toMatchObject([
+      [1, [otherKey, { secret: firstSecret }]],
       [2, [otherKey, { secret: firstSecret }, newKey]],
       [2, [otherKey, { secret: firstSecret }, newKey]],
       [1, [otherKey, withNotAfter, newKey]],
@@ -119,14 +121,13 @@ describe("replacing an endpoint", () => {
     "says that the cap of %s is reached before anything is changed",
     async (endpointCap) => {
       const service = await startService({ clock: "manual", switches: { endpointCap } });
-      const { options, reconciled, keyStore } = await existing(service);
+      const { options, keyStore } = await existing(service);
       for (let n = 2; n <= Number(endpointCap); n += 1) {
         await service.api.webhooks.create({ url: `${url}/${n}`, eventTypes: first });
       }
       const before = [await service.endpoints(), keyStore.record];
       await expect(replaceEndpoint(service.api, options)).rejects.toMatchObject({ code: "endpoint_cap" });
       expect([await service.endpoints(), keyStore.record]).toEqual(before);
-      expect(reconciled).toEqual([]);
     },
   );
 
@@ -153,6 +154,13 @@ describe("replacing an endpoint", () => {
       code: "not_settled",
       message: expect.stringContaining("The handlers of 3 events"),
     });
+    expect(await service.endpoints()).toHaveLength(1); // nor registered, as this was found at once
+    let passes = 0;
+    const late = {
+      ...options,
+      reconcile: async () => ({ interrupted: false, dryRun: false, failing: passes++ }),
+    };
+    await expect(replaceEndpoint(service.api, late)).rejects.toMatchObject({ code: "not_settled" });
     expect(await service.endpoints()).toHaveLength(2);
     expect((await ensureEndpoint(service.api, { url, keyStore, eventTypes: second })).findings).toMatchObject(
       [
