@@ -14,8 +14,6 @@ export function onWarning(listener: (warning: Warning) => void): void {
   process.removeAllListeners("warning").on("warning", (warning: Error & { code?: string }) => {
     const { name, code = name, message } = warning;
     const isOurs = name === "EsimWebhooksWarning";
-    // a store only warns of it, and what needs a durable one throws an error of the same code
-    const isThrown = isErrorCode(code) && code !== "not_durable";
-    if (!isOurs || !isThrown) listener({ code, message: maskSecrets(message), isOurs });
+    if (!isOurs || !isErrorCode(code)) listener({ code, message: maskSecrets(message), isOurs });
   });
 }
