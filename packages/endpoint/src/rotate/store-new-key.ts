@@ -28,9 +28,9 @@ export async function storeNewKey(
     begun.step === "form"
       ? { at: begun, secret: begun.secret, rotatedAt: begun.rotatedAt }
       : await receive(api, keyStore, begun, settings);
-  const secret = inForm(received.secret, secretForm, formOfNewest(record));
-  const newKey = readableFingerprint(secret);
-  if (newKey === undefined) return keepUnread(keyStore, received, settings);
+  const taken = readable(received.secret, secretForm, formOfNewest(record));
+  if (taken === undefined) return keepUnread(keyStore, received, settings);
+  const { secret, newKey } = taken;
   const endMs = clock.now() + overlapMs;
   const change: AtStored = {
     ...begunOf(received.at),
@@ -60,14 +60,18 @@ async function receive(
   return { at, secret: signingSecret, rotatedAt: updatedAt === at.updatedAt ? null : updatedAt };
 }
 
-/** The given form counts for every secret; the form of the older keys is a guess, which what is plainly of the usual form refutes. */
-function inForm(secret: string, given: SecretForm | undefined, guessed: SecretForm | undefined): string {
-  return secretText(secret, given ?? (secret.startsWith("whsec_") ? undefined : guessed));
-}
-
-function readableFingerprint(secret: string): string | undefined {
+/**
+ * The secret as receivers take it, and its fingerprint; undefined if they could not read it. The given form counts for every
+ * secret; the form of the older keys is a guess, which what is plainly of the usual form refutes.
+ */
+function readable(
+  secret: string,
+  given: SecretForm | undefined,
+  guessed: SecretForm | undefined,
+): { readonly secret: string; readonly newKey: string } | undefined {
   try {
-    return fingerprintOf(secret);
+    const text = secretText(secret, given ?? (secret.startsWith("whsec_") ? undefined : guessed));
+    return { secret: text, newKey: fingerprintOf(text) };
   } catch {
     return undefined; // the error may describe the secret
   }
