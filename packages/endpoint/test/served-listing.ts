@@ -1,4 +1,10 @@
-import { type ApiClient, createClient, createLimiter, type WebhookDelivery } from "@esim-webhooks/client";
+import {
+  type ApiClient,
+  createClient,
+  createLimiter,
+  type Limiter,
+  type WebhookDelivery,
+} from "@esim-webhooks/client";
 import { sampleData } from "@esim-webhooks/core/testing";
 
 export interface MadeDelivery {
@@ -44,6 +50,8 @@ export interface ServedListing {
   readonly endpoint: string;
   /** How many pages were read. */
   pages(): number;
+  /** The methods of all calls, in order. */
+  readonly calls: readonly string[];
 }
 
 /**
@@ -54,15 +62,19 @@ export interface ServedListing {
 export function servedListing(
   deliveries: (from: number) => ArrayLike<WebhookDelivery>,
   longestPage = 100,
+  limiter: Limiter = createLimiter({ calls: 1_000_000 }),
 ): ServedListing {
+  const calls: string[] = [];
   let pages = 0;
   const api = createClient({
     baseUrl: "https://api.test/api/v3",
     clientId: "123456",
     clientSecret: "none",
-    limiter: createLimiter({ calls: 1_000_000 }),
-    async fetch(url) {
+    limiter,
+    async fetch(url, { method = "GET" }) {
       if (url.endsWith("/auth/token")) return Response.json({ access_token: "token", expires_in: 86_400 });
+      calls.push(method);
+      if (method !== "GET") return Response.json({ data: {} });
       pages += 1;
       const query = new URL(url).searchParams;
       const limit = Math.min(Number(query.get("limit") ?? 20), longestPage);
@@ -79,5 +91,5 @@ export function servedListing(
       });
     },
   });
-  return { api, endpoint: "endpoint-1", pages: () => pages };
+  return { api, endpoint: "endpoint-1", pages: () => pages, calls };
 }
