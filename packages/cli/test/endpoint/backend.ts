@@ -8,7 +8,9 @@ import {
   type Inbox,
   type InboxState,
   nodeHandler,
+  type Secret,
 } from "@esim-webhooks/core";
+import { fileKeySource } from "@esim-webhooks/core/key-file";
 import { sampleData } from "@esim-webhooks/core/testing";
 import type { SandboxOptions } from "@esim-webhooks/sandbox";
 import { postgresInbox } from "@esim-webhooks/store-postgres";
@@ -23,7 +25,7 @@ export interface Backend extends Service {
   readonly cwd: string;
   readonly reference: string;
   /** Starts the receiver, with the inbox or the handlers that commands use. `secret`: default, the endpoint's. */
-  up(secret?: string): Promise<void>;
+  up(secret?: Secret): Promise<void>;
   /** From now on connections are cut. */
   down(): Promise<void>;
   /** Has the service send events. Resolves to their ids, once each was answered or cut. */
@@ -41,8 +43,10 @@ export interface Backend extends Service {
 export interface BackendOptions extends SandboxOptions {
   /** The Postgres in which its inbox is. Default: an SQLite file in the data folder. */
   readonly database?: string;
-  /** A config with handlers: they run inline, or on the events of an inbox. Default: no config, and the default inbox. */
+  /** A config with handlers: they run inline, or on the events of an inbox. Default: the default inbox. */
   readonly handlers?: "inline" | "worker";
+  /** The secret is in a key file, which a config names. Not together with handlers. */
+  readonly keyFile?: boolean;
 }
 
 const eventTypes = ["esim.installed"];
@@ -69,15 +73,21 @@ const config = (kind: keyof typeof configs) => `
   };
   export default ${configs[kind]};`;
 
+const keyFileConfig = `
+  import { fileKeySource } from "@esim-webhooks/core/key-file";
+  export default { secret: fileKeySource("esim.key") };`;
+
 /** Starts a backend for one test, on a manual clock, with its receiver up. */
 export async function startBackend({
   database,
   handlers,
+  keyFile = false,
   ...options
 }: BackendOptions = {}): Promise<Backend> {
   const service = await startService({ clock: "manual", ...options });
   const { api, sandbox } = service;
-  const cwd = folder(handlers === undefined ? {} : { "esim-webhooks.config.mjs": config(handlers) });
+  const file = keyFile ? keyFileConfig : handlers && config(handlers);
+  const cwd = folder(file === undefined ? {} : { "esim-webhooks.config.mjs": file });
   const path = join(cwd, ".esim-webhooks/events.db");
   let receiver: { readonly listener: RequestListener; stop(): Promise<void> } | undefined;
   const { url, close } = await listen(
@@ -90,11 +100,15 @@ export async function startBackend({
     eventTypes,
   });
 
+  const keys = join(cwd, "esim.key");
+  if (keyFile) writeFileSync(keys, signingSecret, { mode: 0o600 });
+  const ownSecret = keyFile ? fileKeySource(keys) : signingSecret;
+
   function openInbox(): Inbox {
     return database === undefined ? sqliteInbox({ path }) : postgresInbox({ url: database });
   }
 
-  async function startReceiver(secret: string) {
+  async function startReceiver(secret: Secret) {
     mkdirSync(join(cwd, ".esim-webhooks"), { recursive: true, mode: 0o700 });
     if (handlers === "inline") {
       const loaded = await import(pathToFileURL(join(cwd, "esim-webhooks.config.mjs")).href);
@@ -123,7 +137,7 @@ export async function startBackend({
     env: database === undefined ? service.env : { ...service.env, DATABASE_URL: database },
     cwd,
     reference,
-    async up(secret = signingSecret) {
+    async up(secret = ownSecret) {
       receiver ??= await startReceiver(secret);
     },
     async down() {

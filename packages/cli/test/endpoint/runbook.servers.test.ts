@@ -168,6 +168,24 @@ describe("docs/runbook.md: the database is lost", () => {
 });
 
 describe("docs/runbook.md: a rotation went wrong", () => {
+  it("finishes a rotation that was killed, and what was held off arrives", async () => {
+    const backend = await startBackend({ keyFile: true });
+    const { sandbox, cwd, env } = backend;
+    await reconcileBefore(backend);
+    const call = "POST /management/webhooks/{webhookEndpointReference}/rotate-secret";
+    sandbox.faults.add({ kind: "slow_answer", call, bytesPerSecond: 1 }); // it is rotated, and nobody knows the secret
+    const killed = start(["rotate"], { cwd, env });
+    await expect.poll(() => sandbox.faults.list()).toEqual([]);
+    killed.child.kill("SIGKILL");
+    await killed.ended;
+    const heldOff = await backend.emit(2);
+    expect(await backend.stored()).toEqual([]);
+
+    expect(await page.follow("A rotation went wrong", 1, backend)).toMatchObject([{ code: 0 }]);
+    await sandbox.advance("1h");
+    expect((await backend.stored()).sort()).toEqual(heldOff.sort());
+  });
+
   it("recovers what receivers without the new secret have refused", async () => {
     const backend = await startBackend();
     await reconcileBefore(backend);
@@ -177,7 +195,7 @@ describe("docs/runbook.md: a rotation went wrong", () => {
     await backend.sandbox.advance("5h");
     await backend.down();
     await backend.up();
-    expect(await page.follow("A rotation went wrong", 1, backend)).toMatchObject([recovered]);
+    expect(await page.follow("A rotation went wrong", 2, backend)).toMatchObject([recovered]);
     expect((await backend.stored()).sort()).toEqual(refused.sort());
   });
 });
