@@ -18,7 +18,7 @@ export async function deliveries(this: CliContext, flags: DeliveriesFlags, refer
       flags,
       api.webhooks.deliveries(reference, { limit: 100 }),
       { ...view, none: statuses.length === 0 ? "There are no deliveries." : "No delivery matches." },
-      ({ status }) => statuses.length === 0 || statuses.includes(status),
+      ({ status }) => statuses.length === 0 || (status !== null && statuses.includes(status)),
     ),
   );
 }
@@ -41,12 +41,12 @@ const view: Omit<ListView<WebhookDelivery>, "none"> = {
     { title: "NEXT", align: "right" },
   ],
   row: ({ eventId, eventType, status, attemptNumber, httpStatus, sentAt, nextRetryAt }) => {
-    const tone = tones[status];
+    const tone = tones[status ?? ""];
     const when = (time: string | null) => (time === null ? "" : ago(new Date(time), Date.now()));
     return [
-      printable(shortened(eventId)),
+      printable(shortened(eventId ?? "")),
       printable(shortened(eventType ?? "")),
-      { text: printable(shortened(status)), ...(tone && { tone }) },
+      { text: printable(shortened(status ?? "")), ...(tone && { tone }) },
       attemptNumber === null ? "" : count(attemptNumber),
       httpStatus === null ? "" : String(httpStatus),
       when(sentAt),

@@ -21,7 +21,7 @@ export interface ListFlags extends ReadFlags {
 }
 
 export interface DeliveriesFlags extends ListFlags {
-  readonly status?: readonly WebhookDelivery["status"][];
+  readonly status?: readonly NonNullable<WebhookDelivery["status"]>[];
 }
 
 export interface CreateFlags extends ApiFlags {

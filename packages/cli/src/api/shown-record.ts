@@ -31,9 +31,10 @@ export function shownRecord(record: object, reveal: boolean): unknown {
 }
 
 /** A delivery as JSON. Its event and what the endpoint answered contain personal data. */
-export function shownDelivery(delivery: { readonly eventId: string }, reveal: boolean): unknown {
+export function shownDelivery(delivery: { readonly eventId: string | null }, reveal: boolean): unknown {
   if (reveal) return delivery;
-  return { ...(maskEvent(delivery) as object), eventId: shortened(delivery.eventId) };
+  const { eventId } = delivery;
+  return { ...(maskEvent(delivery) as object), eventId: eventId === null ? null : shortened(eventId) };
 }
 
 /** A text of a record about the client, such as a URL, which may have a password. */

@@ -13,10 +13,10 @@ export interface NewestDeliveries {
 const mostPages = 20;
 
 export async function newestDeliveries(api: ApiClient, reference: string): Promise<NewestDeliveries> {
-  const byId = new Map<string, WebhookDelivery>(); // two pages can show the same delivery
+  const byId = new Map<string | WebhookDelivery, WebhookDelivery>(); // two pages can show the same delivery
   let pages = 0;
   for await (const { deliveries, end } of readDeliveries(api, reference)) {
-    for (const delivery of deliveries) byId.set(delivery.eventId, delivery);
+    for (const delivery of deliveries) byId.set(delivery.eventId ?? delivery, delivery);
     pages += 1;
     if (pages === mostPages && end === undefined) return { deliveries: [...byId.values()], isAll: false };
   }

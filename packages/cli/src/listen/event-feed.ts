@@ -28,7 +28,7 @@ export function createEventFeed(
   { since, now = () => performance.now() }: EventFeedOptions = {},
 ): EventFeed {
   // never forgotten: the service may show a delivery at the top again after each of its attempts
-  const known = new Set<string>();
+  const known = new Set<string | null>(); // deliveries without an id are given once: nothing tells them apart
   let startMs = since?.getTime();
   /** Where the next full turn ends: a time of the service's clock. */
   let endMs = startMs;
@@ -42,7 +42,7 @@ export function createEventFeed(
     async turn(signal) {
       const turnAt = now();
       const isFull = turnAt - fullAt >= fullEveryMs;
-      const found = new Map<string, WebhookDelivery>();
+      const found = new Map<string | null, WebhookDelivery>();
       let newestShown = Number.NEGATIVE_INFINITY;
       for await (const { deliveries } of readDeliveries(api, reference, { signal })) {
         for (const delivery of deliveries) {

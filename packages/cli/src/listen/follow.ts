@@ -116,8 +116,10 @@ function isWanted({ eventType }: WebhookDelivery, only: readonly string[] | unde
 
 function adviceFor({ delivery, result }: Posting, { endpoint, url }: Session): readonly string[] {
   const hint = result !== undefined && "status" in result ? hintOf(result, "--to") : undefined;
-  const resend = `esim-webhooks listen --to ${url} --endpoint ${endpoint.webhookEndpointReference} --id ${printable(delivery.eventId)}`;
-  return [...(hint === undefined ? [] : [hint]), `It is given up. To post it again: ${resend}`];
+  const { eventId: id } = delivery;
+  const resend = `esim-webhooks listen --to ${url} --endpoint ${endpoint.webhookEndpointReference} --id ${printable(id ?? "")}`;
+  const advice = id === null ? "It is given up." : `It is given up. To post it again: ${resend}`;
+  return [...(hint === undefined ? [] : [hint]), advice];
 }
 
 function printLedger({ context, flags }: Session, relay: Relay, leftOut: number): void {

@@ -33,7 +33,7 @@ export function printPosting(posting: Posting, output: Output, flags: PostingFla
       id,
       type,
       attempt,
-      ...(result === undefined ? { problem: "no_body" } : jsonOf(result)),
+      ...(result === undefined ? { problem: `no_${missingOf(delivery)}` } : jsonOf(result)),
       state,
       ...(retryInMs !== undefined && { retryInMs }),
       ...(payload !== undefined && { payload }),
@@ -43,9 +43,12 @@ export function printPosting(posting: Posting, output: Output, flags: PostingFla
   const [mark, colour] = looks[state];
   const columns = [
     output.style("dim", new Date().toTimeString().slice(0, 8)),
-    output.style(colour, `${mark} ${textOf(result).padEnd(18)}`),
+    output.style(
+      colour,
+      `${mark} ${(result === undefined ? `no ${missingOf(delivery)}` : textOf(result)).padEnd(18)}`,
+    ),
     printable(shortened(type ?? "")),
-    printable(shortened(id)),
+    printable(shortened(id ?? "")),
     ...(result === undefined ? [] : [output.style("dim", `${result.ms} ms`)]),
     ...(retryInMs === undefined ? [] : [output.style("yellow", `again in ${span(retryInMs)}`)]),
   ];
@@ -69,8 +72,12 @@ function jsonOf(result: Answer | NoAnswer): object {
   return { status: result.status, ...(code !== undefined && { code }), ms: result.ms };
 }
 
-function textOf(result: Answer | NoAnswer | undefined): string {
-  if (result === undefined) return "no body";
+/** What the listing does not show, so that the event cannot be posted. */
+function missingOf({ eventId }: WebhookDelivery): "id" | "body" {
+  return eventId === null ? "id" : "body";
+}
+
+function textOf(result: Answer | NoAnswer): string {
   if (!("status" in result)) return result.reason === "late" ? "no answer in time" : "connection broken";
   return [result.status, codeOf(result) ?? []].flat().join(" ");
 }

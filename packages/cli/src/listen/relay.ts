@@ -5,7 +5,7 @@ import { pause } from "./pause.ts";
 /** What became of one attempt to post an event. */
 export interface Posting {
   readonly delivery: WebhookDelivery;
-  /** Undefined: the event cannot be posted, because the listing shows no body. */
+  /** Undefined: the event cannot be posted, because the listing shows no id or no body. */
   readonly result: Answer | NoAnswer | undefined;
   /** Which attempt it was; the first is 1. */
   readonly attempt: number;

@@ -3,12 +3,12 @@ import { sign } from "@esim-webhooks/core";
 import { idPattern } from "@esim-webhooks/core/kit";
 import type { SignedRequest } from "@esim-webhooks/core/testing";
 
-/** The event of a delivery, as the sender would send it now. Undefined if the listing shows no body, or an id that cannot be sent. */
+/** The event of a delivery, as the sender would send it now. Undefined if the listing shows no body, or no id that can be sent. */
 export function signedDelivery(
   { eventId: id, payload }: WebhookDelivery,
   secret: string | Uint8Array,
 ): SignedRequest | undefined {
-  if (payload === null || !idPattern.test(id)) return undefined;
+  if (payload === null || id === null || !idPattern.test(id)) return undefined;
   const body = JSON.stringify(payload);
   return {
     method: "POST",

@@ -100,10 +100,9 @@ describe("the feed of events", () => {
     const { turn } = feedOf(listing);
     await turn();
     listing.unshift(...Array.from({ length: 250 }, (_, index) => at(`new-${index}`, 1)));
-    const third = listing[249];
-    Object.assign(third ?? {}, { eventId: 7 }); // the page cannot be read
+    const [third] = listing.splice(249, 1, "no record" as never); // the page cannot be read
     await expect(turn()).rejects.toMatchObject({ code: "unexpected_answer" });
-    Object.assign(third ?? {}, { eventId: "new-249" });
+    listing[249] = third as WebhookDelivery;
     expect(await turn()).toHaveLength(250);
   });
 
@@ -130,5 +129,14 @@ describe("the feed of events", () => {
     const ids = [...(await feed.turn(signal)), ...(await feed.turn(signal))].map(({ eventId }) => eventId);
     expect(ids).toHaveLength(350);
     expect(new Set(ids).size).toBe(350);
+  });
+
+  it("gives a delivery without an id once, and those beside it", async () => {
+    const listing = [at("before", 0)];
+    const { turn } = feedOf(listing);
+    await turn();
+    listing.unshift(at("first", 2), { ...at("", 1), eventId: null });
+    expect(await turn()).toEqual([null, "first"]);
+    expect(await turn(60_000)).toEqual([]);
   });
 });

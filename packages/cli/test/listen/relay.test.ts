@@ -24,7 +24,7 @@ async function relayed(
   const given = answers.values();
   const relay = createRelay({
     async post({ eventId }) {
-      posted.push(eventId);
+      posted.push(eventId ?? "");
       const { value, done } = given.next();
       return done ? ok : value;
     },

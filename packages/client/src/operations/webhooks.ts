@@ -42,16 +42,15 @@ export interface CreateWebhookRequest {
 
 /** One event that was sent to one endpoint, with its latest attempt. Contains personal data. */
 export interface WebhookDelivery {
-  /** The webhook-id. */
-  readonly eventId: string;
-  /** Null, like the other fields that may be, if the service sent none, or something else. */
+  /** The webhook-id. Null, like the other fields that may be, if the service sent none, or something else. */
+  readonly eventId: string | null;
   readonly eventType: string | null;
   /** The body that was sent, as an object. */
   readonly payload: Readonly<Record<string, unknown>> | null;
   /** What the endpoint answered; null when no attempt reached it. */
   readonly responseBody: string | null;
   /** `failed` comes again at `nextRetryAt`; `exhausted` does not. */
-  readonly status: Open<"pending" | "sending" | "delivered" | "failed" | "exhausted">;
+  readonly status: Open<"pending" | "sending" | "delivered" | "failed" | "exhausted"> | null;
   /** How many attempts were made. */
   readonly attemptNumber: number | null;
   /** The status that the endpoint answered; null when no attempt reached it. */
@@ -101,11 +100,11 @@ const shownEndpoint: z.ZodMiniType<WebhookEndpoint & { readonly signingSecret?: 
 
 // one odd record must not make the whole page unreadable
 const delivery: z.ZodMiniType<WebhookDelivery> = z.looseObject({
-  eventId: text,
+  eventId: nullableText,
   eventType: nullableText,
   payload: orNull(z.record(text, z.unknown())),
   responseBody: nullableText,
-  status: text,
+  status: nullableText,
   attemptNumber: orNull(z.number()),
   httpStatus: orNull(z.number()),
   nextRetryAt: nullableText,

@@ -105,7 +105,7 @@ describe("a list", () => {
     expect(pagination.nextCursor).toBeNull();
   });
 
-  it("of deliveries is read whatever an odd record has, but for its id and status", async () => {
+  it("of deliveries is read whatever an odd record has, also without an id or a status", async () => {
     const odd = {
       eventType: 7,
       eventId: "1",
@@ -114,7 +114,7 @@ describe("a list", () => {
       attemptNumber: "ten",
       httpStatus: "503",
     };
-    const body = JSON.stringify({ data: [odd], pagination: { limit: 20, hasMore: false } });
+    const body = JSON.stringify({ data: [odd, {}], pagination: { limit: 20, hasMore: false } });
     const { api, clock } = scriptedClient([{ answer: 200, body }]);
     const { data } = await clock.run(api.webhooks.deliveries("w").page());
     expect(data).toMatchObject([
@@ -126,6 +126,7 @@ describe("a list", () => {
         attemptNumber: null,
         httpStatus: null,
       },
+      { eventId: null, status: null, payload: null },
     ]);
   });
 

@@ -9,7 +9,7 @@ import type { WebhookDelivery } from "@esim-webhooks/client";
 export type DeliveryFate = "coming" | "delivered" | "missed";
 
 /**
- * The fate of a delivery, by its status. A status that nobody knows counts as missed: an event that is brought in too early
+ * The fate of a delivery, by its status. A status that nobody knows, or none, counts as missed: an event that is brought in too early
  * is a duplicate when it comes, but one that is left alone for ever is lost.
  */
 export function fateOf({

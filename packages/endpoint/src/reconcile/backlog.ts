@@ -78,7 +78,7 @@ export function openBacklog(options: BacklogOptions): Backlog {
     } else if (!includeComing && isComing(delivery)) {
       backlog.coming += 1;
       backlog.oldestComingMs = Math.min(backlog.oldestComingMs, beginMs(delivery));
-    } else if (isGivenUp(delivery.eventId)) {
+    } else if (delivery.eventId !== null && isGivenUp(delivery.eventId)) {
       backlog.givenUp += 1;
     } else {
       return [recordOf(delivery, backlog.listed)];

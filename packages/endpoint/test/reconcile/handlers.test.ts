@@ -103,4 +103,24 @@ describe("reconcile with handlers", () => {
     expect(await pass()).toMatchObject({ ledger: { invalid: 1 }, ids: { invalid: [] } });
     expect(errors.filter((message) => message.includes("no events"))).toHaveLength(1);
   });
+
+  it("counts a delivery without an id as invalid, reports it once, and reads on", async () => {
+    const seen: string[] = [];
+    const nameless = { ...exhausted("", startMs + 1), eventId: null };
+    const { pass, errors } = handled([nameless, exhausted("named", startMs + 2)], (id) => seen.push(id));
+    expect(await pass()).toMatchObject({
+      ledger: { listed: 2, stored: 1, invalid: 1 },
+      ids: { invalid: [""] },
+    });
+    expect(await pass()).toMatchObject({ ledger: { duplicate: 1, invalid: 1 }, ids: { invalid: [] } });
+    expect(seen).toEqual(["named"]);
+    expect(errors.filter((message) => message.includes("no events"))).toHaveLength(1);
+  });
+
+  it("brings in a delivery without a status, as one with a status that nobody knows", async () => {
+    const seen: string[] = [];
+    const { pass } = handled([{ ...exhausted("event", startMs + 1), status: null }], (id) => seen.push(id));
+    expect((await pass()).ledger).toMatchObject({ listed: 1, stored: 1 });
+    expect(seen).toEqual(["event"]);
+  });
 });
