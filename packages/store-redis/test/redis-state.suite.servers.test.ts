@@ -1,6 +1,7 @@
-import { stateSuite } from "@esim-webhooks/conformance";
+import { keySuite, stateSuite } from "@esim-webhooks/conformance";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { startRedis, type TestServer } from "../../../test/servers/index.ts";
+import openKeys from "./open-redis-keys.ts";
 import open from "./open-redis-state.ts";
 
 let server: TestServer;
@@ -18,6 +19,16 @@ stateSuite(
     module: import.meta.resolve("./open-redis-state.ts"),
     execArgv: ["--conditions=@esim-webhooks/source"],
     server: async () => server,
+  },
+  { describe, it },
+);
+
+keySuite(
+  "stateKeySource on redisState",
+  {
+    open: openKeys,
+    module: import.meta.resolve("./open-redis-keys.ts"),
+    execArgv: ["--conditions=@esim-webhooks/source"],
   },
   { describe, it },
 );

@@ -1,6 +1,7 @@
 import { join } from "node:path";
-import { stateSuite } from "@esim-webhooks/conformance";
+import { keySuite, stateSuite } from "@esim-webhooks/conformance";
 import { afterAll, beforeAll, describe, it } from "vitest";
+import openKeys from "./open-sqlite-keys.ts";
 import open from "./open-sqlite-state.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
@@ -16,6 +17,16 @@ stateSuite(
     capabilities: { durable: true, multiProcess: true },
     open,
     module: import.meta.resolve("./open-sqlite-state.ts"),
+    execArgv: ["--conditions=@esim-webhooks/source"],
+  },
+  { describe, it },
+);
+
+keySuite(
+  "stateKeySource on sqliteState",
+  {
+    open: openKeys,
+    module: import.meta.resolve("./open-sqlite-keys.ts"),
     execArgv: ["--conditions=@esim-webhooks/source"],
   },
   { describe, it },
