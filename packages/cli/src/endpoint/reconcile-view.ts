@@ -72,7 +72,7 @@ function meaning(entry: Entry, { dryRun, recovered, failing, givenUp }: Reconcil
     case "invalid":
       return "not a valid event";
     case "rejected":
-      return `handlers failed: ${count(failing)} tried again next time, ${count(givenUp)} given up now`;
+      return `handlers failed: ${count(failing)} tried again later, ${count(givenUp)} given up now`;
     case "unsettled":
       return "not reached: run it again to continue";
   }
@@ -109,7 +109,7 @@ function findings(
       ? [
           "",
           bad(
-            `The handlers of ${counted(givenUp, "event")} have failed five times, so ${givenUp === 1 ? "it is" : "they are"} given up:`,
+            `The handlers of ${counted(givenUp, "event")} have failed nine times, so ${givenUp === 1 ? "it is" : "they are"} given up:`,
           ),
           ...listOf(ids.givenUp, givenUp),
           "Mend the handlers, and run it with --since.",

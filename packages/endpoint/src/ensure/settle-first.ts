@@ -52,7 +52,7 @@ export async function bringIn<Reconciled extends FirstReconciled>(
     failing === 0
       ? `Not all that the endpoint ${endpoint} has was reconciled, so it was not deleted.`
       : `The handlers of ${failing} events of the endpoint ${endpoint} failed, so it was not deleted.`,
-    "Mend what the log says of them, and run this again: it continues. Until then both endpoints get events.",
+    "Mend what the log says of them, and run this again: it continues. With since, events whose handlers failed are tried at once. Until then both endpoints get events.",
   );
 }
 

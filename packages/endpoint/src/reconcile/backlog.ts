@@ -14,8 +14,8 @@ export interface BacklogOptions {
   readonly sinceMs: number;
   /** Whether to bring in what is still coming, too. */
   readonly includeComing: boolean;
-  /** Whether the event was given up: a pass before this one has tried it often enough. */
-  readonly isGivenUp: (id: string) => boolean;
+  /** Whether to leave an event out, because its handler has failed in a pass before this one. */
+  readonly leavesOut: (id: string, occurredMs: number) => boolean;
   /** About the time of the service. It is later if the listing shows a later one. */
   readonly nowMs: number;
   readonly signal: AbortSignal | undefined;
@@ -30,7 +30,7 @@ export interface Backlog {
   readonly listed: number;
   readonly coming: number;
   readonly outOfRange: number;
-  readonly givenUp: number;
+  readonly leftOut: number;
   /** When the oldest delivery that is still coming occurred; Infinity if none is, -Infinity if one does not show it. */
   readonly oldestComingMs: number;
   /** The service's time of the newest attempt on the first page; NaN if it shows none. */
@@ -47,13 +47,13 @@ const longestComingMs = 24 * 60 * 60_000;
 
 /** Reads the listing from the top, and sorts out what is not to be brought in. */
 export function openBacklog(options: BacklogOptions): Backlog {
-  const { api, endpoint, untilMs, sinceMs, includeComing, isGivenUp, nowMs, signal, onPage } = options;
+  const { api, endpoint, untilMs, sinceMs, includeComing, leavesOut, nowMs, signal, onPage } = options;
   const backlog = {
     pages: 0,
     listed: 0,
     coming: 0,
     outOfRange: 0,
-    givenUp: 0,
+    leftOut: 0,
     oldestComingMs: Number.POSITIVE_INFINITY,
     newestMs: Number.NaN,
     endedEarly: false,
@@ -78,8 +78,8 @@ export function openBacklog(options: BacklogOptions): Backlog {
     } else if (!includeComing && isComing(delivery)) {
       backlog.coming += 1;
       backlog.oldestComingMs = Math.min(backlog.oldestComingMs, beginMs(delivery));
-    } else if (delivery.eventId !== null && isGivenUp(delivery.eventId)) {
-      backlog.givenUp += 1;
+    } else if (delivery.eventId !== null && leavesOut(delivery.eventId, occurredAtMs(delivery))) {
+      backlog.leftOut += 1;
     } else {
       return [recordOf(delivery, backlog.listed)];
     }

@@ -1,17 +1,18 @@
-import { WebhookError } from "@esim-webhooks/core";
+import { type Clock, WebhookError } from "@esim-webhooks/core";
 import type { RecordVerdict } from "@esim-webhooks/import";
 import type { EndpointErrorCode } from "../base/errors.ts";
 import { type PassState, shortHash } from "./pass-state.ts";
+import { areUsedUp, isDue, oneMore, type Tries } from "./tries.ts";
 
 /** The events of a pass that handlers did not take, and those that no target can. */
 export interface Failures {
   /** Notes the verdicts of a batch. Throws `too_many_failures`. */
   note(verdicts: readonly RecordVerdict[]): void;
-  /** Whether an earlier pass has tried this event for the last time. */
-  isGivenUp(id: string): boolean;
+  /** Whether to leave this event out of the pass: it was given up, or its next try is not due. Notes it, if so. */
+  leavesOut(id: string, occurredMs: number): boolean;
   /** When the oldest event occurred that is tried again; Infinity if none is, -Infinity if that is not known. */
   readonly oldestMs: number;
-  /** How many are tried again by the next pass. */
+  /** How many are tried again by later passes. */
   readonly again: number;
   /** The ids of the events that this pass has tried for the last time. */
   readonly givenUp: readonly string[];
@@ -21,21 +22,23 @@ export interface Failures {
   kept(isComplete: boolean): Pick<PassState, "failures" | "reported">;
 }
 
-const maxTries = 5;
-/** How many fit into the state, whose value has at most 64 KiB. */
+/** How many of both fit into the state, whose value has at most 64 KiB. */
 const mostFailures = 2000;
-const mostReported = 1000;
+const mostReported = 500;
 
 interface Failure {
   readonly id: string;
-  readonly tries: number;
+  readonly tries: Tries;
 }
 
-const willBeTriedAgain = ({ tries }: Failure): boolean => tries < maxTries;
+const willBeTriedAgain = ({ tries }: Failure): boolean => !areUsedUp(tries);
 
-export function createFailures(before: Pick<PassState, "failures" | "reported">): Failures {
+export function createFailures(
+  before: Pick<PassState, "failures" | "reported">,
+  clock: Pick<Clock, "now">,
+): Failures {
   const failed = new Map<string, Failure>();
-  const givenUpBefore = new Map<string, number>();
+  const leftOut = new Map<string, Tries>();
   const reportedBefore = new Set(before.reported);
   const reported = new Set<string>();
   const invalid: string[] = [];
@@ -51,16 +54,19 @@ export function createFailures(before: Pick<PassState, "failures" | "reported">)
 
   function noteFailed({ id, occurredMs }: RecordVerdict): void {
     const key = shortHash(id);
-    const failure = { id, tries: (triesBefore.get(key) ?? 0) + 1 };
+    const failure = { id, tries: oneMore(triesBefore.get(key), clock.now()) };
     failed.set(key, failure);
-    const heldMs = Number.isNaN(occurredMs) ? Number.NEGATIVE_INFINITY : occurredMs;
-    if (willBeTriedAgain(failure)) oldestMs = Math.min(oldestMs, heldMs);
-    if (failed.size + givenUpBefore.size <= mostFailures) return;
+    if (willBeTriedAgain(failure)) hold(occurredMs);
+    if (failed.size + leftOut.size <= mostFailures) return;
     throw new WebhookError<EndpointErrorCode>(
       "too_many_failures",
-      `The handlers of more than ${mostFailures} events failed in one pass: what they need may be down.`,
-      "See their errors in the log and mend the cause. None of these events was given up: the next pass tries them again.",
+      `The handlers of more than ${mostFailures} events failed: what they need may be down.`,
+      "See their errors in the log and mend the cause. This pass gave up none of these events: the next one tries them again.",
     );
+  }
+
+  function hold(occurredMs: number): void {
+    oldestMs = Math.min(oldestMs, Number.isNaN(occurredMs) ? Number.NEGATIVE_INFINITY : occurredMs);
   }
 
   return {
@@ -71,19 +77,24 @@ export function createFailures(before: Pick<PassState, "failures" | "reported">)
         else if (failed.size > 0) failed.delete(shortHash(verdict.id)); // listed twice, and taken at the second time
       }
     },
-    isGivenUp(id) {
+    leavesOut(id, occurredMs) {
       if (triesBefore.size === 0) return false;
       const key = shortHash(id);
-      const tries = triesBefore.get(key) ?? 0;
-      if (tries < maxTries) return false;
-      givenUpBefore.set(key, tries);
+      const tries = triesBefore.get(key);
+      if (tries === undefined) return false;
+      if (!areUsedUp(tries)) {
+        if (isDue(tries, clock.now())) return false;
+        hold(occurredMs);
+      }
+      leftOut.set(key, tries);
       return true;
     },
     get oldestMs() {
       return oldestMs;
     },
     get again() {
-      return [...failed.values()].filter(willBeTriedAgain).length;
+      const waiting = [...leftOut.values()].filter((tries) => !areUsedUp(tries));
+      return waiting.length + [...failed.values()].filter(willBeTriedAgain).length;
     },
     get givenUp() {
       return [...failed.values()].filter((failure) => !willBeTriedAgain(failure)).map(({ id }) => id);
@@ -93,7 +104,7 @@ export function createFailures(before: Pick<PassState, "failures" | "reported">)
     },
     kept(isComplete) {
       const tried = [...failed].map(([key, { tries }]) => [key, tries] as const);
-      const failures = new Map([...(isComplete ? givenUpBefore : triesBefore), ...tried]);
+      const failures = new Map([...(isComplete ? leftOut : triesBefore), ...tried]);
       const told = new Set([...reported, ...(isComplete ? [] : reportedBefore)]);
       return {
         failures: Object.fromEntries([...failures].slice(-mostFailures)),

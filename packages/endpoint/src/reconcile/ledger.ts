@@ -42,9 +42,9 @@ export function openLedger(dryRun: boolean): OpenLedger {
       fates[verdict.fate] += 1;
       if (isAcknowledgedAndLost(verdict)) delivered += 1;
     },
-    ledger({ listed, coming, outOfRange, givenUp }) {
-      const unsettled = listed - coming - outOfRange - givenUp - settled;
-      return { listed, coming, outOfRange, ...fates, rejected: fates.rejected + givenUp, unsettled };
+    ledger({ listed, coming, outOfRange, leftOut }) {
+      const unsettled = listed - coming - outOfRange - leftOut - settled;
+      return { listed, coming, outOfRange, ...fates, rejected: fates.rejected + leftOut, unsettled };
     },
     recovered: () => ({ missed: fates.stored - delivered, acknowledgedAndLost: dryRun ? 0 : delivered }),
   };

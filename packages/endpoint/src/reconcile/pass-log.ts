@@ -41,7 +41,7 @@ export function createPassLog(
       if (givenUp > 0) {
         logger.error(
           { ...fields, events: givenUp, ids: ids.givenUp },
-          "The handlers of these events have failed in five passes: they are given up. Mend the handlers, and reconcile with since.",
+          "The handlers of these events have failed nine times in most of a day: they are given up. Mend the handlers, and reconcile with since.",
         );
       }
       if (lost !== null) {

@@ -3,6 +3,7 @@ import { WebhookError } from "@esim-webhooks/core";
 import { dateTimeMs } from "@esim-webhooks/core/kit";
 import * as z from "zod/mini";
 import type { EndpointErrorCode } from "../base/errors.ts";
+import type { Tries } from "./tries.ts";
 
 /** What reconciling remembers of an endpoint, in a `StateStore`. Times are the service's, as date-times. */
 export interface PassState {
@@ -15,8 +16,8 @@ export interface PassState {
   readonly mark: string;
   /** About until when the events of the endpoint are settled: for messages. Unlike the mark, it moves on when no events come. */
   readonly settledTo: string;
-  /** How often events have failed whose handlers failed, by their short hashes. */
-  readonly failures: Readonly<Record<string, number>>;
+  /** The tries of events whose handlers failed, by their short hashes. */
+  readonly failures: Readonly<Record<string, Tries>>;
   /** The short hashes of invalid records that were reported. */
   readonly reported: readonly string[];
   /** The pass that is under way; null between passes. */
@@ -34,7 +35,7 @@ const stateSchema: z.ZodMiniType<PassState> = z.object({
   since: time,
   mark: time,
   settledTo: time,
-  failures: z.record(z.string(), z.int()),
+  failures: z.record(z.string(), z.tuple([z.int(), z.int()])),
   reported: z.array(z.string()),
   runner: z.nullable(z.string()),
 });
@@ -70,7 +71,10 @@ export function firstState(endpoint: string, source: string, since: Date): PassS
   };
 }
 
-/** The state for a pass that goes back at least to `since`, wherever an earlier pass has been. */
+/**
+ * The state for a pass that goes back at least to `since`, wherever an earlier pass has been. It tries at once whatever failed
+ * or was given up.
+ */
 export function reachingBack(state: PassState, since: Date | undefined): PassState {
   if (since === undefined) return state;
   const earlier = (text: string) => isoOf(Math.min(dateTimeMs(text), since.getTime()));
@@ -79,6 +83,7 @@ export function reachingBack(state: PassState, since: Date | undefined): PassSta
     since: earlier(state.since),
     mark: earlier(state.mark),
     settledTo: earlier(state.settledTo),
+    failures: {},
   };
 }
 

@@ -36,8 +36,8 @@ export async function runPass(parts: PassParts, claim: PassClaim): Promise<Recon
   const untilMs = Math.max(beginMs - overlapMs, sinceMs);
   const signal = AbortSignal.any([claim.lost, ...(parts.signal ? [parts.signal] : [])]);
   const counts = openLedger(dryRun);
-  const failures = createFailures(begun);
-  const { isGivenUp } = failures;
+  const failures = createFailures(begun, clock);
+  const { leavesOut } = failures;
   const onPage = () => notice.running();
   const nowMs = clock.now();
   const backlog = openBacklog({
@@ -46,7 +46,7 @@ export async function runPass(parts: PassParts, claim: PassClaim): Promise<Recon
     untilMs,
     sinceMs,
     includeComing,
-    isGivenUp,
+    leavesOut,
     nowMs,
     signal,
     onPage,

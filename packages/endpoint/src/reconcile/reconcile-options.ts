@@ -56,7 +56,8 @@ export interface ReconcileSetup<Data = EsimEvents, Tx = unknown> {
 export interface ReconcileOptions<Data = EsimEvents, Tx = unknown> extends ReconcileSetup<Data, Tx> {
   /**
    * How far back to go at least, wherever earlier passes have been: deliveries that show a time since then. Required for the
-   * first pass of an endpoint, because what came in before your receiver began would run again. Default: the watermark.
+   * first pass of an endpoint, because what came in before your receiver began would run again. With it, events whose handlers
+   * failed are tried at once, also those that were given up. Default: the watermark.
    */
   readonly since?: Date | undefined;
   /** Reads the listing, but changes nothing. Default false. */

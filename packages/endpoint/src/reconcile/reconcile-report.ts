@@ -20,9 +20,9 @@ export interface ReconcileReport {
   readonly pages: number;
   readonly ledger: ReconcileLedger;
   readonly recovered: Recovered;
-  /** How many events the next pass tries again, because their handlers failed. */
+  /** How many events later passes try again, because their handlers failed. */
   readonly failing: number;
-  /** How many events this pass has tried for the fifth and last time. */
+  /** How many events this pass has tried for the ninth and last time. */
   readonly givenUp: number;
   /** Webhook-ids to look into, the first 20 of each kind. */
   readonly ids: {

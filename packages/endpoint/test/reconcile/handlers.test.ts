@@ -6,7 +6,8 @@ import { describe, expect, it } from "vitest";
 import { made, servedListing } from "../served-listing.ts";
 import { memoryState } from "./memory-state.ts";
 
-const hour = 3_600_000;
+const minute = 60_000;
+const hour = 60 * minute;
 const startMs = Date.parse("2026-11-20T00:00:00Z");
 
 /** Handlers whose store says it is durable, behind a listing. */
@@ -15,20 +16,29 @@ function handled(deliveries: readonly WebhookDelivery[], handler: (id: string) =
   const memory = memoryStore();
   const store = { ...memory, capabilities: { ...memory.capabilities, durable: true } };
   const state = memoryState();
+  let nowMs = startMs + 24 * hour;
   const errors: string[] = [];
   const logger = { ...silentLogger, error: (_: unknown, message: string) => void errors.push(message) };
-  const options = { state, store, logger, clock: { now: () => startMs + 24 * hour } };
+  const options = { state, store, logger, clock: { now: () => nowMs } };
   const handlers = { "*": ({ id }: { readonly id: string }) => handler(id) };
   let since: { readonly since?: Date } = { since: new Date(startMs) };
   return {
     errors,
-    async pass(): Promise<ReconcileReport> {
-      const report = reconcile(api, endpoint, handlers, { ...options, ...since });
+    state,
+    /** A pass so long after the one before, by our clock. */
+    async pass(afterMs = 0, request: { readonly since?: Date } = since): Promise<ReconcileReport> {
+      nowMs += afterMs;
       since = {};
+      const report = await reconcile(api, endpoint, handlers, { ...options, ...request });
+      const { listed, ...rest } = report.ledger;
+      expect(Object.values(rest).reduce((sum, count) => sum + count, 0)).toBe(listed);
       return report;
     },
   };
 }
+
+/** The waits between the tries. */
+const waits = [5, 10, 20, 40, 80, 160, 320, 640].map((minutes) => minutes * minute);
 
 const exhausted = (id: string, occurredMs: number) => made({ id, occurredMs, status: "exhausted" });
 
@@ -42,7 +52,7 @@ describe("reconcile with handlers", () => {
     expect(seen).toEqual(["old", "new"]);
   });
 
-  it("tries an event whose handler fails in five passes, gives it up once, and lets the others by", async () => {
+  it("tries an event whose handler fails nine times, gives it up once, and lets the others by", async () => {
     let tries = 0;
     const deliveries = Array.from({ length: 500 }, (_, index) =>
       exhausted(`good-${index}`, startMs + 5 * hour - index),
@@ -55,16 +65,79 @@ describe("reconcile with handlers", () => {
     });
     const first = await pass();
     expect(first).toMatchObject({ failing: 1, givenUp: 0, ledger: { stored: 500, rejected: 1 } });
-    expect(first.mark).toBe(new Date(startMs + hour).toISOString());
-    for (let passes = 2; passes <= 4; passes++)
-      expect(await pass()).toMatchObject({ failing: 1, givenUp: 0 });
-    const fifth = await pass();
-    expect(fifth).toMatchObject({ failing: 0, givenUp: 1, ids: { givenUp: ["bad"] } });
-    expect(fifth.mark).toBe(new Date(startMs + 5 * hour).toISOString());
-    expect(await pass()).toMatchObject({ givenUp: 0 });
-    expect(await pass()).toMatchObject({ failing: 0, givenUp: 0 });
-    expect(tries).toBe(5);
+    const held = new Date(startMs + hour).toISOString();
+    expect(first.mark).toBe(held);
+    for (const wait of waits.slice(0, -1))
+      expect(await pass(wait)).toMatchObject({ failing: 1, givenUp: 0, mark: held });
+    const last = await pass(waits.at(-1));
+    expect(last).toMatchObject({ failing: 0, givenUp: 1, ids: { givenUp: ["bad"] } });
+    expect(last.mark).toBe(new Date(startMs + 5 * hour).toISOString());
+    expect(await pass(24 * hour)).toMatchObject({ givenUp: 0 });
+    expect(await pass(24 * hour)).toMatchObject({ failing: 0, givenUp: 0 });
+    expect(tries).toBe(9);
     expect(errors.filter((message) => message.includes("given up"))).toHaveLength(1);
+  });
+
+  it("leaves an event out that is not due, which holds the watermark and has its place in the ledger", async () => {
+    let tries = 0;
+    const { pass } = handled(
+      [exhausted("good", startMs + 2 * hour), exhausted("bad", startMs + hour)],
+      (id) => {
+        if (id !== "bad") return;
+        tries += 1;
+        throw new Error("not yet");
+      },
+    );
+    const { mark } = await pass();
+    for (const [index, wait] of waits.entries()) {
+      expect(await pass(wait - 2 * minute)).toMatchObject({
+        ledger: { listed: 2, duplicate: 1, rejected: 1 },
+        failing: 1,
+        mark,
+      });
+      expect(tries).toBe(index + 1);
+      await pass(2 * minute);
+      expect(tries).toBe(index + 2);
+    }
+  });
+
+  it("brings an event in after an outage of hours, when passes are made every five minutes", async () => {
+    let isDown = true;
+    const { pass } = handled([exhausted("event", startMs + hour)], () => {
+      if (isDown) throw new Error("the database is down");
+    });
+    for (let passes = 0; passes < 12 * 10; passes++) await pass(5 * minute);
+    isDown = false;
+    let stored = 0;
+    for (let passes = 0; passes < 12 * 12; passes++) stored += (await pass(5 * minute)).ledger.stored;
+    expect(stored).toBe(1);
+    expect((await pass()).failing).toBe(0);
+  });
+
+  it("tries an event at once whose last try seems to lie in the future: the clock was set back", async () => {
+    let tries = 0;
+    const { pass } = handled([exhausted("bad", startMs + hour)], () => {
+      tries += 1;
+      throw new Error("never");
+    });
+    await pass();
+    await pass(-2 * hour);
+    expect(tries).toBe(2);
+    await pass(9 * minute);
+    expect(tries).toBe(2);
+    await pass(minute);
+    expect(tries).toBe(3);
+  });
+
+  it("tries at once with since, also what was given up", async () => {
+    let isMended = false;
+    const { pass } = handled([exhausted("bad", startMs + hour)], () => {
+      if (!isMended) throw new Error("not yet");
+    });
+    for (const wait of [0, ...waits]) await pass(wait);
+    isMended = true;
+    expect((await pass()).ledger).toMatchObject({ stored: 0, rejected: 1 });
+    expect((await pass(0, { since: new Date(startMs) })).ledger).toMatchObject({ stored: 1, rejected: 0 });
   });
 
   it("counts what was given up as rejected while it is in range, and does not run it", async () => {
@@ -73,9 +146,21 @@ describe("reconcile with handlers", () => {
       tries += 1;
       throw new Error("never");
     });
-    for (let passes = 1; passes <= 5; passes++) await pass();
-    expect((await pass()).ledger).toMatchObject({ listed: 1, rejected: 1 });
-    expect(tries).toBe(5);
+    for (const wait of [0, ...waits]) await pass(wait);
+    expect((await pass(24 * hour)).ledger).toMatchObject({ listed: 1, rejected: 1 });
+    expect(tries).toBe(9);
+  });
+
+  it("remembers 2,000 failing and 600 invalid events in one state", async () => {
+    const deliveries = Array.from({ length: 2600 }, (_, index) =>
+      exhausted(`bad-${index}`, startMs + hour - index),
+    ).map((delivery, index) => (index % 13 < 3 ? { ...delivery, payload: null } : delivery));
+    const { pass, state } = handled(deliveries, () => {
+      throw new Error("never");
+    });
+    for (const wait of [0, ...waits.slice(0, -1)])
+      expect(await pass(wait)).toMatchObject({ failing: 2000, ledger: { rejected: 2000, invalid: 600 } });
+    expect(JSON.stringify(await state.only()).length).toBeLessThan(64 * 1024 - 1500);
   });
 
   it("stops when more than 2,000 events fail, and gives none of them up", async () => {
