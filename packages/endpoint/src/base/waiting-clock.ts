@@ -13,3 +13,11 @@ export const wallClock: WaitingClock = {
   now: systemClock.now,
   wait: (ms, signal) => pause(ms, undefined, { signal }),
 };
+
+/** Resolves when the clock tells that time, in ms since the Unix epoch. Rejects as soon as the signal aborts. */
+export async function waitUntil(clock: WaitingClock, timeMs: number, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  for (let leftMs = timeMs - clock.now(); leftMs > 0; leftMs = timeMs - clock.now()) {
+    await clock.wait(leftMs, signal); // a timer may be early
+  }
+}

@@ -1,10 +1,13 @@
 import type { ApiClient } from "@esim-webhooks/client";
 import { type KeyStore, WebhookError } from "@esim-webhooks/core";
 import type { EndpointErrorCode } from "../base/errors.ts";
-import { begun, type KeyStoreState } from "./advance.ts";
+import { freshKey } from "../base/idempotency-key.ts";
+import type { WaitingClock } from "../base/waiting-clock.ts";
+import type { KeyStoreState } from "../base/write-step.ts";
+import { begun } from "./advance.ts";
 import { listed } from "./compare-types.ts";
-import { freshKey } from "./creation.ts";
-import { listEndpoints } from "./endpoints-of-url.ts";
+import type { Creation } from "./creation.ts";
+import { endpointsOfUrl } from "./endpoints-of-url.ts";
 import { checkCap } from "./take-step.ts";
 
 /** What the second endpoint is to be. */
@@ -27,9 +30,9 @@ export async function beginReplacement(
   { record, version }: KeyStoreState,
   { url, eventTypes, description, prepare }: SecondEndpoint,
   offered: readonly string[],
-  signal: AbortSignal,
+  { clock, signal }: { readonly clock: WaitingClock; readonly signal: AbortSignal },
 ): Promise<boolean> {
-  const { all, ofUrl } = await listEndpoints(api, url, signal);
+  const { all, ofUrl } = await endpointsOfUrl(api, url, signal);
   const [first, another] = ofUrl;
   if (first === undefined) {
     throw unclear(
@@ -50,19 +53,17 @@ export async function beginReplacement(
   checkCap(all);
   await prepare(first.webhookEndpointReference);
   const label = description ?? first.description;
-  await keyStore.write(
-    begun(record, {
-      kind: "replace",
-      step: "create",
-      url,
-      eventTypes,
-      ...(label === null ? {} : { description: label }),
-      replaces: first.webhookEndpointReference,
-      ownsKeys: all.length === 1,
-      ...freshKey(),
-    }),
-    version,
-  );
+  const creation: Creation = {
+    kind: "replace",
+    step: "create",
+    url,
+    eventTypes,
+    ...(label === null ? {} : { description: label }),
+    replaces: first.webhookEndpointReference,
+    ownsKeys: all.length === 1,
+    ...freshKey(clock.now()),
+  };
+  await keyStore.write(begun(record, creation, clock.now()), version); // by version: what was listed may be done by now
   return true;
 }
 

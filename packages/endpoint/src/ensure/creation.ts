@@ -1,13 +1,13 @@
-import { randomUUID } from "node:crypto";
 import type { KeyRecord } from "@esim-webhooks/core";
 import * as z from "zod/mini";
+import { freshKey, type KeyedCall } from "../base/idempotency-key.ts";
 import { isSameUrl } from "./endpoints-of-url.ts";
 
 /**
  * How far the registration of an endpoint is. The key store has it before the call that it speaks of, so that the call can be
  * made again with the same key. Plain JSON.
  */
-export interface Creation {
+export interface Creation extends KeyedCall {
   /** `replace`: the endpoint `replaces` goes when this one is there. */
   readonly kind: "ensure" | "replace";
   /** The next call: it registers the endpoint, or rotates the secret of `endpoint`, whose first one nobody has. */
@@ -19,9 +19,6 @@ export interface Creation {
   /** Whether keys of which nobody knows the endpoint are those of `replaces`. */
   readonly ownsKeys?: boolean | undefined;
   readonly endpoint?: string | undefined;
-  readonly idempotencyKey: string;
-  /** When the idempotency key was made: a date-time of our own clock. */
-  readonly at: string;
 }
 
 const text = z.string();
@@ -35,7 +32,7 @@ const shape = z.object({
   ownsKeys: z.optional(z.boolean()),
   endpoint: z.optional(text),
   idempotencyKey: text,
-  at: text,
+  keyedAt: text,
 });
 
 /** The creation of this kind for the URL that is under way. */
@@ -44,12 +41,7 @@ export function creationIn({ change }: KeyRecord, kind: Creation["kind"], url: s
   return data?.kind === kind && isSameUrl(data.url, url) ? data : undefined;
 }
 
-/** A key for the next call, and its time. */
-export function freshKey(): Pick<Creation, "idempotencyKey" | "at"> {
-  return { idempotencyKey: randomUUID(), at: new Date().toISOString() };
-}
-
 /** The step that gets another secret for an endpoint. */
-export function rotating(creation: Creation, endpoint: string): Creation {
-  return { ...creation, step: "rotate", endpoint, ...freshKey() };
+export function rotating(creation: Creation, endpoint: string, nowMs: number): Creation {
+  return { ...creation, step: "rotate", endpoint, ...freshKey(nowMs) };
 }

@@ -1,4 +1,5 @@
 import type { ApiClient, WebhookEndpoint } from "@esim-webhooks/client";
+import { listEndpoints } from "../base/list-endpoints.ts";
 
 /** The client's endpoints. */
 export interface ClientEndpoints {
@@ -8,13 +9,12 @@ export interface ClientEndpoints {
 }
 
 /** Lists the client's endpoints. Rejects with an `ApiError`. */
-export async function listEndpoints(
+export async function endpointsOfUrl(
   api: Pick<ApiClient, "webhooks">,
   url: string,
   signal: AbortSignal | undefined,
 ): Promise<ClientEndpoints> {
-  const all: WebhookEndpoint[] = [];
-  for await (const endpoint of api.webhooks.list({ limit: 100, signal })) all.push(endpoint);
+  const all = await listEndpoints(api, signal);
   const ofUrl = all
     .filter((endpoint) => isSameUrl(endpoint.url, url))
     .reverse() // lists are newest first

@@ -2,9 +2,12 @@ import type { ApiClient, WebhookEndpoint } from "@esim-webhooks/client";
 import type { EsimEvents, KeyRecord } from "@esim-webhooks/core";
 import { parseOptions } from "@esim-webhooks/core/kit";
 import { changeUnderWay } from "../base/change-under-way.ts";
-import { advance, begun, emptyStore } from "./advance.ts";
-import { creationIn, freshKey } from "./creation.ts";
-import { listEndpoints } from "./endpoints-of-url.ts";
+import { freshKey } from "../base/idempotency-key.ts";
+import { wallClock as clock } from "../base/waiting-clock.ts";
+import { readKeys } from "../base/write-step.ts";
+import { advance, begun } from "./advance.ts";
+import { type Creation, creationIn } from "./creation.ts";
+import { endpointsOfUrl } from "./endpoints-of-url.ts";
 import type { EndpointFinding } from "./finding.ts";
 import { findingsOf } from "./findings-of.ts";
 import { type EndpointWish, type SettledWish, wishShape } from "./options.ts";
@@ -41,18 +44,18 @@ export async function ensureEndpoint<Data = EsimEvents>(
   const offered = (await api.catalog.webhookEventTypes({ signal })).map(({ eventType }) => eventType);
 
   for (;;) {
-    const { record, version } = (await keyStore.read()) ?? emptyStore;
+    const { record, version } = await readKeys(keyStore);
     const { change } = record;
     const creation = creationIn(record, "ensure", url);
     if (creation !== undefined) {
-      const parts = { api, keyStore, secretForm, signal, changeAfter: () => undefined };
-      const made = await advance({ record, version }, creation, parts);
+      const parts = { api, keyStore, clock, secretForm, signal, changeAfter: () => undefined };
+      const made = await advance(record, creation, parts);
       if (made === undefined) continue;
       const endpoint = { ...made }; // without the secret
       const known = { endpoint, ofUrl: [endpoint], hasSecret: true, change: undefined, wanted, offered };
       return { endpoint, created: true, findings: findingsOf(known) };
     }
-    const { all, ofUrl } = await listEndpoints(api, url, signal);
+    const { all, ofUrl } = await endpointsOfUrl(api, url, signal);
     const [endpoint] = ofUrl;
     if (endpoint !== undefined) {
       const known = { endpoint, ofUrl, hasSecret: hasKeyOf(record, endpoint), change, wanted, offered };
@@ -61,11 +64,9 @@ export async function ensureEndpoint<Data = EsimEvents>(
     if (change !== undefined) throw changeUnderWay(change);
     checkCap(all);
     const eventTypes = wishedTypes(wanted, offered);
-    const label = description === undefined ? {} : { description };
-    await keyStore.write(
-      begun(record, { kind: "ensure", step: "create", url, eventTypes, ...label, ...freshKey() }),
-      version,
-    );
+    const wishes = { url, eventTypes, ...(description !== undefined && { description }) };
+    const begin: Creation = { kind: "ensure", step: "create", ...wishes, ...freshKey(clock.now()) };
+    await keyStore.write(begun(record, begin, clock.now()), version); // by version: what was listed may be done by now
   }
 }
 

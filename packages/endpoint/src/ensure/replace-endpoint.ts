@@ -1,16 +1,23 @@
 import type { ApiClient, EndpointWithSecret, WebhookEndpoint } from "@esim-webhooks/client";
-import type { EsimEvents, KeyStore } from "@esim-webhooks/core";
+import type { EsimEvents } from "@esim-webhooks/core";
+import { dateTimeMs } from "@esim-webhooks/core/kit";
 import { changeUnderWay } from "../base/change-under-way.ts";
-import type { WaitingClock } from "../base/waiting-clock.ts";
+import { finished } from "../base/endpoint-keys.ts";
+import { waitUntil } from "../base/waiting-clock.ts";
+import { readKeys, writeStep } from "../base/write-step.ts";
 import type { ReconcileReport } from "../reconcile/reconcile-report.ts";
-import { advance, emptyStore, type KeyStoreState } from "./advance.ts";
+import { advance } from "./advance.ts";
 import { beginReplacement } from "./begin-replacement.ts";
 import { creationIn } from "./creation.ts";
-import { lastEndMs, withoutEnded } from "./end-keys.ts";
 import { ensureEndpoint } from "./ensure-endpoint.ts";
 import type { EndpointFinding } from "./finding.ts";
-import { type FirstReconciled, parseReplaceOptions, type ReplaceOptions } from "./replace-options.ts";
-import { type Replacement, replacementAfter, replacementIn } from "./replacement.ts";
+import {
+  type FirstReconciled,
+  parseReplaceOptions,
+  type ReplaceOptions,
+  type ReplaceSettings,
+} from "./replace-options.ts";
+import { type AtDrop, replacementAfter, replacementIn } from "./replacement.ts";
 import { bringIn, settleFirst } from "./settle-first.ts";
 import { wantedTypes, wishedTypes } from "./wanted.ts";
 
@@ -58,24 +65,25 @@ export async function replaceEndpoint<
   let reconciled: Reconciled | null = null;
 
   for (;;) {
-    const stored = (await keyStore.read()) ?? emptyStore;
+    const stored = await readKeys(keyStore);
     const { change } = stored.record;
     const creation = creationIn(stored.record, "replace", url);
     const replacement = replacementIn(stored.record, url);
     if (creation !== undefined) {
       const changeAfter = (made: EndpointWithSecret) => replacementAfter(creation, made);
-      const made = await advance(stored, creation, { api, keyStore, secretForm, signal, changeAfter });
+      const parts = { api, keyStore, clock, secretForm, signal, changeAfter };
+      const made = await advance(stored.record, creation, parts);
       const reference = made?.webhookEndpointReference;
       if (reference !== undefined) logger.info({ endpoint: reference }, "The second endpoint is there.");
     } else if (replacement?.step === "settle") {
-      reconciled = (await settleFirst(api, stored, replacement, settings)) ?? reconciled;
+      reconciled = (await settleFirst(api, replacement, settings)) ?? reconciled;
     } else if (replacement !== undefined) {
-      if (await dropKeys(keyStore, stored, replacement, clock, signal)) replaced = replacement.replaces;
+      if (await dropKeys(replacement, settings)) replaced = replacement.replaces;
     } else if (change !== undefined) {
       throw changeUnderWay(change);
     } else if (
       replaced !== null ||
-      !(await beginReplacement(api, keyStore, stored, second, offered, signal))
+      !(await beginReplacement(api, keyStore, stored, second, offered, settings))
     ) {
       const wish = { url, handlers, eventTypes, catalog, keyStore, signal };
       const { endpoint, findings } = await ensureEndpoint<unknown>(api, wish);
@@ -84,15 +92,12 @@ export async function replaceEndpoint<
   }
 }
 
-/** Removes the keys of the first endpoint once they have ended: attempts that carry them are over. */
+/** Removes the keys of the first endpoint once they have ended: attempts that carry them are over. False: another process did it. */
 async function dropKeys(
-  keyStore: KeyStore,
-  { record, version }: KeyStoreState,
-  replacement: Replacement,
-  clock: WaitingClock,
-  signal: AbortSignal,
+  at: AtDrop,
+  { keyStore, clock, signal }: ReplaceSettings<FirstReconciled>,
 ): Promise<boolean> {
-  const leftMs = (lastEndMs(record.keys, replacement) ?? 0) - clock.now();
-  if (leftMs > 0) await clock.wait(leftMs, signal);
-  return keyStore.write({ keys: withoutEnded(record.keys, clock.now()) }, version);
+  await waitUntil(clock, dateTimeMs(at.oldKeysEndAt), signal);
+  const written = await writeStep(keyStore, at, (record) => finished(record, clock.now()), clock);
+  return written !== undefined;
 }

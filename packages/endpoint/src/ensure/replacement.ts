@@ -1,14 +1,13 @@
 import type { WebhookEndpoint } from "@esim-webhooks/client";
 import type { KeyRecord } from "@esim-webhooks/core";
 import * as z from "zod/mini";
+import type { KeyOwner } from "../base/endpoint-keys.ts";
 import type { Creation } from "./creation.ts";
 import { isSameUrl } from "./endpoints-of-url.ts";
 
-/** A replacement whose second endpoint is there. The key store has it before each step. Plain JSON. */
-export interface Replacement {
+/** What every step of a replacement has, once the second endpoint is there. */
+interface SecondIsThere {
   readonly kind: "replace";
-  /** `settle`: reconcile the first endpoint, then delete it. `drop`: it is deleted, and its keys have an end. */
-  readonly step: "settle" | "drop";
   readonly url: string;
   /** The first endpoint. */
   readonly replaces: string;
@@ -18,15 +17,33 @@ export interface Replacement {
   readonly ownsKeys: boolean;
 }
 
+/** The first endpoint has to be reconciled, then deleted. */
+export interface AtSettle extends SecondIsThere {
+  readonly step: "settle";
+}
+
+/** The first endpoint is deleted. */
+export interface AtDrop extends SecondIsThere {
+  readonly step: "drop";
+  /** When the last of its keys ends: a date-time. */
+  readonly oldKeysEndAt: string;
+}
+
+/** How far a replacement is. The key store has it before each step. Plain JSON. */
+export type Replacement = AtSettle | AtDrop;
+
 const text = z.string();
-const shape: z.ZodMiniType<Replacement> = z.object({
+const there = {
   kind: z.literal("replace"),
-  step: z.enum(["settle", "drop"]),
   url: text,
   replaces: text,
   endpoint: text,
   ownsKeys: z.boolean(),
-});
+};
+const shape: z.ZodMiniType<Replacement> = z.discriminatedUnion("step", [
+  z.strictObject({ ...there, step: z.literal("settle") }),
+  z.strictObject({ ...there, step: z.literal("drop"), oldKeysEndAt: text }),
+]);
 
 /** The replacement of the URL's endpoint that is under way, once the second one is there. */
 export function replacementIn({ change }: KeyRecord, url: string): Replacement | undefined {
@@ -38,6 +55,11 @@ export function replacementIn({ change }: KeyRecord, url: string): Replacement |
 export function replacementAfter(
   { url, replaces = "", ownsKeys = false }: Creation,
   { webhookEndpointReference: endpoint }: WebhookEndpoint,
-): Replacement {
+): AtSettle {
   return { kind: "replace", step: "settle", url, replaces, endpoint, ownsKeys };
+}
+
+/** Whose keys end with the first endpoint. */
+export function ownerOf({ replaces, ownsKeys }: Replacement): KeyOwner {
+  return { endpoint: replaces, isOnly: ownsKeys };
 }

@@ -1,11 +1,11 @@
 import { type ApiClient, ApiError } from "@esim-webhooks/client";
-import { WebhookError } from "@esim-webhooks/core";
+import { type KeyRecord, WebhookError } from "@esim-webhooks/core";
+import { endKeys } from "../base/endpoint-keys.ts";
 import type { EndpointErrorCode } from "../base/errors.ts";
-import type { KeyStoreState } from "./advance.ts";
-import { endKeys } from "./end-keys.ts";
-import { listEndpoints } from "./endpoints-of-url.ts";
+import { listEndpoints } from "../base/list-endpoints.ts";
+import { writeStep } from "../base/write-step.ts";
 import type { FirstReconciled, ReplaceSettings } from "./replace-options.ts";
-import type { Replacement } from "./replacement.ts";
+import { type AtDrop, type AtSettle, ownerOf } from "./replacement.ts";
 
 /**
  * Brings in all that the first endpoint has, deletes it and gives its keys an end. What the service sends since the second endpoint
@@ -15,13 +15,12 @@ import type { Replacement } from "./replacement.ts";
  */
 export async function settleFirst<Reconciled extends FirstReconciled>(
   api: Pick<ApiClient, "webhooks">,
-  { record, version }: KeyStoreState,
-  replacement: Replacement,
+  at: AtSettle,
   settings: ReplaceSettings<Reconciled>,
 ): Promise<Reconciled | null> {
-  const { replaces: endpoint } = replacement;
-  const { url, keyStore, signal, clock, logger, listingLagMs, overlapMs } = settings;
-  const { all } = await listEndpoints(api, url, signal);
+  const { replaces: endpoint } = at;
+  const { keyStore, signal, clock, logger, listingLagMs, overlapMs } = settings;
+  const all = await listEndpoints(api, signal);
   let reconciled: Reconciled | null = null;
   if (all.some(({ webhookEndpointReference }) => webhookEndpointReference === endpoint)) {
     logger.info(
@@ -33,8 +32,10 @@ export async function settleFirst<Reconciled extends FirstReconciled>(
     await deleted(api, endpoint, signal);
   }
   logger.info({ endpoint }, "The first endpoint is deleted.");
-  const keys = endKeys(record.keys, replacement, clock.now() + overlapMs);
-  await keyStore.write({ ...record, keys, change: { ...replacement, step: "drop" } }, version);
+  const endMs = clock.now() + overlapMs;
+  const change: AtDrop = { ...at, step: "drop", oldKeysEndAt: new Date(endMs).toISOString() };
+  const ended = ({ keys }: KeyRecord) => ({ keys: endKeys(keys, ownerOf(at), endMs), change });
+  await writeStep(keyStore, at, (record) => ({ ...record, ...ended(record) }), clock);
   return reconciled;
 }
 

@@ -6,14 +6,12 @@ import {
 } from "@esim-webhooks/client";
 import { WebhookError } from "@esim-webhooks/core";
 import type { EndpointErrorCode } from "../base/errors.ts";
-import { type Creation, freshKey, rotating } from "./creation.ts";
-import { listEndpoints } from "./endpoints-of-url.ts";
+import { freshKey, isForgotten } from "../base/idempotency-key.ts";
+import { type Creation, rotating } from "./creation.ts";
+import { endpointsOfUrl } from "./endpoints-of-url.ts";
 
 /** What came of a step: the endpoint with its secret, or the step that is next. */
 export type Taken = { readonly made: EndpointWithSecret } | { readonly next: Creation };
-
-/** The service forgets a key after 48 hours; then the same call would register another endpoint. */
-const keyLifetimeMs = 47 * 60 * 60_000;
 
 /**
  * Makes the call of a creation, which must be in the key store. Made again, it does nothing twice. Rejects with an `ApiError`, or
@@ -22,20 +20,26 @@ const keyLifetimeMs = 47 * 60 * 60_000;
 export async function takeStep(
   api: Pick<ApiClient, "webhooks">,
   creation: Creation,
+  nowMs: number,
   signal: AbortSignal | undefined,
 ): Promise<Taken> {
-  return creation.step === "create" ? create(api, creation, signal) : rotate(api, creation, signal);
+  return creation.step === "create"
+    ? create(api, creation, nowMs, signal)
+    : rotate(api, creation, nowMs, signal);
 }
 
 async function create(
   api: Pick<ApiClient, "webhooks">,
   creation: Creation,
+  nowMs: number,
   signal: AbortSignal | undefined,
 ): Promise<Taken> {
-  const { url, eventTypes, description, idempotencyKey, at } = creation;
-  if (Date.now() - Date.parse(at) > keyLifetimeMs) {
+  const { url, eventTypes, description, idempotencyKey } = creation;
+  if (isForgotten(creation, nowMs)) {
     const made = await findMade(api, creation, signal);
-    return { next: made === undefined ? { ...creation, ...freshKey() } : rotating(creation, made) };
+    return {
+      next: made === undefined ? { ...creation, ...freshKey(nowMs) } : rotating(creation, made, nowMs),
+    };
   }
   try {
     const options = { idempotencyKey, signal };
@@ -43,7 +47,7 @@ async function create(
   } catch (error) {
     if (isWithoutSecret(error)) {
       const made = await findMade(api, creation, signal);
-      if (made !== undefined) return { next: rotating(creation, made) };
+      if (made !== undefined) return { next: rotating(creation, made, nowMs) };
     }
     throw error instanceof ApiError && error.code === "conflict" ? atTheCap(error) : error;
   }
@@ -52,13 +56,14 @@ async function create(
 async function rotate(
   api: Pick<ApiClient, "webhooks">,
   creation: Creation,
+  nowMs: number,
   signal: AbortSignal | undefined,
 ): Promise<Taken> {
   const { endpoint = "", idempotencyKey } = creation;
   try {
     return { made: await api.webhooks.rotateSecret(endpoint, { idempotencyKey, signal }) };
   } catch (error) {
-    if (isWithoutSecret(error)) return { next: rotating(creation, endpoint) };
+    if (isWithoutSecret(error)) return { next: rotating(creation, endpoint, nowMs) };
     throw error;
   }
 }
@@ -69,7 +74,7 @@ async function findMade(
   { url, replaces }: Creation,
   signal: AbortSignal | undefined,
 ): Promise<string | undefined> {
-  const { ofUrl } = await listEndpoints(api, url, signal);
+  const { ofUrl } = await endpointsOfUrl(api, url, signal);
   return ofUrl.findLast(({ webhookEndpointReference }) => webhookEndpointReference !== replaces)
     ?.webhookEndpointReference;
 }

@@ -1,15 +1,11 @@
-import { randomUUID } from "node:crypto";
 import { type ApiClient, ApiError, type EndpointWithSecret } from "@esim-webhooks/client";
-import { type KeyRecord, type KeyStore, WebhookError } from "@esim-webhooks/core";
-import { dateTimeMs } from "@esim-webhooks/core/kit";
-import { present, writeStep } from "../base/held-keys.ts";
+import { type KeyStore, WebhookError } from "@esim-webhooks/core";
+import { holdOffUntil, isHeldOff } from "../base/hold-off.ts";
+import { freshKey, isForgotten } from "../base/idempotency-key.ts";
 import type { RotateSettings } from "./rotate-options.ts";
 import type { AtCall } from "./rotation-change.ts";
+import { presentKeys, writeRotation } from "./write-rotation.ts";
 
-/** The service keeps an answer for 48 hours; within these it surely is the same one. */
-const keyLifetimeMs = 47 * 60 * 60_000;
-/** Receivers take at most 15 minutes. */
-const windowMs = 10 * 60_000;
 /** A call, with all its attempts, is over within this time. */
 const callMs = 120_000;
 /** How many answers in a row may lack the secret. */
@@ -19,11 +15,6 @@ const mostHidden = 3;
 export interface Asked {
   readonly endpoint: EndpointWithSecret;
   readonly at: AtCall;
-}
-
-/** Until when a call that begins now holds off deliveries with an unknown signature. */
-export function rotatingUntil(nowMs: number): string {
-  return new Date(nowMs + windowMs).toISOString();
 }
 
 /**
@@ -41,25 +32,15 @@ export async function askNewSecret(
   let at = begun;
 
   async function write(change: AtCall): Promise<void> {
-    const until = rotatingUntil(clock.now());
-    await writeStep(
-      keyStore,
-      at,
-      (record) => ({ ...record, rotatingUntil: until, change: { ...change } }),
-      clock,
-    );
+    const held = { rotatingUntil: holdOffUntil(clock.now()), change: { ...change } };
+    await writeRotation(keyStore, at, (record) => ({ ...record, ...held }), clock);
     at = change;
   }
-  const withFreshKey = (): AtCall => ({
-    ...at,
-    idempotencyKey: randomUUID(),
-    keyedAt: new Date(clock.now()).toISOString(),
-  });
+  const withFreshKey = (): AtCall => ({ ...at, ...freshKey(clock.now()) });
 
   for (let hidden = 0; ; ) {
-    const isOld = dateTimeMs(at.keyedAt) < clock.now() - keyLifetimeMs;
-    if (isOld) await write(withFreshKey());
-    else if (isNearEnd((await present(keyStore)).record, clock.now())) await write(at);
+    if (isForgotten(at, clock.now())) await write(withFreshKey());
+    else if (!isHeldOff(await presentKeys(keyStore), clock.now())) await write(at);
     try {
       const { idempotencyKey } = at;
       const options = { idempotencyKey, signal, timeoutMs: callMs };
@@ -75,10 +56,6 @@ export async function askNewSecret(
       await write(withFreshKey());
     }
   }
-}
-
-function isNearEnd(record: KeyRecord, nowMs: number): boolean {
-  return !(dateTimeMs(record.rotatingUntil) > nowMs + callMs + 60_000);
 }
 
 /** The error of a call whose effect nobody knows. Its cause has neither body nor secret. */

@@ -1,6 +1,7 @@
 import type { ApiClient, WebhookEndpoint } from "@esim-webhooks/client";
 import { WebhookError } from "@esim-webhooks/core";
 import type { EndpointErrorCode } from "../base/errors.ts";
+import { listEndpoints } from "../base/list-endpoints.ts";
 
 /** An endpoint, and whether the client has no other one. */
 export interface OwnedEndpoint {
@@ -14,8 +15,7 @@ export async function ownedEndpoint(
   reference: string,
   signal: AbortSignal,
 ): Promise<OwnedEndpoint> {
-  const all: WebhookEndpoint[] = [];
-  for await (const endpoint of api.webhooks.list({ limit: 100, signal })) all.push(endpoint);
+  const all = await listEndpoints(api, signal);
   const endpoint = all.find((one) => one.webhookEndpointReference === reference);
   if (endpoint !== undefined) return { endpoint, isOnly: all.length === 1 };
   const names = all.map((one) => JSON.stringify(one.webhookEndpointReference));

@@ -1,10 +1,10 @@
 import type { ApiClient } from "@esim-webhooks/client";
 import type { KeyStore } from "@esim-webhooks/core";
-import { present } from "../base/held-keys.ts";
-import { endedKeys, fingerprintOf } from "./keys-of-endpoint.ts";
+import { fingerprintOf, ownKeys } from "../base/endpoint-keys.ts";
 import { ownedEndpoint } from "./owned-endpoint.ts";
 import { checkRotateArguments } from "./rotate-options.ts";
 import { type RotationChange, rotationIn } from "./rotation-change.ts";
+import { presentKeys } from "./write-rotation.ts";
 
 /** What `rotateSecret` would do. Plain JSON, without secrets. */
 export interface RotationPlan {
@@ -29,14 +29,14 @@ export async function planRotation(
   { signal = new AbortController().signal }: { readonly signal?: AbortSignal | undefined } = {},
 ): Promise<RotationPlan> {
   checkRotateArguments("planRotation", api, endpointReference, keyStore);
-  const { record } = await present(keyStore);
+  const record = await presentKeys(keyStore);
   const at = rotationIn(record, endpointReference);
   const { endpoint, isOnly } = await ownedEndpoint(api, endpointReference, signal);
   const all = record.keys.map(fingerprintOf);
   const oldKeys =
     at !== undefined && "oldKeys" in at
       ? at.oldKeys
-      : endedKeys(record, { endpoint: endpointReference, isOnly }).map(fingerprintOf);
+      : ownKeys(record.keys, { endpoint: endpointReference, isOnly }).map(fingerprintOf);
   return {
     endpoint: endpointReference,
     active: endpoint.active,

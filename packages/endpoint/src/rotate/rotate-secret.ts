@@ -1,10 +1,10 @@
-import { randomUUID } from "node:crypto";
 import type { ApiClient } from "@esim-webhooks/client";
 import type { KeyRecord, KeyStore } from "@esim-webhooks/core";
 import { dateTimeMs } from "@esim-webhooks/core/kit";
-import { present, writeStep } from "../base/held-keys.ts";
-import { rotatingUntil } from "./ask-new-secret.ts";
-import { fingerprintOf, type KeyOwner, withoutEnded } from "./keys-of-endpoint.ts";
+import { fingerprintOf, finished, type KeyOwner } from "../base/endpoint-keys.ts";
+import { holdOffUntil } from "../base/hold-off.ts";
+import { freshKey } from "../base/idempotency-key.ts";
+import { waitUntil } from "../base/waiting-clock.ts";
 import { ownedEndpoint } from "./owned-endpoint.ts";
 import {
   checkRotateArguments,
@@ -21,6 +21,7 @@ import {
 } from "./rotation-change.ts";
 import { storeNewKey } from "./store-new-key.ts";
 import { type NewKeyUse, newestListedMs, watchNewKey } from "./watch-new-key.ts";
+import { presentKeys, writeRotation } from "./write-rotation.ts";
 
 /** What a rotation did. Plain JSON, without secrets. */
 export interface RotationReport<Reconciled = unknown> {
@@ -66,7 +67,7 @@ export async function rotateSecret<Reconciled = unknown>(
   checkRotateArguments("rotateSecret", api, endpointReference, keyStore);
   const settings = parseRotateOptions(options);
   const { logger } = settings;
-  const found = rotationIn((await present(keyStore)).record, endpointReference);
+  const found = rotationIn(await presentKeys(keyStore), endpointReference);
   const { endpoint, isOnly } = await ownedEndpoint(api, endpointReference, settings.signal);
   const owner = { endpoint: endpointReference, isOnly };
   const named = { endpoint: endpointReference };
@@ -114,24 +115,22 @@ async function begin(
 ): Promise<AtCall> {
   const listedMs = await newestListedMs(api, endpoint, signal);
   const nowMs = clock.now();
-  const now = new Date(nowMs).toISOString();
   const change: AtCall = {
     kind: "rotate",
     endpoint,
     step: "call",
-    startedAt: now,
+    startedAt: new Date(nowMs).toISOString(),
     // the service's clock may not be ours
     since: new Date((Number.isNaN(listedMs) ? nowMs : listedMs) - dayMs).toISOString(),
-    idempotencyKey: randomUUID(),
-    keyedAt: now,
+    ...freshKey(nowMs),
     updatedAt,
   };
   const opened = (record: KeyRecord) => ({
     ...record,
-    rotatingUntil: rotatingUntil(nowMs),
+    rotatingUntil: holdOffUntil(nowMs),
     change: { ...change },
   });
-  await writeStep(keyStore, undefined, opened, clock);
+  await writeRotation(keyStore, undefined, opened, clock);
   return change;
 }
 
@@ -150,7 +149,7 @@ async function recordReconciled(
   { clock }: RotateSettings,
 ): Promise<AtReconciled> {
   const change: AtReconciled = { ...at, step: "reconciled" };
-  await writeStep(keyStore, at, (record) => ({ ...record, change: { ...change } }), clock);
+  await writeRotation(keyStore, at, (record) => ({ ...record, change: { ...change } }), clock);
   return change;
 }
 
@@ -160,12 +159,6 @@ async function dropOldKeys(
   at: AtReconciled,
   { clock, signal }: RotateSettings,
 ): Promise<KeyRecord> {
-  const leftMs = () => dateTimeMs(at.oldKeysEndAt) - clock.now();
-  signal.throwIfAborted();
-  while (leftMs() > 0) await clock.wait(leftMs(), signal); // a timer may be early
-  const dropped = ({ change: _done, ...record }: KeyRecord) => ({
-    ...record,
-    keys: withoutEnded(record.keys, clock.now()),
-  });
-  return writeStep(keyStore, at, dropped, clock);
+  await waitUntil(clock, dateTimeMs(at.oldKeysEndAt), signal);
+  return writeRotation(keyStore, at, (record) => finished(record, clock.now()), clock);
 }

@@ -1,18 +1,16 @@
 import type { KeyRecord } from "@esim-webhooks/core";
 import * as z from "zod/mini";
 import { changeUnderWay } from "../base/change-under-way.ts";
+import type { KeyedCall } from "../base/idempotency-key.ts";
 
-/** What every step of a rotation has. Times are date-times. */
-export interface Begun {
+/** What every step of a rotation has: the key of its latest call, too. Times are date-times. */
+export interface Begun extends KeyedCall {
   readonly kind: "rotate";
   readonly endpoint: string;
   /** When the rotation began, by our clock. */
   readonly startedAt: string;
   /** From when on the listing is to be reconciled, by the service's clock as the listing showed it. */
   readonly since: string;
-  /** The key of the latest call, and when it was made. */
-  readonly idempotencyKey: string;
-  readonly keyedAt: string;
   /** The endpoint's `updatedAt` before the call. */
   readonly updatedAt: string;
 }

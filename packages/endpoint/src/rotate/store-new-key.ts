@@ -1,11 +1,19 @@
 import type { ApiClient } from "@esim-webhooks/client";
 import { type KeyRecord, type KeyStore, WebhookError } from "@esim-webhooks/core";
-import { present, writeStep } from "../base/held-keys.ts";
+import {
+  endKeys,
+  fingerprintOf,
+  formOfNewest,
+  type KeyOwner,
+  ownKeys,
+  withKey,
+} from "../base/endpoint-keys.ts";
+import { holdOffUntil } from "../base/hold-off.ts";
 import { type SecretForm, secretText } from "../base/secret-form.ts";
-import { askNewSecret, rotatingUntil } from "./ask-new-secret.ts";
-import { endedKeys, fingerprintOf, formOfNewest, type KeyOwner, withNewKey } from "./keys-of-endpoint.ts";
+import { askNewSecret } from "./ask-new-secret.ts";
 import type { RotateSettings } from "./rotate-options.ts";
 import { type AtCall, type AtForm, type AtStored, begunOf } from "./rotation-change.ts";
+import { presentKeys, writeRotation } from "./write-rotation.ts";
 
 /** The new secret as the service wrote it, and the step that is in the key store. */
 interface Received {
@@ -23,29 +31,27 @@ export async function storeNewKey(
   settings: RotateSettings,
 ): Promise<AtStored> {
   const { clock, overlapMs, secretForm } = settings;
-  const { record } = await present(keyStore); // before the call: nothing may come between the secret and its write
+  const record = await presentKeys(keyStore); // before the call: nothing may come between the secret and its write
   const received =
     begun.step === "form"
       ? { at: begun, secret: begun.secret, rotatedAt: begun.rotatedAt }
       : await receive(api, keyStore, begun, settings);
-  const taken = readable(received.secret, secretForm, formOfNewest(record));
-  if (taken === undefined) return keepUnread(keyStore, received, settings);
-  const { secret, newKey } = taken;
+  const secret = secretText(received.secret, secretForm ?? guessedForm(received.secret, record));
+  if (secret === undefined) return keepUnread(keyStore, received, settings);
   const endMs = clock.now() + overlapMs;
   const change: AtStored = {
     ...begunOf(received.at),
     rotatedAt: received.rotatedAt,
     step: "stored",
-    newKey,
-    oldKeys: endedKeys(record, owner).map(fingerprintOf),
+    newKey: fingerprintOf(secret),
+    oldKeys: ownKeys(record.keys, owner).map(fingerprintOf),
     oldKeysEndAt: new Date(endMs).toISOString(),
   };
-  const withKey = ({ rotatingUntil: _over, ...rest }: KeyRecord): KeyRecord => ({
-    ...rest,
-    keys: withNewKey(rest, owner, secret, endMs),
+  const stored = ({ keys }: KeyRecord): KeyRecord => ({
+    keys: withKey(endKeys(keys, owner, endMs), secret, owner.endpoint),
     change: { ...change },
   });
-  await writeStep(keyStore, received.at, withKey, clock);
+  await writeRotation(keyStore, received.at, stored, clock);
   return change;
 }
 
@@ -60,21 +66,9 @@ async function receive(
   return { at, secret: signingSecret, rotatedAt: updatedAt === at.updatedAt ? null : updatedAt };
 }
 
-/**
- * The secret as receivers take it, and its fingerprint; undefined if they could not read it. The given form counts for every
- * secret; the form of the older keys is a guess, which what is plainly of the usual form refutes.
- */
-function readable(
-  secret: string,
-  given: SecretForm | undefined,
-  guessed: SecretForm | undefined,
-): { readonly secret: string; readonly newKey: string } | undefined {
-  try {
-    const text = secretText(secret, given ?? (secret.startsWith("whsec_") ? undefined : guessed));
-    return { secret: text, newKey: fingerprintOf(text) };
-  } catch {
-    return undefined; // the error may describe the secret
-  }
+/** The form of the older keys, which what is plainly of the usual form refutes. */
+function guessedForm(secret: string, record: KeyRecord): SecretForm | undefined {
+  return secret.startsWith("whsec_") ? undefined : formOfNewest(record);
 }
 
 /** A secret in no form that a receiver could read is kept all the same: the service may not show it again. */
@@ -83,10 +77,10 @@ async function keepUnread(
   { at, secret, rotatedAt }: Received,
   { clock }: RotateSettings,
 ): Promise<never> {
-  const until = rotatingUntil(clock.now());
+  const until = holdOffUntil(clock.now());
   const change: AtForm = { ...begunOf(at), step: "form", secret, rotatedAt };
   const kept = (record: KeyRecord): KeyRecord => ({ ...record, rotatingUntil: until, change: { ...change } });
-  await writeStep(keyStore, at, kept, clock);
+  await writeRotation(keyStore, at, kept, clock);
   throw new WebhookError(
     "invalid_secret",
     "The service's new secret cannot be read in the expected form. It is kept in the key store, and no receiver uses it yet.",

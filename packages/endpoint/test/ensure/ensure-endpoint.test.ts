@@ -274,7 +274,7 @@ describe("a registration that did not end", () => {
     const { keys, change } = keyStore.record ?? { keys: [] };
     keyStore.record = {
       keys,
-      change: { ...change, at: new Date(Date.now() - 3 * 86_400_000).toISOString() },
+      change: { ...change, keyedAt: new Date(Date.now() - 3 * 86_400_000).toISOString() },
     };
     expect(await ensureEndpoint(service.api, { url, handlers, keyStore })).toMatchObject({ created: true });
     await expectOne(service, keyStore);

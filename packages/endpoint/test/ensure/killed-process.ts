@@ -4,7 +4,7 @@ import { sqliteInbox, sqliteState } from "@esim-webhooks/store-sqlite";
 import { ensureEndpoint } from "../../src/ensure/ensure-endpoint.ts";
 import { replaceEndpoint } from "../../src/ensure/replace-endpoint.ts";
 import { reconcile } from "../../src/reconcile/reconcile.ts";
-import { fastClock } from "./fast-clock.ts";
+import { fastClock } from "../fast-clock.ts";
 import { killedAt } from "./killed-at.ts";
 
 /** What the process is to do, as JSON in its first argument. */

@@ -2,13 +2,13 @@ import { describe, expect, it } from "vitest";
 import { ensureEndpoint } from "../../src/ensure/ensure-endpoint.ts";
 import { replaceEndpoint } from "../../src/ensure/replace-endpoint.ts";
 import type { FirstEndpoint } from "../../src/ensure/replace-options.ts";
-import { fastClock } from "./fast-clock.ts";
+import { fastClock } from "../fast-clock.ts";
 import { killedAt } from "./killed-at.ts";
 import { memoryKeys, type Service, secretsOf, startService, url } from "./service.ts";
 
 const first = ["esim.enabled", "esim.faulted"];
 const second = ["esim.enabled", "esim.disabled"];
-const otherKey = { secret: "utf8:of another endpoint", endpoint: "another" };
+const otherKey = { secret: "utf8:of-another-endpoint", endpoint: "another" };
 
 /** An endpoint for the first event types, with its key in the key store, and what replaces it. */
 async function existing(service: Service) {

@@ -4,7 +4,7 @@ import { createKeyring, type KeyRecord, type KeyStore, type Logger } from "@esim
 import { newSecret } from "@esim-webhooks/core/testing";
 import { planRotation, type RotateOptions, rotateSecret } from "@esim-webhooks/endpoint";
 import { describe, expect, it } from "vitest";
-import { fastClock } from "./fast-clock.ts";
+import { fastClock } from "../fast-clock.ts";
 import { type Rotating, rotateCall, rotating } from "./rotating.ts";
 
 const fingerprint = (secret: string) => createKeyring([secret]).keysAt(0)[0]?.fingerprint;

@@ -9,7 +9,7 @@ import { rotateSecret } from "@esim-webhooks/endpoint";
 import { type Sandbox, type SandboxOptions, startSandbox } from "@esim-webhooks/sandbox";
 import { onTestFinished } from "vitest";
 import { listen } from "../../../../test/listen.ts";
-import { fastClock } from "./fast-clock.ts";
+import { fastClock } from "../fast-clock.ts";
 
 /** A call of the sandbox's API, as its faults name it. */
 export const rotateCall = "POST /management/webhooks/{webhookEndpointReference}/rotate-secret";

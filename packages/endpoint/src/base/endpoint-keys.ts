@@ -1,10 +1,12 @@
 import { createKeyring, type KeyRecord, type StoredKey } from "@esim-webhooks/core";
 import { dateTimeMs } from "@esim-webhooks/core/kit";
-import type { SecretForm } from "../base/secret-form.ts";
+import type { SecretForm } from "./secret-form.ts";
+
+type Key = string | StoredKey;
 
 const forms: readonly SecretForm[] = ["hex", "base64", "utf8"];
 
-/** The endpoint whose keys are replaced. */
+/** The endpoint whose keys end. */
 export interface KeyOwner {
   readonly endpoint: string;
   /** Whether the client has no other endpoint, so that keys without an owner are this endpoint's. */
@@ -12,35 +14,33 @@ export interface KeyOwner {
 }
 
 /** The fingerprint of a secret, in any form that a receiver takes. Throws `invalid_secret`. */
-export function fingerprintOf(key: string | StoredKey): string {
+export function fingerprintOf(key: Key): string {
   return createKeyring([secretOf(key)]).keysAt(0)[0]?.fingerprint ?? "";
 }
 
-/** The keys that a rotation of the endpoint ends. Those of other endpoints, or of nobody knows which, stay. */
-export function endedKeys({ keys }: KeyRecord, { endpoint, isOnly }: KeyOwner): (string | StoredKey)[] {
+/** The keys of the endpoint. Those of other endpoints, or of nobody knows which, are not among them. */
+export function ownKeys(keys: readonly Key[], { endpoint, isOnly }: KeyOwner): Key[] {
   return keys.filter((key) => {
     const owner = typeof key === "string" ? undefined : key.endpoint;
     return owner === undefined ? isOnly : owner === endpoint;
   });
 }
 
-/** The keys with a new one at the end, before which the ones that it replaces end at `endMs`, or when they would have ended earlier. */
-export function withNewKey(
-  record: KeyRecord,
-  owner: KeyOwner,
-  secret: string,
-  endMs: number,
-): (string | StoredKey)[] {
-  const ended = endedKeys(record, owner);
-  const newKey = fingerprintOf(secret);
-  const others = record.keys.filter((key) => fingerprintOf(key) !== newKey);
-  const kept = others.flatMap((key) => (ended.includes(key) ? ending(key, endMs) : [key]));
-  return [...kept, { secret, endpoint: owner.endpoint }];
+/** All keys, of which those of the endpoint end at `endMs`, or when they would have ended earlier. */
+export function endKeys(keys: readonly Key[], owner: KeyOwner, endMs: number): Key[] {
+  const own = ownKeys(keys, owner);
+  return keys.flatMap((key) => (own.includes(key) ? ending(key, endMs) : [key]));
 }
 
-/** The keys without those that have ended. */
-export function withoutEnded(keys: KeyRecord["keys"], nowMs: number): (string | StoredKey)[] {
-  return keys.filter((key) => typeof key === "string" || !(dateTimeMs(key.notAfter) <= nowMs));
+/** The keys with another one of the endpoint at the end. */
+export function withKey(keys: readonly Key[], secret: string, endpoint: string): Key[] {
+  const newKey = fingerprintOf(secret);
+  return [...keys.filter((key) => fingerprintOf(key) !== newKey), { secret, endpoint }];
+}
+
+/** The record when a change is finished: without the keys that have ended. */
+export function finished({ keys }: KeyRecord, nowMs: number): KeyRecord {
+  return { keys: keys.filter((key) => typeof key === "string" || !(dateTimeMs(key.notAfter) <= nowMs)) };
 }
 
 /** In which form the newest key is written, if it is not the usual one. */
@@ -50,13 +50,13 @@ export function formOfNewest({ keys }: KeyRecord): SecretForm | undefined {
 }
 
 /** The key with its end, or none if it would begin after it. */
-function ending(key: string | StoredKey, endMs: number): StoredKey[] {
+function ending(key: Key, endMs: number): StoredKey[] {
   const stored = typeof key === "string" ? { secret: key } : key;
   if (dateTimeMs(stored.notAfter) <= endMs) return [stored];
   if (dateTimeMs(stored.notBefore) >= endMs) return [];
   return [{ ...stored, notAfter: new Date(endMs).toISOString() }];
 }
 
-function secretOf(key: string | StoredKey): string {
+function secretOf(key: Key): string {
   return typeof key === "string" ? key : key.secret;
 }

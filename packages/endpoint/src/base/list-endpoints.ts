@@ -1,0 +1,11 @@
+import type { ApiClient, WebhookEndpoint } from "@esim-webhooks/client";
+
+/** All endpoints of the client, the newest first. Rejects with an `ApiError`. */
+export async function listEndpoints(
+  api: Pick<ApiClient, "webhooks">,
+  signal: AbortSignal | undefined,
+): Promise<WebhookEndpoint[]> {
+  const all: WebhookEndpoint[] = [];
+  for await (const endpoint of api.webhooks.list({ limit: 100, signal })) all.push(endpoint);
+  return all;
+}
