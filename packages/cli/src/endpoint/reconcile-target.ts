@@ -1,15 +1,15 @@
 import type { StateStore } from "@esim-webhooks/core";
-import type { ReconcileTarget } from "@esim-webhooks/endpoint";
+import type { ReconcileSetup, ReconcileTarget } from "@esim-webhooks/endpoint";
 import { type ImportTarget, importTarget, untouchedTarget } from "../import/import-target.ts";
 import { isThere } from "../set-up/default-place.ts";
 import { findState, openState } from "../set-up/open-state.ts";
 import { openTarget } from "../set-up/open-target.ts";
 import type { SetUp } from "../set-up/set-up.ts";
 
-/** The target of a set-up for `reconcile`, and the state that goes with it. */
+/** The target of a set-up for `reconcile`, and what goes with it: its state, the source and the catalog. */
 export interface OpenReconcileTarget {
   readonly target: ReconcileTarget<unknown, unknown>;
-  readonly options: ImportTarget["options"] & { readonly state: StateStore };
+  readonly options: ReconcileSetup<unknown>;
   /** Names it in messages. */
   readonly where: string;
   close(): Promise<void>;
@@ -25,7 +25,7 @@ export async function openReconcileTarget(setUp: SetUp): Promise<OpenReconcileTa
   const { target, options } = importTarget(opened);
   return {
     target: target as OpenReconcileTarget["target"],
-    options: { ...options, state: state.state },
+    options: optionsOf(setUp, options, state.state),
     where: opened.where,
     async close() {
       await opened.close();
@@ -42,10 +42,18 @@ export async function untouchedReconcileTarget(setUp: SetUp): Promise<OpenReconc
   const { target, options } = untouchedTarget(setUp);
   return {
     target: target as OpenReconcileTarget["target"],
-    options: { ...options, state },
+    options: optionsOf(setUp, options, state),
     where: "nothing: this is a dry run",
     close,
   };
+}
+
+function optionsOf(
+  { source, catalog }: SetUp,
+  options: ImportTarget["options"],
+  state: StateStore,
+): ReconcileSetup<unknown> {
+  return { ...options, state, source, ...(catalog && { catalog }) };
 }
 
 /** In place of an embedded state that is not there: opening it would create it. */

@@ -7,7 +7,6 @@ import type { CliContext } from "../program/context.ts";
 import { printable } from "../program/printable.ts";
 import { ProgramError } from "../program/program-error.ts";
 import { stopSignal } from "../program/stopping.ts";
-import type { SetUp } from "../set-up/set-up.ts";
 import { layoutFor } from "../terminal/layout.ts";
 import { explainedReconcile } from "./explained-reconcile.ts";
 import { printPasses } from "./print-passes.ts";
@@ -36,7 +35,7 @@ export async function reconcile(this: CliContext, flags: ReconcileFlags): Promis
     try {
       if (flags.every !== undefined || this.process.stderr.isTTY)
         this.output.note(`Reconciling the endpoint ${printable(reference)} with ${open.where}.`);
-      const pass = { api, reference, open, setup: setupOf(this, flags, setUp, open) };
+      const pass = { api, reference, open, setup: setupOf(this, flags, open) };
       if (flags.every === undefined) await passOnce(this, flags, pass);
       else await passEvery(this, flags, flags.every, pass);
     } catch (error) {
@@ -85,17 +84,15 @@ async function passEvery(
 function setupOf(
   { output, process }: CliContext,
   { source, newSource, includeComing }: ReconcileFlags,
-  setUp: SetUp,
   { options }: OpenReconcileTarget,
 ): ReconcileSetup<unknown> {
   const json = process.stderr.isTTY !== true;
   const logger = commandLogger({ write: output.note, json, style: output.styleNote });
   return {
     ...options,
-    source: source ?? setUp.source,
+    ...(source !== undefined && { source }),
     newSource,
     includeComing,
-    ...(setUp.catalog && { catalog: setUp.catalog }),
     logger: withoutReports(logger),
   };
 }

@@ -1,18 +1,15 @@
 import type { ApiClient } from "@esim-webhooks/client";
 import {
   type EndpointWish,
-  type ReconcileTarget,
   type ReplacedEndpoint,
   reconcile,
   replaceEndpoint,
 } from "@esim-webhooks/endpoint";
-import { importTarget } from "../import/import-target.ts";
 import { commandLogger } from "../log/command-logger.ts";
 import type { Output } from "../program/output.ts";
-import { openState } from "../set-up/open-state.ts";
-import { openTarget } from "../set-up/open-target.ts";
 import type { SetUp } from "../set-up/set-up.ts";
 import type { EnsureFlags } from "./ensure-flags.ts";
+import { openReconcileTarget } from "./reconcile-target.ts";
 
 /** Replaces the endpoint of a URL; what the first one has goes to the target of the set-up. */
 export async function replace(
@@ -22,10 +19,7 @@ export async function replace(
   { since }: EnsureFlags,
   output: Output,
 ): Promise<ReplacedEndpoint> {
-  const open = await openTarget(setUp);
-  const { state, close } = await openState(setUp);
-  const { target, options } = importTarget(open);
-  const { source, catalog } = setUp;
+  const { target, options, close } = await openReconcileTarget(setUp);
   const logger = commandLogger({ write: output.note, json: false, style: output.styleNote });
   output.note("While there are two endpoints, one event may come under two ids, and is handled twice then.");
   try {
@@ -33,18 +27,9 @@ export async function replace(
       ...wish,
       logger,
       reconcile: ({ endpoint, ...first }) =>
-        reconcile<unknown>(api, endpoint, target as ReconcileTarget<unknown>, {
-          ...options,
-          ...(catalog && { catalog }),
-          ...first,
-          state,
-          source,
-          since,
-          logger,
-        }),
+        reconcile<unknown>(api, endpoint, target, { ...options, ...first, since, logger }),
     });
   } finally {
     await close();
-    await open.close();
   }
 }

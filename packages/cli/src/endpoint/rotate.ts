@@ -4,6 +4,7 @@ import {
   type ReconcileReport,
   type RotationPlan,
   type RotationReport,
+  reconcile,
   rotateSecret,
 } from "@esim-webhooks/endpoint";
 import { withApi } from "../api/with-api.ts";
@@ -12,9 +13,10 @@ import { exitCodes } from "../program/exit-code.ts";
 import type { Output } from "../program/output.ts";
 import { printable } from "../program/printable.ts";
 import { stopSignal } from "../program/stopping.ts";
+import { hasInbox } from "../set-up/open-target.ts";
 import { counted } from "../terminal/quantities.ts";
 import { keyPlaceOf } from "./key-store-of.ts";
-import { type OpenReconcile, openReconcile } from "./open-reconcile.ts";
+import { openReconcileTarget } from "./reconcile-target.ts";
 import type { RotateFlags } from "./rotate-flags.ts";
 import { theEndpoint } from "./the-endpoint.ts";
 
@@ -28,22 +30,31 @@ export async function rotate(this: CliContext, flags: RotateFlags): Promise<void
       const plan = await planRotation(api, endpoint, keyStore);
       return flags.json ? output.json(plan) : printPlan(output, plan, where);
     }
-    const reconciling = flags.noReconcile ? undefined : await openReconcile(setUp, api, endpoint);
+    const hasTarget = setUp.handlers !== undefined || hasInbox(setUp); // else one would be created
+    const open = flags.noReconcile || !hasTarget ? undefined : await openReconcileTarget(setUp);
+    const logger = steps(output);
     const stop = stopSignal(output);
     try {
       const report = await rotateSecret<ReconcileReport>(api, endpoint, keyStore, {
         overlapMs: flags.overlap,
         secretForm: flags.secretForm,
         signal: stop.signal,
-        logger: steps(output),
-        ...(reconciling && { reconcile: ({ since, signal }) => reconciling.run(since, signal) }),
+        logger,
+        ...(open && {
+          reconcile: (from) =>
+            reconcile<unknown>(api, endpoint, open.target, {
+              ...open.options,
+              ...from,
+              logger: problems(logger),
+            }),
+        }),
       });
       if (report.newKeyUse === "refused") process.exitCode = exitCodes.problem;
       if (flags.json) output.json(report);
-      else printReport(output, report, where, reconciling);
+      else printReport(output, report, where, open?.where);
     } finally {
       stop.release();
-      await reconciling?.close();
+      await open?.close();
     }
   });
 }
@@ -52,6 +63,11 @@ export async function rotate(this: CliContext, flags: RotateFlags): Promise<void
 function steps(output: Output): Logger {
   const note = (_: object, message?: string) => output.note(printable(message ?? ""));
   return { debug: () => {}, info: note, warn: note, error: note };
+}
+
+/** The report of the rotation says what was reconciled. */
+function problems(logger: Logger): Logger {
+  return { ...logger, info: () => {} };
 }
 
 function printPlan(
@@ -82,7 +98,7 @@ function printReport(
   output: Output,
   { endpoint, newKey, oldKeys, otherKeys, newKeyUse, since, reconciled }: RotationReport<ReconcileReport>,
   where: string,
-  reconciling: OpenReconcile | undefined,
+  reconciledWith: string | undefined,
 ): void {
   output.data(
     `Rotated the secret of the endpoint ${printable(endpoint)}. The new key (${newKey}) is in ${where}.`,
@@ -94,10 +110,8 @@ function printReport(
   }
   if (reconciled !== null) {
     const { missed, acknowledgedAndLost } = reconciled.recovered;
-    output.data(
-      `Brought ${counted(missed + acknowledgedAndLost, "missed event")} into ${reconciling?.where}.`,
-    );
-  } else if (reconciling === undefined) {
+    output.data(`Brought ${counted(missed + acknowledgedAndLost, "missed event")} into ${reconciledWith}.`);
+  } else if (reconciledWith === undefined) {
     output.data(
       `Nothing was reconciled. Run esim-webhooks reconcile --since ${since} where the events are kept.`,
     );
