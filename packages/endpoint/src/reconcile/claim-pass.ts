@@ -37,20 +37,22 @@ const signsPerLease = 3;
  * lease, by this process's clock, that pass was killed and the place is free. Every write is a compare-and-swap on a version
  * that names this pass, so a pass that was taken for dead changes nothing more.
  *
- * Rejects with `reconcile_in_use` when another pass lives, with what `begin` throws, and with the signal's reason.
+ * Rejects with `reconcile_in_use` when another pass lives, and with what `begin` throws. If the signal aborts before the place
+ * is free, resolves to a claim that changes nothing: a pass with an aborted signal hands nothing over.
  */
 export async function claimPass(options: ClaimOptions): Promise<PassClaim> {
-  const { state, name, run, begin } = options;
-  for (;;) {
+  const { state, name, run, begin, signal } = options;
+  while (signal?.aborted !== true) {
     const stored = await state.read(name);
     const known = stored && readPassState(name, stored.value);
     const begun = begin(known);
     if (stored !== undefined && known?.runner && (await isAlive(stored.version, options))) continue;
     if (await state.write(name, { ...begun, runner: run }, stored?.version)) return held(begun, options);
   }
+  return readOnlyClaim(options);
 }
 
-/** Waits until a lease has passed. Resolves to true when the pass ended meanwhile; rejects when it lives. */
+/** Waits until a lease has passed. Resolves to true when the pass ended meanwhile, or the signal aborted; rejects when it lives. */
 async function isAlive(
   version: string,
   { state, name, leaseMs, signal, logger }: ClaimOptions,
@@ -61,7 +63,8 @@ async function isAlive(
   );
   const endsAt = performance.now() + leaseMs;
   while (performance.now() < endsAt) {
-    await pause(leaseMs / (4 * signsPerLease), undefined, { signal }).catch(() => signal?.throwIfAborted());
+    await pause(leaseMs / (4 * signsPerLease), undefined, { signal }).catch(() => {}); // it rejects only when the signal aborts
+    if (signal?.aborted) return true;
     const now = await state.read(name);
     if (now?.version === version) continue;
     if (now === undefined || readPassState(name, now.value).runner === null) return true;
@@ -74,7 +77,7 @@ async function isAlive(
   return false;
 }
 
-/** The claim of a dry run, which neither takes the place nor changes anything. */
+/** The claim of a pass that hands nothing over. It neither takes the place nor changes anything. */
 export async function readOnlyClaim({ state, name, begin }: ClaimOptions): Promise<PassClaim> {
   const stored = await state.read(name);
   const begun = begin(stored && readPassState(name, stored.value));

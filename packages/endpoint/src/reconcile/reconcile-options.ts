@@ -62,7 +62,7 @@ export interface ReconcileOptions<Data = EsimEvents, Tx = unknown> extends Recon
   readonly since?: Date | undefined;
   /** Reads the listing, but changes nothing. Default false. */
   readonly dryRun?: boolean | undefined;
-  /** Stops the pass: running handlers finish, and the report says `interrupted`. */
+  /** Stops the pass: running handlers finish, and the report says `interrupted`; also while it waits until another pass is dead. */
   readonly signal?: AbortSignal | undefined;
 }
 

@@ -123,6 +123,28 @@ describe("a reconciler", () => {
     expect(await first).toMatchObject({ interrupted: false });
   });
 
+  it("lets a pass that waits for its place be interrupted, as one that is under way", async () => {
+    const state = memoryState();
+    const { api, endpoint } = servedListing(() => [made({ occurredMs: startMs })]);
+    const inbox = knownInbox();
+    const { held, release } = heldUp(inbox);
+    const options = { state, since: new Date(startMs), leaseMs: 2 ** 31 - 1 };
+    const first = reconcile(api, endpoint, held, options);
+    await expect.poll(() => observedRunner(state)).not.toBeNull();
+    const before = await state.only();
+    const stop = new AbortController();
+    const logger = { ...silentLogger, info: () => stop.abort() };
+    const waiting = await reconcile(api, endpoint, inbox, { ...options, signal: stop.signal, logger });
+    expect(waiting).toMatchObject({ interrupted: true, ledger: { listed: 0, stored: 0 } });
+    expect(await reconcile(api, endpoint, inbox, { ...options, signal: AbortSignal.abort() })).toMatchObject({
+      interrupted: true,
+      ledger: { listed: 0, stored: 0 },
+    });
+    expect(await state.only()).toEqual(before);
+    release();
+    expect(await first).toMatchObject({ interrupted: false, ledger: { stored: 1 } });
+  });
+
   it("logs a pass that fails, and makes it again", async () => {
     const errors: unknown[] = [];
     const logger = { ...silentLogger, error: (fields: { err?: unknown }) => void errors.push(fields.err) };
