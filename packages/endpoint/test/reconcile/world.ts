@@ -13,7 +13,7 @@ import {
   type ReconcileTarget,
   reconcile,
 } from "@esim-webhooks/endpoint";
-import { type Sandbox, type SandboxOptions, startSandbox } from "@esim-webhooks/sandbox";
+import { type Sandbox, startSandbox } from "@esim-webhooks/sandbox";
 import { sqliteInbox, sqliteState } from "@esim-webhooks/store-sqlite";
 import { onTestFinished } from "vitest";
 
@@ -51,13 +51,15 @@ export interface World {
   stored(): Promise<string[]>;
 }
 
-/** A service with an endpoint of ours, whose receiver stores into an inbox on disk. Since then events are ours. */
-export async function startWorld(switches: SandboxOptions["switches"] = {}): Promise<World> {
-  const sandbox = await startSandbox({ clock: "manual", switches });
+/**
+ * A service with an endpoint of ours, whose receiver stores into an inbox: on disk, as the state, unless there are others.
+ * Since then events are ours.
+ */
+export async function startWorld(others: Partial<Pick<World, "inbox" | "state">> = {}): Promise<World> {
+  const sandbox = await startSandbox({ clock: "manual" });
   const folder = mkdtempSync(join(tmpdir(), "reconcile-"));
   const path = join(folder, "events.db");
-  const inbox = sqliteInbox({ path });
-  const state = sqliteState({ path });
+  const { inbox = sqliteInbox({ path }), state = sqliteState({ path }) } = others;
   const api = createClient({ baseUrl: sandbox.url, ...sandbox.credentials });
   const receiver = await startReceiver(inbox);
   const closers = [() => sandbox.close(), () => receiver.close(), () => state.close(), () => inbox.close()];
