@@ -13,7 +13,7 @@ import { shownRecord } from "./shown-record.ts";
 import { subscribedTypes } from "./subscribed-types.ts";
 import { withApi } from "./with-api.ts";
 
-/** Registers an endpoint. The file for its secret is open before: the service shows the secret once. */
+/** Registers an endpoint. Its secret has a place before: the service shows it once. */
 export async function createEndpoint(this: CliContext, flags: CreateFlags, url: string): Promise<void> {
   await withApi(this, flags, async (api, setUp) => {
     const place = await placeOf(flags, setUp);
@@ -66,17 +66,16 @@ async function register(
 }
 
 async function keep(place: SecretPlace | undefined, made: EndpointWithSecret): Promise<EndpointWithSecret> {
-  const { signingSecret, webhookEndpointReference } = made;
   if (place === undefined) return made;
   try {
-    await place.keep(signingSecret);
+    await place.keep(made);
     return made;
   } catch (cause) {
-    const reference = printable(webhookEndpointReference);
+    const reference = printable(made.webhookEndpointReference);
     throw new ProgramError(
       "secret_not_kept",
       `The endpoint ${reference} is registered, but its signing secret could not be written to ${place.file}, and nobody has it.`,
-      `Rotate the secret with webhooks.rotateSecret, or run esim-webhooks api endpoints delete ${reference} and create it again.`,
+      `Get another one with esim-webhooks rotate --endpoint ${reference} (and --secret-form if it is not written as whsec_ and base64), or run esim-webhooks api endpoints delete ${reference} and create it again.`,
       { cause },
     );
   }

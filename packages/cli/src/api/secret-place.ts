@@ -1,91 +1,68 @@
-import { type FileHandle, open, realpath, rename, rm, stat } from "node:fs/promises";
-import { createKeyring, type LoadedKeys } from "@esim-webhooks/core";
+import { rm } from "node:fs/promises";
+import type { EndpointWithSecret } from "@esim-webhooks/client";
+import type { KeyRecord } from "@esim-webhooks/core";
 import { fileKeySource } from "@esim-webhooks/core/key-file";
 import { ProgramError } from "../program/program-error.ts";
 
-/** A file that is open for a signing secret, before there is one. */
+/** A key file that can take one more secret, before there is one. */
 export interface SecretPlace {
   /** The path as the user wrote it. */
   readonly file: string;
-  /** Writes the secret, and returns when it is on the disk. */
-  keep(secret: string): Promise<void>;
-  /** Leaves everything as it was. */
+  /** Adds the endpoint's secret, and returns when it is on the disk. */
+  keep(made: EndpointWithSecret): Promise<void>;
+  /** Removes the file if it was created for this secret. */
   abandon(): Promise<void>;
 }
 
-/** Creates a file, for this user alone. Throws `invalid_usage` if it is there, or cannot be written. */
+/** Creates a key file, for this user alone. Throws `invalid_usage` if it is there, or cannot be written. */
 export async function newKeyFile(file: string): Promise<SecretPlace> {
-  const handle = await openNew(file, file);
-  return {
-    file,
-    keep: (secret) => writeDurably(handle, `${secret}\n`),
-    abandon: () => closeAndRemove(handle, file),
-  };
+  if (!(await writable(file, { keys: [] }, undefined))) {
+    throw new ProgramError(
+      "invalid_usage",
+      `${file} is there already, and no key file is overwritten.`,
+      "Name a new file with --key-file.",
+    );
+  }
+  return { file, keep: (made) => addSecret(file, made), abandon: () => rm(file, { force: true }) };
 }
 
 /**
- * Prepares a key file for one more secret; creates it if there is none. Its owner and its mode stay as they are.
+ * Takes a key file for one more secret; creates it if there is none. Its owner and its mode stay as they are.
  * Throws `invalid_usage` if it cannot be written, and `invalid_secret` if it is no key file.
  */
 export async function existingKeyFile(file: string): Promise<SecretPlace> {
-  const path = await realpath(file).catch(() => undefined);
-  if (path === undefined) return newKeyFile(file);
-  await fileKeySource(file).load();
-  const { mode, uid, gid } = await stat(path);
-  const draft = `${path}.new`;
-  const handle = await openNew(draft, file);
-  const abandon = () => closeAndRemove(handle, draft);
-  try {
-    await handle.chown(uid, gid);
-    await handle.chmod(mode & 0o777);
-  } catch (cause) {
-    await abandon();
-    throw unwritable(file, cause);
+  for (;;) {
+    const stored = await fileKeySource(file).read();
+    if (stored === undefined) return newKeyFile(file);
+    // the same keys once more: this shows that the file can be written
+    if (await writable(file, stored.record, stored.version)) {
+      return { file, keep: (made) => addSecret(file, made), abandon: async () => {} };
+    }
   }
-  return {
-    file,
-    async keep(secret) {
-      createKeyring([secret]); // a key that cannot be read would make the others unreadable
-      const { keys, ...rest } = (await fileKeySource(path).load()) as LoadedKeys;
-      const list = typeof keys === "string" ? keys.split(/\s+/) : (keys as readonly unknown[]);
-      await writeDurably(handle, `${JSON.stringify({ ...rest, keys: [...list, secret] }, null, 2)}\n`);
-      await rename(draft, path); // receivers read the old file or the new one, and never half of it
-    },
-    abandon,
-  };
 }
 
-async function openNew(path: string, file: string): Promise<FileHandle> {
+async function writable(file: string, record: KeyRecord, version: string | undefined): Promise<boolean> {
   try {
-    return await open(path, "wx", 0o600);
+    return await fileKeySource(file).write(record, version);
   } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code !== "EEXIST") throw unwritable(file, cause);
     throw new ProgramError(
       "invalid_usage",
-      `${path} is there already, and no key file is overwritten.`,
-      path === file
-        ? "Name a new file with --key-file."
-        : "Another command is writing it, or has left it: remove it then.",
+      `${file} cannot be written, so nothing was registered.`,
+      "Name another file with --key-file, or correct the permissions.",
+      { cause },
     );
   }
 }
 
-function unwritable(file: string, cause: unknown): ProgramError {
-  return new ProgramError(
-    "invalid_usage",
-    `${file} cannot be written, so nothing was registered.`,
-    "Name another file with --key-file, or correct the permissions.",
-    { cause },
-  );
-}
-
-async function writeDurably(handle: FileHandle, text: string): Promise<void> {
-  await handle.writeFile(text);
-  await handle.sync();
-  await handle.close();
-}
-
-async function closeAndRemove(handle: FileHandle, path: string): Promise<void> {
-  await handle.close().catch(() => {}); // it may be closed
-  await rm(path, { force: true });
+async function addSecret(
+  file: string,
+  { signingSecret: secret, webhookEndpointReference: endpoint }: EndpointWithSecret,
+): Promise<void> {
+  const keyFile = fileKeySource(file);
+  for (;;) {
+    const stored = await keyFile.read();
+    const { keys, ...rest } = stored?.record ?? { keys: [] };
+    const record = { ...rest, keys: [...keys, { secret, endpoint }] };
+    if (await keyFile.write(record, stored?.version)) return;
+  }
 }

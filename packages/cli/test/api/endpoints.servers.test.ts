@@ -10,6 +10,11 @@ const url = "https://shop.example/webhooks";
 const create = ["endpoints", "create", url, "--types", "esim.faulted"];
 const mode = (path: string) => statSync(path).mode & 0o777;
 
+async function keysIn(file: string) {
+  const stored = await fileKeySource(file).read();
+  return stored?.record ?? { keys: [] };
+}
+
 async function endpointsOf({ api }: Service) {
   return (await api.webhooks.list().page()).data;
 }
@@ -22,15 +27,17 @@ describe("api endpoints create", () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     const file = join(cwd, "hook.key");
     expect(mode(file)).toBe(0o600);
-    const secret = readFileSync(file, "utf8").trim();
-    expect(await fileKeySource(file).load()).toEqual({ keys: [secret] });
     const [endpoint] = await endpointsOf(service);
+    const { keys } = await keysIn(file);
+    expect(keys).toEqual([
+      { secret: expect.stringMatching(/^whsec_/), endpoint: endpoint?.webhookEndpointReference },
+    ]);
     expect(endpoint).toMatchObject({ url, eventTypes: ["esim.faulted"] });
     expect(stdout).toContain(
       `Registered the endpoint ${endpoint?.webhookEndpointReference} for 1 event type.`,
     );
     expect(stdout).toMatch(/Its signing secret \(key:[0-9a-f]{8}\) is in hook\.key/);
-    expect(stdout).not.toContain(secret);
+    expect(stdout).not.toContain("whsec_");
   });
 
   it("prints JSON with the file, and without the secret", async () => {
@@ -131,7 +138,7 @@ describe("api endpoints create", () => {
     service.sandbox.faults.dropNextAnswer("POST /management/webhooks");
     expect((await service.run([...create, "--key-file", "hook.key"], { cwd })).code).toBe(0);
     expect(await endpointsOf(service)).toHaveLength(1);
-    expect(readFileSync(join(cwd, "hook.key"), "utf8")).toMatch(/^whsec_/);
+    expect((await keysIn(join(cwd, "hook.key"))).keys).toHaveLength(1);
   });
 
   it("subscribes to the types of a family, and to all that there are without --types", async () => {
@@ -174,7 +181,7 @@ export default { secret: fileKeySource("keys/hook.json") };`;
     const cwd = configured();
     expect((await run(create, { cwd })).stdout).toContain("is in keys/hook.json");
     const file = join(cwd, "keys/hook.json");
-    expect(readFileSync(file, "utf8")).toMatch(/^whsec_\S+\n$/);
+    expect((await keysIn(file)).keys).toHaveLength(1);
     expect(mode(file)).toBe(0o600);
   });
 
@@ -201,9 +208,9 @@ export default { secret: fileKeySource("keys/hook.json") };`;
     };
     writeFileSync(file, JSON.stringify(before), { mode: 0o640 });
     expect((await run(create, { cwd })).code).toBe(0);
-    expect(JSON.parse(readFileSync(file, "utf8"))).toEqual({
+    expect(await keysIn(file)).toEqual({
       ...before,
-      keys: [...before.keys, expect.stringMatching(/^whsec_/)],
+      keys: [...before.keys, { secret: expect.stringMatching(/^whsec_/), endpoint: expect.any(String) }],
     });
     expect(mode(file)).toBe(0o640);
     expect((await run(create, { cwd })).code).toBe(0);
@@ -219,7 +226,7 @@ export default { secret: fileKeySource("keys/hook.json") };`;
     expect(await endpointsOf(service)).toEqual([]);
   });
 
-  it("says how to go on when the secret cannot be stored after all, and leaves the file as it is", async () => {
+  it("says how to go on when the secret cannot be stored after all, and keeps the keys that are there", async () => {
     const service = await startService({ switches: { secretFormat: "custom" } });
     const cwd = configured();
     const secret = newSecret();
@@ -231,9 +238,9 @@ export default { secret: fileKeySource("keys/hook.json") };`;
       `Error (secret_not_kept): The endpoint ${endpoint?.webhookEndpointReference} is registered, but its signing secret could not be written to keys/hook.json, and nobody has it.`,
     );
     expect(stderr).toContain(
-      `Rotate the secret with webhooks.rotateSecret, or run esim-webhooks api endpoints delete ${endpoint?.webhookEndpointReference} and create it again.`,
+      `Get another one with esim-webhooks rotate --endpoint ${endpoint?.webhookEndpointReference} (and --secret-form if it is not written as whsec_ and base64), or run esim-webhooks api endpoints delete ${endpoint?.webhookEndpointReference} and create it again.`,
     );
-    expect(readFileSync(join(cwd, "keys/hook.json"), "utf8")).toBe(secret);
+    expect(await keysIn(join(cwd, "keys/hook.json"))).toEqual({ keys: [secret] });
   });
 });
 

@@ -4,6 +4,7 @@ import { fileKeySource } from "@esim-webhooks/core/key-file";
 import { describe, expect, it } from "vitest";
 import { startService } from "../api/service.ts";
 import { type CliOptions, cli, folder, jsonLines } from "../cli.ts";
+import { startBackend } from "./backend.ts";
 
 const url = "https://shop.example/webhooks";
 
@@ -129,6 +130,39 @@ describe("endpoint ensure", () => {
     expect(await ensure(["--replace"])).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/^Found the endpoint/),
+    });
+  });
+
+  it("replaces an endpoint: what it still has goes into the inbox, it is deleted, and its key goes", async () => {
+    const backend = await startBackend({ keyFile: true });
+    const { api, cwd, env, reference } = backend;
+    const [first] = (await api.webhooks.list().page()).data;
+    const stored = await backend.emit(1);
+    await backend.down();
+    const coming = await backend.emit(2);
+    const ran = await cli(
+      [
+        "endpoint",
+        "ensure",
+        first?.url ?? "",
+        "--types",
+        "esim.installed,esim.enabled",
+        "--replace",
+        "--since",
+        "1h",
+      ],
+      { cwd, env, node: [`--import=${import.meta.resolve("./skipping-waits.ts")}`] },
+    );
+    const [second, ...others] = (await api.webhooks.list().page()).data;
+    const { webhookEndpointReference: replacing = "" } = second ?? {};
+    expect(ran).toMatchObject({
+      code: 0,
+      stdout: `Registered the endpoint ${replacing} for 2 event types, in place of ${reference}, which was reconciled and deleted. Its signing secret is in esim.key.\n`,
+    });
+    expect(others).toEqual([]);
+    expect((await backend.stored()).sort()).toEqual([...stored, ...coming].sort());
+    expect(await fileKeySource(join(cwd, "esim.key")).read()).toMatchObject({
+      record: { keys: [{ endpoint: replacing }] },
     });
   });
 });

@@ -7,8 +7,11 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { listen } from "../../../../test/listen.ts";
 import { startService } from "../api/service.ts";
 import { cli, folder, jsonLines } from "../cli.ts";
+import { startBackend } from "./backend.ts";
 
 const rotateCall = "POST /management/webhooks/{webhookEndpointReference}/rotate-secret";
+
+const node = [`--import=${import.meta.resolve("./skipping-waits.ts")}`];
 
 const config = `
   import { defineConfig } from "@esim-webhooks/cli";
@@ -30,7 +33,7 @@ async function startRotate() {
   onTestFinished(() => server.close());
   const made = await service.api.webhooks.create({ url: server.url, eventTypes: ["esim.enabled"] });
   await keys.write({ keys: [made.signingSecret] }, undefined);
-  const rotate = (...args: string[]) => cli(["rotate", ...args], { cwd, env: service.env });
+  const rotate = (...args: string[]) => cli(["rotate", ...args], { cwd, env: service.env, node });
   return { ...service, cwd, keys, handled, endpoint: made.webhookEndpointReference, rotate };
 }
 
@@ -49,7 +52,7 @@ describe("rotate", () => {
     expect(await keys.read()).toEqual(before);
   });
 
-  it.concurrent("rotates, brings what was missed into the inbox, and prints no secret", async () => {
+  it("rotates, brings what was missed into the inbox, and prints no secret", async () => {
     const { keys, rotate, endpoint, cwd, handled, sandbox } = await startRotate();
     const inbox = sqliteInbox({ path: join(cwd, ".esim-webhooks", "events.db") });
     await inbox.ready();
@@ -68,7 +71,7 @@ describe("rotate", () => {
     expect(handled).toHaveLength(1);
   });
 
-  it.concurrent("continues after a failure, and says where to reconcile when there is no inbox", async () => {
+  it("continues after a failure, and says where to reconcile when there is no inbox", async () => {
     const { rotate, sandbox } = await startRotate();
     sandbox.faults.add({ kind: "error", call: rotateCall, status: 500, done: true, times: 3 });
     const failed = await rotate();
@@ -77,6 +80,27 @@ describe("rotate", () => {
     expect((await rotate("--dry-run")).stdout).toMatch(/^Would continue the rotation/);
     const [report] = jsonLines(await rotate("--json", "--overlap", "1m"));
     expect(report).toMatchObject({ continued: "call", reconciled: null, newKeyUse: "no_traffic" });
+  });
+
+  it("brings what was exhausted while it was under way into the inbox, and ends with 0", async () => {
+    const backend = await startBackend({ keyFile: true });
+    const { sandbox, cwd, env } = backend;
+    await backend.emit(1);
+    sandbox.faults.add({ kind: "error", call: rotateCall, status: 500, done: true, times: 3 });
+    expect((await cli(["rotate"], { cwd, env, node })).code).toBe(1); // nobody has the secret
+    const exhausted = await backend.emit(2);
+    await sandbox.advance("16h");
+    expect(await backend.stored()).toHaveLength(1);
+
+    const { code, stdout } = await cli(["rotate"], { cwd, env, node });
+    expect({ code, stdout }).toEqual({
+      code: 0,
+      stdout: expect.stringMatching(
+        /^Brought 2 missed events into the embedded inbox in \.esim-webhooks\.$/m,
+      ),
+    });
+    expect(await backend.stored()).toEqual(expect.arrayContaining(exhausted));
+    expect(await backend.stored()).toHaveLength(3);
   });
 
   it("needs a place where keys can be changed, and an endpoint that exists", async () => {
