@@ -1,5 +1,5 @@
 import type { ApiClient, WebhookDelivery } from "@esim-webhooks/client";
-import { newestMs, occurredAtMs, readDeliveries } from "@esim-webhooks/endpoint";
+import { newestMs, occurredAtMs, readDeliveries, sentAtMs } from "@esim-webhooks/endpoint";
 
 /** The events of an endpoint, as its deliveries listing shows them. */
 export interface EventFeed {
@@ -43,23 +43,24 @@ export function createEventFeed(
       const turnAt = now();
       const isFull = turnAt - fullAt >= fullEveryMs;
       const found = new Map<string | null, WebhookDelivery>();
-      let newestShown = Number.NEGATIVE_INFINITY;
+      // of attempts alone: a device may report a time in the future
+      let newestSent = Number.NEGATIVE_INFINITY;
       for await (const { deliveries } of readDeliveries(api, reference, { signal })) {
         for (const delivery of deliveries) {
           if (!known.has(delivery.eventId)) found.set(delivery.eventId, delivery);
-          newestShown = Math.max(newestShown, newestMs(delivery) || newestShown);
+          newestSent = Math.max(newestSent, sentAtMs(delivery) || newestSent);
         }
-        const end = endMs ?? newestShown - overlapMs;
+        const end = endMs ?? newestSent - overlapMs;
         const isKnown = deliveries.every(({ eventId }) => known.has(eventId));
         if ((!isFull && isKnown) || deliveries.every((delivery) => newestMs(delivery) < end)) break;
       }
       for (const id of found.keys()) known.add(id);
       if (isFull) {
         fullAt = turnAt;
-        endMs = newestShown - overlapMs;
+        endMs = newestSent - overlapMs;
       }
       if (startMs === undefined) {
-        startMs = newestShown - overlapMs;
+        startMs = newestSent - overlapMs;
         return [];
       }
       const start = startMs;

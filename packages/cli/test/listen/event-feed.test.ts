@@ -106,6 +106,30 @@ describe("the feed of events", () => {
     expect(await turn()).toHaveLength(250);
   });
 
+  it("gives new events after one that is dated far in the future", async () => {
+    const future = at("from the future", 300 * 24 * 60, { sentMs: noon - minute });
+    const listing = [future, at("before", -2)];
+    const { turn } = feedOf(listing);
+    expect(await turn()).toEqual([]);
+    listing.unshift(at("first", 1));
+    expect(await turn()).toEqual(["first"]);
+    listing.unshift(
+      at("second", 2),
+      at("also from the future", 300 * 24 * 60, { sentMs: noon + 2 * minute }),
+    );
+    expect(await turn(60_000)).toEqual(["second", "also from the future"]);
+    listing.unshift(at("third", 3));
+    expect(await turn(60_000)).toEqual(["third"]);
+  });
+
+  it("gives new events after a first turn that showed no attempt", async () => {
+    const listing: WebhookDelivery[] = [{ ...at("waiting", 300 * 24 * 60), sentAt: null, deliveredAt: null }];
+    const { turn } = feedOf(listing);
+    expect(await turn()).toEqual([]);
+    listing.unshift(at("first", 1));
+    expect(await turn(60_000)).toEqual(["first"]);
+  });
+
   it("gives an event that shows no time, and one that shows no body", async () => {
     const listing: WebhookDelivery[] = [at("before", 0)];
     const { turn } = feedOf(listing);
