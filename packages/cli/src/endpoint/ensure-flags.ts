@@ -6,6 +6,7 @@ import type { CliContext } from "../program/context.ts";
 export interface EnsureFlags extends SetUpFlags {
   readonly replace?: boolean;
   readonly since?: Date;
+  readonly acceptLoss?: boolean;
   readonly types?: readonly string[];
   readonly description?: string;
   readonly keyFile?: string;
@@ -18,6 +19,9 @@ export const ensureFlags: FlagParametersForType<EnsureFlags, CliContext> = {
     "Change the event types, by a second endpoint: reconcile the first one, then delete it. One event may come under two ids",
   ),
   since: timeFlag("With --replace, how far back to reconcile if that was never done: 2h, 7d, 2026-11-20"),
+  acceptLoss: switchFlag(
+    "With --replace, delete the first endpoint even if events of it are lost: handlers fail, or the listing has forgotten them",
+  ),
   types: textsFlag(
     "type,…",
     "The event types, or families such as esim.lifecycle.*. Default: those that the handlers of the config take",

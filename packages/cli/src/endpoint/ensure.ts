@@ -22,10 +22,11 @@ import { replace } from "./replace.ts";
 /** Finds the endpoint of a URL or registers it, and says what is wrong with it; or replaces it by one that is as wished. */
 export async function ensure(this: CliContext, flags: EnsureFlags, url: string): Promise<void> {
   const { output, process } = this;
-  if (flags.since !== undefined && !flags.replace) {
+  const alone = flags.since !== undefined ? "--since" : flags.acceptLoss ? "--accept-loss" : undefined;
+  if (alone !== undefined && !flags.replace) {
     throw new ProgramError(
       "invalid_usage",
-      "--since is for --replace: nothing else is reconciled here.",
+      `${alone} is for --replace: nothing else is reconciled here.`,
       "Remove it, or add --replace.",
     );
   }

@@ -16,7 +16,7 @@ export async function replace(
   api: ApiClient,
   setUp: SetUp,
   wish: EndpointWish<unknown>,
-  { since }: EnsureFlags,
+  { since, acceptLoss }: EnsureFlags,
   output: Output,
 ): Promise<ReplacedEndpoint> {
   const { target, options, close } = await openReconcileTarget(setUp);
@@ -25,6 +25,7 @@ export async function replace(
   try {
     return await replaceEndpoint<unknown>(api, {
       ...wish,
+      acceptLoss,
       logger,
       reconcile: ({ endpoint, ...first }) =>
         reconcile<unknown>(api, endpoint, target, { ...options, ...first, since, logger }),

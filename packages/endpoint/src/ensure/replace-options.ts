@@ -22,7 +22,10 @@ export interface FirstEndpoint {
 }
 
 /** A report of `reconcile`, as far as a replacement has to know it. */
-export type FirstReconciled = Pick<ReconcileReport, "interrupted" | "dryRun" | "failing">;
+export type FirstReconciled = Pick<
+  ReconcileReport,
+  "interrupted" | "dryRun" | "failing" | "givenUp" | "lost"
+> & { readonly ledger: Pick<ReconcileReport["ledger"], "rejected" | "unsettled"> };
 
 export interface ReplaceOptions<Data = EsimEvents, Reconciled extends FirstReconciled = ReconcileReport>
   extends EndpointWish<Data> {
@@ -31,6 +34,11 @@ export interface ReplaceOptions<Data = EsimEvents, Reconciled extends FirstRecon
    * `({ endpoint, ...first }) => reconcile(api, endpoint, inbox, { state, since, ...first })`.
    */
   readonly reconcile: (first: FirstEndpoint) => Promise<Reconciled>;
+  /**
+   * Deletes the first endpoint even if events of it are lost with it: their handlers fail or were given up, or the listing has
+   * forgotten them. Default false.
+   */
+  readonly acceptLoss?: boolean | undefined;
   /**
    * How late the listing may show a delivery, in ms. The first endpoint is reconciled that long after the second one is there.
    * Default one minute.
@@ -46,6 +54,7 @@ export interface ReplaceOptions<Data = EsimEvents, Reconciled extends FirstRecon
 
 export type ReplaceSettings<Reconciled extends FirstReconciled> = Omit<SettledWish, "signal"> & {
   readonly reconcile: (first: FirstEndpoint) => Promise<Reconciled>;
+  readonly acceptLoss: boolean;
   readonly listingLagMs: number;
   readonly overlapMs: number;
   readonly logger: Logger;
@@ -63,6 +72,7 @@ const shape: OptionsShape<ReplaceSettings<FirstReconciled>> = {
     (value) => typeof value === "function",
     "expected a function",
   ),
+  acceptLoss: z._default(z.boolean(), false),
   listingLagMs: z._default(durationMs(0), 60_000),
   overlapMs: z._default(durationMs(60_000), 120_000),
   logger: z._default(loggerOption, silentLogger),

@@ -42,18 +42,38 @@ export async function settleFirst<Reconciled extends FirstReconciled>(
 /** Reconciles the first endpoint. Throws `not_settled` if not all that it has is in. */
 export async function bringIn<Reconciled extends FirstReconciled>(
   endpoint: string,
-  { reconcile, signal }: ReplaceSettings<Reconciled>,
+  { reconcile, signal, acceptLoss }: ReplaceSettings<Reconciled>,
 ): Promise<Reconciled> {
   const reconciled = await reconcile({ endpoint, includeComing: true, signal });
   signal.throwIfAborted();
-  const { interrupted, dryRun, failing } = reconciled;
-  if (!interrupted && !dryRun && failing === 0) return reconciled;
-  throw new WebhookError<EndpointErrorCode>(
+  const { interrupted, dryRun, ledger } = reconciled;
+  if (interrupted || dryRun || ledger.unsettled > 0) {
+    throw notSettled(
+      `Not all that the endpoint ${endpoint} has was reconciled`,
+      "Let reconcile come to its end, without dryRun.",
+    );
+  }
+  const loss = lossWith(endpoint, reconciled);
+  if (loss === undefined || acceptLoss) return reconciled;
+  throw notSettled(
+    loss,
+    "Mend what the log says of them. With since, events whose handlers failed are tried at once. With acceptLoss (--accept-loss), the endpoint is deleted all the same.",
+  );
+}
+
+/** What would be lost with the endpoint; undefined: nothing. */
+function lossWith(endpoint: string, { failing, givenUp, ledger, lost }: FirstReconciled): string | undefined {
+  const unhandled = Math.max(failing, givenUp, ledger.rejected); // what waits for its next try and what was given up are rejected, too
+  if (unhandled > 0) return `The handlers of ${unhandled} events of the endpoint ${endpoint} failed`;
+  if (lost === null) return undefined;
+  return `The listing of the endpoint ${endpoint} has forgotten events from ${lost.from} to ${lost.to}, which only support can replay`;
+}
+
+function notSettled(problem: string, remedy: string): WebhookError<EndpointErrorCode> {
+  return new WebhookError<EndpointErrorCode>(
     "not_settled",
-    failing === 0
-      ? `Not all that the endpoint ${endpoint} has was reconciled, so it was not deleted.`
-      : `The handlers of ${failing} events of the endpoint ${endpoint} failed, so it was not deleted.`,
-    "Mend what the log says of them, and run this again: it continues. With since, events whose handlers failed are tried at once. Until then both endpoints get events.",
+    `${problem}, so it was not deleted.`,
+    `${remedy} Run this again: it continues. Until then both endpoints get events.`,
   );
 }
 

@@ -10,6 +10,16 @@ const first = ["esim.enabled", "esim.faulted"];
 const second = ["esim.enabled", "esim.disabled"];
 const otherKey = { secret: "utf8:of-another-endpoint", endpoint: "another" };
 
+/** The report of a pass that has brought in all. */
+const settled = {
+  interrupted: false,
+  dryRun: false,
+  failing: 0,
+  givenUp: 0,
+  lost: null,
+  ledger: { rejected: 0, unsettled: 0 },
+};
+
 /** An endpoint for the first event types, with its key in the key store, and what replaces it. */
 async function existing(service: Service) {
   const keyStore = memoryKeys({ keys: [otherKey] });
@@ -28,7 +38,7 @@ async function existing(service: Service) {
     clock,
     async reconcile(from: FirstEndpoint) {
       reconciled.push(from);
-      return { interrupted: false, dryRun: false, failing: 0 };
+      return settled;
     },
   };
   return { keyStore, options, reconciled, clock, reference: endpoint.webhookEndpointReference };
@@ -148,7 +158,7 @@ describe("replacing an endpoint", () => {
     const { options, keyStore } = await existing(service);
     const failing = {
       ...options,
-      reconcile: async () => ({ interrupted: false, dryRun: false, failing: 3 }),
+      reconcile: async () => ({ ...settled, failing: 3 }),
     };
     await expect(replaceEndpoint(service.api, failing)).rejects.toMatchObject({
       code: "not_settled",
@@ -158,7 +168,7 @@ describe("replacing an endpoint", () => {
     let passes = 0;
     const late = {
       ...options,
-      reconcile: async () => ({ interrupted: false, dryRun: false, failing: passes++ }),
+      reconcile: async () => ({ ...settled, failing: passes++ }),
     };
     await expect(replaceEndpoint(service.api, late)).rejects.toMatchObject({ code: "not_settled" });
     expect(await service.endpoints()).toHaveLength(2);
@@ -173,6 +183,50 @@ describe("replacing an endpoint", () => {
     await replaceEndpoint(service.api, options);
     await expectReplaced(service, keyStore);
   });
+
+  it.each([
+    ["handlers were given up", { givenUp: 1, ledger: { rejected: 1, unsettled: 0 } }, /handlers of 1 event/],
+    ["earlier passes gave them up", { ledger: { rejected: 2, unsettled: 0 } }, /The handlers of 2 events/],
+    [
+      "the listing has forgotten them",
+      { lost: { from: "2026-11-01T00:00:00Z", to: "2026-11-02T00:00:00Z" } },
+      /forgotten events from 2026-11-01T00:00:00Z/,
+    ],
+  ])(
+    "deletes nothing whose events would be lost because %s, unless the loss is accepted",
+    async (_why, loss, message) => {
+      const service = await startService();
+      const { options, keyStore } = await existing(service);
+      let passes = 0;
+      const losing = {
+        ...options,
+        reconcile: async () => (passes++ === 0 ? settled : { ...settled, ...loss }),
+      };
+      await expect(replaceEndpoint(service.api, losing)).rejects.toMatchObject({
+        code: "not_settled",
+        message: expect.stringMatching(message),
+      });
+      expect(await service.endpoints()).toHaveLength(2);
+      await replaceEndpoint(service.api, { ...losing, acceptLoss: true });
+      await expectReplaced(service, keyStore);
+    },
+  );
+
+  it.each([{ interrupted: true }, { dryRun: true }, { ledger: { rejected: 0, unsettled: 1 } }])(
+    "deletes nothing after a pass that has not come to its end, though a loss is accepted: %j",
+    async (unfinished) => {
+      const service = await startService();
+      const { options } = await existing(service);
+      let passes = 0;
+      const late = {
+        ...options,
+        acceptLoss: true,
+        reconcile: async () => (passes++ === 0 ? settled : { ...settled, ...unfinished }),
+      };
+      await expect(replaceEndpoint(service.api, late)).rejects.toMatchObject({ code: "not_settled" });
+      expect(await service.endpoints()).toHaveLength(2);
+    },
+  );
 
   it.each(["on", "off"] as const)(
     "is finished by the next call, wherever it was killed, with replayShowsSecret %s",
