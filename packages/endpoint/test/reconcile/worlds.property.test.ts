@@ -15,7 +15,10 @@ const fare = fc.record({
   listedAfterMs: fc.nat({ max: 20 * minute }),
   endsAfterMs: fc.nat({ max: 16 * hour }),
   end: fc.constantFrom("stored", "stored", "forgotten", "exhausted", "refused"),
-  odd: fc.option(fc.constantFrom("no payload", "no time", "unknown status", "other type"), { freq: 8 }),
+  odd: fc.option(
+    fc.constantFrom("no id", "no status", "no payload", "no time", "unknown status", "other type"),
+    { freq: 8 },
+  ),
 });
 type Fare = (typeof fare extends fc.Arbitrary<infer T> ? T : never) & { readonly id: string };
 
@@ -49,6 +52,10 @@ function shown(event: Fare, atMs: number): WebhookDelivery | undefined {
   const isAttempted = sentMs >= occurredMs + listedAfterMs;
   const listed = isAttempted ? delivery : { ...delivery, status: "pending", sentAt: null, nextRetryAt: null };
   switch (odd) {
+    case "no id":
+      return { ...listed, eventId: null };
+    case "no status":
+      return { ...listed, status: null };
     case "no payload":
       return { ...listed, payload: null };
     case "no time":
@@ -117,7 +124,7 @@ it("balances, misses nothing and stores nothing twice, however the service lists
         goTo(Math.max(nowMs, ...events.map(endOf)) + hour);
         await pass();
         expect(await pass()).toMatchObject({ ledger: { stored: 0, coming: 0 } });
-        const isReadable = ({ odd }: Fare) => odd !== "no payload" && odd !== "other type";
+        const isReadable = ({ odd }: Fare) => odd !== "no id" && odd !== "no payload" && odd !== "other type";
         const readable = events.filter(isReadable).map(({ id }) => id);
         expect(readable.filter((id) => !inbox.ids.has(id))).toEqual([]);
       },
