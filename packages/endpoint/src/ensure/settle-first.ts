@@ -9,34 +9,62 @@ import { type AtDrop, type AtSettle, ownerOf } from "./replacement.ts";
 
 /**
  * Brings in all that the first endpoint has, deletes it and gives its keys an end. What the service sends since the second endpoint
- * is there comes to that one, too: so whatever the first one gets after this pass is not lost with it.
+ * is there comes to that one, too: so whatever the first one gets after this pass is not lost with it. If the second one was deleted
+ * meanwhile, the replacement is over, and begins anew.
  *
- * Resolves to what `reconcile` resolved to; null if the first endpoint is gone. Throws `not_settled`; nothing is deleted then.
+ * Resolves to what `reconcile` resolved to; null if one of them is gone. Throws `not_settled`; nothing is deleted then.
  */
 export async function settleFirst<Reconciled extends FirstReconciled>(
   api: Pick<ApiClient, "webhooks">,
   at: AtSettle,
   settings: ReplaceSettings<Reconciled>,
 ): Promise<Reconciled | null> {
-  const { replaces: endpoint } = at;
+  const { replaces: endpoint, endpoint: second } = at;
   const { keyStore, signal, clock, logger, listingLagMs, overlapMs } = settings;
-  const all = await listEndpoints(api, signal);
   let reconciled: Reconciled | null = null;
-  if (all.some(({ webhookEndpointReference }) => webhookEndpointReference === endpoint)) {
+  let there = await whatIsThere(api, at, signal);
+  if (there === "both") {
     logger.info(
       { endpoint, listingLagMs },
       "Waiting until the listing shows all that the first endpoint had.",
     );
     await clock.wait(listingLagMs, signal);
     reconciled = await bringIn(endpoint, settings);
-    await deleted(api, endpoint, signal);
+    there = await whatIsThere(api, at, signal);
+    if (there === "both") await deleted(api, endpoint, signal);
+  }
+  const endMs = clock.now() + overlapMs;
+  if (there === "no second") {
+    logger.warn({ endpoint: second }, "The second endpoint is gone: the replacement begins anew.");
+    const owner = { endpoint: second, isOnly: false };
+    await writeStep(keyStore, at, ({ keys }) => ({ keys: endKeys(keys, owner, endMs) }), clock);
+    return null;
   }
   logger.info({ endpoint }, "The first endpoint is deleted.");
-  const endMs = clock.now() + overlapMs;
   const change: AtDrop = { ...at, step: "drop", oldKeysEndAt: new Date(endMs).toISOString() };
   const ended = ({ keys }: KeyRecord) => ({ keys: endKeys(keys, ownerOf(at), endMs), change });
   await writeStep(keyStore, at, (record) => ({ ...record, ...ended(record) }), clock);
   return reconciled;
+}
+
+/** Which of the two endpoints the service has. Throws `not_settled` if the second one gets nothing while the first is there. */
+async function whatIsThere(
+  api: Pick<ApiClient, "webhooks">,
+  { replaces, endpoint }: AtSettle,
+  signal: AbortSignal,
+): Promise<"both" | "no first" | "no second"> {
+  const all = await listEndpoints(api, signal);
+  const listed = (reference: string) =>
+    all.find(({ webhookEndpointReference }) => webhookEndpointReference === reference);
+  const second = listed(endpoint);
+  if (second === undefined) return "no second";
+  if (listed(replaces) === undefined) return "no first";
+  if (second.active) return "both";
+  throw notSettled(
+    replaces,
+    `The endpoint ${endpoint} that is to replace ${replaces} is not active: the service sends it nothing`,
+    "Ask support to activate it, or delete it: then another one is registered.",
+  );
 }
 
 /** Reconciles the first endpoint. Throws `not_settled` if not all that it has is in. */
@@ -49,6 +77,7 @@ export async function bringIn<Reconciled extends FirstReconciled>(
   const { interrupted, dryRun, ledger } = reconciled;
   if (interrupted || dryRun || ledger.unsettled > 0) {
     throw notSettled(
+      endpoint,
       `Not all that the endpoint ${endpoint} has was reconciled`,
       "Let reconcile come to its end, without dryRun.",
     );
@@ -56,6 +85,7 @@ export async function bringIn<Reconciled extends FirstReconciled>(
   const loss = lossWith(endpoint, reconciled);
   if (loss === undefined || acceptLoss) return reconciled;
   throw notSettled(
+    endpoint,
     loss,
     "Mend what the log says of them. With since, events whose handlers failed are tried at once. With acceptLoss (--accept-loss), the endpoint is deleted all the same.",
   );
@@ -69,11 +99,11 @@ function lossWith(endpoint: string, { failing, givenUp, ledger, lost }: FirstRec
   return `The listing of the endpoint ${endpoint} has forgotten events from ${lost.from} to ${lost.to}, which only support can replay`;
 }
 
-function notSettled(problem: string, remedy: string): WebhookError<EndpointErrorCode> {
+function notSettled(endpoint: string, problem: string, remedy: string): WebhookError<EndpointErrorCode> {
   return new WebhookError<EndpointErrorCode>(
     "not_settled",
-    `${problem}, so it was not deleted.`,
-    `${remedy} Run this again: it continues. Until then both endpoints get events.`,
+    `${problem}, so ${endpoint} was not deleted.`,
+    `${remedy} Run this again: it continues.`,
   );
 }
 

@@ -228,6 +228,63 @@ describe("replacing an endpoint", () => {
     },
   );
 
+  describe.each(["before a run continues", "while the last pass is made"])(
+    "when the second endpoint is out of order %s",
+    (when) => {
+      /** A replacement whose second endpoint is there, and the first not yet deleted. */
+      async function atSecond(breakSecond: (service: Service, reference: string) => Promise<unknown>) {
+        const service = await startService();
+        const { options, keyStore, reference } = await existing(service);
+        const broken = async () => {
+          const all = await service.endpoints();
+          const made = all.find(({ webhookEndpointReference }) => webhookEndpointReference !== reference);
+          if (made !== undefined) await breakSecond(service, made.webhookEndpointReference);
+          return made;
+        };
+        let passes = 0;
+        const first = replaceEndpoint(service.api, {
+          ...options,
+          async reconcile() {
+            if (passes++ === 0) return settled;
+            if (when === "before a run continues") return { ...settled, failing: 1 };
+            await broken();
+            return { ...settled, failing: passes - 2 };
+          },
+        });
+        await first.catch(() => {});
+        if (when === "before a run continues") await broken();
+        return { service, options, keyStore, reference };
+      }
+
+      it("deletes the first one only once another second one was registered", async () => {
+        const deletes = ({ api }: Service, reference: string) => api.webhooks.delete(reference);
+        const { service, options, keyStore, reference } = await atSecond(deletes);
+        expect((await service.endpoints()).map((each) => each.webhookEndpointReference)).toContain(reference);
+        const deleting: number[] = [];
+        const api = { ...service.api, webhooks: { ...service.api.webhooks } };
+        api.webhooks.delete = async (...given) => {
+          deleting.push((await service.endpoints()).length);
+          return service.api.webhooks.delete(...given);
+        };
+        await replaceEndpoint(api, options);
+        expect(deleting).toEqual([2]);
+        await expectReplaced(service, keyStore);
+      });
+
+      it("does not delete the first one while the second is not active", async () => {
+        const { service, options } = await atSecond(({ sandbox }, reference) =>
+          sandbox.setEndpointActive(reference, false),
+        );
+        expect(await service.endpoints()).toHaveLength(2);
+        await expect(replaceEndpoint(service.api, options)).rejects.toMatchObject({
+          code: "not_settled",
+          message: expect.stringMatching(/is not active: .* was not deleted\. Ask support to activate it/),
+        });
+        expect(await service.endpoints()).toHaveLength(2);
+      });
+    },
+  );
+
   it.each(["on", "off"] as const)(
     "is finished by the next call, wherever it was killed, with replayShowsSecret %s",
     async (replayShowsSecret) => {
