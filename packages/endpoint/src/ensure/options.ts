@@ -17,7 +17,7 @@ export interface EndpointWish<Data = EsimEvents> {
   readonly eventTypes?: readonly string[] | undefined;
   /** A label, for people. Default: none. */
   readonly description?: string | undefined;
-  /** Where the signing secret is kept, and where receivers read it. It must have the secrets of this endpoint alone. */
+  /** Where the signing secret is kept, and where receivers read it. Keys of other endpoints stay in it. */
   readonly keyStore: KeyStore;
   /** The catalog of the receiver. Default: the eSIM events. */
   readonly catalog?: Catalog<Data> | undefined;
