@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { ApiClient } from "@esim-webhooks/client";
-import { type DedupeStore, type EsimEvents, type StoredState, WebhookError } from "@esim-webhooks/core";
+import { type DedupeStore, type EsimEvents, WebhookError } from "@esim-webhooks/core";
 import { checkArguments, dateTimeMs } from "@esim-webhooks/core/kit";
 import { beginPass } from "./begin-pass.ts";
 import type { PassParts } from "./pass.ts";
@@ -54,16 +54,16 @@ export function createReconciler<Data = EsimEvents, Tx = unknown>(
   const { state, source, store, logger, clock } = settings;
   const name = stateName(endpointReference, source);
 
-  async function read(): Promise<{ readonly version: string; readonly pass: PassState } | undefined> {
-    const stored: StoredState | undefined = await state.read(name);
-    return stored && { version: stored.version, pass: readPassState(name, stored.value) };
+  async function read(): Promise<PassState | undefined> {
+    const stored = await state.read(name);
+    return stored && readPassState(name, stored.value);
   }
 
   return {
     async run({ signal } = {}) {
       const isStopped = () => signal?.aborted === true;
       const warnOfAge = createStaleWarning({ endpoint: endpointReference, source }, logger, clock);
-      let seen: string | undefined;
+      let seen: number | undefined;
 
       const makePass = () =>
         beginPass({
@@ -77,16 +77,16 @@ export function createReconciler<Data = EsimEvents, Tx = unknown>(
           resume: (stored) => stored,
         });
 
-      /** A pass, unless another process has made one since the last turn: then that one makes the next, too. */
+      /** A pass, unless another process has completed one since the last turn: then that one makes the next, too. */
       async function turn(): Promise<void> {
         await refuseForgetful(target, store as DedupeStore | undefined, state);
         const before = await read();
-        if (before !== undefined) warnOfAge(dateTimeMs(before.pass.settledTo));
-        const isMadeByOther = seen !== undefined && before?.version !== seen && before?.pass.runner === null;
+        if (before !== undefined) warnOfAge(dateTimeMs(before.settledTo));
+        const isMadeByOther = seen !== undefined && before?.completed !== seen && before?.runner === null;
         try {
           if (!isMadeByOther) await makePass();
         } finally {
-          seen = (await read().catch(() => undefined))?.version;
+          seen = (await read().catch(() => undefined))?.completed;
         }
       }
 

@@ -20,6 +20,8 @@ export interface PassState {
   readonly failures: Readonly<Record<string, Tries>>;
   /** The short hashes of invalid records that were reported. */
   readonly reported: readonly string[];
+  /** How many passes were completed: a fleet sees by it that one was. */
+  readonly completed: number;
   /** The pass that is under way; null between passes. */
   readonly runner: string | null;
 }
@@ -37,6 +39,7 @@ const stateSchema: z.ZodMiniType<PassState> = z.object({
   settledTo: time,
   failures: z.record(z.string(), z.tuple([z.int(), z.int()])),
   reported: z.array(z.string()),
+  completed: z.int(),
   runner: z.nullable(z.string()),
 });
 
@@ -67,6 +70,7 @@ export function firstState(endpoint: string, source: string, since: Date): PassS
     settledTo: from,
     failures: {},
     reported: [],
+    completed: 0,
     runner: null,
   };
 }

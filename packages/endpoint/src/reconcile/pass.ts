@@ -123,7 +123,7 @@ export async function runPass(parts: PassParts, claim: PassClaim): Promise<Recon
     const endMs = newest([nowMs, backlog.newestMs]);
     if (isComplete) claim.advance(isoOf(settledTo(backlog.newestMs)));
     await claim.end({
-      ...(isComplete && { settledTo: isoOf(settledTo(endMs)) }),
+      ...(isComplete && { settledTo: isoOf(settledTo(endMs)), completed: begun.completed + 1 }),
       ...failures.kept(isComplete),
     });
     const report = reportOf(isComplete, endMs);

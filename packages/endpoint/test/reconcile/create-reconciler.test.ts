@@ -76,6 +76,23 @@ describe("a reconciler", () => {
     expect(messages.filter(({ outcome }) => outcome === "failed")).toEqual([]);
   });
 
+  it("makes its passes beside a process that fails in every one", async () => {
+    const state = memoryState();
+    const inbox = knownInbox();
+    const deliveries = [made({ id: "first", occurredMs: startMs, status: "exhausted" })];
+    const { api, endpoint } = servedListing(() => deliveries);
+    const failing = { ...inbox, put: async () => Promise.reject(new Error("no route to the database")) };
+    const failedPass = () => reconcile(api, endpoint, failing, { state, leaseMs: 3000 }).catch(() => {});
+    const read: typeof state.read = async (name) => {
+      if ((await stateOf(state))?.runner === null) await failedPass(); // before each turn of the healthy one
+      return state.read(name);
+    };
+    running({ state: { ...state, read }, leaseMs: 3000 }, () => deliveries, inbox);
+    await expect.poll(() => [...inbox.ids]).toEqual(["first"]);
+    deliveries.unshift(made({ id: "second", occurredMs: startMs + 1, status: "exhausted" }));
+    await expect.poll(() => [...inbox.ids]).toEqual(["first", "second"]);
+  });
+
   it("takes the place of a pass that was killed, once a lease has passed", async () => {
     const state = memoryState();
     const { api, endpoint } = servedListing(() => []);
