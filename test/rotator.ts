@@ -20,7 +20,7 @@ export interface Rotator {
 }
 
 /** How many moments a rotation has at which it can be killed: before and after each write and call. */
-export const moments = 12;
+export const moments = 10;
 
 /** Rotates the secret of an endpoint, and reconciles into its inbox. At the moment `killAt`, the process is killed. */
 export function openRotator(

@@ -49,7 +49,7 @@ export async function rotate(this: CliContext, flags: RotateFlags): Promise<void
             }),
         }),
       });
-      if (report.newKeyUse === "refused") process.exitCode = exitCodes.problem;
+      if (report.newKeyUse.refused > 0) process.exitCode = exitCodes.problem;
       if (flags.json) output.json(report);
       else printReport(output, report, where, open?.where);
     } finally {
@@ -87,12 +87,13 @@ function printPlan(
   if (otherKeys.length > 0) output.data(`Keys that would stay: ${listOf(otherKeys)}.`);
 }
 
-const uses = {
-  seen: "Receivers have accepted deliveries with it.",
-  refused:
-    "Receivers answer 401 to deliveries with it: check that they read this key store, and --secret-form. Then run esim-webhooks reconcile.",
-  no_traffic: "No delivery with it has come yet.",
-} as const;
+function useOf({ accepted, refused }: RotationReport["newKeyUse"]): string {
+  if (refused > 0)
+    return `Receivers answered 401 to ${counted(refused, "delivery", "deliveries")} with it, and accepted ${accepted}: check that all of them read this key store, and --secret-form. Then run esim-webhooks reconcile.`;
+  return accepted > 0
+    ? `Receivers have accepted ${counted(accepted, "delivery", "deliveries")} with it.`
+    : "No delivery with it has come yet.";
+}
 
 function printReport(
   output: Output,
@@ -103,7 +104,7 @@ function printReport(
   output.data(
     `Rotated the secret of the endpoint ${printable(endpoint)}. The new key (${newKey}) is in ${where}.`,
   );
-  if (newKeyUse !== null) output.data(uses[newKeyUse]);
+  output.data(useOf(newKeyUse));
   output.data(`Keys that were replaced: ${listOf(oldKeys)}.`);
   if (otherKeys.length > 0) {
     output.data(`Keys that stay, because they may belong to other endpoints: ${listOf(otherKeys)}.`);

@@ -79,7 +79,11 @@ describe("rotate", () => {
     expect(failed.stderr).toContain("Rotate again soon");
     expect((await rotate("--dry-run")).stdout).toMatch(/^Would continue the rotation/);
     const [report] = jsonLines(await rotate("--json", "--overlap", "1m"));
-    expect(report).toMatchObject({ continued: "call", reconciled: null, newKeyUse: "no_traffic" });
+    expect(report).toMatchObject({
+      continued: "call",
+      reconciled: null,
+      newKeyUse: { accepted: 0, refused: 0 },
+    });
   });
 
   it("brings what was exhausted while it was under way into the inbox, and ends with 0", async () => {

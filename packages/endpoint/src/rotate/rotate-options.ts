@@ -13,10 +13,14 @@ import {
 import * as z from "zod/mini";
 import type { SecretForm } from "../base/secret-form.ts";
 import { type WaitingClock, wallClock } from "../base/waiting-clock.ts";
+import type { ReconcileReport } from "../reconcile/reconcile-report.ts";
 
-export interface RotateOptions<Reconciled = unknown> {
+/** A report of `reconcile`, as far as a rotation has to know it. */
+export type RotationReconciled = Pick<ReconcileReport, "interrupted" | "dryRun">;
+
+export interface RotateOptions<Reconciled extends RotationReconciled = ReconcileReport> {
   /**
-   * Brings in what was missed from `since` on, once the new key is in use: such as
+   * Brings in what was missed from `since` on, once the old keys have ended: such as
    * `({ since, signal }) => reconcile(api, endpointReference, inbox, { since, signal })`. What it resolves to is in the report. Default:
    * nothing; reconcile from the report's `since` then.
    */

@@ -1,30 +1,25 @@
 import type { ApiClient } from "@esim-webhooks/client";
-import type { KeyRecord, KeyStore } from "@esim-webhooks/core";
-import { dateTimeMs } from "@esim-webhooks/core/kit";
+import { type KeyRecord, type KeyStore, WebhookError } from "@esim-webhooks/core";
 import { fingerprintOf, finished, type KeyOwner } from "../base/endpoint-keys.ts";
+import type { EndpointErrorCode } from "../base/errors.ts";
 import { holdOffUntil } from "../base/hold-off.ts";
 import { freshKey } from "../base/idempotency-key.ts";
-import { waitUntil } from "../base/waiting-clock.ts";
+import type { ReconcileReport } from "../reconcile/reconcile-report.ts";
 import { ownedEndpoint } from "./owned-endpoint.ts";
 import {
   checkRotateArguments,
   parseRotateOptions,
   type RotateOptions,
   type RotateSettings,
+  type RotationReconciled,
 } from "./rotate-options.ts";
-import {
-  type AtCall,
-  type AtReconciled,
-  type AtStored,
-  type RotationChange,
-  rotationIn,
-} from "./rotation-change.ts";
+import { type AtCall, type AtStored, type RotationChange, rotationIn } from "./rotation-change.ts";
 import { storeNewKey } from "./store-new-key.ts";
 import { type NewKeyUse, newestListedMs, watchNewKey } from "./watch-new-key.ts";
 import { presentKeys, writeRotation } from "./write-rotation.ts";
 
 /** What a rotation did. Plain JSON, without secrets. */
-export interface RotationReport<Reconciled = unknown> {
+export interface RotationReport<Reconciled extends RotationReconciled = ReconcileReport> {
   readonly endpoint: string;
   /** The step at which an earlier run was found and continued; null: this run began the rotation. */
   readonly continued: RotationChange["step"] | null;
@@ -36,11 +31,11 @@ export interface RotationReport<Reconciled = unknown> {
   readonly oldKeys: readonly string[];
   /** The fingerprints of other keys in the store: they may belong to other endpoints. */
   readonly otherKeys: readonly string[];
-  /** What became of deliveries with the new key. Null: an earlier run has looked. */
-  readonly newKeyUse: NewKeyUse | null;
+  /** What became of deliveries with the new key. */
+  readonly newKeyUse: NewKeyUse;
   /** From when on the listing is to be reconciled: a date-time. */
   readonly since: string;
-  /** What `reconcile` resolved to; null if there was none, or an earlier run has done it. */
+  /** What `reconcile` resolved to; null if there was none. */
   readonly reconciled: Reconciled | null;
 }
 
@@ -51,14 +46,16 @@ const dayMs = 24 * 60 * 60_000;
  * after a kill at any moment the next run continues; when no rotation is under way, it begins one. Takes `overlapMs` and some seconds.
  *
  * 1. Receivers answer 503 to unknown signatures. 2. The service replaces the secret. 3. The new key is stored, and the old ones get
- * an end. 4. The listing shows a delivery that was accepted with the new key. 5. What was missed is reconciled. 6. The old keys go.
+ * an end. 4. The listing shows what became of deliveries with the new key, until that end. 5. What was missed is reconciled. 6. The old
+ * keys go.
  *
  * The receivers have to read `keyStore`. Keys of other endpoints stay (`StoredKey.endpoint`); a key without an endpoint is replaced
  * if the client has no other one. Rejects with an `ApiError` or its code when the service cannot be asked, and with `change_under_way`,
  * `endpoint_unknown`, `invalid_option`, `missing_secret` (the key store has no record), `invalid_secret` (the new secret is of
- * another form: it is kept, and the next run takes it with `secretForm`) or `store_unavailable`.
+ * another form: it is kept, and the next run takes it with `secretForm`), `not_settled` (`reconcile` was interrupted: the next run does
+ * it again) or `store_unavailable`.
  */
-export async function rotateSecret<Reconciled = unknown>(
+export async function rotateSecret<Reconciled extends RotationReconciled = ReconcileReport>(
   api: Pick<ApiClient, "webhooks">,
   endpointReference: string,
   keyStore: KeyStore,
@@ -76,18 +73,13 @@ export async function rotateSecret<Reconciled = unknown>(
     logger.info({ ...named, step: found.step }, "Continues the rotation that was begun.");
 
   let at = found ?? (await begin(api, keyStore, endpoint.updatedAt, owner, settings));
-  let newKeyUse: NewKeyUse | null = null;
-  let reconciled: Reconciled | null = null;
   if (at.step === "call" || at.step === "form") {
     at = await storeNewKey(api, keyStore, at, owner, settings);
     logger.info({ ...named, key: at.newKey }, "The new key is stored.");
   }
-  if (at.step === "stored") {
-    newKeyUse = await watchNewKey(api, at, settings);
-    logger.info({ ...named, key: at.newKey, newKeyUse }, "Looked for deliveries with the new key.");
-    reconciled = await reconcileFrom(at, options, settings);
-    at = await recordReconciled(keyStore, at, settings);
-  }
+  const newKeyUse = await watchNewKey(api, at, settings);
+  logger.info({ ...named, key: at.newKey, newKeyUse }, "Looked for deliveries with the new key.");
+  const reconciled = await reconcileFrom(at, options, settings);
   const { keys } = await dropOldKeys(keyStore, at, settings);
   logger.info({ ...named, key: at.newKey }, "The rotation is finished.");
   const { startedAt, since, newKey, oldKeys } = at;
@@ -134,31 +126,24 @@ async function begin(
   return change;
 }
 
-/** Step 5, from the day before the rotation on. */
-async function reconcileFrom<Reconciled>(
+/** Step 5, from the day before the rotation. The old keys have ended by now, so the listing has had time to show what they cost. */
+async function reconcileFrom<Reconciled extends RotationReconciled>(
   { since }: AtStored,
   { reconcile }: RotateOptions<Reconciled>,
   { signal }: RotateSettings,
 ): Promise<Reconciled | null> {
-  return reconcile === undefined ? null : reconcile({ since: new Date(since), signal });
+  if (reconcile === undefined) return null;
+  const reconciled = await reconcile({ since: new Date(since), signal });
+  signal.throwIfAborted();
+  if (!reconciled.interrupted && !reconciled.dryRun) return reconciled;
+  throw new WebhookError<EndpointErrorCode>(
+    "not_settled",
+    `What the rotation may have cost was not reconciled: the pass was ${reconciled.dryRun ? "a dry run" : "interrupted"}.`,
+    "Rotate again: it reconciles again. The new key is in use meanwhile.",
+  );
 }
 
-async function recordReconciled(
-  keyStore: KeyStore,
-  at: AtStored,
-  { clock }: RotateSettings,
-): Promise<AtReconciled> {
-  const change: AtReconciled = { ...at, step: "reconciled" };
-  await writeRotation(keyStore, at, (record) => ({ ...record, change: { ...change } }), clock);
-  return change;
-}
-
-/** Step 6, once the old keys have ended: attempts that carry them are over. */
-async function dropOldKeys(
-  keyStore: KeyStore,
-  at: AtReconciled,
-  { clock, signal }: RotateSettings,
-): Promise<KeyRecord> {
-  await waitUntil(clock, dateTimeMs(at.oldKeysEndAt), signal);
+/** Step 6: the old keys have ended, so attempts that carry them are over. */
+async function dropOldKeys(keyStore: KeyStore, at: AtStored, { clock }: RotateSettings): Promise<KeyRecord> {
   return writeRotation(keyStore, at, (record) => finished(record, clock.now()), clock);
 }

@@ -31,7 +31,9 @@ export interface AtForm extends Answered {
   readonly secret: string;
 }
 
-interface WithNewKey extends Answered {
+/** The receivers have the new key. The old ones end, what was missed is brought in, and the old ones go. */
+export interface AtStored extends Answered {
+  readonly step: "stored";
   /** The fingerprints of the new key, and of those that it replaces. */
   readonly newKey: string;
   readonly oldKeys: string[];
@@ -39,18 +41,8 @@ interface WithNewKey extends Answered {
   readonly oldKeysEndAt: string;
 }
 
-/** The receivers have the new key, and the old ones end. */
-export interface AtStored extends WithNewKey {
-  readonly step: "stored";
-}
-
-/** What was missed is brought in; the old keys have yet to go. */
-export interface AtReconciled extends WithNewKey {
-  readonly step: "reconciled";
-}
-
 /** How far a rotation is. In the key store, so that the next process can continue it. */
-export type RotationChange = AtCall | AtForm | AtStored | AtReconciled;
+export type RotationChange = AtCall | AtForm | AtStored;
 
 const text = z.string();
 const begun = {
@@ -63,13 +55,17 @@ const begun = {
   updatedAt: text,
 };
 const answered = { ...begun, rotatedAt: z.nullable(text) };
-const withNewKey = { ...answered, newKey: text, oldKeys: z.array(text), oldKeysEndAt: text };
 
 const anyStep: z.ZodMiniType<RotationChange> = z.discriminatedUnion("step", [
   z.strictObject({ ...begun, step: z.literal("call") }),
   z.strictObject({ ...answered, step: z.literal("form"), secret: text }),
-  z.strictObject({ ...withNewKey, step: z.literal("stored") }),
-  z.strictObject({ ...withNewKey, step: z.literal("reconciled") }),
+  z.strictObject({
+    ...answered,
+    step: z.literal("stored"),
+    newKey: text,
+    oldKeys: z.array(text),
+    oldKeysEndAt: text,
+  }),
 ]);
 
 /** The rotation of this endpoint that is under way, if one is. Throws `change_under_way` for any other change. */

@@ -5,18 +5,18 @@ import { readDeliveries } from "../listing/read-deliveries.ts";
 import type { RotateSettings } from "./rotate-options.ts";
 import type { AtStored } from "./rotation-change.ts";
 
-/**
- * What became of deliveries with the new key.
- * - `seen`: a receiver has accepted one
- * - `refused`: receivers answer 401 to them, and accept none
- * - `no_traffic`: none was sent
- */
-export type NewKeyUse = "seen" | "refused" | "no_traffic";
+/** What became of deliveries with the new key, as far as they were listed before the old keys ended. Both 0: none was sent. */
+export interface NewKeyUse {
+  /** How many a receiver has accepted. */
+  readonly accepted: number;
+  /** How many a receiver has answered 401: it reads other keys, or the form of the secret is wrong. */
+  readonly refused: number;
+}
 
 const pollMs = 5000;
 const refusedStatus = 401;
 
-/** Looks at the newest deliveries until one was accepted that is signed with the new key, or the old keys have ended. */
+/** Looks at the newest deliveries until the old keys have ended. */
 export async function watchNewKey(
   api: Pick<ApiClient, "webhooks">,
   { endpoint, rotatedAt, oldKeysEndAt }: AtStored,
@@ -24,25 +24,28 @@ export async function watchNewKey(
 ): Promise<NewKeyUse> {
   const endMs = dateTimeMs(oldKeysEndAt);
   let afterMs = rotatedAt === null ? undefined : dateTimeMs(rotatedAt);
-  let use: NewKeyUse = "no_traffic";
+  const accepted = new Set<string | null>();
+  const refused = new Set<string | null>();
   for (;;) {
     const deliveries = await newestDeliveries(api, endpoint, signal);
     // without a time of the rotation itself, only what is sent after the first look surely has the new signature
     afterMs ??= newest(deliveries.map(sentAtMs)) || 0;
-    const seen = useIn(deliveries, afterMs);
-    if (seen === "seen") return seen;
-    if (seen === "refused" && use !== "refused") {
-      use = seen;
-      logger.error(
-        { endpoint, code: "new_key_refused" },
-        "Receivers answer 401 to deliveries with the new signature. Check that they read this key store, and the form of the secret (secretForm).",
-      );
+    for (const { eventId, sentAt, deliveredAt, httpStatus } of deliveries) {
+      if (!(dateTimeMs(sentAt) > afterMs)) continue;
+      if (deliveredAt !== null) accepted.add(eventId);
+      else if (httpStatus === refusedStatus) {
+        if (refused.size === 0) logger.error({ endpoint, code: "new_key_refused" }, refusal);
+        refused.add(eventId);
+      }
     }
     const leftMs = endMs - clock.now();
-    if (leftMs <= 0) return use;
+    if (leftMs <= 0) return { accepted: accepted.size, refused: refused.size };
     await clock.wait(Math.min(pollMs, leftMs), signal);
   }
 }
+
+const refusal =
+  "Receivers answer 401 to deliveries with the new signature. Check that they read this key store, and the form of the secret (secretForm).";
 
 /** The newest time that the listing shows, by the service's clock, in ms since the Unix epoch; NaN if it shows none. */
 export async function newestListedMs(
@@ -60,10 +63,4 @@ async function newestDeliveries(
 ): Promise<readonly WebhookDelivery[]> {
   for await (const { deliveries } of readDeliveries(api, endpoint, { signal })) return deliveries;
   return [];
-}
-
-function useIn(deliveries: readonly WebhookDelivery[], afterMs: number): NewKeyUse {
-  const sent = deliveries.filter(({ sentAt }) => dateTimeMs(sentAt) > afterMs);
-  if (sent.some(({ deliveredAt }) => deliveredAt !== null)) return "seen";
-  return sent.some(({ httpStatus }) => httpStatus === refusedStatus) ? "refused" : "no_traffic";
 }

@@ -1,6 +1,12 @@
 import { readFile } from "node:fs/promises";
 import { createClient } from "@esim-webhooks/client";
-import { createKeyring, type KeyRecord, type KeyStore, type Logger } from "@esim-webhooks/core";
+import {
+  createKeyring,
+  type KeyRecord,
+  type KeyStore,
+  type Logger,
+  type StoredKey,
+} from "@esim-webhooks/core";
 import { newSecret } from "@esim-webhooks/core/testing";
 import { planRotation, type RotateOptions, rotateSecret } from "@esim-webhooks/endpoint";
 import { describe, expect, it } from "vitest";
@@ -8,6 +14,11 @@ import { fastClock } from "../fast-clock.ts";
 import { type Rotating, rotateCall, rotating } from "./rotating.ts";
 
 const fingerprint = (secret: string) => createKeyring([secret]).keysAt(0)[0]?.fingerprint;
+
+/** A pass that came to its end. */
+const donePass = { interrupted: false, dryRun: false };
+
+const endOf = ({ notAfter }: StoredKey) => Date.parse(String(notAfter));
 
 /** Every line that was logged, as text. */
 function lines(): Logger & { readonly all: string[] } {
@@ -67,7 +78,7 @@ describe("rotateSecret", () => {
     expect(report).toMatchObject({
       endpoint: world.endpoint,
       continued: null,
-      newKeyUse: "seen",
+      newKeyUse: { accepted: expect.any(Number), refused: 0 },
       oldKeys: [fingerprint(old)],
       newKey: fingerprint(secretsIn(record)[0] ?? ""),
       otherKeys: [],
@@ -238,38 +249,50 @@ describe("rotateSecret", () => {
       clock: withTraffic(world),
       logger,
     });
-    expect(report.newKeyUse).toBe("refused");
+    expect(report.newKeyUse.refused).toBeGreaterThan(0);
+    expect(report.newKeyUse.accepted).toBe(0);
     expect(logger.all.filter((line) => line.includes("new_key_refused"))).toHaveLength(1);
   });
 
-  it("reconciles from the day before the rotation, before the old key goes, and reports what came of it", async () => {
+  it("reconciles from the day before the rotation, once the old key has ended, and reports what came of it", async () => {
     const world = await rotating();
     await world.emit();
-    const calls: { since: Date; keys: number }[] = [];
+    const clock = fastClock();
+    const calls: { since: Date; ended: boolean[] }[] = [];
     const report = await world.rotate({
+      clock,
       async reconcile({ since, signal }) {
         expect(signal).toBeInstanceOf(AbortSignal);
-        calls.push({ since, keys: (await recordOf(world.keys)).keys.length });
-        return { recovered: 0 };
+        const { keys } = await recordOf(world.keys);
+        const ended = keys.map((key) => typeof key === "object" && endOf(key) <= clock.now());
+        calls.push({ since, ended });
+        return { ...donePass, recovered: 0 };
       },
     });
-    expect(calls).toEqual([{ since: new Date(report.since), keys: 2 }]);
-    expect(report.reconciled).toEqual({ recovered: 0 });
+    expect(calls).toEqual([{ since: new Date(report.since), ended: [true, false] }]);
+    expect(report.reconciled).toEqual({ ...donePass, recovered: 0 });
     expect(Date.parse(report.startedAt) - Date.parse(report.since)).toBeGreaterThanOrEqual(24 * 60 * 60_000);
   });
 
-  it("reconciles again in the next run when that failed, and not once it is done", async () => {
+  it("reconciles in the next run when the pass failed, was interrupted or was a dry run", async () => {
     const world = await rotating();
     const failing = () => Promise.reject(new Error("the store is down"));
     await expect(world.rotate({ reconcile: failing })).rejects.toThrow("the store is down");
     const aborting = new AbortController();
     const abort = async () => {
       aborting.abort();
-      return 1;
+      return { ...donePass, interrupted: true };
     };
     await expect(world.rotate({ reconcile: abort, signal: aborting.signal })).rejects.toThrow(/abort/);
-    const report = await world.rotate({ reconcile: failing });
-    expect(report).toMatchObject({ continued: "reconciled", reconciled: null, newKeyUse: null });
+    for (const outcome of [{ interrupted: true }, { dryRun: true }]) {
+      const unfinished = async () => ({ ...donePass, ...outcome });
+      await expect(world.rotate({ reconcile: unfinished })).rejects.toMatchObject({
+        code: "not_settled",
+        message: expect.stringContaining("Rotate again"),
+      });
+    }
+    const report = await world.rotate({ reconcile: async () => donePass });
+    expect(report).toMatchObject({ continued: "stored", reconciled: donePass });
   });
 
   it("ends only its own keys: those of other endpoints, and of nobody knows which, stay", async () => {
@@ -337,7 +360,7 @@ describe("rotateSecret", () => {
     await world.sandbox.setEndpointActive(world.endpoint, false);
     const logger = lines();
     const report = await world.rotate({ logger });
-    expect(report.newKeyUse).toBe("no_traffic");
+    expect(report.newKeyUse).toEqual({ accepted: 0, refused: 0 });
     expect(logger.all.join("\n")).toContain("not active");
     expect(report.oldKeys).toHaveLength(1);
     expect((await recordOf(world.keys)).keys).toHaveLength(1);
