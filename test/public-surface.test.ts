@@ -110,6 +110,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "safeListener",
       "safeLogger",
       "silentLogger",
+      "shortestSafeRetentionMs",
       "spreadRetention",
       "storeShape",
       "suggest",

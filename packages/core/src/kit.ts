@@ -47,6 +47,11 @@ export { checkStateName, encodeState } from "./store/state-store.ts";
 export type { StoreGuard, StoreGuardOptions } from "./store/store-guard.ts";
 export { createStoreGuard } from "./store/store-guard.ts";
 export type { StoreOptions } from "./store/store-options.ts";
-export { spreadRetention, storeShape, warnOfShortRetention } from "./store/store-options.ts";
+export {
+  shortestSafeRetentionMs,
+  spreadRetention,
+  storeShape,
+  warnOfShortRetention,
+} from "./store/store-options.ts";
 export { headerReader, idPattern } from "./verify/headers.ts";
 export { defaultToleranceSeconds } from "./verify/tolerance.ts";

@@ -5,7 +5,7 @@ import { loggerOption, type OptionsShape } from "../base/options.ts";
 const dayMs = 24 * 60 * 60 * 1000;
 
 /** Replays reach back 7 days, retries 15 h 51 min 30 s more, and both take time: below 8 days, duplicates run. */
-const shortestSafeRetentionMs = 8 * dayMs;
+export const shortestSafeRetentionMs: number = 8 * dayMs;
 
 const longestSpreadMs = 6 * 60 * 60 * 1000;
 

@@ -6,6 +6,7 @@ import {
   esimCatalog,
   type Logger,
   type StateStore,
+  WebhookError,
 } from "@esim-webhooks/core";
 import {
   durationMs,
@@ -20,6 +21,7 @@ import {
   withMethods,
 } from "@esim-webhooks/core/kit";
 import * as z from "zod/mini";
+import { latestBelievedMs } from "./clock-tolerance.ts";
 
 /** What `reconcile` and `createReconciler` have in common. */
 export interface ReconcileSetup<Data = EsimEvents, Tx = unknown> {
@@ -57,7 +59,7 @@ export interface ReconcileOptions<Data = EsimEvents, Tx = unknown> extends Recon
   /**
    * How far back to go at least, wherever earlier passes have been: deliveries that show a time since then. Required for the
    * first pass of an endpoint, because what came in before your receiver began would run again. With it, events whose handlers
-   * failed are tried at once, also those that were given up. Default: the watermark.
+   * failed are tried at once, also those that were given up. At most a day in the future (`invalid_option`). Default: the watermark.
    */
   readonly since?: Date | undefined;
   /** Reads the listing, but changes nothing. Default false. */
@@ -108,11 +110,25 @@ const reconcilerShape: OptionsShape<ReconcilerSettings> = {
 };
 
 export function parseReconcileOptions(options: unknown): ReconcileSettings {
-  return withSafeLogger(parseOptions("reconcile", reconcileShape, options));
+  const settings = parseOptions("reconcile", reconcileShape, options);
+  refuseFuture("reconcile", settings);
+  return withSafeLogger(settings);
 }
 
 export function parseReconcilerOptions(options: unknown): ReconcilerSettings {
-  return withSafeLogger(parseOptions("createReconciler", reconcilerShape, options));
+  const settings = parseOptions("createReconciler", reconcilerShape, options);
+  refuseFuture("createReconciler", settings);
+  return withSafeLogger(settings);
+}
+
+/** Throws `invalid_option` for a `since` that no event will reach for a day: all of them would be left out. */
+function refuseFuture(caller: string, { since, clock }: Pick<ReconcileSettings, "since" | "clock">): void {
+  if (since === undefined || since.getTime() <= latestBelievedMs(clock.now())) return;
+  throw new WebhookError(
+    "invalid_option",
+    `${caller}: "since" is ${since.toISOString()}, which is in the future: every event until then would be left out, for good.`,
+    "Pass the time when your receiver began to store events.",
+  );
 }
 
 function withSafeLogger<Settings extends { readonly logger: Logger }>(settings: Settings): Settings {

@@ -1,16 +1,17 @@
 import { type DedupeStore, type StateStore, WebhookError } from "@esim-webhooks/core";
-import { isInbox } from "@esim-webhooks/core/kit";
+import { isInbox, shortestSafeRetentionMs } from "@esim-webhooks/core/kit";
 import type { EndpointErrorCode } from "../base/errors.ts";
 
-/** What can say how durable it is. */
+/** What can say how durable it is, and how long it remembers done ids. */
 interface Keeper {
-  readonly capabilities?: { readonly durable: boolean };
+  readonly capabilities?: { readonly durable: boolean; readonly retentionMs?: number };
   ready?(): Promise<void>;
 }
 
 /**
  * Rejects with `durable_store_required` if the target or the store of the state forgets when a process ends or a machine crashes: what
- * was brought in would be lost once more behind the watermark, or done once more.
+ * was brought in would be lost once more behind the watermark, or done once more. Rejects with `invalid_option` if the target forgets done
+ * ids while the listing may still show their events: a pass would take those for missing.
  */
 export async function refuseForgetful(
   target: unknown,
@@ -23,7 +24,9 @@ export async function refuseForgetful(
     "Pass fileState(folder), sqliteState(…), postgresState(…) or redisState(…).",
   );
   if (isInbox(target)) {
-    await refuse(target as Keeper, "The inbox", "Pass sqliteInbox(…) or postgresInbox(…).");
+    const keeper = target as Keeper;
+    await refuse(keeper, "The inbox", "Pass sqliteInbox(…) or postgresInbox(…).");
+    refuseShortRetention(keeper, "The inbox");
   } else {
     const keeper: Keeper = (target as { readonly store?: DedupeStore }).store ?? store ?? {};
     await refuse(
@@ -31,6 +34,7 @@ export async function refuseForgetful(
       "The store of the handlers",
       "Pass { store }: sqliteStore(…), postgresStore(…) or redisStore(…).",
     );
+    refuseShortRetention(keeper, "The store of the handlers");
   }
 }
 
@@ -41,5 +45,15 @@ async function refuse(keeper: Keeper, what: string, remedy: string): Promise<voi
     "durable_store_required",
     `${what} is not durable, or does not say so: what reconcile brings in could be lost, or done twice.`,
     remedy,
+  );
+}
+
+function refuseShortRetention({ capabilities }: Keeper, what: string): void {
+  const { retentionMs = Number.POSITIVE_INFINITY } = capabilities ?? {};
+  if (retentionMs >= shortestSafeRetentionMs) return;
+  throw new WebhookError(
+    "invalid_option",
+    `${what} forgets done ids after ${Math.floor(retentionMs / 1000)} s, but the service lists events for 7 days: reconcile would run done events again.`,
+    "Set its retentionMs to 8 days or more (default 30 days).",
   );
 }

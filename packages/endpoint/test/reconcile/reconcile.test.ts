@@ -1,6 +1,6 @@
 import { memoryStore } from "@esim-webhooks/core";
 import { memoryInbox } from "@esim-webhooks/core/testing";
-import { reconcile } from "@esim-webhooks/endpoint";
+import { createReconciler, reconcile } from "@esim-webhooks/endpoint";
 import { describe, expect, it } from "vitest";
 import { startWorld } from "./world.ts";
 
@@ -151,6 +151,43 @@ describe("reconcile", () => {
     });
     const forgetful = { ...state, capabilities: { durable: false, multiProcess: true } };
     await expect(world.reconcile({ state: forgetful })).rejects.toMatchObject({ code });
+  });
+
+  it("refuses a target that forgets done ids before the listing does", async () => {
+    const world = await startWorld();
+    const week = 7 * 24 * hour;
+    const keeping = <T extends { capabilities: object }>(keeper: T, retentionMs: number): T => ({
+      ...keeper,
+      capabilities: { ...keeper.capabilities, durable: true, retentionMs },
+    });
+    const refusal = {
+      code: "invalid_option",
+      message: expect.stringMatching(/forgets done ids after 604800 s/),
+    };
+    const { api, endpoint, state } = world;
+    const options = { state, since: new Date() };
+    const handlers = { "*": () => {} };
+    const reconcileWith = (store: ReturnType<typeof memoryStore>) =>
+      reconcile(api, endpoint, handlers, { ...options, store });
+    await expect(world.reconcile({ target: keeping(world.inbox, week) })).rejects.toMatchObject(refusal);
+    await expect(reconcileWith(keeping(memoryStore(), week))).rejects.toMatchObject(refusal);
+    await expect(
+      createReconciler(api, endpoint, keeping(world.inbox, week), options).run(),
+    ).rejects.toMatchObject(refusal);
+    expect(await reconcileWith(keeping(memoryStore(), week + 24 * hour))).toMatchObject({
+      interrupted: false,
+    });
+  });
+
+  it("refuses a since in the future, which would leave out every event until then", async () => {
+    const world = await startWorld();
+    const { api, endpoint, inbox, state } = world;
+    const since = new Date(Date.now() + 25 * hour);
+    const refusal = { code: "invalid_option", message: expect.stringMatching(/"since" is .* in the future/) };
+    await expect(world.reconcile({ since })).rejects.toMatchObject(refusal);
+    expect(() => createReconciler(api, endpoint, inbox, { state, since })).toThrow(/in the future/);
+    const clock = { now: () => since.getTime() - 24 * hour };
+    expect(await world.reconcile({ since, clock })).toMatchObject({ interrupted: false });
   });
 
   it("changes nothing in a dry run", async () => {
