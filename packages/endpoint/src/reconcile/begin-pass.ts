@@ -7,15 +7,13 @@ import { firstState, type PassState, stateName } from "./pass-state.ts";
 import type { ReconcileReport } from "./reconcile-report.ts";
 
 export interface PassRequest extends Omit<PassParts, "run"> {
-  /** Where the first pass of the endpoint begins. */
-  readonly since: Date | undefined;
   /** The state for a pass that is not the first. */
   readonly resume: (state: PassState) => PassState;
 }
 
 /** Takes the place, and makes a pass. Rejects with `no_watermark` for a first pass without `since`. */
-export async function beginPass({ since, resume, ...parts }: PassRequest): Promise<ReconcileReport> {
-  const { endpoint, settings, dryRun, signal } = parts;
+export async function beginPass({ resume, ...parts }: PassRequest): Promise<ReconcileReport> {
+  const { endpoint, settings, since, dryRun, signal } = parts;
   const { state, source, leaseMs, logger } = settings;
   const run = randomUUID();
   const claim = await (dryRun ? readOnlyClaim : claimPass)({

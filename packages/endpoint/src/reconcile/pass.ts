@@ -6,11 +6,12 @@ import { openBacklog } from "./backlog.ts";
 import type { PassClaim } from "./claim-pass.ts";
 import { createFailures } from "./failures.ts";
 import { openLedger } from "./ledger.ts";
+import { lostStretch } from "./lost-stretch.ts";
 import { createPassLog, mostIds } from "./pass-log.ts";
 import { isoOf, listedMs } from "./pass-state.ts";
 import { createPassNotice } from "./reconcile-notice.ts";
 import type { SetupSettings } from "./reconcile-options.ts";
-import type { ReconcileReport } from "./reconcile-report.ts";
+import type { ReconcileReport, Stretch } from "./reconcile-report.ts";
 
 export interface PassParts {
   readonly api: Pick<ApiClient, "webhooks">;
@@ -18,6 +19,8 @@ export interface PassParts {
   readonly target: ReplayTarget<unknown, never>;
   readonly settings: SetupSettings;
   readonly run: string;
+  /** How far back the caller asked to go. */
+  readonly since: Date | undefined;
   readonly dryRun: boolean;
   readonly signal: AbortSignal | undefined;
 }
@@ -27,7 +30,7 @@ export interface PassParts {
  * handler runs any more, and the place is given up.
  */
 export async function runPass(parts: PassParts, claim: PassClaim): Promise<ReconcileReport> {
-  const { api, endpoint, target, settings, run, dryRun } = parts;
+  const { api, endpoint, target, settings, run, since, dryRun } = parts;
   const { source, newSource, catalog, store, concurrency, includeComing, overlapMs, logger, clock } =
     settings;
   const { begun } = claim;
@@ -93,10 +96,13 @@ export async function runPass(parts: PassParts, claim: PassClaim): Promise<Recon
     return !interrupted;
   }
 
-  function reportOf(isComplete: boolean, endMs: number): ReconcileReport {
+  async function lostBefore(endMs: number): Promise<Stretch | null> {
+    if (!backlog.endedEarly) return null;
     const fromMs = dateTimeMs(begun.settledTo);
-    const toMs = endMs - listedMs;
-    const isLost = isComplete && backlog.endedEarly && fromMs < toMs;
+    return lostStretch({ api, endpoint, since, signal, fromMs, toMs: endMs - listedMs });
+  }
+
+  function reportOf(isComplete: boolean, lost: Stretch | null): ReconcileReport {
     return {
       run,
       endpoint,
@@ -113,7 +119,7 @@ export async function runPass(parts: PassParts, claim: PassClaim): Promise<Recon
         givenUp: failures.givenUp.slice(0, mostIds),
         invalid: failures.invalid.slice(0, mostIds),
       },
-      lost: isLost ? { from: isoOf(fromMs), to: isoOf(toMs) } : null,
+      lost,
       mark: claim.mark,
     };
   }
@@ -121,12 +127,13 @@ export async function runPass(parts: PassParts, claim: PassClaim): Promise<Recon
   try {
     const isComplete = await bringIn();
     const endMs = newest([nowMs, backlog.newestMs]);
+    const lost = isComplete ? await lostBefore(endMs) : null;
     if (isComplete) claim.advance(isoOf(settledTo(backlog.newestMs)));
     await claim.end({
       ...(isComplete && { settledTo: isoOf(settledTo(endMs)), completed: begun.completed + 1 }),
       ...failures.kept(isComplete),
     });
-    const report = reportOf(isComplete, endMs);
+    const report = reportOf(isComplete, lost);
     log.report(report);
     notice.ended(isComplete ? "complete" : "interrupted");
     return report;

@@ -122,6 +122,28 @@ describe("the watermark", () => {
     expect(await world.reconcile()).toMatchObject({ lost: null });
   });
 
+  it("takes since 7 days ago for as far back as the listing goes, though some time passed since it was written", async () => {
+    const { api, endpoint, inbox, options } = served(many());
+    const since = new Date(startMs + day - 7 * day - 5 * minute);
+    const asked = await reconcile(api, endpoint, inbox, { ...options, since });
+    expect(asked.lost).toBeNull();
+    const earlier = new Date(since.getTime() - hour);
+    const { lost } = await reconcile(api, endpoint, inbox, { ...options, since: earlier });
+    expect(lost).toMatchObject({ from: earlier.toISOString() });
+  });
+
+  it("takes nothing for lost that would be from before the endpoint was created", async () => {
+    const world = await startWorld();
+    await world.emit(1, "stores");
+    const since = new Date(Date.now() - 30 * day);
+    expect((await world.reconcile({ since })).lost).toBeNull();
+    await world.pass("192h");
+    await world.emit(1, "stores");
+    const { data } = await world.api.webhooks.list().page();
+    const createdAt = new Date(data[0]?.createdAt ?? 0).toISOString();
+    expect((await world.reconcile({ since })).lost).toMatchObject({ from: createdAt });
+  });
+
   it("takes a quiet endpoint for settled, however old its last event is", async () => {
     const deliveries = [made({ occurredMs: startMs })];
     const { api, endpoint, inbox, options, since } = served(deliveries);
