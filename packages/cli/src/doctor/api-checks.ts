@@ -101,7 +101,7 @@ async function checkDeliveries(
     const keys = await currentKeys(setUp).catch(() => []); // the check of the secret says why
     checks.push(checkMissed(newest, watermark));
     if (keys.length > 0) checks.push(checkKey(keys, newest));
-    return checkHealth(newest, endpoint);
+    return checkHealth(newest, endpoint, watermark);
   });
   return [health, ...checks, reconciled];
 }

@@ -7,8 +7,15 @@ import type { NewestDeliveries } from "./newest-deliveries.ts";
 
 const recently = 100;
 
-/** What became of the newest deliveries. Fails when most of those that were sent did not get through. */
-export function checkHealth({ deliveries }: NewestDeliveries, { url }: WebhookEndpoint): Check {
+/**
+ * What became of the newest deliveries. Fails when most of those that were sent did not get through. An outage that is over,
+ * and whose events `reconcile` has settled, does not count any more.
+ */
+export function checkHealth(
+  { deliveries }: NewestDeliveries,
+  { url }: WebhookEndpoint,
+  watermark: Watermark | undefined,
+): Check {
   if (deliveries.length === 0) return passed("delivery", "none in the last 7 days");
   const recent = deliveries.slice(0, recently);
   const counts = { delivered: 0, coming: 0, missed: 0 };
@@ -19,7 +26,8 @@ export function checkHealth({ deliveries }: NewestDeliveries, { url }: WebhookEn
     ...(counts.missed > 0 ? [`${count(counts.missed)} missed`] : []),
     lastAnswer(recent),
   ].join("; ");
-  const sent = recent.filter(wasSent);
+  const isUp = isSuccess(bySentAt(recent)[0]?.httpStatus ?? null);
+  const sent = recent.filter((delivery) => wasSent(delivery) && !(isUp && isSettled(delivery, watermark)));
   const unaccepted = sent.filter((delivery) => fateOf(delivery) !== "delivered").length;
   if (unaccepted * 2 <= sent.length) return passed("delivery", parts);
   return failed("delivery", `${parts}. See what the receiver at ${shownText(url, false)} logs.`);
@@ -31,8 +39,7 @@ export function checkMissed(
   watermark: Watermark | undefined,
 ): Check {
   const missed = deliveries.filter((delivery) => fateOf(delivery) === "missed");
-  const markMs = watermark?.mark.getTime() ?? Number.NEGATIVE_INFINITY;
-  const left = missed.filter((delivery) => !(newestMs(delivery) < markMs));
+  const left = missed.filter((delivery) => !isSettled(delivery, watermark));
   const read = isAll ? "the last 7 days" : `the newest ${count(deliveries.length)} deliveries`;
   const rest = [
     ...(isAll ? [] : [`those before ${oldest(deliveries)} were not read`]),
@@ -65,6 +72,12 @@ export function checkKey(keys: readonly string[], { deliveries }: NewestDeliveri
     "key",
     `The receiver answered 401 ${when(newest)}: it does not have the key that the service signs with (here: ${configured}). Give it the endpoint's signingSecret; if that is lost, esim-webhooks rotate gets a new one.`,
   );
+}
+
+/** Whether it is given up, and `reconcile` has seen that. The watermark is the newest attempt that it saw, which may be this one. */
+function isSettled(delivery: WebhookDelivery, watermark: Watermark | undefined): boolean {
+  const markMs = watermark?.mark.getTime() ?? Number.NEGATIVE_INFINITY;
+  return fateOf(delivery) === "missed" && newestMs(delivery) <= markMs;
 }
 
 function lastAnswer(deliveries: readonly WebhookDelivery[]): string {

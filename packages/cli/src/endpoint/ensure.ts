@@ -12,7 +12,7 @@ import { exitCodes } from "../program/exit-code.ts";
 import type { Output } from "../program/output.ts";
 import { printable } from "../program/printable.ts";
 import { ProgramError } from "../program/program-error.ts";
-import { stopSignal } from "../program/stopping.ts";
+import { interruptedBy, stopSignal } from "../program/stopping.ts";
 import type { SetUp } from "../set-up/set-up.ts";
 import { counted } from "../terminal/quantities.ts";
 import type { EnsureFlags } from "./ensure-flags.ts";
@@ -32,10 +32,14 @@ export async function ensure(this: CliContext, flags: EnsureFlags, url: string):
   }
   await withApi(this, flags, async (api, setUp) => {
     const { keyStore, where } = keyPlaceOf(setUp, flags.keyFile);
-    const stop = stopSignal(output);
+    const stop = stopSignal(output, "the step under way");
     const wish = { ...wishOf(flags, setUp, url), keyStore, signal: stop.signal };
     const run = flags.replace ? replace(api, setUp, wish, flags, output) : ensureEndpoint<unknown>(api, wish);
-    const result = await run.finally(stop.release);
+    const result = await run
+      .catch((error: unknown) => {
+        throw interruptedBy(stop.signal, error);
+      })
+      .finally(stop.release);
     const { endpoint, findings } = result;
     if (findings.length > 0) process.exitCode = exitCodes.problem;
     if (flags.json) {

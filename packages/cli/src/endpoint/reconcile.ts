@@ -58,7 +58,7 @@ async function passOnce(
   { json, since, dryRun }: ReconcileFlags,
   { api, reference, open, setup }: Pass,
 ): Promise<void> {
-  const stop = stopSignal(output);
+  const stop = stopSignal(output, "the events under way");
   const startedAt = performance.now();
   const options = { ...setup, since, dryRun, signal: stop.signal };
   const report = await makePass<unknown>(api, reference, open.target, options).finally(stop.release);
@@ -75,7 +75,7 @@ async function passEvery(
   { api, reference, open, setup }: Pass,
 ): Promise<void> {
   const reconciler = createReconciler<unknown>(api, reference, open.target, { ...setup, since, everyMs });
-  const stop = stopSignal(output);
+  const stop = stopSignal(output, "the events under way");
   const stopPrinting = printPasses(output, { json });
   await reconciler.run({ signal: stop.signal }).finally(stopPrinting);
   stop.release();

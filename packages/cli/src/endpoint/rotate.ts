@@ -12,7 +12,7 @@ import type { CliContext } from "../program/context.ts";
 import { exitCodes } from "../program/exit-code.ts";
 import type { Output } from "../program/output.ts";
 import { printable } from "../program/printable.ts";
-import { stopSignal } from "../program/stopping.ts";
+import { interruptedBy, stopSignal } from "../program/stopping.ts";
 import { hasInbox } from "../set-up/open-target.ts";
 import { counted } from "../terminal/quantities.ts";
 import { keyPlaceOf } from "./key-store-of.ts";
@@ -33,7 +33,7 @@ export async function rotate(this: CliContext, flags: RotateFlags): Promise<void
     const hasTarget = setUp.handlers !== undefined || hasInbox(setUp); // else one would be created
     const open = flags.noReconcile || !hasTarget ? undefined : await openReconcileTarget(setUp);
     const logger = steps(output);
-    const stop = stopSignal(output);
+    const stop = stopSignal(output, "the step under way");
     try {
       const report = await rotateSecret<ReconcileReport>(api, endpoint, keyStore, {
         overlapMs: flags.overlap,
@@ -52,6 +52,8 @@ export async function rotate(this: CliContext, flags: RotateFlags): Promise<void
       if (report.newKeyUse.refused > 0) process.exitCode = exitCodes.problem;
       if (flags.json) output.json(report);
       else printReport(output, report, where, open?.where);
+    } catch (error) {
+      throw interruptedBy(stop.signal, error);
     } finally {
       stop.release();
       await open?.close();

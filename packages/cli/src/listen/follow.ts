@@ -40,7 +40,7 @@ export async function follow(session: Session): Promise<void> {
           : `Nothing answers at ${url}. Start the receiver: until then, all events are kept for it.`,
       ),
   });
-  const stop = stopSignal(output);
+  const stop = stopSignal(output, "the attempt under way");
   const failed = new AbortController();
   const ended = AbortSignal.any([stop.signal, failed.signal]);
   let leftOut = 0;

@@ -105,6 +105,7 @@ const byErrorCode: Readonly<Record<ErrorCode, ExitCode>> = {
   unreadable_answer: exitCodes.unexpected,
   unexpected_answer: exitCodes.unexpected,
   aborted: exitCodes.interrupted,
+  interrupted: exitCodes.interrupted,
 };
 
 /** The code of an error of this project, from any copy of its packages. Loads none of them. */

@@ -9,6 +9,7 @@ export type ProgramErrorCode =
   | "missing_credentials"
   | "secret_not_kept"
   | "cannot_listen"
+  | "interrupted"
   | "no_answer";
 
 /** A mistake in the call, the environment or a file: what is wrong, and how to mend it. */

@@ -1,5 +1,6 @@
-import { exitCodes } from "./exit-code.ts";
+import { errorCodeOf, exitCodes } from "./exit-code.ts";
 import type { Output } from "./output.ts";
+import { ProgramError } from "./program-error.ts";
 
 /** npm forwards a Ctrl-C that the terminal has also sent to this process: signals within this time count as one. */
 const echoMs = 300;
@@ -10,14 +11,18 @@ let beginStop: (() => void) | undefined;
 /**
  * Returns a signal that SIGINT or SIGTERM aborts, for a clean stop. A second one ends the process at once, with 130.
  * Call `release` when there is nothing left to stop.
+ * @param task what is finished first, for people
  */
-export function stopSignal(output: Output): { readonly signal: AbortSignal; release(): void } {
+export function stopSignal(
+  output: Output,
+  task = "what has been accepted",
+): { readonly signal: AbortSignal; release(): void } {
   const stopping = new AbortController();
   let firstAt = 0;
   beginStop = () => {
     if (stopping.signal.aborted) return;
     firstAt = performance.now();
-    output.note("Stopping: finishing what has been accepted. Send the signal again to end at once.");
+    output.note(`Stopping: finishing ${task}. Send the signal again to end at once.`);
     stopping.abort();
   };
   const stop = () => {
@@ -32,6 +37,16 @@ export function stopSignal(output: Output): { readonly signal: AbortSignal; rele
       process.off("SIGINT", stop).off("SIGTERM", stop);
     },
   };
+}
+
+/** The error of a command that continues what an earlier run began: one for each way in which an abort shows. */
+export function interruptedBy(signal: AbortSignal, error: unknown): unknown {
+  const isAbort =
+    error === signal.reason ||
+    (error instanceof Error && error.name === "AbortError") ||
+    errorCodeOf(error) === "aborted";
+  if (!signal.aborted || !isAbort) return error;
+  return new ProgramError("interrupted", "Interrupted.", "Run it again: it continues.");
 }
 
 /** Starts a clean stop, as a first signal does. False when nothing is running and the process may end. */

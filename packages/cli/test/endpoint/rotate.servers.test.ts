@@ -6,7 +6,7 @@ import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { listen } from "../../../../test/listen.ts";
 import { startService } from "../api/service.ts";
-import { cli, folder, jsonLines } from "../cli.ts";
+import { cli, folder, jsonLines, start } from "../cli.ts";
 import { startBackend } from "./backend.ts";
 
 const rotateCall = "POST /management/webhooks/{webhookEndpointReference}/rotate-secret";
@@ -116,5 +116,17 @@ describe("rotate", () => {
     expect(unknown.code).toBe(2);
     expect(unknown.stderr).toContain("The client has no endpoint none.");
     expect((await rotate("--overlap", "59s")).code).toBe(2);
+  });
+
+  it("ends with 130 when it is interrupted, and says that the next run continues", async () => {
+    const { cwd, env, rotate } = await startRotate();
+    const running = start(["rotate"], { cwd, env });
+    await running.written(/The new key is stored\./);
+    running.child.kill("SIGINT");
+    const { code, stderr } = await running.ended;
+    expect(code).toBe(130);
+    expect(stderr).toContain("Stopping: finishing the step under way.");
+    expect(stderr).toContain("Error (interrupted): Interrupted. Run it again: it continues.\n");
+    expect((await rotate("--dry-run")).stdout).toMatch(/^Would continue the rotation/);
   });
 });

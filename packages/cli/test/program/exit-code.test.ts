@@ -83,6 +83,7 @@ describe("exit codes", () => {
     missing_credentials: 2,
     secret_not_kept: 1,
     cannot_listen: 1,
+    interrupted: 130,
     no_answer: 1,
   };
   it.each(Object.entries(own))("of a ProgramError %s is %i", (code, exitCode) => {
