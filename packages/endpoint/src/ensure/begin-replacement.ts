@@ -1,13 +1,12 @@
 import type { ApiClient } from "@esim-webhooks/client";
-import { type KeyStore, WebhookError } from "@esim-webhooks/core";
+import { WebhookError } from "@esim-webhooks/core";
 import type { EndpointErrorCode } from "../base/errors.ts";
-import { freshKey } from "../base/idempotency-key.ts";
 import type { WaitingClock } from "../base/waiting-clock.ts";
 import type { KeyStoreState } from "../base/write-step.ts";
-import { begun } from "./advance.ts";
 import { listed } from "./compare-types.ts";
-import type { Creation } from "./creation.ts";
+import { beginning } from "./creation.ts";
 import { endpointsOfUrl } from "./endpoints-of-url.ts";
+import type { Registrar } from "./registrar.ts";
 import { checkCap } from "./take-step.ts";
 
 /** What the second endpoint is to be. */
@@ -26,8 +25,8 @@ export interface SecondEndpoint {
  */
 export async function beginReplacement(
   api: Pick<ApiClient, "webhooks">,
-  keyStore: KeyStore,
-  { record, version }: KeyStoreState,
+  registrar: Registrar,
+  stored: KeyStoreState,
   { url, eventTypes, description, prepare }: SecondEndpoint,
   offered: readonly string[],
   { clock, signal }: { readonly clock: WaitingClock; readonly signal: AbortSignal },
@@ -53,17 +52,15 @@ export async function beginReplacement(
   checkCap(all);
   await prepare(first.webhookEndpointReference);
   const label = description ?? first.description;
-  const creation: Creation = {
-    kind: "replace",
-    step: "create",
+  const wish = {
+    kind: "replace" as const,
     url,
     eventTypes,
     ...(label === null ? {} : { description: label }),
     replaces: first.webhookEndpointReference,
     ownsKeys: all.length === 1,
-    ...freshKey(clock.now()),
   };
-  await keyStore.write(begun(record, creation, clock.now()), version); // by version: what was listed may be done by now
+  await registrar.begin(stored, beginning(wish, all, clock.now()));
   return true;
 }
 

@@ -1,3 +1,4 @@
+import type { WebhookEndpoint } from "@esim-webhooks/client";
 import type { KeyRecord } from "@esim-webhooks/core";
 import * as z from "zod/mini";
 import { freshKey, type KeyedCall } from "../base/idempotency-key.ts";
@@ -19,6 +20,10 @@ export interface Creation extends KeyedCall {
   /** Whether keys of which nobody knows the endpoint are those of `replaces`. */
   readonly ownsKeys?: boolean | undefined;
   readonly endpoint?: string | undefined;
+  /** The client's endpoints before the first call: none of them was made by it. */
+  readonly known: readonly string[];
+  /** How many answers have not shown the secret. */
+  readonly hidden: number;
 }
 
 const text = z.string();
@@ -31,9 +36,21 @@ const shape = z.object({
   replaces: z.optional(text),
   ownsKeys: z.optional(z.boolean()),
   endpoint: z.optional(text),
+  known: z.array(text),
+  hidden: z.number(),
   idempotencyKey: text,
   keyedAt: text,
 });
+
+/** The first step of a creation, for a client that has all these endpoints. */
+export function beginning(
+  wish: Pick<Creation, "kind" | "url" | "eventTypes" | "description" | "replaces" | "ownsKeys">,
+  all: readonly WebhookEndpoint[],
+  nowMs: number,
+): Creation {
+  const known = all.map(({ webhookEndpointReference }) => webhookEndpointReference);
+  return { ...wish, step: "create", known, hidden: 0, ...freshKey(nowMs) };
+}
 
 /** The creation of this kind for the URL that is under way. */
 export function creationIn({ change }: KeyRecord, kind: Creation["kind"], url: string): Creation | undefined {

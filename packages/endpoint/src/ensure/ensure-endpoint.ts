@@ -2,15 +2,13 @@ import type { ApiClient, WebhookEndpoint } from "@esim-webhooks/client";
 import type { EsimEvents, KeyRecord } from "@esim-webhooks/core";
 import { parseOptions } from "@esim-webhooks/core/kit";
 import { changeUnderWay } from "../base/change-under-way.ts";
-import { freshKey } from "../base/idempotency-key.ts";
-import { wallClock as clock } from "../base/waiting-clock.ts";
 import { readKeys } from "../base/write-step.ts";
-import { advance, begun } from "./advance.ts";
-import { type Creation, creationIn } from "./creation.ts";
+import { beginning, creationIn } from "./creation.ts";
 import { endpointsOfUrl } from "./endpoints-of-url.ts";
 import type { EndpointFinding } from "./finding.ts";
 import { findingsOf } from "./findings-of.ts";
 import { type EndpointWish, type SettledWish, wishShape } from "./options.ts";
+import { createRegistrar } from "./registrar.ts";
 import { checkCap } from "./take-step.ts";
 import { wantedTypes, wishedTypes } from "./wanted.ts";
 
@@ -39,34 +37,36 @@ export async function ensureEndpoint<Data = EsimEvents>(
   wish: EndpointWish<Data>,
 ): Promise<EnsuredEndpoint> {
   const settings: SettledWish = parseOptions("ensureEndpoint", wishShape, wish);
-  const { url, description, keyStore, secretForm, signal } = settings;
+  const { url, description, keyStore, secretForm, signal, clock } = settings;
   const wanted = wantedTypes("ensureEndpoint", settings);
   const offered = (await api.catalog.webhookEventTypes({ signal })).map(({ eventType }) => eventType);
 
+  const registrar = createRegistrar({ api, keyStore, clock, secretForm, signal });
+  let created: WebhookEndpoint | undefined;
+
   for (;;) {
-    const { record, version } = await readKeys(keyStore);
+    const stored = await readKeys(keyStore);
+    const { record } = stored;
     const { change } = record;
     const creation = creationIn(record, "ensure", url);
     if (creation !== undefined) {
-      const parts = { api, keyStore, clock, secretForm, signal, changeAfter: () => undefined };
-      const made = await advance(record, creation, parts);
-      if (made === undefined) continue;
-      const endpoint = { ...made }; // without the secret
-      const known = { endpoint, ofUrl: [endpoint], hasSecret: true, change: undefined, wanted, offered };
-      return { endpoint, created: true, findings: findingsOf(known) };
+      const made = await registrar.advance(record, creation, () => undefined);
+      if (made !== undefined) created = { ...made }; // without the secret
+      continue;
     }
     const { all, ofUrl } = await endpointsOfUrl(api, url, signal);
-    const [endpoint] = ofUrl;
+    const isIt = ({ webhookEndpointReference }: WebhookEndpoint) =>
+      created === undefined || webhookEndpointReference === created.webhookEndpointReference;
+    const endpoint = ofUrl.find(isIt) ?? created;
     if (endpoint !== undefined) {
       const known = { endpoint, ofUrl, hasSecret: hasKeyOf(record, endpoint), change, wanted, offered };
-      return { endpoint, created: false, findings: findingsOf(known) };
+      return { endpoint, created: created !== undefined, findings: findingsOf(known) };
     }
     if (change !== undefined) throw changeUnderWay(change);
     checkCap(all);
     const eventTypes = wishedTypes(wanted, offered);
     const wishes = { url, eventTypes, ...(description !== undefined && { description }) };
-    const begin: Creation = { kind: "ensure", step: "create", ...wishes, ...freshKey(clock.now()) };
-    await keyStore.write(begun(record, begin, clock.now()), version); // by version: what was listed may be done by now
+    await registrar.begin(stored, beginning({ kind: "ensure", ...wishes }, all, clock.now()));
   }
 }
 

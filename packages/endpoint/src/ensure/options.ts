@@ -3,6 +3,7 @@ import { esimCatalog } from "@esim-webhooks/core";
 import { type OptionsShape, type SettingsOf, withMethods } from "@esim-webhooks/core/kit";
 import * as z from "zod/mini";
 import type { SecretForm } from "../base/secret-form.ts";
+import { type WaitingClock, wallClock } from "../base/waiting-clock.ts";
 
 /** What an endpoint is to be. */
 export interface EndpointWish<Data = EsimEvents> {
@@ -25,6 +26,8 @@ export interface EndpointWish<Data = EsimEvents> {
   readonly secretForm?: SecretForm | undefined;
   /** Gives up when it aborts. Run it again to continue. */
   readonly signal?: AbortSignal | undefined;
+  /** Tells the time and waits, for tests. Default: the machine's time and timers. */
+  readonly clock?: WaitingClock | undefined;
 }
 
 /** The wish, checked. */
@@ -44,4 +47,5 @@ export const wishShape: OptionsShape<SettledWish> = {
   catalog: z._default(withMethods<Catalog<unknown>>("parse", "check"), esimCatalog as Catalog<unknown>),
   secretForm: z.optional(z.enum(["hex", "base64", "utf8"])),
   signal: z.optional(z.instanceof(AbortSignal)),
+  clock: z._default(withMethods<WaitingClock>("now", "wait"), wallClock),
 };

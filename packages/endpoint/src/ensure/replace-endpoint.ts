@@ -6,11 +6,11 @@ import { finished } from "../base/endpoint-keys.ts";
 import { waitUntil } from "../base/waiting-clock.ts";
 import { readKeys, writeStep } from "../base/write-step.ts";
 import type { ReconcileReport } from "../reconcile/reconcile-report.ts";
-import { advance } from "./advance.ts";
 import { beginReplacement } from "./begin-replacement.ts";
 import { creationIn } from "./creation.ts";
 import { ensureEndpoint } from "./ensure-endpoint.ts";
 import type { EndpointFinding } from "./finding.ts";
+import { createRegistrar } from "./registrar.ts";
 import {
   type FirstReconciled,
   parseReplaceOptions,
@@ -61,6 +61,7 @@ export async function replaceEndpoint<
   // whatever is wrong with the target is found before anything is changed, and the last pass is short
   const prepare = (endpoint: string) => bringIn(endpoint, settings);
   const second = { url, eventTypes: wishedTypes(wanted, offered), description, prepare };
+  const registrar = createRegistrar({ api, keyStore, clock, secretForm, signal });
   let replaced: string | null = null;
   let reconciled: Reconciled | null = null;
 
@@ -71,8 +72,7 @@ export async function replaceEndpoint<
     const replacement = replacementIn(stored.record, url);
     if (creation !== undefined) {
       const changeAfter = (made: EndpointWithSecret) => replacementAfter(creation, made);
-      const parts = { api, keyStore, clock, secretForm, signal, changeAfter };
-      const made = await advance(stored.record, creation, parts);
+      const made = await registrar.advance(stored.record, creation, changeAfter);
       const reference = made?.webhookEndpointReference;
       if (reference !== undefined) logger.info({ endpoint: reference }, "The second endpoint is there.");
     } else if (replacement?.step === "settle") {
@@ -83,9 +83,9 @@ export async function replaceEndpoint<
       throw changeUnderWay(change);
     } else if (
       replaced !== null ||
-      !(await beginReplacement(api, keyStore, stored, second, offered, settings))
+      !(await beginReplacement(api, registrar, stored, second, offered, settings))
     ) {
-      const wish = { url, handlers, eventTypes, catalog, keyStore, signal };
+      const wish = { url, handlers, eventTypes, catalog, keyStore, signal, clock };
       const { endpoint, findings } = await ensureEndpoint<unknown>(api, wish);
       return { endpoint, replaced, reconciled, findings };
     }

@@ -6,10 +6,8 @@ import {
   parseOptions,
   safeLogger,
   silentLogger,
-  withMethods,
 } from "@esim-webhooks/core/kit";
 import * as z from "zod/mini";
-import { type WaitingClock, wallClock } from "../base/waiting-clock.ts";
 import type { ReconcileReport } from "../reconcile/reconcile-report.ts";
 import { type EndpointWish, type SettledWish, wishShape } from "./options.ts";
 
@@ -48,8 +46,6 @@ export interface ReplaceOptions<Data = EsimEvents, Reconciled extends FirstRecon
   readonly overlapMs?: number | undefined;
   /** Gets a line for each step: pino, `console`, or anything of their shape. Default: silent. */
   readonly logger?: Logger | undefined;
-  /** Tells the time and waits, for tests. Default: the machine's time and timers. */
-  readonly clock?: WaitingClock | undefined;
 }
 
 export type ReplaceSettings<Reconciled extends FirstReconciled> = Omit<SettledWish, "signal"> & {
@@ -58,7 +54,6 @@ export type ReplaceSettings<Reconciled extends FirstReconciled> = Omit<SettledWi
   readonly listingLagMs: number;
   readonly overlapMs: number;
   readonly logger: Logger;
-  readonly clock: WaitingClock;
   readonly signal: AbortSignal;
 };
 
@@ -76,7 +71,6 @@ const shape: OptionsShape<ReplaceSettings<FirstReconciled>> = {
   listingLagMs: z._default(durationMs(0), 60_000),
   overlapMs: z._default(durationMs(60_000), 120_000),
   logger: z._default(loggerOption, silentLogger),
-  clock: z._default(withMethods<WaitingClock>("now", "wait"), wallClock),
 };
 
 /** Throws `invalid_option`. */

@@ -1,5 +1,6 @@
-import type { ApiClient } from "@esim-webhooks/client";
+import { type ApiClient, ApiError } from "@esim-webhooks/client";
 import { describe, expect, it } from "vitest";
+import { wallClock } from "../../src/base/waiting-clock.ts";
 import { ensureEndpoint } from "../../src/ensure/ensure-endpoint.ts";
 import { killedAt } from "./killed-at.ts";
 import { type MemoryKeys, memoryKeys, type Service, secretsOf, startService, url } from "./service.ts";
@@ -271,15 +272,139 @@ describe("a registration that did not end", () => {
     const killed = withCalls(service.api, {}, { create: () => Promise.reject(new Error("killed")) });
     await expect(ensureEndpoint(killed, { url, handlers, keyStore })).rejects.toThrow("killed");
     await service.sandbox.advance("3d");
-    const { keys, change } = keyStore.record ?? { keys: [] };
-    keyStore.record = {
-      keys,
-      change: { ...change, keyedAt: new Date(Date.now() - 3 * 86_400_000).toISOString() },
-    };
+    expect(await ensureEndpoint(service.api, { url, handlers, keyStore, clock: daysLater(3) })).toMatchObject(
+      { created: true },
+    );
+    await expectOne(service, keyStore);
+  });
+
+  it("leaves alone an endpoint of the URL that it cannot have registered", async () => {
+    const service = await startService();
+    const keyStore = memoryKeys();
+    const killed = withCalls(service.api, { create: () => Promise.reject(new Error("killed")) });
+    await expect(ensureEndpoint(killed, { url, handlers, keyStore })).rejects.toThrow("killed");
+    await service.sandbox.advance("3d");
+    const { signingSecret } = await service.api.webhooks.create({ url, eventTypes: types });
+    expect(await ensureEndpoint(service.api, { url, handlers, keyStore, clock: daysLater(3) })).toMatchObject(
+      { created: false, findings: [{ code: "no_secret" }] },
+    );
+    expect(await service.endpoints()).toMatchObject([{ signingSecret }]);
+  });
+
+  it("says that the URL has another endpoint, which was registered meanwhile", async () => {
+    const { api } = await startService();
+    const keyStore = memoryKeys();
+    const killed = withCalls(api, { create: () => Promise.reject(new Error("killed")) });
+    await expect(ensureEndpoint(killed, { url, handlers, keyStore })).rejects.toThrow("killed");
+    await api.webhooks.create({ url, eventTypes: types });
+    const { created, findings } = await ensureEndpoint(api, { url, handlers, keyStore });
+    expect([created, findings.map(({ code }) => code)]).toEqual([true, ["same_url"]]);
+  });
+
+  it("begins anew when the endpoint was deleted before it was known", async () => {
+    const service = await startService();
+    const keyStore = memoryKeys();
+    const killed = withCalls(service.api, {}, { create: () => Promise.reject(new Error("killed")) });
+    await expect(ensureEndpoint(killed, { url, handlers, keyStore })).rejects.toThrow("killed");
+    const [lost] = await service.endpoints();
+    await service.api.webhooks.delete(lost?.webhookEndpointReference ?? "");
+    expect(await ensureEndpoint(service.api, { url, handlers, keyStore })).toMatchObject({
+      created: true,
+      findings: [],
+    });
+    await expectOne(service, keyStore);
+    expect(keyStore.record?.keys).toHaveLength(1);
+  });
+
+  it("gets another secret when somebody else got one before the first was known", async () => {
+    const service = await startService();
+    const keyStore = memoryKeys();
+    const killed = withCalls(service.api, {}, { create: () => Promise.reject(new Error("killed")) });
+    await expect(ensureEndpoint(killed, { url, handlers, keyStore })).rejects.toThrow("killed");
+    await service.sandbox.advance("1m");
+    const [made] = await service.endpoints();
+    await service.api.webhooks.rotateSecret(made?.webhookEndpointReference ?? "");
+    await ensureEndpoint(service.api, { url, handlers, keyStore });
+    await expectOne(service, keyStore);
+  });
+
+  it("gives up after three answers in a row without the secret, and goes on in the next run", async () => {
+    const service = await startService();
+    const keyStore = memoryKeys();
+    const { webhooks } = service.api;
+    let calls = 0;
+    const hides =
+      <Given extends readonly unknown[]>(call: (...given: Given) => Promise<unknown>) =>
+      async (...given: Given): Promise<never> => {
+        calls += 1;
+        await call(...given);
+        throw new ApiError("unexpected_answer", "The answer does not show the secret.", "");
+      };
+    const hidden = { create: hides(webhooks.create), rotateSecret: hides(webhooks.rotateSecret) };
+    const api = { ...service.api, webhooks: { ...webhooks, ...hidden } };
+    await expect(ensureEndpoint(api, { url, handlers, keyStore })).rejects.toMatchObject({
+      code: "unexpected_answer",
+    });
+    expect(calls).toBe(3);
     expect(await ensureEndpoint(service.api, { url, handlers, keyStore })).toMatchObject({ created: true });
     await expectOne(service, keyStore);
   });
+
+  describe("by a refusal, though an attempt before it", () => {
+    const forbidden = (call: string) => ({ kind: "error", call, status: 403, times: 1 }) as const;
+
+    it("has registered the endpoint, is finished all the same", async () => {
+      const service = await startService();
+      const keyStore = memoryKeys();
+      service.sandbox.faults.add({ kind: "error", call: create, status: 502, done: true, times: 1 });
+      service.sandbox.faults.add(forbidden(create));
+      expect(await ensureEndpoint(service.api, { url, handlers, keyStore })).toMatchObject({
+        created: true,
+        findings: [],
+      });
+      await expectOne(service, keyStore);
+    });
+
+    it("has registered the endpoint in a run that was killed, is finished all the same", async () => {
+      const service = await startService();
+      const keyStore = memoryKeys();
+      const killed = withCalls(service.api, {}, { create: () => Promise.reject(new Error("killed")) });
+      await expect(ensureEndpoint(killed, { url, handlers, keyStore })).rejects.toThrow("killed");
+      service.sandbox.faults.add(forbidden(create));
+      await ensureEndpoint(service.api, { url, handlers, keyStore });
+      await expectOne(service, keyStore);
+    });
+
+    it("has registered the endpoint whose secret cannot be rotated now, is finished by the next call", async () => {
+      const service = await startService({ clock: "manual", switches: { replayShowsSecret: "off" } });
+      const keyStore = memoryKeys();
+      service.sandbox.faults.dropNextAnswer(create);
+      service.sandbox.faults.add(forbidden(rotate));
+      await expect(ensureEndpoint(service.api, { url, handlers, keyStore })).rejects.toMatchObject({
+        code: "forbidden",
+      });
+      await ensureEndpoint(service.api, { url, handlers, keyStore });
+      await expectOne(service, keyStore);
+    });
+
+    it("has done nothing, leaves nothing behind", async () => {
+      const { api, sandbox, endpoints } = await startService();
+      const keyStore = memoryKeys();
+      sandbox.faults.add({ kind: "error", call: create, status: 502, times: 1 });
+      sandbox.faults.add(forbidden(create));
+      await expect(ensureEndpoint(api, { url, handlers, keyStore })).rejects.toMatchObject({
+        code: "forbidden",
+      });
+      expect(await endpoints()).toEqual([]);
+      expect(keyStore.record).toEqual({ keys: [] });
+    });
+  });
 });
+
+/** The machine's clock, so many days later. */
+function daysLater(days: number) {
+  return { ...wallClock, now: () => wallClock.now() + days * 86_400_000 };
+}
 
 interface Calls {
   readonly create?: () => Promise<void> | undefined | void;
