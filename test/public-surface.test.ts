@@ -112,6 +112,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "shortestSafeRetentionMs",
       "silentLogger",
       "spreadRetention",
+      "startDeadline",
       "storeShape",
       "suggest",
       "systemClock",

@@ -18,6 +18,8 @@ export { safeListener } from "./base/safe-listener.ts";
 export { isServerUrl } from "./base/server-url.ts";
 export type { ListenerWarning, Stage, StageMessage } from "./base/trace.ts";
 export { createNotice, createStage, listenTo } from "./base/trace.ts";
+export type { Deadline } from "./base/waiting.ts";
+export { startDeadline } from "./base/waiting.ts";
 export { eventOf, keyText } from "./event/event.ts";
 export { processorShape } from "./process/processor.ts";
 export { toleranceOption } from "./receive/receiver-options.ts";

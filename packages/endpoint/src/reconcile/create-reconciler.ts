@@ -3,6 +3,7 @@ import type { ApiClient } from "@esim-webhooks/client";
 import { type DedupeStore, type EsimEvents, WebhookError } from "@esim-webhooks/core";
 import { checkArguments, dateTimeMs } from "@esim-webhooks/core/kit";
 import { beginPass } from "./begin-pass.ts";
+import { createLongPassWarning } from "./long-pass-warning.ts";
 import type { PassParts } from "./pass.ts";
 import { type PassState, readPassState, stateName } from "./pass-state.ts";
 import type { ReconcileTarget } from "./reconcile.ts";
@@ -63,6 +64,7 @@ export function createReconciler<Data = EsimEvents, Tx = unknown>(
     async run({ signal } = {}) {
       const isStopped = () => signal?.aborted === true;
       const warnOfAge = createStaleWarning({ endpoint: endpointReference, source }, logger, clock);
+      const warnOfLongPass = createLongPassWarning({ endpoint: endpointReference, source }, logger, everyMs);
       let seen: number | undefined;
 
       const makePass = () =>
@@ -82,6 +84,7 @@ export function createReconciler<Data = EsimEvents, Tx = unknown>(
         await refuseForgetful(target, store as DedupeStore | undefined, state);
         const before = await read();
         if (before !== undefined) warnOfAge(dateTimeMs(before.settledTo));
+        warnOfLongPass(before?.runner ?? null);
         const isMadeByOther = seen !== undefined && before?.completed !== seen && before?.runner === null;
         try {
           if (!isMadeByOther) await makePass();

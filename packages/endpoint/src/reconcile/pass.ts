@@ -27,12 +27,12 @@ export interface PassParts {
 
 /**
  * Reads the listing, brings in what is not coming, oldest first, and moves the watermark on. When it resolves or rejects, no
- * handler runs any more, and the place is given up.
+ * handler runs any more, but for one that ignores its deadline, and the place is given up.
  */
 export async function runPass(parts: PassParts, claim: PassClaim): Promise<ReconcileReport> {
   const { api, endpoint, target, settings, run, since, dryRun } = parts;
-  const { source, newSource, catalog, store, concurrency, includeComing, overlapMs, logger, clock } =
-    settings;
+  const { source, newSource, catalog, store, concurrency, deadlineMs, includeComing } = settings;
+  const { overlapMs, logger, clock } = settings;
   const { begun } = claim;
   const beginMs = dateTimeMs(begun.mark);
   const sinceMs = dateTimeMs(begun.since);
@@ -86,6 +86,7 @@ export async function runPass(parts: PassParts, claim: PassClaim): Promise<Recon
       catalog: catalog as never,
       store: store as never,
       concurrency,
+      deadlineMs,
       dryRun,
       signal,
       logger,

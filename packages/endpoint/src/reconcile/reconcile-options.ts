@@ -40,6 +40,11 @@ export interface ReconcileSetup<Data = EsimEvents, Tx = unknown> {
   readonly store?: DedupeStore<Tx> | undefined;
   /** With handlers or a processor: how many handlers run at the same time. Default 1, which keeps the order. */
   readonly concurrency?: number | undefined;
+  /**
+   * With handlers or a processor: how long a handler may take, in ms. Then its `context.signal` aborts, and it has failed. Default
+   * 25,000, as behind a receiver.
+   */
+  readonly deadlineMs?: number | undefined;
   /** Brings in what the service will send again, too: after an outage, without waiting for the next attempt. Default false. */
   readonly includeComing?: boolean | undefined;
   /**
@@ -64,7 +69,7 @@ export interface ReconcileOptions<Data = EsimEvents, Tx = unknown> extends Recon
   readonly since?: Date | undefined;
   /** Reads the listing, but changes nothing. Default false. */
   readonly dryRun?: boolean | undefined;
-  /** Stops the pass: running handlers finish, and the report says `interrupted`; also while it waits until another pass is dead. */
+  /** Stops the pass: running handlers finish, or reach their deadline, and the report says `interrupted`; also while it waits until another pass is dead. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -87,6 +92,7 @@ const setupShape: OptionsShape<SetupSettings> = {
   catalog: z._default(withMethods<Catalog<unknown>>("parse", "check"), esimCatalog as Catalog<unknown>),
   store: processorShape.store,
   concurrency: z._default(z.int().check(z.gte(1)), 1),
+  deadlineMs: z._default(durationMs(1), 25_000),
   includeComing: z._default(z.boolean(), false),
   overlapMs: z._default(durationMs(0), 60 * 60_000),
   leaseMs: z._default(durationMs(30), 30_000),

@@ -197,6 +197,30 @@ describe("a reconciler", () => {
     expect(warnings[0]).toMatchObject({ settledTo: new Date(startMs).toISOString(), goneInMs: day });
   });
 
+  it("warns once when another process has been in one pass for very long", async () => {
+    const warnings: object[] = [];
+    const logger = { ...silentLogger, warn: (fields: object) => void warnings.push(fields) };
+    const state = memoryState();
+    const release = Promise.withResolvers<void>();
+    const slow = {
+      ...knownInbox(),
+      put: () =>
+        release.promise.then((): never => {
+          throw new Error("never");
+        }),
+    };
+    running({ state }, () => [made({ occurredMs: startMs })], slow as never);
+    await expect
+      .poll(async () => ((await state.only()) as { runner?: string } | undefined)?.runner)
+      .toBeTruthy();
+    running({ state, logger }, () => [made({ occurredMs: startMs })]);
+    await expect.poll(() => warnings.length, { timeout: 20_000 }).toBe(1);
+    expect(warnings).toEqual([
+      expect.objectContaining({ endpoint: expect.any(String), run: expect.any(String) }),
+    ]);
+    release.resolve();
+  });
+
   it("rejects for a mistake in the set-up", async () => {
     const { api, endpoint } = servedListing(() => []);
     const state = memoryState();

@@ -1,7 +1,7 @@
 import type { WebhookDelivery } from "@esim-webhooks/client";
 import { memoryStore } from "@esim-webhooks/core";
 import { silentLogger } from "@esim-webhooks/core/kit";
-import { type ReconcileReport, reconcile } from "@esim-webhooks/endpoint";
+import { type ReconcileOptions, type ReconcileReport, reconcile } from "@esim-webhooks/endpoint";
 import { describe, expect, it } from "vitest";
 import { made, servedListing } from "../served-listing.ts";
 import { memoryState } from "./memory-state.ts";
@@ -11,7 +11,7 @@ const hour = 60 * minute;
 const startMs = Date.parse("2026-11-20T00:00:00Z");
 
 /** Handlers whose store says it is durable, behind a listing. */
-function handled(deliveries: readonly WebhookDelivery[], handler: (id: string) => void) {
+function handled(deliveries: readonly WebhookDelivery[], handler: (id: string) => unknown) {
   const { api, endpoint } = servedListing(() => deliveries);
   const memory = memoryStore();
   const store = { ...memory, capabilities: { ...memory.capabilities, durable: true } };
@@ -20,13 +20,13 @@ function handled(deliveries: readonly WebhookDelivery[], handler: (id: string) =
   const errors: string[] = [];
   const logger = { ...silentLogger, error: (_: unknown, message: string) => void errors.push(message) };
   const options = { state, store, logger, clock: { now: () => nowMs } };
-  const handlers = { "*": ({ id }: { readonly id: string }) => handler(id) };
+  const handlers = { "*": async ({ id }: { readonly id: string }) => void (await handler(id)) };
   let since: { readonly since?: Date } = { since: new Date(startMs) };
   return {
     errors,
     state,
     /** A pass so long after the one before, by our clock. */
-    async pass(afterMs = 0, request: { readonly since?: Date } = since): Promise<ReconcileReport> {
+    async pass(afterMs = 0, request: Partial<ReconcileOptions> = since): Promise<ReconcileReport> {
       nowMs += afterMs;
       since = {};
       const report = await reconcile(api, endpoint, handlers, { ...options, ...request });
@@ -127,6 +127,35 @@ describe("reconcile with handlers", () => {
     expect(tries).toBe(2);
     await pass(minute);
     expect(tries).toBe(3);
+  });
+
+  it("lets an event whose handler never ends fail at its deadline, and goes on with the others", async () => {
+    const seen: string[] = [];
+    const { pass, errors } = handled(
+      [exhausted("stuck", startMs + 1), exhausted("good", startMs + 2)],
+      (id) => (id === "stuck" ? new Promise(() => {}) : seen.push(id)),
+    );
+    const since = new Date(startMs);
+    expect(await pass(0, { since, deadlineMs: 20 })).toMatchObject({
+      failing: 1,
+      ledger: { stored: 1, rejected: 1 },
+      mark: new Date(startMs + 1).toISOString(),
+    });
+    expect(seen).toEqual(["good"]);
+    expect(errors).toEqual([expect.stringContaining("did not end within deadlineMs")]);
+  });
+
+  it("ends an interrupted pass at the deadline of a handler that never ends", async () => {
+    const stop = new AbortController();
+    const { pass } = handled([exhausted("stuck", startMs + 1), exhausted("next", startMs + 2)], () => {
+      stop.abort();
+      return new Promise(() => {});
+    });
+    const since = new Date(startMs);
+    expect(await pass(0, { since, deadlineMs: 20, signal: stop.signal })).toMatchObject({
+      interrupted: true,
+      ledger: { stored: 0, unsettled: 1 },
+    });
   });
 
   it("tries at once with since, also what was given up", async () => {

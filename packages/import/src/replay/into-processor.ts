@@ -1,15 +1,15 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { crc32 } from "node:zlib";
 import { type EventKey, type EventOutcome, type Processor, WebhookError } from "@esim-webhooks/core";
-import { eventOf } from "@esim-webhooks/core/kit";
+import { eventOf, startDeadline } from "@esim-webhooks/core/kit";
 import { describePaths } from "../record/read-event.ts";
-import type { ReplaySettings } from "./replay-options.ts";
 import { rerunStore } from "./rerun-store.ts";
 import type { ProvenEvent, Sink, Verdict } from "./sink.ts";
+import type { SinkSettings } from "./sink-settings.ts";
 
 export type IntoProcessor = Pick<
-  ReplaySettings,
-  "source" | "force" | "concurrency" | "clock" | "logger" | "signal"
+  SinkSettings,
+  "source" | "force" | "concurrency" | "clock" | "logger" | "signal" | "deadlineMs"
 >;
 
 // a timer may fire before the store's clock has reached that time
@@ -53,15 +53,29 @@ export function intoProcessor(
 type Process = (event: ProvenEvent) => Promise<EventOutcome>;
 
 function createProcess(processor: Processor<unknown>, options: IntoProcessor, run: string): Process {
-  const { source, clock, logger, signal } = options;
+  const { source, clock, logger, signal, deadlineMs } = options;
 
   async function process(event: ProvenEvent): Promise<EventOutcome> {
+    if (deadlineMs === undefined) return processUntil(event);
+    const deadline = startDeadline(deadlineMs);
+    const outcome = await deadline.before(processUntil(event, deadline.signal));
+    if (outcome !== undefined) return outcome;
+    const { id, type } = event;
+    logger.error(
+      { id, type, source, run, deadlineMs },
+      "The handler did not end within deadlineMs. Let it stop when context.signal aborts, or hand slow work over.",
+    );
+    return { code: "deadline_reached" };
+  }
+
+  async function processUntil(event: ProvenEvent, stopping?: AbortSignal): Promise<EventOutcome> {
     const receivedAt = event.request?.receivedAt ?? new Date(clock.now());
     try {
       return await processor.process(eventOf(event.id, event.payload), {
         source,
         receivedAt,
         replayed: true,
+        ...(stopping && { signal: stopping }),
         ...(event.body !== null && { fingerprint: crc32(event.body) }),
       });
     } catch (error) {

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { EsimEvents } from "@esim-webhooks/core";
-import { parseOptions, safeLogger } from "@esim-webhooks/core/kit";
+import { durationMs, parseOptions, safeLogger } from "@esim-webhooks/core/kit";
 import * as z from "zod/mini";
 import type { RawRecord } from "../dump/record.ts";
 import { oldestFirst as sortOldestFirst } from "../sort/oldest-first.ts";
@@ -26,6 +26,11 @@ export interface ReplayReport extends Tally {
 export interface ReplayRecordsOptions<Data = EsimEvents, Tx = unknown> extends ReplayOptions<Data, Tx> {
   /** Records how far the replay has come. Default: no journal. */
   readonly journal?: ReplayJournal | undefined;
+  /**
+   * With handlers or a processor: how long a handler may take, in ms. Then its `context.signal` aborts, and its event counts as
+   * `rejected` with the code `deadline_reached`. Default: as long as it needs.
+   */
+  readonly deadlineMs?: number | undefined;
 }
 
 const shape = {
@@ -36,6 +41,7 @@ const shape = {
       "expected an object with run, the name of the run",
     ),
   ),
+  deadlineMs: z.optional(durationMs(1)),
 };
 
 /**
@@ -45,7 +51,7 @@ const shape = {
  *
  * Records do not wait for a batch to fill while the next ones are 20 ms late. Resolves to a report, also when the signal
  * interrupted it, which does not wait for `records`. Rejects as `importDeliveries` does, and with the error of `records`, once
- * what was read before is handed over and no handler runs any more.
+ * what was read before is handed over and no handler runs any more, but for one that ignores its deadline.
  * @param records batches of records, in the order in which they are handed over; `value` is a record of the deliveries listing
  * or a captured request
  * @param target an inbox, handlers (with `store`) or a processor

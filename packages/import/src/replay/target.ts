@@ -14,8 +14,8 @@ import { intoInbox } from "./into-inbox.ts";
 import { intoNothing } from "./into-nothing.ts";
 import { intoProcessor } from "./into-processor.ts";
 import { refuseUnknownSource } from "./refuse-unknown-source.ts";
-import type { ReplaySettings } from "./replay-options.ts";
 import type { OpenSink, Sink } from "./sink.ts";
+import type { SinkSettings } from "./sink-settings.ts";
 
 /** Where events go: an inbox, handlers, or a processor. */
 // NoInfer is not around the union, as in core's Target: editors would complete no event types
@@ -25,10 +25,7 @@ export type ReplayTarget<Data, Tx> =
   | NoInfer<Processor<Data>>;
 
 /** The sink for this target. Throws `invalid_option` or `unknown_event_type` for a mistake in the set-up. */
-export function openSinkOf(
-  target: ReplayTarget<unknown, never>,
-  settings: ReplaySettings,
-): OpenSink<unknown> {
+export function openSinkOf(target: ReplayTarget<unknown, never>, settings: SinkSettings): OpenSink<unknown> {
   const { dryRun, store, source, newSource } = settings;
   const readEvent = createEventReader(settings.catalog, settings.logger);
   const opened =
@@ -53,7 +50,7 @@ export function kindOf(target: unknown): "inbox" | "inline" {
   return isInbox(target) ? "inbox" : "inline";
 }
 
-function processorOf(handlers: Handlers<unknown, never>, settings: ReplaySettings): Processor<unknown> {
+function processorOf(handlers: Handlers<unknown, never>, settings: SinkSettings): Processor<unknown> {
   const { catalog, store, logger, clock, dryRun } = settings;
   return createProcessor<unknown, never>(handlers, {
     catalog: catalog as Catalog<unknown>,
