@@ -90,7 +90,10 @@ const deleteEndpoint: Command<CliContext> = command<DeleteFlags, [string]>({
       "Deletes an endpoint: what waits for it is not sent, and its deliveries can no longer be listed.",
       "Asks first on a terminal; elsewhere it needs --yes.",
     ].join("\n"),
-    ["esim-webhooks api endpoints delete 7b1f0c", "esim-webhooks api endpoints delete 7b1f0c --yes"],
+    [
+      "esim-webhooks api endpoints delete WHE6JJ1OFDTD",
+      "esim-webhooks api endpoints delete WHE6JJ1OFDTD --yes",
+    ],
   ),
 });
 
@@ -116,9 +119,9 @@ const deliveries: Command<CliContext> = command<DeliveriesFlags, [string]>({
       "through all deliveries. --json prints one per line, with its event; personal data is masked.",
     ].join("\n"),
     [
-      "esim-webhooks api deliveries 7b1f0c",
-      "esim-webhooks api deliveries 7b1f0c --status failed,exhausted --all",
-      "esim-webhooks api deliveries 7b1f0c --all --json | jq -r .eventId",
+      "esim-webhooks api deliveries WHE6JJ1OFDTD",
+      "esim-webhooks api deliveries WHE6JJ1OFDTD --status failed,exhausted --all",
+      "esim-webhooks api deliveries WHE6JJ1OFDTD --all --json | jq -r .eventId",
     ],
   ),
 });
@@ -134,7 +137,7 @@ export const api: RouteMap<CliContext> = group<string>({
     [
       "esim-webhooks api client",
       "esim-webhooks api endpoints list",
-      "esim-webhooks api deliveries 7b1f0c --status failed,exhausted",
+      "esim-webhooks api deliveries WHE6JJ1OFDTD --status failed,exhausted",
     ],
   ),
 });

@@ -60,9 +60,9 @@ const show: Command<CliContext> = command<ShowFlags, [string]>({
     "Show an event",
     "Shows everything that the inbox knows about an event, and its body. Personal data is\nmasked. Ends with 3 when there is no such event.",
     [
-      "esim-webhooks inbox show evt_7b1f",
-      "esim-webhooks inbox show evt_7b1f --reveal",
-      "esim-webhooks inbox show evt_7b1f --reveal --json | jq -r .bodyText",
+      "esim-webhooks inbox show msg_JX6U",
+      "esim-webhooks inbox show msg_JX6U --reveal",
+      "esim-webhooks inbox show msg_JX6U --reveal --json | jq -r .bodyText",
     ],
   ),
 });
@@ -77,7 +77,7 @@ const retry: Command<CliContext> = command<RetryFlags, []>({
       "esim-webhooks inbox retry --status dead --since 2026-11-20 --dry-run",
       "esim-webhooks inbox retry --types esim.faulted --limit 100",
       "esim-webhooks inbox retry --status unhandled --dry-run",
-      "esim-webhooks inbox retry --id evt_7b1f --yes",
+      "esim-webhooks inbox retry --id msg_JX6U --yes",
     ],
   ),
 });
@@ -88,7 +88,7 @@ const discard: Command<CliContext> = command<DeadFlags, []>({
   docs: help(
     "Delete dead events",
     "Deletes dead events for good: a later redelivery counts as a new event.\nAsks first on a terminal; elsewhere it needs --yes.",
-    ["esim-webhooks inbox discard --until 30d --dry-run", "esim-webhooks inbox discard --id evt_7b1f"],
+    ["esim-webhooks inbox discard --until 30d --dry-run", "esim-webhooks inbox discard --id msg_JX6U"],
   ),
 });
 

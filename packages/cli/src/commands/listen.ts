@@ -35,7 +35,7 @@ export const listen: Command<CliContext> = command<ListenFlags, []>({
     [
       "esim-webhooks listen --to http://localhost:3000/webhooks",
       "esim-webhooks listen --since 2h --only 'esim.lifecycle.*,esim.faulted'",
-      "esim-webhooks listen --id evt_GN2ZJ0VV0SLUVF9TWSXA  # once more, and end",
+      "esim-webhooks listen --id msg_JX6UJR6QT03HFWX8JF3W  # once more, and end",
     ],
   ),
 });

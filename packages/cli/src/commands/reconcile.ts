@@ -20,7 +20,7 @@ export const reconcile: Command<CliContext> = command<ReconcileFlags, []>({
       "esim-webhooks reconcile --since 2d",
       "esim-webhooks reconcile",
       "esim-webhooks reconcile --every 5m --since 1h --json",
-      "esim-webhooks reconcile --since 7d --dry-run --endpoint 7b1f0c",
+      "esim-webhooks reconcile --since 7d --dry-run --endpoint WHE6JJ1OFDTD",
     ],
   ),
 });

@@ -67,7 +67,7 @@ function checkActive({ webhookEndpointReference, url, active }: WebhookEndpoint)
   if (active) return passed("endpoint", `${named} is active`);
   return failed(
     "endpoint",
-    `${named} is not active, so the service sends nothing to it. Only support can activate it; esim-webhooks api endpoints create registers another one.`,
+    `${named} is not active, so the service sends nothing to it. Only support can activate it; esim-webhooks endpoint ensure <url> registers another one, once this one is deleted.`,
   );
 }
 

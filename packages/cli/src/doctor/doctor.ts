@@ -6,6 +6,7 @@ import { printable } from "../program/printable.ts";
 import { onWarning } from "../program/warnings.ts";
 import { readSetUp, type SetUp } from "../set-up/set-up.ts";
 import { checkApi } from "./api-checks.ts";
+import { checkChange } from "./change-check.ts";
 import { type Check, check, failed } from "./check.ts";
 import { checkDataFolder } from "./data-folder.ts";
 import {
@@ -50,9 +51,11 @@ async function checkSetUp(context: CliContext, flags: DoctorFlags): Promise<read
   const folder = usesFolder(setUp)
     ? await check("folder", () => checkDataFolder(setUp.place.dataDir))
     : undefined;
+  const change = await checkChange(setUp);
   return [
     config,
     await check("secret", () => checkSecret(setUp)),
+    ...(change ? [change] : []),
     await check("handlers", () => checkHandlers(setUp)),
     ...(setUp.config.receiver ? [await check("receiver", () => checkReceiverOptions(setUp))] : []),
     ...(setUp.config.worker ? [await check("worker", () => checkWorker(setUp))] : []),

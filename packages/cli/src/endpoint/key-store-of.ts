@@ -25,7 +25,8 @@ export function keyPlaceOf({ secret, secretFrom, file }: SetUp, keyFile: string 
   );
 }
 
-function isKeyStore(secret: SetUp["secret"]): secret is KeyStore {
+/** Whether the keys can be changed where this secret comes from. */
+export function isKeyStore(secret: SetUp["secret"]): secret is KeyStore {
   const { read, write } = (secret ?? {}) as Partial<KeyStore>;
   return typeof read === "function" && typeof write === "function";
 }

@@ -21,10 +21,7 @@ export async function theEndpoint(api: ApiClient, reference: string | undefined)
   }
   const [only, another] = all;
   if (only === undefined) {
-    throw unknown(
-      "The client has no endpoint.",
-      "Register one: esim-webhooks api endpoints create <url> --key-file <file>.",
-    );
+    throw unknown("The client has no endpoint.", "Register one: esim-webhooks endpoint ensure <url>.");
   }
   if (another === undefined) return only;
   throw unknown(

@@ -12,12 +12,13 @@ export interface DurationRange {
 
 /** A duration in ms: `30s`, `5m`, `2h`, `1d`. Throws `invalid_usage` for other text, and outside the range. */
 export function parseDuration(text: string, { min, max }: DurationRange): number {
-  const ms = msOf(text);
-  if (ms >= msOf(min) && ms <= msOf(max)) return ms;
+  const isInRange = (ms: number) => ms >= msOf(min) && ms <= msOf(max);
+  if (isInRange(msOf(text))) return msOf(text);
+  const examples = ["30s", "5m", "2h", "1d"].filter((example) => isInRange(msOf(example)));
   throw new ProgramError(
     "invalid_usage",
     `"${text}" is not a duration from ${min} to ${max}.`,
-    "Write a whole number and its unit: 30s, 5m, 2h, 1d.",
+    `Write a whole number and its unit: ${examples.join(", ")}.`,
   );
 }
 

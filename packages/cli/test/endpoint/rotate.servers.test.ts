@@ -119,7 +119,7 @@ describe("rotate", () => {
   });
 
   it("ends with 130 when it is interrupted, and says that the next run continues", async () => {
-    const { cwd, env, rotate } = await startRotate();
+    const { cwd, env, rotate, endpoint } = await startRotate();
     const running = start(["rotate"], { cwd, env });
     await running.written(/The new key is stored\./);
     running.child.kill("SIGINT");
@@ -128,5 +128,10 @@ describe("rotate", () => {
     expect(stderr).toContain("Stopping: finishing the step under way.");
     expect(stderr).toContain("Error (interrupted): Interrupted. Run it again: it continues.\n");
     expect((await rotate("--dry-run")).stdout).toMatch(/^Would continue the rotation/);
+    const doctor = await cli(["doctor"], { cwd, env });
+    expect(doctor.code).toBe(3);
+    expect(doctor.stdout).toContain(
+      `A rotation of the endpoint ${endpoint} has begun and has not ended. If it is not running now, run: esim-webhooks rotate --endpoint ${endpoint}`,
+    );
   });
 });

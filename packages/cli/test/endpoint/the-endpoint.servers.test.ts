@@ -43,7 +43,7 @@ describe("the endpoint that a command is about", () => {
   it("is unknown when --endpoint names another, or when there is none", async () => {
     const { api } = await startService();
     await expect(theEndpoint(api, undefined)).rejects.toThrow(
-      "The client has no endpoint. Register one: esim-webhooks api endpoints create",
+      "The client has no endpoint. Register one: esim-webhooks endpoint ensure <url>.",
     );
     const { webhookEndpointReference } = await api.webhooks.create(request);
     await expect(theEndpoint(api, "7b1f0c")).rejects.toThrow(

@@ -22,4 +22,10 @@ describe("the duration of a flag", () => {
       );
     },
   );
+
+  it("shows only examples that the range has", () => {
+    expect(() => parseDuration("1s", { min: "1m", max: "1d" })).toThrow(
+      '"1s" is not a duration from 1m to 1d. Write a whole number and its unit: 5m, 2h, 1d.',
+    );
+  });
 });

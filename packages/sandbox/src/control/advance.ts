@@ -17,7 +17,7 @@ export function createAdvance({ manualClock, sender, changes }: Parts): Advance 
     if (manualClock === undefined)
       throw new Refused(
         "invalid",
-        "The clock goes by itself. To advance it, start the sandbox with a manual clock.",
+        'The clock goes by itself. To advance it, start the sandbox with a manual clock: --clock manual, or { clock: "manual" } in code.',
       );
     const moved = before.then(() => advance(manualClock, sender, ms));
     before = moved.catch(() => {});
