@@ -122,6 +122,7 @@ describe("endpoint ensure", () => {
     expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("(no_watermark)") });
     expect((await api.webhooks.list().page()).data).toEqual(before);
     expect((await ensure(["--since", "1h"])).stderr).toContain("--since is for --replace");
+    expect((await ensure(["--accept-loss"])).stderr).toContain("--accept-loss is for --replace");
   });
 
   it("has nothing to replace when the endpoint is as the handlers need it", async () => {
@@ -157,6 +158,9 @@ describe("endpoint ensure", () => {
     const { webhookEndpointReference: replacing = "" } = second ?? {};
     expect(ran).toMatchObject({
       code: 0,
+      stderr: expect.stringContaining(
+        "While there are two endpoints, one event may come under two ids, and is handled twice then.",
+      ),
       stdout: `Registered the endpoint ${replacing} for 2 event types, in place of ${reference}, which was reconciled and deleted. Its signing secret is in esim.key.\n`,
     });
     expect(others).toEqual([]);

@@ -1,7 +1,8 @@
 import type { ApiClient, WebhookEndpoint } from "@esim-webhooks/client";
-import type { EsimEvents, KeyRecord } from "@esim-webhooks/core";
+import type { EsimEvents } from "@esim-webhooks/core";
 import { parseOptions } from "@esim-webhooks/core/kit";
 import { changeUnderWay } from "../base/change-under-way.ts";
+import { ownKeys } from "../base/endpoint-keys.ts";
 import { readKeys } from "../base/write-step.ts";
 import { beginning, creationIn } from "./creation.ts";
 import { endpointsOfUrl } from "./endpoints-of-url.ts";
@@ -59,7 +60,9 @@ export async function ensureEndpoint<Data = EsimEvents>(
       created === undefined || webhookEndpointReference === created.webhookEndpointReference;
     const endpoint = ofUrl.find(isIt) ?? created;
     if (endpoint !== undefined) {
-      const known = { endpoint, ofUrl, hasSecret: hasKeyOf(record, endpoint), change, wanted, offered };
+      const owner = { endpoint: endpoint.webhookEndpointReference, isOnly: all.length <= 1 };
+      const hasSecret = ownKeys(record.keys, owner).length > 0;
+      const known = { endpoint, ofUrl, hasSecret, change, wanted, offered };
       return { endpoint, created: created !== undefined, findings: findingsOf(known) };
     }
     if (change !== undefined) throw changeUnderWay(change);
@@ -68,11 +71,4 @@ export async function ensureEndpoint<Data = EsimEvents>(
     const wishes = { url, eventTypes, ...(description !== undefined && { description }) };
     await registrar.begin(stored, beginning({ kind: "ensure", ...wishes }, all, clock.now()));
   }
-}
-
-function hasKeyOf({ keys }: KeyRecord, { webhookEndpointReference }: WebhookEndpoint): boolean {
-  return keys.some(
-    (key) =>
-      typeof key === "string" || (key.endpoint ?? webhookEndpointReference) === webhookEndpointReference,
-  );
 }

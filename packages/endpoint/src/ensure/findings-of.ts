@@ -10,7 +10,7 @@ export interface Known {
   readonly endpoint: WebhookEndpoint;
   /** All endpoints of its URL. */
   readonly ofUrl: readonly WebhookEndpoint[];
-  /** Whether the key store has a secret. */
+  /** Whether the key store has a secret that is known to be the endpoint's. */
   readonly hasSecret: boolean;
   /** What is under way in the key store. */
   readonly change: KeyRecord["change"];
@@ -43,8 +43,8 @@ export function findingsOf({
     findings.push({
       code: "no_secret",
       about: [reference],
-      problem: `The key store has no secret of the endpoint ${reference}, and the service shows it no more: no delivery can be verified.`,
-      remedy: `Put the secret into the key store if you have it, or get another one: esim-webhooks rotate --endpoint ${reference}, or rotateSecret.`,
+      problem: `No secret of the key store is known to be that of the endpoint ${reference}, and the service shows it no more: its deliveries may be refused.`,
+      remedy: `If you have the secret, put it into the key store with endpoint: ${JSON.stringify(reference)}. Else get another one: esim-webhooks rotate --endpoint ${reference}, or rotateSecret.`,
     });
   }
   if (change !== undefined) {

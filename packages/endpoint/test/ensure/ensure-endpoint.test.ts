@@ -170,8 +170,24 @@ describe("what can be wrong with an endpoint", () => {
     ]);
   });
 
+  it("nobody knows whether a secret without an endpoint is its own, as the client has another endpoint", async () => {
+    const { ensure, api, keyStore, reference } = await existing();
+    await api.webhooks.create({ url: `${url}/other`, eventTypes: types });
+    expect((await ensure()).findings).toMatchObject([
+      {
+        code: "no_secret",
+        remedy: expect.stringContaining(`put it into the key store with endpoint: "${reference}"`),
+      },
+    ]);
+    const [secret = ""] = secretsOf(keyStore.record);
+    keyStore.record = { keys: [{ secret, endpoint: reference }] };
+    expect((await ensure()).findings).toEqual([]);
+  });
+
   it("another endpoint has its URL", async () => {
-    const { ensure, api, sandbox, reference } = await existing();
+    const { ensure, api, sandbox, keyStore, reference } = await existing();
+    const [secret = ""] = secretsOf(keyStore.record);
+    keyStore.record = { keys: [{ secret, endpoint: reference }] };
     const { webhookEndpointReference: second } = await api.webhooks.create({ url, eventTypes: types });
     expect(await ensure()).toMatchObject({
       endpoint: { webhookEndpointReference: reference },
