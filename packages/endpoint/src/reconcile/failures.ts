@@ -26,6 +26,9 @@ export interface Failures {
 const mostFailures = 2000;
 const mostReported = 500;
 
+/** The codes that count as a try. The others say nothing of the event: another process is handling it, for instance. */
+const triedCodes: ReadonlySet<string | undefined> = new Set(["failed", "deadline_reached"]);
+
 interface Failure {
   readonly id: string;
   readonly tries: Tries;
@@ -39,6 +42,7 @@ export function createFailures(
 ): Failures {
   const failed = new Map<string, Failure>();
   const leftOut = new Map<string, Tries>();
+  const untried = new Set<string>();
   const reportedBefore = new Set(before.reported);
   const reported = new Set<string>();
   const invalid: string[] = [];
@@ -65,6 +69,23 @@ export function createFailures(
     );
   }
 
+  function noteUntried({ id, occurredMs }: RecordVerdict): void {
+    untried.add(shortHash(id));
+    hold(occurredMs);
+  }
+
+  function forget(id: string): void {
+    const key = shortHash(id);
+    failed.delete(key);
+    untried.delete(key);
+  }
+
+  /** The tries that this pass has not added to. */
+  function unchanged(isComplete: boolean): Iterable<readonly [string, Tries]> {
+    if (!isComplete) return triesBefore;
+    return [...leftOut, ...[...triesBefore].filter(([key]) => untried.has(key))];
+  }
+
   function hold(occurredMs: number): void {
     oldestMs = Math.min(oldestMs, Number.isNaN(occurredMs) ? Number.NEGATIVE_INFINITY : occurredMs);
   }
@@ -73,8 +94,9 @@ export function createFailures(
     note(verdicts) {
       for (const verdict of verdicts) {
         if (verdict.fate === "invalid") noteInvalid(verdict.id);
-        else if (verdict.fate === "rejected") noteFailed(verdict);
-        else if (failed.size > 0) failed.delete(shortHash(verdict.id)); // listed twice, and taken at the second time
+        else if (verdict.fate === "rejected" && triedCodes.has(verdict.code)) noteFailed(verdict);
+        else if (verdict.fate === "rejected") noteUntried(verdict);
+        else if (failed.size + untried.size > 0) forget(verdict.id); // listed twice, and taken at the second time
       }
     },
     leavesOut(id, occurredMs) {
@@ -94,7 +116,7 @@ export function createFailures(
     },
     get again() {
       const waiting = [...leftOut.values()].filter((tries) => !areUsedUp(tries));
-      return waiting.length + [...failed.values()].filter(willBeTriedAgain).length;
+      return waiting.length + untried.size + [...failed.values()].filter(willBeTriedAgain).length;
     },
     get givenUp() {
       return [...failed.values()].filter((failure) => !willBeTriedAgain(failure)).map(({ id }) => id);
@@ -104,7 +126,7 @@ export function createFailures(
     },
     kept(isComplete) {
       const tried = [...failed].map(([key, { tries }]) => [key, tries] as const);
-      const failures = new Map([...(isComplete ? leftOut : triesBefore), ...tried]);
+      const failures = new Map([...unchanged(isComplete), ...tried]);
       const told = new Set([...reported, ...(isComplete ? [] : reportedBefore)]);
       return {
         failures: Object.fromEntries([...failures].slice(-mostFailures)),

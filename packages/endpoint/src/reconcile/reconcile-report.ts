@@ -20,7 +20,7 @@ export interface ReconcileReport {
   readonly pages: number;
   readonly ledger: ReconcileLedger;
   readonly recovered: Recovered;
-  /** How many events later passes try again, because their handlers failed. */
+  /** How many events later passes try again: their handlers failed, or did not run because another process was handling them. */
   readonly failing: number;
   /** How many events this pass has tried for the ninth and last time. */
   readonly givenUp: number;

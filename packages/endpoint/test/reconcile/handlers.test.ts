@@ -2,7 +2,7 @@ import type { WebhookDelivery } from "@esim-webhooks/client";
 import { memoryStore } from "@esim-webhooks/core";
 import { silentLogger } from "@esim-webhooks/core/kit";
 import { type ReconcileOptions, type ReconcileReport, reconcile } from "@esim-webhooks/endpoint";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { made, servedListing } from "../served-listing.ts";
 import { memoryState } from "./memory-state.ts";
 
@@ -25,6 +25,7 @@ function handled(deliveries: readonly WebhookDelivery[], handler: (id: string) =
   return {
     errors,
     state,
+    store,
     /** A pass so long after the one before, by our clock. */
     async pass(afterMs = 0, request: Partial<ReconcileOptions> = since): Promise<ReconcileReport> {
       nowMs += afterMs;
@@ -156,6 +157,28 @@ describe("reconcile with handlers", () => {
       interrupted: true,
       ledger: { stored: 0, unsettled: 1 },
     });
+  });
+
+  it("gives no event up that another process is handling, and holds the watermark until that has ended", async () => {
+    const { pass, store } = handled(
+      [exhausted("good", startMs + 2), exhausted("busy", startMs + 1)],
+      () => {},
+    );
+    const key = { source: "default", id: "busy" };
+    const claim = await store.claim(key, 300);
+    if (claim.status !== "claimed") throw new Error("not claimed");
+    const renewing = setInterval(() => void store.extend(key, claim.token, 300), 50);
+    onTestFinished(() => clearInterval(renewing));
+    for (let passes = 1; passes <= 10; passes++)
+      expect(await pass(12 * hour)).toMatchObject({
+        failing: 1,
+        givenUp: 0,
+        ledger: { rejected: 1 },
+        mark: new Date(startMs + 1).toISOString(),
+      });
+    clearInterval(renewing);
+    await store.release(key, claim.token);
+    expect(await pass()).toMatchObject({ failing: 0, ledger: { stored: 1 } });
   });
 
   it("tries at once with since, also what was given up", async () => {

@@ -12,6 +12,8 @@ export interface RecordVerdict {
   /** The `status` of a delivery record, as it stands there. */
   readonly status: string | null;
   readonly fate: Fate;
+  /** Why it was refused, as in the rejects file: `failed`, `busy`, for instance. Absent if it was not. */
+  readonly code?: string;
 }
 
 /** Records how far a replay has come. With a journal in a file or a database, the next run can continue there. */

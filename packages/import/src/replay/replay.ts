@@ -89,9 +89,9 @@ function allVerdicts(records: Batch<unknown>["records"], ofSink: readonly Verdic
 
 function verdictOn(
   { position, id, type, occurredMs, status }: Classified<unknown>,
-  { fate }: Verdict,
+  { fate, code }: Verdict,
 ): RecordVerdict {
-  return { position, id, type, occurredMs, status, fate };
+  return { position, id, type, occurredMs, status, fate, ...(code !== undefined && { code }) };
 }
 
 function lineOf({ id, line, raw }: Classified<unknown>, { code, reason = "" }: Verdict): string {

@@ -110,9 +110,9 @@ describe("replayRecords", () => {
     const none = { type: null, occurredMs: Number.NaN, status: null };
     expect(verdicts).toEqual([
       { ...event, position: { record: 1 }, status: "exhausted", fate: "stored" },
-      { ...none, position: { record: 2 }, id: "b", fate: "invalid" },
+      { ...none, position: { record: 2 }, id: "b", fate: "invalid", code: "not_a_record" },
       { ...event, position: { record: 3 }, status: "delivered", fate: "duplicate" },
-      { ...none, position: { record: 4 }, id: "", fate: "invalid" },
+      { ...none, position: { record: 4 }, id: "", fate: "invalid", code: "not_a_record" },
     ]);
   });
 
