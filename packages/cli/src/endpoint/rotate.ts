@@ -25,7 +25,8 @@ export async function rotate(this: CliContext, flags: RotateFlags): Promise<void
   const { output, process } = this;
   await withApi(this, flags, async (api, setUp) => {
     const { keyStore, where } = keyPlaceOf(setUp, flags.keyFile);
-    const { webhookEndpointReference: endpoint } = await theEndpoint(api, flags.endpoint);
+    // one that is gone has a rotation to end
+    const endpoint = flags.endpoint ?? (await theEndpoint(api, undefined)).webhookEndpointReference;
     if (flags.dryRun) {
       const plan = await planRotation(api, endpoint, keyStore);
       return flags.json ? output.json(plan) : printPlan(output, plan, where);

@@ -114,7 +114,7 @@ describe("rotate", () => {
     expect(nowhere.stderr).toContain("--key-file");
     const unknown = await rotate("--endpoint", "none");
     expect(unknown.code).toBe(2);
-    expect(unknown.stderr).toContain("The client has no endpoint none.");
+    expect(unknown.stderr).toContain('The client has no endpoint "none".');
     expect((await rotate("--overlap", "59s")).code).toBe(2);
   });
 

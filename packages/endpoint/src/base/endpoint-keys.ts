@@ -32,6 +32,11 @@ export function endKeys(keys: readonly Key[], owner: KeyOwner, endMs: number): K
   return keys.flatMap((key) => (own.includes(key) ? ending(key, endMs) : [key]));
 }
 
+/** Whether the record has the key with this fingerprint. */
+export function hasKey({ keys }: KeyRecord, fingerprint: string): boolean {
+  return keys.some((key) => fingerprintOf(key) === fingerprint);
+}
+
 /** The keys with another one of the endpoint at the end. */
 export function withKey(keys: readonly Key[], secret: string, endpoint: string): Key[] {
   const newKey = fingerprintOf(secret);

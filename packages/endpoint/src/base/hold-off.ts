@@ -6,6 +6,16 @@ const windowMs = 10 * 60_000;
 /** How much of it a step needs, with all attempts of its call. */
 const neededMs = 5 * 60_000;
 
+/** How long a secret that has come may be tried to be stored, in ms: until a minute before the hold-off ends. */
+export const storeSecretMs: number = neededMs - 60_000;
+/** How long an attempt may be under way. */
+const arrivalMs = 60_000;
+
+/** Until when receivers that read the new key late hold off what it has signed. */
+export function arrivalUntil(nowMs: number): string {
+  return new Date(nowMs + arrivalMs).toISOString();
+}
+
 /** Until when a step that begins now has receivers answer 503 to the signatures of a secret that is not stored yet. */
 export function holdOffUntil(nowMs: number): string {
   return new Date(nowMs + windowMs).toISOString();

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
-import { type KeyRecord, type KeyStore, WebhookError } from "@esim-webhooks/core";
+import { type CoreErrorCode, type KeyRecord, type KeyStore, WebhookError } from "@esim-webhooks/core";
+import { storeSecretMs } from "./hold-off.ts";
 import type { WaitingClock } from "./waiting-clock.ts";
 
 /** What a key store has, or does not have yet. */
@@ -10,7 +11,8 @@ export interface KeyStoreState {
 
 const emptyStore: KeyStoreState = { record: { keys: [] }, version: undefined };
 const pauseMs = 1000;
-const mostFailures = 10;
+const stepTries = 10;
+const secretTries = Math.floor(storeSecretMs / pauseMs);
 
 /** What the key store has; a record without keys if it has none. */
 export async function readKeys(keyStore: KeyStore): Promise<KeyStoreState> {
@@ -30,24 +32,79 @@ export async function writeStep(
   next: (record: KeyRecord) => KeyRecord,
   clock: WaitingClock,
 ): Promise<KeyRecord | undefined> {
+  return write(keyStore, next, clock, {
+    read: () => readKeys(keyStore),
+    isAt: ({ change }) => isDeepStrictEqual(change, at),
+    tries: stepTries,
+    passing: ["store_unavailable"],
+  });
+}
+
+/**
+ * Writes the step that has a new secret, as `writeStep` does. Nobody else may have the secret, so a record that another program has
+ * written meanwhile, without any change, gets it, too; and a store that is unavailable, empty or half-written is tried for minutes.
+ * `isStored` tells a finished change: its record has the secret.
+ */
+export async function writeSecret(
+  keyStore: KeyStore,
+  at: object,
+  next: (record: KeyRecord) => KeyRecord,
+  isStored: (record: KeyRecord) => boolean,
+  clock: WaitingClock,
+): Promise<KeyRecord | undefined> {
+  try {
+    return await write(keyStore, next, clock, {
+      async read() {
+        const stored = await keyStore.read();
+        const { keys = [], change } = stored?.record ?? {};
+        if (stored !== undefined && (keys.length > 0 || change !== undefined)) return stored;
+        throw new WebhookError("missing_secret", "The key store is empty.", "Put its keys back.");
+      },
+      isAt: (record) =>
+        isDeepStrictEqual(record.change, at) || (record.change === undefined && !isStored(record)),
+      tries: secretTries,
+      passing: ["store_unavailable", "missing_secret", "invalid_secret"],
+    });
+  } catch (cause) {
+    if (!WebhookError.is(cause)) throw cause;
+    throw new WebhookError(
+      cause.code as CoreErrorCode,
+      `The new secret could not be stored. ${cause.message}`,
+      "Mend the key store, and rotate again soon: the same call may show the secret once more.",
+      { cause },
+    );
+  }
+}
+
+interface Attempts {
+  read(): Promise<KeyStoreState>;
+  /** Whether the record is still the one to change. */
+  isAt(record: KeyRecord): boolean;
+  readonly tries: number;
+  /** The codes of errors that may pass. */
+  readonly passing: readonly string[];
+}
+
+async function write(
+  keyStore: KeyStore,
+  next: (record: KeyRecord) => KeyRecord,
+  clock: WaitingClock,
+  { read, isAt, tries, passing }: Attempts,
+): Promise<KeyRecord | undefined> {
   let written: KeyRecord | undefined;
   for (let failures = 0; ; ) {
     try {
-      const { record, version } = await readKeys(keyStore);
+      const { record, version } = await read();
       if (written !== undefined && isDeepStrictEqual(record.change, written.change)) return record;
-      if (!isDeepStrictEqual(record.change, at)) return undefined;
+      if (!isAt(record)) return undefined;
       const wanted = next(record);
       written = wanted;
       if (await keyStore.write(wanted, version)) return wanted;
       written = undefined;
     } catch (error) {
       failures += 1;
-      if (!isUnavailable(error) || failures >= mostFailures) throw error;
+      if (!(WebhookError.is(error) && passing.includes(error.code)) || failures >= tries) throw error;
       await clock.wait(pauseMs, new AbortController().signal);
     }
   }
-}
-
-function isUnavailable(error: unknown): boolean {
-  return WebhookError.is(error) && error.code === "store_unavailable";
 }

@@ -1,5 +1,6 @@
 import { type ApiClient, ApiError, type EndpointWithSecret } from "@esim-webhooks/client";
 import { type KeyStore, WebhookError } from "@esim-webhooks/core";
+import { dateTimeMs } from "@esim-webhooks/core/kit";
 import { holdOffUntil, isHeldOff } from "../base/hold-off.ts";
 import { freshKey, isForgotten } from "../base/idempotency-key.ts";
 import type { RotateSettings } from "./rotate-options.ts";
@@ -20,12 +21,13 @@ export interface Asked {
 /**
  * Has the service replace the secret, and resolves to its answer. The same key is used until the answer is known, in later processes,
  * too. If the answer does not show the secret, or the service no longer knows the key, the secret is replaced again, under a key
- * that is written first. Deliveries with an unknown signature are answered 503 all the time.
+ * that is written first; so it is if a continued call is answered with a secret that was replaced since, as `listedAt` shows. Deliveries with an unknown signature are answered 503 all the time.
  */
 export async function askNewSecret(
   api: Pick<ApiClient, "webhooks">,
   keyStore: KeyStore,
   begun: AtCall,
+  listedAt: string,
   settings: RotateSettings,
 ): Promise<Asked> {
   const { clock, signal, logger } = settings;
@@ -44,7 +46,15 @@ export async function askNewSecret(
     try {
       const { idempotencyKey } = at;
       const options = { idempotencyKey, signal, timeoutMs: callMs };
-      return { endpoint: await api.webhooks.rotateSecret(at.endpoint, options), at };
+      const endpoint = await api.webhooks.rotateSecret(at.endpoint, options);
+      // the service repeats an old answer for 48 hours
+      const isOld = at === begun && dateTimeMs(endpoint.updatedAt) < dateTimeMs(listedAt);
+      if (!isOld) return { endpoint, at };
+      logger.warn(
+        { endpoint: at.endpoint },
+        "Somebody else has replaced the secret since the call that is continued: it is replaced again.",
+      );
+      await write(withFreshKey());
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       hidden += 1;

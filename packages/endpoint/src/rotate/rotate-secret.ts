@@ -1,6 +1,6 @@
 import type { ApiClient } from "@esim-webhooks/client";
 import { type KeyRecord, type KeyStore, WebhookError } from "@esim-webhooks/core";
-import { fingerprintOf, finished, type KeyOwner } from "../base/endpoint-keys.ts";
+import { fingerprintOf, type KeyOwner } from "../base/endpoint-keys.ts";
 import type { EndpointErrorCode } from "../base/errors.ts";
 import { holdOffUntil } from "../base/hold-off.ts";
 import { freshKey } from "../base/idempotency-key.ts";
@@ -16,7 +16,7 @@ import {
 import { type AtCall, type AtStored, type RotationChange, rotationIn } from "./rotation-change.ts";
 import { storeNewKey } from "./store-new-key.ts";
 import { type NewKeyUse, newestListedMs, watchNewKey } from "./watch-new-key.ts";
-import { presentKeys, writeRotation } from "./write-rotation.ts";
+import { endRotation, presentKeys, writeRotation } from "./write-rotation.ts";
 
 /** What a rotation did. Plain JSON, without secrets. */
 export interface RotationReport<Reconciled extends RotationReconciled = ReconcileReport> {
@@ -40,6 +40,9 @@ export interface RotationReport<Reconciled extends RotationReconciled = Reconcil
 }
 
 const dayMs = 24 * 60 * 60_000;
+/** How long another pass is waited for. */
+const otherPassMs = 10 * 60_000;
+const pauseMs = 5000;
 
 /**
  * Replaces the secret of an endpoint so that every event survives it. Each step is in the key store before the next one, so
@@ -65,7 +68,9 @@ export async function rotateSecret<Reconciled extends RotationReconciled = Recon
   const settings = parseRotateOptions(options);
   const { logger } = settings;
   const found = rotationIn(await presentKeys(keyStore), endpointReference);
-  const { endpoint, isOnly } = await ownedEndpoint(api, endpointReference, settings.signal);
+  const { endpoint, isOnly } = await ownedEndpoint(api, endpointReference, settings.signal).catch(
+    (error: unknown) => endIfGone(error, keyStore, found, settings),
+  );
   const owner = { endpoint: endpointReference, isOnly };
   const named = { endpoint: endpointReference };
   if (!endpoint.active) logger.warn(named, "The endpoint is not active: the service sends it nothing.");
@@ -74,13 +79,13 @@ export async function rotateSecret<Reconciled extends RotationReconciled = Recon
 
   let at = found ?? (await begin(api, keyStore, endpoint.updatedAt, owner, settings));
   if (at.step === "call" || at.step === "form") {
-    at = await storeNewKey(api, keyStore, at, owner, settings);
+    at = await storeNewKey(api, keyStore, at, owner, endpoint.updatedAt, settings);
     logger.info({ ...named, key: at.newKey }, "The new key is stored.");
   }
   const newKeyUse = await watchNewKey(api, at, settings);
   logger.info({ ...named, key: at.newKey, newKeyUse }, "Looked for deliveries with the new key.");
   const reconciled = await reconcileFrom(at, options, settings);
-  const { keys } = await dropOldKeys(keyStore, at, settings);
+  const { keys } = await endRotation(keyStore, at, settings.clock);
   logger.info({ ...named, key: at.newKey }, "The rotation is finished.");
   const { startedAt, since, newKey, oldKeys } = at;
   const otherKeys = keys.map(fingerprintOf).filter((key) => key !== newKey);
@@ -130,10 +135,19 @@ async function begin(
 async function reconcileFrom<Reconciled extends RotationReconciled>(
   { since }: AtStored,
   { reconcile }: RotateOptions<Reconciled>,
-  { signal }: RotateSettings,
+  { clock, signal }: RotateSettings,
 ): Promise<Reconciled | null> {
   if (reconcile === undefined) return null;
-  const reconciled = await reconcile({ since: new Date(since), signal });
+  const giveUpAt = clock.now() + otherPassMs;
+  let reconciled: Reconciled | undefined;
+  while (reconciled === undefined) {
+    try {
+      reconciled = await reconcile({ since: new Date(since), signal });
+    } catch (error) {
+      if (!hasCode(error, "reconcile_in_use") || clock.now() >= giveUpAt) throw error;
+      await clock.wait(pauseMs, signal); // a worker's pass is under way
+    }
+  }
   signal.throwIfAborted();
   if (!reconciled.interrupted && !reconciled.dryRun) return reconciled;
   throw new WebhookError<EndpointErrorCode>(
@@ -143,7 +157,23 @@ async function reconcileFrom<Reconciled extends RotationReconciled>(
   );
 }
 
-/** Step 6: the old keys have ended, so attempts that carry them are over. */
-async function dropOldKeys(keyStore: KeyStore, at: AtStored, { clock }: RotateSettings): Promise<KeyRecord> {
-  return writeRotation(keyStore, at, (record) => finished(record, clock.now()), clock);
+/** An endpoint that was deleted has no rotation to finish: it is ended, so that the key store is free. Rejects with the error. */
+async function endIfGone(
+  error: unknown,
+  keyStore: KeyStore,
+  found: RotationChange | undefined,
+  { clock, logger }: RotateSettings,
+): Promise<never> {
+  if (found !== undefined && hasCode(error, "endpoint_unknown")) {
+    await writeRotation(keyStore, found, ({ keys }) => ({ keys }), clock);
+    logger.warn(
+      { endpoint: found.endpoint },
+      "The endpoint is gone, so its rotation was ended. The key store keeps its keys.",
+    );
+  }
+  throw error;
+}
+
+function hasCode(error: unknown, code: EndpointErrorCode): boolean {
+  return WebhookError.is(error) && error.code === code;
 }

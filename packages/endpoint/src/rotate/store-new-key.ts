@@ -4,16 +4,17 @@ import {
   endKeys,
   fingerprintOf,
   formOfNewest,
+  hasKey,
   type KeyOwner,
   ownKeys,
   withKey,
 } from "../base/endpoint-keys.ts";
-import { holdOffUntil } from "../base/hold-off.ts";
+import { arrivalUntil, holdOffUntil } from "../base/hold-off.ts";
 import { type SecretForm, secretText } from "../base/secret-form.ts";
 import { askNewSecret } from "./ask-new-secret.ts";
 import type { RotateSettings } from "./rotate-options.ts";
 import { type AtCall, type AtForm, type AtStored, begunOf } from "./rotation-change.ts";
-import { presentKeys, writeRotation } from "./write-rotation.ts";
+import { presentKeys, writeNewSecret } from "./write-rotation.ts";
 
 /** The new secret as the service wrote it, and the step that is in the key store. */
 interface Received {
@@ -22,12 +23,16 @@ interface Received {
   readonly rotatedAt: string | null;
 }
 
-/** Asks for the new secret, and stores it in the write that ends the old keys and the 503 to unknown signatures. */
+/**
+ * Asks for the new secret, and stores it in the write that ends the old keys and, soon, the 503 to unknown signatures. `listedAt` is
+ * the endpoint's `updatedAt`, as it was listed before.
+ */
 export async function storeNewKey(
   api: Pick<ApiClient, "webhooks">,
   keyStore: KeyStore,
   begun: AtCall | AtForm,
   owner: KeyOwner,
+  listedAt: string,
   settings: RotateSettings,
 ): Promise<AtStored> {
   const { clock, overlapMs, secretForm } = settings;
@@ -35,10 +40,11 @@ export async function storeNewKey(
   const received =
     begun.step === "form"
       ? { at: begun, secret: begun.secret, rotatedAt: begun.rotatedAt }
-      : await receive(api, keyStore, begun, settings);
+      : await receive(api, keyStore, begun, listedAt, settings);
   const secret = secretText(received.secret, secretForm ?? guessedForm(received.secret, record));
   if (secret === undefined) return keepUnread(keyStore, received, settings);
-  const endMs = clock.now() + overlapMs;
+  const nowMs = clock.now();
+  const endMs = nowMs + overlapMs;
   const change: AtStored = {
     ...begunOf(received.at),
     rotatedAt: received.rotatedAt,
@@ -49,9 +55,11 @@ export async function storeNewKey(
   };
   const stored = ({ keys }: KeyRecord): KeyRecord => ({
     keys: withKey(endKeys(keys, owner, endMs), secret, owner.endpoint),
+    rotatingUntil: arrivalUntil(nowMs),
     change: { ...change },
   });
-  await writeRotation(keyStore, received.at, stored, clock);
+  const isStored = (now: KeyRecord) => hasKey(now, change.newKey);
+  await writeNewSecret(keyStore, received.at, stored, isStored, clock);
   return change;
 }
 
@@ -59,9 +67,10 @@ async function receive(
   api: Pick<ApiClient, "webhooks">,
   keyStore: KeyStore,
   begun: AtCall,
+  listedAt: string,
   settings: RotateSettings,
 ): Promise<Received> {
-  const { endpoint, at } = await askNewSecret(api, keyStore, begun, settings);
+  const { endpoint, at } = await askNewSecret(api, keyStore, begun, listedAt, settings);
   const { signingSecret, updatedAt } = endpoint;
   return { at, secret: signingSecret, rotatedAt: updatedAt === at.updatedAt ? null : updatedAt };
 }
@@ -80,7 +89,7 @@ async function keepUnread(
   const until = holdOffUntil(clock.now());
   const change: AtForm = { ...begunOf(at), step: "form", secret, rotatedAt };
   const kept = (record: KeyRecord): KeyRecord => ({ ...record, rotatingUntil: until, change: { ...change } });
-  await writeRotation(keyStore, at, kept, clock);
+  await writeNewSecret(keyStore, at, kept, () => false, clock);
   throw new WebhookError(
     "invalid_secret",
     "The service's new secret cannot be read in the expected form. It is kept in the key store, and no receiver uses it yet.",

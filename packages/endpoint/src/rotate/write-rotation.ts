@@ -1,9 +1,10 @@
 import { type KeyRecord, type KeyStore, WebhookError } from "@esim-webhooks/core";
 import { changeUnderWay } from "../base/change-under-way.ts";
+import { finished, hasKey } from "../base/endpoint-keys.ts";
 import type { EndpointErrorCode } from "../base/errors.ts";
 import type { WaitingClock } from "../base/waiting-clock.ts";
-import { writeStep } from "../base/write-step.ts";
-import type { RotationChange } from "./rotation-change.ts";
+import { writeSecret, writeStep } from "../base/write-step.ts";
+import type { AtStored, RotationChange } from "./rotation-change.ts";
 
 /** Writes the next record of a rotation, as `writeStep` does. Rejects with `change_under_way` if another process has gone on. */
 export async function writeRotation(
@@ -12,10 +13,32 @@ export async function writeRotation(
   next: (record: KeyRecord) => KeyRecord,
   clock: WaitingClock,
 ): Promise<KeyRecord> {
-  const written = await writeStep(keyStore, at, next, clock);
+  return (await writeStep(keyStore, at, next, clock)) ?? (await rejectMoved(keyStore));
+}
+
+/** Writes the step of a rotation that has the new secret, as `writeSecret` does. Rejects as `writeRotation` does. */
+export async function writeNewSecret(
+  keyStore: KeyStore,
+  at: RotationChange,
+  next: (record: KeyRecord) => KeyRecord,
+  isStored: (record: KeyRecord) => boolean,
+  clock: WaitingClock,
+): Promise<KeyRecord> {
+  return (await writeSecret(keyStore, at, next, isStored, clock)) ?? (await rejectMoved(keyStore));
+}
+
+/** Ends a rotation, unless another process has ended it. */
+export async function endRotation(keyStore: KeyStore, at: AtStored, clock: WaitingClock): Promise<KeyRecord> {
+  const written = await writeStep(keyStore, at, (record) => finished(record, clock.now()), clock);
   if (written !== undefined) return written;
+  const record = await presentKeys(keyStore);
+  if (record.change === undefined && hasKey(record, at.newKey)) return record;
+  return rejectMoved(keyStore);
+}
+
+async function rejectMoved(keyStore: KeyStore): Promise<never> {
   const { change } = await presentKeys(keyStore);
-  throw change === undefined ? finishedElsewhere() : changeUnderWay(change);
+  throw change === undefined ? endedElsewhere() : changeUnderWay(change);
 }
 
 /** The record of the key store. Rejects with `missing_secret` if it has none. */
@@ -29,10 +52,10 @@ export async function presentKeys(keyStore: KeyStore): Promise<KeyRecord> {
   );
 }
 
-function finishedElsewhere(): WebhookError<EndpointErrorCode> {
+function endedElsewhere(): WebhookError<EndpointErrorCode> {
   return new WebhookError<EndpointErrorCode>(
     "change_under_way",
-    "Another process has finished the change of the keys that this one was at.",
-    "Nothing needs to be done: the key store has the result.",
+    "The key store no longer has this rotation: another process has finished it, or another program has written the keys.",
+    "Rotate again, unless the rotation was finished elsewhere.",
   );
 }

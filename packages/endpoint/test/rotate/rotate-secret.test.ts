@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { createClient } from "@esim-webhooks/client";
 import {
   createKeyring,
@@ -6,9 +6,15 @@ import {
   type KeyStore,
   type Logger,
   type StoredKey,
+  WebhookError,
 } from "@esim-webhooks/core";
 import { newSecret } from "@esim-webhooks/core/testing";
-import { planRotation, type RotateOptions, rotateSecret } from "@esim-webhooks/endpoint";
+import {
+  type EndpointErrorCode,
+  planRotation,
+  type RotateOptions,
+  rotateSecret,
+} from "@esim-webhooks/endpoint";
 import { describe, expect, it } from "vitest";
 import { fastClock } from "../fast-clock.ts";
 import { type Rotating, rotateCall, rotating } from "./rotating.ts";
@@ -106,7 +112,7 @@ describe("rotateSecret", () => {
     expect(statuses).toEqual([503]);
     const [begun, stored] = seen;
     expect(Date.parse(begun?.rotatingUntil ?? "") - Date.now()).toBeLessThan(15 * 60_000);
-    expect(stored).not.toHaveProperty("rotatingUntil");
+    expect(Date.parse(stored?.rotatingUntil ?? "") - Date.now()).toBeLessThan(2 * 60_000);
     expect(stored?.keys[0]).toMatchObject({ notAfter: expect.any(String) });
     expect(stored?.keys[1]).not.toHaveProperty("notAfter");
     await world.sandbox.advance("30s"); // its second attempt
@@ -293,6 +299,117 @@ describe("rotateSecret", () => {
     }
     const report = await world.rotate({ reconcile: async () => donePass });
     expect(report).toMatchObject({ continued: "stored", reconciled: donePass });
+  });
+
+  it("waits for the pass of a worker that is under way, and reconciles then", async () => {
+    const world = await rotating();
+    let inUse = 3;
+    const reconcile = async () => {
+      inUse -= 1;
+      if (inUse >= 0) throw new WebhookError<EndpointErrorCode>("reconcile_in_use", "A pass.", "Wait.");
+      return donePass;
+    };
+    expect(await world.rotate({ reconcile })).toMatchObject({ reconciled: donePass });
+  });
+
+  it.each(["as it was", "empty", "half", "gone"])(
+    "stores the new secret though another program changes the key file during the call: %s",
+    async (how) => {
+      const world = await rotating();
+      const file = world.keys.keyFile;
+      const before = await readFile(file, "utf8");
+      const webhooks: typeof world.api.webhooks = {
+        ...world.api.webhooks,
+        async rotateSecret(reference, options) {
+          const made = await world.api.webhooks.rotateSecret(reference, options);
+          const texts: Record<string, string> = { "as it was": before, empty: "", half: '{ "keys": [' };
+          if (how === "gone") await rm(file);
+          else await writeFile(file, texts[how] ?? "");
+          return made;
+        },
+      };
+      const clock = fastClock();
+      let waits = 0;
+      const restoring = {
+        now: clock.now,
+        async wait(ms: number, signal: AbortSignal) {
+          waits += 1;
+          if (waits === 3 && how !== "as it was") await writeFile(file, before, { mode: 0o600 });
+          return clock.wait(ms, signal);
+        },
+      };
+      const report = await rotateSecret({ webhooks }, world.endpoint, world.keys, { clock: restoring });
+      expect(secretsIn(await recordOf(world.keys)).map(fingerprint)).toEqual([report.newKey]);
+    },
+  );
+
+  it("keeps trying for minutes to store the new secret, and says what to do when it cannot", async () => {
+    const world = await rotating();
+    const away = new WebhookError("store_unavailable", "The database is away.", "Check it.");
+    let downFor = 0;
+    const keys: KeyStore = {
+      ...world.keys,
+      async read() {
+        downFor -= 1;
+        if (downFor >= 0) throw away;
+        return world.keys.read();
+      },
+    };
+    const goesDown = (reads: number): Pick<typeof world.api, "webhooks"> => ({
+      webhooks: {
+        ...world.api.webhooks,
+        async rotateSecret(reference, options) {
+          const made = await world.api.webhooks.rotateSecret(reference, options);
+          downFor = reads;
+          return made;
+        },
+      },
+    });
+    const clock = fastClock();
+    const report = await rotateSecret(goesDown(120), world.endpoint, keys, { clock });
+    expect(secretsIn(await recordOf(world.keys)).map(fingerprint)).toEqual([report.newKey]);
+    await expect(rotateSecret(goesDown(100_000), world.endpoint, keys, { clock })).rejects.toMatchObject({
+      code: "store_unavailable",
+      message: expect.stringMatching(/^The new secret could not be stored\. .* rotate again soon/),
+      cause: away,
+    });
+  });
+
+  it("replaces the secret again when somebody else has since the call that it continues", async () => {
+    const world = await rotating();
+    world.sandbox.faults.add({ kind: "error", call: rotateCall, status: 500, done: true, times: 3 });
+    await world.rotate().catch(() => {});
+    await world.sandbox.advance("1h");
+    await world.api.webhooks.rotateSecret(world.endpoint);
+    await world.sandbox.advance("1h");
+    expect(await world.rotate()).toMatchObject({ continued: "call" });
+    await world.emit();
+    expect(world.handled).toHaveLength(1);
+  });
+
+  it("ends the rotation of an endpoint that was deleted, and keeps the keys", async () => {
+    const world = await rotating();
+    const { keys } = await recordOf(world.keys);
+    world.sandbox.faults.add({ kind: "error", call: rotateCall, status: 500, times: 3 });
+    await world.rotate().catch(() => {});
+    await world.api.webhooks.delete(world.endpoint);
+    const logger = lines();
+    await expect(world.rotate({ logger })).rejects.toMatchObject({ code: "endpoint_unknown" });
+    expect(logger.all.join("\n")).toContain("The endpoint is gone, so its rotation was ended.");
+    expect(await recordOf(world.keys)).toEqual({ keys });
+  });
+
+  it("ends well when another process finishes the same rotation first", async () => {
+    const world = await rotating();
+    const clock = fastClock();
+    const report = await world.rotate({
+      clock,
+      reconcile: async () => {
+        await world.rotate({ clock });
+        return donePass;
+      },
+    });
+    expect(secretsIn(await recordOf(world.keys)).map(fingerprint)).toEqual([report.newKey]);
   });
 
   it("ends only its own keys: those of other endpoints, and of nobody knows which, stay", async () => {
