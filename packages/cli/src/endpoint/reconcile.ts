@@ -1,4 +1,4 @@
-import type { ApiClient } from "@esim-webhooks/client";
+import { type ApiClient, ApiError } from "@esim-webhooks/client";
 import type { Logger } from "@esim-webhooks/core";
 import { createReconciler, reconcile as makePass, type ReconcileSetup } from "@esim-webhooks/endpoint";
 import { withApi } from "../api/with-api.ts";
@@ -8,6 +8,7 @@ import { printable } from "../program/printable.ts";
 import { ProgramError } from "../program/program-error.ts";
 import { stopSignal } from "../program/stopping.ts";
 import { layoutFor } from "../terminal/layout.ts";
+import { awaitEndpoint } from "./await-endpoint.ts";
 import { explainedReconcile } from "./explained-reconcile.ts";
 import { printPasses } from "./print-passes.ts";
 import type { ReconcileFlags } from "./reconcile-flags.ts";
@@ -18,7 +19,7 @@ import {
 } from "./reconcile-target.ts";
 import { exitCodeOf } from "./reconcile-verdict.ts";
 import { reconcileView } from "./reconcile-view.ts";
-import { theEndpoint } from "./the-endpoint.ts";
+import { goneEndpoint, theEndpoint } from "./the-endpoint.ts";
 
 /** Brings in what the listing of the endpoint has and the target does not: once, or until it is stopped. */
 export async function reconcile(this: CliContext, flags: ReconcileFlags): Promise<void> {
@@ -30,7 +31,9 @@ export async function reconcile(this: CliContext, flags: ReconcileFlags): Promis
     );
   }
   await withApi(this, flags, async (api, setUp) => {
-    const { webhookEndpointReference: reference } = await theEndpoint(api, flags.endpoint);
+    const { webhookEndpointReference: reference } = await (flags.every === undefined
+      ? theEndpoint(api, flags.endpoint)
+      : awaitEndpoint(api, flags.endpoint, flags.every, this.output));
     const open = flags.dryRun ? await untouchedReconcileTarget(setUp) : await openReconcileTarget(setUp);
     try {
       if (flags.every !== undefined || this.process.stderr.isTTY)
@@ -50,7 +53,7 @@ interface Pass {
   readonly api: ApiClient;
   readonly reference: string;
   readonly open: OpenReconcileTarget;
-  readonly setup: ReconcileSetup<unknown>;
+  readonly setup: ReconcileSetup<unknown> & { readonly logger: Logger };
 }
 
 async function passOnce(
@@ -74,18 +77,37 @@ async function passEvery(
   everyMs: number,
   { api, reference, open, setup }: Pass,
 ): Promise<void> {
-  const reconciler = createReconciler<unknown>(api, reference, open.target, { ...setup, since, everyMs });
+  const gone = new AbortController();
+  const logger = onNotFound(setup.logger, () =>
+    goneEndpoint(api, reference).then((error) => error && gone.abort(error)),
+  );
+  const options = { ...setup, logger, since, everyMs };
+  const reconciler = createReconciler<unknown>(api, reference, open.target, options);
   const stop = stopSignal(output, "the events under way");
   const stopPrinting = printPasses(output, { json });
-  await reconciler.run({ signal: stop.signal }).finally(stopPrinting);
+  const signal = AbortSignal.any([stop.signal, gone.signal]);
+  await reconciler.run({ signal }).finally(stopPrinting);
   stop.release();
+  gone.signal.throwIfAborted();
+}
+
+/** Looks why the listing was not found: a reconciler goes on whatever a pass fails of. */
+function onNotFound(logger: Logger, look: () => Promise<unknown>): Logger {
+  return {
+    ...logger,
+    error(fields, message) {
+      logger.error(fields, message);
+      const err = typeof fields === "object" ? (fields as { readonly err?: unknown }).err : undefined;
+      if (err instanceof ApiError && err.code === "not_found") void look();
+    },
+  };
 }
 
 function setupOf(
   { output, process }: CliContext,
   { source, newSource, includeComing }: ReconcileFlags,
   { options }: OpenReconcileTarget,
-): ReconcileSetup<unknown> {
+): ReconcileSetup<unknown> & { readonly logger: Logger } {
   const json = process.stderr.isTTY !== true;
   const logger = commandLogger({ write: output.note, json, style: output.styleNote });
   return {

@@ -30,6 +30,24 @@ export async function theEndpoint(api: ApiClient, reference: string | undefined)
   );
 }
 
+/** The error for a command whose endpoint was deleted while it ran; undefined while the endpoint is there, or that is not known. */
+export async function goneEndpoint(
+  api: ApiClient,
+  reference: string,
+): Promise<WebhookError<EndpointErrorCode> | undefined> {
+  const all: WebhookEndpoint[] = [];
+  try {
+    for await (const endpoint of api.webhooks.list({ limit: 100 })) all.push(endpoint);
+  } catch {
+    return undefined;
+  }
+  if (all.some(({ webhookEndpointReference }) => webhookEndpointReference === reference)) return undefined;
+  return unknown(
+    `The endpoint ${printable(reference)} no longer exists.`,
+    `Start the command again, for another one. ${listOf(all).replace("It has", "The client has")}`,
+  );
+}
+
 function unknown(problem: string, remedy: string): WebhookError<EndpointErrorCode> {
   return new WebhookError<EndpointErrorCode>("endpoint_unknown", problem, remedy);
 }

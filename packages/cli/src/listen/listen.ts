@@ -1,4 +1,5 @@
 import { withApi } from "../api/with-api.ts";
+import { awaitEndpoint } from "../endpoint/await-endpoint.ts";
 import { theEndpoint } from "../endpoint/the-endpoint.ts";
 import type { CliContext } from "../program/context.ts";
 import { ProgramError } from "../program/program-error.ts";
@@ -15,7 +16,10 @@ export async function listen(this: CliContext, flags: ListenFlags): Promise<void
   await withApi(this, flags, async (api, setUp) => {
     const url = localReceiver(flags.to ?? urlOfServe(setUp, this.process), flags.allowRemote ?? false);
     const secret = signingSecret(await knownSecrets(requiredSecret(setUp)));
-    const endpoint = await theEndpoint(api, flags.endpoint);
+    const endpoint =
+      flags.id === undefined
+        ? await awaitEndpoint(api, flags.endpoint, flags.every, this.output)
+        : await theEndpoint(api, flags.endpoint);
     const session = { context: this, flags, api, endpoint, url, secret };
     await (flags.id === undefined ? follow(session) : resend(session, flags.id));
   });

@@ -141,6 +141,20 @@ describe("reconcile", () => {
     expect(await backend.stored()).toContain(first);
   });
 
+  it("waits with --every for an API that is away at the start, and ends when its endpoint was deleted", async () => {
+    const { cwd, env, sandbox, api, reference } = await startBackend();
+    sandbox.faults.add({ kind: "error", status: 503, call: "GET /management/webhooks", times: 8 });
+    const running = start(["reconcile", "--every", "1s", "--since", "1h"], { cwd, env });
+    await running.written(/The API is asked again until it answers\./);
+    await running.written(/Reconciling the endpoint/);
+    await api.webhooks.delete(reference);
+    const { code, stderr } = await running.ended;
+    expect(code).toBe(2);
+    expect(stderr).toContain(
+      `Error (endpoint_unknown): The endpoint ${reference} no longer exists. Start the command again, for another one. The client has none.`,
+    );
+  });
+
   it("goes on with --every when the database was away, and keeps what it had come to", async () => {
     const postgres = await startPostgres();
     onTestFinished(() => postgres.close());
