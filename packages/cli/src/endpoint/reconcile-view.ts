@@ -53,11 +53,11 @@ export function broughtIn({ missed, acknowledgedAndLost }: ReconcileReport["reco
   ].join(", ");
 }
 
-function meaning(entry: Entry, { dryRun, recovered, failing, givenUp }: ReconcileReport): string {
+function meaning(entry: Entry, { dryRun, ledger, recovered, failing, givenUp }: ReconcileReport): string {
   switch (entry) {
     case "stored":
       return dryRun
-        ? `would be brought in unless they are there; ${count(recovered.missed)} were not delivered`
+        ? `would be brought in unless they are there${byDelivery(ledger.stored, recovered.missed)}`
         : `brought in: ${broughtIn(recovered)}`;
     case "duplicate":
       return "already stored or done";
@@ -76,6 +76,14 @@ function meaning(entry: Entry, { dryRun, recovered, failing, givenUp }: Reconcil
     case "unsettled":
       return "not reached: run it again to continue";
   }
+}
+
+function byDelivery(stored: number, missed: number): string {
+  const parts = [
+    ...(missed > 0 ? [`${count(missed)} not delivered`] : []),
+    ...(stored > missed ? [`${count(stored - missed)} delivered`] : []),
+  ];
+  return parts.length === 0 ? "" : `: ${parts.join(", ")}`;
 }
 
 /** The alarm first, then what was given up, and what can no longer be had. */

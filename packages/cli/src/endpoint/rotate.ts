@@ -114,7 +114,12 @@ function printReport(
   }
   if (reconciled !== null) {
     const { missed, acknowledgedAndLost } = reconciled.recovered;
-    output.data(`Brought ${counted(missed + acknowledgedAndLost, "missed event")} into ${reconciledWith}.`);
+    const found = missed + acknowledgedAndLost;
+    output.data(
+      found === 0
+        ? `Nothing was missed: ${reconciledWith} has all events.`
+        : `Brought ${counted(found, "missed event")} into ${reconciledWith}.`,
+    );
   } else if (reconciledWith === undefined) {
     output.data(
       `Nothing was reconciled. Run esim-webhooks reconcile --since ${since} where the events are kept.`,

@@ -24,6 +24,7 @@ export async function follow(session: Session): Promise<void> {
   const { context, flags, url, secret } = session;
   const { output } = context;
   warnOfUnsubscribed(session);
+  const told = new Set<string>();
   const relay = createRelay({
     post: async (delivery) => {
       const request = signedDelivery(delivery, secret);
@@ -31,6 +32,9 @@ export async function follow(session: Session): Promise<void> {
     },
     onPosting(posting) {
       printPosting(posting, output, flags);
+      const hint = posting.state === "retrying" ? hintFor(posting) : undefined;
+      if (hint !== undefined && !told.has(hint)) output.note(hint);
+      if (hint !== undefined) told.add(hint);
       if (posting.state === "given_up") for (const line of adviceFor(posting, session)) output.note(line);
     },
     onReceiver: (isUp) =>
@@ -70,7 +74,8 @@ async function poll(
   while (!signal.aborted) {
     try {
       const found = await feed.turn(signal);
-      if (!isStarted) for (const line of welcome(session, found.length)) output.note(line);
+      const wanted = found.filter((delivery) => isWanted(delivery, flags.only));
+      if (!isStarted) for (const line of welcome(session, wanted.length)) output.note(line);
       if (isFailing) output.note("The API answers again.");
       isStarted = true;
       isFailing = false;
@@ -114,9 +119,13 @@ function isWanted({ eventType }: WebhookDelivery, only: readonly string[] | unde
   return only === undefined || only.some((type) => matchingTypes(type, [eventType ?? ""]).length > 0);
 }
 
-function adviceFor({ delivery, result }: Posting, { endpoint, url }: Session): readonly string[] {
-  const hint = result !== undefined && "status" in result ? hintOf(result, "--to") : undefined;
-  const { eventId: id } = delivery;
+function hintFor({ result }: Posting): string | undefined {
+  return result !== undefined && "status" in result ? hintOf(result, "--to") : undefined;
+}
+
+function adviceFor(posting: Posting, { endpoint, url }: Session): readonly string[] {
+  const hint = hintFor(posting);
+  const { eventId: id } = posting.delivery;
   const resend = `esim-webhooks listen --to ${url} --endpoint ${endpoint.webhookEndpointReference} --id ${printable(id ?? "")}`;
   const advice = id === null ? "It is given up." : `It is given up. To post it again: ${resend}`;
   return [...(hint === undefined ? [] : [hint]), advice];

@@ -75,7 +75,9 @@ describe("reconcile", () => {
     const args = ["--since", "1h", "--dry-run"];
     const { code, stdout } = await reconcile(backend, ...args);
     expect(code).toBe(3);
-    expect(stdout).toMatch(/^stored +4 +would be brought in unless they are there; 2 were not delivered$/m);
+    expect(stdout).toMatch(
+      /^stored +4 +would be brought in unless they are there: 2 not delivered, 2 delivered$/m,
+    );
     expect(await backend.stored()).toHaveLength(1);
     expect((await reconcile(backend)).code).toBe(2); // no mark was left
     await reconcile(backend, ...args, "--data-dir", "elsewhere");

@@ -151,6 +151,17 @@ describe("listen", () => {
     expect(receiver.events.at(-1)?.type).toBe("esim.deleted");
   });
 
+  it("says what a refusal means at the first attempt that gets it", async () => {
+    const { listening, emit } = await startWorld();
+    const running = await listening([], await startReceiver(401, "no"));
+    await emit("esim.enabled");
+    await running.written(
+      /! 401 .*\n[\s\S]*The receiver has another secret than the one that signed: compare them\./,
+    );
+    running.child.kill("SIGINT");
+    await running.ended;
+  });
+
   it("posts only the types of --only, families too, and warns about one that the endpoint does not get", async () => {
     const { emit, listening } = await startWorld();
     const receiver = await startLocal();
@@ -271,7 +282,9 @@ describe("listen", () => {
     const refused = await listen(["--to", await startReceiver(401, "no"), "--id", id]);
     expect(refused.code).toBe(3);
     expect(refused.stdout).toMatch(/✘ 401 +esim\.enabled /);
-    expect(refused.stderr).toBe("The receiver has another secret than the one that signed: compare them.\n");
+    expect(refused.stderr).toMatch(
+      /^Posting \S+ to http:\S+\.\nThe receiver has another secret than the one that signed: compare them\.\n$/,
+    );
     const unknown = await listen(["--id", "evt_unknown"]);
     expect(unknown).toMatchObject({ code: 3, stdout: "" });
     expect(unknown.stderr).toContain(
@@ -281,7 +294,7 @@ describe("listen", () => {
     await closed(server);
     const nobody = await listen(["--to", `http://localhost:${port}/webhooks`, "--id", id]);
     expect(nobody.code).toBe(1);
-    expect(nobody.stderr).toMatch(/^Error \(no_answer\): Nothing answers at .*, or name another --to\./);
+    expect(nobody.stderr).toMatch(/^Error \(no_answer\): Nothing answers at .*, or name another --to\./m);
   });
 
   it("does not stop while the API is away, and says so once", async () => {
