@@ -15,7 +15,7 @@ import { type Sandbox, startSandbox } from "@esim-webhooks/sandbox";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { expect, it, onTestFinished } from "vitest";
 import { listen } from "./listen.ts";
-import { openRotator, type RotatorPlace } from "./rotator.ts";
+import { afterCall, openRotator, type RotatorPlace } from "./rotator.ts";
 
 export interface Fire {
   readonly rotations: number;
@@ -97,6 +97,9 @@ export function rotationUnderFire({ rotations, perSecond, speed, killAt }: Fire)
     for (let rotation = 0; rotation < rotations; rotation++) {
       const moment = killAt(rotation);
       if (moment !== undefined) await rotateUntil(moment, place);
+      // deliveries come before their key
+      if (moment === afterCall)
+        await expect.poll(() => statuses.get(503) ?? 0, { timeout: 60_000 }).toBeGreaterThan(0);
       const report = await rotator.rotate();
       continued.add(report.continued);
       if (report.reconciled !== null) passes.push(report.reconciled);

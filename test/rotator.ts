@@ -21,6 +21,8 @@ export interface Rotator {
 
 /** How many moments a rotation has at which it can be killed: before and after each write and call. */
 export const moments = 10;
+/** The moment after the call: nobody has the new secret. */
+export const afterCall = 4;
 
 /** Rotates the secret of an endpoint, and reconciles into its inbox. At the moment `killAt`, the process is killed. */
 export function openRotator(

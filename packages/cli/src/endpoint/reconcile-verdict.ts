@@ -8,3 +8,9 @@ export function exitCodeOf({ interrupted, dryRun, ledger, recovered, ids, lost }
   const refused = dryRun ? 0 : ledger.conflict + ledger.rejected + ids.invalid.length;
   return missing + refused > 0 || lost !== null ? exitCodes.problem : exitCodes.ok;
 }
+
+/** Whether somebody has to look into the pass of a rotation. What the rotation itself cost, and is in now, is none of it. */
+export function needsLook({ ledger, recovered, ids, lost }: ReconcileReport): boolean {
+  const refused = ledger.conflict + ledger.rejected + ids.invalid.length;
+  return refused + recovered.acknowledgedAndLost > 0 || lost !== null;
+}

@@ -14,9 +14,12 @@ import type { Output } from "../program/output.ts";
 import { printable } from "../program/printable.ts";
 import { interruptedBy, stopSignal } from "../program/stopping.ts";
 import { hasInbox } from "../set-up/open-target.ts";
+import { layoutFor } from "../terminal/layout.ts";
 import { counted } from "../terminal/quantities.ts";
 import { keyPlaceOf } from "./key-store-of.ts";
 import { openReconcileTarget } from "./reconcile-target.ts";
+import { needsLook } from "./reconcile-verdict.ts";
+import { reconcileView } from "./reconcile-view.ts";
 import type { RotateFlags } from "./rotate-flags.ts";
 import { theEndpoint } from "./the-endpoint.ts";
 
@@ -35,6 +38,7 @@ export async function rotate(this: CliContext, flags: RotateFlags): Promise<void
     const open = flags.noReconcile || !hasTarget ? undefined : await openReconcileTarget(setUp);
     const logger = steps(output);
     const stop = stopSignal(output, "the step under way");
+    let passedFrom = 0;
     try {
       const report = await rotateSecret<ReconcileReport>(api, endpoint, keyStore, {
         overlapMs: flags.overlap,
@@ -42,17 +46,25 @@ export async function rotate(this: CliContext, flags: RotateFlags): Promise<void
         signal: stop.signal,
         logger,
         ...(open && {
-          reconcile: (from) =>
-            reconcile<unknown>(api, endpoint, open.target, {
+          reconcile: (from) => {
+            passedFrom = performance.now();
+            return reconcile<unknown>(api, endpoint, open.target, {
               ...open.options,
               ...from,
               logger: problems(logger),
-            }),
+            });
+          },
         }),
       });
-      if (report.newKeyUse.refused > 0) process.exitCode = exitCodes.problem;
+      const { newKeyUse, reconciled } = report;
+      const toLookInto = reconciled !== null && needsLook(reconciled) ? reconciled : null;
+      if (newKeyUse.refused > 0 || toLookInto !== null) process.exitCode = exitCodes.problem;
       if (flags.json) output.json(report);
-      else printReport(output, report, where, open?.where);
+      else {
+        printReport(output, report, where, open?.where);
+        const view = { tookMs: performance.now() - passedFrom, ...layoutFor(process.stdout) };
+        if (toLookInto !== null) for (const line of reconcileView(toLookInto, view)) output.data(line);
+      }
     } catch (error) {
       throw interruptedBy(stop.signal, error);
     } finally {

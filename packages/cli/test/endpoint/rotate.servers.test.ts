@@ -107,6 +107,15 @@ describe("rotate", () => {
     expect(await backend.stored()).toHaveLength(3);
   });
 
+  it("prints what the reconciliation shows to be looked into, and ends with 3", async () => {
+    const backend = await startBackend({ keyFile: true });
+    const { cwd, env } = backend;
+    const [lost] = await backend.emitAcknowledged(1);
+    const { code, stdout } = await cli(["rotate"], { cwd, env, node });
+    expect({ code, stdout }).toEqual({ code: 3, stdout: expect.stringContaining("ALARM: 1 event was") });
+    expect(stdout).toContain(lost);
+  });
+
   it("needs a place where keys can be changed, and an endpoint that exists", async () => {
     const { rotate, env } = await startRotate();
     const nowhere = await cli(["rotate"], { cwd: folder({}), env });

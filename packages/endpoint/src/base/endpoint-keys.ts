@@ -13,6 +13,12 @@ export interface KeyOwner {
   readonly isOnly: boolean;
 }
 
+/** The owner of the keys of an endpoint. Of several keys without an owner, nobody knows which is the endpoint's, so none is. */
+export function ownerIn({ keys }: KeyRecord, endpoint: string, isOnly: boolean): KeyOwner {
+  const unlabelled = keys.filter((key) => typeof key === "string" || key.endpoint === undefined);
+  return { endpoint, isOnly: isOnly && unlabelled.length === 1 };
+}
+
 /** The fingerprint of a secret, in any form that a receiver takes. Throws `invalid_secret`. */
 export function fingerprintOf(key: Key): string {
   return createKeyring([secretOf(key)]).keysAt(0)[0]?.fingerprint ?? "";

@@ -1,6 +1,6 @@
 import type { ApiClient } from "@esim-webhooks/client";
 import { type KeyRecord, type KeyStore, WebhookError } from "@esim-webhooks/core";
-import { fingerprintOf, type KeyOwner } from "../base/endpoint-keys.ts";
+import { fingerprintOf, type KeyOwner, ownerIn } from "../base/endpoint-keys.ts";
 import type { EndpointErrorCode } from "../base/errors.ts";
 import { holdOffUntil } from "../base/hold-off.ts";
 import { freshKey } from "../base/idempotency-key.ts";
@@ -52,8 +52,8 @@ const pauseMs = 5000;
  * an end. 4. The listing shows what became of deliveries with the new key, until that end. 5. What was missed is reconciled. 6. The old
  * keys go.
  *
- * The receivers have to read `keyStore`. Keys of other endpoints stay (`StoredKey.endpoint`); a key without an endpoint is replaced
- * if the client has no other one. Rejects with an `ApiError` or its code when the service cannot be asked, and with `change_under_way`,
+ * The receivers have to read `keyStore`. Keys of other endpoints stay (`StoredKey.endpoint`); the only key without
+ * an endpoint is replaced if the client has no other one. Rejects with an `ApiError` or its code when the service cannot be asked, and with `change_under_way`,
  * `endpoint_unknown`, `invalid_option`, `missing_secret` (the key store has no record), `invalid_secret` (the new secret is of
  * another form: it is kept, and the next run takes it with `secretForm`), `not_settled` (`reconcile` was interrupted: the next run does
  * it again) or `store_unavailable`.
@@ -67,11 +67,12 @@ export async function rotateSecret<Reconciled extends RotationReconciled = Recon
   checkRotateArguments("rotateSecret", api, endpointReference, keyStore);
   const settings = parseRotateOptions(options);
   const { logger } = settings;
-  const found = rotationIn(await presentKeys(keyStore), endpointReference);
+  const record = await presentKeys(keyStore);
+  const found = rotationIn(record, endpointReference);
   const { endpoint, isOnly } = await ownedEndpoint(api, endpointReference, settings.signal).catch(
     (error: unknown) => endIfGone(error, keyStore, found, settings),
   );
-  const owner = { endpoint: endpointReference, isOnly };
+  const owner = ownerIn(record, endpointReference, isOnly);
   const named = { endpoint: endpointReference };
   if (!endpoint.active) logger.warn(named, "The endpoint is not active: the service sends it nothing.");
   if (found !== undefined)

@@ -435,6 +435,16 @@ describe("rotateSecret", () => {
     ]);
   });
 
+  it("ends no key without an endpoint when there are several: one may be that of another client", async () => {
+    const world = await rotating();
+    const [own = ""] = secretsIn(await recordOf(world.keys));
+    const other = newSecret();
+    await world.keys.write({ keys: [own, other] }, (await world.keys.read())?.version);
+    const report = await world.rotate();
+    expect(report).toMatchObject({ oldKeys: [], otherKeys: [own, other].map(fingerprint) });
+    expect(secretsIn(await recordOf(world.keys))).toEqual([own, other, expect.any(String)]);
+  });
+
   it("lets one of two rotations at once go on, and refuses the other with what to do", async () => {
     const world = await rotating();
     const both = await Promise.allSettled([world.rotate(), world.rotate()]);
