@@ -1,4 +1,5 @@
 import type { Logger } from "@esim-webhooks/core";
+import { monotonicClock } from "@esim-webhooks/core/kit";
 import type { RecordVerdict } from "@esim-webhooks/import";
 import { isAcknowledgedAndLost } from "./ledger.ts";
 import type { ReconcileReport } from "./reconcile-report.ts";
@@ -6,10 +7,19 @@ import type { ReconcileReport } from "./reconcile-report.ts";
 /** How many ids a log line or a report has. */
 export const mostIds = 20;
 
+const alarmEveryMs = 1000;
+
 /** The log lines of a pass. */
 export interface PassLog {
-  /** Raises the alarm at once for events that were acknowledged and lost: the process may be killed before the report. */
+  /**
+   * Raises the alarm for events that were acknowledged and lost: at once for the first, because the process may be killed before
+   * the report, and then at most once a second for all since.
+   */
   settled(verdicts: readonly RecordVerdict[]): void;
+  /** Raises the alarm for those that are left. Call it when no more are settled. */
+  flush(): void;
+  /** Raises the other alarms of a pass. Call it before its state is written: the next pass does not find them again. */
+  alarms(report: ReconcileReport): void;
   report(report: ReconcileReport): void;
   /** The first ids of the alarm. */
   readonly acknowledgedAndLost: readonly string[];
@@ -20,18 +30,29 @@ export function createPassLog(
   logger: Logger,
 ): PassLog {
   const acknowledgedAndLost: string[] = [];
+  let waiting: string[] = [];
+  let nextAt = Number.NEGATIVE_INFINITY;
+
+  function flush(): void {
+    if (waiting.length === 0) return;
+    logger.error(
+      { ...fields, events: waiting.length, ids: waiting.slice(0, mostIds) },
+      "These events were acknowledged and lost, and are brought in now. Find out what answered for them, or removed them.",
+    );
+    waiting = [];
+    nextAt = monotonicClock.now() + alarmEveryMs;
+  }
+
   return {
     acknowledgedAndLost,
     settled(verdicts) {
       const ids = verdicts.filter(isAcknowledgedAndLost).map(({ id }) => id);
-      if (ids.length === 0) return;
       acknowledgedAndLost.push(...ids.slice(0, mostIds - acknowledgedAndLost.length));
-      logger.error(
-        { ...fields, events: ids.length, ids: ids.slice(0, mostIds) },
-        "These events were acknowledged and lost, and are brought in now. Find out what answered for them, or removed them.",
-      );
+      waiting.push(...ids);
+      if (monotonicClock.now() >= nextAt) flush();
     },
-    report({ ledger, recovered, failing, givenUp, ids, lost, mark, pages, dryRun, interrupted }) {
+    flush,
+    alarms({ givenUp, ids, lost }) {
       if (ids.invalid.length > 0) {
         logger.error(
           { ...fields, ids: ids.invalid },
@@ -50,6 +71,8 @@ export function createPassLog(
           "The listing does not go back far enough: only support can replay the events of this time.",
         );
       }
+    },
+    report({ ledger, recovered, failing, mark, pages, dryRun, interrupted }) {
       logger.info(
         { ...fields, dryRun, interrupted, pages, ledger, recovered, failing, mark },
         "Reconciled with the deliveries listing.",

@@ -59,6 +59,8 @@ export async function runPass(parts: PassParts, claim: PassClaim): Promise<Recon
     pages: backlog.pages,
     ledger: counts.ledger(backlog),
     recovered: counts.recovered(),
+    failing: failures.again,
+    givenUp: failures.givenUp.length,
   }));
 
   /** The part of the time up to `ms` in which everything is settled that is not coming. */
@@ -126,17 +128,18 @@ export async function runPass(parts: PassParts, claim: PassClaim): Promise<Recon
   }
 
   try {
-    const isComplete = await bringIn();
+    const isComplete = await bringIn().finally(log.flush);
     const endMs = newest([nowMs, backlog.newestMs]);
     const lost = isComplete ? await lostBefore(endMs) : null;
     if (isComplete) claim.advance(isoOf(settledTo(backlog.newestMs)));
+    const report = reportOf(isComplete, lost);
+    log.alarms(report); // at the latest now: once the state is written, no other pass finds them
     await claim.end({
       ...(isComplete && { settledTo: isoOf(settledTo(endMs)), completed: begun.completed + 1 }),
       ...failures.kept(isComplete),
     });
-    const report = reportOf(isComplete, lost);
     log.report(report);
-    notice.ended(isComplete ? "complete" : "interrupted");
+    notice.ended(report);
     return report;
   } catch (error) {
     await claim.end({}).catch(() => {}); // the first error is the one to tell

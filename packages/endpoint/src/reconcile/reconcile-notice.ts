@@ -1,9 +1,10 @@
 import type { Channel } from "node:diagnostics_channel";
 import { createNotice } from "@esim-webhooks/core/kit";
 import type { ReconcileLedger, Recovered } from "./ledger.ts";
+import type { ReconcileReport } from "./reconcile-report.ts";
 
 /** The progress of a pass. On `esim-webhooks:reconcile`, at most ten times a second while it runs, and once at its end. */
-export interface ReconcileMessage {
+export interface ReconcileMessage extends Pick<ReconcileReport, "failing" | "givenUp" | "lost"> {
   /** The name of the pass, as in its report. */
   readonly run: string;
   readonly endpoint: string;
@@ -27,20 +28,26 @@ const everyMs = 100;
 export interface PassNotice {
   /** Call it often. */
   running(): void;
-  ended(outcome: "complete" | "interrupted"): void;
+  ended(report: ReconcileReport): void;
   failed(error: unknown): void;
 }
 
 export function createPassNotice(
   fields: Pick<ReconcileMessage, "run" | "endpoint" | "source">,
-  now: () => Pick<ReconcileMessage, "pages" | "ledger" | "recovered">,
+  now: () => Pick<ReconcileMessage, "pages" | "ledger" | "recovered" | "failing" | "givenUp">,
 ): PassNotice {
   const startedAt = performance.now();
   let nextAt = 0;
 
-  function publish(ending: Pick<ReconcileMessage, "outcome" | "error">): void {
+  function publish(ending: Pick<ReconcileMessage, "outcome" | "error"> & Partial<ReconcileMessage>): void {
     if (!reconcileNotice.hasSubscribers) return;
-    reconcileNotice.publish({ ...fields, ...ending, durationMs: performance.now() - startedAt, ...now() });
+    reconcileNotice.publish({
+      lost: null,
+      ...fields,
+      ...ending,
+      durationMs: performance.now() - startedAt,
+      ...now(),
+    });
   }
 
   return {
@@ -49,7 +56,7 @@ export function createPassNotice(
       nextAt = performance.now() + everyMs;
       publish({ outcome: "running" });
     },
-    ended: (outcome) => publish({ outcome }),
+    ended: ({ interrupted, lost }) => publish({ outcome: interrupted ? "interrupted" : "complete", lost }),
     failed: (error) => publish({ outcome: "failed", error }),
   };
 }

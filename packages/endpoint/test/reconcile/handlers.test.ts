@@ -1,7 +1,13 @@
 import type { WebhookDelivery } from "@esim-webhooks/client";
-import { memoryStore } from "@esim-webhooks/core";
+import { memoryStore, type StateStore } from "@esim-webhooks/core";
 import { silentLogger } from "@esim-webhooks/core/kit";
-import { type ReconcileOptions, type ReconcileReport, reconcile } from "@esim-webhooks/endpoint";
+import {
+  observeReconciliations,
+  type ReconcileMessage,
+  type ReconcileOptions,
+  type ReconcileReport,
+  reconcile,
+} from "@esim-webhooks/endpoint";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { made, servedListing } from "../served-listing.ts";
 import { memoryState } from "./memory-state.ts";
@@ -70,7 +76,10 @@ describe("reconcile with handlers", () => {
     expect(first.mark).toBe(held);
     for (const wait of waits.slice(0, -1))
       expect(await pass(wait)).toMatchObject({ failing: 1, givenUp: 0, mark: held });
+    const messages: ReconcileMessage[] = [];
+    onTestFinished(observeReconciliations((message) => void messages.push(message)));
     const last = await pass(waits.at(-1));
+    expect(messages.at(-1)).toMatchObject({ outcome: "complete", failing: 0, givenUp: 1, lost: null });
     expect(last).toMatchObject({ failing: 0, givenUp: 1, ids: { givenUp: ["bad"] } });
     expect(last.mark).toBe(new Date(startMs + 5 * hour).toISOString());
     expect(await pass(24 * hour)).toMatchObject({ givenUp: 0 });
@@ -179,6 +188,30 @@ describe("reconcile with handlers", () => {
     clearInterval(renewing);
     await store.release(key, claim.token);
     expect(await pass()).toMatchObject({ failing: 0, ledger: { stored: 1 } });
+  });
+
+  it("raises the alarm at once, and then once a second at most, however many events were lost", async () => {
+    const delivered = Array.from({ length: 300 }, (_, index) =>
+      made({ id: `lost-${index}`, occurredMs: startMs + index }),
+    );
+    const { pass, errors } = handled(delivered, () => {});
+    const startedAt = performance.now();
+    expect((await pass()).recovered).toEqual({ missed: 0, acknowledgedAndLost: 300 });
+    expect(errors.length).toBeGreaterThan(1);
+    expect(errors.length).toBeLessThanOrEqual(2 + (performance.now() - startedAt) / 1000);
+  });
+
+  it("raises its alarms before its state is written, so that none is lost when that fails", async () => {
+    const { pass, errors, state } = handled([{ ...exhausted("odd", startMs + 1), payload: null }], () => {});
+    const failing: StateStore = {
+      ...state,
+      async write(name, value, version) {
+        if ((value as { readonly runner?: unknown }).runner === null) throw new Error("the database is down");
+        return state.write(name, value, version);
+      },
+    };
+    await expect(pass(0, { since: new Date(startMs), state: failing })).rejects.toThrow("down");
+    expect(errors).toEqual([expect.stringContaining("no events")]);
   });
 
   it("tries at once with since, also what was given up", async () => {
