@@ -1,4 +1,5 @@
 import type { ApiClient } from "@esim-webhooks/client";
+import type { Logger } from "@esim-webhooks/core";
 import {
   type EndpointWish,
   type ReplacedEndpoint,
@@ -7,6 +8,7 @@ import {
 } from "@esim-webhooks/endpoint";
 import { commandLogger } from "../log/command-logger.ts";
 import type { Output } from "../program/output.ts";
+import { printable } from "../program/printable.ts";
 import type { SetUp } from "../set-up/set-up.ts";
 import type { EnsureFlags } from "./ensure-flags.ts";
 import { openReconcileTarget } from "./reconcile-target.ts";
@@ -20,15 +22,21 @@ export async function replace(
   output: Output,
 ): Promise<ReplacedEndpoint> {
   const { target, options, close } = await openReconcileTarget(setUp);
-  const logger = commandLogger({ write: output.note, json: false, style: output.styleNote });
+  const problems = commandLogger({ write: output.note, json: false, style: output.styleNote });
+  const steps: Logger = { ...problems, info: (_, message) => output.note(printable(message ?? "")) };
   output.note("While there are two endpoints, one event may come under two ids, and is handled twice then.");
   try {
     return await replaceEndpoint<unknown>(api, {
       ...wish,
       acceptLoss,
-      logger,
+      logger: steps,
       reconcile: ({ endpoint, ...first }) =>
-        reconcile<unknown>(api, endpoint, target, { ...options, ...first, since, logger }),
+        reconcile<unknown>(api, endpoint, target, {
+          ...options,
+          ...first,
+          since,
+          logger: { ...problems, info: () => {} },
+        }),
     });
   } finally {
     await close();

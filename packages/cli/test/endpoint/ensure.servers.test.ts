@@ -163,6 +163,8 @@ describe("endpoint ensure", () => {
       ),
       stdout: `Registered the endpoint ${replacing} for 2 event types, in place of ${reference}, which was reconciled and deleted. Its signing secret is in esim.key.\n`,
     });
+    expect(ran.stderr).toMatch(/^The second endpoint is there\.$/m);
+    expect(ran.stderr).not.toContain("ledger");
     expect(others).toEqual([]);
     expect((await backend.stored()).sort()).toEqual([...stored, ...coming].sort());
     expect(await fileKeySource(join(cwd, "esim.key")).read()).toMatchObject({
