@@ -18,8 +18,8 @@ export interface DeliveriesPage {
 
 /**
  * Reads the deliveries of an endpoint from the top, 100 a page, with the low priority of lists. A delivery is as old as the
- * newest time that it shows: when its event occurred, its latest attempt, or its acknowledgement. So `until` works whichever
- * of these the service orders by. A delivery that shows no time is never older.
+ * newest time that it shows: when its event occurred, its latest attempt, or its acknowledgement. A delivery that shows no time
+ * is never older. Without `until`, nothing depends on the order, which is not documented.
  *
  * The listing reaches back 7 days, and may show deliveries late, or one on two pages. Rejects with an `ApiError`.
  */
