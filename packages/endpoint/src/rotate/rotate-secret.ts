@@ -118,8 +118,8 @@ async function begin(
     endpoint,
     step: "call",
     startedAt: new Date(nowMs).toISOString(),
-    // the service's clock may not be ours
-    since: new Date((Number.isNaN(listedMs) ? nowMs : listedMs) - dayMs).toISOString(),
+    // the service's clock may not be ours: the one of a sandbox at speed is far ahead, and a time to come would be refused
+    since: new Date(Math.min(nowMs, (Number.isNaN(listedMs) ? nowMs : listedMs) - dayMs)).toISOString(),
     ...freshKey(nowMs),
     updatedAt,
   };

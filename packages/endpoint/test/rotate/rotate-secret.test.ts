@@ -280,6 +280,14 @@ describe("rotateSecret", () => {
     expect(Date.parse(report.startedAt) - Date.parse(report.since)).toBeGreaterThanOrEqual(24 * 60 * 60_000);
   });
 
+  it("reconciles from no time to come, though the service's clock is days ahead", async () => {
+    const world = await rotating();
+    await world.sandbox.advance("72h");
+    await world.emit();
+    const { startedAt, since } = await world.rotate();
+    expect(since).toBe(startedAt);
+  });
+
   it("reconciles in the next run when the pass failed, was interrupted or was a dry run", async () => {
     const world = await rotating();
     const failing = () => Promise.reject(new Error("the store is down"));
