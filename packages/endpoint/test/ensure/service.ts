@@ -2,6 +2,7 @@ import { type ApiClient, createClient, createLimiter } from "@esim-webhooks/clie
 import type { KeyRecord, KeyStore } from "@esim-webhooks/core";
 import { type Sandbox, type SandboxOptions, startSandbox } from "@esim-webhooks/sandbox";
 import { onTestFinished } from "vitest";
+import { shortPauses } from "../fast-clock.ts";
 
 export const url = "https://shop.example/webhooks";
 
@@ -29,6 +30,7 @@ export async function startService(options: SandboxOptions = { clock: "manual" }
       baseUrl: sandbox.url,
       ...sandbox.credentials,
       limiter: createLimiter({ calls: 1000 }), // a manual clock has no rate limit
+      clock: shortPauses,
     }),
     async endpoints() {
       const answer = await fetch(`${sandbox.controlUrl}/endpoints`);

@@ -17,7 +17,7 @@ import {
 } from "@esim-webhooks/endpoint";
 import { describe, expect, it } from "vitest";
 import { fastClock } from "../fast-clock.ts";
-import { type Rotating, rotateCall, rotating } from "./rotating.ts";
+import { type Rotating, rotateCall, rotating, rotatingFile } from "./rotating.ts";
 
 const fingerprint = (secret: string) => createKeyring([secret]).keysAt(0)[0]?.fingerprint;
 
@@ -69,9 +69,9 @@ function watched(keys: KeyStore, onWrite: (record: KeyRecord) => void | Promise<
   };
 }
 
-describe("rotateSecret", () => {
+describe.concurrent("rotateSecret", () => {
   it("replaces the secret: events before, during and after it are handled once, and the old key is gone", async () => {
-    const world = await rotating();
+    await using world = await rotating();
     const [old = ""] = secretsIn(await recordOf(world.keys));
     const before = await world.emit();
     await world.sandbox.advance("1m");
@@ -95,7 +95,7 @@ describe("rotateSecret", () => {
   });
 
   it("has receivers answer 503 between the call and the new key, and gives the old key an end when it stores the new one", async () => {
-    const world = await rotating();
+    await using world = await rotating();
     const seen: KeyRecord[] = [];
     const statuses: number[] = [];
     const keys = watched(world.keys, async (record) => {
@@ -120,7 +120,7 @@ describe("rotateSecret", () => {
   });
 
   it("calls again with the same key when the answer was lost, so the secret is replaced once", async () => {
-    const world = await rotating();
+    await using world = await rotating();
     await world.sandbox.advance("1m");
     world.sandbox.faults.dropNextAnswer(rotateCall);
     await world.rotate({ clock: withTraffic(world) });
@@ -133,7 +133,7 @@ describe("rotateSecret", () => {
   it.each(["409", "423"] as const)(
     "waits while its call is in flight (%s), and takes its answer",
     async (inFlight) => {
-      const world = await rotating({ switches: { inFlight } });
+      await using world = await rotating({ switches: { inFlight } });
       world.sandbox.faults.add({ kind: "error", call: rotateCall, status: Number(inFlight), times: 1 });
       world.sandbox.faults.add({ kind: "error", call: rotateCall, status: 503, done: true, times: 2 });
       const report = await world.rotate().catch(() => world.rotate());
@@ -142,7 +142,7 @@ describe("rotateSecret", () => {
   );
 
   it("continues with the same key when the service was not to be reached, in the next run, too", async () => {
-    const world = await rotating();
+    await using world = await rotating();
     world.sandbox.faults.add({ kind: "error", call: rotateCall, status: 500, done: true, times: 3 });
     const failed = await world.rotate().catch((error: unknown) => error);
     expect(failed).toMatchObject({
@@ -159,7 +159,7 @@ describe("rotateSecret", () => {
   });
 
   it("replaces the secret again, under another key, when the answer does not show it", async () => {
-    const world = await rotating({ switches: { replayShowsSecret: "off" } });
+    await using world = await rotating({ switches: { replayShowsSecret: "off" } });
     const keys: string[] = [];
     const logger = lines();
     world.sandbox.faults.dropNextAnswer(rotateCall);
@@ -179,7 +179,7 @@ describe("rotateSecret", () => {
   });
 
   it("takes another key when 47 hours have gone by since the last call, and opens the 503 again", async () => {
-    const world = await rotating();
+    await using world = await rotating();
     world.sandbox.faults.add({ kind: "error", call: rotateCall, status: 500, times: 3 });
     await world.rotate().catch(() => {});
     const first = (await recordOf(world.keys)).change as { idempotencyKey: string };
@@ -194,7 +194,7 @@ describe("rotateSecret", () => {
   });
 
   it("opens the 503 again in a run that continues when it is about to end, within its 15 minutes", async () => {
-    const world = await rotating();
+    await using world = await rotating();
     world.sandbox.faults.add({ kind: "error", call: rotateCall, status: 500, times: 3 });
     await world.rotate().catch(() => {});
     const stored = await world.keys.read();
@@ -209,7 +209,7 @@ describe("rotateSecret", () => {
   });
 
   it("stores secrets in the form that it is told, and later ones in the form of the one before", async () => {
-    const world = await rotating({ switches: { secretFormat: "custom" } }, (secret) => `hex:${secret}`);
+    await using world = await rotating({ switches: { secretFormat: "custom" } }, (secret) => `hex:${secret}`);
     await world.rotate({ secretForm: "hex" });
     await world.emit();
     await world.rotate();
@@ -219,7 +219,7 @@ describe("rotateSecret", () => {
   });
 
   it("keeps a secret that it cannot read, and the next run takes it with the right form", async () => {
-    const world = await rotating({ switches: { secretFormat: "custom" } }, () => newSecret());
+    await using world = await rotating({ switches: { secretFormat: "custom" } }, () => newSecret());
     const logger = lines();
     const failed = await world.rotate({ logger }).catch((error: unknown) => error);
     expect(failed).toMatchObject({
@@ -238,7 +238,7 @@ describe("rotateSecret", () => {
   });
 
   it("says in the log and the report that receivers refuse the new key, when they read other keys", async () => {
-    const world = await rotating();
+    await using world = await rotating();
     const elsewhere = watched(world.keys, () => {});
     let copy = (await recordOf(world.keys)) as KeyRecord;
     const unread: KeyStore = {
@@ -261,7 +261,7 @@ describe("rotateSecret", () => {
   });
 
   it("reconciles from the day before the rotation, once the old key has ended, and reports what came of it", async () => {
-    const world = await rotating();
+    await using world = await rotating();
     await world.emit();
     const clock = fastClock();
     const calls: { since: Date; ended: boolean[] }[] = [];
@@ -281,7 +281,7 @@ describe("rotateSecret", () => {
   });
 
   it("reconciles from no time to come, though the service's clock is days ahead", async () => {
-    const world = await rotating();
+    await using world = await rotating();
     await world.sandbox.advance("72h");
     await world.emit();
     const { startedAt, since } = await world.rotate();
@@ -289,7 +289,7 @@ describe("rotateSecret", () => {
   });
 
   it("reconciles in the next run when the pass failed, was interrupted or was a dry run", async () => {
-    const world = await rotating();
+    await using world = await rotating();
     const failing = () => Promise.reject(new Error("the store is down"));
     await expect(world.rotate({ reconcile: failing })).rejects.toThrow("the store is down");
     const aborting = new AbortController();
@@ -310,7 +310,7 @@ describe("rotateSecret", () => {
   });
 
   it("waits for the pass of a worker that is under way, and reconciles then", async () => {
-    const world = await rotating();
+    await using world = await rotating();
     let inUse = 3;
     const reconcile = async () => {
       inUse -= 1;
@@ -323,7 +323,7 @@ describe("rotateSecret", () => {
   it.each(["as it was", "empty", "half", "gone"])(
     "stores the new secret though another program changes the key file during the call: %s",
     async (how) => {
-      const world = await rotating();
+      await using world = await rotatingFile();
       const file = world.keys.keyFile;
       const before = await readFile(file, "utf8");
       const webhooks: typeof world.api.webhooks = {
@@ -352,7 +352,7 @@ describe("rotateSecret", () => {
   );
 
   it("keeps trying for minutes to store the new secret, and says what to do when it cannot", async () => {
-    const world = await rotating();
+    await using world = await rotating();
     const away = new WebhookError("store_unavailable", "The database is away.", "Check it.");
     let downFor = 0;
     const keys: KeyStore = {
@@ -384,7 +384,7 @@ describe("rotateSecret", () => {
   });
 
   it("replaces the secret again when somebody else has since the call that it continues", async () => {
-    const world = await rotating();
+    await using world = await rotating();
     world.sandbox.faults.add({ kind: "error", call: rotateCall, status: 500, done: true, times: 3 });
     await world.rotate().catch(() => {});
     await world.sandbox.advance("1h");
@@ -396,7 +396,7 @@ describe("rotateSecret", () => {
   });
 
   it("ends the rotation of an endpoint that was deleted, and keeps the keys", async () => {
-    const world = await rotating();
+    await using world = await rotating();
     const { keys } = await recordOf(world.keys);
     world.sandbox.faults.add({ kind: "error", call: rotateCall, status: 500, times: 3 });
     await world.rotate().catch(() => {});
@@ -408,7 +408,7 @@ describe("rotateSecret", () => {
   });
 
   it("ends well when another process finishes the same rotation first", async () => {
-    const world = await rotating();
+    await using world = await rotating();
     const clock = fastClock();
     const report = await world.rotate({
       clock,
@@ -421,7 +421,7 @@ describe("rotateSecret", () => {
   });
 
   it("ends only its own keys: those of other endpoints, and of nobody knows which, stay", async () => {
-    const world = await rotating();
+    await using world = await rotating();
     const { keys, api } = world;
     const [own = ""] = secretsIn(await recordOf(keys));
     const other = await api.webhooks.create({ url: "http://127.0.0.1:9/", eventTypes: ["esim.enabled"] });
@@ -444,7 +444,7 @@ describe("rotateSecret", () => {
   });
 
   it("ends no key without an endpoint when there are several: one may be that of another client", async () => {
-    const world = await rotating();
+    await using world = await rotating();
     const [own = ""] = secretsIn(await recordOf(world.keys));
     const other = newSecret();
     await world.keys.write({ keys: [own, other] }, (await world.keys.read())?.version);
@@ -454,7 +454,7 @@ describe("rotateSecret", () => {
   });
 
   it("lets one of two rotations at once go on, and refuses the other with what to do", async () => {
-    const world = await rotating();
+    await using world = await rotating();
     const both = await Promise.allSettled([world.rotate(), world.rotate()]);
     expect(both.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
     const refused = both.find(({ status }) => status === "rejected") as PromiseRejectedResult;
@@ -470,7 +470,7 @@ describe("rotateSecret", () => {
   });
 
   it("refuses while a change of another kind is under way, and names what finishes it", async () => {
-    const world = await rotating();
+    await using world = await rotating();
     const stored = await world.keys.read();
     const change = { kind: "replace", endpoint: "of another" };
     await world.keys.write({ ...(stored?.record as KeyRecord), change }, stored?.version);
@@ -481,7 +481,7 @@ describe("rotateSecret", () => {
   });
 
   it("refuses an endpoint that does not exist, names those that do, and changes nothing", async () => {
-    const world = await rotating();
+    await using world = await rotating();
     const before = await world.keys.read();
     await expect(rotateSecret(world.api, "none", world.keys)).rejects.toMatchObject({
       code: "endpoint_unknown",
@@ -491,7 +491,7 @@ describe("rotateSecret", () => {
   });
 
   it("rotates an endpoint that is not active, says so, and ends without a delivery", async () => {
-    const world = await rotating();
+    await using world = await rotating();
     await world.sandbox.setEndpointActive(world.endpoint, false);
     const logger = lines();
     const report = await world.rotate({ logger });
@@ -502,7 +502,7 @@ describe("rotateSecret", () => {
   });
 
   it("does not begin without a record in the key store, but with an empty one", async () => {
-    const world = await rotating();
+    await using world = await rotating();
     const nothing: KeyStore = { ...world.keys, read: async () => undefined };
     await expect(rotateSecret(world.api, world.endpoint, nothing)).rejects.toMatchObject({
       code: "missing_secret",
@@ -516,7 +516,7 @@ describe("rotateSecret", () => {
   });
 
   it("still stores the new key when the key store was away for a while, and when a write's answer was lost", async () => {
-    const world = await rotating();
+    await using world = await rotating();
     let failures = 0;
     const shaky: KeyStore = {
       ...world.keys,
@@ -537,7 +537,7 @@ describe("rotateSecret", () => {
   });
 
   it("shows no secret in its report, its log lines and its errors", async () => {
-    const world = await rotating();
+    await using world = await rotatingFile();
     const logger = lines();
     const old = await readFile(world.keys.keyFile, "utf8");
     const report = await world.rotate({ logger });
@@ -568,14 +568,14 @@ describe("rotateSecret", () => {
   });
 
   it("refuses an overlap of less than a minute", async () => {
-    const world = await rotating();
+    await using world = await rotating();
     await expect(world.rotate({ overlapMs: 59_999 })).rejects.toMatchObject({ code: "invalid_option" });
   });
 });
 
 describe("planRotation", () => {
   it("says what would be done, and changes nothing", async () => {
-    const world = await rotating();
+    await using world = await rotating();
     const { api, endpoint, keys } = world;
     const before = await keys.read();
     const [own = ""] = secretsIn(await recordOf(keys));

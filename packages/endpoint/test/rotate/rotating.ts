@@ -2,23 +2,25 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type ApiClient, createClient, createLimiter } from "@esim-webhooks/client";
-import { memoryStore, nodeHandler } from "@esim-webhooks/core";
+import { type KeyStore, memoryStore, nodeHandler } from "@esim-webhooks/core";
 import { type FileKeySource, fileKeySource } from "@esim-webhooks/core/key-file";
+import { stateKeySource } from "@esim-webhooks/core/key-state";
 import { sampleData } from "@esim-webhooks/core/testing";
 import { rotateSecret } from "@esim-webhooks/endpoint";
 import { type Sandbox, type SandboxOptions, startSandbox } from "@esim-webhooks/sandbox";
-import { onTestFinished } from "vitest";
 import { listen } from "../../../../test/listen.ts";
-import { fastClock } from "../fast-clock.ts";
+import { fastClock, shortPauses } from "../fast-clock.ts";
+import { memoryState } from "../reconcile/memory-state.ts";
 
 /** A call of the sandbox's API, as its faults name it. */
 export const rotateCall = "POST /management/webhooks/{webhookEndpointReference}/rotate-secret";
 
-export interface Rotating {
+/** To be disposed of: these tests run concurrently, as most wait for a receiver to read its keys once more. */
+export interface Rotating<Keys extends KeyStore = KeyStore> extends AsyncDisposable {
   readonly sandbox: Sandbox;
   readonly api: ApiClient;
   readonly endpoint: string;
-  readonly keys: FileKeySource;
+  readonly keys: Keys;
   /** The ids of the events that were handled, in the order in which they were. */
   readonly handled: string[];
   /** Emits an event to the endpoint, and resolves to its id once it was answered. */
@@ -27,25 +29,35 @@ export interface Rotating {
   rotate(options?: Parameters<typeof rotateSecret>[3]): ReturnType<typeof rotateSecret>;
 }
 
-/** A sandbox on a manual clock, a receiver with a key file, and an endpoint between them. */
-export async function rotating(
+/** A sandbox on a manual clock, a receiver with keys in a state store, and an endpoint between them. */
+export function rotating(options?: SandboxOptions, stored?: (secret: string) => string): Promise<Rotating> {
+  return rotatingWith(stateKeySource(memoryState()), new AsyncDisposableStack(), options, stored);
+}
+
+/** The same with keys in a file. */
+export async function rotatingFile(): Promise<Rotating<FileKeySource>> {
+  const folder = await mkdtemp(join(tmpdir(), "rotate-"));
+  const resources = new AsyncDisposableStack();
+  resources.defer(() => rm(folder, { recursive: true }));
+  return rotatingWith(fileKeySource(join(folder, "keys")), resources);
+}
+
+async function rotatingWith<Keys extends KeyStore>(
+  keys: Keys,
+  resources: AsyncDisposableStack,
   options: SandboxOptions = {},
   stored: (secret: string) => string = (secret) => secret,
-): Promise<Rotating> {
-  const sandbox = await startSandbox({ clock: "manual", ...options });
-  onTestFinished(() => sandbox.close());
-  const folder = await mkdtemp(join(tmpdir(), "rotate-"));
-  onTestFinished(() => rm(folder, { recursive: true }));
-  const keys = fileKeySource(join(folder, "keys"));
+): Promise<Rotating<Keys>> {
+  const sandbox = resources.use(await startSandbox({ clock: "manual", ...options }));
   const handled: string[] = [];
   const receiver = nodeHandler(
     { "*": ({ id }) => void handled.push(id) },
     { secret: keys, store: memoryStore() },
   );
   const server = await listen(receiver, "/webhooks", receiver.close);
-  onTestFinished(() => server.close());
+  resources.defer(() => server.close());
   const limiter = createLimiter({ calls: 1000 }); // a manual clock has no limit
-  const api = createClient({ baseUrl: sandbox.url, ...sandbox.credentials, limiter });
+  const api = createClient({ baseUrl: sandbox.url, ...sandbox.credentials, limiter, clock: shortPauses });
   const made = await api.webhooks.create({ url: server.url, eventTypes: ["esim.enabled"] });
   const endpoint = made.webhookEndpointReference;
   await keys.write({ keys: [stored(made.signingSecret)] }, undefined);
@@ -60,6 +72,7 @@ export async function rotating(
       await sandbox.settled();
       return id;
     },
+    [Symbol.asyncDispose]: () => resources.disposeAsync(),
     rotate: (given) => rotateSecret(api, endpoint, keys, { clock: fastClock(), ...given }),
   };
 }
