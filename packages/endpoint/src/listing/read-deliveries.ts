@@ -1,5 +1,5 @@
 import type { ApiClient, WebhookDelivery } from "@esim-webhooks/client";
-import { newestMs } from "./delivery-times.ts";
+import { newestMs, sentAtMs } from "./delivery-times.ts";
 
 export interface ReadDeliveriesOptions {
   /** Ends after the first page whose deliveries are all older than this. Default: reads the whole listing. */
@@ -18,8 +18,9 @@ export interface DeliveriesPage {
 
 /**
  * Reads the deliveries of an endpoint from the top, 100 a page, with the low priority of lists. A delivery is as old as the
- * newest time that it shows: when its event occurred, its latest attempt, or its acknowledgement. A delivery that shows no time
- * is never older. Without `until`, nothing depends on the order, which is not documented.
+ * newest time that it shows: when its event occurred, its latest attempt, or its acknowledgement. One that was not attempted
+ * yet is never older: the service may have made it now, of an event that occurred long ago. So `until` works whichever of
+ * these the service orders by, as long as their differences are small; without it, none is missed.
  *
  * The listing reaches back 7 days, and may show deliveries late, or one on two pages. Rejects with an `ApiError`.
  */
@@ -29,11 +30,13 @@ export async function* readDeliveries(
   { until, signal }: ReadDeliveriesOptions = {},
 ): AsyncGenerator<DeliveriesPage> {
   const untilMs = until?.getTime() ?? Number.NEGATIVE_INFINITY;
+  const isOlder = (delivery: WebhookDelivery) =>
+    !Number.isNaN(sentAtMs(delivery)) && newestMs(delivery) < untilMs;
   const listing = api.webhooks.deliveries(endpointReference, { limit: 100, signal });
   for await (const { data: deliveries, pagination } of listing.pages()) {
     if (!pagination.hasMore) {
       yield { deliveries, end: "listing" };
-    } else if (deliveries.length > 0 && deliveries.every((delivery) => newestMs(delivery) < untilMs)) {
+    } else if (deliveries.length > 0 && deliveries.every(isOlder)) {
       yield { deliveries, end: "older" };
       return;
     } else {

@@ -2,7 +2,7 @@ import type { ApiClient, WebhookDelivery } from "@esim-webhooks/client";
 import type { RawRecord } from "@esim-webhooks/import";
 import { fateOf } from "../listing/delivery-fate.ts";
 import { newest, newestMs, occurredAtMs, sentAtMs } from "../listing/delivery-times.ts";
-import { type DeliveriesPage, readDeliveries } from "../listing/read-deliveries.ts";
+import { readDeliveries } from "../listing/read-deliveries.ts";
 import { recordOf } from "./delivery-record.ts";
 
 export interface BacklogOptions {
@@ -10,6 +10,8 @@ export interface BacklogOptions {
   readonly endpoint: string;
   /** Pages are read down to this time. */
   readonly untilMs: number;
+  /** What is older than this was settled before. At least `untilMs`. */
+  readonly settledMs: number;
   /** Deliveries that are older than this are out of range. */
   readonly sinceMs: number;
   /** Whether to bring in what is still coming, too. */
@@ -33,9 +35,9 @@ export interface Backlog {
   readonly leftOut: number;
   /** When the oldest delivery that is still coming occurred; Infinity if none is, -Infinity if one does not show it. */
   readonly oldestComingMs: number;
-  /** The service's time of the newest attempt on the first page; NaN if it shows none. */
+  /** The service's time of the newest attempt on the first page that shows one; NaN if none does. */
   readonly newestMs: number;
-  /** Whether the listing ended before it showed anything older than `untilMs`. */
+  /** Whether the listing ended before it showed anything older than `settledMs`. */
   readonly endedEarly: boolean;
 }
 
@@ -47,7 +49,8 @@ const longestComingMs = 24 * 60 * 60_000;
 
 /** Reads the listing from the top, and sorts out what is not to be brought in. */
 export function openBacklog(options: BacklogOptions): Backlog {
-  const { api, endpoint, untilMs, sinceMs, includeComing, leavesOut, nowMs, signal, onPage } = options;
+  const { api, endpoint, untilMs, settledMs, sinceMs, includeComing, leavesOut, nowMs, signal, onPage } =
+    options;
   const backlog = {
     pages: 0,
     listed: 0,
@@ -59,13 +62,14 @@ export function openBacklog(options: BacklogOptions): Backlog {
     endedEarly: false,
     records,
   };
+  let showedSettled = false;
 
   async function* records(): AsyncGenerator<readonly RawRecord[]> {
     for await (const page of readDeliveries(api, endpoint, { until: new Date(untilMs), signal })) {
       backlog.pages += 1;
-      if (backlog.pages === 1) backlog.newestMs = newest(page.deliveries.map(sentAtMs));
+      if (Number.isNaN(backlog.newestMs)) backlog.newestMs = newest(page.deliveries.map(sentAtMs));
       const missing = page.deliveries.flatMap(sort);
-      backlog.endedEarly = endsEarly(page);
+      backlog.endedEarly = page.end === "listing" && !showedSettled;
       onPage();
       yield missing;
     }
@@ -73,6 +77,7 @@ export function openBacklog(options: BacklogOptions): Backlog {
 
   function sort(delivery: WebhookDelivery): readonly RawRecord[] {
     backlog.listed += 1;
+    if (newestMs(delivery) < settledMs) showedSettled = true;
     if (newestMs(delivery) < sinceMs) {
       backlog.outOfRange += 1;
     } else if (!includeComing && isComing(delivery)) {
@@ -89,10 +94,6 @@ export function openBacklog(options: BacklogOptions): Backlog {
   function isComing(delivery: WebhookDelivery): boolean {
     const overdueMs = newest([nowMs, backlog.newestMs]) - longestComingMs;
     return fateOf(delivery) === "coming" && !(occurredAtMs(delivery) < overdueMs);
-  }
-
-  function endsEarly({ deliveries, end }: DeliveriesPage): boolean {
-    return end === "listing" && !deliveries.some((delivery) => newestMs(delivery) < untilMs);
   }
 
   return backlog;

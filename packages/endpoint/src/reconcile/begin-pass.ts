@@ -14,7 +14,7 @@ export interface PassRequest extends Omit<PassParts, "run"> {
 /** Takes the place, and makes a pass. Rejects with `no_watermark` for a first pass without `since`. */
 export async function beginPass({ resume, ...parts }: PassRequest): Promise<ReconcileReport> {
   const { endpoint, settings, since, dryRun, signal } = parts;
-  const { state, source, leaseMs, logger } = settings;
+  const { state, source, leaseMs, logger, clock } = settings;
   const run = randomUUID();
   const claim = await (dryRun ? readOnlyClaim : claimPass)({
     state,
@@ -22,7 +22,7 @@ export async function beginPass({ resume, ...parts }: PassRequest): Promise<Reco
     run,
     leaseMs,
     begin: (stored) =>
-      stored ? resume(stored) : firstState(endpoint, source, since ?? noWatermark(endpoint)),
+      stored ? resume(stored) : firstState(endpoint, source, since ?? noWatermark(endpoint), clock.now()),
     signal,
     logger,
   });

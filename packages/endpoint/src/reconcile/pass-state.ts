@@ -16,6 +16,8 @@ export interface PassState {
   readonly mark: string;
   /** About until when the events of the endpoint are settled: for messages. Unlike the mark, it moves on when no events come. */
   readonly settledTo: string;
+  /** When the last full pass began, one that read down to `since`. By our own clock. The first pass counts as one. */
+  readonly fullPassAt: string;
   /** The tries of events whose handlers failed, by their short hashes. */
   readonly failures: Readonly<Record<string, Tries>>;
   /** The short hashes of invalid records that were reported. */
@@ -26,8 +28,10 @@ export interface PassState {
   readonly runner: string | null;
 }
 
+const dayMs = 24 * 60 * 60_000;
+
 /** How long the service lists deliveries, in ms. */
-export const listedMs: number = 7 * 24 * 60 * 60_000;
+export const listedMs: number = 7 * dayMs;
 
 const time = z.string().check(z.refine((text) => !Number.isNaN(dateTimeMs(text)), "expected a date-time"));
 
@@ -37,6 +41,7 @@ const stateSchema: z.ZodMiniType<PassState> = z.object({
   since: time,
   mark: time,
   settledTo: time,
+  fullPassAt: time,
   failures: z.record(z.string(), z.tuple([z.int(), z.int()])),
   reported: z.array(z.string()),
   completed: z.int(),
@@ -60,7 +65,7 @@ export function readPassState(name: string, value: unknown): PassState {
 }
 
 /** A state of the first pass, which goes back to `since`. */
-export function firstState(endpoint: string, source: string, since: Date): PassState {
+export function firstState(endpoint: string, source: string, since: Date, nowMs: number): PassState {
   const from = since.toISOString();
   return {
     endpoint,
@@ -68,6 +73,7 @@ export function firstState(endpoint: string, source: string, since: Date): PassS
     since: from,
     mark: from,
     settledTo: from,
+    fullPassAt: isoOf(nowMs),
     failures: {},
     reported: [],
     completed: 0,
@@ -89,6 +95,11 @@ export function reachingBack(state: PassState, since: Date | undefined): PassSta
     settledTo: earlier(state.settledTo),
     failures: {},
   };
+}
+
+/** Whether a full pass is due: one a day. */
+export function isFullPassDue({ fullPassAt }: Pick<PassState, "fullPassAt">, nowMs: number): boolean {
+  return Math.abs(nowMs - dateTimeMs(fullPassAt)) >= dayMs; // the clock may have been set back
 }
 
 export function isoOf(ms: number): string {

@@ -8,7 +8,7 @@ import { createFailures } from "./failures.ts";
 import { openLedger } from "./ledger.ts";
 import { lostStretch } from "./lost-stretch.ts";
 import { createPassLog, mostIds } from "./pass-log.ts";
-import { isoOf, listedMs } from "./pass-state.ts";
+import { isFullPassDue, isoOf, listedMs } from "./pass-state.ts";
 import { createPassNotice } from "./reconcile-notice.ts";
 import type { SetupSettings } from "./reconcile-options.ts";
 import type { ReconcileReport, Stretch } from "./reconcile-report.ts";
@@ -26,7 +26,8 @@ export interface PassParts {
 }
 
 /**
- * Reads the listing, brings in what is not coming, oldest first, and moves the watermark on. When it resolves or rejects, no
+ * Reads the listing, brings in what is not coming, oldest first, and moves the watermark on. Once a day, a full pass reads down
+ * to `since`: the others find only what stands in the listing near the times that it shows. When it resolves or rejects, no
  * handler runs any more, but for one that ignores its deadline, and the place is given up.
  */
 export async function runPass(parts: PassParts, claim: PassClaim): Promise<ReconcileReport> {
@@ -36,17 +37,20 @@ export async function runPass(parts: PassParts, claim: PassClaim): Promise<Recon
   const { begun } = claim;
   const beginMs = dateTimeMs(begun.mark);
   const sinceMs = dateTimeMs(begun.since);
-  const untilMs = Math.max(beginMs - overlapMs, sinceMs);
+  const nowMs = clock.now();
+  const isFull = isFullPassDue(begun, nowMs);
+  const settledMs = Math.max(beginMs - overlapMs, sinceMs);
+  const untilMs = isFull ? sinceMs : settledMs;
   const signal = AbortSignal.any([claim.lost, ...(parts.signal ? [parts.signal] : [])]);
   const counts = openLedger(dryRun);
   const failures = createFailures(begun, clock);
   const { leavesOut } = failures;
   const onPage = () => notice.running();
-  const nowMs = clock.now();
   const backlog = openBacklog({
     api,
     endpoint,
     untilMs,
+    settledMs,
     sinceMs,
     includeComing,
     leavesOut,
@@ -136,6 +140,7 @@ export async function runPass(parts: PassParts, claim: PassClaim): Promise<Recon
     log.alarms(report); // at the latest now: once the state is written, no other pass finds them
     await claim.end({
       ...(isComplete && { settledTo: isoOf(settledTo(endMs)), completed: begun.completed + 1 }),
+      ...(isComplete && isFull && { fullPassAt: isoOf(nowMs) }),
       ...failures.kept(isComplete),
     });
     log.report(report);

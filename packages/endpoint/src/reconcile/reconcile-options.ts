@@ -49,7 +49,7 @@ export interface ReconcileSetup<Data = EsimEvents, Tx = unknown> {
   readonly includeComing?: boolean | undefined;
   /**
    * How far a pass reads beyond the watermark, in ms: longer than a delivery may stay hidden from the listing, and than its
-   * order may be off. Default 3,600,000 (an hour).
+   * order may be off. The full pass of each day finds what is further off. Default 3,600,000 (an hour).
    */
   readonly overlapMs?: number | undefined;
   /** How long a killed process keeps others from reconciling the endpoint, in ms. Default 30,000. */

@@ -38,6 +38,15 @@ it("goes on while one delivery of a page was sent lately, whenever its event occ
   expect(await pagesOf(deliveries, { until: new Date(now - 150.5 * minute) })).toHaveLength(4);
 });
 
+it("goes on after a page of deliveries that were not attempted yet, however long ago their events occurred", async () => {
+  const waiting = Array.from({ length: 100 }, () => ({
+    ...made({ occurredMs: now - 500 * minute, status: "pending" }),
+    sentAt: null,
+  }));
+  const pages = await pagesOf([...waiting, ...aMinuteApart(300)], { until: new Date(now - 50.5 * minute) });
+  expect(pages.map(({ end }) => end)).toEqual([undefined, undefined, "older"]);
+});
+
 it("never takes a delivery that shows no time for older", async () => {
   const deliveries = aMinuteApart(300).map((delivery) => ({
     ...delivery,

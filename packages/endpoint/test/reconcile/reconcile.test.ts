@@ -119,11 +119,12 @@ describe("reconcile", () => {
     await world.emit(250, "stores");
     await world.pass("48h");
     await world.emit(1, "stores");
-    await world.reconcile();
+    const clock = { now: () => Date.now() + 48 * hour };
+    await world.reconcile({ clock });
     const target = world.emptyInbox();
-    const afterTheMark = await world.reconcile({ target });
+    const afterTheMark = await world.reconcile({ target, clock });
     expect(afterTheMark).toMatchObject({ pages: 2, ledger: { listed: 200, stored: 200 } });
-    const { ledger } = await world.reconcile({ target, since: new Date(0) });
+    const { ledger } = await world.reconcile({ target, clock, since: new Date(0) });
     expect(ledger).toEqual({ ...nothing, listed: 251, stored: 51, duplicate: 200 });
   });
 

@@ -110,7 +110,8 @@ describe("the watermark", () => {
     const lost = await world.emit(3, "forgets");
     await world.pass("192h");
     await world.emit(1, "forgets");
-    const report = await world.reconcile();
+    const clock = { now: () => Date.now() + 192 * hour };
+    const report = await world.reconcile({ clock });
     expect(report.ledger).toMatchObject({ listed: 1, stored: 1 });
     expect(report.lost).not.toBeNull();
     const { from, to } = report.lost ?? { from: "", to: "" };
@@ -119,7 +120,7 @@ describe("the watermark", () => {
       expect.stringMatching(/only support can replay/),
     );
     expect(await world.stored()).not.toContain(lost[0]);
-    expect(await world.reconcile()).toMatchObject({ lost: null });
+    expect(await world.reconcile({ clock })).toMatchObject({ lost: null });
   });
 
   it("takes since 7 days ago for as far back as the listing goes, though some time passed since it was written", async () => {
@@ -141,7 +142,8 @@ describe("the watermark", () => {
     await world.emit(1, "stores");
     const { data } = await world.api.webhooks.list().page();
     const createdAt = new Date(data[0]?.createdAt ?? 0).toISOString();
-    expect((await world.reconcile({ since })).lost).toMatchObject({ from: createdAt });
+    const clock = { now: () => Date.now() + 192 * hour };
+    expect((await world.reconcile({ since, clock })).lost).toMatchObject({ from: createdAt });
   });
 
   it("takes a quiet endpoint for settled, however old its last event is", async () => {
@@ -161,6 +163,52 @@ describe("the watermark", () => {
     ]);
     const { mark } = await reconcile(api, endpoint, inbox, { ...options, since });
     expect(mark).toBe(new Date(startMs + hour).toISOString());
+  });
+
+  it("is the newest attempt of the first page that shows one", async () => {
+    const waiting = Array.from({ length: 150 }, (_, index) => ({
+      ...made({ occurredMs: startMs + 2000 * minute + index, status: "pending" }),
+      sentAt: null,
+    }));
+    const { api, endpoint, inbox, options, since } = served([...waiting, ...many()]);
+    const { mark } = await reconcile(api, endpoint, inbox, { ...options, since });
+    expect(mark).toBe(new Date(startMs + 1000 * minute).toISOString());
+  });
+
+  it("does not move past what a page of unattempted, old events hides", async () => {
+    const refused = made({ id: "refused", occurredMs: startMs + 1001 * minute, status: "exhausted" });
+    const old = Array.from({ length: 150 }, () => ({
+      ...made({ occurredMs: startMs + minute, status: "pending" }),
+      sentAt: null,
+    }));
+    const fresh = Array.from({ length: 50 }, () => made({ occurredMs: startMs + 1200 * minute }));
+    const deliveries = many();
+    const { api, endpoint, inbox, options, since } = served(deliveries);
+    await reconcile(api, endpoint, inbox, { ...options, since });
+    deliveries.unshift(...fresh, ...old, refused);
+    await reconcile(api, endpoint, inbox, options);
+    expect(inbox.ids.has("refused")).toBe(true);
+  });
+
+  it("is left aside by one pass a day, which finds what shows no time near it", async () => {
+    const deliveries = many();
+    const { api, endpoint, inbox, options, since } = served(deliveries);
+    const at = (ms: number) => ({ ...options, clock: { now: () => startMs + day + ms } });
+    await reconcile(api, endpoint, inbox, { ...at(0), since });
+    const late = startMs + 300 * minute;
+    deliveries.splice(700, 0, made({ id: "late", occurredMs: late, status: "exhausted" }));
+    expect(await reconcile(api, endpoint, inbox, at(day - 1))).toMatchObject({ pages: 2 });
+    expect(inbox.ids.has("late")).toBe(false);
+    const failing = { ...inbox, put: async () => Promise.reject(new Error("down")) };
+    await expect(reconcile(api, endpoint, failing, at(day))).rejects.toMatchObject({
+      code: "store_unavailable",
+    });
+    expect(await reconcile(api, endpoint, inbox, at(day))).toMatchObject({
+      pages: 11,
+      recovered: { missed: 1 },
+      mark: new Date(startMs + 1000 * minute).toISOString(),
+    });
+    expect(await reconcile(api, endpoint, inbox, at(day + hour))).toMatchObject({ pages: 2 });
   });
 
   it("refuses a state that is not its own", async () => {
