@@ -10,7 +10,7 @@ import { createSender } from "../../src/sender/sender.ts";
 import { deleteEndpoint, rotateSecret } from "../../src/webhook/endpoints.ts";
 import { hourMs, testService } from "../service.ts";
 import { type Got, startEndpoint } from "./endpoint.ts";
-import { esim, startSending } from "./sending.ts";
+import { esim, patient, startSending } from "./sending.ts";
 
 function isSignedWith(secret: string, { body, headers }: Got): boolean {
   try {
@@ -28,7 +28,7 @@ test("duplicate: two requests at once, one attempt, and the first answer counts"
     if (n === 2) for (const answer of answers) answer.writeHead(200).end();
     return undefined;
   });
-  await using sending = startSending(service, { answerLimitMs: 200_000 });
+  await using sending = startSending(service);
   const registered = sending.register(endpoint.url);
   sending.faults.add({ kind: "duplicate" });
   sending.emit();
@@ -71,7 +71,7 @@ test("reorder: a delivery that waits is forgotten with its endpoint, and waits o
   const early = sending.emit();
   await sending.sender.settle();
   await sending.sender.close();
-  const restarted = createSender(service, sending.faults);
+  const restarted = createSender(service, sending.faults, patient);
   await restarted.settle();
   expect(endpoint.got).toHaveLength(0);
   const late = sending.emit();
@@ -89,7 +89,7 @@ test("reorder: the answer to an earlier delivery, still under way, is no overtak
     answers.push(response);
     return undefined;
   });
-  await using sending = startSending(service, { answerLimitMs: 200_000 });
+  await using sending = startSending(service);
   sending.register(endpoint.url);
   const earlier = sending.emit();
   await expect.poll(() => answers.length).toBe(1);
@@ -199,7 +199,7 @@ test("cut: the body never arrives whole, and the attempt is made again", async (
 describe("half_open: half of the body, then silence on an open connection", () => {
   test("a receiver of ours answers 408 within bodyTimeoutMs, and gets the next attempt whole", async () => {
     const service = testService();
-    await using sending = startSending(service, { answerLimitMs: 200_000 });
+    await using sending = startSending(service);
     const server = createServer().listen(0, "127.0.0.1");
     await once(server, "listening");
     const registered = sending.register(
@@ -255,7 +255,7 @@ test("random faults strike the same deliveries again with the same seed", async 
   async function statuses(): Promise<string[]> {
     const service = testService();
     await using endpoint = await startEndpoint();
-    await using sending = startSending(service, { answerLimitMs: 200_000 });
+    await using sending = startSending(service);
     const registered = sending.register(endpoint.url);
     sending.faults.add({ kind: "cut", probability: 0.3 });
     for (let n = 0; n < 100; n++) sending.emit();

@@ -87,7 +87,7 @@ describe("statuses, as the listing shows them", () => {
     await using endpoint = await startEndpoint((_n, _got, response) => {
       answer = response;
     });
-    await using sending = startSending(service, { answerLimitMs: 200_000 });
+    await using sending = startSending(service);
     const registered = sending.register(endpoint.url);
     const at = (ms: number) => new Date(service.clock.now() + ms).toISOString();
     const answerWith = async (status: number) => {
@@ -160,7 +160,7 @@ describe("endpoints", () => {
     await using endpoint = await startEndpoint((_n, _got, response) => {
       answer = response;
     });
-    await using sending = startSending(service, { answerLimitMs: 200_000 });
+    await using sending = startSending(service);
     const { webhookEndpointReference: reference } = sending.register(endpoint.url);
     sending.emit();
     await expect.poll(() => answer).toBeDefined();
@@ -180,7 +180,7 @@ describe("endpoints", () => {
     const service = { ...testService(), clock: runningClock(1) };
     await using silent = await startEndpoint(() => undefined);
     await using quick = await startEndpoint();
-    await using sending = startSending(service, { answerLimitMs: 200_000 });
+    await using sending = startSending(service);
     const registered = [sending.register(silent.url), sending.register(quick.url)] as const;
     service.db.transaction(() => {
       for (let n = 0; n < 500; n++) sending.emit();
@@ -200,7 +200,7 @@ test("one that hangs with more than it has places for does not hold up the retri
   const service = { ...testService(), clock: runningClock(100_000) };
   await using silent = await startEndpoint(() => undefined);
   await using failing = await startEndpoint(() => 503);
-  await using sending = startSending(service, { answerLimitMs: 200_000 });
+  await using sending = startSending(service);
   sending.register(silent.url);
   const registered = sending.register(failing.url);
   service.db.transaction(() => {
@@ -236,7 +236,7 @@ test("advancing the clock ends while events keep coming, and has what was due be
     setTimeout(() => response.end(), 300);
     return undefined;
   });
-  await using sending = startSending(service, { answerLimitMs: 200_000 });
+  await using sending = startSending(service);
   sending.register(endpoint.url);
   sending.emit();
   await advance(service.clock, sending.sender, hourMs);
@@ -247,7 +247,7 @@ test("advancing the clock ends while events keep coming, and has what was due be
 test("who waits for a sender that is closed, or was, is told so", async () => {
   const service = testService();
   await using endpoint = await startEndpoint(() => undefined);
-  await using sending = startSending(service, { answerLimitMs: 200_000 });
+  await using sending = startSending(service);
   sending.register(endpoint.url);
   const answered = sending.sender.watchNewDeliveries();
   sending.emit();
@@ -280,7 +280,7 @@ test("an answer that does not come in time is not waited for, whatever the speed
     setTimeout(() => response.writeHead(200).end(), 200); // 200 s of the service's clock
     return undefined;
   });
-  await using sending = startSending(service);
+  await using sending = startSending(service, {});
   const registered = sending.register(endpoint.url);
   sending.emit();
   await expect.poll(() => sending.list(registered)[0]?.status).toBe("delivered");
@@ -295,7 +295,7 @@ test("waits for the first attempts of what an operation caused, and not for thos
     answers.push(response);
     return undefined;
   });
-  await using sending = startSending(service, { answerLimitMs: 200_000 });
+  await using sending = startSending(service);
   const registered = sending.register(endpoint.url);
   sending.emit();
   await expect.poll(() => answers.length).toBe(1);
