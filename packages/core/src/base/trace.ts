@@ -18,13 +18,13 @@ export interface Stage<Message extends StageMessage, AtEnd extends keyof Message
   readonly ended: Channel<unknown, Message>;
   /**
    * Runs `work` inside the stage, and resolves or rejects as it does. `begin` makes the message; `end` makes the fields that
-   * the result adds. Both are called only when the channel has subscribers.
+   * the result adds. Both are called only when the channel has subscribers: without any, it returns what `work` returns.
    */
-  trace<Result>(
+  trace<Work>(
     begin: () => Omit<Message, AtEnd | keyof StageMessage>,
-    work: () => Promise<Result>,
-    end: (result: Result) => Pick<Message, AtEnd | "outcome" | "error">,
-  ): Promise<Result>;
+    work: () => Work,
+    end: (result: Awaited<Work>) => Pick<Message, AtEnd | "outcome" | "error">,
+  ): Work | Promise<Awaited<Work>>;
 }
 
 /**
@@ -51,11 +51,11 @@ export function createStage<Message extends StageMessage, AtEnd extends keyof Me
     );
   }
 
-  function traced<Result>(
+  function traced<Work>(
     message: Message,
-    work: () => Promise<Result>,
-    atEnd: (result: Result) => object,
-  ): Promise<Result> {
+    work: () => Work,
+    atEnd: (result: Awaited<Work>) => object,
+  ): Promise<Awaited<Work>> {
     const startedAt = performance.now();
     const finish = (fields: object) => {
       Object.assign(message, fields, { durationMs: performance.now() - startedAt });
@@ -64,7 +64,7 @@ export function createStage<Message extends StageMessage, AtEnd extends keyof Me
       asyncEnd.publish(message);
     };
     return start.runStores(message, () => {
-      const working = (async () => work())();
+      const working = (async () => work())() as Promise<Awaited<Work>>;
       end.publish(message);
       return working.then(
         (result) => {

@@ -6,16 +6,19 @@ export interface Deadline {
   before<T>(work: Promise<T>): Promise<T | undefined>;
 }
 
-export function startDeadline(ms: number): Deadline {
+/** @param startedAt from when `ms` counts, by `performance.now()` */
+export function startDeadline(ms: number, startedAt: number = performance.now()): Deadline {
   const controller = new AbortController();
   return {
     signal: controller.signal,
     before: (work) =>
       new Promise((resolve, reject) => {
+        // whole seconds only: what the work has taken so far is much if it has blocked the event loop
+        const spentMs = Math.floor((performance.now() - startedAt) / 1000) * 1000;
         const timer = setTimeout(() => {
           resolve(undefined);
           controller.abort(new DOMException(`There was no result within ${ms} ms.`, "TimeoutError"));
-        }, ms);
+        }, ms - spentMs);
         work.then(
           (result) => {
             clearTimeout(timer);

@@ -1,3 +1,4 @@
+import { type Awaitable, attempt } from "../base/awaitable.ts";
 import { WebhookError } from "../base/errors.ts";
 import type { Logger } from "../base/logger.ts";
 import { suggest } from "../base/options.ts";
@@ -12,8 +13,8 @@ import { handleStage } from "./stages.ts";
 export interface Dispatcher {
   /** Whether a handler takes this event type, which may be one that the catalog does not have. */
   handles(type: string): boolean;
-  /** Runs the handler of the event's type. Never rejects: a throw becomes the outcome `failed`. */
-  dispatch(event: WebhookEvent, context: HandlerContext): Promise<DispatchOutcome>;
+  /** Runs the handler of the event's type. Never throws or rejects: that becomes the outcome `failed`. */
+  dispatch(event: WebhookEvent, context: HandlerContext): Awaitable<DispatchOutcome>;
 }
 
 /** Checks the handlers against the catalog. Throws `unknown_event_type`, suggesting the nearest name. */
@@ -38,16 +39,8 @@ export function createDispatcher<Data>(handlers: Handlers<Data, never>, catalog:
     return given.get(type) ?? families.find(({ prefix }) => type.startsWith(prefix))?.handler;
   }
 
-  async function run(event: WebhookEvent, context: HandlerContext): Promise<DispatchOutcome> {
-    try {
-      const returned = readVerdict(await handlerOf(event.type)?.(event, context));
-      if (returned === undefined) return { code: "processed" };
-      return isRetryLater(returned)
-        ? { code: "retry_later", retryAfterMs: returned.afterMs }
-        : { code: "discarded", reason: returned.reason };
-    } catch (error) {
-      return { code: "failed", error };
-    }
+  function run(event: WebhookEvent, context: HandlerContext): Awaitable<DispatchOutcome> {
+    return attempt(() => handlerOf(event.type)?.(event, context), outcomeOf, failed);
   }
 
   return {
@@ -59,6 +52,18 @@ export function createDispatcher<Data>(handlers: Handlers<Data, never>, catalog:
         outcomeFields,
       ),
   };
+}
+
+function outcomeOf(returned: unknown): DispatchOutcome {
+  const given = readVerdict(returned);
+  if (given === undefined) return { code: "processed" };
+  return isRetryLater(given)
+    ? { code: "retry_later", retryAfterMs: given.afterMs }
+    : { code: "discarded", reason: given.reason };
+}
+
+function failed(error: unknown): DispatchOutcome {
+  return { code: "failed", error };
 }
 
 function factsOf({ id, type }: WebhookEvent, { source, attempt, replayed }: HandlerContext) {

@@ -1,3 +1,4 @@
+import { type Awaitable, andThen } from "../base/awaitable.ts";
 import { monotonicClock } from "../base/clock.ts";
 import { WebhookError } from "../base/errors.ts";
 import { type Logger, throttledLog } from "../base/logger.ts";
@@ -60,14 +61,18 @@ export type Transact = (work: (tx: unknown) => Promise<boolean>) => Promise<Tran
  * Runs the handler, in a transaction if the store has them. Commits it if the event is done. Does not start it once its lease
  * has ended: the event loop may have been blocked since the lease was asked for, and another owner may have the event.
  */
-export async function transacted(
+export function transacted(
   transact: Transact | undefined,
   lease: HandlerLease,
-  handle: (tx: unknown) => Promise<DispatchOutcome>,
-): Promise<Ran> {
-  const run = async (tx: unknown): Promise<RunOutcome> =>
+  handle: (tx: unknown) => Awaitable<DispatchOutcome>,
+): Awaitable<Ran> {
+  const run = (tx: unknown): Awaitable<RunOutcome> =>
     lease.remainingMs() > 0 ? handle(tx) : { code: "lease_lost" };
-  if (transact === undefined) return { outcome: await run(undefined), transaction: "unused" };
+  if (transact !== undefined) return inTransaction(transact, run);
+  return andThen(run(undefined), (outcome) => ({ outcome, transaction: "unused" }));
+}
+
+async function inTransaction(transact: Transact, run: (tx: unknown) => Awaitable<RunOutcome>): Promise<Ran> {
   let outcome: RunOutcome | undefined;
   try {
     const transaction = await transact(async (tx) => {

@@ -1,4 +1,4 @@
-import type { Awaitable } from "../base/awaitable.ts";
+import { type Awaitable, andThen, attempt } from "../base/awaitable.ts";
 import type { Logger } from "../base/logger.ts";
 import { outcomeFields } from "../base/trace.ts";
 import { startDeadline } from "../base/waiting.ts";
@@ -21,8 +21,9 @@ export interface HeldClaim {
   readonly fingerprint: number | undefined;
 }
 
-/** Keeps a claim alive until `stop()`. */
+/** Keeps a claim alive from `start()` until `stop()`. */
 export interface Lease extends HandlerLease {
+  start(): void;
   stop(): void;
 }
 
@@ -45,7 +46,8 @@ export function keepLease(
   let isRenewing = false;
   let heldSince = askedAt;
   let renewalsAfterAbort = 3 * leasesAfterAbort;
-  let dueAt = performance.now() + leaseMs / 3;
+  let dueAt = askedAt + leaseMs / 3;
+  let timer: NodeJS.Timeout | undefined;
 
   const lostReason = () => new DOMException("The claim on this event was lost.", "AbortError");
   const onOuterAbort = () => controller?.abort(outer?.reason);
@@ -87,8 +89,11 @@ export function keepLease(
     stop();
   }
 
-  const timer = setInterval(renew, leaseMs / 3);
-  timer.unref();
+  function start(): void {
+    timer = setInterval(renew, leaseMs / 3);
+    timer.unref();
+    if (performance.now() >= dueAt) void renew(); // the call of the handler has blocked for longer
+  }
 
   function stop(): void {
     clearInterval(timer);
@@ -100,6 +105,7 @@ export function keepLease(
       return signal();
     },
     remainingMs,
+    start,
     stop,
   };
 }
@@ -110,9 +116,9 @@ export interface Settler {
    * For a done event. While the store fails, waits for the mark until the lease would end. What is still not marked then
    * stays with `keepAsking`.
    */
-  complete(held: HeldClaim, outcome: EventOutcome, lease: Lease): Promise<EventOutcome>;
+  complete(held: HeldClaim, outcome: EventOutcome, lease: Lease): Awaitable<EventOutcome>;
   /** For an event that is not done. If the store is unreachable, the claim ends with its lease. */
-  release(held: HeldClaim, outcome: EventOutcome): Promise<EventOutcome>;
+  release(held: HeldClaim, outcome: EventOutcome): Awaitable<EventOutcome>;
   /** For an event that was committed together with its done mark. */
   committed(held: HeldClaim, outcome: EventOutcome): EventOutcome;
   /** For an event whose claim was lost. */
@@ -135,28 +141,42 @@ export function createSettler(
     return { code: "lease_lost" };
   }
 
+  /** For a done event that the store has not marked. `leftMs` is what was left of its lease. */
+  async function unmarked(
+    held: HeldClaim,
+    outcome: EventOutcome,
+    leftMs: number,
+    completed: { readonly answer: boolean } | StoreUnavailable,
+  ): Promise<EventOutcome> {
+    // a handler that has seen its claim lost may have stopped half-way
+    const marked = leftMs > 0 ? keepAsking(held) : Promise.resolve(false);
+    if ("answer" in completed) return lost(held);
+    if (await startDeadline(leftMs).before(marked)) return committed(held, outcome);
+    publish(held, outcomeFields(completed));
+    return completed;
+  }
+
   return {
     committed,
     lost,
-    async complete(held, outcome, lease) {
+    complete(held, outcome, lease) {
       const leftMs = lease.remainingMs();
-      const completed = await callStore(() => store.complete(held.key, held.token));
-      const hasFailed = "error" in completed;
-      if (!hasFailed && completed.answer) return committed(held, outcome);
-      // a handler that has seen its claim lost may have stopped half-way
-      const marked = leftMs > 0 ? keepAsking(held) : Promise.resolve(false);
-      if (!hasFailed) return lost(held);
-      if (await startDeadline(leftMs).before(marked)) return committed(held, outcome);
-      publish(held, outcomeFields(completed));
-      return completed;
+      const called = callStore(() => store.complete(held.key, held.token));
+      return andThen(called, (completed) =>
+        "answer" in completed && completed.answer
+          ? committed(held, outcome)
+          : unmarked(held, outcome, leftMs, completed),
+      );
     },
-    async release(held, outcome) {
-      const released = await callStore(() => store.release(held.key, held.token));
-      if ("error" in released) {
-        logger.debug({ id: held.key.id }, "A claim could not be released; it ends with its lease.");
-        publish(held, outcomeFields(released));
-      } else publish(held, { outcome: released.answer ? "retry" : "lost" });
-      return outcome;
+    release(held, outcome) {
+      const called = callStore(() => store.release(held.key, held.token));
+      return andThen(called, (released) => {
+        if ("error" in released) {
+          logger.debug({ id: held.key.id }, "A claim could not be released; it ends with its lease.");
+          publish(held, outcomeFields(released));
+        } else publish(held, { outcome: released.answer ? "retry" : "lost" });
+        return outcome;
+      });
     },
   };
 }
@@ -175,16 +195,7 @@ type StoreUnavailable = Extract<EventOutcome, { code: "store_unavailable" }>;
 
 /** Calls the store and returns its answer, or `store_unavailable` when it fails. Synchronous if the store is. */
 export function callStore<T>(call: () => Awaitable<T>): Awaitable<{ readonly answer: T } | StoreUnavailable> {
-  try {
-    const answer = call();
-    return isPromise(answer) ? answer.then((value) => ({ answer: value }), unavailable) : { answer };
-  } catch (error) {
-    return unavailable(error);
-  }
-}
-
-function isPromise<T>(answer: Awaitable<T>): answer is Promise<T> {
-  return typeof (answer as { then?: unknown } | null | undefined)?.then === "function";
+  return attempt<T, { readonly answer: T } | StoreUnavailable>(call, (answer) => ({ answer }), unavailable);
 }
 
 function unavailable(error: unknown): StoreUnavailable {

@@ -1,4 +1,5 @@
 import * as z from "zod/mini";
+import { type Awaitable, andThen, isPromise } from "../base/awaitable.ts";
 import { type Clock, systemClock } from "../base/clock.ts";
 import { type Logger, safeLogger, silentLogger } from "../base/logger.ts";
 import {
@@ -21,7 +22,7 @@ import type { EventOutcome } from "../handle/event-outcome.ts";
 import type { Handlers } from "../handle/handler.ts";
 import { handlerContext, isDone, type Transact, transacted, watchLoop } from "../handle/run-handler.ts";
 import { processStage } from "../handle/stages.ts";
-import type { DedupeStore } from "../store/dedupe-store.ts";
+import type { Claim, DedupeStore } from "../store/dedupe-store.ts";
 import { memoryStore } from "../store/memory-store.ts";
 import { callStore, createSettler, type HeldClaim, keepLease } from "./claim.ts";
 import { createUnmarked } from "./unmarked.ts";
@@ -62,8 +63,8 @@ export interface Provenance {
 export interface Processor<Data = EsimEvents> {
   /** Works one event from a queue or your own code. No event makes it reject, however invalid. */
   process(event: WebhookEvent, provenance?: Provenance): Promise<EventOutcome>;
-  /** Works an event that the catalog has parsed. */
-  accept(parsed: Parsed<Data>, provenance?: Provenance): Promise<EventOutcome>;
+  /** Works an event that the catalog has parsed. Answers at once, without a promise, if its handler and the store do. */
+  accept(parsed: Parsed<Data>, provenance?: Provenance): Awaitable<EventOutcome>;
   /** Where it remembers done ids: its option `store`, or the `memoryStore()` in its place. */
   readonly store: DedupeStore;
   /** A processor with the same handlers on another store: `wrap` receives this one's store. */
@@ -127,7 +128,7 @@ export function createProcessor<Data = EsimEvents, Tx = unknown>(
     parsed: Parsed<Data>,
     provenance: Provenance = {},
     id: unknown = parsed.event?.id,
-  ): Promise<EventOutcome> {
+  ): Awaitable<EventOutcome> {
     const { source = "default", attempt = 1, replayed = false } = provenance;
     const { type } = parsed;
     return processStage.trace(
@@ -137,48 +138,38 @@ export function createProcessor<Data = EsimEvents, Tx = unknown>(
     );
   }
 
-  async function decide(parsed: Parsed<Data>, provenance: Provenance): Promise<EventOutcome> {
+  function decide(parsed: Parsed<Data>, provenance: Provenance): Awaitable<EventOutcome> {
     if (parsed.kind === "invalid") return { code: "invalid", issues: parsed.issues };
     if (dispatcher.handles(parsed.event.type)) return claimAndWork(parsed.event, provenance);
     warnUnhandled(parsed.event, provenance.source ?? "default");
     return { code: parsed.kind === "unknown" ? "unknown_type" : "unhandled_type" };
   }
 
-  async function claimAndWork(event: WebhookEvent, provenance: Provenance): Promise<EventOutcome> {
+  function claimAndWork(event: WebhookEvent, provenance: Provenance): Awaitable<EventOutcome> {
     const key = { source: provenance.source ?? "default", id: event.id };
     const askedAt = performance.now();
     const { attempt = 1, fingerprint } = provenance;
-    const claim = await claimId(key, fingerprint);
-    if ("code" in claim) return claim;
-    const held = { key, type: event.type, attempt, token: claim.token, leaseMs, askedAt, fingerprint };
-    // after an abort, the sender has already been told to retry
-    return provenance.signal?.aborted
-      ? release(held, { code: "deadline_reached" })
-      : work(event, provenance, held);
+    return andThen(claimId(key, fingerprint), (claim) => {
+      if ("code" in claim) return claim;
+      const held = { key, type: event.type, attempt, token: claim.token, leaseMs, askedAt, fingerprint };
+      // after an abort, the sender has already been told to retry
+      return provenance.signal?.aborted
+        ? release(held, { code: "deadline_reached" })
+        : work(event, provenance, held);
+    });
   }
 
-  async function claimId(
+  function claimId(
     key: EventKey,
     fingerprint: number | undefined,
-  ): Promise<{ readonly token: string } | EventOutcome> {
+  ): Awaitable<{ readonly token: string } | EventOutcome> {
     const doneHere = unmarked.find(key, fingerprint);
     if (doneHere !== undefined) return doneHere;
-    const called = await callStore(() => store.claim(key, leaseMs, fingerprint));
-    if ("error" in called) return called;
-    const { answer: claim } = called;
-    if (claim?.status === "done") return { code: claim.conflict ? "conflict" : "duplicate" };
-    if (claim?.status === "busy") {
-      const { retryAfterMs, inInbox, conflict } = claim;
-      return { code: "busy", retryAfterMs, ...(conflict && { conflict }), ...(inInbox && { inInbox }) };
-    }
-    if (claim?.status === "claimed") return claim;
-    return {
-      code: "store_unavailable",
-      error: new TypeError("claim() answered with none of the statuses claimed, busy and done."),
-    };
+    const called = callStore(() => store.claim(key, leaseMs, fingerprint));
+    return andThen(called, (answered) => ("error" in answered ? answered : claimOf(answered.answer)));
   }
 
-  async function work(event: WebhookEvent, provenance: Provenance, held: HeldClaim): Promise<EventOutcome> {
+  function work(event: WebhookEvent, provenance: Provenance, held: HeldClaim): Awaitable<EventOutcome> {
     const lease = keepLease(store, held, provenance.signal, watch);
     const {
       source = "default",
@@ -195,13 +186,16 @@ export function createProcessor<Data = EsimEvents, Tx = unknown>(
     const { transact } = store;
     const inTransaction: Transact | undefined =
       transact && ((work) => transact.call(store, key, token, work));
-    const ran = await callStore(() => transacted(inTransaction, lease, run));
-    lease.stop();
-    if ("error" in ran) return release(held, ran);
-    const { outcome, transaction } = ran.answer;
-    if (transaction === "committed") return committed(held, outcome);
-    if (!isDone(outcome)) return release(held, outcome);
-    return transaction === "rolled_back" ? lost(held) : complete(held, outcome, lease);
+    const running = callStore(() => transacted(inTransaction, lease, run));
+    if (isPromise(running)) lease.start();
+    return andThen(running, (ran) => {
+      lease.stop();
+      if ("error" in ran) return release(held, ran);
+      const { outcome, transaction } = ran.answer;
+      if (transaction === "committed") return committed(held, outcome);
+      if (!isDone(outcome)) return release(held, outcome);
+      return transaction === "rolled_back" ? lost(held) : complete(held, outcome, lease);
+    });
   }
 
   return {
@@ -215,4 +209,18 @@ export function createProcessor<Data = EsimEvents, Tx = unknown>(
 
 function isText(value: unknown): value is string {
   return typeof value === "string";
+}
+
+/** The claim, or what the event is that has none. */
+function claimOf(claim: Claim): { readonly token: string } | EventOutcome {
+  if (claim?.status === "done") return { code: claim.conflict ? "conflict" : "duplicate" };
+  if (claim?.status === "busy") {
+    const { retryAfterMs, inInbox, conflict } = claim;
+    return { code: "busy", retryAfterMs, ...(conflict && { conflict }), ...(inInbox && { inInbox }) };
+  }
+  if (claim?.status === "claimed") return claim;
+  return {
+    code: "store_unavailable",
+    error: new TypeError("claim() answered with none of the statuses claimed, busy and done."),
+  };
 }

@@ -1,3 +1,4 @@
+import type { Awaitable } from "../base/awaitable.ts";
 import { byteBuffer } from "../base/byte-buffer.ts";
 import { bodyBytes } from "../verify/signature.ts";
 import type { BodyFault, BodyReader } from "./body.ts";
@@ -12,14 +13,14 @@ export interface BodyBounds {
 }
 
 /**
- * Reads a body within the bounds. Resolves to its bytes when it is their turn to be hashed, or to why there are none.
- * Rejects for a body that is neither bytes nor text.
+ * Reads a body within the bounds. Answers with its bytes when it is their turn to be hashed, or with why there are none: at
+ * once, if all bytes are there and they are short. Throws for a body that is neither bytes nor text.
  * @param announcedBytes the content-length; NaN if there is none
  */
 export type BodyIntake = (
   body: Uint8Array | string | BodyReader,
   announcedBytes: number,
-) => Promise<Uint8Array | BodyFault>;
+) => Awaitable<Uint8Array | BodyFault>;
 
 /** The place of a body that is being read, or that waits for its turn. */
 interface Place {
@@ -135,11 +136,12 @@ export function createBodyIntake({
     });
   }
 
-  return async (body, announcedBytes) => {
+  return (body, announcedBytes) => {
     if (announcedBytes > maxBodyBytes) return tooLarge(announcedBytes);
     if (typeof body === "function") return read(body, announcedBytes);
     const bytes = bodyBytes(body);
     if (bytes.byteLength > maxBodyBytes) return tooLarge(announcedBytes);
+    if (bytes.byteLength <= shortBytes) return bytes; // hashed in this very turn
     return new Promise((resolve) => {
       const place = open(resolve);
       place.grow(bytes.byteLength);

@@ -1,11 +1,12 @@
 import { isUint8Array } from "node:util/types";
+import { type Awaitable, andThen, attempt, isPromise } from "../base/awaitable.ts";
 import { safeLogger } from "../base/logger.ts";
 import { checkArguments } from "../base/options.ts";
 import { createStage, outcomeFields, type Stage, type StageMessage } from "../base/trace.ts";
 import { startDeadline } from "../base/waiting.ts";
 import type { Catalog } from "../event/catalog.ts";
 import type { EsimEvents } from "../event/esim-events.ts";
-import { type HeaderReader, headerReader, readSignedHeaders } from "../verify/headers.ts";
+import { type HeaderReader, headerReader, readSignedHeaders, type SignedHeaders } from "../verify/headers.ts";
 import { refuseBySkew } from "../verify/tolerance.ts";
 import { createBodyIntake } from "./body-intake.ts";
 import type { Delivery, Receiver } from "./delivery.ts";
@@ -14,7 +15,7 @@ import { createOutcomeLog, type Seen } from "./outcome-log.ts";
 import { checkReplayWindow, type ReceiverOptions, readReceiverOptions } from "./receiver-options.ts";
 import { replyTo } from "./reply.ts";
 import { acceptFor, isInbox, joinSource, type Target } from "./target.ts";
-import { createVerifier, knownKeys, verifyStage } from "./verifier.ts";
+import { createVerifier, knownKeys, type Verifier, verifyStage } from "./verifier.ts";
 
 /**
  * One delivery, from its arrival to its answer. On `tracing:esim-webhooks:receive:*`. At the deadline it ends with
@@ -79,7 +80,8 @@ export function receiverWith<Data, Tx>(
   let onIdle = () => {};
   let closed: Promise<void> | undefined;
 
-  async function workThrough(delivery: Delivery, signal: AbortSignal, seen: Seen): Promise<Outcome> {
+  /** Takes a delivery from step to step, and waits for nothing but promises: most deliveries meet none. */
+  function workThrough(delivery: Delivery, signal: AbortSignal, seen: Seen): Awaitable<Outcome> {
     if (closed !== undefined) return { code: "shutting_down" };
     if (delivery.method !== "POST") return { code: "method_not_allowed" };
     const receivedAt = new Date(clock.now());
@@ -88,47 +90,56 @@ export function receiverWith<Data, Tx>(
     if (!signed.ok) return signed;
     seen.id = signed.id;
 
-    const body = await readBody(delivery.body, Number(header("content-length")));
-    if (!isUint8Array(body)) return body;
-    const proof = await verifyStage.trace(
+    return andThen(readBody(delivery.body, Number(header("content-length"))), (body) => {
+      if (!isUint8Array(body)) return body;
+      return andThen(compare(signed, body, receivedAt), (proof) => {
+        if ("key" in proof) seen.key = proof.key;
+        if (!proof.ok) {
+          return proof.code === "no_matching_key" && isEncoded(header) ? unsupportedEncoding : proof;
+        }
+        const skewed = refuseBySkew(proof.timestamp, receivedAt.getTime(), tolerance);
+        if (skewed !== undefined) return skewed;
+
+        const parsed = catalog.parse(proof.id, body);
+        if (parsed.type !== null) seen.type = parsed.type;
+        return accept({ parsed, id: proof.id, body, source, receivedAt, signal });
+      });
+    });
+  }
+
+  function compare(signed: SignedHeaders, body: Uint8Array, receivedAt: Date): ReturnType<Verifier> {
+    return verifyStage.trace(
       () => ({ source, id: signed.id }),
       () => verify(signed, body, receivedAt.getTime()),
       (found) => (found.ok ? { outcome: "verified", key: found.key } : { outcome: found.code }),
     );
-    if ("key" in proof) seen.key = proof.key;
-    if (!proof.ok) {
-      return proof.code === "no_matching_key" && isEncoded(header) ? unsupportedEncoding : proof;
-    }
-    const skewed = refuseBySkew(proof.timestamp, receivedAt.getTime(), tolerance);
-    if (skewed !== undefined) return skewed;
-
-    const parsed = catalog.parse(proof.id, body);
-    if (parsed.type !== null) seen.type = parsed.type;
-    return accept({ parsed, id: proof.id, body, source, receivedAt, signal });
   }
 
-  /** Resolves to an outcome, whatever happens. Counts the work, so that `close` can wait for it. */
-  async function work(delivery: Delivery, signal: AbortSignal, seen: Seen): Promise<Outcome> {
+  /** The outcome of a delivery, whatever happens. Counts the work, so that `close` can wait for it. */
+  function work(delivery: Delivery, signal: AbortSignal, seen: Seen): Awaitable<Outcome> {
     inFlight += 1;
-    try {
-      return await workThrough(delivery, signal, seen);
-    } catch (error) {
-      return { code: "internal_error", error };
-    } finally {
+    const ended = (outcome: Outcome) => {
       inFlight -= 1;
       if (inFlight === 0) onIdle();
-    }
+      return outcome;
+    };
+    return attempt(
+      () => workThrough(delivery, signal, seen),
+      ended,
+      (error) => ended({ code: "internal_error", error }),
+    );
   }
 
   /** The outcome of the work, or `deadline_reached`. An outcome that comes later is logged when it is known. */
-  async function outcomeInTime(delivery: Delivery, seen: Seen): Promise<Outcome> {
-    const deadline = startDeadline(deadlineMs);
-    const startedAt = performance.now();
+  function outcomeInTime(delivery: Delivery, seen: Seen, startedAt: number): Awaitable<Outcome> {
+    const deadline = startDeadline(deadlineMs, startedAt);
     const worked = work(delivery, deadline.signal, seen);
-    const outcome = await deadline.before(worked);
-    if (outcome !== undefined) return outcome;
-    void worked.then((late) => log(late, { ...seen, late: true }, startedAt));
-    return { code: "deadline_reached" };
+    if (!isPromise(worked)) return worked;
+    return deadline.before(worked).then((outcome) => {
+      if (outcome !== undefined) return outcome;
+      void worked.then((late) => log(late, { ...seen, late: true }, startedAt));
+      return { code: "deadline_reached" };
+    });
   }
 
   return {
@@ -136,15 +147,16 @@ export function receiverWith<Data, Tx>(
     async receive(delivery) {
       const seen: Seen = {};
       const startedAt = performance.now();
-      const outcome = await receiveStage.trace(
+      const received = receiveStage.trace(
         () => ({ source }),
-        () => outcomeInTime(delivery, seen),
+        () => outcomeInTime(delivery, seen, startedAt),
         (outcome) => ({
           ...seen,
           ...outcomeFields(outcome),
           ...("conflict" in outcome && { conflict: true }),
         }),
       );
+      const outcome = isPromise(received) ? await received : received;
       log(outcome, seen, startedAt);
       return { ...replyTo(outcome), outcome };
     },

@@ -1,4 +1,5 @@
 import { crc32 } from "node:zlib";
+import type { Awaitable } from "../base/awaitable.ts";
 import { WebhookError } from "../base/errors.ts";
 import { type Logger, warnOfSetup } from "../base/logger.ts";
 import type { Parsed } from "../event/catalog.ts";
@@ -26,8 +27,8 @@ export interface Accepted<Data> {
   readonly signal: AbortSignal;
 }
 
-/** The one way out of a receiver. */
-export type Accept<Data> = (accepted: Accepted<Data>) => Promise<EventOutcome | StoredOutcome>;
+/** The one way out of a receiver. Answers at once, if handler and store do. */
+export type Accept<Data> = (accepted: Accepted<Data>) => Awaitable<EventOutcome | StoredOutcome>;
 
 export function isInbox(target: unknown): target is Pick<InboxWriter, "put"> {
   return typeof target === "object" && target !== null && "put" in target && typeof target.put === "function";

@@ -1,3 +1,4 @@
+import type { Awaitable } from "../base/awaitable.ts";
 import type { Clock } from "../base/clock.ts";
 import { WebhookError } from "../base/errors.ts";
 import { type Logger, warnOfSetup } from "../base/logger.ts";
@@ -22,12 +23,12 @@ export type Undecided = Extract<Outcome, { code: "rotating" | "keys_unavailable"
   readonly ok: false;
 };
 
-/** Verifies a signature with the keys that are valid at `atMs`. Asks the key source when none matches. */
+/** Verifies a signature with the keys that are valid at `atMs`: at once, or with a promise if there is a key source to ask. */
 export type Verifier = (
   signed: SignedHeaders,
   body: Uint8Array,
   atMs: number,
-) => Promise<Proof | Refusal | Undecided>;
+) => Awaitable<Proof | Refusal | Undecided>;
 
 /**
  * One comparison of a signature with the keys, including the wait for a key source. On `tracing:esim-webhooks:verify:*`.
@@ -47,7 +48,7 @@ export const verifyStage: Stage<VerifyMessage, "key"> = createStage("verify", "i
 /** Throws `missing_secret` or `invalid_secret` when the secret is not a source and cannot be right. */
 export function createVerifier(options: SecretOption, clock: Clock, logger: Logger): Verifier {
   const keys = keysOf(options);
-  if (!isKeySource(keys)) return async (signed, body, atMs) => prove(signed, body, keys, atMs);
+  if (!isKeySource(keys)) return (signed, body, atMs) => prove(signed, body, keys, atMs);
   const keyring = createLoadedKeyring(keys, clock, logger);
   return async (signed, body, atMs) => {
     const ready = await keyring.ready();
@@ -80,7 +81,7 @@ export function createLateVerifier(options: SecretOption, clock: Clock, logger: 
     }
   };
   let verifier = attempt();
-  return async (signed, body, atMs) => {
+  return (signed, body, atMs) => {
     if (typeof verifier !== "function") verifier = attempt();
     if (typeof verifier === "function") return verifier(signed, body, atMs);
     if (!told) warnOfSetup(logger, verifier.code, verifier.message);

@@ -212,6 +212,47 @@ describe("dispatch", () => {
 });
 
 describe("dedupe around the handler", () => {
+  it("answers at once, without a promise or a timer, when handler and store do", () => {
+    const timers = [vi.spyOn(globalThis, "setInterval"), vi.spyOn(globalThis, "setTimeout")];
+    onTestFinished(() => void vi.restoreAllMocks());
+    const processor = createProcessor({ "esim.faulted": () => {}, "esim.enabled": () => retryLater(7) });
+    const accept = (type: "esim.faulted" | "esim.enabled") =>
+      processor.accept({
+        kind: "known",
+        type,
+        event: { ...faulted, id: type, type, data: sampleData(type) },
+      } as never);
+    expect([accept("esim.faulted"), accept("esim.faulted"), accept("esim.enabled")]).toEqual([
+      { code: "processed" },
+      { code: "duplicate" },
+      { code: "retry_later", retryAfterMs: 7 },
+    ]);
+    for (const timer of timers) expect(timer).not.toHaveBeenCalled();
+  });
+
+  it("renews a claim as soon as its handler waits, if the call of the handler took longer than a third of the lease", async () => {
+    const extended = Promise.withResolvers<void>();
+    const store: DedupeStore = {
+      ...memoryStore({ clock: stopped }),
+      extend: () => {
+        extended.resolve();
+        return true;
+      },
+    };
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const processor = createProcessor(
+      {
+        "*": () => {
+          vi.advanceTimersByTime(40); // as if it had computed for that long: no timer fires before it returns
+          return extended.promise;
+        },
+      },
+      { store, leaseMs: 90 },
+    );
+    expect((await processor.process(faulted)).code).toBe("processed");
+  });
+
   it("runs a failed event again, but never a done one", async () => {
     let runs = 0;
     const processor = createProcessor({

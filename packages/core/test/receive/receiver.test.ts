@@ -395,6 +395,35 @@ describe("createReceiver", () => {
     expect([reply.status, JSON.parse(reply.body).code]).toEqual([503, "store_unavailable"]);
   });
 
+  it("answers in the same turn, and starts no timer, when handler and store answer at once", async () => {
+    const timers = [vi.spyOn(globalThis, "setInterval"), vi.spyOn(globalThis, "setTimeout")];
+    const receiver = createReceiver({ "*": () => {} }, { secret });
+    const order: string[] = [];
+    const received = receiver.receive(delivery()).then(({ outcome }) => order.push(outcome.code));
+    await Promise.resolve().then(() => order.push("the next microtask"));
+    await received;
+    expect(order).toEqual(["processed", "the next microtask"]);
+    for (const timer of timers) expect(timer).not.toHaveBeenCalled();
+    vi.restoreAllMocks();
+  });
+
+  it("counts what a handler blocks the event loop for as a part of the deadline", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+    try {
+      const handlers = {
+        "*": () => {
+          vi.advanceTimersByTime(20_000);
+          return new Promise(() => {});
+        },
+      };
+      const received = receive(handlers, delivery());
+      await vi.advanceTimersByTimeAsync(5_000);
+      expect((await received).reply.status).toBe(503);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
   it("answers at the deadline of 25 s, unless set otherwise", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     try {
