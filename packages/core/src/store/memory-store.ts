@@ -5,6 +5,7 @@ import { warnOfSetup } from "../base/logger.ts";
 import { type OptionsShape, parseOptions, withMethods } from "../base/options.ts";
 import { type EventKey, keyText, sourceIn } from "../event/event.ts";
 import type { Claim, DedupeStore } from "./dedupe-store.ts";
+import { createMemoryRows } from "./memory-rows.ts";
 import { type StoreOptions, storeShape, warnOfShortRetention } from "./store-options.ts";
 
 export interface MemoryStoreOptions extends StoreOptions {
@@ -20,13 +21,6 @@ export const memoryStoreShape: OptionsShape<Required<MemoryStoreOptions>> = {
   clock: z._default(withMethods<Clock>("now"), monotonicClock),
 };
 
-/** A claim, or a done mark. */
-interface Held {
-  readonly token: string;
-  readonly endsAt: number;
-  readonly fingerprint: number | undefined;
-}
-
 /**
  * A dedupe store in this process's memory. It answers at once, without a promise. Use a shared store if several processes
  * receive, or if a redelivery must not run again after a restart.
@@ -35,25 +29,36 @@ interface Held {
 export function memoryStore(options: MemoryStoreOptions = {}): DedupeStore {
   const { retentionMs, maxEntries, clock, logger } = parseOptions("memoryStore", memoryStoreShape, options);
   warnOfShortRetention("memoryStore", { retentionMs, logger });
-  const leases = new Map<string, Held>();
-  const marks = new Map<string, Held>(); // done ids, the first to end first: so their ends are not spread
+  const rowOf = new Map<string, number>(); // by name; the oldest claims first, so ends need not be spread
+  const rows = createMemoryRows();
+  const { nameOf, sourceOf } = createNames();
   let lastToken = 0;
   let overflowed = false;
 
+  function forget(name: string, row: number): void {
+    rowOf.delete(name);
+    rows.free(row);
+  }
+
   /** Makes room for one more id: forgets what has expired, then the oldest done ids, but never a live claim. */
   function makeRoom(now: number): void {
-    for (const [id, done] of marks) {
-      if (done.endsAt > now) break;
-      marks.delete(id);
+    for (const [name, row] of rowOf) {
+      if (rows.endsAt(row) > now) break;
+      forget(name, row);
     }
-    if (marks.size + leases.size < maxEntries) return;
-    for (const [id, lease] of leases) if (lease.endsAt <= now) leases.delete(id);
-    for (const [id] of marks) {
-      if (marks.size + leases.size < maxEntries) return;
-      marks.delete(id);
-      warnOnce();
+    let unseen = rowOf.size;
+    if (unseen < maxEntries) return;
+    for (const [name, row] of rowOf) {
+      if (rows.isDone(row) || rows.endsAt(row) <= now) {
+        if (rows.endsAt(row) > now) warnOnce();
+        forget(name, row);
+        return;
+      }
+      rowOf.delete(name); // a live claim goes to the end of the line
+      rowOf.set(name, row);
+      unseen -= 1;
+      if (unseen === 0) break;
     }
-    if (leases.size < maxEntries) return;
     throw new WebhookError(
       "store_full",
       `memoryStore is full: all ${maxEntries} ids of its maxEntries are claimed.`,
@@ -72,57 +77,78 @@ export function memoryStore(options: MemoryStoreOptions = {}): DedupeStore {
     );
   }
 
-  /** Runs `change` if the token still holds the claim. */
-  function asOwner(
-    key: EventKey,
-    token: string,
-    change: (id: string, lease: Held, now: number) => void,
-  ): boolean {
-    const id = keyText(key);
-    const lease = leases.get(id);
-    const now = clock.now();
-    if (lease === undefined || lease.token !== token || lease.endsAt <= now) return false;
-    change(id, lease, now);
-    return true;
+  /** The row of an id that this token holds or has done; undefined once its end has passed. */
+  function ownRow(name: string, token: string, now: number): number | undefined {
+    const row = rowOf.get(name);
+    const isOwn = row !== undefined && rows.token(row) === Number(token) && rows.endsAt(row) > now;
+    return isOwn ? row : undefined;
   }
 
   return {
     capabilities: { durable: false, multiProcess: false, transactional: false, retentionMs },
     claim(key, leaseMs, fingerprint): Claim {
-      const id = keyText(key);
+      const name = nameOf(key);
       const now = clock.now();
-      const mark = marks.get(id);
-      if (mark !== undefined && mark.endsAt > now) {
-        return { status: "done", ...(isConflict(mark, fingerprint) && { conflict: true }) };
+      const held = rowOf.get(name);
+      if (held !== undefined) {
+        const retryAfterMs = rows.endsAt(held) - now;
+        if (retryAfterMs > 0) {
+          const conflict = rows.isOther(held, fingerprint) && ({ conflict: true } as const);
+          return rows.isDone(held)
+            ? { status: "done", ...conflict }
+            : { status: "busy", retryAfterMs, ...conflict };
+        }
+        forget(name, held);
       }
-      const lease = leases.get(id);
-      if (lease !== undefined && lease.endsAt > now) {
-        const retryAfterMs = lease.endsAt - now;
-        return { status: "busy", retryAfterMs, ...(isConflict(lease, fingerprint) && { conflict: true }) };
-      }
-      leases.delete(id);
       makeRoom(now);
-      const token = String(++lastToken);
-      leases.set(id, { token, endsAt: now + leaseMs, fingerprint });
-      return { status: "claimed", token };
+      lastToken += 1;
+      rowOf.set(name, rows.add(lastToken, now + leaseMs, fingerprint));
+      return { status: "claimed", token: String(lastToken) };
     },
-    extend: (key, token, leaseMs) =>
-      asOwner(key, token, (id, lease, now) => leases.set(id, { ...lease, endsAt: now + leaseMs })),
+    extend(key, token, leaseMs) {
+      const now = clock.now();
+      const row = ownRow(nameOf(key), token, now);
+      if (row === undefined || rows.isDone(row)) return false;
+      rows.extend(row, now + leaseMs);
+      return true;
+    },
     complete(key, token) {
-      const mark = marks.get(keyText(key));
-      if (mark?.token === token && mark.endsAt > clock.now()) return true;
-      return asOwner(key, token, (id, { fingerprint }, now) => {
-        leases.delete(id);
-        marks.delete(id);
-        marks.set(id, { token, endsAt: now + retentionMs, fingerprint });
-      });
+      const now = clock.now();
+      const row = ownRow(nameOf(key), token, now);
+      if (row === undefined) return false;
+      if (!rows.isDone(row)) rows.markDone(row, now + retentionMs);
+      return true;
     },
-    release: (key, token) => asOwner(key, token, (id) => leases.delete(id)),
-    sources: async () => [...new Set([...leases.keys(), ...marks.keys()].map(sourceIn))],
+    release(key, token) {
+      const name = nameOf(key);
+      const row = ownRow(name, token, clock.now());
+      if (row === undefined || rows.isDone(row)) return false;
+      forget(name, row);
+      return true;
+    },
+    sources: async () => [...new Set([...rowOf.keys()].map(sourceOf))],
     async close() {},
   };
 }
 
-function isConflict(held: Held, fingerprint: number | undefined): boolean {
-  return fingerprint !== undefined && held.fingerprint !== undefined && fingerprint !== held.fingerprint;
+interface Names {
+  /** The id and its source as one text, unique. */
+  nameOf(key: EventKey): string;
+  /** The source in a name. */
+  sourceOf(name: string): string;
 }
+
+/** Most stores have ids of one source. Those are their own names: to join two texts takes longer than the rest of a claim. */
+function createNames(): Names {
+  let first: string | undefined;
+  return {
+    nameOf(key) {
+      first ??= key.source;
+      return key.source === first && !key.id.startsWith(joined) ? key.id : joined + keyText(key);
+    },
+    sourceOf: (name) => (name.startsWith(joined) ? sourceIn(name.slice(joined.length)) : (first ?? "")),
+  };
+}
+
+/** Begins a name that was joined. */
+const joined = "\0";

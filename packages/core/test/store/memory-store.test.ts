@@ -34,6 +34,16 @@ describe("memoryStore", () => {
     await claimed(store, 1000, { source: 'a","b', id: "c" });
   });
 
+  it("keeps apart an id of the first source that looks like an id of another source", async () => {
+    const { store } = storeAt();
+    const keys = ["", "\0", "1:s"].flatMap((start) => [
+      { source: "default", id: `${start}1:sx` },
+      { source: "s", id: `${start}x` },
+    ]);
+    for (const each of keys) await claimed(store, 1000, each);
+    expect(await store.sources?.()).toEqual(["default", "s"]);
+  });
+
   it("remembers a done id for the retention, however short its lease was, and then forgets it", async () => {
     const { store, time } = storeAt(0, { retentionMs: 30 * dayMs });
     expect(await store.complete(key, await claimed(store, 10))).toBe(true);
@@ -96,6 +106,18 @@ describe("memoryStore", () => {
     expect((await store.claim({ source: "s", id: "3" }, 1)).status).toBe("done");
     expect((await store.claim({ source: "s", id: "1" }, 1000)).status).toBe("claimed");
     expect(await store.complete({ source: "s", id: "live" }, live)).toBe(true);
+  });
+
+  it("forgets done ids in the order of their claims, past claims that are still live", async () => {
+    const { store } = storeAt(0, { maxEntries: 4 });
+    const keys = ["live", "1", "2", "3", "4", "5"].map((id) => ({ source: "s", id }));
+    for (const each of keys) {
+      const token = await claimed(store, 1000, each);
+      if (each.id !== "live") await store.complete(each, token);
+    }
+    const statuses = [];
+    for (const each of keys.slice().reverse()) statuses.push((await store.claim(each, 1000)).status);
+    expect(statuses).toEqual(["done", "done", "done", "claimed", "claimed", "busy"]);
   });
 
   it("throws store_full while all its ids are claimed, until a lease ends", async () => {

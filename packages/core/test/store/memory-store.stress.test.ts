@@ -1,0 +1,25 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { memoryStore } from "@esim-webhooks/core";
+import { expect, it } from "vitest";
+
+it("keeps a million done ids in at most 100 bytes each beyond the id", { timeout: 120_000 }, () => {
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc") as () => void;
+  const usedBytes = () => {
+    collect();
+    const { heapUsed, arrayBuffers } = process.memoryUsage();
+    return heapUsed + arrayBuffers;
+  };
+  const ids = 1_000_000;
+  const idOf = (index: number) => Buffer.from(`msg_${String(index).padStart(24, "0")}`).toString("latin1"); // one piece, as from a request
+  const store = memoryStore({ maxEntries: ids });
+  const before = usedBytes();
+  for (let index = 0; index < ids; index++) {
+    const key = { source: "default", id: idOf(index) };
+    const claim = store.claim(key, 30_000, 2 ** 32 - 1 - index);
+    store.complete(key, "token" in claim ? claim.token : "");
+  }
+  expect((usedBytes() - before) / ids - idOf(0).length).toBeLessThanOrEqual(100);
+  expect(store.claim({ source: "default", id: idOf(0) }, 30_000)).toEqual({ status: "done" });
+});
