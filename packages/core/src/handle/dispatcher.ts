@@ -34,9 +34,15 @@ export function createDispatcher<Data>(handlers: Handlers<Data, never>, catalog:
     .map(([name, handler]) => ({ prefix: name.slice(0, -1), handler }))
     .sort((a, b) => b.prefix.length - a.prefix.length);
 
+  const known = new Map(catalog.types.map((type) => [type as string, mostSpecific(type)]));
+
   /** The handler of the most specific key: the type itself, its longest family, or the star. */
-  function handlerOf(type: string): Handler<WebhookEvent> | undefined {
+  function mostSpecific(type: string): Handler<WebhookEvent> | undefined {
     return given.get(type) ?? families.find(({ prefix }) => type.startsWith(prefix))?.handler;
+  }
+
+  function handlerOf(type: string): Handler<WebhookEvent> | undefined {
+    return known.get(type) ?? mostSpecific(type);
   }
 
   function run(event: WebhookEvent, context: HandlerContext): Awaitable<DispatchOutcome> {

@@ -9,8 +9,8 @@ import type { HandlerContext } from "./handler.ts";
 
 /** The lease of an event, as far as its handler is concerned. */
 export interface HandlerLease {
-  /** Aborts when the lease is lost, or when the handler must stop. */
-  readonly signal: AbortSignal;
+  /** Aborts when the lease is lost, or when the handler must stop. Made by the first call: most handlers never use it. */
+  signal(): AbortSignal;
   /** For how many ms nobody else can have the event, at least. Counted from when the lease was asked for. */
   remainingMs(): number;
 }
@@ -21,11 +21,11 @@ export interface ContextFacts {
   readonly attempt: number;
   readonly receivedAt: Date;
   readonly replayed: boolean;
-  /** Its signal is made only when a handler asks for it; most never do. */
   readonly lease: HandlerLease;
   readonly tx: unknown;
 }
 
+/** The context of one run. It can be spread: `signal` and `logger` are properties of its own, made when they are read. */
 export function handlerContext(
   { id, type }: WebhookEvent,
   { source, attempt, receivedAt, replayed, lease, tx }: ContextFacts,
@@ -33,7 +33,7 @@ export function handlerContext(
 ): HandlerContext {
   return {
     get signal() {
-      return lease.signal;
+      return lease.signal();
     },
     attempt,
     source,

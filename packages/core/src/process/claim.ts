@@ -41,7 +41,7 @@ export function keepLease(
   outer: AbortSignal | undefined,
   watch: LoopWatch,
 ): Lease {
-  let controller: AbortController | undefined; // created on first use: most handlers never use the signal
+  let controller: AbortController | undefined;
   let lost = false;
   let isRenewing = false;
   let heldSince = askedAt;
@@ -100,14 +100,7 @@ export function keepLease(
     if (controller !== undefined) outer?.removeEventListener("abort", onOuterAbort);
   }
 
-  return {
-    get signal() {
-      return signal();
-    },
-    remainingMs,
-    start,
-    stop,
-  };
+  return { signal, remainingMs, start, stop };
 }
 
 /** Ends a claim in the store, according to the outcome of its event. */

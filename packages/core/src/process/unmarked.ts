@@ -83,6 +83,7 @@ export function createUnmarked(store: DedupeStore, logger: Logger, leaseMs: numb
 
   return {
     find(key, fingerprint) {
+      if (byKey.size === 0) return undefined;
       const held = byKey.get(keyText(key))?.held;
       if (held === undefined)
         return byKey.size < maxEntries ? undefined : { code: "store_unavailable", error: tooMany() };

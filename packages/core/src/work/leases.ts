@@ -77,7 +77,7 @@ export function keepLeases(
 }
 
 function createHeld(taken: TakenEvent, takenAt: number, leaseMs: number): Held {
-  let controller: AbortController | undefined; // created when the handler reads its signal: most never do
+  let controller: AbortController | undefined;
   let lostFor: { readonly reason: unknown } | undefined;
   return {
     taken,
@@ -89,7 +89,7 @@ function createHeld(taken: TakenEvent, takenAt: number, leaseMs: number): Held {
     remainingMs() {
       return lostFor === undefined ? this.heldSince + leaseMs - performance.now() : 0;
     },
-    get signal() {
+    signal() {
       if (controller === undefined) {
         controller = new AbortController();
         if (lostFor !== undefined) controller.abort(lostFor.reason);

@@ -171,6 +171,13 @@ describe("dispatch", () => {
     ]);
   });
 
+  it("gives a context that a wrapper can spread, with its signal and its logger", async () => {
+    const contexts: HandlerContext[] = [];
+    const processor = createProcessor({ "*": (_, context) => void contexts.push({ ...context }) });
+    await processor.process(faulted);
+    expect(contexts).toMatchObject([{ signal: { aborted: false }, logger: { warn: expect.any(Function) } }]);
+  });
+
   it("distinguishes unhandled, unknown and invalid events", async () => {
     const processor = createProcessor({ "esim.assigned": () => {} });
     expect(await processor.process(faulted)).toEqual({ code: "unhandled_type" });
