@@ -1,8 +1,9 @@
-import { type Awaitable, attempt } from "../base/awaitable.ts";
+import type { Awaitable } from "../base/awaitable.ts";
 import { WebhookError } from "../base/errors.ts";
 import type { Logger } from "../base/logger.ts";
 import { suggest } from "../base/options.ts";
 import { outcomeFields } from "../base/trace.ts";
+import { attempt } from "../base/waiting.ts";
 import type { Catalog } from "../event/catalog.ts";
 import type { WebhookEvent } from "../event/event.ts";
 import type { DispatchOutcome } from "./event-outcome.ts";

@@ -1,7 +1,8 @@
-import { type Awaitable, andThen } from "../base/awaitable.ts";
+import type { Awaitable } from "../base/awaitable.ts";
 import { monotonicClock } from "../base/clock.ts";
 import { WebhookError } from "../base/errors.ts";
 import { type Logger, throttledLog } from "../base/logger.ts";
+import { andThen } from "../base/waiting.ts";
 import type { WebhookEvent } from "../event/event.ts";
 import type { Transacted } from "../store/dedupe-store.ts";
 import type { DispatchOutcome, EventOutcome } from "./event-outcome.ts";

@@ -1,7 +1,7 @@
-import { type Awaitable, andThen, attempt } from "../base/awaitable.ts";
+import type { Awaitable } from "../base/awaitable.ts";
 import type { Logger } from "../base/logger.ts";
 import { outcomeFields } from "../base/trace.ts";
-import { startDeadline } from "../base/waiting.ts";
+import { andThen, attempt, startDeadline } from "../base/waiting.ts";
 import type { EventKey } from "../event/event.ts";
 import type { EventOutcome } from "../handle/event-outcome.ts";
 import type { HandlerLease, LoopWatch } from "../handle/run-handler.ts";

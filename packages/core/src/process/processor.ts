@@ -1,5 +1,5 @@
 import * as z from "zod/mini";
-import { type Awaitable, andThen, isPromise } from "../base/awaitable.ts";
+import type { Awaitable } from "../base/awaitable.ts";
 import { type Clock, systemClock } from "../base/clock.ts";
 import { type Logger, safeLogger, silentLogger } from "../base/logger.ts";
 import {
@@ -13,6 +13,7 @@ import {
   withMethods,
 } from "../base/options.ts";
 import { outcomeFields } from "../base/trace.ts";
+import { andThen, isPromise } from "../base/waiting.ts";
 import type { Catalog, Parsed } from "../event/catalog.ts";
 import { catalogOption } from "../event/esim-catalog.ts";
 import type { EsimEvents } from "../event/esim-events.ts";

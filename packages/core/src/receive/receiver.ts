@@ -1,9 +1,9 @@
 import { isUint8Array } from "node:util/types";
-import { type Awaitable, andThen, attempt, isPromise } from "../base/awaitable.ts";
+import type { Awaitable } from "../base/awaitable.ts";
 import { safeLogger } from "../base/logger.ts";
 import { checkArguments } from "../base/options.ts";
 import { createStage, outcomeFields, type Stage, type StageMessage } from "../base/trace.ts";
-import { startDeadline } from "../base/waiting.ts";
+import { andThen, attempt, isPromise, startDeadline } from "../base/waiting.ts";
 import type { Catalog } from "../event/catalog.ts";
 import type { EsimEvents } from "../event/esim-events.ts";
 import { type HeaderReader, headerReader, readSignedHeaders, type SignedHeaders } from "../verify/headers.ts";
