@@ -136,10 +136,11 @@ function marker(store: DedupeStore, { key, leaseMs, fingerprint, token }: HeldCl
     }
     const owned = held;
     const completed = await callStore(() => store.complete(key, owned));
-    if ("error" in completed)
-      await callStore(() => store.extend(key, owned, leaseMs)); // a full server takes this
-    else if (completed.answer) return true;
-    else held = undefined;
+    if ("answer" in completed && completed.answer) return true;
+    // a full server marks nothing, and still renews
+    const renewed =
+      "error" in completed ? await callStore(() => store.extend(key, owned, leaseMs)) : completed;
+    if ("answer" in renewed && !renewed.answer) held = undefined;
     return false;
   };
 }

@@ -130,6 +130,7 @@ it("marks an event that two claims left unmarked, and answers both deliveries", 
   let claims = 0;
   const { store, recover, refusals } = recovering(() => true, {
     claim: () => ({ status: "claimed", token: `${claims++}` }), // the first was evicted
+    extend: () => true,
   });
   const handled = Promise.withResolvers<void>();
   const processor = createProcessor({ "*": () => handled.promise }, { store });
