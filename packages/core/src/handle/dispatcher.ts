@@ -30,24 +30,18 @@ export function createDispatcher<Data>(handlers: Handlers<Data, never>, catalog:
       `${suggest(name, [...names])} A handler of "*" takes types that the catalog does not have; defineCatalog adds them.`,
     );
   }
-  const families = [...given]
-    .filter(([name]) => name.endsWith("*"))
-    .map(([name, handler]) => ({ prefix: name.slice(0, -1), handler }))
-    .sort((a, b) => b.prefix.length - a.prefix.length);
-
-  const known = new Map(catalog.types.map((type) => [type as string, mostSpecific(type)]));
+  const families = [...given].filter(([name]) => name.endsWith("*")).sort(([a], [b]) => b.length - a.length);
+  const known = new Map<string, Handler<WebhookEvent> | undefined>(
+    catalog.types.map((type) => [type, mostSpecific(type)]),
+  );
 
   /** The handler of the most specific key: the type itself, its longest family, or the star. */
   function mostSpecific(type: string): Handler<WebhookEvent> | undefined {
-    return given.get(type) ?? families.find(({ prefix }) => type.startsWith(prefix))?.handler;
+    return given.get(type) ?? families.find(([name]) => type.startsWith(name.slice(0, -1)))?.[1];
   }
 
   function handlerOf(type: string): Handler<WebhookEvent> | undefined {
     return known.get(type) ?? mostSpecific(type);
-  }
-
-  function run(event: WebhookEvent, context: HandlerContext): Awaitable<DispatchOutcome> {
-    return attempt(() => handlerOf(event.type)?.(event, context), outcomeOf, failed);
   }
 
   return {
@@ -55,7 +49,7 @@ export function createDispatcher<Data>(handlers: Handlers<Data, never>, catalog:
     dispatch: (event, context) =>
       handleStage.trace(
         () => factsOf(event, context),
-        () => run(event, context),
+        () => attempt(() => handlerOf(event.type)?.(event, context), outcomeOf, failed),
         outcomeFields,
       ),
   };
