@@ -3,9 +3,14 @@ import { moments } from "./rotator.ts";
 
 const rotations = Number(process.env["ROTATIONS"] ?? 50);
 
+// each second rotation is killed: once at each moment, and then at any
+const anyMoment = () => 1 + Math.floor(Math.random() * moments);
 rotationUnderFire({
   rotations,
-  perSecond: 200,
+  perSecond: 80, // more than 200 deliveries: each takes three attempts or so
   speed: 4000,
-  killAt: (rotation) => (rotation % 2 === 1 ? 1 + Math.floor(Math.random() * moments) : undefined),
+  killAt: (rotation) => {
+    if (rotation % 2 === 0) return undefined;
+    return rotation < 2 * moments ? (rotation + 1) / 2 : anyMoment();
+  },
 });
