@@ -27,10 +27,11 @@ describe("docs/client.md", () => {
       aborted: true,
       unreadable_answer: true,
       unexpected_answer: true,
+      secret_not_shown: true,
     };
     const [, table = ""] = /## Errors\n([\s\S]*?)\n## /.exec(page) ?? [];
     const named = [
-      ...table.matchAll(/`([a-z]+_[a-z]+|unreachable|aborted|unauthorized|forbidden|conflict)`/g),
+      ...table.matchAll(/`([a-z]+(?:_[a-z]+)+|unreachable|aborted|unauthorized|forbidden|conflict)`/g),
     ];
     expect(new Set(named.map(([, code]) => code))).toEqual(new Set(Object.keys(every)));
   });

@@ -238,7 +238,7 @@ describe("what the API leaves open", () => {
       } else {
         const error = await failureOf(created);
         expect(error).toMatchObject({
-          code: "unexpected_answer",
+          code: "secret_not_shown",
           message: expect.stringContaining("rotateSecret"),
         });
       }

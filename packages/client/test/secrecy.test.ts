@@ -72,7 +72,7 @@ describe("a signing secret", () => {
       const { api, clock } = scriptedClient([{ answer: 200, body: JSON.stringify({ data }) }]);
       const call = clock.run(api.webhooks.rotateSecret("abc"));
       await expect(call).rejects.toMatchObject({
-        code: "unexpected_answer",
+        code: "secret_not_shown",
         message: expect.stringContaining('webhooks.rotateSecret("abc")'),
       });
     }

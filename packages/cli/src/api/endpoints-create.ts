@@ -94,9 +94,8 @@ function print(
     output.json({ ...(shownRecord({ ...made }, false) as object), key, ...secret });
     return;
   }
-  output.data(
-    `Registered the endpoint ${printable(webhookEndpointReference)} for ${counted(eventTypes.length, "event type")}.`,
-  );
+  const types = eventTypes === null ? "" : ` for ${counted(eventTypes.length, "event type")}`;
+  output.data(`Registered the endpoint ${printable(webhookEndpointReference)}${types}.`);
   output.data(
     place === undefined
       ? `Its signing secret is ${printable(signingSecret)}`

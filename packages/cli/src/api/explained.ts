@@ -15,7 +15,7 @@ export function explainedCreate(error: unknown): unknown {
   const isUnknown =
     error instanceof ApiError &&
     error.attempts > 0 &&
-    (error.retryable || error.code === "unexpected_answer" || error.code === "unreadable_answer");
+    (error.retryable || error.code === "unexpected_answer" || error.code === "secret_not_shown");
   if (!isUnknown) return error;
   return new WebhookError<ApiErrorCode>(
     error.code,

@@ -104,6 +104,7 @@ const byErrorCode: Readonly<Record<ErrorCode, ExitCode>> = {
   timed_out: exitCodes.unexpected,
   unreadable_answer: exitCodes.unexpected,
   unexpected_answer: exitCodes.unexpected,
+  secret_not_shown: exitCodes.unexpected,
   aborted: exitCodes.interrupted,
   interrupted: exitCodes.interrupted,
 };

@@ -67,6 +67,7 @@ describe("exit codes", () => {
     timed_out: 1,
     unreadable_answer: 1,
     unexpected_answer: 1,
+    secret_not_shown: 1,
     aborted: 130,
   };
   it.each(Object.entries(codes))("of a WebhookError %s is %i", (code, exitCode) => {

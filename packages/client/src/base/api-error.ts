@@ -20,6 +20,7 @@ import type { Problem } from "./problem.ts";
  * - `aborted`: the caller's signal
  * - `unreadable_answer`: success, with a body that is not JSON: html, empty, cut short. A proxy may have answered instead
  * - `unexpected_answer`: success, with JSON that lacks what the caller was promised
+ * - `secret_not_shown`: an endpoint was registered, or its secret replaced, and the answer does not show the secret
  */
 export type ApiErrorCode =
   | "invalid_request"
@@ -41,7 +42,8 @@ export type ApiErrorCode =
   | "timed_out"
   | "aborted"
   | "unreadable_answer"
-  | "unexpected_answer";
+  | "unexpected_answer"
+  | "secret_not_shown";
 
 /** What an `ApiError` says besides its code and message. */
 export interface ApiErrorDetails {
@@ -112,4 +114,5 @@ const retryable: Readonly<Record<ApiErrorCode, boolean>> = {
   aborted: true,
   unreadable_answer: true,
   unexpected_answer: false,
+  secret_not_shown: false,
 };

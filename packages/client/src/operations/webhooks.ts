@@ -25,11 +25,18 @@ export interface WebhookEndpoint {
   readonly updatedAt: string;
 }
 
-/** An endpoint with its signing secret, which the API shows only once. */
-export interface EndpointWithSecret extends WebhookEndpoint {
+/**
+ * An endpoint with its signing secret, which the API shows only once. So no other field that is odd may cost the secret: what the answer
+ * lacks is null, and `list` shows it.
+ */
+export interface EndpointWithSecret
+  extends Pick<WebhookEndpoint, "webhookEndpointReference">,
+    OrNull<Omit<WebhookEndpoint, "webhookEndpointReference">> {
   /** The secret. Prints as a fingerprint with the rest of the endpoint, and is not copied by `{ ...endpoint }`. */
   readonly signingSecret: string;
 }
+
+type OrNull<Fields> = { readonly [Name in keyof Fields]: Fields[Name] | null };
 
 export interface CreateWebhookRequest {
   /** Where events are posted to. */
@@ -64,13 +71,13 @@ export interface WebhookDelivery {
 }
 
 export interface Webhooks {
-  /** Registers an endpoint. A repeated call may be answered without the secret, which is an `unexpected_answer`. */
+  /** Registers an endpoint. A repeated call may be answered without the secret, which is the error `secret_not_shown`. */
   create(request: CreateWebhookRequest, options?: ChangeOptions): Promise<EndpointWithSecret>;
   /** The client's endpoints. */
   list(options?: ListOptions): Listing<WebhookEndpoint>;
   /**
    * Replaces the secret at once: the next attempt of every delivery is signed with the new one. Let the receiver answer 503 to
-   * unknown keys before, and store the new secret before anything else.
+   * unknown keys before, and store the new secret before anything else. Rejects with `secret_not_shown` as `create` does.
    */
   rotateSecret(webhookEndpointReference: string, options?: ChangeOptions): Promise<EndpointWithSecret>;
   /**
@@ -85,7 +92,7 @@ export interface Webhooks {
 const text = z.string();
 const nullableText = orNull(text);
 
-const endpointShape = {
+const endpoint: z.ZodMiniType<WebhookEndpoint> = z.looseObject({
   webhookEndpointReference: text,
   url: text,
   eventTypes: z.array(text),
@@ -93,10 +100,24 @@ const endpointShape = {
   active: z.boolean(),
   createdAt: text,
   updatedAt: text,
+});
+
+type ShownEndpoint = Omit<EndpointWithSecret, "signingSecret"> & {
+  readonly signingSecret?: string | null | undefined;
 };
-const endpoint: z.ZodMiniType<WebhookEndpoint> = z.looseObject(endpointShape);
-const shownEndpoint: z.ZodMiniType<WebhookEndpoint & { readonly signingSecret?: string | null | undefined }> =
-  z.looseObject({ ...endpointShape, signingSecret: z.nullish(text) });
+
+function shownEndpoint(webhookEndpointReference: z.ZodMiniType<string>): z.ZodMiniType<ShownEndpoint> {
+  return z.looseObject({
+    webhookEndpointReference,
+    url: nullableText,
+    eventTypes: orNull(z.array(text)),
+    description: nullableText,
+    active: orNull(z.boolean()),
+    createdAt: nullableText,
+    updatedAt: nullableText,
+    signingSecret: z.nullish(text),
+  });
+}
 
 // one odd record must not make the whole page unreadable
 const delivery: z.ZodMiniType<WebhookDelivery> = z.looseObject({
@@ -126,14 +147,15 @@ export function webhooks(caller: Caller): Webhooks {
       return caller.call(
         { name, method: "POST", path: "/management/webhooks", body },
         options,
-        readSecret(name),
+        readSecret(name, shownEndpoint(text)),
       );
     },
     list: (options) => listingOf(caller, "webhooks.list", "/management/webhooks", endpoint, options),
     async rotateSecret(reference, options) {
       const name = "webhooks.rotateSecret";
       const at = path`/management/webhooks/${reference}/rotate-secret`;
-      return caller.call({ name, method: "POST", path: at }, options, readSecret(name));
+      const shown = shownEndpoint(z.catch(text, reference)); // of which endpoint it is, is known
+      return caller.call({ name, method: "POST", path: at }, options, readSecret(name, shown));
     },
     async delete(reference, options) {
       const at = path`/management/webhooks/${reference}`;
@@ -153,8 +175,11 @@ export function webhooks(caller: Caller): Webhooks {
   };
 }
 
-function readSecret(name: string): (json: unknown) => EndpointWithSecret {
-  const read = dataOf(shownEndpoint);
+function readSecret(
+  name: string,
+  schema: z.ZodMiniType<ShownEndpoint>,
+): (json: unknown) => EndpointWithSecret {
+  const read = dataOf(schema);
   return (json) => {
     const shown = read(json);
     const { signingSecret } = shown;
@@ -162,7 +187,7 @@ function readSecret(name: string): (json: unknown) => EndpointWithSecret {
       return conceal({ ...shown, signingSecret }, "signingSecret");
     }
     throw new ApiError(
-      "unexpected_answer",
+      "secret_not_shown",
       `${name}: it was done, and the answer does not show the secret.`,
       `Rotate it: webhooks.rotateSecret(${JSON.stringify(shown.webhookEndpointReference)}), with a new key.`,
     );

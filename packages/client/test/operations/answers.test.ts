@@ -71,3 +71,33 @@ describe("an answer", () => {
     await expect(answered(without, port)).rejects.toMatchObject({ code: "unexpected_answer" });
   });
 });
+
+describe("an answer with a signing secret", () => {
+  const signingSecret = "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
+  const rotate = (api: ApiClient) => api.webhooks.rotateSecret("abc");
+  const create = (api: ApiClient) => api.webhooks.create({ url: "https://shop.example", eventTypes: [] });
+  const odd = { url: 5, eventTypes: "all", active: "yes", createdAt: null };
+
+  it("has the secret, whatever is missing or odd besides: that is null", async () => {
+    const rotated = await answered({ signingSecret, ...odd }, rotate);
+    const created = await answered({ signingSecret, ...odd, webhookEndpointReference: "abc" }, create);
+    for (const made of [rotated, created]) {
+      expect(made.signingSecret).toBe(signingSecret);
+      expect({ ...made }).toEqual({
+        webhookEndpointReference: "abc",
+        url: null,
+        eventTypes: null,
+        description: null,
+        active: null,
+        createdAt: null,
+        updatedAt: null,
+      });
+    }
+  });
+
+  it("of an endpoint that nobody can name is an error, as is a secret that is no text", async () => {
+    for (const answer of [answered({ signingSecret }, create), answered({ signingSecret: 5 }, rotate)]) {
+      await expect(answer).rejects.toMatchObject({ code: "unexpected_answer" });
+    }
+  });
+});

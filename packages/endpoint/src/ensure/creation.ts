@@ -1,4 +1,4 @@
-import type { WebhookEndpoint } from "@esim-webhooks/client";
+import type { EndpointWithSecret, WebhookEndpoint } from "@esim-webhooks/client";
 import type { KeyRecord } from "@esim-webhooks/core";
 import * as z from "zod/mini";
 import { freshKey, type KeyedCall } from "../base/idempotency-key.ts";
@@ -61,4 +61,19 @@ export function creationIn({ change }: KeyRecord, kind: Creation["kind"], url: s
 /** The step that gets another secret for an endpoint. */
 export function rotating(creation: Creation, endpoint: string, nowMs: number): Creation {
   return { ...creation, step: "rotate", endpoint, ...freshKey(nowMs) };
+}
+
+/** The endpoint as the service answered, without the secret. What the answer lacks is as it was asked for. */
+export function registered(
+  made: EndpointWithSecret,
+  { url, eventTypes, keyedAt }: Creation,
+): WebhookEndpoint {
+  return {
+    ...made,
+    url: made.url ?? url,
+    eventTypes: made.eventTypes ?? eventTypes,
+    active: made.active ?? true,
+    createdAt: made.createdAt ?? keyedAt,
+    updatedAt: made.updatedAt ?? keyedAt,
+  };
 }

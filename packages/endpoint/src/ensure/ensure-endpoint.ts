@@ -4,7 +4,7 @@ import { parseOptions } from "@esim-webhooks/core/kit";
 import { changeUnderWay } from "../base/change-under-way.ts";
 import { ownKeys } from "../base/endpoint-keys.ts";
 import { readKeys } from "../base/write-step.ts";
-import { beginning, creationIn } from "./creation.ts";
+import { beginning, creationIn, registered } from "./creation.ts";
 import { endpointsOfUrl } from "./endpoints-of-url.ts";
 import type { EndpointFinding } from "./finding.ts";
 import { findingsOf } from "./findings-of.ts";
@@ -52,7 +52,7 @@ export async function ensureEndpoint<Data = EsimEvents>(
     const creation = creationIn(record, "ensure", url);
     if (creation !== undefined) {
       const made = await registrar.advance(record, creation, () => undefined);
-      if (made !== undefined) created = { ...made }; // without the secret
+      if (made !== undefined) created = registered(made, creation);
       continue;
     }
     const { all, ofUrl } = await endpointsOfUrl(api, url, signal);

@@ -54,7 +54,7 @@ export function replacementIn({ change }: KeyRecord, url: string): Replacement |
 /** What follows when the second endpoint is there. */
 export function replacementAfter(
   { url, replaces = "", ownsKeys = false }: Creation,
-  { webhookEndpointReference: endpoint }: WebhookEndpoint,
+  { webhookEndpointReference: endpoint }: Pick<WebhookEndpoint, "webhookEndpointReference">,
 ): AtSettle {
   return { kind: "replace", step: "settle", url, replaces, endpoint, ownsKeys };
 }

@@ -89,7 +89,7 @@ async function compared(made: EndpointWithSecret, { api, creation, nowMs, signal
   const all = await listEndpoints(api, signal);
   const now = all.find(({ webhookEndpointReference }) => webhookEndpointReference === reference);
   if (now === undefined) return { next: undefined };
-  const isOld = dateTimeMs(now.updatedAt) > dateTimeMs(updatedAt);
+  const isOld = !(dateTimeMs(now.updatedAt) <= dateTimeMs(updatedAt));
   return isOld ? { next: rotating(creation, reference, nowMs) } : { made };
 }
 
@@ -120,7 +120,7 @@ function isRepeated(error: unknown): boolean {
 
 /** Whether the call was done, but its answer does not show the secret. */
 function isWithoutSecret(error: unknown): boolean {
-  return error instanceof ApiError && error.code === "unexpected_answer";
+  return error instanceof ApiError && error.code === "secret_not_shown";
 }
 
 const refusals: ReadonlySet<string> = new Set([

@@ -21,13 +21,15 @@ export interface Asked {
 /**
  * Has the service replace the secret, and resolves to its answer. The same key is used until the answer is known, in later processes,
  * too. If the answer does not show the secret, or the service no longer knows the key, the secret is replaced again, under a key
- * that is written first; so it is if a continued call is answered with a secret that was replaced since, as `listedAt` shows. Deliveries with an unknown signature are answered 503 all the time.
+ * that is written first. So it is if a call of an earlier run is answered with a secret that may have been replaced since: `listedAt` is
+ * the endpoint's `updatedAt` as it was listed, undefined for a call that this run is the first to make. Deliveries with an unknown
+ * signature are answered 503 all the time.
  */
 export async function askNewSecret(
   api: Pick<ApiClient, "webhooks">,
   keyStore: KeyStore,
   begun: AtCall,
-  listedAt: string,
+  listedAt: string | undefined,
   settings: RotateSettings,
 ): Promise<Asked> {
   const { clock, signal, logger } = settings;
@@ -48,17 +50,18 @@ export async function askNewSecret(
       const options = { idempotencyKey, signal, timeoutMs: callMs };
       const endpoint = await api.webhooks.rotateSecret(at.endpoint, options);
       // the service repeats an old answer for 48 hours
-      const isOld = at === begun && dateTimeMs(endpoint.updatedAt) < dateTimeMs(listedAt);
+      const isOld =
+        at === begun && listedAt !== undefined && !(dateTimeMs(endpoint.updatedAt) >= dateTimeMs(listedAt));
       if (!isOld) return { endpoint, at };
       logger.warn(
         { endpoint: at.endpoint },
-        "Somebody else has replaced the secret since the call that is continued: it is replaced again.",
+        "Somebody else may have replaced the secret since the call that is continued: it is replaced again.",
       );
       await write(withFreshKey());
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       hidden += 1;
-      if (error.code !== "unexpected_answer" || hidden === mostHidden) throw unfinished(error);
+      if (error.code !== "secret_not_shown" || hidden === mostHidden) throw unfinished(error);
       logger.warn(
         { endpoint: at.endpoint },
         "The service has replaced the secret without showing it: it is replaced again.",

@@ -80,7 +80,7 @@ export async function rotateSecret<Reconciled extends RotationReconciled = Recon
 
   let at = found ?? (await begin(api, keyStore, endpoint.updatedAt, owner, settings));
   if (at.step === "call" || at.step === "form") {
-    at = await storeNewKey(api, keyStore, at, owner, endpoint.updatedAt, settings);
+    at = await storeNewKey(api, keyStore, at, owner, found && endpoint.updatedAt, settings);
     logger.info({ ...named, key: at.newKey }, "The new key is stored.");
   }
   const newKeyUse = await watchNewKey(api, at, settings);

@@ -25,14 +25,14 @@ interface Received {
 
 /**
  * Asks for the new secret, and stores it in the write that ends the old keys and, soon, the 503 to unknown signatures. `listedAt` is
- * the endpoint's `updatedAt`, as it was listed before.
+ * as `askNewSecret` takes it.
  */
 export async function storeNewKey(
   api: Pick<ApiClient, "webhooks">,
   keyStore: KeyStore,
   begun: AtCall | AtForm,
   owner: KeyOwner,
-  listedAt: string,
+  listedAt: string | undefined,
   settings: RotateSettings,
 ): Promise<AtStored> {
   const { clock, overlapMs, secretForm } = settings;
@@ -67,7 +67,7 @@ async function receive(
   api: Pick<ApiClient, "webhooks">,
   keyStore: KeyStore,
   begun: AtCall,
-  listedAt: string,
+  listedAt: string | undefined,
   settings: RotateSettings,
 ): Promise<Received> {
   const { endpoint, at } = await askNewSecret(api, keyStore, begun, listedAt, settings);

@@ -33,6 +33,24 @@ describe("an endpoint that is not there", () => {
     await expectOne(service, keyStore);
   });
 
+  it("is registered once though the answer shows little more than the secret", async () => {
+    const service = await startService();
+    const keyStore = memoryKeys();
+    const { webhooks } = service.api;
+    const create: typeof webhooks.create = async (...given) => {
+      const { signingSecret, webhookEndpointReference } = await webhooks.create(...given);
+      const nothing = { url: null, eventTypes: null, description: null, active: null };
+      return { webhookEndpointReference, ...nothing, createdAt: null, updatedAt: null, signingSecret };
+    };
+    const api = { ...service.api, webhooks: { ...webhooks, create } };
+    expect(await ensureEndpoint(api, { url, handlers, keyStore })).toMatchObject({
+      created: true,
+      findings: [],
+      endpoint: { url, eventTypes: types, active: true },
+    });
+    await expectOne(service, keyStore);
+  });
+
   it("is found by the next call, also in another spelling of its URL", async () => {
     const service = await startService();
     const keyStore = memoryKeys();
@@ -354,12 +372,12 @@ describe("a registration that did not end", () => {
       async (...given: Given): Promise<never> => {
         calls += 1;
         await call(...given);
-        throw new ApiError("unexpected_answer", "The answer does not show the secret.", "");
+        throw new ApiError("secret_not_shown", "The answer does not show the secret.", "");
       };
     const hidden = { create: hides(webhooks.create), rotateSecret: hides(webhooks.rotateSecret) };
     const api = { ...service.api, webhooks: { ...webhooks, ...hidden } };
     await expect(ensureEndpoint(api, { url, handlers, keyStore })).rejects.toMatchObject({
-      code: "unexpected_answer",
+      code: "secret_not_shown",
     });
     expect(calls).toBe(3);
     expect(await ensureEndpoint(service.api, { url, handlers, keyStore })).toMatchObject({ created: true });

@@ -178,6 +178,56 @@ describe.concurrent("rotateSecret", () => {
     expect(world.handled).toHaveLength(1);
   });
 
+  it.each(["updatedAt", "eventTypes", "webhookEndpointReference"])(
+    "takes a secret from an answer without %s, and asks once",
+    async (missing) => {
+      await using world = await rotating();
+      let answers = 0;
+      const api = world.answering(({ data }) => {
+        answers += 1;
+        const { [missing]: _, ...rest } = data;
+        return { data: rest };
+      });
+      const report = await rotateSecret(api, world.endpoint, world.keys, { clock: fastClock() });
+      expect(answers).toBe(1);
+      expect(secretsIn(await recordOf(world.keys)).map(fingerprint)).toEqual([report.newKey]);
+      await world.emit();
+      expect(world.handled).toHaveLength(1);
+    },
+  );
+
+  it("does not replace the secret again when the answer cannot be read: the next run asks with the same key", async () => {
+    await using world = await rotating();
+    let answers = 0;
+    const unlike = world.answering(({ data }) => {
+      answers += 1;
+      return { endpoint: data };
+    });
+    await expect(
+      rotateSecret(unlike, world.endpoint, world.keys, { clock: fastClock() }),
+    ).rejects.toMatchObject({ code: "unexpected_answer" });
+    expect(answers).toBe(1);
+    expect(await world.rotate()).toMatchObject({ continued: "call" });
+    await world.emit();
+    expect(world.handled).toHaveLength(1);
+  });
+
+  it("replaces the secret again when the answer to an earlier run's call does not say how old it is", async () => {
+    await using world = await rotating();
+    world.sandbox.faults.add({ kind: "error", call: rotateCall, status: 500, done: true, times: 3 });
+    await world.rotate().catch(() => {});
+    await world.api.webhooks.rotateSecret(world.endpoint);
+    let answers = 0;
+    const api = world.answering(({ data: { updatedAt: _, ...data } }) => {
+      answers += 1;
+      return { data };
+    });
+    await rotateSecret(api, world.endpoint, world.keys, { clock: fastClock() });
+    expect(answers).toBe(2);
+    await world.emit();
+    expect(world.handled).toHaveLength(1);
+  });
+
   it("takes another key when 47 hours have gone by since the last call, and opens the 503 again", async () => {
     await using world = await rotating();
     world.sandbox.faults.add({ kind: "error", call: rotateCall, status: 500, times: 3 });

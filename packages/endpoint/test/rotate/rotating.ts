@@ -15,10 +15,16 @@ import { memoryState } from "../reconcile/memory-state.ts";
 /** A call of the sandbox's API, as its faults name it. */
 export const rotateCall = "POST /management/webhooks/{webhookEndpointReference}/rotate-secret";
 
+export interface RotateAnswer {
+  readonly data: Record<string, unknown>;
+}
+
 /** To be disposed of: these tests run concurrently, as most wait for a receiver to read its keys once more. */
 export interface Rotating<Keys extends KeyStore = KeyStore> extends AsyncDisposable {
   readonly sandbox: Sandbox;
   readonly api: ApiClient;
+  /** The API, with answers to `rotateSecret` of another form. */
+  answering(change: (answer: RotateAnswer) => unknown): ApiClient;
   readonly endpoint: string;
   readonly keys: Keys;
   /** The ids of the events that were handled, in the order in which they were. */
@@ -57,7 +63,8 @@ async function rotatingWith<Keys extends KeyStore>(
   const server = await listen(receiver, "/webhooks", receiver.close);
   resources.defer(() => server.close());
   const limiter = createLimiter({ calls: 1000 }); // a manual clock has no limit
-  const api = createClient({ baseUrl: sandbox.url, ...sandbox.credentials, limiter, clock: shortPauses });
+  const settings = { baseUrl: sandbox.url, ...sandbox.credentials, limiter, clock: shortPauses };
+  const api = createClient(settings);
   const made = await api.webhooks.create({ url: server.url, eventTypes: ["esim.enabled"] });
   const endpoint = made.webhookEndpointReference;
   await keys.write({ keys: [stored(made.signingSecret)] }, undefined);
@@ -67,6 +74,15 @@ async function rotatingWith<Keys extends KeyStore>(
     endpoint,
     keys,
     handled,
+    answering: (change) =>
+      createClient({
+        ...settings,
+        async fetch(url, init) {
+          const answer = await fetch(url, init);
+          if (!url.endsWith("/rotate-secret")) return answer;
+          return Response.json(change((await answer.json()) as RotateAnswer), answer);
+        },
+      }),
     async emit() {
       const [id = ""] = await sandbox.emit({ type: "esim.enabled", data: sampleData("esim.enabled") });
       await sandbox.settled();
