@@ -1,5 +1,5 @@
-import { connect } from "node:net";
-import type { SignedRequest } from "@esim-webhooks/core/testing";
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
 
 export interface Load {
   readonly seconds: number;
@@ -7,27 +7,55 @@ export interface Load {
   readonly p99Ms: number;
 }
 
+/** A request that has been signed, in any scheme. */
+export interface Request {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/** The bytes of a request. */
+export function wire(url: string, { headers, body }: Request): Buffer {
+  const { pathname, host } = new URL(url);
+  const lines = Object.entries({ host, ...headers, "content-length": String(Buffer.byteLength(body)) });
+  return Buffer.from(
+    `POST ${pathname} HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join("")}\r\n${body}`,
+  );
+}
+
+/** Opens connections, and resolves when all are open. */
+export async function openConnections(url: string, connections: number): Promise<Socket[]> {
+  const { hostname, port } = new URL(url);
+  const sockets = Array.from({ length: connections }, () => connect(Number(port), hostname).setNoDelay(true));
+  await Promise.all(sockets.map((socket) => once(socket, "connect")));
+  return sockets;
+}
+
+/** The status of an answer, from its first bytes. */
+export function statusOf(answer: Buffer): number {
+  return Number(answer.toString("latin1", "HTTP/1.1 ".length, "HTTP/1.1 200".length));
+}
+
+export function p99(times: Float64Array): number {
+  return times.sort()[Math.floor(times.length * 0.99)] ?? Number.NaN;
+}
+
 /**
- * Sends each delivery once over keep-alive connections, one at a time on each, and resolves when all are answered 2xx.
- * It uses bare sockets and reads only the status line: the load must cost less than the server it measures.
+ * Sends each delivery once over keep-alive connections, one at a time on each, and resolves when all are answered with a
+ * status of the same hundred as `expected`. It uses bare sockets and reads only the status line: the load must cost less than
+ * the server it measures.
  */
 export async function load(
   url: string,
-  deliveries: readonly SignedRequest[],
+  deliveries: readonly Request[],
   connections: number,
+  expected = 200,
 ): Promise<Load> {
-  const { hostname, port, pathname, host } = new URL(url);
-  const requests = deliveries.map(({ headers, body }) => {
-    const lines = Object.entries({ host, ...headers, "content-length": String(Buffer.byteLength(body)) });
-    return Buffer.from(
-      `POST ${pathname} HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join("")}\r\n${body}`,
-    );
-  });
+  const requests = deliveries.map((delivery) => wire(url, delivery));
   const times = new Float64Array(requests.length);
+  const sockets = await openConnections(url, connections);
   let next = 0;
-  const one = () =>
+  const sendAll = (socket: Socket) =>
     new Promise<void>((resolve, reject) => {
-      const socket = connect(Number(port), hostname);
       let sent = 0;
       let sentAt = 0;
       const sendNext = () => {
@@ -40,15 +68,16 @@ export async function load(
         sentAt = performance.now();
         socket.write(request);
       };
-      socket.setNoDelay(true).on("connect", sendNext).on("error", reject);
-      socket.on("data", (answer) => {
-        if (answer.toString("latin1", 0, 10) !== "HTTP/1.1 2") return reject(new Error(`not 2xx: ${answer}`));
+      socket.on("error", reject).on("data", (answer) => {
+        if (Math.floor(statusOf(answer) / 100) !== Math.floor(expected / 100))
+          return reject(new Error(`not like ${expected}: ${answer}`));
         times[sent] = performance.now() - sentAt;
         sendNext();
       });
+      sendNext();
     });
   const start = performance.now();
-  await Promise.all(Array.from({ length: connections }, one));
+  await Promise.all(sockets.map(sendAll));
   const seconds = (performance.now() - start) / 1000;
-  return { seconds, p99Ms: times.sort()[Math.floor(times.length * 0.99)] ?? Number.NaN };
+  return { seconds, p99Ms: p99(times) };
 }

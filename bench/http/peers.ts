@@ -1,0 +1,158 @@
+// Requests per second, CPU and the slowest answers of our adapters, in turns with their peers.
+import { createKeyring, esimCatalog, verify } from "@esim-webhooks/core";
+import type { Request } from "../load.ts";
+import { median } from "../measure.ts";
+import { line, micros, ms, perSecond, times } from "../report.ts";
+import { type AppName, apps } from "./apps.ts";
+import { type MakeDelivery, standardWebhook } from "./deliveries.ts";
+import { type Round, type StartedServer, withServers } from "./started.ts";
+
+type Framework = "fastify" | "express";
+
+const sizes = [300, 2_000, 20_000];
+const connectionCounts = [1, 10, 100, 1_000];
+const usualConnections = 100;
+
+/** How much slower a route by hand may be, by the size of the body. */
+const wantedOfByHand: Readonly<Record<number, string>> = {
+  300: "≥ 1.15 ×",
+  2000: "≥ 1.3 ×",
+  20000: "≥ 2 ×",
+};
+
+interface Case {
+  readonly bytes: number;
+  readonly connections: number;
+}
+
+/** Enough for half a second or so. */
+function deliveriesFor({ bytes, connections }: Case): number {
+  if (connections === 1) return 2_000;
+  return bytes > 10_000 ? 4_000 : 10_000;
+}
+
+/** Sends the same deliveries, each with an id of its own, to every server in turn. The first round warms up. */
+async function inTurns<Name extends AppName>(
+  servers: Readonly<Record<Name, StartedServer>>,
+  given: Case,
+  secret: string,
+  afterRound: (deliveries: readonly Request[]) => void = () => {},
+): Promise<Record<Name, Round[]>> {
+  const names = Object.keys(servers) as Name[];
+  const rounds = Object.fromEntries(names.map((name) => [name, []])) as unknown as Record<Name, Round[]>;
+  const repeats = given.connections === usualConnections ? 5 : 3;
+  for (let round = 0; round <= repeats; round++) {
+    const signed = new Map<MakeDelivery, Request[]>();
+    for (const name of names) {
+      const { delivery } = apps[name];
+      const make = () => delivery(secret, given.bytes);
+      const deliveries = signed.get(delivery) ?? Array.from({ length: deliveriesFor(given) }, make);
+      signed.set(delivery, deliveries);
+      const measured = await servers[name].measure(deliveries, given.connections);
+      if (round > 0) rounds[name].push(measured);
+    }
+    afterRound(signed.get(standardWebhook) ?? []);
+  }
+  return rounds;
+}
+
+function medianOf(rounds: readonly Round[], figure: keyof Round): number {
+  return median(rounds.map((round) => round[figure]));
+}
+
+function report(name: string, rounds: readonly Round[]): void {
+  const [rate, cpu, slowest] = (["perSecond", "cpu", "p99Ms"] as const).map((figure) =>
+    medianOf(rounds, figure),
+  ) as [number, number, number];
+  console.log(
+    `  ${name.padEnd(34)} ${perSecond(rate).padStart(10)} ${micros(cpu).padStart(10)} of CPU   p99 ${ms(slowest).padStart(9)}`,
+  );
+}
+
+function ratio(rounds: readonly Round[], peer: readonly Round[], figure: keyof Round): string {
+  return times(medianOf(rounds, figure) / medianOf(peer, figure));
+}
+
+/** A route by hand with a Map, for every size and number of connections. Resolves to the capacity of the bare route. */
+export async function benchPeers(framework: Framework, secret: string): Promise<{ barePerSecond: number }> {
+  const [bare, ours, byHand] = [
+    `${framework} bare`,
+    `${framework} ours`,
+    `${framework} by hand`,
+  ] as const satisfies AppName[];
+  return withServers([bare, byHand, ours], [secret], "", async (servers) => {
+    let barePerSecond = 0;
+    for (const bytes of sizes) {
+      for (const connections of connectionCounts) {
+        console.log(`\n${framework}, ${bytes} bytes, ${connections} connections`);
+        const isUsual = connections === usualConnections;
+        const floors: number[] = [];
+        const measured = await inTurns(servers, { bytes, connections }, secret, (deliveries) => {
+          if (isUsual) floors.push(verifyParseValidate(deliveries, secret));
+        });
+        for (const name of [bare, byHand, ours] as const) report(name, measured[name]);
+        const wanted = isUsual ? wantedOfByHand[bytes] : undefined;
+        line("requests/s, of by hand", ratio(measured[ours], measured[byHand], "perSecond"), wanted);
+        if (connections === 1_000)
+          line("p99, of by hand", ratio(measured[ours], measured[byHand], "p99Ms"), "≤ 1 ×");
+        if (!isUsual) continue;
+        if (bytes === sizes[0]) barePerSecond = medianOf(measured[bare], "perSecond");
+        const beyond = medianOf(measured[ours], "cpu") - medianOf(measured[bare], "cpu");
+        const floor = median(floors);
+        line("CPU beyond the bare route", micros(beyond));
+        line("verify + parse + validate", micros(floor));
+        line("  of it", times(beyond / floor), framework === "express" ? "≤ 3 ×" : undefined);
+      }
+    }
+    return { barePerSecond };
+  });
+}
+
+/** The same work with ids in Redis: `SET NX` before the handler and a mark after it. */
+export async function benchRedis(framework: Framework, secret: string, redisUrl: string): Promise<void> {
+  const [byHand, ours] = [
+    `${framework} by hand, Redis`,
+    `${framework} ours, Redis`,
+  ] as const satisfies AppName[];
+  await withServers([byHand, ours], [secret], redisUrl, async (servers) => {
+    for (const bytes of sizes) {
+      console.log(`\n${framework} with Redis, ${bytes} bytes, ${usualConnections} connections`);
+      const measured = await inTurns(servers, { bytes, connections: usualConnections }, secret);
+      for (const name of [byHand, ours] as const) report(name, measured[name]);
+      line("requests/s, of by hand", ratio(measured[ours], measured[byHand], "perSecond"), "≥ 1.2 ×");
+    }
+  });
+}
+
+/** Middlewares of other libraries, which verify the signatures of GitHub over bodies of the same size. */
+export async function benchMiddlewares(secret: string): Promise<void> {
+  const ours = "express ours";
+  const peers = ["express octokit", "express github-webhook-handler"] as const;
+  await withServers([...peers, ours], [secret], "", async (servers) => {
+    for (const bytes of sizes) {
+      console.log(`\nexpress beside other middlewares, ${bytes} bytes, ${usualConnections} connections`);
+      const measured = await inTurns(servers, { bytes, connections: usualConnections }, secret);
+      for (const name of [...peers, ours] as const) report(name, measured[name]);
+      for (const peer of peers)
+        line(
+          `requests/s, of ${peer.slice("express ".length)}`,
+          ratio(measured[ours], measured[peer], "perSecond"),
+          "≥ 1.5 ×",
+        );
+    }
+  });
+}
+
+/** The CPU time that verifying, parsing and validating one delivery takes, in µs. */
+function verifyParseValidate(deliveries: readonly Request[], secret: string): number {
+  const keyring = createKeyring(secret);
+  const given = deliveries.map(({ headers, body }) => ({ headers, body: Buffer.from(body) }));
+  const before = process.threadCpuUsage();
+  for (const delivery of given) {
+    const proof = verify(delivery, keyring);
+    if (!proof.ok || esimCatalog.parse(proof.id, delivery.body).kind !== "known")
+      throw new Error("not verified");
+  }
+  const { user, system } = process.threadCpuUsage(before);
+  return (user + system) / deliveries.length;
+}

@@ -1,0 +1,82 @@
+import { newSecret, signedRequest } from "@esim-webhooks/core/testing";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type AppName, apps, type RunningApp } from "../bench/http/apps.ts";
+import type { Request } from "../bench/load.ts";
+import { startRedis, type TestServer } from "./servers/index.ts";
+
+const secret = newSecret();
+const names = Object.keys(apps) as AppName[];
+const verifying = names.filter((name) => !name.endsWith("bare"));
+const deduping = verifying.filter((name) => apps[name].delivery === apps["fastify ours"].delivery);
+
+let redis: TestServer;
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(() => redis.close());
+
+/** Starts an app, and gives `send` the status of an answer and how many events were handled so far. */
+async function withApp(
+  name: AppName,
+  work: (send: (request: Request) => Promise<readonly [status: number, handled: number]>) => Promise<void>,
+): Promise<void> {
+  let handled = 0;
+  const app: RunningApp = await apps[name].start({
+    secrets: [secret],
+    redisUrl: redis.url,
+    handle: () => {
+      handled += 1;
+    },
+  });
+  try {
+    await work(async (request) => {
+      const answer = await fetch(`http://127.0.0.1:${app.port}/webhooks`, { method: "POST", ...request });
+      await answer.arrayBuffer();
+      return [answer.status, handled];
+    });
+  } finally {
+    await app.close();
+  }
+}
+
+const changed = ({ headers, body }: Request): Request => ({ headers, body: body.replace("order", "0rder") });
+
+describe("a server of the http bench", () => {
+  it.each(verifying)("%s: accepts authentic deliveries of every size and runs the handler", async (name) => {
+    await withApp(name, async (send) => {
+      for (const [n, bytes] of [300, 2_000, 20_000].entries()) {
+        const delivery = apps[name].delivery(secret, bytes);
+        expect(delivery.body.length).toBe(bytes);
+        const [status, handled] = await send(delivery);
+        expect([Math.floor(status / 100), handled]).toEqual([2, n + 1]);
+      }
+    });
+  });
+
+  it.each(verifying)("%s: refuses forged deliveries and runs no handler", async (name) => {
+    await withApp(name, async (send) => {
+      const { delivery } = apps[name];
+      const unsigned = { ...delivery(secret, 300), headers: { "content-type": "application/json" } };
+      for (const forged of [changed(delivery(secret, 2_000)), delivery(newSecret(), 300), unsigned]) {
+        const [status, handled] = await send(forged);
+        expect([status >= 400, handled]).toEqual([true, 0]);
+      }
+    });
+  });
+
+  it.each(deduping)("%s: runs the handler of a delivery that comes twice once", async (name) => {
+    await withApp(name, async (send) => {
+      const delivery = apps[name].delivery(secret, 300);
+      expect(await send(delivery)).toEqual([200, 1]);
+      expect(await send(delivery)).toEqual([200, 1]);
+    });
+  });
+
+  it.each(deduping)("%s: refuses an authentic event that does not fit its schema", async (name) => {
+    await withApp(name, async (send) => {
+      const event = { type: "esim.faulted", timestamp: new Date().toISOString(), data: { reason: 1 } };
+      const [status, handled] = await send(signedRequest(event, { secret }));
+      expect([status, handled]).toEqual([500, 0]);
+    });
+  });
+});
