@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
+import { errnoOf } from "../base/durable-file.ts";
 import { WebhookError } from "../base/errors.ts";
 import { type Logger, silentLogger, warnOfSetup } from "../base/logger.ts";
 import { keyRecordOf, loadedKeysOf, parseKeyJson } from "./key-record.ts";
@@ -19,7 +20,9 @@ export interface FileKeySource extends KeyStore {
  *
  * `write` puts a whole new file in the place of the old one, with its owner and mode; a file that it creates has the mode 0600. It
  * rejects with `store_unavailable` when it cannot, before anything has changed. Another program that changes the file must rename a
- * new one over it, and only while nobody writes here. Not for Windows or network file systems, whose renames guarantee less.
+ * new one over it, and only while nobody writes here. For a container, mount the folder of the file, never the file: a mounted file
+ * cannot be replaced from inside, and does not change when it is replaced outside. Not for Windows or network file systems, whose
+ * renames guarantee less.
  *
  * Throws `invalid_option` without a path.
  */
@@ -79,8 +82,19 @@ async function onDisk<T>(path: string, work: () => Promise<T>): Promise<T> {
     throw new WebhookError(
       "store_unavailable",
       `The key file ${path} cannot be read or replaced.`,
-      "See the error's cause: this user must own the file, and be able to write to its folder.",
+      remedies[errnoOf(cause)] ??
+        "See the error's cause: this user must own the file, and be able to write to its folder.",
       { cause },
     );
   }
 }
+
+/** What to do about a system error, by its code. */
+const remedies: Readonly<Record<string, string>> = {
+  EBUSY:
+    "EBUSY: the file is a mount of its own, as in a container. Mount its folder instead: a mounted file cannot be replaced.",
+  EISDIR: "It is a folder. Name a file in it.",
+  ENOENT: "Its folder does not exist. Create it, or correct the path.",
+  ENOTDIR: "Its folder does not exist. Create it, or correct the path.",
+  EROFS: "It is on a read-only file system. Mount its folder so that it can be written.",
+};

@@ -16,7 +16,7 @@ import {
 import { basename, dirname, join } from "node:path";
 import { errnoOf, syncFolder, unlessMissing, writeDurably } from "../base/durable-file.ts";
 
-/** A file as it is read at once: its text, and what identifies this text. */
+/** A file as it is read at once: its text, and what identifies this text in this file. */
 export interface FileVersion {
   readonly text: string;
   readonly version: string;
@@ -29,7 +29,8 @@ export interface FileVersion {
 // writer's rename finds no such folder, or an empty one: it has claimed the version. Then <id> is renamed over the file. Whoever
 // finds a claim can do that last step, so a killed writer holds up nobody. A step back cannot happen: a claim is seen, then the
 // file still has that version, then <id> is renamed. Meanwhile nobody else can claim the version, since <id> is in the folder,
-// and <id> is renamed only once.
+// and <id> is renamed only once. A version is of one file on the disk, not of its text alone: a backup that is put back is another
+// version, and what was claimed before stays undone.
 
 /** How old a draft or a claim is when its writer must have been killed. */
 const abandonedMs = 60 * 60_000;
@@ -69,8 +70,8 @@ export async function createFile(file: string, text: string): Promise<boolean> {
 }
 
 /**
- * Replaces the text if the file has `version`, else resolves to false. Keeps its owner and its mode. No version may have the text of
- * an earlier one. Durable, and after a kill at any moment the file has the old text or the new one.
+ * Replaces the text if the file has `version`, else resolves to false. Keeps its owner and its mode. Durable, and after a kill at any
+ * moment the file has the old text or the new one.
  */
 export async function replaceFile(file: string, version: string, text: string): Promise<boolean> {
   const current = await readSettled(file);
@@ -86,7 +87,10 @@ export async function replaceFile(file: string, version: string, text: string): 
     return false;
   }
   if ((await readVersion(file))?.version === version) {
-    await finish(file, claim, id);
+    await finish(file, claim, id).catch(async (error: unknown) => {
+      await rm(claim, { recursive: true, force: true }); // else every reader would fail as this writer does
+      throw error;
+    });
   } else if (await unlink(join(claim, id)).then(() => true, unlessMissing)) {
     await removeEmpty(claim); // the claim came too late
     return false;
@@ -106,9 +110,11 @@ async function readVersion(file: string): Promise<FileVersion | undefined> {
   const handle = await open(file, "r").catch(unlessMissing);
   if (handle === undefined) return undefined;
   try {
-    const { mode, uid, gid } = await handle.stat();
+    const { mode, uid, gid, ino, birthtimeNs, mtimeNs } = await handle.stat({ bigint: true });
     const text = await handle.readFile("utf8");
-    return { text, version: hash("sha256", text).slice(0, 32), mode: mode & 0o777, uid, gid };
+    // not ctime: chmod, and a link that goes, would change the version under a claim
+    const version = hash("sha256", [ino, birthtimeNs, mtimeNs, text].join(" ")).slice(0, 32);
+    return { text, version, mode: Number(mode) & 0o777, uid: Number(uid), gid: Number(gid) };
   } finally {
     await handle.close();
   }

@@ -1,4 +1,4 @@
-import {
+import promises, {
   chmod,
   lstat,
   mkdir,
@@ -12,6 +12,7 @@ import {
   utimes,
   writeFile,
 } from "node:fs/promises";
+import { syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Logger } from "@esim-webhooks/core";
@@ -212,6 +213,44 @@ describe("fileKeySource", () => {
     expect(await keys.write({ keys: [strangeSecret] }, version)).toBe(false);
   });
 
+  it("leaves the write of a killed process undone when a backup of what it has read is put back", async () => {
+    await rewrite(oldSecret);
+    const written = await stat(path);
+    const keys = fileKeySource(path);
+    const claim = join(folder, `secret.next-${(await keys.read())?.version}`);
+    await mkdir(claim);
+    await writeFile(join(claim, "id"), freshSecret);
+    await rewrite(strangeSecret);
+    expect((await keys.read())?.record).toEqual({ keys: [strangeSecret] });
+    await rewrite(oldSecret);
+    await utimes(path, written.atime, written.mtime); // as a backup does
+    expect((await keys.read())?.record).toEqual({ keys: [oldSecret] });
+  });
+
+  it("names a mounted file, which cannot be replaced, and leaves it readable and writable", async () => {
+    await rewrite(oldSecret);
+    const keys = fileKeySource(path);
+    const version = (await keys.read())?.version;
+    const { rename: realRename } = promises;
+    promises.rename = async (from, to) => {
+      if (to === path) throw Object.assign(new Error("resource busy"), { code: "EBUSY" });
+      await realRename(from, to);
+    };
+    syncBuiltinESMExports();
+    try {
+      await expect(keys.write({ keys: [freshSecret] }, version)).rejects.toMatchObject({
+        code: "store_unavailable",
+        message: expect.stringMatching(/EBUSY: the file is a mount of its own.*Mount its folder instead/),
+      });
+      expect(await keys.read()).toEqual({ record: { keys: [oldSecret] }, version });
+      expect(await readdir(folder)).toEqual(["secret"]);
+    } finally {
+      promises.rename = realRename;
+      syncBuiltinESMExports();
+    }
+    expect(await keys.write({ keys: [freshSecret] }, version)).toBe(true);
+  });
+
   it("removes what killed writers have left, once it is an hour old, and nothing else", async () => {
     await rewrite(oldSecret);
     const id = "01234567-89ab-cdef-0123-456789abcdef";
@@ -233,14 +272,23 @@ describe("fileKeySource", () => {
     );
   });
 
-  it("says that a file cannot be replaced, before anything has changed", async () => {
-    const keys = fileKeySource(join(folder, "none", "secret"));
+  it.each([
+    ["a folder that is not there", "none/secret", "ENOENT"],
+    ["a file in the place of its folder", "secret/secret", "ENOTDIR"],
+  ])("says that a file cannot be replaced, and why: %s", async (_what, name, code) => {
+    await rewrite(oldSecret);
+    const keys = fileKeySource(join(folder, name));
     await expect(keys.write({ keys: [oldSecret] }, undefined)).rejects.toMatchObject({
       code: "store_unavailable",
-      message: expect.stringContaining(
-        "cannot be read or replaced. See the error's cause: this user must own",
-      ),
-      cause: { code: "ENOENT" },
+      message: expect.stringContaining("cannot be read or replaced. Its folder does not exist. Create it"),
+      cause: { code },
+    });
+  });
+
+  it("says that it is a folder, if it is one", async () => {
+    await expect(fileKeySource(folder).read()).rejects.toMatchObject({
+      code: "store_unavailable",
+      message: expect.stringContaining("It is a folder. Name a file in it."),
     });
   });
 });
