@@ -35,11 +35,15 @@ const linesOf = (path: string) =>
     .slice(0, -1)
     .map((line) => JSON.parse(line));
 
-/** An inbox that cannot be reached from the n-th put on. */
-function awayFrom(n: number, inbox = watchedInbox()) {
-  let puts = 0;
+/** An inbox that cannot be reached once it has had so many events, in as many puts as come. */
+function awayAfter(most: number, inbox = watchedInbox()) {
+  let events = 0;
   return {
-    put: async (entries: readonly InboxEntry[]) => (++puts < n ? inbox.put(entries) : Promise.reject(away)),
+    async put(entries: readonly InboxEntry[]) {
+      events += entries.length;
+      if (events > most) throw away;
+      return inbox.put(entries);
+    },
   };
 }
 
@@ -48,7 +52,7 @@ describe("an import with a checkpoint file", () => {
     const at = folder();
     const options = { ...trusted, checkpointFile: join(at, "checkpoint"), rejectsFile: join(at, "rejects") };
     const inbox = watchedInbox();
-    await expect(importDeliveries(dump(), awayFrom(3, inbox), options)).rejects.toMatchObject({
+    await expect(importDeliveries(dump(), awayAfter(4000, inbox), options)).rejects.toMatchObject({
       code: "store_unavailable",
     });
     expect(statSync(options.checkpointFile).mode & 0o777).toBe(0o600);
@@ -132,7 +136,7 @@ describe("an import with a checkpoint file", () => {
   ])("refuses to continue with %s, and says how to mend it", async (_, other, input) => {
     const checkpointFile = join(folder(), "checkpoint");
     const options = { ...trusted, checkpointFile };
-    await importDeliveries(dump(), awayFrom(3), options).catch(() => {});
+    await importDeliveries(dump(), awayAfter(4000), options).catch(() => {});
     const importing = importDeliveries(input(), watchedInbox(), { ...options, ...other });
     await expect(importing).rejects.toMatchObject({ code: "checkpoint_mismatch" });
     await expect(importing).rejects.toThrow(/remove it/);
@@ -146,7 +150,7 @@ describe("an import with a checkpoint file", () => {
     );
     const inbox = watchedInbox();
     const cut = ndjson(...newestFirst.slice(0, 6000));
-    await importDeliveries(cut, awayFrom(3, inbox), options).catch(() => {});
+    await importDeliveries(cut, awayAfter(4000, inbox), options).catch(() => {});
     expect(inbox.entries.size).toBe(4000);
     const goingOn = importDeliveries(ndjson(...newestFirst), inbox, options);
     await expect(goingOn).rejects.toMatchObject({ code: "checkpoint_mismatch" });
@@ -158,7 +162,7 @@ describe("an import with a checkpoint file", () => {
 
   it("refuses to continue with a shorter dump that begins the same", async () => {
     const options = { ...trusted, checkpointFile: join(folder(), "checkpoint") };
-    await importDeliveries(dump(), awayFrom(3), options).catch(() => {});
+    await importDeliveries(dump(), awayAfter(4000), options).catch(() => {});
     const goingOn = importDeliveries(ndjson(...records.slice(0, 4500)), watchedInbox(), options);
     await expect(goingOn).rejects.toMatchObject({ code: "checkpoint_mismatch" });
     const report = await importDeliveries(dump(), watchedInbox(), options);
@@ -173,7 +177,7 @@ describe("an import with a checkpoint file", () => {
     const [bad, good] = ["bad line 2007", '{"bad": 2007}'];
     expect(good).toHaveLength(bad.length);
     const repaired = Buffer.from(wholeDump.toString().replace(bad, good)); // beyond the first 64 KiB
-    await importDeliveries(bytes(pack(wholeDump), 65_536), awayFrom(3), options).catch(() => {});
+    await importDeliveries(bytes(pack(wholeDump), 65_536), awayAfter(4000), options).catch(() => {});
     const goingOn = importDeliveries(bytes(pack(repaired), 50_000), watchedInbox(), options);
     await expect(goingOn).rejects.toMatchObject({ code: "checkpoint_mismatch" });
     await expect(goingOn).rejects.toThrow(/another dump/);
@@ -186,7 +190,7 @@ describe("an import with a checkpoint file", () => {
     const at = folder();
     const options = { ...trusted, checkpointFile: join(at, "checkpoint"), rejectsFile: join(at, "rejects") };
     const inbox = watchedInbox();
-    await importDeliveries(dump(), awayFrom(3, inbox), options).catch(() => {});
+    await importDeliveries(dump(), awayAfter(4000, inbox), options).catch(() => {});
     const waiting = Promise.withResolvers<void>();
     const begun = Promise.withResolvers<void>();
     const put = async (entries: readonly InboxEntry[]) => {
@@ -220,7 +224,7 @@ describe("an import with a checkpoint file", () => {
       await begun?.();
       yield* dump();
     }
-    const earlier = () => importDeliveries(late(), awayFrom(3, inbox), options).catch(() => {});
+    const earlier = () => importDeliveries(late(), awayAfter(4000, inbox), options).catch(() => {});
     const refused = importDeliveries(late(earlier), inbox, options);
     await expect(refused).rejects.toMatchObject({
       code: "checkpoint_in_use",
@@ -235,7 +239,7 @@ describe("an import with a checkpoint file", () => {
     const options = { ...trusted, checkpointFile: join(folder(), "checkpoint") };
     const timestamp = "9999-12-31T23:59:59.000-01:00";
     const late = () => ndjson(delivery("late", { timestamp }), ...records);
-    await importDeliveries(late(), awayFrom(3), options).catch(() => {});
+    await importDeliveries(late(), awayAfter(4000), options).catch(() => {});
     const report = await importDeliveries(late(), watchedInbox(), options);
     expect(report.resumedAfter).toBeGreaterThan(0);
     expect(report.span?.to).toBe("+010000-01-01T00:59:59.000Z");
@@ -272,7 +276,7 @@ describe("an import with a checkpoint file", () => {
       await expect(importing).rejects.toMatchObject({ code: "checkpoint_mismatch" });
     }
     const options = { ...trusted, checkpointFile: join(at, "other"), rejectsFile: join(at, "rejects") };
-    await importDeliveries(dump(), awayFrom(3), options).catch(() => {});
+    await importDeliveries(dump(), awayAfter(4000), options).catch(() => {});
     for (const rejectsFile of [
       join(at, "elsewhere"),
       options.checkpointFile.replace("other", "checkpoint"),
@@ -287,7 +291,7 @@ describe("an import with a checkpoint file", () => {
     const options = { ...trusted, checkpointFile };
     await importDeliveries(dump(), watchedInbox(), { ...options, dryRun: true });
     expect(existsSync(checkpointFile)).toBe(false);
-    await importDeliveries(dump(), awayFrom(3), options).catch(() => {});
+    await importDeliveries(dump(), awayAfter(4000), options).catch(() => {});
     const report = await importDeliveries(dump(), watchedInbox(), { ...options, dryRun: true });
     expect(report).toMatchObject({ resumedAfter: 0, ledger: { read, stored } });
     expect(existsSync(checkpointFile)).toBe(true);
@@ -337,7 +341,7 @@ describe("an import with a checkpoint file", () => {
     await expect(importDeliveries(dump(), watchedInbox(), { rejectsFile })).rejects.toMatchObject({
       code: "unsigned_dump",
     });
-    await expect(importDeliveries(dump(), awayFrom(1), options)).rejects.toThrow(/Run it again/);
+    await expect(importDeliveries(dump(), awayAfter(0), options)).rejects.toThrow(/Run it again/);
     expect(readFileSync(rejectsFile, "utf8")).toBe(rejects);
     await importDeliveries(ndjson(delivery("msg_0"), "bad"), watchedInbox(), options);
     expect(linesOf(rejectsFile)).toHaveLength(1);
@@ -351,7 +355,7 @@ describe("an import with a checkpoint file", () => {
     const good = Array.from({ length: 5000 }, (_, n) => delivery(`msg_${n}`));
     const late = () => ndjson(...good, "bad");
     writeFileSync(options.rejectsFile, `${"of another import\n".repeat(100)}`);
-    await expect(importDeliveries(late(), awayFrom(2), options)).rejects.toThrow(/Run it again/);
+    await expect(importDeliveries(late(), awayAfter(2000), options)).rejects.toThrow(/Run it again/);
     expect(await importDeliveries(late(), watchedInbox(), options)).toMatchObject({ resumedAfter: 2000 });
     expect(linesOf(options.rejectsFile)).toMatchObject([{ position: { record: 5001 } }]);
   });
@@ -375,7 +379,7 @@ describe("an import with a checkpoint file", () => {
           delivery(`msg_${n}`, { timestamp: new Date(1.79e12 - n * 1000).toISOString() }),
         ),
       );
-    await importDeliveries(newestFirst(), awayFrom(3, inbox), options).catch(() => {});
+    await importDeliveries(newestFirst(), awayAfter(4000, inbox), options).catch(() => {});
     expect([...inbox.entries.keys()]).toEqual(Array.from({ length: 4000 }, (_, n) => `msg_${5999 - n}`));
     const report = await importDeliveries(newestFirst(), inbox, options);
     expect(report).toMatchObject({ resumedAfter: 4000, ledger: { stored: 6000, duplicate: 0 } });

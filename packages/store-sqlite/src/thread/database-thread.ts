@@ -6,8 +6,7 @@ import { openAsItIs, openReader, openSource, openWriter } from "../database/open
 import * as reads from "../sql/reads.ts";
 import { createClock } from "./clock.ts";
 import { unpackCalls } from "./packed-rows.ts";
-import type { Answer, Call, PackedCalls, Reply, Request, ThreadData } from "./protocol.ts";
-import { createQueueWait } from "./queue-wait.ts";
+import type { Answer, Call, Reply, Request, ThreadData } from "./protocol.ts";
 import { writeCalls } from "./write-calls.ts";
 
 type Operation = (connection: Connection, input: unknown) => unknown;
@@ -48,18 +47,12 @@ function watch(connection: Connection): NodeJS.Timeout {
   }, watchEveryMs);
 }
 
-/** The message may have waited behind others, for as long as those waited for another process's lock. */
-function asked(packed: PackedCalls, waitedMs: number): readonly Call[] {
-  return unpackCalls(packed).map((call) => ({ ...call, leftMs: call.leftMs - waitedMs }));
-}
-
 function serve(connection: Connection, answer: (calls: readonly Call[]) => Answer[]): void {
-  const waited = createQueueWait();
   let watching: NodeJS.Timeout | undefined;
   port.on("message", (request: Request) => {
     switch (request.kind) {
       case "calls":
-        return reply({ kind: "answers", id: request.id, answers: answer(asked(request.packed, waited())) });
+        return reply({ kind: "answers", id: request.id, answers: answer(unpackCalls(request.packed)) });
       case "watch":
         clearInterval(watching);
         watching = request.isOn ? watch(connection) : undefined;

@@ -8,6 +8,7 @@ import { createKeptThread } from "./kept-thread.ts";
 import { rowCountOf } from "./packed-rows.ts";
 import type { Answer } from "./protocol.ts";
 import { startThread, type Thread } from "./thread.ts";
+import { uptimeMs } from "./uptime.ts";
 
 export interface DatabaseOptions extends Location {
   readonly durability: Durability;
@@ -70,10 +71,14 @@ export function createDatabase(options: DatabaseOptions): Database {
       const { journal } = await writer.get();
       return journal as Journal;
     },
-    write: (name, input, timeoutMs) =>
-      answered((rowCountOf({ input }) < manyRows ? write : writeMany)({ name, input }, timeoutMs)),
-    read: (name, input, timeoutMs) =>
-      answered((longReads.includes(name) ? readLong : read)({ name, input }, timeoutMs)),
+    write(name, input, timeoutMs) {
+      const send = rowCountOf({ input }) < manyRows ? write : writeMany;
+      return answered(send({ name, input, untilMs: uptimeMs() + timeoutMs }));
+    },
+    read(name, input, timeoutMs) {
+      const send = longReads.includes(name) ? readLong : read;
+      return answered(send({ name, input, untilMs: uptimeMs() + timeoutMs }));
+    },
     async close() {
       await Promise.allSettled(underWay);
       await Promise.all([reader.close(), longReader.close()]); // first, so that the writer is the last one, which tidies up the log

@@ -11,8 +11,8 @@ export interface ThreadData extends OpenOptions {
 export interface Call {
   readonly name: string;
   readonly input: unknown;
-  /** How long its caller still waits when it is sent, in ms: after that it is not started. */
-  readonly leftMs: number;
+  /** When its caller gives up, by `uptimeMs()`: from then on it is not started. */
+  readonly untilMs: number;
 }
 
 /** Calls as they cross to the thread: rows as lists of values, and the bodies of all rows, in their order, in one buffer. */

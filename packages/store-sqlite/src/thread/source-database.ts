@@ -46,7 +46,7 @@ async function ask<Name extends keyof Reads>(
   input: InputOf<Name>,
 ): Promise<OutputOf<Name>> {
   const [answer = notAsked] = await thread.call(
-    packCalls([{ name, input, leftMs: Number.POSITIVE_INFINITY }]),
+    packCalls([{ name, input, untilMs: Number.POSITIVE_INFINITY }]),
   );
   return outputOf(answer);
 }

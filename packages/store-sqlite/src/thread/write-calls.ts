@@ -9,6 +9,7 @@ import { shortenWaits } from "../sql/shorten-waits.ts";
 import * as writes from "../sql/writes.ts";
 import type { Clock } from "./clock.ts";
 import { type Answer, type Call, notAsked } from "./protocol.ts";
+import { uptimeMs } from "./uptime.ts";
 
 export interface Writer {
   readonly path: string;
@@ -25,8 +26,7 @@ const answering: readonly string[] = ["put", "claim"];
  * caller has given up while the file was locked: what it took would be leased to nobody.
  */
 export function writeCalls(writer: Writer, calls: readonly Call[]): Answer[] {
-  const receivedAt = performance.now();
-  const leftMs = (call: Call) => receivedAt + call.leftMs - performance.now();
+  const leftMs = ({ untilMs }: Call) => untilMs - uptimeMs();
 
   function together(asked: readonly Call[]): Answer[] {
     const { path, connection, journal, clock } = writer;
