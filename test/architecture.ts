@@ -84,6 +84,10 @@ const packages: Readonly<Record<string, Package>> = {
     imports: ["@esim-webhooks/core", "@esim-webhooks/core/kit", "zod/mini"],
     rooms: ["database", "sql", "thread"],
   },
+  "queue-bullmq": {
+    imports: ["@esim-webhooks/core", "@esim-webhooks/core/kit", "bullmq", "ioredis", "zod/mini"],
+    rooms: ["redis", "admin", "work"],
+  },
   cli: {
     imports: [
       "@esim-webhooks/client",

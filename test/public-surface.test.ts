@@ -13,6 +13,7 @@ import * as endpoint from "@esim-webhooks/endpoint";
 import * as express from "@esim-webhooks/express";
 import * as fastify from "@esim-webhooks/fastify";
 import * as importing from "@esim-webhooks/import";
+import * as queueBullmq from "@esim-webhooks/queue-bullmq";
 import * as sandbox from "@esim-webhooks/sandbox";
 import * as storePostgres from "@esim-webhooks/store-postgres";
 import * as storeRedis from "@esim-webhooks/store-redis";
@@ -40,6 +41,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       storePostgres,
       storeRedis,
       storeSqlite,
+      queueBullmq,
       cli,
     }).map(([name, module]) => [name, Object.keys(module).sort()]),
   );
@@ -155,6 +157,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "sqliteState",
       "sqliteStore",
     ],
+    queueBullmq: ["bullmqInbox", "bullmqProcessor"],
     sandbox: ["Refused", "startSandbox"],
     cli: ["defineConfig"],
   });

@@ -22,6 +22,8 @@ export const functions: readonly (readonly [names: string, file: string, options
   ["`postgresStore`", "packages/store-postgres/src/postgres-store.ts", "PostgresStoreOptions"],
   ["`postgresInbox`", "packages/store-postgres/src/postgres-inbox.ts", "PostgresInboxOptions"],
   ["`postgresState`", "packages/store-postgres/src/database/postgres-database.ts", "PostgresOptions"],
+  ["`bullmqInbox`", "packages/queue-bullmq/src/inbox-settings.ts", "BullmqInboxOptions"],
+  ["`bullmqProcessor`", "packages/queue-bullmq/src/work/bullmq-processor.ts", "BullmqProcessorOptions"],
   ["`latestOnly` (SQLite)", "packages/store-sqlite/src/latest-only.ts", "LatestOnlyOptions"],
   ["`latestOnly` (Postgres)", "packages/store-postgres/src/latest-only.ts", "LatestOnlyOptions"],
   ["`importDeliveries`", "packages/import/src/import-options.ts", "ImportOptions"],

@@ -26,10 +26,13 @@ export interface OpenInboxOptions {
 /** Opens the inbox under test, on the same data each time, with the roles of its capabilities. The suite closes it. */
 export type OpenInbox<Roles = InboxRole> = (options: OpenInboxOptions) => Roles | Promise<Roles>;
 
-/** A sentence about an inbox, which names the test; the roles that the test needs; and the test itself. */
+/** What a test needs of an inbox: a role, or an admin role that takes every filter and counts conflicts. */
+export type InboxNeed = InboxRoleName | "filters";
+
+/** A sentence about an inbox, which names the test; what the test needs; and the test itself. */
 export type InboxScenario = readonly [
   sentence: string,
-  needs: readonly InboxRoleName[],
+  needs: readonly InboxNeed[],
   run: (open: OpenInbox<Inbox>) => Promise<void>,
 ];
 

@@ -9,7 +9,7 @@ const dayMs = 86_400_000;
 export const inboxOperations: readonly InboxScenario[] = [
   [
     "lists events by state, type, source, id and time, newest first, page by page",
-    ["writer", "admin"],
+    ["writer", "admin", "filters"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
         const events = newEvents();
@@ -102,7 +102,7 @@ export const inboxOperations: readonly InboxScenario[] = [
         const events = newEvents();
         const entry = events.entry("a");
         await stored(inbox, entry);
-        const { rows } = await inbox.list({ types: [events.type] });
+        const { rows } = await inbox.list({ source: events.source, ids: ["a"] });
         const { body, ...row } = (await inbox.get(entry)) ?? ({} as Partial<StoredEvent>);
         assert.deepEqual(rows, [row]);
         assert.deepEqual(Buffer.from(body ?? []), Buffer.from(entry.body));

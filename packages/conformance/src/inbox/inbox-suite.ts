@@ -3,7 +3,7 @@ import type { Inbox, InboxCapabilities, InboxRoleName } from "@esim-webhooks/cor
 import { type Runner, runnerOrGlobal } from "../base/runner.ts";
 import type { OpenStore } from "../store/store-context.ts";
 import type { StoreServer } from "../store/store-faults.ts";
-import { type InboxScenario, type OpenInbox, withInbox } from "./inbox-context.ts";
+import { type InboxNeed, type InboxScenario, type OpenInbox, withInbox } from "./inbox-context.ts";
 import { inboxFaults } from "./inbox-faults.ts";
 import { inboxInline } from "./inbox-inline.ts";
 import { inboxLanes } from "./inbox-lanes.ts";
@@ -52,9 +52,10 @@ export function inboxSuite(name: string, options: InboxSuiteOptions, runner?: Ru
   const { capabilities, openStore, server } = options;
   const { roles } = capabilities;
   const open = options.open as OpenInbox<Inbox>; // scenarios call only the roles that they name
-  const possible = <Scenario extends readonly [string, readonly InboxRoleName[], unknown]>(
+  const met: readonly InboxNeed[] = capabilities.filters === undefined ? [...roles, "filters"] : roles;
+  const possible = <Scenario extends readonly [string, readonly InboxNeed[], unknown]>(
     all: readonly Scenario[],
-  ) => all.filter(([, needs]) => needs.every((role) => roles.includes(role)));
+  ) => all.filter(([, needs]) => needs.every((need) => met.includes(need)));
 
   describe(`inboxSuite: ${name}`, () => {
     it("states its capabilities, has the operations of its roles, and is ready until it is closed", () =>

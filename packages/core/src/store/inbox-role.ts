@@ -10,6 +10,8 @@ export interface InboxCapabilities extends StoreCapabilities {
   readonly roles: readonly InboxRoleName[];
   /** It has lanes: events of a lane are worked one at a time, in order. */
   readonly ordered: boolean;
+  /** The only filters that its admin role takes, if its engine has no index for the others, and no count of conflicts. Absent: all. */
+  readonly filters?: readonly ("state" | "ids")[];
 }
 
 /** The members that every role of an inbox has. */

@@ -1,0 +1,111 @@
+import type { EventKey, InboxAdmin, InboxRow, StoredEvent } from "@esim-webhooks/core";
+import { deduplicationIdOf } from "../redis/job-identity.ts";
+import type { BullmqJob, BullmqQueue } from "../redis/queue.ts";
+import type { Sources } from "../redis/sources.ts";
+import { type AdminFilter, type BullmqState, jobTypes, readFilter, stateOf } from "./filter.ts";
+import { readPlace, writePlace } from "./page-cursor.ts";
+import { eventOf, goneEvent, withoutBody } from "./rows.ts";
+
+export type AdminOperations = Pick<InboxAdmin, "stats" | "count" | "list" | "get" | "redrive" | "purgeDead">;
+
+const pageLimit = 50;
+const operatorLimit = 1000;
+
+/** The operations for operators, as far as BullMQ can tell: by state, or by ids. */
+export function createAdmin(queue: BullmqQueue, sources: Sources): AdminOperations {
+  async function counts(): Promise<Readonly<Record<BullmqState, number>>> {
+    const all = await queue.getJobCounts(...Object.values(jobTypes).flat());
+    const sum = (state: BullmqState) => jobTypes[state].reduce((total, type) => total + (all[type] ?? 0), 0);
+    return { ready: sum("ready"), leased: sum("leased"), done: sum("done"), dead: sum("dead") };
+  }
+
+  async function find(
+    key: EventKey,
+  ): Promise<{ readonly event: StoredEvent; readonly job?: BullmqJob } | undefined> {
+    const jobId = await queue.getDeduplicationJobId(deduplicationIdOf(key));
+    if (jobId === null) return undefined;
+    const job = await queue.getJob(jobId);
+    const state = stateOf((await job?.getState()) ?? "unknown");
+    const event = job && state && eventOf(job, state);
+    return event ? { event, job } : { event: goneEvent(key) };
+  }
+
+  /** The events with the ids of a filter, in its states. */
+  async function findByIds({ states, ids = [], source }: AdminFilter) {
+    const from = source === undefined ? await sources.known() : [source];
+    const keys = from.flatMap((source) => [...new Set(ids)].map((id) => ({ source, id })));
+    const found = await Promise.all(keys.map(find));
+    return found.filter((each) => each !== undefined).filter(({ event }) => isIn(states, event));
+  }
+
+  async function oldestReadyMs(): Promise<number | null> {
+    const [oldest] = await queue.getJobs(["waiting"], 0, 0, true);
+    return oldest === undefined ? null : Math.max(0, Date.now() - oldest.timestamp);
+  }
+
+  /** The dead jobs of a filter, those that failed first coming first. */
+  async function deadJobs(filter: AdminFilter, limit: number): Promise<readonly BullmqJob[]> {
+    if (filter.ids === undefined) return queue.getJobs(["failed"], 0, limit - 1, true);
+    return (await findByIds(filter)).flatMap(({ job }) => job ?? []).slice(0, limit);
+  }
+
+  return {
+    async stats() {
+      const [states, oldest] = await Promise.all([counts(), oldestReadyMs()]);
+      return { states: { ...states, unhandled: 0 }, types: [], oldestReadyMs: oldest, conflicts: 0 };
+    },
+    async count(filter = {}) {
+      const selected = readFilter(filter);
+      if (selected.ids !== undefined) return (await findByIds(selected)).length;
+      const all = await counts();
+      return selected.states.reduce((total, state) => total + all[state], 0);
+    },
+    async list(filter = {}, { limit = pageLimit, cursor } = {}) {
+      const selected = readFilter(filter);
+      const place = readPlace(cursor);
+      if (selected.ids !== undefined) {
+        const found = await findByIds(selected);
+        return { rows: found.map(({ event }) => withoutBody(event)), nextCursor: null };
+      }
+      const rows: InboxRow[] = [];
+      const types = selected.states.flatMap((state) => jobTypes[state].map((type) => ({ state, type })));
+      for (let { state: index, offset } = place; index < types.length; index += 1, offset = 0) {
+        const { state, type } = types[index] as (typeof types)[number];
+        const wanted = limit - rows.length;
+        const jobs = await queue.getJobs([type], offset, offset + wanted - 1, false);
+        rows.push(...jobs.flatMap((job) => eventOf(job, state) ?? []).map(withoutBody));
+        if (jobs.length === wanted)
+          return { rows, nextCursor: writePlace({ state: index, offset: offset + wanted }) };
+      }
+      return { rows, nextCursor: null };
+    },
+    get: async (key) => (await find(key))?.event,
+    async redrive(filter = {}, limit = operatorLimit) {
+      const jobs = await deadJobs(readFilter({ ...filter, state: filter.state ?? "dead" }), limit);
+      const retried = await Promise.all(jobs.map(retry));
+      return retried.filter(Boolean).length;
+    },
+    async purgeDead(filter, limit = operatorLimit) {
+      const selected = readFilter({ ...filter, state: "dead" });
+      if (selected.ids === undefined) return (await queue.clean(0, limit, "failed")).length;
+      const jobs = await deadJobs(selected, limit);
+      await Promise.all(jobs.map((job) => job.remove()));
+      return jobs.length;
+    },
+  };
+}
+
+function isIn(states: readonly BullmqState[], { state }: StoredEvent): boolean {
+  return (states as readonly string[]).includes(state);
+}
+
+/** False if it is no longer dead: another operator was faster. Keeps its deduplication id. */
+async function retry(job: BullmqJob): Promise<boolean> {
+  try {
+    await job.retry("failed", { resetAttemptsMade: true, resetAttemptsStarted: true });
+    return true;
+  } catch (error) {
+    if ((await job.getState()) === "failed") throw error;
+    return false;
+  }
+}

@@ -1,0 +1,64 @@
+import { type InboxFilter, type InboxState, WebhookError } from "@esim-webhooks/core";
+import type { JobType } from "bullmq";
+
+/** The states that BullMQ can tell apart. */
+export type BullmqState = Exclude<InboxState, "unhandled">;
+
+/** The states of BullMQ that make up a state of an event. */
+export const jobTypes: Readonly<Record<BullmqState, readonly JobType[]>> = {
+  leased: ["active"],
+  ready: ["waiting", "prioritized", "delayed"],
+  dead: ["failed"],
+  done: ["completed"],
+};
+
+/** A filter that BullMQ can answer: by state, or by ids of one source or of all. */
+export interface AdminFilter {
+  readonly states: readonly BullmqState[];
+  readonly ids?: readonly string[];
+  readonly source?: string;
+}
+
+const reasons: Readonly<Partial<Record<keyof InboxFilter, string>>> = {
+  types: "by type",
+  idPrefix: "by the beginning of an id; write the whole id",
+  since: "by time",
+  until: "by time",
+  endedBy: "by the end of the retention: done jobs leave by removeOnComplete",
+};
+
+/** Throws `invalid_input` for a filter that BullMQ has no index for. */
+export function readFilter(filter: InboxFilter): AdminFilter {
+  const { state, ids, source } = filter;
+  for (const [name, reason] of Object.entries(reasons)) {
+    if (filter[name as keyof InboxFilter] !== undefined)
+      throw refused(`bullmqInbox cannot select events ${reason}.`);
+  }
+  if (source !== undefined && ids === undefined)
+    throw refused("bullmqInbox cannot select events by source alone.");
+  if (state === "unhandled") {
+    throw new WebhookError(
+      "invalid_input",
+      "In bullmqInbox, unhandled events are dead: BullMQ has the one state failed for both.",
+      "Use the state dead; the error of such an event begins with unhandled.",
+    );
+  }
+  return {
+    states: state === undefined ? (Object.keys(jobTypes) as BullmqState[]) : [state],
+    ...(ids && { ids }),
+    ...(source !== undefined && { source }),
+  };
+}
+
+function refused(problem: string): WebhookError {
+  return new WebhookError(
+    "invalid_input",
+    problem,
+    "Filter by state or by ids; BullMQ has an index of no other field.",
+  );
+}
+
+export function stateOf(jobState: string): BullmqState | undefined {
+  const found = Object.entries(jobTypes).find(([, types]) => types.some((type) => type === jobState));
+  return found?.[0] as BullmqState | undefined;
+}

@@ -1,0 +1,114 @@
+import {
+  type InboxAdmin,
+  type InboxEntry,
+  type InboxWriter,
+  type PutResult,
+  WebhookError,
+} from "@esim-webhooks/core";
+import {
+  createStoreGuard,
+  type EncodedEntry,
+  encodeEntry,
+  spreadRetention,
+  warnOfShortRetention,
+} from "@esim-webhooks/core/kit";
+import { createAdmin } from "./admin/admin.ts";
+import { type BullmqInboxOptions, defaultEventJobOptions, readInboxOptions } from "./inbox-settings.ts";
+import { openQueue } from "./redis/connection.ts";
+import { deduplicationIdOf, newJobId, resultOf } from "./redis/job-identity.ts";
+import { clientReader } from "./redis/queue.ts";
+import { explained } from "./redis/refusal.ts";
+import { createServerCheck } from "./redis/server-check.ts";
+import { createSources } from "./redis/sources.ts";
+import { checkCanWait, createWaitAof } from "./redis/wait-aof.ts";
+
+/** An inbox whose queue is BullMQ's: its `Worker` takes the events. */
+export interface BullmqInbox extends InboxWriter, InboxAdmin {}
+
+/**
+ * The inbox on BullMQ, for any number of receivers and workers on one Redis (7, or 6.2). `put` resolves once the jobs are in
+ * Redis. Each is one atomic `queue.add` with BullMQ's deduplication, so an id is enqueued once in `retentionMs`, counted from
+ * its first delivery. BullMQ's `Worker` handles the events, with `bullmqProcessor`.
+ *
+ * Throws `invalid_option`. Operations reject with `store_unavailable`, `store_full`, `missing_rights` or `read_only_store`;
+ * while the server may evict keys, with `evicting_store`; and those for operators with `invalid_input` for filters that BullMQ
+ * cannot answer.
+ */
+export function bullmqInbox(options: BullmqInboxOptions): BullmqInbox {
+  const settings = readInboxOptions(options);
+  const { retentionMs, allowEviction, waitAof, timeoutMs, logger } = settings;
+  warnOfShortRetention("bullmqInbox", settings);
+  const { connection, name, prefix } = settings;
+  const { queue, close } =
+    connection === undefined
+      ? { queue: settings.queue as NonNullable<typeof settings.queue>, close: async () => {} }
+      : openQueue({ connection, name, prefix, timeoutMs, logger });
+  const client = clientReader(queue);
+  const keyStart = `${queue.opts.prefix ?? "bull"}:${queue.name}`;
+  const server = createServerCheck({ client, keyStart, allowEviction, waitAof, logger });
+  const onDisk = waitAof ? createWaitAof(client, timeoutMs) : undefined;
+  const jobOptions = { ...defaultEventJobOptions, ...queue.defaultJobOptions, ...settings.jobOptions };
+  const sources = createSources(queue);
+
+  const guard = createStoreGuard({
+    name: "bullmqInbox",
+    timeoutMs,
+    logger,
+    async check() {
+      await queue.waitUntilReady();
+      if (waitAof) checkCanWait(await client());
+      await server.check();
+    },
+  });
+
+  /** Inside the guard, with the cause of a server's refusal. */
+  function run<Result>(operation: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
+    return guard.run((signal) => operation(signal).catch((error) => Promise.reject(explained(error))));
+  }
+
+  async function add(entry: InboxEntry, data: EncodedEntry): Promise<PutResult> {
+    const jobId = newJobId(entry);
+    const deduplication = { id: deduplicationIdOf(entry), ttl: spreadRetention(retentionMs) };
+    const job = await queue.add(entry.type || "(no type)", data, { ...jobOptions, jobId, deduplication });
+    const result = resultOf(jobId, job.id ?? "");
+    if (result !== "foreign") return result;
+    throw new WebhookError(
+      "store_unavailable",
+      `The queue "${queue.name}" has a job for this event that bullmqInbox did not add.`,
+      "Give the inbox a queue of its own.",
+    );
+  }
+
+  const admin = createAdmin(queue, sources);
+  return {
+    capabilities: {
+      roles: ["writer", "admin"],
+      filters: ["state", "ids"],
+      durable: !allowEviction,
+      multiProcess: true,
+      transactional: false,
+      ordered: false,
+      retentionMs,
+    },
+    ready: () => guard.ready(),
+    async put(entries) {
+      const jobs = entries.map((entry) => ({ entry, data: encodeEntry(entry) }));
+      if (jobs.length === 0) return [];
+      return run(async (signal) => {
+        await server.recheck();
+        if (signal.aborted) return []; // nobody waits for it any more
+        for (const source of new Set(entries.map(({ source }) => source))) await sources.note(source);
+        const results = await Promise.all(jobs.map(({ entry, data }) => add(entry, data)));
+        await onDisk?.();
+        return results;
+      });
+    },
+    stats: () => run(() => admin.stats()),
+    count: (filter) => run(() => admin.count(filter)),
+    list: (filter, page) => run(() => admin.list(filter, page)),
+    get: (key) => run(() => admin.get(key)),
+    redrive: (filter, limit) => run(() => admin.redrive(filter, limit)),
+    purgeDead: (filter, limit) => run(() => admin.purgeDead(filter, limit)),
+    close: () => guard.close(close),
+  };
+}

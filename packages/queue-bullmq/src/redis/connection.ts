@@ -1,0 +1,60 @@
+import { type Logger, WebhookError } from "@esim-webhooks/core";
+import { isServerUrl, monotonicClock, throttledLog } from "@esim-webhooks/core/kit";
+import { Queue } from "bullmq";
+import { type Cluster, Redis } from "ioredis";
+import type { BullmqQueue } from "./queue.ts";
+import { withoutPassword } from "./without-password.ts";
+
+/** A queue, and a function that closes what the inbox opened of it. */
+export interface OpenQueue {
+  readonly queue: BullmqQueue;
+  close(): Promise<void>;
+}
+
+export interface OpenQueueOptions {
+  readonly connection: string | Redis | Cluster;
+  readonly name: string;
+  readonly prefix: string;
+  readonly timeoutMs: number;
+  readonly logger: Logger;
+}
+
+/** Opens a queue on a client, which stays the user's to close, or on a new connection to a URL. */
+export function openQueue(options: OpenQueueOptions): OpenQueue {
+  const { connection, name, prefix, timeoutMs, logger } = options;
+  const own = typeof connection === "string" ? redisAt(connection, timeoutMs) : undefined;
+  const queue = new Queue(name, {
+    // a handed-in client may come from another copy of ioredis, whose types differ in private fields
+    connection: (own ?? connection) as Redis,
+    prefix,
+  });
+  const log = throttledLog((fields, message) => logger.debug(fields, message), monotonicClock);
+  queue.on("error", (err) => log({ err: withoutPassword(err) }, "redis connection"));
+  return {
+    queue,
+    async close() {
+      await queue.close();
+      own?.disconnect();
+    },
+  };
+}
+
+/** Throws `invalid_option` with neither the URL nor a cause, which would quote it: it may contain a password. */
+function redisAt(url: string, timeoutMs: number): Redis {
+  try {
+    if (isServerUrl(url, "redis:", "rediss:")) {
+      return new Redis(url, {
+        enableAutoPipelining: true, // concurrent puts share a write to the socket
+        maxRetriesPerRequest: 1, // a delivery should get 503 rather than wait
+        connectTimeout: timeoutMs,
+        socketTimeout: 2 * timeoutMs, // replaces a connection that went silent
+        retryStrategy: (attempt) => Math.min(50 * 2 ** attempt, 1000),
+      });
+    }
+  } catch {} // a percent sign that encodes nothing
+  throw new WebhookError(
+    "invalid_option",
+    "The redis:// URL that bullmqInbox was given cannot be read.",
+    "Write redis://user:password@host:6379/0, with the password's special characters percent-encoded and a port of at most 65535.",
+  );
+}

@@ -1,0 +1,54 @@
+import { WebhookError } from "@esim-webhooks/core";
+import type { JobState, JobsOptions, JobType } from "bullmq";
+
+/** The part of a BullMQ `Queue` on Redis that the inbox calls. */
+export interface BullmqQueue {
+  readonly name: string;
+  readonly defaultJobOptions: JobsOptions;
+  readonly opts: { readonly prefix?: string };
+  add(name: string, data: unknown, options?: JobsOptions): Promise<{ readonly id?: string | undefined }>;
+  getJob(id: string): Promise<BullmqJob | undefined>;
+  getJobs(types: JobType[], start: number, end: number, asc: boolean): Promise<BullmqJob[]>;
+  getJobCounts(...types: JobType[]): Promise<{ [type: string]: number }>;
+  getDeduplicationJobId(deduplicationId: string): Promise<string | null>;
+  clean(graceMs: number, limit: number, type: "failed"): Promise<string[]>;
+  waitUntilReady(): Promise<unknown>;
+  getBackend(): object;
+}
+
+/** The part of a stored BullMQ `Job` that the inbox reads. */
+export interface BullmqJob {
+  readonly id?: string | undefined;
+  readonly data: unknown;
+  readonly opts: JobsOptions;
+  readonly timestamp: number;
+  readonly attemptsStarted: number;
+  readonly failedReason: string | null;
+  getState(): Promise<JobState | "unknown">;
+  retry(
+    state: "failed",
+    options: { readonly resetAttemptsMade: boolean; readonly resetAttemptsStarted: boolean },
+  ): Promise<unknown>;
+  remove(): Promise<void>;
+}
+
+/** The part of a queue's own Redis client that the checks call. Clients other than ioredis have only `info`. */
+export interface QueueClient {
+  readonly isCluster: boolean;
+  info(): Promise<string>;
+  config?(subcommand: "GET", parameter: string): Promise<unknown>;
+  call?(command: string, ...args: (string | number)[]): Promise<unknown>;
+  /** The servers of a cluster. */
+  nodes?(role: "master"): QueueClient[];
+}
+
+/** The Redis client of a queue. Throws `invalid_option` for a queue on another backend, such as Postgres. */
+export function clientReader(queue: BullmqQueue): () => Promise<QueueClient> {
+  const backend = queue.getBackend();
+  if ("client" in backend) return () => backend.client as Promise<QueueClient>;
+  throw new WebhookError(
+    "invalid_option",
+    `bullmqInbox: the queue "${queue.name}" is not on Redis.`,
+    "Pass a Queue on Redis. On Postgres, use postgresInbox, whose one row per event is also the dedupe record.",
+  );
+}

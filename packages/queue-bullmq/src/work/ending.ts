@@ -1,0 +1,57 @@
+import type { EventOutcome, Issue } from "@esim-webhooks/core";
+import { UnrecoverableError } from "bullmq";
+
+/** What a job returns to BullMQ, which shows it: how its event ended. */
+export interface JobResult {
+  readonly outcome: "processed" | "discarded" | "duplicate" | "conflict";
+  /** Why the handler discarded it. */
+  readonly reason?: string;
+}
+
+/** How a job ends: with a result, later again without an attempt spent, or with an error, which BullMQ retries or not. */
+export type Ending =
+  | { readonly result: JobResult }
+  | { readonly retryAfterMs: number }
+  | { readonly error: Error };
+
+/** The pause after which a job is tried again while the store is away, or another owner has its event. */
+const pauseMs = 5000;
+
+/** The one place where outcomes of events become endings of jobs. `type` is null if the body is not an envelope. */
+export function endingOf(outcome: EventOutcome, type: string | null): Ending {
+  switch (outcome.code) {
+    case "processed":
+    case "duplicate":
+    case "conflict":
+      return { result: { outcome: outcome.code } };
+    case "discarded":
+      return { result: { outcome: "discarded", reason: outcome.reason } };
+    case "retry_later":
+    case "busy":
+      return { retryAfterMs: outcome.retryAfterMs };
+    case "store_unavailable":
+    case "lease_lost":
+      return { retryAfterMs: pauseMs };
+    case "unknown_type":
+    case "unhandled_type":
+      return { error: new UnrecoverableError(`unhandled: no handler takes ${type}`) };
+    case "invalid":
+      return { error: new UnrecoverableError(`invalid: ${outcome.issues.map(withoutValues).join("; ")}`) };
+    case "failed":
+      return { error: errorOf(outcome.error) };
+    case "deadline_reached":
+      return { error: new Error("The job was cancelled before its handler could start.") };
+  }
+}
+
+/** The message of a schema of the user's own may contain values of the event. */
+function withoutValues({ path, message, isFixedText }: Issue): string {
+  const text = isFixedText ? message : "does not fit the schema";
+  return path ? `${path}: ${text}` : text;
+}
+
+function errorOf(thrown: unknown): Error {
+  return thrown instanceof Error
+    ? thrown
+    : new Error(`The handler threw ${String(thrown)}.`, { cause: thrown });
+}

@@ -1,0 +1,372 @@
+import { randomUUID } from "node:crypto";
+import { setTimeout as pause } from "node:timers/promises";
+import type { InboxEntry, Logger, WebhookError } from "@esim-webhooks/core";
+import { type BullmqInbox, type BullmqInboxOptions, bullmqInbox } from "@esim-webhooks/queue-bullmq";
+import { createPostgresBackend, Queue, type QueueOptions, Worker } from "bullmq";
+import { Redis } from "ioredis";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { privateRedis, privateReplica, type TestServer } from "../../../test/servers/index.ts";
+import { freePort } from "../../../test/servers/kept-server.ts";
+import { entryOf } from "./events.ts";
+
+let server: TestServer;
+let admin: Redis;
+beforeAll(async () => {
+  server = await privateRedis("--repl-diskless-sync", "no");
+  admin = new Redis(server.url);
+});
+afterAll(async () => {
+  admin.disconnect();
+  await server.close();
+});
+beforeEach(async () => {
+  await admin.config("SET", "maxmemory-policy", "noeviction");
+  await admin.config("SET", "appendonly", "yes");
+  await admin.flushall();
+});
+
+const opened: { close(): unknown }[] = [];
+afterEach(async () => {
+  for (const each of opened.splice(0).reverse()) await each.close();
+});
+
+function open(options: Partial<BullmqInboxOptions> = {}): BullmqInbox {
+  const inbox = bullmqInbox({
+    ...(options.queue === undefined && { connection: server.url, name: "events" }),
+    ...options,
+  });
+  opened.push(inbox);
+  return inbox;
+}
+
+function openQueue(options: Partial<QueueOptions> = {}): Queue {
+  const queue = new Queue("events", { connection: { url: server.url }, ...options });
+  queue.on("error", () => {});
+  opened.push(queue);
+  return queue;
+}
+
+/** Works all jobs of the queue until `count` of them have ended. */
+async function workOff(
+  count: number,
+  process: (id: string) => Promise<unknown> = async () => {},
+): Promise<void> {
+  const worker = new Worker("events", ({ data }) => process(data.id), {
+    connection: { url: server.url, maxRetriesPerRequest: null },
+  });
+  let ended = 0;
+  await new Promise<void>((resolve) => {
+    const end = () => {
+      ended += 1;
+      if (ended === count) resolve();
+    };
+    worker.on("completed", end);
+    worker.on("failed", end);
+  });
+  await worker.close();
+}
+
+async function refusal(operation: Promise<unknown> | (() => unknown)): Promise<WebhookError<string>> {
+  const error = await (typeof operation === "function" ? (async () => operation())() : operation).catch(
+    (reason: unknown) => reason,
+  );
+  expect(error).toMatchObject({ name: "WebhookError" });
+  return error as WebhookError<string>;
+}
+
+/** A logger that keeps its lines as `code or message`. */
+function lineLogger(): { logger: Logger; lines: string[] } {
+  const lines: string[] = [];
+  const log: Logger["error"] = (fields, message) => lines.push(String(fields["code"] ?? message));
+  return { lines, logger: { debug() {}, info: log, warn: log, error: log } };
+}
+
+const other = (entry: InboxEntry): InboxEntry => ({ ...entry, body: Buffer.from("other") });
+
+describe("put", () => {
+  it("keeps the job's data as encoded, with the event's type as the job's name", async () => {
+    const entry = entryOf("msg_1");
+    await open().put([entry]);
+    const [job] = await openQueue().getJobs(["waiting"]);
+    expect(job).toMatchObject({ name: "esim.enabled", data: { source: "default", id: "msg_1" } });
+    expect(Buffer.from(job?.data.body, "base64")).toEqual(entry.body);
+  });
+
+  it("takes ids that BullMQ refuses as job ids: with colons, of digits only, 0, and very long ones", async () => {
+    const inbox = open();
+    const entries = ["a:b", "0", "7", "0:1:2", "{x}", "é".repeat(900)].map((id) => entryOf(id));
+    expect(await inbox.put(entries)).toEqual(entries.map(() => "stored"));
+    expect(await inbox.put(entries)).toEqual(entries.map(() => "duplicate"));
+    for (const { id } of entries) expect((await inbox.get({ source: "default", id }))?.id).toBe(id);
+  });
+
+  it("distinguishes a duplicate from a conflict after the job was removed as done", async () => {
+    const inbox = open({ jobOptions: { removeOnComplete: true } });
+    const entry = entryOf();
+    await inbox.put([entry]);
+    await workOff(1);
+    expect(await openQueue().getJobCounts()).toMatchObject({ completed: 0, waiting: 0 });
+    expect(await inbox.put([entry, other(entry)])).toEqual(["duplicate", "conflict"]);
+  });
+
+  it("compares no rebuilt body with a signed one", async () => {
+    const inbox = open();
+    const entry = entryOf();
+    const replay = (rebuilt: boolean) => ({ replay: { run: "first", rebuilt } });
+    expect(
+      await inbox.put([entry, { ...other(entry), ...replay(true) }, { ...other(entry), ...replay(false) }]),
+    ).toEqual(["stored", "duplicate", "conflict"]);
+  });
+
+  it("stores an id again once its retention is over", async () => {
+    const inbox = open({ retentionMs: 30, jobOptions: { removeOnComplete: true } });
+    const entry = entryOf();
+    await inbox.put([entry]);
+    await workOff(1);
+    while ((await inbox.put([entry]))[0] !== "stored") await pause(10);
+  });
+
+  it("pipelines concurrent puts: the server reads many with one read of the socket", async () => {
+    const inbox = open();
+    await inbox.put([entryOf()]);
+    const reads = async () => Number(/total_reads_processed:(\d+)/.exec(await admin.info("stats"))?.[1]);
+    const before = await reads();
+    const results = await Promise.all(Array.from({ length: 300 }, () => inbox.put([entryOf()])));
+    expect(results.flat().every((result) => result === "stored")).toBe(true);
+    expect((await reads()) - before).toBeLessThan(100);
+  });
+
+  it("refuses to answer for a job that another program added under the same id", async () => {
+    const queue = openQueue();
+    await queue.add("other", {}, { deduplication: { id: "7:default:msg_1", ttl: 60_000 } });
+    const { code, message } = await refusal(open().put([entryOf("msg_1")]));
+    expect(code).toBe("store_unavailable");
+    expect(message).toContain("Give the inbox a queue of its own");
+  });
+
+  it("rejects with store_full while the server is out of memory", async () => {
+    const inbox = open();
+    await inbox.ready();
+    await admin.config("SET", "maxmemory", "1");
+    const { code, message } = await refusal(inbox.put([entryOf()]));
+    await admin.config("SET", "maxmemory", "0");
+    expect({ code, message }).toMatchObject({ code: "store_full", message: /Raise maxmemory/ });
+  });
+
+  it("rejects with read_only_store on a replica", async () => {
+    const replica = await privateReplica(server);
+    opened.push(replica);
+    const { code } = await refusal(open({ connection: replica.url }).put([entryOf()]));
+    expect(code).toBe("read_only_store");
+  });
+
+  it("rejects in time without a server, and closes", async () => {
+    const inbox = open({ connection: `redis://127.0.0.1:${await freePort()}`, timeoutMs: 200 });
+    expect((await refusal(inbox.put([entryOf()]))).code).toBe("store_unavailable");
+    await inbox.close();
+  });
+});
+
+describe("the queue and its connection", () => {
+  it("uses a handed-in queue with its options, and leaves it open", async () => {
+    const queue = openQueue({ prefix: "mine", defaultJobOptions: { attempts: 3 } });
+    const inbox = open({ queue, jobOptions: { priority: 2 } });
+    const entry = entryOf();
+    await inbox.put([entry]);
+    await inbox.close();
+    const [job] = await queue.getJobs(["prioritized"]);
+    expect(job?.opts).toMatchObject({ attempts: 3, priority: 2, backoff: { type: "exponential" } });
+    expect(await admin.keys("mine:events:*")).not.toEqual([]);
+  });
+
+  it("leaves a handed-in connection open, and closes its own", async () => {
+    const client = new Redis(server.url);
+    const inbox = open({ connection: client });
+    await inbox.put([entryOf()]);
+    await inbox.close();
+    expect(await client.ping()).toBe("PONG");
+    client.disconnect();
+    const own = open();
+    await own.ready();
+    await own.close();
+    await vi.waitFor(async () => expect(await admin.client("LIST")).not.toMatch(/\n.*\n/));
+  });
+
+  it("refuses a queue on BullMQ's Postgres backend, and names postgresInbox", async () => {
+    const queue = new Queue(
+      "events",
+      { connection: { host: "127.0.0.1", port: await freePort() } },
+      createPostgresBackend,
+    );
+    queue.on("error", () => {});
+    const { code, message } = await refusal(() => bullmqInbox({ queue: queue as unknown as Queue }));
+    await queue.close().catch(() => {});
+    expect(code).toBe("invalid_option");
+    expect(message).toMatch(/is not on Redis.*postgresInbox/);
+  });
+
+  it("refuses neither or both of queue and connection, a name beside a queue, and an unreadable URL", async () => {
+    const queue = openQueue();
+    for (const [options, text] of [
+      [{}, /neither a queue nor a connection/],
+      [{ queue, connection: server.url }, /both a queue and a connection/],
+      [{ queue, name: "other" }, /name has no effect beside a queue/],
+      [{ connection: "redis://%zz:secret@host" }, /cannot be read/],
+      [{ connection: server.url, name: "a:b" }, /a name without a colon/],
+    ] as const) {
+      const { code, message } = await refusal(() => bullmqInbox(options));
+      expect({ code, message }).toMatchObject({ code: "invalid_option", message: text });
+      expect(message).not.toContain("secret");
+    }
+  });
+
+  it("refuses lanes, and names the alternatives", async () => {
+    const options = { connection: server.url, lane: () => "a" };
+    const { code, message } = await refusal(() => bullmqInbox(options));
+    expect({ code, message }).toMatchObject({ code: "invalid_option", message: /no lanes.*postgresInbox/ });
+  });
+});
+
+describe("a server that may lose events", () => {
+  it("is refused while it may evict keys, at the start and later", async () => {
+    vi.useFakeTimers({ toFake: ["performance"] });
+    const inbox = open();
+    await inbox.put([entryOf()]);
+    await admin.config("SET", "maxmemory-policy", "volatile-ttl");
+    const { code, message } = await refusal(open().ready());
+    expect({ code, message }).toMatchObject({
+      code: "evicting_store",
+      message: /is volatile-ttl.*noeviction/,
+    });
+    vi.advanceTimersByTime(10_000);
+    expect((await refusal(inbox.put([entryOf()]))).code).toBe("evicting_store");
+    await admin.config("SET", "maxmemory-policy", "noeviction");
+    expect(await inbox.put([entryOf()])).toEqual(["stored"]);
+    vi.useRealTimers();
+  });
+
+  it("is accepted with allowEviction, and is then not durable", async () => {
+    await admin.config("SET", "maxmemory-policy", "allkeys-lru");
+    const inbox = open({ allowEviction: true });
+    expect(await inbox.put([entryOf()])).toEqual(["stored"]);
+    expect(inbox.capabilities.durable).toBe(false);
+  });
+
+  it("is reported when it writes no append-only file, and when its appendfsync is everysec", async () => {
+    const everysec = lineLogger();
+    await open({ logger: everysec.logger }).ready();
+    expect(everysec.lines).toEqual([expect.stringMatching(/last second.*can be lost.*waitAof/)]);
+    await admin.config("SET", "appendfsync", "always");
+    const always = lineLogger();
+    await open({ logger: always.logger }).ready();
+    expect(always.lines).toEqual([]);
+    await admin.config("SET", "appendfsync", "everysec");
+    await admin.config("SET", "appendonly", "no");
+    const off = lineLogger();
+    await open({ logger: off.logger }).ready();
+    expect(off.lines).toEqual(["persistence_off"]);
+  });
+
+  it("is refused with waitAof when its version has no WAITAOF", async () => {
+    const version = /redis_version:(\d+)\.(\d+)/.exec(await admin.info("server"));
+    if (Number(version?.[1]) > 7 || Number(version?.[2]) >= 2) return;
+    const { code, message } = await refusal(open({ waitAof: true }).ready());
+    expect({ code, message }).toMatchObject({
+      code: "invalid_option",
+      message: /needs Redis 7.2.*appendfsync to always/,
+    });
+  });
+});
+
+describe("for operators", () => {
+  it("counts by state, and says how long the oldest event has waited", async () => {
+    const inbox = open({ jobOptions: { attempts: 1 } });
+    expect(await inbox.stats()).toMatchObject({ oldestReadyMs: null });
+    await inbox.put(["good", "bad", "worse"].map((id) => entryOf(id)));
+    await workOff(3, async (id) => {
+      if (id !== "good") throw new Error("no luck");
+    });
+    await inbox.put([entryOf("next")]);
+    const { states, oldestReadyMs } = await inbox.stats();
+    expect(states).toEqual({ ready: 1, leased: 0, done: 1, dead: 2, unhandled: 0 });
+    expect(oldestReadyMs).toBeGreaterThanOrEqual(0);
+    expect(await inbox.count({ state: "dead" })).toBe(2);
+    expect(await inbox.count({ ids: ["bad", "next", "none"] })).toBe(2);
+    expect(await inbox.count({ ids: ["bad", "next"], state: "dead" })).toBe(1);
+    expect(await inbox.count()).toBe(4);
+  });
+
+  it("lists all states page by page, with the error and the attempts of dead events", async () => {
+    const inbox = open({ jobOptions: { attempts: 1 } });
+    await inbox.put(Array.from({ length: 7 }, (_, n) => entryOf(`dead_${n}`)));
+    await workOff(7, () => Promise.reject(new Error("no luck")));
+    await inbox.put(Array.from({ length: 7 }, (_, n) => entryOf(`ready_${n}`)));
+    const ids: string[] = [];
+    for (let cursor: string | null | undefined; cursor !== null; ) {
+      const page = await inbox.list({}, { limit: 3, ...(cursor && { cursor }) });
+      ids.push(...page.rows.map(({ id }) => id));
+      cursor = page.nextCursor;
+    }
+    expect(ids).toHaveLength(14);
+    expect(new Set(ids).size).toBe(14);
+    const { rows } = await inbox.list({ state: "dead" });
+    expect(rows).toHaveLength(7);
+    expect(rows[0]).toMatchObject({ state: "dead", error: "no luck", attempts: 1, type: "esim.enabled" });
+  });
+
+  it("makes dead events ready again with attempts from 0, and still knows their ids", async () => {
+    const inbox = open({ jobOptions: { attempts: 1 } });
+    const entries = ["a", "b", "c"].map((id) => entryOf(id));
+    await inbox.put(entries);
+    await workOff(3, () => Promise.reject(new Error("no luck")));
+    expect(await inbox.redrive({ ids: ["b", "none"] })).toBe(1);
+    expect(await inbox.get({ source: "default", id: "b" })).toMatchObject({ state: "ready", attempts: 0 });
+    expect(await inbox.redrive({}, 1)).toBe(1);
+    expect(await inbox.redrive()).toBe(1);
+    expect(await inbox.redrive()).toBe(0);
+    expect(await inbox.put(entries)).toEqual(["duplicate", "duplicate", "duplicate"]);
+    expect(await inbox.count({ state: "ready" })).toBe(3);
+  });
+
+  it("deletes dead events with their ids, which can be stored again", async () => {
+    const inbox = open({ jobOptions: { attempts: 1 } });
+    const entries = ["a", "b", "c"].map((id) => entryOf(id));
+    await inbox.put(entries);
+    await workOff(3, () => Promise.reject(new Error("no luck")));
+    expect(await inbox.purgeDead({ ids: ["b"] })).toBe(1);
+    expect(await inbox.purgeDead({}, 1)).toBe(1);
+    expect(await inbox.purgeDead({})).toBe(1);
+    expect(await inbox.put(entries)).toEqual(["stored", "stored", "stored"]);
+  });
+
+  it("finds an event by its id in every source that it has had, in a process that put none", async () => {
+    const id = randomUUID();
+    await open().put([entryOf(id), entryOf(id, { source: "eu" }), entryOf("x", { source: "us" })]);
+    const inbox = open();
+    const { rows } = await inbox.list({ ids: [id] });
+    expect(rows.map(({ source }) => source).sort()).toEqual(["default", "eu"]);
+    expect(await inbox.count({ ids: [id], source: "eu" })).toBe(1);
+  });
+
+  it("says done of an id whose job has left the queue", async () => {
+    const inbox = open({ jobOptions: { removeOnComplete: true } });
+    await inbox.put([entryOf("a")]);
+    await workOff(1);
+    expect(await inbox.get({ source: "default", id: "a" })).toMatchObject({ state: "done", body: null });
+    expect(await inbox.get({ source: "default", id: "none" })).toBeUndefined();
+  });
+
+  it("refuses filters that BullMQ has no index for, and says why", async () => {
+    const inbox = open();
+    for (const [filter, text] of [
+      [{ types: ["esim.enabled"] }, /by type/],
+      [{ idPrefix: "msg" }, /write the whole id/],
+      [{ since: new Date() }, /by time/],
+      [{ source: "eu" }, /by source alone/],
+      [{ state: "unhandled" }, /are dead/],
+    ] as const) {
+      const { code, message } = await refusal(inbox.count(filter));
+      expect({ code, message }).toMatchObject({ code: "invalid_input", message: text });
+    }
+  });
+});

@@ -1,0 +1,33 @@
+import { inboxSuite } from "@esim-webhooks/conformance";
+import { bullmqInbox } from "@esim-webhooks/queue-bullmq";
+import { afterAll, beforeAll, describe, it } from "vitest";
+import { startRedis, type TestServer } from "../../../test/servers/index.ts";
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.close());
+
+inboxSuite(
+  "bullmqInbox",
+  {
+    capabilities: {
+      roles: ["writer", "admin"],
+      filters: ["state", "ids"],
+      durable: true,
+      multiProcess: true,
+      transactional: false,
+      ordered: false,
+      retentionMs: 30 * 86_400_000,
+    },
+    open: ({ retentionMs, timeoutMs }) =>
+      bullmqInbox({
+        connection: server.url,
+        ...(retentionMs !== undefined && { retentionMs }),
+        ...(timeoutMs !== undefined && { timeoutMs }),
+      }),
+    server: async () => server,
+  },
+  { describe, it },
+);

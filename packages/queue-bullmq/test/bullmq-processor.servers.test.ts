@@ -1,0 +1,251 @@
+import { once } from "node:events";
+import { setImmediate as turn } from "node:timers/promises";
+import {
+  discard,
+  type EsimEvents,
+  type HandlerContext,
+  type Handlers,
+  type Logger,
+  memoryStore,
+  retryLater,
+} from "@esim-webhooks/core";
+import {
+  type BullmqInbox,
+  type BullmqProcessorOptions,
+  bullmqInbox,
+  bullmqProcessor,
+} from "@esim-webhooks/queue-bullmq";
+import { postgresStore } from "@esim-webhooks/store-postgres";
+import { type Job, Queue, Worker, type WorkerOptions } from "bullmq";
+import { Redis } from "ioredis";
+import { sql } from "kysely";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
+import { privatePostgres, privateRedis, type TestServer } from "../../../test/servers/index.ts";
+import { entryOf } from "./events.ts";
+
+let server: TestServer;
+let admin: Redis;
+beforeAll(async () => {
+  server = await privateRedis();
+  admin = new Redis(server.url);
+});
+afterAll(async () => {
+  admin.disconnect();
+  await server.close();
+});
+
+const opened: { close(): unknown }[] = [];
+let inbox: BullmqInbox;
+let queue: Queue;
+beforeEach(async () => {
+  await admin.flushall();
+  inbox = bullmqInbox({ connection: server.url, name: "events", jobOptions: { backoff: 1 } });
+  queue = new Queue("events", { connection: { url: server.url } });
+  opened.push(inbox, queue);
+});
+afterEach(async () => {
+  for (const each of opened.splice(0).reverse()) await each.close();
+});
+
+function work<Tx>(
+  handlers: Handlers<EsimEvents, Tx>,
+  options: BullmqProcessorOptions<EsimEvents, Tx> = {},
+  workerOptions: Partial<WorkerOptions> = {},
+): Worker {
+  const worker = new Worker("events", bullmqProcessor<EsimEvents, Tx>(handlers, options), {
+    connection: { url: server.url, maxRetriesPerRequest: null },
+    ...workerOptions,
+  });
+  worker.on("error", () => {});
+  opened.push(worker);
+  return worker;
+}
+
+async function completed(worker: Worker): Promise<Job> {
+  const [job] = await once(worker, "completed");
+  return job;
+}
+
+/** Resolves when a job has failed for good. */
+async function failed(worker: Worker): Promise<Job> {
+  for (;;) {
+    const [job] = (await once(worker, "failed")) as [Job];
+    if (job.finishedOn !== undefined) return job;
+  }
+}
+
+it("handles an event with its context, and completes the job", async () => {
+  const contexts: HandlerContext[] = [];
+  const entry = entryOf("msg_1", { source: "eu", receivedAt: new Date("2026-01-01T00:00:00Z") });
+  const worker = work({ "esim.enabled": (_, context) => void contexts.push(context) });
+  await inbox.put([entry]);
+  const job = await completed(worker);
+  expect(job.returnvalue).toEqual({ outcome: "processed" });
+  expect(contexts).toHaveLength(1);
+  expect(contexts[0]).toMatchObject({
+    source: "eu",
+    attempt: 1,
+    replayed: false,
+    receivedAt: new Date("2026-01-01T00:00:00Z"),
+  });
+  expect(contexts[0]?.signal).toBeInstanceOf(AbortSignal);
+});
+
+it("says that an event comes from an import", async () => {
+  const seen: boolean[] = [];
+  const worker = work({ "*": (_, { replayed }) => void seen.push(replayed) });
+  await inbox.put([entryOf("msg_1", { replay: { run: "first", rebuilt: true } })]);
+  await completed(worker);
+  expect(seen).toEqual([true]);
+});
+
+it("tries a failed event again as BullMQ is set, and counts the attempts", async () => {
+  const attempts: number[] = [];
+  const worker = work({
+    "*": (_, { attempt }) => {
+      attempts.push(attempt);
+      if (attempt < 3) throw new Error("no luck");
+    },
+  });
+  await inbox.put([entryOf()]);
+  await completed(worker);
+  expect(attempts).toEqual([1, 2, 3]);
+});
+
+it("delays an event for retryLater without an attempt spent", async () => {
+  const attempts: number[] = [];
+  const worker = work({
+    "*": (_, { attempt }) => {
+      attempts.push(attempt);
+      return attempt < 4 ? retryLater(1) : undefined;
+    },
+  });
+  const once = bullmqInbox({ connection: server.url, name: "events", jobOptions: { attempts: 1 } });
+  opened.push(once);
+  await once.put([entryOf()]);
+  const job = await completed(worker);
+  expect(attempts).toEqual([1, 2, 3, 4]);
+  expect(job.attemptsMade).toBe(1);
+});
+
+it("completes a discarded event with the reason", async () => {
+  const worker = work({ "*": () => discard("the device may still succeed") });
+  await inbox.put([entryOf()]);
+  const { returnvalue } = await completed(worker);
+  expect(returnvalue).toEqual({ outcome: "discarded", reason: "the device may still succeed" });
+});
+
+it("fails an event once and for good if it is invalid, naming no value, or if no handler takes it", async () => {
+  const lines: unknown[] = [];
+  const log: Logger["error"] = (fields) => lines.push(fields);
+  const logger = { debug() {}, info() {}, warn() {}, error: log };
+  const worker = work({ "esim.enabled": () => {} }, { logger });
+  const body = Buffer.from('{"type":"esim.enabled","timestamp":"2026-01-01T00:00:00Z","data":{"iccid":5}}');
+  await inbox.put([entryOf("invalid", { body, event: null })]);
+  const invalid = await failed(worker);
+  expect(invalid.failedReason).toMatch(/^invalid: data/);
+  expect(invalid.attemptsMade).toBe(1);
+  await inbox.put([entryOf("unhandled", { type: "esim.deleted" })]);
+  const unhandled = await failed(worker);
+  expect(unhandled.failedReason).toBe("unhandled: no handler takes esim.deleted");
+  expect(lines).toMatchObject([
+    { id: "invalid", outcome: "dead", cause: expect.stringMatching(/^invalid/) },
+    { id: "unhandled", outcome: "dead" },
+  ]);
+  expect((await inbox.list({ state: "dead" })).rows).toHaveLength(2);
+});
+
+it("fails a job that bullmqInbox did not add, once and for good", async () => {
+  const worker = work({ "*": () => {} });
+  await queue.add("other", { a: 1 }, { attempts: 5 });
+  const job = await failed(worker);
+  expect(job.failedReason).toMatch(/^not an event of bullmqInbox/);
+  expect(job.attemptsMade).toBe(1);
+});
+
+it("aborts the signal of a handler when BullMQ cancels its job", async () => {
+  const started = Promise.withResolvers<AbortSignal>();
+  const ended = Promise.withResolvers<void>();
+  const worker = work({
+    "*": async (_, { signal, attempt }) => {
+      if (attempt > 1) return;
+      started.resolve(signal);
+      await once(signal, "abort");
+      ended.resolve();
+    },
+  });
+  await inbox.put([entryOf()]);
+  await started.promise;
+  const [job] = await queue.getJobs(["active"]);
+  worker.cancelJob(job?.id ?? "");
+  await ended.promise;
+});
+
+it("tells how long ago the worker took its last job", async () => {
+  const processor = bullmqProcessor({ "*": () => {} });
+  const worker = new Worker("events", processor, {
+    connection: { url: server.url, maxRetriesPerRequest: null },
+  });
+  opened.push(worker);
+  expect(processor.sinceLastTakeMs()).toBeNull();
+  await inbox.put([entryOf()]);
+  await completed(worker);
+  const first = processor.sinceLastTakeMs() ?? -1;
+  expect(first).toBeGreaterThanOrEqual(0);
+  await turn();
+  expect(processor.sinceLastTakeMs()).toBeGreaterThan(first);
+});
+
+it("runs no handler for an id that the store has done, and delays one that it works elsewhere", async () => {
+  const store = memoryStore();
+  const [done, busy] = [entryOf("done"), entryOf("busy")];
+  const claim = async (id: string) => {
+    const claimed = await store.claim({ source: "default", id }, 60_000);
+    return claimed.status === "claimed" ? claimed.token : "";
+  };
+  await store.complete({ source: "default", id: "done" }, await claim("done"));
+  const token = await claim("busy");
+  const ran: string[] = [];
+  const worker = work({ "*": ({ id }) => void ran.push(id) }, { store });
+  await inbox.put([done, busy]);
+  expect((await completed(worker)).returnvalue).toEqual({ outcome: "duplicate" });
+  await expect.poll(() => queue.getJobCounts("delayed")).toEqual({ delayed: 1 });
+  await store.release({ source: "default", id: "busy" }, token);
+  await queue.promoteJobs();
+  await completed(worker);
+  expect(ran).toEqual(["busy"]);
+});
+
+it("delays an event while the store is away, with no attempt spent", async () => {
+  const store = { ...memoryStore(), claim: () => Promise.reject(new Error("away")) };
+  work({ "*": () => {} }, { store });
+  await inbox.put([entryOf()]);
+  await expect.poll(() => queue.getJobCounts("delayed")).toEqual({ delayed: 1 });
+  const [job] = await queue.getJobs(["delayed"]);
+  expect(job?.attemptsMade).toBe(0);
+});
+
+it("gives handlers the transaction of a transactional store, committed with the mark", async () => {
+  const postgres = await privatePostgres();
+  opened.push(postgres);
+  const store = postgresStore({ url: postgres.url });
+  opened.push(store);
+  await store.migrate();
+  let attempts = 0;
+  const worker = work<Parameters<NonNullable<Parameters<NonNullable<typeof store.transact>>[2]>>[0]>(
+    {
+      "*": async ({ id }, { tx }) => {
+        await sql`create table if not exists effect (id text)`.execute(tx);
+        await sql`insert into effect values (${id})`.execute(tx);
+        attempts += 1;
+        if (attempts === 1) throw new Error("after the write");
+      },
+    },
+    { store },
+  );
+  await inbox.put([entryOf("msg_1")]);
+  await completed(worker);
+  const claim = await store.claim({ source: "default", id: "msg_1" }, 1000);
+  expect(claim.status).toBe("done");
+  expect(attempts).toBe(2);
+});
