@@ -6,6 +6,7 @@ import { ProgramError } from "../program/program-error.ts";
 import { stopSignal } from "../program/stopping.ts";
 import type { SetUp } from "../set-up/set-up.ts";
 import { counted } from "../terminal/quantities.ts";
+import { endpointUrl } from "./endpoint-url.ts";
 import { explainedCreate } from "./explained.ts";
 import type { CreateFlags } from "./flags.ts";
 import { existingKeyFile, newKeyFile, type SecretPlace } from "./secret-place.ts";
@@ -15,6 +16,7 @@ import { withApi } from "./with-api.ts";
 
 /** Registers an endpoint. Its secret has a place before: the service shows it once. */
 export async function createEndpoint(this: CliContext, flags: CreateFlags, url: string): Promise<void> {
+  endpointUrl(url);
   await withApi(this, flags, async (api, setUp) => {
     const place = await placeOf(flags, setUp);
     const stop = stopSignal(this.output);

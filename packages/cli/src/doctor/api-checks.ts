@@ -4,8 +4,10 @@ import { compareTypes, type Watermark } from "@esim-webhooks/endpoint";
 import { explained } from "../api/explained.ts";
 import { clientOptions, openClient } from "../api/open-client.ts";
 import { shownText } from "../api/shown-record.ts";
+import { explainedFindings } from "../endpoint/explained-findings.ts";
 import { theEndpoint } from "../endpoint/the-endpoint.ts";
 import type { CliProcess } from "../program/context.ts";
+import { shellWord } from "../program/shell-word.ts";
 import type { SetUp } from "../set-up/set-up.ts";
 import { counted } from "../terminal/quantities.ts";
 import { type Check, check, failed, passed } from "./check.ts";
@@ -57,9 +59,9 @@ async function checkEndpoint(
     return checkActive(found.endpoint);
   });
   if (found.endpoint === undefined) return [endpoint];
-  const { eventTypes } = found.endpoint;
-  const types = setUp.handlers && (await checkCall("types", () => checkTypes(api, eventTypes, setUp)));
-  return [endpoint, ...(types ? [types] : []), ...(await checkDeliveries(api, setUp, found.endpoint))];
+  const { endpoint: known } = found;
+  const types = setUp.handlers && (await checkCall("types", () => checkTypes(api, known, setUp)));
+  return [endpoint, ...(types ? [types] : []), ...(await checkDeliveries(api, setUp, known))];
 }
 
 function checkActive({ webhookEndpointReference, url, active }: WebhookEndpoint): Check {
@@ -74,12 +76,19 @@ function checkActive({ webhookEndpointReference, url, active }: WebhookEndpoint)
 /** Compares the event types of the endpoint with the handlers, as `endpoint ensure` does. */
 async function checkTypes(
   api: ApiClient,
-  subscribed: readonly string[],
+  { url, eventTypes: subscribed }: WebhookEndpoint,
   { handlers = {}, catalog = esimCatalog as Catalog<unknown> }: SetUp,
 ): Promise<Check> {
   const offered = (await api.catalog.webhookEventTypes()).map(({ eventType }) => eventType);
   const wanted = { names: Object.keys(handlers), areHandlers: true, known: catalog.types };
-  const findings = compareTypes({ subscribed, wanted, offered });
+  const replace = `esim-webhooks endpoint ensure ${shellWord(shownText(url, false))} --replace`;
+  const found = compareTypes({ subscribed, wanted, offered });
+  const findings = explainedFindings(found, {
+    url,
+    replace,
+    rotate: "esim-webhooks rotate",
+    change: undefined,
+  });
   if (findings.length === 0)
     return passed("types", `${counted(subscribed.length, "event type")} subscribed, and handled`);
   return failed("types", findings.map(({ problem, remedy }) => `${problem} ${remedy}`).join(" "));

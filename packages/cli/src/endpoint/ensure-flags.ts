@@ -1,5 +1,5 @@
 import type { FlagParametersForType } from "@stricli/core";
-import { switchFlag, textFlag, textsFlag, timeFlag } from "../flags/flag-kinds.ts";
+import { sinceFlag, switchFlag, textFlag, textsFlag } from "../flags/flag-kinds.ts";
 import { jsonFlag, type SetUpFlags, setUpFlags } from "../flags/set-up-flags.ts";
 import type { CliContext } from "../program/context.ts";
 
@@ -18,7 +18,7 @@ export const ensureFlags: FlagParametersForType<EnsureFlags, CliContext> = {
   replace: switchFlag(
     "Change the event types, by a second endpoint: reconcile the first one, then delete it. One event may come under two ids",
   ),
-  since: timeFlag("With --replace, how far back to reconcile if that was never done: 2h, 7d, 2026-11-20"),
+  since: sinceFlag("With --replace, how far back to reconcile if that was never done: 2h, 7d, 2026-11-20"),
   acceptLoss: switchFlag(
     "With --replace, delete the first endpoint even if events of it are lost: handlers fail, or the listing has forgotten them",
   ),

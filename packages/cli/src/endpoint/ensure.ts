@@ -1,3 +1,4 @@
+import type { ApiClient, WebhookEndpoint } from "@esim-webhooks/client";
 import {
   type EndpointFinding,
   type EndpointWish,
@@ -5,6 +6,7 @@ import {
   ensureEndpoint,
   type ReplacedEndpoint,
 } from "@esim-webhooks/endpoint";
+import { differsInSlash, endpointUrl, isSameUrl } from "../api/endpoint-url.ts";
 import { shownRecord, shownText } from "../api/shown-record.ts";
 import { withApi } from "../api/with-api.ts";
 import type { CliContext } from "../program/context.ts";
@@ -12,11 +14,14 @@ import { exitCodes } from "../program/exit-code.ts";
 import type { Output } from "../program/output.ts";
 import { printable } from "../program/printable.ts";
 import { ProgramError } from "../program/program-error.ts";
+import { flagsOf, shellWord } from "../program/shell-word.ts";
 import { interruptedBy, stopSignal } from "../program/stopping.ts";
+import { keyPlaceOf } from "../set-up/key-place.ts";
 import type { SetUp } from "../set-up/set-up.ts";
 import { counted } from "../terminal/quantities.ts";
 import type { EnsureFlags } from "./ensure-flags.ts";
-import { keyPlaceOf } from "./key-store-of.ts";
+import { explainedFindings } from "./explained-findings.ts";
+import { refuseNoFile } from "./key-file.ts";
 import { replace } from "./replace.ts";
 
 /** Finds the endpoint of a URL or registers it, and says what is wrong with it; or replaces it by one that is as wished. */
@@ -30,8 +35,11 @@ export async function ensure(this: CliContext, flags: EnsureFlags, url: string):
       "Remove it, or add --replace.",
     );
   }
+  endpointUrl(url);
   await withApi(this, flags, async (api, setUp) => {
-    const { keyStore, where } = keyPlaceOf(setUp, flags.keyFile);
+    const { keyStore, where, file } = keyPlaceOf(setUp, flags.keyFile);
+    if (file !== undefined) await refuseNoFile(file);
+    await refuseOtherSlash(api, url);
     const stop = stopSignal(output, "the step under way");
     const wish = { ...wishOf(flags, setUp, url), keyStore, signal: stop.signal };
     const run = flags.replace ? replace(api, setUp, wish, flags, output) : ensureEndpoint<unknown>(api, wish);
@@ -40,11 +48,14 @@ export async function ensure(this: CliContext, flags: EnsureFlags, url: string):
         throw interruptedBy(stop.signal, error);
       })
       .finally(stop.release);
-    const { endpoint, findings } = result;
+    const { endpoint } = result;
+    const stored = await keyStore.read().catch(() => undefined); // to say what is wrong, no more
+    const { change } = stored?.record ?? {};
+    const findings = explainedFindings(result.findings, { url, ...commandsOf(flags, url), change });
     if (findings.length > 0) process.exitCode = exitCodes.problem;
     if (flags.json) {
       const shown = shownRecord(endpoint, false) as object;
-      output.json({ ...shown, ...result, endpoint: undefined, active: endpoint.active });
+      output.json({ ...shown, ...result, findings, endpoint: undefined, active: endpoint.active });
       return;
     }
     output.data(sentenceOf(result, where));
@@ -57,9 +68,35 @@ function sentenceOf(result: EnsuredEndpoint | ReplacedEndpoint, where: string): 
   const named = `the endpoint ${printable(webhookEndpointReference)} for ${counted(eventTypes.length, "event type")}`;
   if ("created" in result && result.created) return `Registered ${named}. Its signing secret is in ${where}.`;
   if ("replaced" in result && result.replaced !== null) {
-    return `Registered ${named}, in place of ${printable(result.replaced)}, which was reconciled and deleted. Its signing secret is in ${where}.`;
+    return `Replaced the endpoint ${printable(result.replaced)}, which was reconciled and deleted, by ${named}. Its signing secret is in ${where}.`;
   }
   return `Found ${named} at ${printable(shownText(url, false))}.`;
+}
+
+/** A slash too many would register a second endpoint for a receiver that has one. Throws `invalid_usage`. */
+async function refuseOtherSlash(api: ApiClient, url: string): Promise<void> {
+  const all: WebhookEndpoint[] = [];
+  for await (const endpoint of api.webhooks.list({ limit: 100 })) all.push(endpoint);
+  const other = all.find((endpoint) => differsInSlash(endpoint.url, url));
+  if (other === undefined || all.some((endpoint) => isSameUrl(endpoint.url, url))) return;
+  throw new ProgramError(
+    "invalid_usage",
+    `The client has no endpoint for ${printable(url)}, but ${printable(other.webhookEndpointReference)} for ${printable(shownText(other.url, false))}: only the slash at the end differs.`,
+    "Write the URL of that endpoint. If you want two, register the second one with esim-webhooks api endpoints create.",
+  );
+}
+
+/** The commands that mend what is wrong with the endpoint, with the flags that this one was given. */
+function commandsOf(
+  { types, description, keyFile, secretForm, config, dataDir }: EnsureFlags,
+  url: string,
+): { readonly replace: string; readonly rotate: string } {
+  const shared = flagsOf({ keyFile, secretForm, config, dataDir });
+  const own = flagsOf({ types: types?.join(","), description });
+  return {
+    replace: `esim-webhooks endpoint ensure ${shellWord(url)}${own}${shared} --replace`,
+    rotate: `esim-webhooks rotate${shared}`,
+  };
 }
 
 /** What the endpoint is to be, by the flags, else by the handlers of the config. Throws `invalid_usage` without either. */

@@ -1,6 +1,6 @@
 import type { FlagParametersForType } from "@stricli/core";
 import { parseDuration } from "../flags/duration-flag.ts";
-import { switchFlag, textFlag, timeFlag } from "../flags/flag-kinds.ts";
+import { sinceFlag, switchFlag, textFlag } from "../flags/flag-kinds.ts";
 import { endpointFlag, jsonFlag, type SetUpFlags, setUpFlags } from "../flags/set-up-flags.ts";
 import type { CliContext } from "../program/context.ts";
 
@@ -17,7 +17,7 @@ export interface ReconcileFlags extends SetUpFlags {
 }
 
 export const reconcileFlags: FlagParametersForType<ReconcileFlags, CliContext> = {
-  since: timeFlag(
+  since: sinceFlag(
     "How far back to look at least: 2h, 7d, 2026-11-20. Needed the first time. Default: to where it has come",
   ),
   every: {

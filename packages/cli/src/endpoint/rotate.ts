@@ -13,10 +13,11 @@ import { exitCodes } from "../program/exit-code.ts";
 import type { Output } from "../program/output.ts";
 import { printable } from "../program/printable.ts";
 import { interruptedBy, stopSignal } from "../program/stopping.ts";
+import { keyPlaceOf } from "../set-up/key-place.ts";
 import { hasInbox } from "../set-up/open-target.ts";
 import { layoutFor } from "../terminal/layout.ts";
 import { counted } from "../terminal/quantities.ts";
-import { keyPlaceOf } from "./key-store-of.ts";
+import { refuseUnfitForRotation } from "./key-file.ts";
 import { openReconcileTarget } from "./reconcile-target.ts";
 import { needsLook } from "./reconcile-verdict.ts";
 import { reconcileView } from "./reconcile-view.ts";
@@ -27,7 +28,8 @@ import { theEndpoint } from "./the-endpoint.ts";
 export async function rotate(this: CliContext, flags: RotateFlags): Promise<void> {
   const { output, process } = this;
   await withApi(this, flags, async (api, setUp) => {
-    const { keyStore, where } = keyPlaceOf(setUp, flags.keyFile);
+    const { keyStore, where, file } = keyPlaceOf(setUp, flags.keyFile);
+    if (file !== undefined) await refuseUnfitForRotation(file);
     // one that is gone has a rotation to end
     const endpoint = flags.endpoint ?? (await theEndpoint(api, undefined)).webhookEndpointReference;
     if (flags.dryRun) {

@@ -1,5 +1,5 @@
 import type { TypedFlagParameter } from "@stricli/core";
-import { parseTime } from "./parse-time.ts";
+import { parsePastTime, parseTime } from "./parse-time.ts";
 
 /** An optional flag. */
 export type OptionalFlag<Value> = TypedFlagParameter<Value | undefined>;
@@ -24,4 +24,9 @@ export function idsFlag(brief: string): OptionalFlag<readonly string[]> {
 
 export function timeFlag(brief: string, placeholder = "when"): OptionalFlag<Date> {
   return { kind: "parsed", parse: (text) => parseTime(text), optional: true, placeholder, brief };
+}
+
+/** The time from which on events are wanted. */
+export function sinceFlag(brief: string): OptionalFlag<Date> {
+  return { kind: "parsed", parse: (text) => parsePastTime(text), optional: true, placeholder: "when", brief };
 }

@@ -15,9 +15,20 @@ export function parseTime(text: string, now: number = Date.now()): Date {
   if (amount !== undefined) return new Date(now - Number(amount) * unitMs[unit as keyof typeof unitMs]);
   const ms = day.test(text) || dateTime.test(text) ? Date.parse(text) : Number.NaN;
   if (!Number.isNaN(ms)) return new Date(ms);
-  throw new ProgramError(
+  throw mistake(`"${text}" is not a point in time.`);
+}
+
+/** The same for a time from which on events are wanted: one more than a day ahead of our clock is refused, too. */
+export function parsePastTime(text: string, now: number = Date.now()): Date {
+  const time = parseTime(text, now);
+  if (time.getTime() <= now + unitMs.d) return time; // the service's clock may be ahead of ours
+  throw mistake(`"${text}" is in the future.`);
+}
+
+function mistake(problem: string): ProgramError {
+  return new ProgramError(
     "invalid_usage",
-    `"${text}" is not a point in time.`,
+    problem,
     "Write how long ago it was (30m, 2h, 7d), a day (2026-11-20, from midnight UTC) or a date-time with its offset (2026-11-20T14:00:00Z).",
   );
 }

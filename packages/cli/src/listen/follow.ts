@@ -1,9 +1,7 @@
 import { ApiError, type WebhookDelivery } from "@esim-webhooks/client";
-import { createKeyring } from "@esim-webhooks/core";
 import { suggest } from "@esim-webhooks/core/kit";
 import { occurredAtMs } from "@esim-webhooks/endpoint";
 import { explained } from "../api/explained.ts";
-import { shownText } from "../api/shown-record.ts";
 import { matchingTypes } from "../flags/types-flag.ts";
 import { describeError } from "../program/error-text.ts";
 import { exitCodes } from "../program/exit-code.ts";
@@ -18,6 +16,7 @@ import { printPosting } from "./posting-view.ts";
 import { createRelay, type Posting, type Relay } from "./relay.ts";
 import type { Session } from "./session.ts";
 import { signedDelivery } from "./signed-delivery.ts";
+import { welcome } from "./welcome.ts";
 
 /** Posts new events until SIGINT or SIGTERM, then prints how many got where. Ends with 3 if the receiver did not accept all. */
 export async function follow(session: Session): Promise<void> {
@@ -89,19 +88,6 @@ async function poll(
     }
     await pause(flags.every, signal);
   }
-}
-
-function welcome({ endpoint, url, secret, flags }: Session, found: number): readonly string[] {
-  const { webhookEndpointReference: reference, active } = endpoint;
-  const [key] = createKeyring([secret]).keysAt(Date.now());
-  const which =
-    flags.since === undefined
-      ? "New events"
-      : `${counted(found, "event")} since ${flags.since.toISOString()}, and new ones,`;
-  return [
-    `${which} of ${printable(reference)} (${printable(shownText(endpoint.url, false))}) are posted to ${url}, signed with ${key?.fingerprint}. Press Ctrl-C to stop.`,
-    ...(active ? [] : ["The endpoint is not active, so there will be no new ones."]),
-  ];
 }
 
 function warnOfUnsubscribed({ endpoint, flags, context }: Session): void {

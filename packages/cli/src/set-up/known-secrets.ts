@@ -1,5 +1,7 @@
 import { isUint8Array } from "node:util/types";
 import { createKeyring, type LoadedKeys, type Secret, type Secrets, WebhookError } from "@esim-webhooks/core";
+import type { FileKeySource } from "@esim-webhooks/core/key-file";
+import { ProgramError } from "../program/program-error.ts";
 import { naming } from "./naming.ts";
 import type { SetUp } from "./set-up.ts";
 
@@ -21,10 +23,15 @@ export function requiredSecret(setUp: SetUp): Secret {
   return secret;
 }
 
-/** The current secrets. A key source is loaded once. Undefined when there is no secret. */
+/**
+ * The current secrets. A key source is loaded once. Undefined when there is no secret. Rejects with `missing_secret` or
+ * `unreadable_file` for a key file, and as other key sources do.
+ */
 export async function knownSecrets(secret: Secret | undefined): Promise<Secrets | undefined> {
   if (secret === undefined || !isSource(secret)) return secret;
-  const loaded = await secret.load();
+  const loaded = await secret.load().catch((error: unknown) => {
+    throw ofKeyFile((secret as Partial<FileKeySource>).keyFile, error);
+  });
   return isList(loaded) ? loaded : loaded.keys;
 }
 
@@ -48,4 +55,22 @@ function isSource(secret: Secret): secret is Exclude<Secret, Secrets> {
 
 function isList(value: Secret | LoadedKeys): value is Extract<Secret, readonly unknown[]> {
   return Array.isArray(value);
+}
+
+/** An error of the file system, with the key file that it is about. */
+function ofKeyFile(file: string | undefined, error: unknown): unknown {
+  const { code, syscall } = error as Partial<NodeJS.ErrnoException>;
+  if (file === undefined || syscall === undefined) return error;
+  if (code === "ENOENT") {
+    return new WebhookError(
+      "missing_secret",
+      `The key file ${file} does not exist.`,
+      "Correct the path; or write the endpoint's signingSecret into it, with the mode 0600. esim-webhooks endpoint ensure <url> writes that of a new endpoint.",
+    );
+  }
+  return new ProgramError(
+    "unreadable_file",
+    `The key file ${file} cannot be read (${code}).`,
+    "Correct the path, or let this user read it.",
+  );
 }

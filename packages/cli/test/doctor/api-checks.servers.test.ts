@@ -157,7 +157,7 @@ describe("doctor with the partner API", () => {
   });
 
   it("compares the event types of the endpoint with the handlers of the config", async () => {
-    const { examine } = await startEndpoint();
+    const { examine, url } = await startEndpoint();
     const handlers = (...types: string[]) =>
       `export default { handlers: { ${types.map((type) => `"${type}": () => {}`).join(", ")} } };`;
     const well = await examine([], handlers("esim.enabled", "esim.disabled"));
@@ -169,6 +169,7 @@ describe("doctor with the partner API", () => {
     expect(of["types"]?.message).toMatch(
       /^The endpoint is not subscribed to esim\.faulted, which handlers take: .*subscribed to esim\.disabled, but no handler takes/,
     );
+    expect(of["types"]?.message).toContain(`esim-webhooks endpoint ensure ${url} --replace`);
     expect((await examine()).of["types"]).toBeUndefined(); // without handlers there is nothing to compare
   });
 

@@ -54,7 +54,7 @@ describe("endpoint ensure", () => {
     const found = await ensure(["--types", "esim.lifecycle.*,esim.faulted"]);
     expect(found.code).toBe(3);
     expect(found.stdout).toMatch(
-      /✘ {2}not_subscribed: The endpoint is not subscribed to esim\.faulted: no such event comes\. /,
+      /✘ {2}not_subscribed: The endpoint is not subscribed to esim\.faulted: no such event comes\. .*: esim-webhooks endpoint ensure https:\/\/shop\.example\/webhooks --types 'esim\.lifecycle\.\*,esim\.faulted' --replace$/m,
     );
     expect(found.stdout).toMatch(
       /✘ {2}retired: The endpoint is subscribed to esim\.enabled, which the service no longer offers/,
@@ -80,7 +80,7 @@ describe("endpoint ensure", () => {
     ]);
   });
 
-  it("registers nothing without a place for the secret, and without event types", async () => {
+  it("registers nothing without a place for the secret, without event types, and for a slash at the end of a known URL", async () => {
     const { ensure, api } = await startEnsure({});
     const homeless = await ensure(["--types", "esim.enabled"]);
     expect(homeless.code).toBe(2);
@@ -93,6 +93,15 @@ describe("endpoint ensure", () => {
       "nobody knows which event types the endpoint is for. Name them with --types",
     );
     expect((await api.webhooks.list().page()).data).toEqual([]);
+    const { webhookEndpointReference: reference } = await api.webhooks.create({
+      url: `${url}/`,
+      eventTypes: ["esim.enabled"],
+    });
+    const slashed = await ensure(["--types", "esim.enabled", "--key-file", "hook.key"]);
+    expect(slashed.code).toBe(2);
+    expect(slashed.stderr).toContain(
+      `The client has no endpoint for ${url}, but ${reference} for ${url}/: only the slash at the end differs. Write the URL of that endpoint.`,
+    );
   });
 
   it("says how a secret of another form is read, and goes on when it is told", async () => {
@@ -161,7 +170,7 @@ describe("endpoint ensure", () => {
       stderr: expect.stringContaining(
         "While there are two endpoints, one event may come under two ids, and is handled twice then.",
       ),
-      stdout: `Registered the endpoint ${replacing} for 2 event types, in place of ${reference}, which was reconciled and deleted. Its signing secret is in esim.key.\n`,
+      stdout: `Replaced the endpoint ${reference}, which was reconciled and deleted, by the endpoint ${replacing} for 2 event types. Its signing secret is in esim.key.\n`,
     });
     expect(ran.stderr).toMatch(/^The second endpoint is there\.$/m);
     expect(ran.stderr).not.toContain("ledger");

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseTime } from "../../src/flags/parse-time.ts";
+import { parsePastTime, parseTime } from "../../src/flags/parse-time.ts";
 
 const now = Date.parse("2026-11-20T12:00:00Z");
 const at = (text: string) => parseTime(text, now).toISOString();
@@ -32,4 +32,17 @@ describe("parseTime", () => {
       );
     },
   );
+});
+
+describe("parsePastTime", () => {
+  it("reads the same points in time, up to a day ahead: the clock of the service may be", () => {
+    expect(parsePastTime("2h", now)).toEqual(parseTime("2h", now));
+    expect(parsePastTime("2026-11-21T12:00:00Z", now)).toEqual(new Date("2026-11-21T12:00:00Z"));
+  });
+
+  it("refuses a later one, which would leave out every event until then", () => {
+    expect(() => parsePastTime("2026-11-22", now)).toThrow(
+      '"2026-11-22" is in the future. Write how long ago it was (30m, 2h, 7d), a day (2026-11-20',
+    );
+  });
 });

@@ -1,5 +1,9 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileKeySource } from "@esim-webhooks/core/key-file";
 import { newSecret } from "@esim-webhooks/core/testing";
-import { expect, it } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
 import { knownSecrets, signingSecret } from "../../src/set-up/known-secrets.ts";
 
 const [old, current] = [newSecret(), newSecret()];
@@ -29,4 +33,18 @@ it("signs with a secret of any form", () => {
 it("refuses a malformed secret", () => {
   expect(() => signingSecret("whsec_short")).toThrow(expect.objectContaining({ code: "invalid_secret" }));
   expect(() => signingSecret([])).toThrow(expect.objectContaining({ code: "missing_secret" }));
+});
+
+it("names the key file that is not there, and what to do; and the one that cannot be read", async () => {
+  await expect(knownSecrets(fileKeySource("no/such.key"))).rejects.toMatchObject({
+    code: "missing_secret",
+    message:
+      "The key file no/such.key does not exist. Correct the path; or write the endpoint's signingSecret into it, with the mode 0600. esim-webhooks endpoint ensure <url> writes that of a new endpoint.",
+  });
+  const folder = mkdtempSync(join(tmpdir(), "key-file-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  await expect(knownSecrets(fileKeySource(folder))).rejects.toMatchObject({
+    code: "unreadable_file",
+    message: `The key file ${folder} cannot be read (EISDIR). Correct the path, or let this user read it.`,
+  });
 });

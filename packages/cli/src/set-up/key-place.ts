@@ -1,21 +1,24 @@
 import type { KeyStore } from "@esim-webhooks/core";
 import { type FileKeySource, fileKeySource } from "@esim-webhooks/core/key-file";
 import { ProgramError } from "../program/program-error.ts";
-import type { SetUp } from "../set-up/set-up.ts";
+import type { SetUp } from "./set-up.ts";
 
 /** Where a command keeps the signing keys of an endpoint. */
 export interface KeyPlace {
   readonly keyStore: KeyStore;
   /** Names it in messages. */
   readonly where: string;
+  /** The key file, if it is one. */
+  readonly file?: string;
 }
 
 /** The file of --key-file, else the secret of the config, if it is a key store. Throws `invalid_usage`. */
 export function keyPlaceOf({ secret, secretFrom, file }: SetUp, keyFile: string | undefined): KeyPlace {
-  if (keyFile !== undefined) return { keyStore: fileKeySource(keyFile), where: keyFile };
+  if (keyFile !== undefined) return { keyStore: fileKeySource(keyFile), where: keyFile, file: keyFile };
   if (isKeyStore(secret)) {
     const { keyFile: configured } = secret as Partial<FileKeySource>;
-    return { keyStore: secret, where: configured ?? `the key store in ${file}` };
+    if (configured !== undefined) return { keyStore: secret, where: configured, file: configured };
+    return { keyStore: secret, where: `the key store in ${file}` };
   }
   const unset = secretFrom === "ESIM_WEBHOOK_SECRET" ? " and unset ESIM_WEBHOOK_SECRET" : "";
   throw new ProgramError(

@@ -1,0 +1,15 @@
+/** A text as one word of a command that somebody pastes into a shell. */
+export function shellWord(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+/** Flags as they are written on a command line, each with a space before it: `--key-file k`. Those that are undefined are left out. */
+export function flagsOf(flags: Readonly<Record<string, string | undefined>>): string {
+  return Object.entries(flags)
+    .map(([name, value]) => (value === undefined ? "" : ` --${kebab(name)} ${shellWord(value)}`))
+    .join("");
+}
+
+function kebab(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+}
