@@ -1,23 +1,39 @@
 import type { CliContext } from "../program/context.ts";
+import { describeError } from "../program/error-text.ts";
 import { exitCodes } from "../program/exit-code.ts";
+import type { Output } from "../program/output.ts";
 import { printable } from "../program/printable.ts";
 import { ProgramError } from "../program/program-error.ts";
+import { isKeyStore } from "../set-up/key-place.ts";
+import type { SetUp } from "../set-up/set-up.ts";
 import { confirm } from "../terminal/confirm.ts";
+import { endKeysOf } from "./end-keys.ts";
 import type { DeleteFlags } from "./flags.ts";
 import { shownRecord, shownText } from "./shown-record.ts";
 import { withApi } from "./with-api.ts";
 
 export async function deleteEndpoint(this: CliContext, flags: DeleteFlags, reference: string): Promise<void> {
   const { output } = this;
-  await withApi(this, flags, async (api) => {
+  await withApi(this, flags, async (api, setUp) => {
     if (!flags.yes && !(await isConfirmed(this, reference))) return output.note("Nothing was changed.");
     const removed = await api.webhooks.delete(reference); // undefined when only the answer was lost
+    if (isKeyStore(setUp.secret)) await endKeys(output, setUp, reference);
     if (flags.json) {
       return output.json(shownRecord(removed ?? { webhookEndpointReference: reference }, false));
     }
     const url = removed === undefined ? "." : `: ${printable(shownText(removed.url, false))}`;
     output.data(`Deleted the endpoint ${printable(reference)}${url}`);
   });
+}
+
+/** Says what became of its keys. The endpoint is deleted, so no error is one of the command. */
+async function endKeys(output: Output, setUp: SetUp, reference: string): Promise<void> {
+  try {
+    const { keys, where } = await endKeysOf(setUp, reference);
+    if (keys.length > 0) output.note(`Its key in ${where} (${keys.join(", ")}) ends in 2 minutes.`);
+  } catch (error) {
+    output.note(`${describeError(error)} So the keys of the endpoint stay.`);
+  }
 }
 
 /** Throws `invalid_usage` without a terminal. */

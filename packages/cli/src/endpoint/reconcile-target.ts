@@ -4,6 +4,7 @@ import { type ImportTarget, importTarget, untouchedTarget } from "../import/impo
 import { isThere } from "../set-up/default-place.ts";
 import { findState, openState } from "../set-up/open-state.ts";
 import { openTarget } from "../set-up/open-target.ts";
+import type { Patience } from "../set-up/prepared.ts";
 import type { SetUp } from "../set-up/set-up.ts";
 
 /** The target of a set-up for `reconcile`, and what goes with it: its state, the source and the catalog. */
@@ -15,10 +16,10 @@ export interface OpenReconcileTarget {
   close(): Promise<void>;
 }
 
-/** Opens the target as `import` does, and its state. */
-export async function openReconcileTarget(setUp: SetUp): Promise<OpenReconcileTarget> {
-  const state = await openState(setUp);
-  const opened = await openTarget(setUp).catch(async (error: unknown) => {
+/** Opens the target as `import` does, and its state. `patience` waits for a database that is away. */
+export async function openReconcileTarget(setUp: SetUp, patience?: Patience): Promise<OpenReconcileTarget> {
+  const state = await openState(setUp, patience);
+  const opened = await openTarget(setUp, patience).catch(async (error: unknown) => {
     await state.close().catch(() => {}); // report the first error
     throw error;
   });

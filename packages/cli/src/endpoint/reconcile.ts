@@ -1,5 +1,5 @@
 import { type ApiClient, ApiError } from "@esim-webhooks/client";
-import type { Logger } from "@esim-webhooks/core";
+import { type Logger, WebhookError } from "@esim-webhooks/core";
 import { createReconciler, reconcile as makePass, type ReconcileSetup } from "@esim-webhooks/endpoint";
 import { withApi } from "../api/with-api.ts";
 import { commandLogger } from "../log/command-logger.ts";
@@ -7,6 +7,7 @@ import type { CliContext } from "../program/context.ts";
 import { printable } from "../program/printable.ts";
 import { ProgramError } from "../program/program-error.ts";
 import { stopSignal } from "../program/stopping.ts";
+import type { Patience } from "../set-up/prepared.ts";
 import { layoutFor } from "../terminal/layout.ts";
 import { awaitEndpoint } from "./await-endpoint.ts";
 import { explainedReconcile } from "./explained-reconcile.ts";
@@ -20,6 +21,7 @@ import {
 import { exitCodeOf } from "./reconcile-verdict.ts";
 import { reconcileView } from "./reconcile-view.ts";
 import { goneEndpoint, theEndpoint } from "./the-endpoint.ts";
+import { tryAgain } from "./try-again.ts";
 
 /** Brings in what the listing of the endpoint has and the target does not: once, or until it is stopped. */
 export async function reconcile(this: CliContext, flags: ReconcileFlags): Promise<void> {
@@ -34,7 +36,9 @@ export async function reconcile(this: CliContext, flags: ReconcileFlags): Promis
     const { webhookEndpointReference: reference } = await (flags.every === undefined
       ? theEndpoint(api, flags.endpoint)
       : awaitEndpoint(api, flags.endpoint, flags.every, this.output));
-    const open = flags.dryRun ? await untouchedReconcileTarget(setUp) : await openReconcileTarget(setUp);
+    const open = flags.dryRun
+      ? await untouchedReconcileTarget(setUp)
+      : await openReconcileTarget(setUp, flags.every === undefined ? undefined : waiting(flags.every, this));
     try {
       if (flags.every !== undefined || this.process.stderr.isTTY)
         this.output.note(`Reconciling the endpoint ${printable(reference)} with ${open.where}.`);
@@ -47,6 +51,13 @@ export async function reconcile(this: CliContext, flags: ReconcileFlags): Promis
       await open.close();
     }
   });
+}
+
+/** Waits for a database that is away at the start: later, the next turn tries again. */
+function waiting(everyMs: number, { output }: CliContext): Patience {
+  const asAway = (error: unknown) =>
+    WebhookError.is(error) && error.code === "store_unavailable" ? error : undefined;
+  return (work) => tryAgain(work, { everyMs, output, asAway, next: "It is tried again until it answers." });
 }
 
 interface Pass {

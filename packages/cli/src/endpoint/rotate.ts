@@ -16,7 +16,7 @@ import { interruptedBy, stopSignal } from "../program/stopping.ts";
 import { keyPlaceOf } from "../set-up/key-place.ts";
 import { hasInbox } from "../set-up/open-target.ts";
 import { layoutFor } from "../terminal/layout.ts";
-import { counted } from "../terminal/quantities.ts";
+import { counted, span } from "../terminal/quantities.ts";
 import { refuseUnfitForRotation } from "./key-file.ts";
 import { openReconcileTarget } from "./reconcile-target.ts";
 import { needsLook } from "./reconcile-verdict.ts";
@@ -41,6 +41,9 @@ export async function rotate(this: CliContext, flags: RotateFlags): Promise<void
     const logger = steps(output);
     const stop = stopSignal(output, "the step under way");
     let passedFrom = 0;
+    output.note(
+      `Rotating the secret of the endpoint ${printable(endpoint)}. The old key counts for another ${span(flags.overlap)} (--overlap), and the command waits for its end.`,
+    );
     try {
       const report = await rotateSecret<ReconcileReport>(api, endpoint, keyStore, {
         overlapMs: flags.overlap,

@@ -22,7 +22,7 @@ const looks = {
   given_up: ["✘", "red"],
 } as const;
 
-/** Prints an attempt: `12:00:01  ✔ 202 stored          esim.faulted  evt_1  37 ms`. */
+/** Prints an attempt: `12:00:01  ✔ 202 stored          esim.faulted  msg_1  37 ms`. */
 export function printPosting(posting: Posting, output: Output, flags: PostingFlags): void {
   const { delivery, result, attempt, state, retryInMs } = posting;
   const { eventId: id, eventType: type } = delivery;

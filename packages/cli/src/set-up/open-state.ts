@@ -1,7 +1,7 @@
 import type { StateStore } from "@esim-webhooks/core";
 import { ProgramError } from "../program/program-error.ts";
 import { defaultState } from "./default-place.ts";
-import { prepared } from "./prepared.ts";
+import { type Patience, prepared } from "./prepared.ts";
 import type { SetUp } from "./set-up.ts";
 
 /** Where small durable state is kept, such as how far a reconciliation has come. */
@@ -14,9 +14,10 @@ export interface OpenState {
  * Opens the state that goes with the target of the set-up: the config's, else the place of the default inbox or store. Migrates
  * its tables, and checks that it is reachable. Throws `invalid_config` as `findState` does.
  */
-export async function openState(setUp: SetUp): Promise<OpenState> {
+export async function openState(setUp: SetUp, patience?: Patience): Promise<OpenState> {
   const open = await findState(setUp);
-  return prepared(setUp, open, open.state, setUp.config.state === undefined ? undefined : "state");
+  const own = setUp.config.state === undefined ? undefined : "state";
+  return prepared(setUp, open, open.state, { own, patience });
 }
 
 /**

@@ -4,7 +4,7 @@ import { ProgramError } from "../program/program-error.ts";
 import type { ConfigTarget } from "./config.ts";
 import { defaultInbox, defaultStore, isThere } from "./default-place.ts";
 import { nameOf } from "./place.ts";
-import { prepared } from "./prepared.ts";
+import { type Patience, prepared } from "./prepared.ts";
 import type { SetUp } from "./set-up.ts";
 
 /** Where events go: into an inbox, or to handlers, with a store that remembers done ids. */
@@ -31,9 +31,9 @@ export interface OpenInbox<Role = unknown> {
  * Opens the target of `serve` and `import`: the config's target, else its handlers, else the default inbox.
  * Migrates its tables, and checks that it is reachable.
  */
-export async function openTarget(setUp: SetUp): Promise<OpenTarget> {
+export async function openTarget(setUp: SetUp, patience?: Patience): Promise<OpenTarget> {
   const found = await findTarget(setUp);
-  return prepared(setUp, found, "inbox" in found ? found.inbox : found.store);
+  return prepared(setUp, found, "inbox" in found ? found.inbox : found.store, { patience });
 }
 
 /** The same target, neither migrated nor checked: for commands that change nothing. */

@@ -245,7 +245,9 @@ export default { secret: fileKeySource("keys/hook.json") };`;
 });
 
 describe("api endpoints delete", () => {
-  it("asks first on a terminal, and needs --yes elsewhere", async () => {
+  it("asks first on a terminal, needs --yes elsewhere, and ends the key in the config's key file", async () => {
+    const config = `import { fileKeySource } from "@esim-webhooks/core/key-file";
+export default { secret: fileKeySource("hook.json") };`;
     const service = await startService();
     const { webhookEndpointReference: reference } = await service.api.webhooks.create({
       url,
@@ -261,8 +263,13 @@ describe("api endpoints delete", () => {
     expect((await asked.ended).stdout).toContain("Nothing was changed.");
     expect(await endpointsOf(service)).toHaveLength(1);
 
-    const { code, stdout } = await service.run(["endpoints", "delete", reference, "--yes"]);
+    const cwd = folder({
+      "esim-webhooks.config.mjs": config,
+      "hook.json": JSON.stringify({ keys: [{ secret: newSecret(), endpoint: reference }] }),
+    });
+    const { code, stdout, stderr } = await service.run(["endpoints", "delete", reference, "--yes"], { cwd });
     expect({ code, stdout }).toEqual({ code: 0, stdout: `Deleted the endpoint ${reference}: ${url}\n` });
+    expect(stderr).toMatch(/^Its key in hook\.json \(key:[0-9a-f]{8}\) ends in 2 minutes\.$/m);
     expect(await endpointsOf(service)).toEqual([]);
   });
 

@@ -1,6 +1,8 @@
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { fileKeySource } from "@esim-webhooks/core/key-file";
+import { readWatermark } from "@esim-webhooks/endpoint";
+import { sqliteState } from "@esim-webhooks/store-sqlite";
 import { describe, expect, it } from "vitest";
 import { startService } from "../api/service.ts";
 import { type CliOptions, cli, folder, jsonLines } from "../cli.ts";
@@ -176,6 +178,9 @@ describe("endpoint ensure", () => {
     expect(ran.stderr).not.toContain("ledger");
     expect(others).toEqual([]);
     expect((await backend.stored()).sort()).toEqual([...stored, ...coming].sort());
+    const state = sqliteState({ path: join(cwd, ".esim-webhooks/events.db") });
+    expect(await readWatermark(state, replacing)).toBeDefined(); // the next reconcile needs no --since
+    await state.close?.();
     expect(await fileKeySource(join(cwd, "esim.key")).read()).toMatchObject({
       record: { keys: [{ endpoint: replacing }] },
     });

@@ -2,7 +2,7 @@ import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { startPostgres } from "../../../../test/servers/index.ts";
-import { cli, jsonLines, start } from "../cli.ts";
+import { cli, folder, jsonLines, start } from "../cli.ts";
 import { type Backend, startBackend } from "./backend.ts";
 
 const reconcile = ({ cwd, env }: Backend, ...args: string[]) => cli(["reconcile", ...args], { cwd, env });
@@ -145,11 +145,17 @@ describe("reconcile", () => {
 
   it("waits with --every for an API that is away at the start, and ends when its endpoint was deleted", async () => {
     const { cwd, env, sandbox, api, reference } = await startBackend();
+    const elsewhere = { ...env, ESIM_API_URL: "http://127.0.0.1:9/api/v3" };
+    const waiting = start(["reconcile", "--every", "1d", "--since", "1h"], { cwd: folder(), env: elsewhere });
     sandbox.faults.add({ kind: "error", status: 503, call: "GET /management/webhooks", times: 8 });
     const running = start(["reconcile", "--every", "1s", "--since", "1h"], { cwd, env });
     await running.written(/The API is asked again until it answers\./);
     await running.written(/Reconciling the endpoint/);
     await api.webhooks.delete(reference);
+    await waiting.written(/The API is asked again until it answers\./);
+    waiting.child.kill("SIGTERM");
+    expect((await waiting.ended).code).toBeNull();
+    expect(waiting.child.signalCode).toBe("SIGTERM"); // nothing has begun that would have to be finished
     const { code, stderr } = await running.ended;
     expect(code).toBe(2);
     expect(stderr).toContain(
@@ -157,12 +163,15 @@ describe("reconcile", () => {
     );
   });
 
-  it("goes on with --every when the database was away, and keeps what it had come to", async () => {
+  it("goes on with --every when the database is away, at its start and later, and keeps what it had come to", async () => {
     const postgres = await startPostgres();
     onTestFinished(() => postgres.close());
     const backend = await startBackend({ database: postgres.url });
     const { cwd, env } = backend;
+    await postgres.kill();
     const running = start(["reconcile", "--every", "1s", "--since", "1h"], { cwd, env });
+    await running.written(/Error \(store_unavailable\): Postgres at .* It is tried again until it answers\./);
+    await postgres.start();
     await running.written(/Reconciling the endpoint/);
     const [first] = await backend.emitAcknowledged(1);
     await running.written(/ALARM {2}1 event brought in \(1 acknowledged and lost\)/);

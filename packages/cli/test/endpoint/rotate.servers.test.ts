@@ -64,6 +64,9 @@ describe("rotate", () => {
       stdout: expect.stringContaining(`Rotated the secret of the endpoint ${endpoint}. The new key (key:`),
     });
     expect(stdout).toMatch(/^Nothing was missed: the embedded inbox in \.esim-webhooks has all events\.$/m);
+    expect(stderr).toMatch(
+      /^Rotating the secret of the endpoint \S+\. The old key counts for another 1m 00s \(--overlap\), and the command waits for its end\.$/m,
+    );
     expect(stderr).toContain("The new key is stored.");
     expect(stdout + stderr).not.toContain((key as { secret: string }).secret.slice(6, 20));
     await sandbox.emit({ type: "esim.enabled", data: sampleData("esim.enabled") });
