@@ -1,10 +1,8 @@
 import { createKeyring, type KeyRecord, type StoredKey } from "@esim-webhooks/core";
 import { dateTimeMs } from "@esim-webhooks/core/kit";
-import type { SecretForm } from "./secret-form.ts";
+import { type SecretForm, secretForms, secretText } from "./secret-form.ts";
 
 type Key = string | StoredKey;
-
-const forms: readonly SecretForm[] = ["hex", "base64", "utf8"];
 
 /** The endpoint whose keys end. */
 export interface KeyOwner {
@@ -51,13 +49,26 @@ export function withKey(keys: readonly Key[], secret: string, endpoint: string):
 
 /** The record when a change is finished: without the keys that have ended. */
 export function finished({ keys }: KeyRecord, nowMs: number): KeyRecord {
-  return { keys: keys.filter((key) => typeof key === "string" || !(dateTimeMs(key.notAfter) <= nowMs)) };
+  return { keys: withoutEnded(keys, nowMs) };
 }
 
-/** In which form the newest key is written, if it is not the usual one. */
-export function formOfNewest({ keys }: KeyRecord): SecretForm | undefined {
-  const newest = keys.at(-1);
-  return newest === undefined ? undefined : forms.find((form) => secretOf(newest).startsWith(`${form}:`));
+export function withoutEnded(keys: readonly Key[], nowMs: number): Key[] {
+  return keys.filter((key) => typeof key === "string" || !(dateTimeMs(key.notAfter) <= nowMs));
+}
+
+/**
+ * The secret as it is stored beside the keys: in the form that was given, else in that of the newest key, unless it is plainly of the
+ * usual form. Undefined if receivers could not read it.
+ */
+export function storedSecret(
+  signingSecret: string,
+  form: SecretForm | undefined,
+  { keys }: KeyRecord,
+): string | undefined {
+  const newest = signingSecret.startsWith("whsec_") ? undefined : keys.at(-1);
+  const guessed =
+    newest === undefined ? undefined : secretForms.find((each) => secretOf(newest).startsWith(`${each}:`));
+  return secretText(signingSecret, form ?? guessed);
 }
 
 /** The key with its end, or none if it would begin after it. */

@@ -70,7 +70,7 @@ export async function writeSecret(
     throw new WebhookError(
       cause.code as CoreErrorCode,
       `The new secret could not be stored. ${cause.message}`,
-      "Mend the key store, and rotate again soon: the same call may show the secret once more.",
+      "Mend the key store, and run this again soon: the same call may show the secret once more.",
       { cause },
     );
   }

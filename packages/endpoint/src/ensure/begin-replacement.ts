@@ -1,5 +1,6 @@
 import type { ApiClient } from "@esim-webhooks/client";
 import { WebhookError } from "@esim-webhooks/core";
+import { ownerIn } from "../base/endpoint-keys.ts";
 import type { EndpointErrorCode } from "../base/errors.ts";
 import type { WaitingClock } from "../base/waiting-clock.ts";
 import type { KeyStoreState } from "../base/write-step.ts";
@@ -58,7 +59,7 @@ export async function beginReplacement(
     eventTypes,
     ...(label === null ? {} : { description: label }),
     replaces: first.webhookEndpointReference,
-    ownsKeys: all.length === 1,
+    ownsKeys: ownerIn(stored.record, first.webhookEndpointReference, all.length === 1).isOnly,
   };
   await registrar.begin(stored, beginning(wish, all, clock.now()));
   return true;

@@ -2,11 +2,11 @@ import type { Catalog, EsimEvents, Handlers, KeyStore } from "@esim-webhooks/cor
 import { esimCatalog } from "@esim-webhooks/core";
 import { type OptionsShape, type SettingsOf, withMethods } from "@esim-webhooks/core/kit";
 import * as z from "zod/mini";
-import type { SecretForm } from "../base/secret-form.ts";
+import { type SecretFormOption, secretFormOption } from "../base/secret-form.ts";
 import { type WaitingClock, wallClock } from "../base/waiting-clock.ts";
 
 /** What an endpoint is to be. */
-export interface EndpointWish<Data = EsimEvents> {
+export interface EndpointWish<Data = EsimEvents> extends SecretFormOption {
   /** Where events are posted to. */
   readonly url: string;
   /**
@@ -22,8 +22,6 @@ export interface EndpointWish<Data = EsimEvents> {
   readonly keyStore: KeyStore;
   /** The catalog of the receiver. Default: the eSIM events. */
   readonly catalog?: Catalog<Data> | undefined;
-  /** How the secret that the service shows stands for the key, if it is not `whsec_…` or base64. Default: as it is shown. */
-  readonly secretForm?: SecretForm | undefined;
   /** Gives up when it aborts. Run it again to continue. */
   readonly signal?: AbortSignal | undefined;
   /** Tells the time and waits, for tests. Default: the machine's time and timers. */
@@ -45,7 +43,7 @@ export const wishShape: OptionsShape<SettledWish> = {
   description: z.optional(z.string()),
   keyStore: withMethods<KeyStore>("load", "read", "write"),
   catalog: z._default(withMethods<Catalog<unknown>>("parse", "check"), esimCatalog as Catalog<unknown>),
-  secretForm: z.optional(z.enum(["hex", "base64", "utf8"])),
+  secretForm: secretFormOption,
   signal: z.optional(z.instanceof(AbortSignal)),
   clock: z._default(withMethods<WaitingClock>("now", "wait"), wallClock),
 };

@@ -1,10 +1,10 @@
 import type { ApiClient, EndpointWithSecret } from "@esim-webhooks/client";
 import { type KeyRecord, type KeyStore, WebhookError } from "@esim-webhooks/core";
-import { withKey } from "../base/endpoint-keys.ts";
-import { holdOffUntil, isHeldOff } from "../base/hold-off.ts";
-import { type SecretForm, secretText } from "../base/secret-form.ts";
+import { fingerprintOf, hasKey, storedSecret, withKey, withoutEnded } from "../base/endpoint-keys.ts";
+import { arrivalUntil, holdOffUntil, isHeldOff } from "../base/hold-off.ts";
+import type { SecretForm } from "../base/secret-form.ts";
 import type { WaitingClock } from "../base/waiting-clock.ts";
-import { type KeyStoreState, writeStep } from "../base/write-step.ts";
+import { type KeyStoreState, writeSecret, writeStep } from "../base/write-step.ts";
 import type { Creation } from "./creation.ts";
 import { takeStep } from "./take-step.ts";
 
@@ -32,9 +32,6 @@ export interface Registrar {
     changeAfter: (made: EndpointWithSecret) => KeyRecord["change"],
   ): Promise<EndpointWithSecret | undefined>;
 }
-
-/** How long an attempt may be under way. */
-const arrivalMs = 60_000;
 
 export function createRegistrar({ api, keyStore, clock, secretForm, signal }: RegistrarParts): Registrar {
   /** The keys that this run has made. A call under another key may have been made before. */
@@ -67,16 +64,18 @@ export function createRegistrar({ api, keyStore, clock, secretForm, signal }: Re
         return undefined;
       }
       const { signingSecret, webhookEndpointReference: endpoint } = taken.made;
-      const secret = secretText(signingSecret, secretForm);
+      const secret = storedSecret(signingSecret, secretForm, record);
       if (secret === undefined) throw unreadable();
       const change = changeAfter(taken.made);
-      // attempts that are under way may carry the secret that nobody has
-      const until = new Date(clock.now() + arrivalMs).toISOString();
-      const written = await write(({ keys }) => ({
-        keys: withKey(keys, secret, endpoint),
-        ...(creation.step === "rotate" && { rotatingUntil: until }),
+      const nowMs = clock.now();
+      const stored = ({ keys }: KeyRecord): KeyRecord => ({
+        keys: withKey(withoutEnded(keys, nowMs), secret, endpoint),
+        // attempts that are under way may carry the secret that nobody has
+        ...(creation.step === "rotate" && { rotatingUntil: arrivalUntil(nowMs) }),
         ...(change && { change }),
-      }));
+      });
+      const isStored = (now: KeyRecord) => hasKey(now, fingerprintOf(secret));
+      const written = await writeSecret(keyStore, record.change ?? creation, stored, isStored, clock);
       return written && taken.made;
     },
   };

@@ -11,25 +11,21 @@ import {
   withMethods,
 } from "@esim-webhooks/core/kit";
 import * as z from "zod/mini";
-import type { SecretForm } from "../base/secret-form.ts";
+import { type SecretFormOption, secretFormOption } from "../base/secret-form.ts";
 import { type WaitingClock, wallClock } from "../base/waiting-clock.ts";
 import type { ReconcileReport } from "../reconcile/reconcile-report.ts";
 
 /** A report of `reconcile`, as far as a rotation has to know it. */
 export type RotationReconciled = Pick<ReconcileReport, "interrupted" | "dryRun">;
 
-export interface RotateOptions<Reconciled extends RotationReconciled = ReconcileReport> {
+export interface RotateOptions<Reconciled extends RotationReconciled = ReconcileReport>
+  extends SecretFormOption {
   /**
    * Brings in what was missed from `since` on, once the old keys have ended: such as
    * `({ since, signal }) => reconcile(api, endpointReference, inbox, { since, signal })`. What it resolves to is in the report. Default:
    * nothing; reconcile from the report's `since` then.
    */
   readonly reconcile?: ((from: RotationStart) => Promise<Reconciled>) | undefined;
-  /**
-   * How the API writes secrets, if not as `whsec_` and base64: the form in which the new key is stored. Default: the form before the
-   * newest key of the store, else the usual one.
-   */
-  readonly secretForm?: SecretForm | undefined;
   /** How long the old keys count on after the new one is stored, in ms: for attempts that were under way. At least a minute. Default 2 minutes. */
   readonly overlapMs?: number | undefined;
   /** Gives up when it aborts; the next run continues. */
@@ -42,7 +38,10 @@ export interface RotateOptions<Reconciled extends RotationReconciled = Reconcile
 
 /** From when on the listing shows all that the rotation may have cost. */
 export interface RotationStart {
-  /** A time of the service's clock: a day before the rotation, because an old delivery may have been at its last attempt. */
+  /**
+   * A day before the newest time that the service had listed when the rotation began, because an old delivery may have been at its last
+   * attempt; no later than this machine's time then.
+   */
   readonly since: Date;
   readonly signal: AbortSignal;
 }
@@ -56,7 +55,7 @@ const shape: OptionsShape<RotateSettings> = {
       "expected a function",
     ),
   ),
-  secretForm: z.optional(z.enum(["hex", "base64", "utf8"])),
+  secretForm: secretFormOption,
   overlapMs: z._default(durationMs(60_000), 120_000),
   signal: z._default(
     z.instanceof(AbortSignal, { error: "expected an AbortSignal" }),

@@ -1,6 +1,6 @@
 import type { ApiClient } from "@esim-webhooks/client";
 import { type KeyRecord, type KeyStore, WebhookError } from "@esim-webhooks/core";
-import { fingerprintOf, type KeyOwner, ownerIn } from "../base/endpoint-keys.ts";
+import { endKeys, fingerprintOf, type KeyOwner, ownerIn } from "../base/endpoint-keys.ts";
 import type { EndpointErrorCode } from "../base/errors.ts";
 import { holdOffUntil } from "../base/hold-off.ts";
 import { freshKey } from "../base/idempotency-key.ts";
@@ -158,18 +158,20 @@ async function reconcileFrom<Reconciled extends RotationReconciled>(
   );
 }
 
-/** An endpoint that was deleted has no rotation to finish: it is ended, so that the key store is free. Rejects with the error. */
+/** An endpoint that was deleted has no rotation to finish: it is ended, so that the key store is free, and its keys end. Rejects with the error. */
 async function endIfGone(
   error: unknown,
   keyStore: KeyStore,
   found: RotationChange | undefined,
-  { clock, logger }: RotateSettings,
+  { clock, logger, overlapMs }: RotateSettings,
 ): Promise<never> {
   if (found !== undefined && hasCode(error, "endpoint_unknown")) {
-    await writeRotation(keyStore, found, ({ keys }) => ({ keys }), clock);
+    const endMs = clock.now() + overlapMs;
+    const owner = { endpoint: found.endpoint, isOnly: false };
+    await writeRotation(keyStore, found, ({ keys }) => ({ keys: endKeys(keys, owner, endMs) }), clock);
     logger.warn(
-      { endpoint: found.endpoint },
-      "The endpoint is gone, so its rotation was ended. The key store keeps its keys.",
+      { endpoint: found.endpoint, endsAt: new Date(endMs).toISOString() },
+      "The endpoint is gone, so its rotation was ended, and the keys that name it end. The others stay.",
     );
   }
   throw error;

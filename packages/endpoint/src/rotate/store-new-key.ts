@@ -3,14 +3,13 @@ import { type KeyRecord, type KeyStore, WebhookError } from "@esim-webhooks/core
 import {
   endKeys,
   fingerprintOf,
-  formOfNewest,
   hasKey,
   type KeyOwner,
   ownKeys,
+  storedSecret,
   withKey,
 } from "../base/endpoint-keys.ts";
 import { arrivalUntil, holdOffUntil } from "../base/hold-off.ts";
-import { type SecretForm, secretText } from "../base/secret-form.ts";
 import { askNewSecret } from "./ask-new-secret.ts";
 import type { RotateSettings } from "./rotate-options.ts";
 import { type AtCall, type AtForm, type AtStored, begunOf } from "./rotation-change.ts";
@@ -41,7 +40,7 @@ export async function storeNewKey(
     begun.step === "form"
       ? { at: begun, secret: begun.secret, rotatedAt: begun.rotatedAt }
       : await receive(api, keyStore, begun, listedAt, settings);
-  const secret = secretText(received.secret, secretForm ?? guessedForm(received.secret, record));
+  const secret = storedSecret(received.secret, secretForm, record);
   if (secret === undefined) return keepUnread(keyStore, received, settings);
   const nowMs = clock.now();
   const endMs = nowMs + overlapMs;
@@ -73,11 +72,6 @@ async function receive(
   const { endpoint, at } = await askNewSecret(api, keyStore, begun, listedAt, settings);
   const { signingSecret, updatedAt } = endpoint;
   return { at, secret: signingSecret, rotatedAt: updatedAt === at.updatedAt ? null : updatedAt };
-}
-
-/** The form of the older keys, which what is plainly of the usual form refutes. */
-function guessedForm(secret: string, record: KeyRecord): SecretForm | undefined {
-  return secret.startsWith("whsec_") ? undefined : formOfNewest(record);
 }
 
 /** A secret in no form that a receiver could read is kept all the same: the service may not show it again. */

@@ -2,6 +2,7 @@ import { type ApiClient, ApiError } from "@esim-webhooks/client";
 import { describe, expect, it } from "vitest";
 import { wallClock } from "../../src/base/waiting-clock.ts";
 import { ensureEndpoint } from "../../src/ensure/ensure-endpoint.ts";
+import { fastClock } from "../fast-clock.ts";
 import { killedAt } from "./killed-at.ts";
 import { type MemoryKeys, memoryKeys, type Service, secretsOf, startService, url } from "./service.ts";
 
@@ -79,6 +80,36 @@ describe("an endpoint that is not there", () => {
     expect(Date.parse(rotatingUntil)).toBeGreaterThan(Date.now() + 5 * 60_000);
     expect(keyStore.record).toEqual({ keys: [old, expect.anything()] });
     await expectOne(service, keyStore);
+  });
+
+  it("is registered, and keys that have ended go", async () => {
+    const { api } = await startService();
+    const ended = { secret: "utf8:of-an-endpoint-that-is-gone", notAfter: "2026-01-01T00:00:00Z" };
+    const keyStore = memoryKeys({ keys: [ended] });
+    await ensureEndpoint(api, { url, handlers, keyStore });
+    expect(keyStore.record).toEqual({ keys: [expect.not.objectContaining(ended)] });
+  });
+
+  it.each(["changes", "empties"])("keeps its secret though another program %s the key store", async (how) => {
+    const service = await startService();
+    const keyStore = memoryKeys({ keys: ["utf8:the-secret-of-another-endpoint"] });
+    const before = keyStore.record;
+    const write = async () => {
+      keyStore.record = how === "changes" ? before : { keys: [] };
+    };
+    const clock = fastClock();
+    const restoring = {
+      now: clock.now,
+      async wait(ms: number, signal: AbortSignal) {
+        keyStore.record = before;
+        await clock.wait(ms, signal);
+      },
+    };
+    const api = withCalls(service.api, {}, { create: write });
+    const { created } = await ensureEndpoint(api, { url, handlers, keyStore, clock: restoring });
+    expect(created).toBe(true);
+    await expectOne(service, keyStore);
+    expect(keyStore.record?.keys[0]).toBe("utf8:the-secret-of-another-endpoint");
   });
 
   it("is registered for a list of event types, families and the star", async () => {

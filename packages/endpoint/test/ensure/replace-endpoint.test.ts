@@ -71,6 +71,31 @@ describe("replacing an endpoint", () => {
     await expectReplaced(service, keyStore);
   });
 
+  it("drops the only key that names no endpoint, but none of several: one may be that of another client", async () => {
+    for (const others of [[], ["utf8:the-secret-of-another-client"]]) {
+      const service = await startService();
+      const { keyStore, options } = await existing(service);
+      const [, own = ""] = secretsOf(keyStore.record);
+      keyStore.record = { keys: [...others, own] };
+      await replaceEndpoint(service.api, options);
+      const kept = others.length === 0 ? [] : [...others, own];
+      expect(keyStore.record?.keys).toEqual([
+        ...kept,
+        { secret: expect.any(String), endpoint: expect.any(String) },
+      ]);
+    }
+  });
+
+  it("stores the second one's secret in the form that the first one's has", async () => {
+    const service = await startService({ clock: "manual", switches: { secretFormat: "custom" } });
+    const keyStore = memoryKeys();
+    await ensureEndpoint(service.api, { url, eventTypes: first, keyStore, secretForm: "hex" });
+    const reconcile = async () => settled;
+    await replaceEndpoint(service.api, { url, eventTypes: second, keyStore, reconcile, clock: fastClock() });
+    const [made] = await service.endpoints();
+    expect(secretsOf(keyStore.record)).toEqual([`hex:${made?.signingSecret}`]);
+  });
+
   it("keeps the first one and its key while it is reconciled, and its key two minutes longer", async () => {
     const service = await startService();
     const { keyStore, options, clock } = await existing(service);

@@ -428,7 +428,7 @@ describe.concurrent("rotateSecret", () => {
     expect(secretsIn(await recordOf(world.keys)).map(fingerprint)).toEqual([report.newKey]);
     await expect(rotateSecret(goesDown(100_000), world.endpoint, keys, { clock })).rejects.toMatchObject({
       code: "store_unavailable",
-      message: expect.stringMatching(/^The new secret could not be stored\. .* rotate again soon/),
+      message: expect.stringMatching(/^The new secret could not be stored\. .* run this again soon/),
       cause: away,
     });
   });
@@ -445,16 +445,20 @@ describe.concurrent("rotateSecret", () => {
     expect(world.handled).toHaveLength(1);
   });
 
-  it("ends the rotation of an endpoint that was deleted, and keeps the keys", async () => {
+  it("ends the rotation of an endpoint that was deleted, and the keys that name it, but no others", async () => {
     await using world = await rotating();
-    const { keys } = await recordOf(world.keys);
+    const [own = ""] = secretsIn(await recordOf(world.keys));
+    const unlabelled = newSecret();
+    const labelled = { secret: own, endpoint: world.endpoint };
+    await world.keys.write({ keys: [labelled, unlabelled] }, (await world.keys.read())?.version);
     world.sandbox.faults.add({ kind: "error", call: rotateCall, status: 500, times: 3 });
     await world.rotate().catch(() => {});
     await world.api.webhooks.delete(world.endpoint);
     const logger = lines();
     await expect(world.rotate({ logger })).rejects.toMatchObject({ code: "endpoint_unknown" });
-    expect(logger.all.join("\n")).toContain("The endpoint is gone, so its rotation was ended.");
-    expect(await recordOf(world.keys)).toEqual({ keys });
+    expect(logger.all.join("\n")).toContain("The endpoint is gone, so its rotation was ended");
+    const ended = { ...labelled, notAfter: expect.any(String) };
+    expect(await recordOf(world.keys)).toEqual({ keys: [ended, unlabelled] });
   });
 
   it("ends well when another process finishes the same rotation first", async () => {
