@@ -28,41 +28,31 @@ export const memoryStoreShape: OptionsShape<Required<MemoryStoreOptions>> = {
 export function memoryStore(options: MemoryStoreOptions = {}): DedupeStore {
   const { retentionMs, maxEntries, clock, logger } = parseOptions("memoryStore", memoryStoreShape, options);
   warnOfShortRetention("memoryStore", { retentionMs, logger });
-  const rowOf = new Map<string, number>(); // by name; the oldest claims first, so ends need not be spread
-  const rows = createRows();
+  const rowOf = new Map<string, number>(); // by name
+  const line = createLine(); // the oldest claims first, so ends need not be spread
   const { nameOf, sourceOf } = createNames();
   let lastToken = 0;
   let overflowed = false;
 
-  function forget(name: string, row: number): void {
-    rowOf.delete(name);
-    rows.free(row);
+  function forget(row: number): void {
+    rowOf.delete(line.name(row));
+    line.remove(row);
   }
 
   /** Makes room for one more id: forgets what has expired, then the oldest done ids, but never a live claim. */
   function makeRoom(now: number): void {
-    for (const [name, row] of rowOf) {
-      if (rows.endsAt(row) > now) break;
-      forget(name, row);
-    }
-    let unseen = rowOf.size;
-    if (unseen < maxEntries) return;
-    for (const [name, row] of rowOf) {
-      if (rows.isDone(row) || rows.endsAt(row) <= now) {
-        if (rows.endsAt(row) > now) warnOnce();
-        forget(name, row);
-        return;
+    for (let row = line.first(); row !== none && line.endsAt(row) <= now; row = line.first()) forget(row);
+    for (let unseen = rowOf.size; rowOf.size >= maxEntries; unseen -= 1) {
+      if (unseen === 0) throw full(maxEntries);
+      const row = line.first();
+      const isLive = line.endsAt(row) > now;
+      if (isLive && !line.isDone(row)) {
+        line.moveToEnd(row);
+        continue;
       }
-      rowOf.delete(name); // a live claim goes to the end of the line
-      rowOf.set(name, row);
-      unseen -= 1;
-      if (unseen === 0) break;
+      if (isLive) warnOnce();
+      forget(row);
     }
-    throw new WebhookError(
-      "store_full",
-      `memoryStore is full: all ${maxEntries} ids of its maxEntries are claimed.`,
-      "Raise maxEntries, or use a shared store.",
-    );
   }
 
   function warnOnce(): void {
@@ -79,7 +69,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): DedupeStore {
   /** The row of an id that this token holds or has done; undefined once its end has passed. */
   function ownRow(name: string, token: string, now: number): number | undefined {
     const row = rowOf.get(name);
-    const isOwn = row !== undefined && rows.token(row) === Number(token) && rows.endsAt(row) > now;
+    const isOwn = row !== undefined && line.token(row) === Number(token) && line.endsAt(row) > now;
     return isOwn ? row : undefined;
   }
 
@@ -90,44 +80,51 @@ export function memoryStore(options: MemoryStoreOptions = {}): DedupeStore {
       const now = clock.now();
       const held = rowOf.get(name);
       if (held !== undefined) {
-        const retryAfterMs = rows.endsAt(held) - now;
+        const retryAfterMs = line.endsAt(held) - now;
         if (retryAfterMs > 0) {
-          const conflict = rows.isOther(held, fingerprint) && ({ conflict: true } as const);
-          return rows.isDone(held)
+          const conflict = line.isOther(held, fingerprint) && ({ conflict: true } as const);
+          return line.isDone(held)
             ? { status: "done", ...conflict }
             : { status: "busy", retryAfterMs, ...conflict };
         }
-        forget(name, held);
+        forget(held);
       }
       makeRoom(now);
       lastToken += 1;
-      rowOf.set(name, rows.add(lastToken, now + leaseMs, fingerprint));
+      rowOf.set(name, line.add(name, lastToken, now + leaseMs, fingerprint));
       return { status: "claimed", token: String(lastToken) };
     },
     extend(key, token, leaseMs) {
       const now = clock.now();
       const row = ownRow(nameOf(key), token, now);
-      if (row === undefined || rows.isDone(row)) return false;
-      rows.extend(row, now + leaseMs);
+      if (row === undefined || line.isDone(row)) return false;
+      line.extend(row, now + leaseMs);
       return true;
     },
     complete(key, token) {
       const now = clock.now();
       const row = ownRow(nameOf(key), token, now);
       if (row === undefined) return false;
-      if (!rows.isDone(row)) rows.markDone(row, now + retentionMs);
+      if (!line.isDone(row)) line.markDone(row, now + retentionMs);
       return true;
     },
     release(key, token) {
-      const name = nameOf(key);
-      const row = ownRow(name, token, clock.now());
-      if (row === undefined || rows.isDone(row)) return false;
-      forget(name, row);
+      const row = ownRow(nameOf(key), token, clock.now());
+      if (row === undefined || line.isDone(row)) return false;
+      forget(row);
       return true;
     },
     sources: async () => [...new Set([...rowOf.keys()].map(sourceOf))],
     async close() {},
   };
+}
+
+function full(maxEntries: number): WebhookError {
+  return new WebhookError(
+    "store_full",
+    `memoryStore is full: all ${maxEntries} ids of its maxEntries are claimed.`,
+    "Raise maxEntries, or use a shared store.",
+  );
 }
 
 interface Names {
@@ -153,14 +150,18 @@ function createNames(): Names {
 const joined = "\0";
 
 /**
- * Claims and done marks as rows of numbers: 32 bytes each. As objects they would take twice as much, and time at every garbage
- * collection. A row's number is the caller's to keep.
+ * Claims and done marks in a line, as rows of numbers: 41 bytes each. As objects they would take twice as much, and time at every
+ * garbage collection. A map alone would be a line too, but to find its first entry takes the longer the more were deleted.
  */
-interface Rows {
-  /** Adds a claim. Returns the number of its row. */
-  add(token: number, endsAt: number, fingerprint: number | undefined): number;
-  /** Gives a row up, for the next to be added. */
-  free(row: number): void;
+interface Line {
+  /** Adds a claim at the end. Returns the number of its row. */
+  add(name: string, token: number, endsAt: number, fingerprint: number | undefined): number;
+  /** Takes a row out. Its number goes to a row that is added later. */
+  remove(row: number): void;
+  moveToEnd(row: number): void;
+  /** The row that has stood in the line for the longest; `none` if there is none. */
+  first(): number;
+  name(row: number): string;
   token(row: number): number;
   /** The end of the lease or of the retention. */
   endsAt(row: number): number;
@@ -171,54 +172,98 @@ interface Rows {
   markDone(row: number, endsAt: number): void;
 }
 
-const width = 4;
-/** The places in a row. A fingerprint that is not known is NaN. */
-const tokenAt = 0;
-const endsAtAt = 1;
-const fingerprintAt = 2;
-const isDoneAt = 3;
+/** No row. In the links, it stands before the first row and after the last. */
+const none = 0;
 
-function createRows(): Rows {
-  let numbers = new Float64Array(256 * width);
-  let used = 0;
-  const freed: number[] = [];
-  const read = (row: number, place: number) => numbers[row * width + place] as number;
-  const write = (row: number, place: number, value: number) => {
-    numbers[row * width + place] = value;
-  };
+function createLine(): Line {
+  const names = [""];
+  let numbers = columnsOf(256);
+  let used = 1;
+  let firstFree = none; // free rows are linked by `next`
 
-  function nextRow(): number {
-    const row = freed.pop();
-    if (row !== undefined) return row;
-    if (used * width === numbers.length) {
-      const shorter = numbers;
-      numbers = new Float64Array(2 * shorter.length);
-      numbers.set(shorter);
+  function takeRow(): number {
+    const row = firstFree;
+    if (row !== none) {
+      firstFree = numbers.next[row] as number;
+      return row;
     }
+    if (used === numbers.next.length) numbers = columnsOf(2 * used, numbers);
     return used++;
   }
 
+  function link(before: number, after: number): void {
+    numbers.next[before] = after;
+    numbers.previous[after] = before;
+  }
+
+  function unlink(row: number): void {
+    link(numbers.previous[row] as number, numbers.next[row] as number);
+  }
+
+  function linkAtEnd(row: number): void {
+    link(numbers.previous[none] as number, row);
+    link(row, none);
+  }
+
   return {
-    add(token, endsAt, fingerprint = Number.NaN) {
-      const row = nextRow();
-      write(row, tokenAt, token);
-      write(row, endsAtAt, endsAt);
-      write(row, fingerprintAt, fingerprint);
-      write(row, isDoneAt, 0);
+    add(name, token, endsAt, fingerprint = Number.NaN) {
+      const row = takeRow();
+      names[row] = name;
+      numbers.token[row] = token;
+      numbers.endsAt[row] = endsAt;
+      numbers.fingerprint[row] = fingerprint;
+      numbers.isDone[row] = 0;
+      linkAtEnd(row);
       return row;
     },
-    free: (row) => void freed.push(row),
-    token: (row) => read(row, tokenAt),
-    endsAt: (row) => read(row, endsAtAt),
-    isDone: (row) => read(row, isDoneAt) === 1,
+    remove(row) {
+      unlink(row);
+      names[row] = "";
+      numbers.next[row] = firstFree;
+      firstFree = row;
+    },
+    moveToEnd(row) {
+      unlink(row);
+      linkAtEnd(row);
+    },
+    first: () => numbers.next[none] as number,
+    name: (row) => names[row] as string,
+    token: (row) => numbers.token[row] as number,
+    endsAt: (row) => numbers.endsAt[row] as number,
+    isDone: (row) => numbers.isDone[row] === 1,
     isOther(row, fingerprint) {
-      const kept = read(row, fingerprintAt);
+      const kept = numbers.fingerprint[row] as number;
       return fingerprint !== undefined && !Number.isNaN(kept) && fingerprint !== kept;
     },
-    extend: (row, endsAt) => write(row, endsAtAt, endsAt),
+    extend(row, endsAt) {
+      numbers.endsAt[row] = endsAt;
+    },
     markDone(row, endsAt) {
-      write(row, endsAtAt, endsAt);
-      write(row, isDoneAt, 1);
+      numbers.endsAt[row] = endsAt;
+      numbers.isDone[row] = 1;
     },
   };
+}
+
+/** The numbers of so many rows. A fingerprint that is not known is NaN. */
+interface Columns {
+  readonly token: Float64Array;
+  readonly endsAt: Float64Array;
+  readonly fingerprint: Float64Array;
+  readonly isDone: Uint8Array;
+  readonly next: Uint32Array;
+  readonly previous: Uint32Array;
+}
+
+function columnsOf(rows: number, shorter?: Columns): Columns {
+  const columns: Columns = {
+    token: new Float64Array(rows),
+    endsAt: new Float64Array(rows),
+    fingerprint: new Float64Array(rows),
+    isDone: new Uint8Array(rows),
+    next: new Uint32Array(rows),
+    previous: new Uint32Array(rows),
+  };
+  if (shorter) for (const name of Object.keys(columns) as (keyof Columns)[]) columns[name].set(shorter[name]);
+  return columns;
 }
