@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { defineConfig, type Plugin } from "vitest/config";
+import { memoryFolder } from "./test/memory-folder.ts";
 
 const root = import.meta.dirname;
 
@@ -17,6 +18,9 @@ const noServers: Plugin = {
 
 const folders = ["packages/*/test/**", "test/**"];
 const ending = (name: string) => folders.map((folder) => `${folder}/*${name}`);
+const inMemory = memoryFolder();
+/** Half of what those tests wait for is syncs. The stress tests sync to the disk. */
+const quick = { env: inMemory === undefined || process.env["TMPDIR"] ? {} : { TMPDIR: inMemory } };
 const servers = { globalSetup: "test/servers/global-setup.ts", typecheck: { include: [] } };
 
 export default defineConfig({
@@ -37,6 +41,7 @@ export default defineConfig({
         plugins: [noServers],
         test: {
           name: "unit",
+          ...quick,
           isolate: false, // loading the sources anew for each file would be half of the work
           include: ending(".test.ts"),
           exclude: ending(".{servers,stress}.test.ts"),
@@ -44,7 +49,7 @@ export default defineConfig({
           typecheck: { enabled: true, include: ending(".test-d.ts"), tsconfig: "tsconfig.types.json" },
         },
       },
-      { extends: true, test: { name: "servers", include: ending(".servers.test.ts"), ...servers } },
+      { extends: true, test: { name: "servers", include: ending(".servers.test.ts"), ...servers, ...quick } },
       {
         extends: true,
         test: { name: "stress", include: ending(".stress.test.ts"), testTimeout: 900_000, ...servers },

@@ -89,7 +89,7 @@ describe("the README's first minute", () => {
       printed += text;
     });
     const isPrinted = (times: number, text: string) =>
-      vi.waitUntil(() => printed.split(text).length - 1 === times, { timeout: 20_000 });
+      vi.waitUntil(() => printed.split(text).length - 1 === times, { timeout: 120_000 });
     await receiver.line(new RegExp(`^No sandbox at ${controlUrl}: start it with npm run sandbox`));
     for (const order of [1, 2]) {
       const sandbox = await startSandbox({ port, controlPort });

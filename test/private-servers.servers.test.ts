@@ -40,7 +40,7 @@ describe("private servers", () => {
     vi.stubEnv("DATABASE_URL", "postgres://postgres.test:2/db");
     const provided: Record<string, string> = {};
     const provide = (name: string, url: string) => Object.assign(provided, { [name]: url });
-    const end = await setup({ provide } as unknown as Parameters<typeof setup>[0]);
+    const end = await setup({ provide, config: { env: {} } } as unknown as Parameters<typeof setup>[0]);
     await end();
     expect(provided).toEqual({
       redisUrl: "redis://redis.test:1",

@@ -31,7 +31,7 @@ export async function startContainer(image: Image): Promise<TestServer | undefin
   const container = docker.container.getById(started.getId());
   const url = image.url(host);
   const untilItAnswers = async () => {
-    for (const giveUpAt = Date.now() + 60_000; ; ) {
+    for (const giveUpAt = Date.now() + 120_000; ; ) {
       try {
         return await image.probe(url);
       } catch (error) {

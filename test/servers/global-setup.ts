@@ -8,8 +8,13 @@ declare module "vitest" {
   }
 }
 
-/** Starts the servers that the tests share, unless the environment names them, and prints how each was started. */
+/**
+ * Starts the servers that the tests share, unless the environment names them, and prints how each was started. Their files are where
+ * the tests have theirs.
+ */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const { TMPDIR } = project.config.env;
+  if (TMPDIR !== undefined) process.env["TMPDIR"] = TMPDIR;
   const [redis, postgres] = await Promise.all([
     serverOf("Redis", "REDIS_URL", startRedis),
     serverOf("Postgres", "DATABASE_URL", startPostgres),

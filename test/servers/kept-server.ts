@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { randomInt } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { chmod, chown, mkdtemp } from "node:fs/promises";
 import { createServer } from "node:net";
@@ -65,7 +66,7 @@ export async function keepServer(way: string, folder: string, server: ServerComm
   const kept = follow(keeper);
 
   async function start(): Promise<void> {
-    for (const giveUpAt = Date.now() + 20_000; ; ) {
+    for (const giveUpAt = Date.now() + 120_000; ; ) {
       const started = kept.started();
       keeper.stdin?.write("start\n");
       await started;
@@ -163,7 +164,7 @@ function follow(keeper: ChildProcess): Kept {
 }
 
 async function untilItAnswers({ command, probe }: ServerCommand, kept: Kept): Promise<void> {
-  for (const giveUpAt = Date.now() + 60_000; ; ) {
+  for (const giveUpAt = Date.now() + 120_000; ; ) {
     const lastWords = kept.lastWords();
     if (lastWords !== undefined) throw new Error(`${command} ended at once. It said: ${lastWords}`);
     try {
@@ -184,12 +185,21 @@ function childrenOf(pid: number): number[] {
   }
 }
 
-/** A port of the loopback interface that is free now. */
+/**
+ * A port of the loopback interface that is free now. No connection is given one of these, not even when 10,000 is added, as
+ * the bus of a Redis cluster does: so a server that was killed finds its port free when it is started again.
+ */
 export async function freePort(): Promise<number> {
+  for (;;) {
+    const port = randomInt(10_000, 22_768); // from 32,768 on, Linux gives them to connections
+    if (await isFree(port)) return port;
+  }
+}
+
+function isFree(port: number): Promise<boolean> {
   const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === "string") throw new TypeError("A TCP server has a port.");
-  return address.port;
+  return new Promise((resolve) => {
+    server.once("error", () => resolve(false));
+    server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
+  });
 }

@@ -22,7 +22,7 @@ export async function privatePostgres(changes: Record<string, string> = {}): Pro
     unix_socket_directories: "",
     max_connections: "200",
     shared_buffers: "128MB",
-    max_wal_size: "2GB",
+    max_wal_size: "1GB",
     ...changes,
   };
   return keepServer(way, folder, {

@@ -37,7 +37,7 @@ describe("send", () => {
       expect({ type, code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining("processed") });
     }
     expect(received.map(({ type }) => type)).toEqual([...esimCatalog.types]);
-  }, 120_000);
+  });
 
   it("sets fields: JSON if it parses, else text, and long references as text", async () => {
     const fields = [

@@ -214,7 +214,7 @@ describe("a reconciler", () => {
       .poll(async () => ((await state.only()) as { runner?: string } | undefined)?.runner)
       .toBeTruthy();
     running({ state, logger }, () => [made({ occurredMs: startMs })]);
-    await expect.poll(() => warnings.length, { timeout: 20_000 }).toBe(1);
+    await expect.poll(() => warnings.length).toBe(1);
     expect(warnings).toEqual([
       expect.objectContaining({ endpoint: expect.any(String), run: expect.any(String) }),
     ]);

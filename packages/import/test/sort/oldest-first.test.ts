@@ -1,14 +1,11 @@
 import { readdirSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { importDeliveries } from "@esim-webhooks/import";
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type { RawRecord } from "../../src/dump/record.ts";
 import { oldestFirst } from "../../src/sort/oldest-first.ts";
-import { all, delivery, ndjson, watchedInbox } from "../dump.ts";
+import { all, delivery, folder, ndjson, watchedInbox } from "../dump.ts";
 
-// only files with a random name: other tests have folders there too
-const temporary = () => readdirSync(tmpdir()).filter((name) => /^esim-webhooks-[0-9a-f]{8}-/.test(name));
 const occurredMs = (raw: RawRecord) =>
   "value" in raw ? (raw.value as { at: number }).at : Number.NEGATIVE_INFINITY;
 
@@ -52,10 +49,12 @@ describe("oldestFirst", () => {
       const text = n % 100 === 0 ? "x".repeat(200_000) : "y";
       return { position: { record: n + 1, offset: n }, value: { at: (n * 7919) % 3000, text } };
     });
-    const before = temporary();
+    const temporary = folder();
+    vi.stubEnv("TMPDIR", temporary);
+    onTestFinished(() => void vi.unstubAllEnvs());
     const sorted: number[] = [];
     for await (const batch of oldestFirst(inBatchesOf(3, raws), { occurredMs, runBytes: 1 })) {
-      expect(temporary()).toEqual(before); // it is unlinked
+      expect(readdirSync(temporary)).toEqual([]); // it is unlinked
       sorted.push(...batch.map(occurredMs));
     }
     expect(sorted).toEqual(Array.from({ length: 3000 }, (_, n) => n));

@@ -1,6 +1,6 @@
 import { esimCatalog } from "@esim-webhooks/core";
 import { beforeAll, describe, expect, it } from "vitest";
-import { describeInEditors } from "./editors/in-editors.ts";
+import type { Editor } from "./editor.ts";
 
 const given = `
 import { createProcessor, createReceiver, createWorker, defineCatalog, type Inbox, nodeHandler, webhookHandler } from "@esim-webhooks/core";
@@ -52,10 +52,14 @@ function eventNames(offered: readonly string[]): string[] {
   return names.filter((name) => /[.*]/.test(name)).sort();
 }
 
-describeInEditors((editor) => {
+/** Declares the tests of what is offered in the calls of these names. Default: all. */
+export function completions(editor: () => Editor, names: readonly string[] = Object.keys(calls)): void {
+  const named = (all: Readonly<Record<string, Call>>) =>
+    Object.entries(all).filter(([name]) => names.includes(name));
+
   beforeAll(async () => expect(await editor().problems(given)).toEqual([]));
 
-  describe.each(Object.entries(calls))("%s", (_, call) => {
+  describe.each(named(calls))("%s", (_, call) => {
     it.each(['{ "▮" }', '{ "esim.▮": () => {} }', '{ "*": () => {}, "▮" }', "{ ▮ }"])(
       "offers every event type, every family and the star in %s",
       async (handlers) => {
@@ -76,11 +80,8 @@ describeInEditors((editor) => {
     });
   });
 
-  it.each(Object.entries(callsWithCatalog))(
-    "%s offers the types of a catalog of one's own",
-    async (_, call) => {
-      const offered = eventNames(await editor().complete(given + call('{ "▮" }')));
-      expect(offered).toEqual([...esimNames, "port-in.failed", "port-in.*"].sort());
-    },
-  );
-});
+  it.each(named(callsWithCatalog))("%s offers the types of a catalog of one's own", async (_, call) => {
+    const offered = eventNames(await editor().complete(given + call('{ "▮" }')));
+    expect(offered).toEqual([...esimNames, "port-in.failed", "port-in.*"].sort());
+  });
+}

@@ -60,7 +60,7 @@ beforeAll(() => {
     ),
   );
   for (const name of new Set([...external, "@types", "typescript", "undici-types"])) link(name);
-}, 120_000);
+});
 
 afterAll(() => rmSync(project, { recursive: true, force: true }));
 

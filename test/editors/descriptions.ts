@@ -1,7 +1,6 @@
 import { expect, it } from "vitest";
-import { readEvents } from "../scripts/docs/events-page.ts";
-import { describeInEditors } from "./editors/in-editors.ts";
-import { openTypeScript7 } from "./editors/typescript-7.ts";
+import { readEvents } from "../../scripts/docs/events-page.ts";
+import type { Editor } from "./editor.ts";
 
 const events = readEvents();
 const reasonOfFault = events
@@ -12,7 +11,8 @@ function handling(handler: string): string {
   return `import { webhookHandler } from "@esim-webhooks/core";\nwebhookHandler({ ${handler} });`;
 }
 
-describeInEditors((editor, open) => {
+/** Declares the tests of what is said of the data of an event. */
+export function descriptions(editor: () => Editor): void {
   it("data.reason of a fault says that one reason is final, and what each means, in the words of docs/events.md", async () => {
     const shown = await editor().describe(handling('"esim.faulted": ({ data }) => data.▮reason'));
     expect(shown).toContain("Only `download_order_expired` is final");
@@ -26,12 +26,11 @@ describeInEditors((editor, open) => {
       );
     }
   });
+}
 
-  // the language server of TypeScript 7 shows no descriptions of such keys yet
-  it.skipIf(open === openTypeScript7).each(events)(
-    "the key of a handler of $type says when the event is sent",
-    async ({ type, doc }) => {
-      expect(await editor().describe(handling(`▮"${type}": () => {}`))).toContain(doc);
-    },
-  );
-});
+/** Declares the tests of what is said of an event where its handler is. */
+export function descriptionsOfTypes(editor: () => Editor): void {
+  it.each(events)("the key of a handler of $type says when the event is sent", async ({ type, doc }) => {
+    expect(await editor().describe(handling(`▮"${type}": () => {}`))).toContain(doc);
+  });
+}
