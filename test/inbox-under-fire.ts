@@ -1,11 +1,11 @@
-import { Agent, request } from "node:http";
 import { setTimeout as pause } from "node:timers/promises";
 import { createWorker, type EsimEvents, fullJitter, type Handlers, nodeHandler } from "@esim-webhooks/core";
-import { newSecret, type SignedRequest, sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { postgresInbox } from "@esim-webhooks/store-postgres";
 import { sql } from "kysely";
 import pg from "pg";
 import { expect, it, onTestFinished } from "vitest";
+import { deliver, inLanes } from "./deliver.ts";
 import { createData, entry, openInbox, start } from "./inbox-data.ts";
 import { listen } from "./listen.ts";
 import { startPostgres } from "./servers/index.ts";
@@ -16,32 +16,6 @@ function shuffled<T>(items: readonly T[]): T[] {
     .map((item) => ({ item, at: Math.random() }))
     .sort((a, b) => a.at - b.at)
     .map(({ item }) => item);
-}
-
-/** Does so many at the same time, one after the other. */
-async function inLanes<T>(
-  items: readonly T[],
-  lanes: number,
-  work: (item: T) => Promise<void>,
-): Promise<void> {
-  let next = 0;
-  const lane = async () => {
-    for (let item = items[next++]; item !== undefined; item = items[next++]) await work(item);
-  };
-  await Promise.all(Array.from({ length: lanes }, lane));
-}
-
-const agent = new Agent({ keepAlive: true });
-
-/** The status of one delivery; 0 for a connection error. */
-function deliver(url: string, { headers, body }: SignedRequest): Promise<number> {
-  return new Promise((resolve) => {
-    const sent = request(url, { method: "POST", headers, agent }, (response) => {
-      response.resume().on("end", () => resolve(response.statusCode ?? 0));
-    });
-    sent.on("error", () => resolve(0));
-    sent.end(body);
-  });
 }
 
 /** So many events, and after how many kills of a worker Postgres is killed as well. */

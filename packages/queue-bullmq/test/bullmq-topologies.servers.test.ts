@@ -1,0 +1,128 @@
+import { bullmqInbox, bullmqProcessor } from "@esim-webhooks/queue-bullmq";
+import { Worker } from "bullmq";
+import { Cluster, Redis } from "ioredis";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import {
+  privateRedis,
+  privateRedisCluster,
+  privateReplica,
+  privateSentinel,
+  type TestCluster,
+} from "../../../test/servers/index.ts";
+import { entryOf } from "./events.ts";
+
+const opened: { close(): unknown }[] = [];
+afterEach(async () => {
+  for (const each of opened.splice(0).reverse()) await each.close();
+});
+
+function keep<Client extends Redis | Cluster>(client: Client): Client {
+  client.on("error", () => {});
+  opened.push({ close: () => client.disconnect() });
+  return client;
+}
+
+const entries = Array.from({ length: 300 }, (_, n) => entryOf(`msg_${n}{${n % 7}}`));
+
+/** Handles events until these ids were handled. Returns how often each was. */
+async function handleAll(connection: Redis | Cluster, prefix: string, ids: ReadonlySet<string>) {
+  const handled = new Map<string, number>();
+  const all = Promise.withResolvers<void>();
+  const processor = bullmqProcessor({
+    "*": ({ id }) => {
+      handled.set(id, (handled.get(id) ?? 0) + 1);
+      if (handled.size === ids.size) all.resolve();
+    },
+  });
+  const worker = new Worker("events", processor, {
+    connection: connection as Redis,
+    prefix,
+    concurrency: 20,
+  });
+  worker.on("error", () => {});
+  await all.promise;
+  await worker.close();
+  return handled;
+}
+
+describe("bullmqInbox on a Redis Cluster", () => {
+  let cluster: TestCluster;
+  beforeAll(async () => {
+    cluster = await privateRedisCluster(3);
+  });
+  afterAll(() => cluster.close());
+
+  const open = (enableAutoPipelining: boolean) =>
+    keep(
+      new Cluster([...cluster.nodes], { enableAutoPipelining, redisOptions: { maxRetriesPerRequest: null } }),
+    );
+
+  it.each([false, true])(
+    "stores 300 ids once each, with braces in some, and workers handle them, with enableAutoPipelining: %s",
+    async (enableAutoPipelining) => {
+      for (const { url } of cluster.nodes) await keep(new Redis(url)).flushall();
+      const inbox = bullmqInbox({ connection: open(enableAutoPipelining), name: "events", prefix: "{bull}" });
+      opened.push(inbox);
+      const results = await Promise.all([...entries, ...entries].map((entry) => inbox.put([entry])));
+      expect(results.flat().filter((result) => result === "stored")).toHaveLength(300);
+      expect(results.flat().filter((result) => result === "duplicate")).toHaveLength(300);
+      const handled = await handleAll(open(false), "{bull}", new Set(entries.map(({ id }) => id)));
+      expect(new Set(handled.values())).toEqual(new Set([1]));
+      expect(await inbox.stats()).toMatchObject({ states: { ready: 0, dead: 0 } });
+    },
+  );
+
+  it("refuses keys without a hash tag, and says how to write the prefix", async () => {
+    const inbox = bullmqInbox({ connection: open(true), name: "events" });
+    opened.push(inbox);
+    await expect(inbox.ready()).rejects.toMatchObject({
+      code: "invalid_option",
+      message: expect.stringMatching(/bull:events:\*, have no hash tag.*prefix: "\{bull\}"/),
+    });
+  });
+
+  it("refuses a cluster of which one master may evict keys", async () => {
+    for (const { url } of cluster.nodes) {
+      const master = keep(new Redis(url));
+      await master.config("SET", "maxmemory-policy", "allkeys-lru");
+      const inbox = bullmqInbox({ connection: open(true), name: "events", prefix: "{bull}" });
+      opened.push(inbox);
+      await expect(inbox.ready()).rejects.toMatchObject({ code: "evicting_store" });
+      await master.config("SET", "maxmemory-policy", "noeviction");
+      await inbox.ready();
+    }
+  });
+
+  it("refuses waitAof", async () => {
+    const inbox = bullmqInbox({ connection: open(true), prefix: "{bull}", waitAof: true });
+    opened.push(inbox);
+    await expect(inbox.ready()).rejects.toMatchObject({ code: "invalid_option", message: /with a Cluster/ });
+  });
+});
+
+describe("bullmqInbox behind Sentinel", () => {
+  it("still knows the ids and has the jobs after the replica was promoted", async () => {
+    const master = await privateRedis("--repl-diskless-sync", "no");
+    opened.push(master);
+    const replica = await privateReplica(master);
+    opened.push(replica);
+    const sentinel = await privateSentinel("main", master, 1);
+    opened.push(sentinel);
+    const sentinels = [{ host: "127.0.0.1", port: Number(new URL(sentinel.url).port) }];
+    const connect = () => keep(new Redis({ sentinels, name: "main", maxRetriesPerRequest: null }));
+    const client = connect();
+    const inbox = bullmqInbox({ connection: client, name: "events" });
+    opened.push(inbox);
+    expect(new Set(await inbox.put(entries))).toEqual(new Set(["stored"]));
+    expect(await client.wait(1, 60_000)).toBe(1); // a failover loses what no replica has
+
+    const reconnected = new Promise((resolve) => client.once("ready", resolve));
+    await master.kill();
+    await reconnected;
+    const late = entryOf("afterwards");
+    await expect.poll(() => inbox.put([...entries, late]).catch(() => [])).toHaveLength(301);
+    const handled = await handleAll(connect(), "bull", new Set([...entries, late].map(({ id }) => id)));
+    expect(new Set(handled.values())).toEqual(new Set([1]));
+    expect(`redis://${client.stream.remoteAddress}:${client.stream.remotePort}`).toBe(replica.url);
+  });
+});
