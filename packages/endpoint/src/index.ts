@@ -8,7 +8,7 @@ export type { EndpointFinding, EndpointFindingCode } from "./ensure/finding.ts";
 export type { EndpointWish } from "./ensure/options.ts";
 export type { ReplacedEndpoint } from "./ensure/replace-endpoint.ts";
 export { replaceEndpoint } from "./ensure/replace-endpoint.ts";
-export type { FirstEndpoint, FirstReconciled, ReplaceOptions } from "./ensure/replace-options.ts";
+export type { FirstReconciled, ReplaceOptions, ReplacePass } from "./ensure/replace-options.ts";
 export type { WantedTypes } from "./ensure/wanted.ts";
 export type { DeliveryFate } from "./listing/delivery-fate.ts";
 export { fateOf } from "./listing/delivery-fate.ts";

@@ -1,5 +1,5 @@
 import type { ApiErrorCode } from "@esim-webhooks/client";
-import type { CoreErrorCode, WebhookError } from "@esim-webhooks/core";
+import { type CoreErrorCode, WebhookError } from "@esim-webhooks/core";
 import type { ImportErrorCode } from "@esim-webhooks/import";
 
 /** The codes of the errors that this package throws, besides those of core, client and import; they are stable. */
@@ -15,3 +15,7 @@ export type EndpointErrorCode =
   | "too_many_failures";
 
 export type EndpointError = WebhookError<CoreErrorCode | ApiErrorCode | ImportErrorCode | EndpointErrorCode>;
+
+export function hasCode(error: unknown, code: EndpointErrorCode): boolean {
+  return WebhookError.is(error) && error.code === code;
+}

@@ -3,6 +3,8 @@ import type { EsimEvents } from "@esim-webhooks/core";
 import { dateTimeMs } from "@esim-webhooks/core/kit";
 import { changeUnderWay } from "../base/change-under-way.ts";
 import { finished } from "../base/endpoint-keys.ts";
+import { hasCode } from "../base/errors.ts";
+import { listEndpoints } from "../base/list-endpoints.ts";
 import { waitUntil } from "../base/waiting-clock.ts";
 import { readKeys, writeStep } from "../base/write-step.ts";
 import type { ReconcileReport } from "../reconcile/reconcile-report.ts";
@@ -38,8 +40,8 @@ export interface ReplacedEndpoint<Reconciled extends FirstReconciled = Reconcile
  * store before the next, so after a kill at any moment the next call continues. Does nothing if the endpoint is as it is wished.
  *
  * 1. The endpoint is reconciled, which shows that this can be done. 2. A second one is registered, and its key is stored beside the
- * others. 3. The first one is reconciled again, with what is still coming. 4. It is deleted, and its keys get an end. 5. They go.
- * Takes `listingLagMs` and `overlapMs`.
+ * others. 3. The first one is reconciled again, with what is still coming. 4. It is deleted, and its keys get an end. 5. They go, and the
+ * second one is reconciled from its registration on, so that later passes need no `since`. Takes `listingLagMs` and `overlapMs`.
  *
  * While there are two endpoints, events come to both, and one event may have two ids: then it is handled twice.
  *
@@ -78,6 +80,7 @@ export async function replaceEndpoint<
     } else if (replacement?.step === "settle") {
       reconciled = (await settleFirst(api, replacement, settings)) ?? reconciled;
     } else if (replacement !== undefined) {
+      await beginSecond(api, replacement, settings);
       if (await dropKeys(replacement, settings)) replaced = replacement.replaces;
     } else if (change !== undefined) {
       throw changeUnderWay(change);
@@ -92,12 +95,29 @@ export async function replaceEndpoint<
   }
 }
 
-/** Removes the keys of the first endpoint once they have ended: attempts that carry them are over. False: another process did it. */
-async function dropKeys(
-  at: AtDrop,
-  { keyStore, clock, signal }: ReplaceSettings<FirstReconciled>,
-): Promise<boolean> {
-  await waitUntil(clock, dateTimeMs(at.oldKeysEndAt), signal);
+/** The first pass of the second endpoint, once the keys of the first one have ended. A worker's pass will do. */
+async function beginSecond(
+  api: Pick<ApiClient, "webhooks">,
+  { endpoint, oldKeysEndAt }: AtDrop,
+  { reconcile, clock, signal, logger }: ReplaceSettings<FirstReconciled>,
+): Promise<void> {
+  await waitUntil(clock, dateTimeMs(oldKeysEndAt), signal);
+  const all = await listEndpoints(api, signal);
+  const second = all.find(({ webhookEndpointReference }) => webhookEndpointReference === endpoint);
+  if (second === undefined) return; // somebody has deleted it
+  const nowMs = clock.now();
+  const since = new Date(Math.min(nowMs, dateTimeMs(second.createdAt) || nowMs)); // the service's clock may be ahead
+  try {
+    await reconcile({ endpoint, includeComing: false, since, signal });
+  } catch (error) {
+    if (!hasCode(error, "reconcile_in_use")) throw error;
+  }
+  signal.throwIfAborted();
+  logger.info({ endpoint, since }, "The second endpoint is reconciled from its registration on.");
+}
+
+/** Removes the keys of the first endpoint, which have ended: attempts that carry them are over. False: another process did it. */
+async function dropKeys(at: AtDrop, { keyStore, clock }: ReplaceSettings<FirstReconciled>): Promise<boolean> {
   const written = await writeStep(keyStore, at, (record) => finished(record, clock.now()), clock);
   return written !== undefined;
 }

@@ -11,11 +11,14 @@ import * as z from "zod/mini";
 import type { ReconcileReport } from "../reconcile/reconcile-report.ts";
 import { type EndpointWish, type SettledWish, wishShape } from "./options.ts";
 
-/** The endpoint that goes: the arguments of `reconcile`. */
-export interface FirstEndpoint {
+/** What a replacement has reconciled: the arguments of `reconcile`. */
+export interface ReplacePass {
+  /** The first endpoint, or, when that is gone, the second one. */
   readonly endpoint: string;
-  /** What is still coming goes with the endpoint, so it has to be brought in, too. */
-  readonly includeComing: true;
+  /** True for the first endpoint: what is still coming goes with it. */
+  readonly includeComing: boolean;
+  /** For the second endpoint: when it was registered. Where this pass ends, later ones begin. */
+  readonly since?: Date;
   readonly signal: AbortSignal;
 }
 
@@ -28,10 +31,10 @@ export type FirstReconciled = Pick<
 export interface ReplaceOptions<Data = EsimEvents, Reconciled extends FirstReconciled = ReconcileReport>
   extends EndpointWish<Data> {
   /**
-   * Brings in all that the first endpoint has:
-   * `({ endpoint, ...first }) => reconcile(api, endpoint, inbox, { state, since, ...first })`.
+   * Brings in all that the endpoint has:
+   * `({ endpoint, ...pass }) => reconcile(api, endpoint, inbox, { state, since, ...pass })`.
    */
-  readonly reconcile: (first: FirstEndpoint) => Promise<Reconciled>;
+  readonly reconcile: (pass: ReplacePass) => Promise<Reconciled>;
   /**
    * Deletes the first endpoint even if events of it are lost with it: their handlers fail or were given up, or the listing has
    * forgotten them. Default false.
@@ -49,7 +52,7 @@ export interface ReplaceOptions<Data = EsimEvents, Reconciled extends FirstRecon
 }
 
 export type ReplaceSettings<Reconciled extends FirstReconciled> = Omit<SettledWish, "signal"> & {
-  readonly reconcile: (first: FirstEndpoint) => Promise<Reconciled>;
+  readonly reconcile: (pass: ReplacePass) => Promise<Reconciled>;
   readonly acceptLoss: boolean;
   readonly listingLagMs: number;
   readonly overlapMs: number;

@@ -1,7 +1,7 @@
 import type { ApiClient } from "@esim-webhooks/client";
 import { type KeyRecord, type KeyStore, WebhookError } from "@esim-webhooks/core";
 import { endKeys, fingerprintOf, type KeyOwner, ownerIn } from "../base/endpoint-keys.ts";
-import type { EndpointErrorCode } from "../base/errors.ts";
+import { type EndpointErrorCode, hasCode } from "../base/errors.ts";
 import { holdOffUntil } from "../base/hold-off.ts";
 import { freshKey } from "../base/idempotency-key.ts";
 import type { ReconcileReport } from "../reconcile/reconcile-report.ts";
@@ -175,8 +175,4 @@ async function endIfGone(
     );
   }
   throw error;
-}
-
-function hasCode(error: unknown, code: EndpointErrorCode): boolean {
-  return WebhookError.is(error) && error.code === code;
 }

@@ -40,8 +40,8 @@ if (task.isReplacement) {
     eventTypes,
     keyStore,
     clock: fastClock(),
-    reconcile: ({ endpoint, ...first }) =>
-      reconcile(api, endpoint, inbox, { state, since: new Date(task.since), leaseMs: 300, ...first }),
+    reconcile: ({ endpoint, ...pass }) =>
+      reconcile(api, endpoint, inbox, { state, since: new Date(task.since), leaseMs: 300, ...pass }),
   });
   console.log(JSON.stringify(reconciled));
   await Promise.all([inbox.close(), state.close()]);
