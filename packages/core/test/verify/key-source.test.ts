@@ -21,7 +21,7 @@ function sourceOf(first: Loaded | Error): KeySource & { loads: number; now: Load
   return source;
 }
 
-describe("a key whose window begins later", () => {
+describe.concurrent("a key whose window begins later", () => {
   it.each([
     ["static", (keys: readonly Key[]): Secret => keys],
     ["of a source", (keys: readonly Key[]): Secret => ({ load: async () => keys })],
@@ -52,7 +52,7 @@ describe("a key whose window begins later", () => {
   });
 });
 
-describe("keys with windows", () => {
+describe.concurrent("keys with windows", () => {
   it("count from notBefore until notAfter, by the receiver's clock", async () => {
     const time = { now: Date.parse("2026-11-20T12:00:00Z") };
     const keys = [
@@ -236,7 +236,7 @@ describe("a key that was withdrawn at the source", () => {
   });
 });
 
-describe("a key source that is slow at start", () => {
+describe.concurrent("a key source that is slow at start", () => {
   it("has a bounded number of deliveries wait for it", async () => {
     const keys = Promise.withResolvers<string[]>();
     const { receive } = receiving({ load: () => keys.promise });

@@ -129,7 +129,7 @@ const packings: Record<string, { pack: (bytes: Buffer) => Buffer; forms: string[
   },
 };
 
-describe.each(Object.entries(packings))("%s", (_, { pack, forms }) => {
+describe.concurrent.each(Object.entries(packings))("%s", (_, { pack, forms }) => {
   it.each(Object.entries(layouts))(
     "of %s yields its records, however it is cut into chunks",
     async (_, layout) => {
