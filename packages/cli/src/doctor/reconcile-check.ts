@@ -12,7 +12,7 @@ const oldestMs = 2 * 24 * 60 * 60_000;
 export async function watermarkOf(setUp: SetUp, reference: string): Promise<Watermark | undefined> {
   const state = await existingState(setUp);
   try {
-    return state && (await readWatermark(state, reference, setUp.source));
+    return state && (await readWatermark(state, reference));
   } catch (error) {
     if (WebhookError.is(error) && (error.code as string) === "migration_missing") return undefined;
     throw error;

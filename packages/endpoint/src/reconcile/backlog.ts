@@ -10,15 +10,15 @@ export interface BacklogOptions {
   readonly endpoint: string;
   /** Pages are read down to this time. */
   readonly untilMs: number;
-  /** What is older than this was settled before. At least `untilMs`. */
-  readonly settledMs: number;
   /** Deliveries that are older than this are out of range. */
   readonly sinceMs: number;
   /** Whether to bring in what is still coming, too. */
   readonly includeComing: boolean;
+  /** Whether an event was ignored when it arrived. */
+  readonly isIgnored: (delivery: WebhookDelivery) => boolean;
   /** Whether to leave an event out, because its handler has failed in a pass before this one. */
   readonly leavesOut: (id: string, occurredMs: number) => boolean;
-  /** About the time of the service. It is later if the listing shows a later one. */
+  /** About the time of the service. */
   readonly nowMs: number;
   readonly signal: AbortSignal | undefined;
   readonly onPage: () => void;
@@ -32,13 +32,16 @@ export interface Backlog {
   readonly listed: number;
   readonly coming: number;
   readonly outOfRange: number;
+  readonly ignored: number;
   readonly leftOut: number;
-  /** When the oldest delivery that is still coming occurred; Infinity if none is, -Infinity if one does not show it. */
+  /** When the oldest event occurred that is still coming; Infinity if none is. */
   readonly oldestComingMs: number;
   /** The service's time of the newest attempt on the first page that shows one; NaN if none does. */
   readonly newestMs: number;
-  /** Whether the listing ended before it showed anything older than `settledMs`. */
-  readonly endedEarly: boolean;
+  /** The newest time of the delivery that is the oldest by it; Infinity if none shows a time. */
+  readonly oldestMs: number;
+  /** Whether the listing was read to its end. */
+  readonly isWhole: boolean;
 }
 
 /**
@@ -49,27 +52,28 @@ const longestComingMs = 24 * 60 * 60_000;
 
 /** Reads the listing from the top, and sorts out what is not to be brought in. */
 export function openBacklog(options: BacklogOptions): Backlog {
-  const { api, endpoint, untilMs, settledMs, sinceMs, includeComing, leavesOut, nowMs, signal, onPage } =
+  const { api, endpoint, untilMs, sinceMs, includeComing, isIgnored, leavesOut, nowMs, signal, onPage } =
     options;
   const backlog = {
     pages: 0,
     listed: 0,
     coming: 0,
     outOfRange: 0,
+    ignored: 0,
     leftOut: 0,
     oldestComingMs: Number.POSITIVE_INFINITY,
     newestMs: Number.NaN,
-    endedEarly: false,
+    oldestMs: Number.POSITIVE_INFINITY,
+    isWhole: false,
     records,
   };
-  let showedSettled = false;
 
   async function* records(): AsyncGenerator<readonly RawRecord[]> {
     for await (const page of readDeliveries(api, endpoint, { until: new Date(untilMs), signal })) {
       backlog.pages += 1;
       if (Number.isNaN(backlog.newestMs)) backlog.newestMs = newest(page.deliveries.map(sentAtMs));
       const missing = page.deliveries.flatMap(sort);
-      backlog.endedEarly = page.end === "listing" && !showedSettled;
+      backlog.isWhole = page.end === "listing";
       onPage();
       yield missing;
     }
@@ -77,12 +81,15 @@ export function openBacklog(options: BacklogOptions): Backlog {
 
   function sort(delivery: WebhookDelivery): readonly RawRecord[] {
     backlog.listed += 1;
-    if (newestMs(delivery) < settledMs) showedSettled = true;
-    if (newestMs(delivery) < sinceMs) {
+    const shownMs = newestMs(delivery);
+    if (shownMs < backlog.oldestMs) backlog.oldestMs = shownMs;
+    if (shownMs < sinceMs) {
       backlog.outOfRange += 1;
     } else if (!includeComing && isComing(delivery)) {
       backlog.coming += 1;
-      backlog.oldestComingMs = Math.min(backlog.oldestComingMs, beginMs(delivery));
+      backlog.oldestComingMs = Math.min(backlog.oldestComingMs, occurredAtMs(delivery));
+    } else if (isIgnored(delivery)) {
+      backlog.ignored += 1;
     } else if (delivery.eventId !== null && leavesOut(delivery.eventId, occurredAtMs(delivery))) {
       backlog.leftOut += 1;
     } else {
@@ -91,16 +98,10 @@ export function openBacklog(options: BacklogOptions): Backlog {
     return [];
   }
 
+  // an event without a valid timestamp is invalid whenever it comes, and nothing shows for how long it has been coming
   function isComing(delivery: WebhookDelivery): boolean {
-    const overdueMs = newest([nowMs, backlog.newestMs]) - longestComingMs;
-    return fateOf(delivery) === "coming" && !(occurredAtMs(delivery) < overdueMs);
+    return fateOf(delivery) === "coming" && occurredAtMs(delivery) >= nowMs - longestComingMs;
   }
 
   return backlog;
-}
-
-/** When it occurred; -Infinity if it does not show that. It was sent later than it was made, so that time tells nothing. */
-function beginMs(delivery: WebhookDelivery): number {
-  const occurredMs = occurredAtMs(delivery);
-  return Number.isNaN(occurredMs) ? Number.NEGATIVE_INFINITY : occurredMs;
 }

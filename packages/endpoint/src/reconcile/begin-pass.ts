@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { WebhookError } from "@esim-webhooks/core";
+import type { ImportErrorCode } from "@esim-webhooks/import";
 import type { EndpointErrorCode } from "../base/errors.ts";
 import { claimPass, readOnlyClaim } from "./claim-pass.ts";
 import { type PassParts, runPass } from "./pass.ts";
@@ -11,18 +12,21 @@ export interface PassRequest extends Omit<PassParts, "run"> {
   readonly resume: (state: PassState) => PassState;
 }
 
-/** Takes the place, and makes a pass. Rejects with `no_watermark` for a first pass without `since`. */
+/** Takes the place, and makes a pass. Rejects with `no_watermark` for a first pass without `since`, and with `source_unknown`. */
 export async function beginPass({ resume, ...parts }: PassRequest): Promise<ReconcileReport> {
   const { endpoint, settings, since, dryRun, signal } = parts;
-  const { state, source, leaseMs, logger, clock } = settings;
+  const { state, source, newSource, leaseMs, logger, clock } = settings;
   const run = randomUUID();
   const claim = await (dryRun ? readOnlyClaim : claimPass)({
     state,
-    name: stateName(endpoint, source),
+    name: stateName(endpoint),
     run,
     leaseMs,
-    begin: (stored) =>
-      stored ? resume(stored) : firstState(endpoint, source, since ?? noWatermark(endpoint), clock.now()),
+    begin(stored) {
+      if (stored?.source === source) return resume(stored);
+      if (stored !== undefined && !newSource) throw otherSource(stored, source);
+      return firstState(endpoint, source, since ?? noWatermark(endpoint), clock.now());
+    },
     signal,
     logger,
   });
@@ -34,5 +38,13 @@ function noWatermark(endpoint: string): never {
     "no_watermark",
     `Nobody has reconciled the endpoint ${JSON.stringify(endpoint)} with this state store, so it is not known where to begin.`,
     "Pass since: when your receiver began to store events. Everything older is left out, and would run again otherwise.",
+  );
+}
+
+function otherSource({ endpoint, source: known }: PassState, source: string): WebhookError<ImportErrorCode> {
+  return new WebhookError<ImportErrorCode>(
+    "source_unknown",
+    `The endpoint ${JSON.stringify(endpoint)} was reconciled with the source "${known}": under "${source}", its events would run a second time.`,
+    `Set { source: "${known}" }, or { newSource: true } and since if its receiver has another source now.`,
   );
 }

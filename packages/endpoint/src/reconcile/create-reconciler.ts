@@ -53,7 +53,7 @@ export function createReconciler<Data = EsimEvents, Tx = unknown>(
   );
   const { since, everyMs, ...settings } = parseReconcilerOptions(options);
   const { state, source, store, logger, clock } = settings;
-  const name = stateName(endpointReference, source);
+  const name = stateName(endpointReference);
 
   async function read(): Promise<PassState | undefined> {
     const stored = await state.read(name);
@@ -85,7 +85,7 @@ export function createReconciler<Data = EsimEvents, Tx = unknown>(
         const before = await read();
         if (before !== undefined) warnOfAge(dateTimeMs(before.settledTo));
         warnOfLongPass(before?.runner ?? null);
-        const isMadeByOther = seen !== undefined && before?.completed !== seen && before?.runner === null;
+        const isMadeByOther = seen !== undefined && before?.completed !== seen;
         try {
           if (!isMadeByOther) await makePass();
         } finally {

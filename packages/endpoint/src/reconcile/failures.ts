@@ -18,8 +18,11 @@ export interface Failures {
   readonly givenUp: readonly string[];
   /** The ids of invalid records that no pass before has reported, empty if they have none. */
   readonly invalid: readonly string[];
-  /** What the next pass has to know. `isComplete`: this one has seen all that the next one may see. */
-  kept(isComplete: boolean): Pick<PassState, "failures" | "reported">;
+  /**
+   * What the next pass has to know. `isWhole`: this one has seen all that is listed, and forgets what was not. No other pass
+   * may: the mark may move back, and what was given up would be in range again.
+   */
+  kept(isWhole: boolean): Pick<PassState, "failures" | "reported">;
 }
 
 /** How many of both fit into the state, whose value has at most 64 KiB. */
@@ -29,24 +32,20 @@ const mostReported = 500;
 /** The codes that count as a try. The others say nothing of the event: another process is handling it, for instance. */
 const triedCodes: ReadonlySet<string | undefined> = new Set(["failed", "deadline_reached"]);
 
-interface Failure {
-  readonly id: string;
-  readonly tries: Tries;
-}
-
-const willBeTriedAgain = ({ tries }: Failure): boolean => !areUsedUp(tries);
+type Counted = readonly [key: string, tries: Tries];
 
 export function createFailures(
   before: Pick<PassState, "failures" | "reported">,
   clock: Pick<Clock, "now">,
 ): Failures {
-  const failed = new Map<string, Failure>();
-  const leftOut = new Map<string, Tries>();
+  const triesBefore = new Map(Object.entries(before.failures));
+  const failed = new Map<string, { readonly id: string; readonly tries: Tries }>();
   const untried = new Set<string>();
+  const leftOut = new Set<string>();
+  const taken = new Set<string>();
   const reportedBefore = new Set(before.reported);
   const reported = new Set<string>();
   const invalid: string[] = [];
-  const triesBefore = new Map(Object.entries(before.failures));
   let oldestMs = Number.POSITIVE_INFINITY;
 
   function noteInvalid(id: string): void {
@@ -58,9 +57,9 @@ export function createFailures(
 
   function noteFailed({ id, occurredMs }: RecordVerdict): void {
     const key = shortHash(id);
-    const failure = { id, tries: oneMore(triesBefore.get(key), clock.now()) };
-    failed.set(key, failure);
-    if (willBeTriedAgain(failure)) hold(occurredMs);
+    const tries = oneMore(triesBefore.get(key), clock.now());
+    failed.set(key, { id, tries });
+    if (!areUsedUp(tries)) hold(occurredMs);
     if (failed.size + leftOut.size <= mostFailures) return;
     throw new WebhookError<EndpointErrorCode>(
       "too_many_failures",
@@ -74,16 +73,25 @@ export function createFailures(
     hold(occurredMs);
   }
 
-  function forget(id: string): void {
+  /** Forgets what has failed before, in an earlier pass or at its first place in this listing. */
+  function noteTaken({ id }: RecordVerdict): void {
+    if (triesBefore.size + failed.size + untried.size === 0) return;
     const key = shortHash(id);
     failed.delete(key);
     untried.delete(key);
+    taken.add(key);
   }
 
-  /** The tries that this pass has not added to. */
-  function unchanged(isComplete: boolean): Iterable<readonly [string, Tries]> {
-    if (!isComplete) return triesBefore;
-    return [...leftOut, ...[...triesBefore].filter(([key]) => untried.has(key))];
+  /** The tries that this pass has not added to; all of them, or those of events that it has seen. */
+  function unchanged(isSeen: boolean): Counted[] {
+    const isOver = (key: string) => failed.has(key) || taken.has(key);
+    return [...triesBefore].filter(
+      ([key]) => !isOver(key) && (!isSeen || leftOut.has(key) || untried.has(key)),
+    );
+  }
+
+  function tried(): Counted[] {
+    return [...failed].map(([key, { tries }]) => [key, tries]);
   }
 
   function hold(occurredMs: number): void {
@@ -96,7 +104,7 @@ export function createFailures(
         if (verdict.fate === "invalid") noteInvalid(verdict.id);
         else if (verdict.fate === "rejected" && triedCodes.has(verdict.code)) noteFailed(verdict);
         else if (verdict.fate === "rejected") noteUntried(verdict);
-        else if (failed.size + untried.size > 0) forget(verdict.id); // listed twice, and taken at the second time
+        else noteTaken(verdict);
       }
     },
     leavesOut(id, occurredMs) {
@@ -108,30 +116,27 @@ export function createFailures(
         if (isDue(tries, clock.now())) return false;
         hold(occurredMs);
       }
-      leftOut.set(key, tries);
+      leftOut.add(key);
       return true;
     },
     get oldestMs() {
       return oldestMs;
     },
     get again() {
-      const waiting = [...leftOut.values()].filter((tries) => !areUsedUp(tries));
-      return waiting.length + untried.size + [...failed.values()].filter(willBeTriedAgain).length;
+      const tries = [...unchanged(false), ...tried()];
+      const waiting = tries.filter(([key, one]) => !untried.has(key) && !areUsedUp(one));
+      return untried.size + waiting.length;
     },
     get givenUp() {
-      return [...failed.values()].filter((failure) => !willBeTriedAgain(failure)).map(({ id }) => id);
+      return [...failed.values()].filter(({ tries }) => areUsedUp(tries)).map(({ id }) => id);
     },
     get invalid() {
       return invalid;
     },
-    kept(isComplete) {
-      const tried = [...failed].map(([key, { tries }]) => [key, tries] as const);
-      const failures = new Map([...unchanged(isComplete), ...tried]);
-      const told = new Set([...reported, ...(isComplete ? [] : reportedBefore)]);
-      return {
-        failures: Object.fromEntries([...failures].slice(-mostFailures)),
-        reported: [...told].slice(0, mostReported),
-      };
+    kept(isWhole) {
+      const failures = [...unchanged(isWhole), ...tried()].slice(-mostFailures);
+      const told = new Set([...reported, ...(isWhole ? [] : reportedBefore)]);
+      return { failures: Object.fromEntries(failures), reported: [...told].slice(0, mostReported) };
     },
   };
 }

@@ -42,9 +42,11 @@ export function openLedger(dryRun: boolean): OpenLedger {
       fates[verdict.fate] += 1;
       if (isAcknowledgedAndLost(verdict)) delivered += 1;
     },
-    ledger({ listed, coming, outOfRange, leftOut }) {
-      const unsettled = listed - coming - outOfRange - leftOut - settled;
-      return { listed, coming, outOfRange, ...fates, rejected: fates.rejected + leftOut, unsettled };
+    ledger({ listed, coming, outOfRange, ignored, leftOut }) {
+      const filtered = fates.filtered + ignored;
+      const rejected = fates.rejected + leftOut;
+      const unsettled = listed - coming - outOfRange - ignored - leftOut - settled;
+      return { listed, coming, outOfRange, ...fates, filtered, rejected, unsettled };
     },
     recovered: () => ({ missed: fates.stored - delivered, acknowledgedAndLost: dryRun ? 0 : delivered }),
   };

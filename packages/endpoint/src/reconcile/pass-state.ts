@@ -12,12 +12,18 @@ export interface PassState {
   readonly source: string;
   /** Deliveries that show no time since then are never brought in. */
   readonly since: string;
-  /** The watermark: what showed a time before this and is not coming is settled. The next pass reads down to it. */
+  /** The watermark: what showed a time before this and is not coming is settled. Deep passes read down to it. */
   readonly mark: string;
+  /** The newest attempt that was listed. Like the mark, but nothing that is coming or failing holds it. Other passes read down to it. */
+  readonly head: string;
   /** About until when the events of the endpoint are settled: for messages. Unlike the mark, it moves on when no events come. */
   readonly settledTo: string;
+  /** When the last deep pass began. By our own clock. */
+  readonly deepPassAt: string;
   /** When the last full pass began, one that read down to `since`. By our own clock. The first pass counts as one. */
   readonly fullPassAt: string;
+  /** Until when the events of a type were ignored, because no handler takes it. By the short hashes of the types. */
+  readonly ignored: Readonly<Record<string, string>>;
   /** The tries of events whose handlers failed, by their short hashes. */
   readonly failures: Readonly<Record<string, Tries>>;
   /** The short hashes of invalid records that were reported. */
@@ -28,10 +34,8 @@ export interface PassState {
   readonly runner: string | null;
 }
 
-const dayMs = 24 * 60 * 60_000;
-
 /** How long the service lists deliveries, in ms. */
-export const listedMs: number = 7 * dayMs;
+export const listedMs: number = 7 * 24 * 60 * 60_000;
 
 const time = z.string().check(z.refine((text) => !Number.isNaN(dateTimeMs(text)), "expected a date-time"));
 
@@ -40,17 +44,20 @@ const stateSchema: z.ZodMiniType<PassState> = z.object({
   source: z.string(),
   since: time,
   mark: time,
+  head: time,
   settledTo: time,
+  deepPassAt: time,
   fullPassAt: time,
+  ignored: z.record(z.string(), time),
   failures: z.record(z.string(), z.tuple([z.int(), z.int()])),
   reported: z.array(z.string()),
   completed: z.int(),
   runner: z.nullable(z.string()),
 });
 
-/** The name of the state. Hashed, because both parts may be anything. */
-export function stateName(endpoint: string, source: string): string {
-  return `reconcile-${shortHash(JSON.stringify([endpoint, source]), 32)}`;
+/** The name of the state. Hashed, because the reference may be anything. */
+export function stateName(endpoint: string): string {
+  return `reconcile-${shortHash(endpoint, 32)}`;
 }
 
 /** Throws `invalid_state` if the value is not of a pass. */
@@ -72,8 +79,11 @@ export function firstState(endpoint: string, source: string, since: Date, nowMs:
     source,
     since: from,
     mark: from,
+    head: from,
     settledTo: from,
+    deepPassAt: isoOf(nowMs),
     fullPassAt: isoOf(nowMs),
+    ignored: {},
     failures: {},
     reported: [],
     completed: 0,
@@ -82,31 +92,28 @@ export function firstState(endpoint: string, source: string, since: Date, nowMs:
 }
 
 /**
- * The state for a pass that goes back at least to `since`, wherever an earlier pass has been. It tries at once whatever failed
- * or was given up.
+ * The state for a pass that somebody asks for. It is a deep one, and goes back at least to `since`, wherever an earlier pass has
+ * been. With `since`, it tries at once whatever failed or was given up, and takes what was ignored.
  */
-export function reachingBack(state: PassState, since: Date | undefined): PassState {
-  if (since === undefined) return state;
+export function askedFor(state: PassState, since: Date | undefined): PassState {
+  const deep = { ...state, deepPassAt: isoOf(0) };
+  if (since === undefined) return deep;
   const earlier = (text: string) => isoOf(Math.min(dateTimeMs(text), since.getTime()));
   return {
-    ...state,
+    ...deep,
     since: earlier(state.since),
     mark: earlier(state.mark),
     settledTo: earlier(state.settledTo),
+    ignored: {},
     failures: {},
   };
-}
-
-/** Whether a full pass is due: one a day. */
-export function isFullPassDue({ fullPassAt }: Pick<PassState, "fullPassAt">, nowMs: number): boolean {
-  return Math.abs(nowMs - dateTimeMs(fullPassAt)) >= dayMs; // the clock may have been set back
 }
 
 export function isoOf(ms: number): string {
   return new Date(ms).toISOString();
 }
 
-/** Identifies a webhook-id in little space. */
-export function shortHash(text: string, length = 12): string {
+/** Identifies a webhook-id, or an event type, in little space. */
+export function shortHash(text: string, length = 10): string {
   return hash("sha256", text, "base64url").slice(0, length);
 }

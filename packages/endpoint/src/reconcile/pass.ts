@@ -4,11 +4,13 @@ import { type RecordVerdict, type ReplayTarget, replayRecords } from "@esim-webh
 import { newest } from "../listing/delivery-times.ts";
 import { openBacklog } from "./backlog.ts";
 import type { PassClaim } from "./claim-pass.ts";
+import { depthOf } from "./depth.ts";
 import { createFailures } from "./failures.ts";
+import { createIgnored } from "./ignored.ts";
 import { openLedger } from "./ledger.ts";
 import { lostStretch } from "./lost-stretch.ts";
 import { createPassLog, mostIds } from "./pass-log.ts";
-import { isFullPassDue, isoOf, listedMs } from "./pass-state.ts";
+import { isoOf, listedMs } from "./pass-state.ts";
 import { createPassNotice } from "./reconcile-notice.ts";
 import type { SetupSettings } from "./reconcile-options.ts";
 import type { ReconcileReport, Stretch } from "./reconcile-report.ts";
@@ -26,8 +28,7 @@ export interface PassParts {
 }
 
 /**
- * Reads the listing, brings in what is not coming, oldest first, and moves the watermark on. Once a day, a full pass reads down
- * to `since`: the others find only what stands in the listing near the times that it shows. When it resolves or rejects, no
+ * Reads the listing, brings in what is not coming, oldest first, and moves the watermark on. When it resolves or rejects, no
  * handler runs any more, but for one that ignores its deadline, and the place is given up.
  */
 export async function runPass(parts: PassParts, claim: PassClaim): Promise<ReconcileReport> {
@@ -38,22 +39,20 @@ export async function runPass(parts: PassParts, claim: PassClaim): Promise<Recon
   const beginMs = dateTimeMs(begun.mark);
   const sinceMs = dateTimeMs(begun.since);
   const nowMs = clock.now();
-  const isFull = isFullPassDue(begun, nowMs);
-  const settledMs = Math.max(beginMs - overlapMs, sinceMs);
-  const untilMs = isFull ? sinceMs : settledMs;
+  const { untilMs, isDeep, isFull } = depthOf(begun, overlapMs, nowMs);
   const signal = AbortSignal.any([claim.lost, ...(parts.signal ? [parts.signal] : [])]);
   const counts = openLedger(dryRun);
   const failures = createFailures(begun, clock);
-  const { leavesOut } = failures;
+  const ignored = createIgnored(begun, nowMs);
   const onPage = () => notice.running();
   const backlog = openBacklog({
     api,
     endpoint,
     untilMs,
-    settledMs,
     sinceMs,
     includeComing,
-    leavesOut,
+    isIgnored: ignored.includes,
+    leavesOut: failures.leavesOut,
     nowMs,
     signal,
     onPage,
@@ -67,18 +66,24 @@ export async function runPass(parts: PassParts, claim: PassClaim): Promise<Recon
     givenUp: failures.givenUp.length,
   }));
 
+  /** The newest attempt that was listed; NaN if none was. An impossible one in the future would hide what comes until then. */
+  const newestMs = () => Math.min(backlog.newestMs, nowMs);
+
   /** The part of the time up to `ms` in which everything is settled that is not coming. */
   function settledTo(ms: number): number {
-    const wantedMs = Number.isNaN(ms) ? beginMs : ms;
-    const heldMs = Math.min(wantedMs, backlog.oldestComingMs, failures.oldestMs);
+    const heldMs = Math.min(Number.isNaN(ms) ? beginMs : ms, backlog.oldestComingMs, failures.oldestMs);
     return Number.isFinite(heldMs) ? heldMs : beginMs;
   }
+
+  /** The mark that a complete pass leaves behind. One that is not deep has not seen what holds it, and cannot move it on. */
+  const reachedMs = () => settledTo(isDeep ? newestMs() : beginMs);
 
   async function settle(verdicts: readonly RecordVerdict[]): Promise<void> {
     for (const verdict of verdicts) counts.add(verdict);
     if (!dryRun) log.settled(verdicts);
     failures.note(verdicts);
-    const markMs = settledTo(Math.min(verdicts.at(-1)?.occurredMs ?? Number.NaN, backlog.newestMs));
+    ignored.note(verdicts);
+    const markMs = Math.min(settledTo(verdicts.at(-1)?.occurredMs ?? Number.NaN), reachedMs());
     if (markMs > beginMs) claim.advance(isoOf(markMs));
     notice.running();
   }
@@ -103,10 +108,12 @@ export async function runPass(parts: PassParts, claim: PassClaim): Promise<Recon
     return !interrupted;
   }
 
-  async function lostBefore(endMs: number): Promise<Stretch | null> {
-    if (!backlog.endedEarly) return null;
-    const fromMs = dateTimeMs(begun.settledTo);
-    return lostStretch({ api, endpoint, since, signal, fromMs, toMs: endMs - listedMs });
+  /** What the listing has forgotten. What it shows is not forgotten, whatever the clocks say. */
+  async function lostBefore(): Promise<Stretch | null> {
+    if (!isDeep || !backlog.isWhole) return null;
+    const endMs = newest([nowMs, backlog.newestMs]);
+    const toMs = Math.min(endMs - listedMs, backlog.oldestMs);
+    return lostStretch({ api, endpoint, since, signal, fromMs: dateTimeMs(begun.settledTo), toMs });
   }
 
   function reportOf(isComplete: boolean, lost: Stretch | null): ReconcileReport {
@@ -133,15 +140,17 @@ export async function runPass(parts: PassParts, claim: PassClaim): Promise<Recon
 
   try {
     const isComplete = await bringIn().finally(log.flush);
-    const endMs = newest([nowMs, backlog.newestMs]);
-    const lost = isComplete ? await lostBefore(endMs) : null;
-    if (isComplete) claim.advance(isoOf(settledTo(backlog.newestMs)));
+    const lost = isComplete ? await lostBefore() : null;
+    if (isComplete) claim.advance(isoOf(reachedMs()));
     const report = reportOf(isComplete, lost);
     log.alarms(report); // at the latest now: once the state is written, no other pass finds them
     await claim.end({
-      ...(isComplete && { settledTo: isoOf(settledTo(endMs)), completed: begun.completed + 1 }),
+      ...(isComplete && { head: isoOf(newest([newestMs(), dateTimeMs(begun.head)])) }),
+      ...(isComplete && isDeep && { settledTo: isoOf(settledTo(nowMs)), deepPassAt: isoOf(nowMs) }),
       ...(isComplete && isFull && { fullPassAt: isoOf(nowMs) }),
-      ...failures.kept(isComplete),
+      ...(isComplete && { completed: begun.completed + 1 }),
+      ...ignored.kept(),
+      ...failures.kept(isComplete && isFull),
     });
     log.report(report);
     notice.ended(report);

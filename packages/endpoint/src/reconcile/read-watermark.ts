@@ -12,14 +12,12 @@ export interface Watermark {
 /**
  * Reads the watermark, for checks. Resolves to undefined before the first pass. Rejects with `invalid_state`, and as the
  * store's `read` does.
- * @param source that of the target
  */
 export async function readWatermark(
   state: Pick<StateStore, "read">,
   endpointReference: string,
-  source = "default",
 ): Promise<Watermark | undefined> {
-  const name = stateName(endpointReference, source);
+  const name = stateName(endpointReference);
   const stored = await state.read(name);
   if (stored === undefined) return undefined;
   const { mark, settledTo } = readPassState(name, stored.value);

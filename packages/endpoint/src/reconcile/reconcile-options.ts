@@ -1,45 +1,37 @@
 import {
-  type Catalog,
-  type Clock,
   type DedupeStore,
   type EsimEvents,
-  esimCatalog,
   type Logger,
   type StateStore,
   WebhookError,
 } from "@esim-webhooks/core";
 import {
   durationMs,
-  loggerOption,
   type OptionsShape,
   parseOptions,
   processorShape,
   type SettingsOf,
   safeLogger,
-  silentLogger,
-  systemClock,
   withMethods,
 } from "@esim-webhooks/core/kit";
+import type { ReplayOptions } from "@esim-webhooks/import";
 import * as z from "zod/mini";
 import { latestBelievedMs } from "./clock-tolerance.ts";
 
 /** What `reconcile` and `createReconciler` have in common. */
-export interface ReconcileSetup<Data = EsimEvents, Tx = unknown> {
+export interface ReconcileSetup<Data = EsimEvents, Tx = unknown>
+  extends Pick<ReplayOptions<Data, Tx>, "catalog" | "concurrency" | "logger" | "clock"> {
   /** Remembers the watermark, and which process is at work. Must be durable. */
   readonly state: StateStore;
   /**
    * The name of the endpoint, as its receiver has it; ids are unique within it. Refused (`source_unknown`) where the target
-   * holds only events of other sources. Default `"default"`.
+   * holds only events of other sources, or the endpoint was reconciled with another one. Default `"default"`.
    */
   readonly source?: string | undefined;
-  /** Accepts a `source` of which the target has no events yet. Default false. */
+  /** Accepts a `source` of which the target has no events yet. If the endpoint had another one, it begins anew, with `since`. Default false. */
   readonly newSource?: boolean | undefined;
-  /** The event types and their schemas, unless the target is a processor. Default: the eSIM events. Extend them with `defineCatalog`. */
-  readonly catalog?: Catalog<Data> | undefined;
   /** With handlers: remembers done ids. Must be durable. Default: none, which is refused. */
   readonly store?: DedupeStore<Tx> | undefined;
-  /** With handlers or a processor: how many handlers run at the same time. Default 1, which keeps the order. */
-  readonly concurrency?: number | undefined;
   /**
    * With handlers or a processor: how long a handler may take, in ms. Then its `context.signal` aborts, and it has failed. Default
    * 25,000, as behind a receiver.
@@ -48,16 +40,12 @@ export interface ReconcileSetup<Data = EsimEvents, Tx = unknown> {
   /** Brings in what the service will send again, too: after an outage, without waiting for the next attempt. Default false. */
   readonly includeComing?: boolean | undefined;
   /**
-   * How far a pass reads beyond the watermark, in ms: longer than a delivery may stay hidden from the listing, and than its
+   * How far a pass reads beyond what the last one saw, in ms: longer than a delivery may stay hidden from the listing, and than its
    * order may be off. The full pass of each day finds what is further off. Default 3,600,000 (an hour).
    */
   readonly overlapMs?: number | undefined;
   /** How long a killed process keeps others from reconciling the endpoint, in ms. Default 30,000. */
   readonly leaseMs?: number | undefined;
-  /** Gets the log lines: pino, `console`, or anything of their shape. Default: silent. */
-  readonly logger?: Logger | undefined;
-  /** Tells the time, for tests. Default: the machine's clock. */
-  readonly clock?: Clock | undefined;
 }
 
 export interface ReconcileOptions<Data = EsimEvents, Tx = unknown> extends ReconcileSetup<Data, Tx> {
@@ -85,19 +73,21 @@ export type SetupSettings = SettingsOf<ReconcileSetup<unknown>, WithoutDefault>;
 export type ReconcileSettings = SettingsOf<ReconcileOptions<unknown>, WithoutDefault | "since" | "signal">;
 export type ReconcilerSettings = SettingsOf<ReconcilerOptions<unknown>, WithoutDefault | "since">;
 
+const { catalog, store, logger, clock } = processorShape;
+
 const setupShape: OptionsShape<SetupSettings> = {
+  catalog,
+  store,
+  logger,
+  clock,
   state: withMethods<StateStore>("ready", "read", "write"),
   source: z._default(z.string().check(z.minLength(1)), "default"),
   newSource: z._default(z.boolean(), false),
-  catalog: z._default(withMethods<Catalog<unknown>>("parse", "check"), esimCatalog as Catalog<unknown>),
-  store: processorShape.store,
   concurrency: z._default(z.int().check(z.gte(1)), 1),
   deadlineMs: z._default(durationMs(1), 25_000),
   includeComing: z._default(z.boolean(), false),
   overlapMs: z._default(durationMs(0), 60 * 60_000),
   leaseMs: z._default(durationMs(30), 30_000),
-  logger: z._default(loggerOption, () => silentLogger),
-  clock: z._default(withMethods<Clock>("now"), systemClock),
 };
 
 const date = z.optional(z.date("expected a valid Date"));

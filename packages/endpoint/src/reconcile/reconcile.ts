@@ -3,7 +3,7 @@ import type { DedupeStore, EsimEvents, Handlers, InboxWriter, Processor } from "
 import { checkArguments } from "@esim-webhooks/core/kit";
 import { beginPass } from "./begin-pass.ts";
 import type { PassParts } from "./pass.ts";
-import { reachingBack } from "./pass-state.ts";
+import { askedFor } from "./pass-state.ts";
 import { parseReconcileOptions, type ReconcileOptions } from "./reconcile-options.ts";
 import type { ReconcileReport } from "./reconcile-report.ts";
 import { refuseForgetful } from "./refuse-forgetful.ts";
@@ -52,6 +52,6 @@ export async function reconcile<Data = EsimEvents, Tx = unknown>(
     dryRun,
     signal,
     since,
-    resume: (state) => reachingBack(state, since),
+    resume: (state) => askedFor(state, since),
   });
 }

@@ -38,6 +38,13 @@ it("goes on while one delivery of a page was sent lately, whenever its event occ
   expect(await pagesOf(deliveries, { until: new Date(now - 150.5 * minute) })).toHaveLength(4);
 });
 
+it("counts the acknowledgement, too, which may be the newest time or the only one", async () => {
+  const deliveries = aMinuteApart(1000);
+  const acknowledged = made({ occurredMs: now - 250 * minute, sentMs: now });
+  deliveries[250] = { ...acknowledged, sentAt: new Date(now - 250 * minute).toISOString() };
+  expect(await pagesOf(deliveries, { until: new Date(now - 150.5 * minute) })).toHaveLength(4);
+});
+
 it("goes on after a page of deliveries that were not attempted yet, however long ago their events occurred", async () => {
   const waiting = Array.from({ length: 100 }, () => ({
     ...made({ occurredMs: now - 500 * minute, status: "pending" }),

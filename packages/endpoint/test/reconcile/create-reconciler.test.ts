@@ -93,6 +93,31 @@ describe("a reconciler", () => {
     await expect.poll(() => [...inbox.ids]).toEqual(["first", "second"]);
   });
 
+  it("makes no pass while another process makes them, and goes on when that one has stopped", async () => {
+    const state = memoryState();
+    const inbox = knownInbox();
+    const { api, endpoint, pages } = servedListing(() => []);
+    const other = servedListing(() => []);
+    let others = 0;
+    let isStopped = false;
+    const read: typeof state.read = async (name) => {
+      if (!isStopped && (await stateOf(state))?.runner === null) {
+        await reconcile(other.api, endpoint, inbox, { state });
+        others += 1;
+      }
+      return state.read(name);
+    };
+    const stop = new AbortController();
+    const options = { state: { ...state, read }, since: new Date(startMs), everyMs: 1 };
+    const ended = createReconciler(api, endpoint, inbox, options).run({ signal: stop.signal });
+    await expect.poll(() => others).toBeGreaterThan(10);
+    expect(pages()).toBe(1);
+    isStopped = true;
+    await expect.poll(pages).toBeGreaterThan(1);
+    stop.abort();
+    await ended;
+  });
+
   it("takes the place of a pass that was killed, once a lease has passed", async () => {
     const state = memoryState();
     const { api, endpoint } = servedListing(() => []);
@@ -187,13 +212,19 @@ describe("a reconciler", () => {
     const { api, endpoint } = servedListing(() => []);
     const at = (ms: number) => ({ now: () => ms });
     await reconcile(api, endpoint, knownInbox(), { state, since: new Date(startMs), clock: at(startMs) });
-    const failing = { ...knownInbox(), put: async () => Promise.reject(new Error("down")) };
+    let failed = 0;
+    const put = async () => {
+      failed += 1;
+      throw new Error("down");
+    };
+    const failing = { ...knownInbox(), put };
     running(
       { state, logger, clock: at(startMs + 6 * day) },
       () => [made({ occurredMs: startMs + day })],
       failing as never,
     );
-    await expect.poll(() => warnings).toHaveLength(1);
+    await expect.poll(() => failed).toBeGreaterThan(5);
+    expect(warnings).toHaveLength(1);
     expect(warnings[0]).toMatchObject({ settledTo: new Date(startMs).toISOString(), goneInMs: day });
   });
 

@@ -168,25 +168,35 @@ describe("reconcile with handlers", () => {
     });
   });
 
+  it("moves the watermark no further than the newest attempt, when it is interrupted after an event of the future", async () => {
+    const stop = new AbortController();
+    const future = (id: string, hours: number) =>
+      made({ id, occurredMs: startMs + hours * hour, sentMs: startMs + hour });
+    const { pass } = handled([future("next", 21), future("first", 20)], () => stop.abort());
+    const { interrupted, mark } = await pass(0, { since: new Date(startMs), signal: stop.signal });
+    expect({ interrupted, mark }).toEqual({
+      interrupted: true,
+      mark: new Date(startMs + hour).toISOString(),
+    });
+  });
+
   it("gives no event up that another process is handling, and holds the watermark until that has ended", async () => {
     const { pass, store } = handled(
       [exhausted("good", startMs + 2), exhausted("busy", startMs + 1)],
       () => {},
     );
-    const key = { source: "default", id: "busy" };
-    const claim = await store.claim(key, 300);
-    if (claim.status !== "claimed") throw new Error("not claimed");
-    const renewing = setInterval(() => void store.extend(key, claim.token, 300), 50);
-    onTestFinished(() => clearInterval(renewing));
+    const busy: typeof store = {
+      ...store,
+      claim: (key, ...rest) =>
+        key.id === "busy" ? { status: "busy", retryAfterMs: 1 } : store.claim(key, ...rest),
+    };
     for (let passes = 1; passes <= 10; passes++)
-      expect(await pass(12 * hour)).toMatchObject({
+      expect(await pass(12 * hour, { since: new Date(startMs), store: busy })).toMatchObject({
         failing: 1,
         givenUp: 0,
         ledger: { rejected: 1 },
         mark: new Date(startMs + 1).toISOString(),
       });
-    clearInterval(renewing);
-    await store.release(key, claim.token);
     expect(await pass()).toMatchObject({ failing: 0, ledger: { stored: 1 } });
   });
 
@@ -285,6 +295,99 @@ describe("reconcile with handlers", () => {
     expect(await pass()).toMatchObject({ ledger: { duplicate: 1, invalid: 1 }, ids: { invalid: [] } });
     expect(seen).toEqual(["named"]);
     expect(errors.filter((message) => message.includes("no events"))).toHaveLength(1);
+  });
+
+  it("does not run a handler that is added for what was acknowledged before, and does not call that lost", async () => {
+    const { state, store } = handled([], () => {});
+    const deliveries = [made({ id: "before", occurredMs: startMs })];
+    const { api, endpoint } = servedListing(() => deliveries);
+    const seen: string[] = [];
+    const handler = ({ id }: { readonly id: string }) => void seen.push(id);
+    const others = { "esim.disabled": handler };
+    const all = { ...others, "esim.enabled": handler };
+    const options = { state, store, clock: { now: () => startMs + hour } };
+    const since = new Date(startMs - hour);
+    expect((await reconcile(api, endpoint, others, { ...options, since })).ledger).toMatchObject({
+      filtered: 1,
+    });
+    deliveries.unshift(made({ id: "after", occurredMs: startMs + 1 }), exhausted("missed", startMs - 1), {
+      ...made({ id: "untyped", occurredMs: startMs - 1 }),
+      eventType: null,
+    });
+    expect(await reconcile(api, endpoint, all, options)).toMatchObject({
+      ledger: { listed: 4, filtered: 1, stored: 3 },
+      recovered: { missed: 1, acknowledgedAndLost: 2 },
+    });
+    expect(await reconcile(api, endpoint, all, options)).toMatchObject({
+      ledger: { filtered: 1, duplicate: 3 },
+    });
+    expect(seen.toSorted()).toEqual(["after", "missed", "untyped"]);
+    expect((await reconcile(api, endpoint, all, { ...options, since })).ledger).toMatchObject({ stored: 1 });
+    expect(seen.at(-1)).toBe("before");
+  });
+
+  it("takes no event for ignored beyond our own time, though one that was ignored is dated in the future", async () => {
+    const { state, store } = handled([], () => {});
+    const deliveries = [made({ id: "future", occurredMs: startMs + 400 * 24 * hour, sentMs: startMs })];
+    const { api, endpoint } = servedListing(() => deliveries);
+    const options = { state, store, clock: { now: () => startMs + hour } };
+    const since = new Date(startMs - hour);
+    await reconcile(api, endpoint, { "esim.disabled": () => {} }, { ...options, since });
+    deliveries.unshift(made({ id: "after", occurredMs: startMs + hour + 1 }));
+    const all = await reconcile(api, endpoint, { "esim.*": () => {} }, options);
+    expect(all.ids.acknowledgedAndLost).toContain("after");
+  });
+
+  it("remembers what was given up until the listing forgets it, also when the watermark has passed it and moves back", async () => {
+    let tries = 0;
+    const bad = exhausted("bad", startMs + hour);
+    const deliveries = Array.from({ length: 300 }, (_, index) =>
+      made({ occurredMs: startMs + 20 * hour - index * 2 * minute }),
+    );
+    deliveries.push(bad);
+    const { pass, state } = handled(deliveries, (id) => {
+      if (id !== "bad") return;
+      tries += 1;
+      throw new Error("never");
+    });
+    for (const wait of [0, ...waits]) await pass(wait);
+    expect(await pass()).toMatchObject({ pages: 2, ledger: { rejected: 0 } });
+    const late = made({
+      id: "late",
+      occurredMs: startMs + hour,
+      status: "failed",
+      nextRetryMs: startMs + 50 * hour,
+    });
+    deliveries.unshift(late);
+    const clock = { now: () => startMs + 24 * hour };
+    expect(await pass(0, { clock })).toMatchObject({ ledger: { coming: 1 } });
+    expect(await pass(0, { clock })).toMatchObject({ ledger: { coming: 1, rejected: 1 } });
+    expect(tries).toBe(9);
+    deliveries.splice(0);
+    await pass(24 * hour);
+    expect(await state.only()).toMatchObject({ failures: {} });
+  });
+
+  it("forgets the tries of an event that is done since", async () => {
+    const deliveries = [exhausted("bad", startMs + hour)];
+    let isMended = false;
+    const { pass, state } = handled(deliveries, () => {
+      if (!isMended) throw new Error("not yet");
+    });
+    await pass();
+    isMended = true;
+    expect(await pass(5 * minute)).toMatchObject({ failing: 0, ledger: { stored: 1 } });
+    expect(await state.only()).toMatchObject({ failures: {} });
+  });
+
+  it("reports the first 500 invalid events of a pass, and none of them again", async () => {
+    const deliveries = Array.from({ length: 600 }, (_, index) => ({
+      ...exhausted(`odd-${index}`, startMs),
+      payload: null,
+    }));
+    const { pass } = handled(deliveries, () => {});
+    expect((await pass()).ids.invalid).toHaveLength(20);
+    expect((await pass()).ids.invalid).toEqual([]);
   });
 
   it("brings in a delivery without a status, as one with a status that nobody knows", async () => {

@@ -69,6 +69,7 @@ it("finishes what killed passes have left, with nothing missing and nothing twic
   const killAt = () => 1 + Math.floor(Math.random() * 400);
   expect(await makeKilledPasses(world, {}, killAt, broughtIn, 2500)).toBeGreaterThan(0);
   const { ledger, recovered } = await lastPass(world);
+  expect(ledger).toMatchObject({ listed: 3200, coming: 0 });
   expect(ledger.stored).toBe(recovered.acknowledgedAndLost);
   expect(ledger.stored + ledger.duplicate).toBe(ledger.listed);
   expect(await world.stored()).toEqual(ids.toSorted());

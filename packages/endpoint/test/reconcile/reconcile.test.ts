@@ -2,6 +2,8 @@ import { memoryStore } from "@esim-webhooks/core";
 import { memoryInbox } from "@esim-webhooks/core/testing";
 import { createReconciler, reconcile } from "@esim-webhooks/endpoint";
 import { describe, expect, it } from "vitest";
+import { made, servedListing } from "../served-listing.ts";
+import { knownInbox, memoryState } from "./memory-state.ts";
 import { startWorld } from "./world.ts";
 
 const hour = 3_600_000;
@@ -89,6 +91,51 @@ describe("reconcile", () => {
     expect((await world.reconcile()).ledger).toEqual({ ...nothing, listed: 1, coming: 1 });
     const clock = { now: () => Date.now() + 30 * hour };
     expect((await world.reconcile({ clock })).ledger).toEqual({ ...nothing, listed: 1, stored: 1 });
+  });
+
+  it("brings in what is pending without a valid timestamp: nothing shows for how long it has been coming", async () => {
+    const pending = { ...made({ id: "odd", occurredMs: Date.now(), status: "pending" }), sentAt: null };
+    const { api, endpoint } = servedListing(() => [{ ...pending, payload: { type: "esim.enabled" } }]);
+    const inbox = knownInbox();
+    const options = { state: memoryState(), since: new Date(0) };
+    expect((await reconcile(api, endpoint, inbox, options)).ledger).toMatchObject({ coming: 0, stored: 1 });
+    expect((await reconcile(api, endpoint, inbox, options)).ledger).toMatchObject({ duplicate: 1 });
+  });
+
+  it("takes a delivery for one, whatever other fields the service adds to it", async () => {
+    const added = {
+      headers: { "webhook-id": "other" },
+      body: "{}",
+      rawBody: "e30=",
+      receivedAt: "2026-11-20T00:00:00Z",
+    };
+    const { api, endpoint } = servedListing(() => [
+      { ...made({ id: "one", occurredMs: Date.now(), status: "exhausted" }), ...added },
+    ]);
+    const inbox = knownInbox();
+    await reconcile(api, endpoint, inbox, { state: memoryState(), since: new Date(0) });
+    expect([...inbox.ids]).toEqual(["one"]);
+  });
+
+  it("refuses another source for an endpoint that it knows, whose events would all run again", async () => {
+    const { api, endpoint } = servedListing(() => [made({ occurredMs: Date.now() })]);
+    const inbox = knownInbox();
+    const since = new Date(0);
+    const options = { state: memoryState(), source: "shop" };
+    await reconcile(api, endpoint, inbox, { ...options, since });
+    const other = { ...options, source: "shpo" };
+    const refusal = {
+      code: "source_unknown",
+      message: expect.stringMatching(/was reconciled with the source "shop": under "shpo"/),
+    };
+    await expect(reconcile(api, endpoint, inbox, { ...other, since })).rejects.toMatchObject(refusal);
+    await expect(createReconciler(api, endpoint, inbox, { ...other, since }).run()).rejects.toMatchObject(
+      refusal,
+    );
+    const moved = { ...other, newSource: true };
+    await expect(reconcile(api, endpoint, inbox, moved)).rejects.toMatchObject({ code: "no_watermark" });
+    expect(await reconcile(api, endpoint, inbox, { ...moved, since })).toMatchObject({ source: "shpo" });
+    expect(await reconcile(api, endpoint, inbox, other)).toMatchObject({ ledger: { listed: 1 } });
   });
 
   it("finds nothing when it runs again", async () => {

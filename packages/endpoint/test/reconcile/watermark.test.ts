@@ -1,9 +1,15 @@
 import type { WebhookDelivery } from "@esim-webhooks/client";
 import { silentLogger } from "@esim-webhooks/core/kit";
-import { observeReconciliations, type ReconcileMessage, reconcile } from "@esim-webhooks/endpoint";
+import {
+  observeReconciliations,
+  type ReconcileMessage,
+  readWatermark,
+  reconcile,
+} from "@esim-webhooks/endpoint";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { made, servedListing } from "../served-listing.ts";
 import { knownInbox, memoryState } from "./memory-state.ts";
+import { oneTurn } from "./one-turn.ts";
 import { startWorld } from "./world.ts";
 
 const minute = 60_000;
@@ -209,6 +215,92 @@ describe("the watermark", () => {
       mark: new Date(startMs + 1000 * minute).toISOString(),
     });
     expect(await reconcile(api, endpoint, inbox, at(day + hour))).toMatchObject({ pages: 2 });
+  });
+
+  it("is read down to once an hour by a reconciler; between, an event that is coming costs no pages", async () => {
+    const deliveries = many();
+    const late = { id: "late", occurredMs: startMs + 300 * minute };
+    deliveries[700] = made({ ...late, status: "failed", nextRetryMs: startMs + day });
+    const { api, endpoint, inbox, options, since } = served(deliveries);
+    const turn = (ms: number) =>
+      oneTurn(api, endpoint, inbox, { ...options, since, clock: { now: () => startMs + day + ms } });
+    const held = { mark: new Date(late.occurredMs) };
+    expect(await turn(0)).toMatchObject({ outcome: "complete", pages: 10, ledger: { coming: 1 } });
+    expect(await turn(5 * minute)).toMatchObject({ pages: 2, ledger: { listed: 200, coming: 0 } });
+    expect(await readWatermark(options.state, endpoint)).toMatchObject(held);
+    expect(await turn(hour)).toMatchObject({ pages: 9, ledger: { coming: 1 } });
+    expect(await readWatermark(options.state, endpoint)).toMatchObject(held);
+
+    deliveries[700] = made({ ...late, status: "exhausted" });
+    expect(await turn(2 * hour - 1)).toMatchObject({ pages: 2, recovered: { missed: 0 } });
+    expect(await turn(2 * hour)).toMatchObject({ pages: 9, recovered: { missed: 1 } });
+    expect(await turn(3 * hour)).toMatchObject({ pages: 2 });
+  });
+
+  it("moves back for an event that is coming and shows an earlier time, also between the deep passes", async () => {
+    const deliveries = many();
+    const coming = (id: string, minutes: number) =>
+      made({ id, occurredMs: startMs + minutes * minute, status: "failed", nextRetryMs: startMs + day });
+    deliveries[700] = coming("one", 300);
+    const { api, endpoint, inbox, options, since } = served(deliveries);
+    await reconcile(api, endpoint, inbox, { ...options, since });
+    deliveries.unshift(coming("other", 200));
+    await oneTurn(api, endpoint, inbox, options);
+    expect(await readWatermark(options.state, endpoint)).toMatchObject({
+      mark: new Date(startMs + 200 * minute),
+    });
+  });
+
+  it("is read down to by every pass that somebody asks for", async () => {
+    const deliveries = many();
+    deliveries[700] = made({
+      occurredMs: startMs + 300 * minute,
+      status: "failed",
+      nextRetryMs: startMs + day,
+    });
+    const { api, endpoint, inbox, options, since } = served(deliveries);
+    await reconcile(api, endpoint, inbox, { ...options, since });
+    expect(await reconcile(api, endpoint, inbox, options)).toMatchObject({ pages: 9, ledger: { coming: 1 } });
+  });
+
+  it("is never later than our own clock, so an attempt in the future hides nothing", async () => {
+    const future = made({ id: "future", occurredMs: startMs, sentMs: startMs + 400 * day });
+    const deliveries = [future, ...many()];
+    const { api, endpoint, inbox, options, since } = served(deliveries);
+    const at = (ms: number) => ({ ...options, clock: { now: () => startMs + ms } });
+    const first = await reconcile(api, endpoint, inbox, { ...at(day), since });
+    expect(first).toMatchObject({ mark: new Date(startMs + day).toISOString(), lost: null });
+    const missed = (count: number) =>
+      Array.from({ length: count }, (_, index) =>
+        made({ occurredMs: startMs + day + hour - index, status: "exhausted" }),
+      );
+    deliveries.splice(1, 0, ...missed(150));
+    const second = await reconcile(api, endpoint, inbox, at(day + 2 * hour));
+    expect(second).toMatchObject({ recovered: { missed: 150 }, lost: null });
+    expect(await readWatermark(options.state, endpoint)).toMatchObject({
+      settledTo: new Date(startMs + day + 2 * hour),
+    });
+  });
+
+  it("stays at since until there is something newer, and no page below that is read", async () => {
+    const { api, endpoint, inbox, options } = served(many());
+    const since = new Date(startMs + 550 * minute);
+    expect(await reconcile(api, endpoint, inbox, { ...options, since })).toMatchObject({
+      pages: 6,
+      ledger: { outOfRange: 149 },
+    });
+  });
+
+  it("tells nothing for lost, and settles nothing, in a pass that is interrupted", async () => {
+    const { api, endpoint, inbox, options } = served([made({ occurredMs: startMs })]);
+    const since = new Date(startMs - 30 * day);
+    const stop = new AbortController();
+    onTestFinished(observeReconciliations(({ pages }) => pages === 1 && stop.abort()));
+    expect(await reconcile(api, endpoint, inbox, { ...options, since, signal: stop.signal })).toMatchObject({
+      interrupted: true,
+      lost: null,
+    });
+    expect(await readWatermark(options.state, endpoint)).toEqual({ mark: since, settledTo: since });
   });
 
   it("refuses a state that is not its own", async () => {

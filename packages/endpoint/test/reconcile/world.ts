@@ -51,6 +51,9 @@ export interface World {
   stored(): Promise<string[]>;
 }
 
+/** A sandbox with a manual clock waits a second for an answer: on a busy machine, not enough for more, or to open the files, too. */
+const mostAtOnce = 20;
+
 /**
  * A service with an endpoint of ours, whose receiver stores into an inbox: on disk, as the state, unless there are others.
  * Since then events are ours.
@@ -60,6 +63,7 @@ export async function startWorld(others: Partial<Pick<World, "inbox" | "state">>
   const folder = mkdtempSync(join(tmpdir(), "reconcile-"));
   const path = join(folder, "events.db");
   const { inbox = sqliteInbox({ path }), state = sqliteState({ path }) } = others;
+  await Promise.all([inbox.ready?.(), state.ready()]);
   const api = createClient({ baseUrl: sandbox.url, ...sandbox.credentials });
   const receiver = await startReceiver(inbox);
   const closers = [() => sandbox.close(), () => receiver.close(), () => state.close(), () => inbox.close()];
@@ -93,6 +97,7 @@ export async function startWorld(others: Partial<Pick<World, "inbox" | "state">>
       const ids: string[] = [];
       for (let made = 0; made < count; made++) {
         ids.push(...(await sandbox.emit({ type: "esim.enabled", data: sampleData("esim.enabled") })));
+        if (made % mostAtOnce === 0) await sandbox.settled();
       }
       await sandbox.settled();
       return ids;

@@ -1,23 +1,18 @@
-import {
-  type Catalog,
-  type Clock,
-  type DedupeStore,
-  type EsimEvents,
-  esimCatalog,
-  type Logger,
-  type Secrets,
-  type ToleranceSeconds,
+import type {
+  Catalog,
+  Clock,
+  DedupeStore,
+  EsimEvents,
+  Logger,
+  Secrets,
+  ToleranceSeconds,
 } from "@esim-webhooks/core";
 import {
   defaultToleranceSeconds,
-  loggerOption,
   type OptionsShape,
   processorShape,
   type SettingsOf,
-  silentLogger,
-  systemClock,
   toleranceOption,
-  withMethods,
 } from "@esim-webhooks/core/kit";
 import * as z from "zod/mini";
 import type { ImportFilter } from "../record/filter.ts";
@@ -71,6 +66,8 @@ const nonEmpty = z.string().check(z.minLength(1));
 const names = z.optional(z.array(nonEmpty).check(z.minLength(1, "is empty, so nothing would be imported")));
 const date = z.optional(z.date("expected a valid Date"));
 
+const { catalog, store, logger, clock } = processorShape;
+
 export const replayShape: OptionsShape<ReplaySettings> = {
   secret: z.optional(z.custom<Secrets>()), // the keyring checks it
   source: z._default(nonEmpty, "default"),
@@ -89,8 +86,8 @@ export const replayShape: OptionsShape<ReplaySettings> = {
         ),
       ),
   ) as z.ZodMiniType<Mapping | undefined>,
-  catalog: z._default(withMethods<Catalog<unknown>>("parse", "check"), esimCatalog as Catalog<unknown>),
-  store: processorShape.store,
+  catalog,
+  store,
   concurrency: z._default(z.int().check(z.gte(1)), 1),
   since: date,
   until: date,
@@ -104,7 +101,7 @@ export const replayShape: OptionsShape<ReplaySettings> = {
   force: z._default(z.boolean(), false),
   dryRun: z._default(z.boolean(), false),
   signal: z.optional(z.instanceof(AbortSignal)),
-  logger: z._default(loggerOption, () => silentLogger),
-  clock: z._default(withMethods<Clock>("now"), systemClock),
+  logger,
+  clock,
   maxDepth: z._default(z.int().check(z.gte(1), z.lte(1000)), 64),
 };
