@@ -219,7 +219,40 @@ describe("stores and inboxes on one file", () => {
     await Promise.all([store.close(), inbox.close()]);
   });
 
-  it("reject once another process has kept the file locked for too long, and recover by themselves", async () => {
+  it("answer a handler's question while counts of a large table are being made", async () => {
+    const [inbox, store] = [sqliteInbox({ path }), sqliteStore({ path, timeoutMs: 120_000 })];
+    const operator = sqliteInbox({ path, timeoutMs: 120_000 });
+    await inbox.ready();
+    const shop = openShop(path);
+    shop.run(`with recursive number (n) as (select 1 union all select n + 1 from number where n < 50000)
+      insert into esim_webhooks_event (source, id, state, type) select 'default', n, 'done', 'a' from number`);
+    shop.close();
+    const ended: string[] = [];
+    const claim = await store.claim(key("msg_1"), 120_000);
+    await store.transact(key("msg_1"), claim.status === "claimed" ? claim.token : "", async (tx) => {
+      await tx.read("select 1"); // its thread has started
+      const counting = Array.from({ length: 20 }, () => operator.stats().then(() => ended.push("stats")));
+      await tx.read("select event from orders").then(() => ended.push("read"));
+      await Promise.all(counting);
+      return true;
+    });
+    expect(ended.indexOf("read")).toBeLessThan(20);
+    await Promise.all([inbox.close(), store.close(), operator.close()]);
+  });
+});
+
+// each waits for a second or more
+describe.concurrent("stores and inboxes on one file that another process has locked", () => {
+  function ownPath(onTestFinished: (end: () => void) => void): string {
+    const own = temporaryFolder();
+    onTestFinished(own.remove);
+    return join(own.path, "events.db");
+  }
+
+  it("reject once another process has kept the file locked for too long, and recover by themselves", async ({
+    onTestFinished,
+  }) => {
+    const path = ownPath(onTestFinished);
     const first = sqliteInbox({ path, timeoutMs: 1000 });
     const inbox = sqliteInbox({ path, timeoutMs: 120_000 });
     await inbox.count();
@@ -236,7 +269,10 @@ describe("stores and inboxes on one file", () => {
     await Promise.all([first.close(), inbox.close()]);
   });
 
-  it("wait for a lock as long as each of them was told to, whoever came first", async () => {
+  it("wait for a lock as long as each of them was told to, whoever came first", async ({
+    onTestFinished,
+  }) => {
+    const path = ownPath(onTestFinished);
     const [first, second] = [
       sqliteInbox({ path, timeoutMs: 1000 }),
       sqliteInbox({ path, timeoutMs: 120_000 }),
@@ -254,7 +290,8 @@ describe("stores and inboxes on one file", () => {
     await Promise.all([first.close(), second.close()]);
   });
 
-  it("wait as long to open a file that is locked", async () => {
+  it("wait as long to open a file that is locked", async ({ onTestFinished }) => {
+    const path = ownPath(onTestFinished);
     const shop = openShop(path);
     const mode = hasWalResetBug(process.versions["sqlite"] ?? "") ? "delete" : "wal"; // as it will be: it cannot be changed while locked
     shop.run(`pragma journal_mode = ${mode}; begin immediate`);
@@ -270,7 +307,10 @@ describe("stores and inboxes on one file", () => {
     await Promise.all([first.close(), second.close()]);
   });
 
-  it("lease and claim nothing for a caller who gave up while the file was locked", async () => {
+  it("lease and claim nothing for a caller who gave up while the file was locked", async ({
+    onTestFinished,
+  }) => {
+    const path = ownPath(onTestFinished);
     const patient = sqliteInbox({ path, timeoutMs: 120_000 });
     const [inbox, store] = [sqliteInbox({ path, timeoutMs: 1000 }), sqliteStore({ path, timeoutMs: 1000 })];
     await patient.put([entry("msg_1")]);
@@ -291,7 +331,10 @@ describe("stores and inboxes on one file", () => {
     await Promise.all([patient.close(), inbox.close(), store.close()]);
   });
 
-  it("lease nothing for a caller who gave up while a message of many rows waited for the lock", async () => {
+  it("lease nothing for a caller who gave up while a message of many rows waited for the lock", async ({
+    onTestFinished,
+  }) => {
+    const path = ownPath(onTestFinished);
     const patient = sqliteInbox({ path, timeoutMs: 120_000 });
     const inbox = sqliteInbox({ path, timeoutMs: 1000 });
     await patient.ready();
@@ -308,27 +351,6 @@ describe("stores and inboxes on one file", () => {
     expect(await patient.count({ state: "leased" })).toBe(0);
     shop.close();
     await Promise.all([patient.close(), inbox.close()]);
-  });
-
-  it("answer a handler's question while counts of a large table are being made", async () => {
-    const [inbox, store] = [sqliteInbox({ path }), sqliteStore({ path, timeoutMs: 120_000 })];
-    const operator = sqliteInbox({ path, timeoutMs: 120_000 });
-    await inbox.ready();
-    const shop = openShop(path);
-    shop.run(`with recursive number (n) as (select 1 union all select n + 1 from number where n < 50000)
-      insert into esim_webhooks_event (source, id, state, type) select 'default', n, 'done', 'a' from number`);
-    shop.close();
-    const ended: string[] = [];
-    const claim = await store.claim(key("msg_1"), 120_000);
-    await store.transact(key("msg_1"), claim.status === "claimed" ? claim.token : "", async (tx) => {
-      await tx.read("select 1"); // its thread has started
-      const counting = Array.from({ length: 20 }, () => operator.stats().then(() => ended.push("stats")));
-      await tx.read("select event from orders").then(() => ended.push("read"));
-      await Promise.all(counting);
-      return true;
-    });
-    expect(ended.indexOf("read")).toBeLessThan(20);
-    await Promise.all([inbox.close(), store.close(), operator.close()]);
   });
 });
 
