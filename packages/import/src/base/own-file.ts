@@ -76,7 +76,7 @@ function notOurs(path: string, fault: string): WebhookError<ImportErrorCode> {
   return new WebhookError<ImportErrorCode>(
     "foreign_file",
     `The file ${path} ${fault}, and is neither read nor written.`,
-    resolve(path).startsWith("/dev/")
+    /^\/dev\/(?!shm\/)/.test(resolve(path)) // a descriptor or a device
       ? "Name a file in a folder where only you can write."
       : "Remove it, or name a file in a folder where only you can write.",
   );
