@@ -24,6 +24,7 @@ export const functions: readonly (readonly [names: string, file: string, options
   ["`postgresState`", "packages/store-postgres/src/database/postgres-database.ts", "PostgresOptions"],
   ["`bullmqInbox`", "packages/queue-bullmq/src/inbox-settings.ts", "BullmqInboxOptions"],
   ["`bullmqProcessor`", "packages/queue-bullmq/src/work/bullmq-processor.ts", "BullmqProcessorOptions"],
+  ["`bullmqInbox(…).createWorker`", "packages/queue-bullmq/src/work/queue-worker.ts", "QueueWorkerOptions"],
   ["`latestOnly` (SQLite)", "packages/store-sqlite/src/latest-only.ts", "LatestOnlyOptions"],
   ["`latestOnly` (Postgres)", "packages/store-postgres/src/latest-only.ts", "LatestOnlyOptions"],
   ["`importDeliveries`", "packages/import/src/import-options.ts", "ImportOptions"],

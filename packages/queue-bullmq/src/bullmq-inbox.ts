@@ -1,9 +1,12 @@
 import {
+  type EsimEvents,
+  type Handlers,
   type InboxAdmin,
   type InboxEntry,
   type InboxWriter,
   type PutResult,
   WebhookError,
+  type Worker,
 } from "@esim-webhooks/core";
 import {
   createStoreGuard,
@@ -21,9 +24,19 @@ import { explained } from "./redis/refusal.ts";
 import { createServerCheck } from "./redis/server-check.ts";
 import { createSources } from "./redis/sources.ts";
 import { checkCanWait, createWaitAof } from "./redis/wait-aof.ts";
+import { createQueueWorker, type QueueWorkerOptions } from "./work/queue-worker.ts";
 
 /** An inbox whose queue is BullMQ's: its `Worker` takes the events. */
-export interface BullmqInbox extends InboxWriter, InboxAdmin {}
+export interface BullmqInbox extends InboxWriter, InboxAdmin {
+  /**
+   * BullMQ's `Worker` with `bullmqProcessor`, on connections of its own, for programs that run workers of any inbox, such as
+   * `esim-webhooks work`. Throws `invalid_option`, also for an inbox on a handed-in queue, and `unknown_event_type`.
+   */
+  createWorker<Data = EsimEvents>(
+    handlers: NoInfer<Handlers<Data>>,
+    options?: QueueWorkerOptions<Data>,
+  ): Worker;
+}
 
 /**
  * The inbox on BullMQ, for any number of receivers and workers on one Redis (7, or 6.2). `put` resolves once the jobs are in
@@ -109,6 +122,14 @@ export function bullmqInbox(options: BullmqInboxOptions): BullmqInbox {
     get: (key) => run(() => admin.get(key)),
     redrive: (filter, limit) => run(() => admin.redrive(filter, limit)),
     purgeDead: (filter, limit) => run(() => admin.purgeDead(filter, limit)),
+    createWorker(handlers, options = {}) {
+      if (connection !== undefined) return createQueueWorker({ connection, name, prefix }, handlers, options);
+      throw new WebhookError(
+        "invalid_option",
+        "bullmqInbox.createWorker: the inbox is on a queue that was handed in, whose connection a worker cannot share.",
+        "Pass connection in place of the queue, or make BullMQ's Worker with bullmqProcessor(handlers).",
+      );
+    },
     close: () => guard.close(close),
   };
 }

@@ -1,5 +1,4 @@
-import { bullmqInbox, bullmqProcessor } from "@esim-webhooks/queue-bullmq";
-import { Worker } from "bullmq";
+import { type BullmqInbox, bullmqInbox } from "@esim-webhooks/queue-bullmq";
 import { Cluster, Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import {
@@ -25,23 +24,20 @@ function keep<Client extends Redis | Cluster>(client: Client): Client {
 const entries = Array.from({ length: 300 }, (_, n) => entryOf(`msg_${n}{${n % 7}}`));
 
 /** Handles events until these ids were handled. Returns how often each was. */
-async function handleAll(connection: Redis | Cluster, prefix: string, ids: ReadonlySet<string>) {
+async function handleAll(inbox: BullmqInbox, ids: ReadonlySet<string>) {
   const handled = new Map<string, number>();
   const all = Promise.withResolvers<void>();
-  const processor = bullmqProcessor({
+  const worker = inbox.createWorker({
     "*": ({ id }) => {
       handled.set(id, (handled.get(id) ?? 0) + 1);
       if (handled.size === ids.size) all.resolve();
     },
   });
-  const worker = new Worker("events", processor, {
-    connection: connection as Redis,
-    prefix,
-    concurrency: 20,
-  });
-  worker.on("error", () => {});
+  const stopping = new AbortController();
+  const running = worker.run({ signal: stopping.signal });
   await all.promise;
-  await worker.close();
+  stopping.abort();
+  await running;
   return handled;
 }
 
@@ -66,7 +62,7 @@ describe("bullmqInbox on a Redis Cluster", () => {
       const results = await Promise.all([...entries, ...entries].map((entry) => inbox.put([entry])));
       expect(results.flat().filter((result) => result === "stored")).toHaveLength(300);
       expect(results.flat().filter((result) => result === "duplicate")).toHaveLength(300);
-      const handled = await handleAll(open(false), "{bull}", new Set(entries.map(({ id }) => id)));
+      const handled = await handleAll(inbox, new Set(entries.map(({ id }) => id)));
       expect(new Set(handled.values())).toEqual(new Set([1]));
       expect(await inbox.stats()).toMatchObject({ states: { ready: 0, dead: 0 } });
     },
@@ -109,8 +105,7 @@ describe("bullmqInbox behind Sentinel", () => {
     const sentinel = await privateSentinel("main", master, 1);
     opened.push(sentinel);
     const sentinels = [{ host: "127.0.0.1", port: Number(new URL(sentinel.url).port) }];
-    const connect = () => keep(new Redis({ sentinels, name: "main", maxRetriesPerRequest: null }));
-    const client = connect();
+    const client = keep(new Redis({ sentinels, name: "main", maxRetriesPerRequest: null }));
     const inbox = bullmqInbox({ connection: client, name: "events" });
     opened.push(inbox);
     expect(new Set(await inbox.put(entries))).toEqual(new Set(["stored"]));
@@ -121,7 +116,7 @@ describe("bullmqInbox behind Sentinel", () => {
     await reconnected;
     const late = entryOf("afterwards");
     await expect.poll(() => inbox.put([...entries, late]).catch(() => [])).toHaveLength(301);
-    const handled = await handleAll(connect(), "bull", new Set([...entries, late].map(({ id }) => id)));
+    const handled = await handleAll(inbox, new Set([...entries, late].map(({ id }) => id)));
     expect(new Set(handled.values())).toEqual(new Set([1]));
     expect(`redis://${client.stream.remoteAddress}:${client.stream.remotePort}`).toBe(replica.url);
   });

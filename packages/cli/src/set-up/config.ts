@@ -9,11 +9,20 @@ import type {
   ReceiverOptions,
   Secret,
   StateStore,
+  Worker,
   WorkerOptions,
 } from "@esim-webhooks/core";
 
 /** An inbox with all roles, with the roles that its capabilities state, or with only `put`. */
-export type ConfigTarget<Tx = unknown> = Pick<InboxWriter, "put"> & Partial<Inbox<Tx>>;
+export type ConfigTarget<Tx = unknown> = Pick<InboxWriter, "put"> & Partial<Inbox<Tx>> & Partial<OwnWorkers>;
+
+/** An inbox whose engine has workers of its own, such as `bullmqInbox`. */
+export interface OwnWorkers {
+  createWorker(
+    handlers: Handlers<unknown>,
+    options: Pick<WorkerOptions<unknown>, "concurrency" | "catalog" | "logger">,
+  ): Worker;
+}
 
 /** The options of `esim-webhooks.config.ts`. Flags and the environment take precedence over them. */
 export interface Config<Data = EsimEvents, Tx = unknown> {

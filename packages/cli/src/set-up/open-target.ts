@@ -1,7 +1,7 @@
 import type { DedupeStore, Handlers, InboxQueue } from "@esim-webhooks/core";
 import { hasRole, type InboxRoles } from "@esim-webhooks/core/kit";
 import { ProgramError } from "../program/program-error.ts";
-import type { ConfigTarget } from "./config.ts";
+import type { ConfigTarget, OwnWorkers } from "./config.ts";
 import { defaultInbox, defaultStore, isThere } from "./default-place.ts";
 import { nameOf } from "./place.ts";
 import { type Patience, prepared } from "./prepared.ts";
@@ -49,10 +49,19 @@ export async function findTarget(setUp: SetUp): Promise<OpenTarget> {
   return { handlers, store, where, storedIn, close: async () => store.close() };
 }
 
+/** An inbox whose events a worker can take: ours, or its own. */
+export type Workable = InboxQueue | (ConfigTarget & OwnWorkers);
+
+function isWorkable(inbox: ConfigTarget): inbox is ConfigTarget & Workable {
+  return hasRole(inbox, "queue") || typeof inbox.createWorker === "function";
+}
+
 /** Opens the inbox for a worker, and migrates its tables. Throws `not_an_inbox` as `findInbox` does. */
-export async function openQueue(setUp: SetUp): Promise<OpenInbox<InboxQueue>> {
-  const open = await findInbox(setUp, "queue");
-  return prepared(setUp, open, open.inbox);
+export async function openQueue(setUp: SetUp): Promise<OpenInbox<Workable>> {
+  const { inbox, where, close } = await anyInbox(setUp);
+  if (isWorkable(inbox)) return prepared(setUp, { inbox, where, close }, inbox);
+  await close().catch(() => {}); // report the missing role
+  throw missingRole("queue", where);
 }
 
 /**
@@ -62,12 +71,12 @@ export async function openQueue(setUp: SetUp): Promise<OpenInbox<InboxQueue>> {
 export async function openQueueOf(
   target: OpenTarget,
   setUp: SetUp,
-): Promise<OpenInbox<InboxQueue> | undefined> {
+): Promise<OpenInbox<Workable> | undefined> {
   const { handlers, config } = setUp;
   if (handlers === undefined) return undefined;
   if (!("inbox" in target)) return config.store === undefined ? openQueue(setUp) : undefined;
   const { inbox, where } = target;
-  return hasRole(inbox, "queue") ? { inbox, where, close: async () => {} } : undefined; // closed with the target
+  return isWorkable(inbox) ? { inbox, where, close: async () => {} } : undefined; // closed with the target
 }
 
 /**

@@ -11,11 +11,14 @@ const levels: Readonly<Record<SettleMessage["outcome"], "info" | "warn" | "error
   lost: null, // the worker logs it
 };
 
-/** Logs the outcome of each event of an inbox that this process settles. Returns a function that stops it. */
-export function printSettled(logger: Logger): () => void {
+/**
+ * Logs the outcome of each event of an inbox that this process settles: by our workers, or by processors in an engine's own.
+ * Returns a function that stops it.
+ */
+export function printSettled(logger: Logger, from: SettleMessage["by"]): () => void {
   return observe({
     settle({ by, durationMs, error: err, ...event }) {
-      if (by === "processor") return; // the receiver logs it
+      if (by !== from) return; // the receiver logs what is handled inline
       const level = levels[event.outcome];
       if (level !== null)
         logger[level](

@@ -1,6 +1,7 @@
-import { createWorker, type Handlers, type InboxQueue, type Logger } from "@esim-webhooks/core";
+import { createWorker, type Handlers, type Logger } from "@esim-webhooks/core";
 import { ProgramError } from "../program/program-error.ts";
 import { naming } from "../set-up/naming.ts";
+import type { Workable } from "../set-up/open-target.ts";
 import type { SetUp } from "../set-up/set-up.ts";
 import { printSettled } from "./print-settled.ts";
 
@@ -20,7 +21,7 @@ export function withHandlers(setUp: SetUp): WorkingSetUp {
 
 /** A worker that runs the config's handlers and logs the outcome of each event. Throws as `createWorker` does. */
 export function startWorker(
-  inbox: InboxQueue,
+  inbox: Workable,
   { config, file, handlers, catalog }: WorkingSetUp,
   logger: Logger,
   concurrency?: number,
@@ -31,10 +32,13 @@ export function startWorker(
     ...(catalog && { catalog }),
     logger,
   };
-  const worker = naming(file, () => createWorker<unknown>(inbox, handlers, options));
+  const hasOwn = "createWorker" in inbox;
+  const worker = naming(file, () =>
+    hasOwn ? inbox.createWorker(handlers, options) : createWorker<unknown>(inbox, handlers, options),
+  );
   return {
     async run(signal) {
-      const stopPrinting = printSettled(logger);
+      const stopPrinting = printSettled(logger, hasOwn ? "processor" : "worker");
       await worker.run({ signal }).finally(stopPrinting);
     },
   };

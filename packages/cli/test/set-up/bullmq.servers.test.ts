@@ -1,0 +1,91 @@
+import { join } from "node:path";
+import { sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { privateRedis, type TestServer } from "../../../../test/servers/index.ts";
+import { cli, folder, jsonLines, secret, start } from "../cli.ts";
+
+let server: TestServer;
+let redis: Redis;
+let cwd: string;
+beforeAll(async () => {
+  server = await privateRedis();
+  redis = new Redis(server.url);
+});
+afterAll(async () => {
+  redis.disconnect();
+  await server.close();
+});
+beforeEach(async () => {
+  await redis.flushall();
+  const config = `import { bullmqInbox } from "@esim-webhooks/queue-bullmq";
+    import { defineConfig } from "@esim-webhooks/cli";
+    export default defineConfig({
+      target: bullmqInbox({ connection: ${JSON.stringify(server.url)}, jobOptions: { attempts: 1 } }),
+      handlers: { "esim.faulted": ({ id }) => { if (id === "msg_fails") throw new Error("no luck"); } },
+      port: 0,
+    });`;
+  cwd = folder({
+    "esim-webhooks.config.ts": config,
+    "dump.ndjson": ["msg_1", "msg_2"].map((id) => JSON.stringify(delivered(id))).join("\n"),
+  });
+});
+
+const timestamp = "2026-11-20T12:00:00Z";
+const envelope = { type: "esim.faulted", timestamp, data: sampleData("esim.faulted") };
+
+/** A delivery as somebody captured it. */
+function delivered(id: string) {
+  const { headers, body } = signedRequest({ id, ...envelope }, { secret, at: new Date(timestamp) });
+  return { headers, body, receivedAt: timestamp };
+}
+
+it("serve stores deliveries as jobs, and handles them with BullMQ's workers", async () => {
+  const running = start(["serve"], { cwd });
+  const [, url = ""] = await running.written(/Listening at \S*?(http:\S+\/[\w/]+)/);
+  for (const id of ["msg_1", "msg_fails"])
+    expect((await fetch(url, signedRequest({ id, ...envelope }, { secret }))).status).toBe(202);
+  await running.written(/"id":"msg_1".*"outcome":"done"/);
+  await running.written(/"id":"msg_fails".*no luck/);
+  running.child.kill("SIGTERM");
+  const ended = await running.ended;
+  expect(ended.code).toBe(0);
+  expect(jsonLines(ended)).toContainEqual(expect.objectContaining({ id: "msg_1", outcome: "stored" }));
+});
+
+it("import stores a dump's events, work handles them, and inbox and doctor show them", async () => {
+  const imported = await cli(["import", join(cwd, "dump.ndjson")], { cwd });
+  expect(imported.code).toBe(0);
+  const again = await cli(["import", join(cwd, "dump.ndjson"), "--json"], { cwd });
+  expect(JSON.parse(again.stdout)).toMatchObject({ ledger: { read: 2, duplicate: 2 } });
+
+  const stats = await cli(["inbox", "stats", "--json"], { cwd });
+  expect(JSON.parse(stats.stdout)).toMatchObject({ states: { ready: 2 } });
+  const doctor = await cli(["doctor"], { cwd });
+  expect(doctor.stdout).toMatch(/store.*durable/);
+  expect(doctor.stdout).toMatch(/waiting.*2 events wait/);
+
+  const running = start(["work"], { cwd });
+  for (const id of ["msg_1", "msg_2"]) await running.written(new RegExp(`"id":"${id}".*"outcome":"done"`));
+  running.child.kill("SIGTERM");
+  expect((await running.ended).code).toBe(0);
+  const shown = await cli(["inbox", "show", "msg_1", "--json"], { cwd });
+  expect(JSON.parse(shown.stdout)).toMatchObject({ id: "msg_1", state: "done" });
+});
+
+it("inbox lists and retries dead events, and says which filters BullMQ cannot answer", async () => {
+  const running = start(["serve"], { cwd });
+  const [, url = ""] = await running.written(/Listening at \S*?(http:\S+\/[\w/]+)/);
+  await fetch(url, signedRequest({ id: "msg_fails", ...envelope }, { secret }));
+  await running.written(/"id":"msg_fails".*no luck/);
+  running.child.kill("SIGTERM");
+  await running.ended;
+  const listed = await cli(["inbox", "list", "--status", "dead"], { cwd });
+  expect(listed.stdout).toMatch(/msg_fails +esim\.faulted +dead .*no luck/);
+  const refused = await cli(["inbox", "list", "--types", "esim.faulted"], { cwd });
+  expect(refused.code).toBe(2);
+  expect(refused.stderr).toMatch(/cannot select events by type.*state or by ids/);
+  const retried = await cli(["inbox", "retry", "--yes"], { cwd });
+  expect(retried.stdout).toBe("Made ready again: 1 dead event.\n");
+  expect((await cli(["inbox", "list", "--json"], { cwd })).stdout).toMatch(/"state":"ready"/);
+});

@@ -1,0 +1,93 @@
+import type { Catalog, EsimEvents, Handlers, Logger, Worker } from "@esim-webhooks/core";
+import {
+  durationMs,
+  monotonicClock,
+  type OptionsShape,
+  parseOptions,
+  processorShape,
+  safeLogger,
+  startDeadline,
+  throttledLog,
+} from "@esim-webhooks/core/kit";
+import { Worker as QueueWorker } from "bullmq";
+import { Cluster, Redis } from "ioredis";
+import * as z from "zod/mini";
+import { withoutPassword } from "../redis/without-password.ts";
+import { bullmqProcessor } from "./bullmq-processor.ts";
+
+export interface QueueWorkerOptions<Data = EsimEvents> {
+  /** How many handlers run at the same time. Default 20. */
+  concurrency?: number;
+  /** How long handlers may continue after the signal to stop, in ms. Default 20,000. */
+  shutdownMs?: number;
+  /** The event types and their schemas. Default: the eSIM events. Extend them with `defineCatalog`. */
+  catalog?: Catalog<Data>;
+  /** Gets the log lines: pino, `console`, or anything of their shape. Default: silent. */
+  logger?: Logger;
+}
+
+const { catalog, logger } = processorShape;
+const shape: OptionsShape<Required<QueueWorkerOptions<unknown>>> = {
+  concurrency: z._default(z.int().check(z.gte(1)), 20),
+  shutdownMs: z._default(durationMs(0), 20_000),
+  catalog,
+  logger,
+};
+
+/** Where the jobs are. */
+export interface QueuePlace {
+  readonly connection: string | Redis | Cluster;
+  readonly name: string;
+  readonly prefix: string;
+}
+
+/** How many crashes of workers a job survives; BullMQ's 1 would make an event dead after two deployments that went wrong. */
+const maxStalledCount = 16;
+
+/**
+ * BullMQ's `Worker` with `bullmqProcessor`, on connections of its own, to be run like core's worker. A handler that has not finished
+ * in time loses its job, which another worker gets once its lock has ended.
+ */
+export function createQueueWorker<Data>(
+  place: QueuePlace,
+  handlers: Handlers<Data, unknown>,
+  options: QueueWorkerOptions<Data>,
+): Worker {
+  const settings = parseOptions("bullmqInbox.createWorker", shape, options);
+  const { concurrency, shutdownMs } = settings;
+  const { name, prefix } = place;
+  const logger = safeLogger(settings.logger);
+  const catalog = settings.catalog as Catalog<Data>;
+  const processor = bullmqProcessor<Data>(handlers, { catalog, logger });
+  return {
+    async run({ signal }) {
+      const connection = connect(place.connection);
+      const worker = new QueueWorker(name, processor, {
+        connection,
+        prefix,
+        concurrency,
+        maxStalledCount,
+        autorun: false,
+      });
+      const log = throttledLog(logger.error, monotonicClock);
+      worker.on("error", (err) => log({ err: withoutPassword(err) }, "BullMQ's worker had an error."));
+      const running = worker.run();
+      if (!signal.aborted)
+        await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+      const closed = Promise.all([worker.close(), running]);
+      if ((await startDeadline(shutdownMs).before(closed)) === undefined) worker.cancelAllJobs();
+      connection.disconnect();
+    },
+  };
+}
+
+/** A connection for a worker, which waits for Redis however long it is away. */
+function connect(connection: string | Redis | Cluster): Redis {
+  if (typeof connection === "string") return new Redis(connection, { maxRetriesPerRequest: null });
+  if (connection instanceof Cluster) {
+    const redisOptions = { ...connection.options.redisOptions, maxRetriesPerRequest: null };
+    const overridden = { redisOptions } as Parameters<Cluster["duplicate"]>[1];
+    return connection.duplicate([], overridden) as unknown as Redis; // a Worker takes both
+  }
+  return connection.duplicate({ maxRetriesPerRequest: null });
+}
