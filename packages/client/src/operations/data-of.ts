@@ -6,7 +6,15 @@ import { parseWith } from "../base/parse.ts";
  * error because one field of the answer is odd.
  */
 export function orNull<Value>(schema: z.ZodMiniType<Value>): z.ZodMiniType<Value | null> {
-  return lenient<Value | null>((value) => schema.safeParse(value).data ?? null);
+  return orElse(schema, null);
+}
+
+/** A field, or `other` where it is absent or of another type. */
+export function orElse<Value, Other>(
+  schema: z.ZodMiniType<Value>,
+  other: Other,
+): z.ZodMiniType<Value | Other> {
+  return lenient<Value | Other>((value) => schema.safeParse(value).data ?? other); // z.catch brings zod's messages into a bundle
 }
 
 /** A field that may be absent. One of another type is null. */

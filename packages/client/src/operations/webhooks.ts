@@ -4,7 +4,7 @@ import { ApiError } from "../base/api-error.ts";
 import { checkRequest, requestSchema } from "../base/check-request.ts";
 import { conceal } from "../base/conceal.ts";
 import type { Caller, CallOptions, ChangeOptions } from "./caller.ts";
-import { dataOf, orNull } from "./data-of.ts";
+import { dataOf, orElse, orNull } from "./data-of.ts";
 import { type Listing, type ListOptions, listingOf } from "./listing.ts";
 import { path } from "./path.ts";
 
@@ -154,7 +154,7 @@ export function webhooks(caller: Caller): Webhooks {
     async rotateSecret(reference, options) {
       const name = "webhooks.rotateSecret";
       const at = path`/management/webhooks/${reference}/rotate-secret`;
-      const shown = shownEndpoint(z.catch(text, reference)); // of which endpoint it is, is known
+      const shown = shownEndpoint(orElse(text, reference)); // of which endpoint it is, is known
       return caller.call({ name, method: "POST", path: at }, options, readSecret(name, shown));
     },
     async delete(reference, options) {
