@@ -1,4 +1,4 @@
-import { readFileSync, statfsSync } from "node:fs";
+import { accessSync, constants, readFileSync, statfsSync } from "node:fs";
 
 const path = "/dev/shm";
 const roomBytes = 4 * 2 ** 30;
@@ -9,11 +9,12 @@ const roomBytes = 4 * 2 ** 30;
  */
 export function memoryFolder(): string | undefined {
   try {
-    const [, options = ""] = /^\S+ \/dev\/shm tmpfs (\S+)/m.exec(readFileSync("/proc/mounts", "utf8")) ?? [];
-    if (!options.startsWith("rw") || options.split(",").includes("noexec")) return undefined;
+    const [, options] = /^\S+ \/dev\/shm tmpfs (\S+)/m.exec(readFileSync("/proc/mounts", "utf8")) ?? [];
+    if (options === undefined || options.split(",").includes("noexec")) return undefined;
+    accessSync(path, constants.W_OK);
     const { bavail, bsize } = statfsSync(path);
     return Math.min(bavail * bsize, process.availableMemory()) > roomBytes ? path : undefined;
   } catch {
-    return undefined; // not on Linux
+    return undefined; // not on Linux, or not for this user
   }
 }
