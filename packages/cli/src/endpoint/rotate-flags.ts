@@ -11,6 +11,7 @@ export interface RotateFlags extends SetUpFlags {
   readonly secretForm?: "hex" | "base64" | "utf8";
   /** In ms. */
   readonly overlap: number;
+  readonly noCheck?: boolean;
   readonly noReconcile?: boolean;
   readonly dryRun?: boolean;
   readonly json?: boolean;
@@ -21,6 +22,7 @@ export const rotateFlags: FlagParametersForType<RotateFlags, CliContext> = {
   keyFile: ensureFlags.keyFile,
   secretForm: ensureFlags.secretForm,
   overlap: durationFlag("How long the old key counts on", "2m", { min: "1m", max: "1d" }),
+  noCheck: switchFlag("Do not check first that receivers read the key store, by posting to the endpoint"),
   noReconcile: switchFlag("Do not look for events that the rotation may have cost"),
   dryRun: switchFlag("Say what would be done, and change nothing"),
   ...setUpFlags,

@@ -48,6 +48,7 @@ export async function rotate(this: CliContext, flags: RotateFlags): Promise<void
       const report = await rotateSecret<ReconcileReport>(api, endpoint, keyStore, {
         overlapMs: flags.overlap,
         secretForm: flags.secretForm,
+        checkReceivers: !flags.noCheck,
         signal: stop.signal,
         logger,
         ...(open && {

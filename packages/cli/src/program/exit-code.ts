@@ -70,6 +70,7 @@ const byErrorCode: Readonly<Record<ErrorCode, ExitCode>> = {
   endpoint_unknown: exitCodes.usage,
   durable_store_required: exitCodes.usage,
   not_settled: exitCodes.problem,
+  receivers_not_ready: exitCodes.problem,
   no_watermark: exitCodes.usage,
   too_many_failures: exitCodes.problem,
   reconcile_in_use: exitCodes.unexpected,

@@ -11,6 +11,7 @@ export type EndpointErrorCode =
   | "no_watermark"
   | "durable_store_required"
   | "not_settled"
+  | "receivers_not_ready"
   | "reconcile_in_use"
   | "too_many_failures";
 

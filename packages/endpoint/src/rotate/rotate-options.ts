@@ -26,6 +26,11 @@ export interface RotateOptions<Reconciled extends RotationReconciled = Reconcile
    * nothing; reconcile from the report's `since` then.
    */
   readonly reconcile?: ((from: RotationStart) => Promise<Reconciled>) | undefined;
+  /**
+   * Checks first that the receivers read the key store and that their clocks are right: deliveries with an unknown signature are posted to the
+   * endpoint's URL, and must be answered 503. False: where something else answers 401 there. Default true.
+   */
+  readonly checkReceivers?: boolean | undefined;
   /** How long the old keys count on after the new one is stored, in ms: for attempts that were under way. At least a minute. Default 2 minutes. */
   readonly overlapMs?: number | undefined;
   /** Gives up when it aborts; the next run continues. */
@@ -56,6 +61,7 @@ const shape: OptionsShape<RotateSettings> = {
     ),
   ),
   secretForm: secretFormOption,
+  checkReceivers: z._default(z.boolean(), true),
   overlapMs: z._default(durationMs(60_000), 120_000),
   signal: z._default(
     z.instanceof(AbortSignal, { error: "expected an AbortSignal" }),

@@ -1,10 +1,11 @@
-import type { ApiClient } from "@esim-webhooks/client";
+import type { ApiClient, WebhookEndpoint } from "@esim-webhooks/client";
 import { type KeyRecord, type KeyStore, WebhookError } from "@esim-webhooks/core";
-import { endKeys, fingerprintOf, type KeyOwner, ownerIn } from "../base/endpoint-keys.ts";
+import { endKeys, fingerprintOf, ownerIn } from "../base/endpoint-keys.ts";
 import { type EndpointErrorCode, hasCode } from "../base/errors.ts";
 import { holdOffUntil } from "../base/hold-off.ts";
 import { freshKey } from "../base/idempotency-key.ts";
 import type { ReconcileReport } from "../reconcile/reconcile-report.ts";
+import { checkReceivers } from "./check-receivers.ts";
 import { ownedEndpoint } from "./owned-endpoint.ts";
 import {
   checkRotateArguments,
@@ -48,7 +49,7 @@ const pauseMs = 5000;
  * Replaces the secret of an endpoint so that every event survives it. Each step is in the key store before the next one, so
  * after a kill at any moment the next run continues; when no rotation is under way, it begins one. Takes `overlapMs` and some seconds.
  *
- * 1. Receivers answer 503 to unknown signatures. 2. The service replaces the secret. 3. The new key is stored, and the old ones get
+ * 1. Receivers answer 503 to unknown signatures, which is checked (`checkReceivers`). 2. The service replaces the secret. 3. The new key is stored, and the old ones get
  * an end. 4. The listing shows what became of deliveries with the new key, until that end. 5. What was missed is reconciled. 6. The old
  * keys go.
  *
@@ -56,7 +57,7 @@ const pauseMs = 5000;
  * an endpoint is replaced if the client has no other one. Rejects with an `ApiError` or its code when the service cannot be asked, and with `change_under_way`,
  * `endpoint_unknown`, `invalid_option`, `missing_secret` (the key store has no record), `invalid_secret` (the new secret is of
  * another form: it is kept, and the next run takes it with `secretForm`), `not_settled` (`reconcile` was interrupted: the next run does
- * it again) or `store_unavailable`.
+ * it again), `receivers_not_ready` (nothing was changed) or `store_unavailable`.
  */
 export async function rotateSecret<Reconciled extends RotationReconciled = ReconcileReport>(
   api: Pick<ApiClient, "webhooks">,
@@ -78,7 +79,7 @@ export async function rotateSecret<Reconciled extends RotationReconciled = Recon
   if (found !== undefined)
     logger.info({ ...named, step: found.step }, "Continues the rotation that was begun.");
 
-  let at = found ?? (await begin(api, keyStore, endpoint.updatedAt, owner, settings));
+  let at = found ?? (await begin(api, keyStore, endpoint, settings));
   if (at.step === "call" || at.step === "form") {
     at = await storeNewKey(api, keyStore, at, owner, found && endpoint.updatedAt, settings);
     logger.info({ ...named, key: at.newKey }, "The new key is stored.");
@@ -103,14 +104,14 @@ export async function rotateSecret<Reconciled extends RotationReconciled = Recon
   };
 }
 
-/** Step 1: from now on an unknown signature is answered 503. */
+/** Step 1: from now on an unknown signature is answered 503, or nothing is begun. */
 async function begin(
   api: Pick<ApiClient, "webhooks">,
   keyStore: KeyStore,
-  updatedAt: string,
-  { endpoint }: KeyOwner,
-  { clock, signal }: RotateSettings,
+  { webhookEndpointReference: endpoint, url, updatedAt }: WebhookEndpoint,
+  settings: RotateSettings,
 ): Promise<AtCall> {
+  const { clock, signal } = settings;
   const listedMs = await newestListedMs(api, endpoint, signal);
   const nowMs = clock.now();
   const change: AtCall = {
@@ -129,7 +130,14 @@ async function begin(
     change: { ...change },
   });
   await writeRotation(keyStore, undefined, opened, clock);
-  return change;
+  if (!settings.checkReceivers) return change;
+  try {
+    await checkReceivers(url, settings);
+    return change;
+  } catch (error) {
+    await writeRotation(keyStore, change, ({ keys }) => ({ keys }), clock); // no call was made
+    throw error;
+  }
 }
 
 /** Step 5, from the day before the rotation. The old keys have ended by now, so the listing has had time to show what they cost. */

@@ -5,6 +5,8 @@ import {
   type KeyRecord,
   type KeyStore,
   type Logger,
+  memoryStore,
+  nodeHandler,
   type StoredKey,
   WebhookError,
 } from "@esim-webhooks/core";
@@ -16,6 +18,7 @@ import {
   rotateSecret,
 } from "@esim-webhooks/endpoint";
 import { describe, expect, it } from "vitest";
+import { listen } from "../../../../test/listen.ts";
 import { fastClock } from "../fast-clock.ts";
 import { type Rotating, rotateCall, rotating, rotatingFile } from "./rotating.ts";
 
@@ -54,6 +57,19 @@ async function recordOf(keys: KeyStore): Promise<KeyRecord> {
   const stored = await keys.read();
   if (stored === undefined) throw new Error("There is no record.");
   return stored.record;
+}
+
+/** A key store of its own, which no receiver reads. */
+function copyOf(record: KeyRecord): KeyStore {
+  let copy = record;
+  return {
+    load: async () => copy,
+    read: async () => ({ record: copy, version: JSON.stringify(copy) }),
+    async write(written) {
+      copy = written;
+      return true;
+    },
+  };
 }
 
 /** A key store whose writes are told before and after. */
@@ -289,21 +305,13 @@ describe.concurrent("rotateSecret", () => {
 
   it("says in the log and the report that receivers refuse the new key, when they read other keys", async () => {
     await using world = await rotating();
-    const elsewhere = watched(world.keys, () => {});
-    let copy = (await recordOf(world.keys)) as KeyRecord;
-    const unread: KeyStore = {
-      ...elsewhere,
-      read: async () => ({ record: copy, version: JSON.stringify(copy) }),
-      async write(record) {
-        copy = record;
-        return true;
-      },
-    };
+    const unread = copyOf(await recordOf(world.keys));
     const logger = lines();
     await world.sandbox.advance("1m");
     const report = await rotateSecret(world.api, world.endpoint, unread, {
       clock: withTraffic(world),
       logger,
+      checkReceivers: false,
     });
     expect(report.newKeyUse.refused).toBeGreaterThan(0);
     expect(report.newKeyUse.accepted).toBe(0);
@@ -423,10 +431,11 @@ describe.concurrent("rotateSecret", () => {
         },
       },
     });
-    const clock = fastClock();
-    const report = await rotateSecret(goesDown(120), world.endpoint, keys, { clock });
+    const report = await rotateSecret(goesDown(120), world.endpoint, keys, { clock: fastClock() });
     expect(secretsIn(await recordOf(world.keys)).map(fingerprint)).toEqual([report.newKey]);
-    await expect(rotateSecret(goesDown(100_000), world.endpoint, keys, { clock })).rejects.toMatchObject({
+    await expect(
+      rotateSecret(goesDown(100_000), world.endpoint, keys, { clock: fastClock() }),
+    ).rejects.toMatchObject({
       code: "store_unavailable",
       message: expect.stringMatching(/^The new secret could not be stored\. .* run this again soon/),
       cause: away,
@@ -624,6 +633,90 @@ describe.concurrent("rotateSecret", () => {
   it("refuses an overlap of less than a minute", async () => {
     await using world = await rotating();
     await expect(world.rotate({ overlapMs: 59_999 })).rejects.toMatchObject({ code: "invalid_option" });
+  });
+});
+
+describe.concurrent("receivers that are not ready", () => {
+  /** Nothing was replaced, and nothing is under way. */
+  async function expectUntouched(world: Rotating, record: KeyRecord): Promise<void> {
+    expect(await recordOf(world.keys)).toEqual(record);
+    await world.emit();
+    expect(world.handled).toHaveLength(1);
+  }
+
+  it("are found before the secret is replaced: those that do not read the key store", async () => {
+    await using world = await rotating();
+    const record = await recordOf(world.keys);
+    const unread = copyOf(record);
+    await expect(
+      rotateSecret(world.api, world.endpoint, unread, { clock: fastClock() }),
+    ).rejects.toMatchObject({
+      code: "receivers_not_ready",
+      message: expect.stringMatching(/^5 of 5 deliveries .* answered 401.* mount the folder .*--no-check/),
+    });
+    expect(await recordOf(unread)).toEqual(record);
+    await expectUntouched(world, record);
+  });
+
+  it("are found though another receiver of the same address is ready", async () => {
+    await using world = await rotating();
+    const record = await recordOf(world.keys);
+    const receivers = [world.keys, copyOf(record)].map((secret) =>
+      nodeHandler({ "*": () => {} }, { secret, store: memoryStore() }),
+    );
+    let calls = 0;
+    const close = async () => void (await Promise.all(receivers.map((receiver) => receiver.close())));
+    const server = await listen((...given) => receivers[calls++ % 2]?.(...given), "/", close);
+    const { webhookEndpointReference: reference } = await world.api.webhooks.create({
+      url: server.url,
+      eventTypes: ["esim.enabled"],
+    });
+    await expect(
+      rotateSecret(world.api, reference, world.keys, { clock: fastClock() }),
+    ).rejects.toMatchObject({
+      code: "receivers_not_ready",
+      message: expect.stringMatching(/^[23] of 5 deliveries/),
+    });
+    await server.close();
+    await expectUntouched(world, record);
+  });
+
+  it.each([
+    [-11, /answered 401: .* or its clock is more than 10 minutes ahead/],
+    [-3, /^The clocks of a receiver and of this machine are 1(79|80|81) s apart/],
+    [3, /^The clocks of a receiver and of this machine are 1(79|80|81) s apart/],
+  ])("are found by their clocks: this machine's is %i minutes ahead", async (minutes, message) => {
+    await using world = await rotating();
+    const record = await recordOf(world.keys);
+    const { wait } = fastClock();
+    const clock = { now: () => Date.now() + minutes * 60_000, wait };
+    await expect(world.rotate({ clock })).rejects.toMatchObject({
+      code: "receivers_not_ready",
+      message: expect.stringMatching(message),
+    });
+    await expectUntouched(world, record);
+  });
+
+  it("are not known if the endpoint cannot be reached from here: that is a warning", async () => {
+    await using world = await rotating();
+    const { webhookEndpointReference: reference } = await world.api.webhooks.create({
+      url: "http://127.0.0.1:9/",
+      eventTypes: ["esim.enabled"],
+    });
+    const logger = lines();
+    await rotateSecret(world.api, reference, world.keys, { clock: fastClock(), logger });
+    expect(logger.all).toContainEqual(
+      expect.stringContaining("Nothing shows that receivers read the key store"),
+    );
+  });
+
+  it("are not looked for when a rotation goes on whose call may have been made", async () => {
+    await using world = await rotating();
+    world.sandbox.faults.add({ kind: "error", call: rotateCall, status: 500, times: 3 });
+    await world.rotate().catch(() => {});
+    const logger = lines();
+    expect(await world.rotate({ logger })).toMatchObject({ continued: "call" });
+    expect(logger.all.join("\n")).not.toContain("Receivers read the key store.");
   });
 });
 
