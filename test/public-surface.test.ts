@@ -61,6 +61,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "memoryStore",
       "nodeDelivery",
       "nodeHandler",
+      "receiveRequest",
       "retryLater",
       "sign",
       "verify",

@@ -35,7 +35,14 @@ export type { Delivery, Received, Receiver } from "./receive/delivery.ts";
 export type { WebhookHandler } from "./receive/fetch.ts";
 export { webhookHandler } from "./receive/fetch.ts";
 export type { MissWatch, NodeHandler, NodeRequest } from "./receive/node.ts";
-export { discardRest, nodeDelivery, nodeHandler, watchMisses, writeReply } from "./receive/node.ts";
+export {
+  discardRest,
+  nodeDelivery,
+  nodeHandler,
+  receiveRequest,
+  watchMisses,
+  writeReply,
+} from "./receive/node.ts";
 export type { Outcome, OutcomeCode, StoredOutcome } from "./receive/outcome.ts";
 export { createReceiver } from "./receive/receiver.ts";
 export type { ReceiverOptions } from "./receive/receiver-options.ts";

@@ -3,8 +3,8 @@ import {
   createReceiver,
   type EsimEvents,
   type NodeRequest,
-  nodeDelivery,
   type ReceiverOptions,
+  receiveRequest,
   type Target,
   WebhookError,
   watchMisses,
@@ -56,8 +56,7 @@ export function webhookRouter<Data = EsimEvents, Tx = unknown>(
       watchMiss(request, response, `${request.baseUrl}${path}`);
       return next();
     }
-    receiver
-      .receive(nodeDelivery(request))
+    receiveRequest(receiver, request)
       .then((reply) => writeReply(response, reply, receiver.closing))
       .catch(next);
   };

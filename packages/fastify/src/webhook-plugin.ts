@@ -5,8 +5,8 @@ import {
   type Handlers,
   type InboxWriter,
   type Logger,
-  nodeDelivery,
   type ReceiverOptions,
+  receiveRequest,
   type Target,
   WebhookError,
   watchMisses,
@@ -81,14 +81,18 @@ async function plugin(app: FastifyInstance, options: WebhookPluginOptions): Prom
 
   // answers before Fastify reads the body, so that no content-type parser runs
   const route: Pick<RouteOptions, "onRequest" | "handler"> = {
-    onRequest: async (request, reply) => {
-      const { status, headers, body } = await receiver.receive(nodeDelivery(request.raw));
-      discardRest(request.raw, receiver.closing);
-      return reply.code(status).headers(headers).send(body);
+    onRequest(request, reply) {
+      receiveRequest(receiver, request.raw)
+        .then(({ status, headers, body }) => {
+          discardRest(request.raw, receiver.closing);
+          reply.code(status).headers(headers).send(body);
+        })
+        .catch((error) => reply.send(error));
     },
     handler: async () => {},
   };
-  for (const url of spellingsOf(path, app)) {
+  const own = spellingsOf(path, app);
+  for (const url of own) {
     // the host may have routes of its own for other methods: it keeps them, and the rest is answered 405
     const free = app.supportedMethods.filter(
       (method) => !app.hasRoute({ method, url: `${app.prefix}${url}` }),
@@ -96,7 +100,10 @@ async function plugin(app: FastifyInstance, options: WebhookPluginOptions): Prom
     app.route({ ...route, method: ["POST", ...free.filter((method) => method !== "POST")], url });
   }
   const watchMiss = watchMisses(logger);
-  app.server.on("request", (request, response) => watchMiss(request, response, `${app.prefix}${path}`));
+  const endpoints = new Set(own.map((url) => `${app.prefix}${url}`));
+  app.server.on("request", (request, response) => {
+    if (!endpoints.has(request.url ?? "")) watchMiss(request, response, `${app.prefix}${path}`);
+  });
   app.addHook("preClose", () => receiver.close());
 }
 

@@ -4,7 +4,7 @@ import { type Logger, silentLogger, warnOfSetup } from "../base/logger.ts";
 import type { EsimEvents } from "../event/esim-events.ts";
 import { signatureHeaders } from "../verify/headers.ts";
 import type { BodyReader, BodySink } from "./body.ts";
-import type { Delivery } from "./delivery.ts";
+import type { Delivery, Received, Receiver } from "./delivery.ts";
 import { createReceiver } from "./receiver.ts";
 import type { ReceiverOptions } from "./receiver-options.ts";
 import type { Reply } from "./reply.ts";
@@ -30,7 +30,7 @@ export function nodeHandler<Data = EsimEvents, Tx = unknown>(
 ): NodeHandler {
   const receiver = createReceiver<Data, Tx>(target, options);
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    writeReply(response, await receiver.receive(nodeDelivery(request)), receiver.closing);
+    writeReply(response, await receiveRequest(receiver, request), receiver.closing);
   };
   return Object.assign(
     (request: IncomingMessage, response: ServerResponse) => void handle(request, response),
@@ -40,10 +40,27 @@ export function nodeHandler<Data = EsimEvents, Tx = unknown>(
   );
 }
 
+/**
+ * Takes a Node.js request through a receiver, once Node.js has had a microtask to take what came in one packet with the
+ * headers: a short body is there then, and needs no listeners, timer or promise.
+ */
+export async function receiveRequest(
+  receiver: Pick<Receiver, "receive">,
+  request: NodeRequest,
+): Promise<Received> {
+  await undefined;
+  return receiver.receive(nodeDelivery(request));
+}
+
 /** A Node.js request as a delivery. Uses the raw bytes that a body parser has kept, never a parsed body. */
 export function nodeDelivery(request: NodeRequest): Delivery {
-  const kept = [request.rawBody, request.body].find(isUint8Array);
-  return { method: request.method ?? "", headers: request.headers, body: kept ?? nodeBody(request) };
+  return {
+    method: request.method ?? "",
+    headers: request.headers,
+    get body() {
+      return keptBody(request) ?? bodyAtHand(request) ?? nodeBody(request);
+    },
+  };
 }
 
 /** Answers a request, unless it was answered already, and ends what follows as `discardRest` does. */
@@ -91,7 +108,7 @@ const discardingMs = 5_000;
  * @param closing of the receiver
  */
 export function discardRest(request: IncomingMessage, closing: AbortSignal): void {
-  if (request.complete || request.destroyed) return; // it may have emitted "close" already
+  if (request.complete || request.destroyed || wholeBodyRead in request) return; // it may have emitted "close" already
   let left = discardedBytes;
   const cut = () => void request.destroy();
   const timer = setTimeout(cut, closing.aborted ? 0 : discardingMs);
@@ -106,6 +123,25 @@ export function discardRest(request: IncomingMessage, closing: AbortSignal): voi
     closing.removeEventListener("abort", cut);
   });
   request.resume();
+}
+
+function keptBody({ rawBody, body }: NodeRequest): Uint8Array | undefined {
+  if (isUint8Array(rawBody)) return rawBody;
+  return isUint8Array(body) ? body : undefined;
+}
+
+/** On a request whose body was read before Node.js has seen its end. */
+const wholeBodyRead = Symbol("esim-webhooks.wholeBodyRead");
+
+/** The whole body, if Node.js has it already and nobody else has begun to read it. */
+function bodyAtHand(request: NodeRequest): Uint8Array | undefined {
+  const { readableLength, readableFlowing, readableEncoding, destroyed, headers } = request;
+  if (readableFlowing !== null || readableEncoding !== null || destroyed) return undefined;
+  if (readableLength === 0 || readableLength !== Number(headers["content-length"])) return undefined;
+  const bytes: Uint8Array = request.read();
+  Object.assign(request, { [wholeBodyRead]: true });
+  request.resume(); // it ends, as it would for a listener
+  return bytes;
 }
 
 function nodeBody(request: NodeRequest): BodyReader {

@@ -1,0 +1,89 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { type AddressInfo, connect, type Socket } from "node:net";
+import { createReceiver, receiveRequest, writeReply } from "@esim-webhooks/core";
+import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { afterEach, describe, expect, it } from "vitest";
+
+const secret = newSecret();
+const closeAll: (() => unknown)[] = [];
+
+afterEach(async () => {
+  for (const close of closeAll.splice(0)) await close();
+});
+
+/** A server with a receiver, a connection to it, and the requests that the server has seen. */
+async function connected() {
+  const handled: string[] = [];
+  const receiver = createReceiver({ "*": ({ id }) => void handled.push(id) }, { secret });
+  const requests: IncomingMessage[] = [];
+  const server = createServer(async (request: IncomingMessage, response: ServerResponse) => {
+    requests.push(request);
+    writeReply(response, await receiveRequest(receiver, request), receiver.closing);
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
+  closeAll.push(() => {
+    socket.destroy();
+    server.closeAllConnections();
+    server.close();
+  });
+  return { socket, requests, handled };
+}
+
+function delivery(id: string, detail = ""): { head: string; body: string } {
+  const data = { ...sampleData("esim.faulted"), detail };
+  const { headers, body } = signedRequest({ id, type: "esim.faulted", data }, { secret });
+  const lines = Object.entries({ host: "test", ...headers, "content-length": String(body.length) });
+  const fields = lines.map(([name, value]) => `${name}: ${value}\r\n`).join("");
+  return { head: `POST /webhooks HTTP/1.1\r\n${fields}\r\n`, body };
+}
+
+/** The statuses of the next answers on a connection. */
+async function statuses(socket: Socket, count: number): Promise<string[]> {
+  let text = "";
+  for (;;) {
+    const found = [...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map((match) => match[1] ?? "");
+    if (found.length >= count) return found;
+    const [chunk] = (await once(socket, "data")) as [Buffer];
+    text += chunk.toString();
+  }
+}
+
+describe("receiveRequest", () => {
+  it("takes a body that came with its headers without listening for it, and lets the request end", async () => {
+    const { socket, requests } = await connected();
+    for (const n of [0, 1, 2]) {
+      const { head, body } = delivery(`msg_${n}`);
+      socket.write(head + body);
+      expect(await statuses(socket, 1)).toEqual(["200"]);
+      const request = requests[n];
+      expect([request?.listenerCount("data"), request?.complete]).toEqual([0, true]);
+      await expect.poll(() => request?.readableEnded && request.destroyed).toBe(true);
+    }
+  });
+
+  it("waits for the rest of a body that comes in pieces, or apart from its headers", async () => {
+    const { socket, requests, handled } = await connected();
+    const first = delivery("msg_apart");
+    socket.setNoDelay(true).write(first.head);
+    await expect.poll(() => requests[0]?.listenerCount("data")).toBe(1);
+    const someCame = once(requests[0] as IncomingMessage, "data");
+    socket.write(first.body.slice(0, 10));
+    await someCame;
+    socket.write(first.body.slice(10));
+    expect(await statuses(socket, 1)).toEqual(["200"]);
+    const long = delivery("msg_long", "x".repeat(300_000));
+    socket.write(long.head + long.body);
+    expect(await statuses(socket, 1)).toEqual(["200"]);
+    expect(handled).toEqual(["msg_apart", "msg_long"]);
+  });
+
+  it("answers deliveries that came in one packet one after the other", async () => {
+    const { socket, handled } = await connected();
+    const three = ["msg_a", "msg_b", "msg_c"].map((id) => delivery(id));
+    socket.write(three.map(({ head, body }) => head + body).join(""));
+    expect(await statuses(socket, 3)).toEqual(["200", "200", "200"]);
+    expect(handled).toEqual(["msg_a", "msg_b", "msg_c"]);
+  });
+});
