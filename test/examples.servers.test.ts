@@ -503,6 +503,46 @@ describe("examples/queue-worker", () => {
   });
 });
 
+describe("examples/bullmq-fleet", () => {
+  it("stores each event once, has one of two workers handle it, and shows it on Bull Board", async () => {
+    const variables = { REDIS_URL: redisUrl, QUEUE: `fleet-${randomUUID()}` };
+    const queue = new Queue(variables.QUEUE, { connection: { url: redisUrl } });
+    onTestFinished(async () => {
+      await queue.obliterate({ force: true });
+      await queue.close();
+    });
+    const receiver = await serve("examples/bullmq-fleet/receiver.ts", variables);
+    const workers = [1, 2].map(() => run(["examples/bullmq-fleet/worker.ts"], variables));
+    const healthUrls = await Promise.all(
+      workers.map(async ({ line }) => (await line(/^working; health at (\S+)/))[1] ?? ""),
+    );
+    const sinceLastTake = async (url: string) =>
+      ((await (await fetch(url)).json()) as { sinceLastTakeMs: number | null }).sinceLastTakeMs;
+    expect(await Promise.all(healthUrls.map(sinceLastTake))).toEqual([null, null]);
+
+    const request = faulted();
+    expect(await receiver.deliver(request)).toEqual(stored);
+    expect(await receiver.deliver(request)).toEqual(alreadyStored);
+    await Promise.any(workers.map(({ line }) => line(/^reordering 730155284096617302/)));
+    await expect.poll(() => queue.getJobCounts("completed")).toEqual({ completed: 1 });
+    const takes = await Promise.all(healthUrls.map(sinceLastTake));
+    expect(takes.filter((take) => take !== null)).toHaveLength(1);
+
+    const board = run(["examples/bullmq-fleet/board.ts"], { ...variables, PORT: "0" });
+    const [, boardUrl = ""] = await board.line(/^listening at (\S+)/);
+    expect(await (await fetch(boardUrl)).text()).toContain("<html");
+    const shown = await (
+      await fetch(`${boardUrl}/api/queues?activeQueue=${variables.QUEUE}&status=completed`)
+    ).json();
+    expect(shown).toMatchObject({
+      queues: [
+        { counts: { completed: 1 }, jobs: [{ name: "esim.faulted", returnValue: { outcome: "processed" } }] },
+      ],
+    });
+    await Promise.all([receiver, ...workers, board].map(endsBySigterm));
+  });
+});
+
 describe("examples/inbox", () => {
   async function start() {
     const { url, query } = await ownDatabase();

@@ -1,0 +1,25 @@
+import type { AddressInfo } from "node:net";
+import { webhookRouter } from "@esim-webhooks/express";
+import { bullmqInbox } from "@esim-webhooks/queue-bullmq";
+import express from "express";
+
+const inbox = bullmqInbox({
+  connection: process.env["REDIS_URL"] ?? "redis://localhost:6379",
+  name: process.env["QUEUE"] ?? "esim-events",
+  logger: console,
+});
+await inbox.ready(); // refuses a Redis that may evict events
+
+const app = express();
+const router = webhookRouter(inbox, { logger: console });
+app.use(router); // before any body parser
+
+const server = app.listen(Number(process.env["PORT"] ?? 3000), "127.0.0.1", () => {
+  console.log(`listening at http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+});
+
+process.once("SIGTERM", async () => {
+  server.close();
+  await router.close(); // deliveries in flight finish, and need the inbox
+  await inbox.close();
+});

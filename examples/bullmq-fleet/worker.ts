@@ -1,0 +1,34 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { discard, type EsimEvents, type Handlers } from "@esim-webhooks/core";
+import { bullmqProcessor } from "@esim-webhooks/queue-bullmq";
+import { Worker } from "bullmq";
+
+const handlers: Handlers<EsimEvents> = {
+  "esim.faulted": async ({ data }) => {
+    if (data.reason !== "download_order_expired") return discard("the device may still succeed");
+    return console.log(`reordering ${data.esimReference}`);
+  },
+};
+
+const processor = bullmqProcessor(handlers, { logger: console });
+const worker = new Worker(process.env["QUEUE"] ?? "esim-events", processor, {
+  connection: { url: process.env["REDIS_URL"] ?? "redis://localhost:6379", maxRetriesPerRequest: null },
+  concurrency: 20,
+  maxStalledCount: 16, // how many crashes of workers a job survives; default 1
+});
+worker.on("error", (error) => console.error(error.message));
+await worker.waitUntilReady();
+
+/** For the orchestrator: when the last take is old while events wait, restart this process. */
+const health = createServer((_, response) => {
+  response.end(JSON.stringify({ sinceLastTakeMs: processor.sinceLastTakeMs() }));
+});
+health.listen(Number(process.env["HEALTH_PORT"] ?? 0), "127.0.0.1", () => {
+  console.log(`working; health at http://127.0.0.1:${(health.address() as AddressInfo).port}`);
+});
+
+process.once("SIGTERM", async () => {
+  health.close();
+  await worker.close(); // handlers that run finish
+});
