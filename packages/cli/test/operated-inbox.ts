@@ -8,6 +8,7 @@ import { sampleData } from "@esim-webhooks/core/testing";
 import { type PostgresInbox, postgresInbox } from "@esim-webhooks/store-postgres";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import pg from "pg";
+import { afterAll } from "vitest";
 import { postgresUrl } from "../../../test/servers/shared.ts";
 
 export interface OperatedInbox {
@@ -17,26 +18,35 @@ export interface OperatedInbox {
   remove(): Promise<void>;
 }
 
-/** Opens an inbox in a schema of its own. */
+/** The schema of a test file: to make one for each test would take longer than most of the tests. */
+const schema = `test_${randomUUID().replaceAll("-", "")}`;
+let migrated: Promise<void> | undefined;
+afterAll(() => migrated && onPostgres(`drop schema ${schema} cascade`));
+
+/** Opens an empty inbox, in a folder of its own. Remove it before the next one is opened. */
 export async function openOperatedInbox(): Promise<OperatedInbox> {
   const url = postgresUrl;
-  const schema = `test_${randomUUID().replaceAll("-", "")}`;
   const cwd = mkdtempSync(join(tmpdir(), "esim-webhooks-cli-"));
   // the retention of done ids ends at once
   const inbox = postgresInbox({ url, schema, retentionMs: 1, logger: silent });
-  await inbox.migrate();
+  migrated ??= inbox.migrate();
+  await migrated;
   return {
     inbox,
     at: { cwd, env: { STORE_URL: url, STORE_SCHEMA: schema } },
     async remove() {
       await inbox.close();
-      const client = new pg.Client({ connectionString: url });
-      await client.connect();
-      await client.query(`drop schema ${schema} cascade`);
-      await client.end();
+      const tables = ["event", "state", "latest"].map((table) => `${schema}.${table}`);
+      await onPostgres(`truncate ${tables.join(", ")}`);
       rmSync(cwd, { recursive: true, force: true });
     },
   };
+}
+
+async function onPostgres(sql: string): Promise<void> {
+  const client = new pg.Client({ connectionString: postgresUrl });
+  await client.connect();
+  await client.query(sql).finally(() => client.end());
 }
 
 /** Stores events in the default inbox of a folder. */

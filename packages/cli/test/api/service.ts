@@ -19,17 +19,22 @@ export async function startService(options: SandboxOptions = {}): Promise<Servic
   const sandbox = await startSandbox(options);
   onTestFinished(() => sandbox.close());
   const { url, credentials } = sandbox;
-  const env = {
-    ESIM_API_URL: url,
-    ESIM_CLIENT_ID: credentials.clientId,
-    ESIM_CLIENT_SECRET: credentials.clientSecret,
-    ESIM_WEBHOOK_SECRET: "",
-  };
+  const env = variablesOf(sandbox);
   return {
     sandbox,
     api: createClient({ baseUrl: url, ...credentials }),
     env,
     run: (args, given = {}) => cli(["api", ...args], { ...given, env: { ...env, ...given.env } }),
+  };
+}
+
+/** The variables that a client of this service sets. */
+export function variablesOf({ url, credentials }: Sandbox): Readonly<Record<string, string>> {
+  return {
+    ESIM_API_URL: url,
+    ESIM_CLIENT_ID: credentials.clientId,
+    ESIM_CLIENT_SECRET: credentials.clientSecret,
+    ESIM_WEBHOOK_SECRET: "",
   };
 }
 

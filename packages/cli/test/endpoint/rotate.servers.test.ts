@@ -1,15 +1,10 @@
 import { join } from "node:path";
-import { memoryStore, nodeHandler } from "@esim-webhooks/core";
-import { fileKeySource } from "@esim-webhooks/core/key-file";
-import { sampleData } from "@esim-webhooks/core/testing";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { listen } from "../../../../test/listen.ts";
-import { startService } from "../api/service.ts";
+import { rotateCall, rotatingFile } from "../../../endpoint/test/rotate/rotating.ts";
+import { variablesOf } from "../api/service.ts";
 import { cli, folder, jsonLines, start } from "../cli.ts";
 import { startBackend } from "./backend.ts";
-
-const rotateCall = "POST /management/webhooks/{webhookEndpointReference}/rotate-secret";
 
 const node = [`--import=${import.meta.resolve("./skipping-waits.ts")}`];
 
@@ -19,22 +14,14 @@ const config = `
   export default defineConfig({ secret: fileKeySource("esim.key") });
 `;
 
-/** The service, a receiver, its endpoint, and the command in the folder of its key file. */
+/** An endpoint and its receiver, and the command in the folder of their key file. */
 async function startRotate() {
-  const service = await startService();
   const cwd = folder({ "esim-webhooks.config.ts": config });
-  const keys = fileKeySource(join(cwd, "esim.key"));
-  const handled: string[] = [];
-  const receiver = nodeHandler(
-    { "*": ({ id }) => void handled.push(id) },
-    { secret: keys, store: memoryStore() },
-  );
-  const server = await listen(receiver, "/webhooks", receiver.close);
-  onTestFinished(() => server.close());
-  const made = await service.api.webhooks.create({ url: server.url, eventTypes: ["esim.enabled"] });
-  await keys.write({ keys: [made.signingSecret] }, undefined);
-  const rotate = (...args: string[]) => cli(["rotate", ...args], { cwd, env: service.env, node });
-  return { ...service, cwd, keys, handled, endpoint: made.webhookEndpointReference, rotate };
+  const world = await rotatingFile(join(cwd, "esim.key"));
+  onTestFinished(() => world[Symbol.asyncDispose]());
+  const env = variablesOf(world.sandbox);
+  const rotate = (...args: string[]) => cli(["rotate", ...args], { cwd, env, node });
+  return { ...world, cwd, env, rotate };
 }
 
 describe("rotate", () => {
@@ -53,7 +40,7 @@ describe("rotate", () => {
   });
 
   it("rotates, brings what was missed into the inbox, and prints no secret", async () => {
-    const { keys, rotate, endpoint, cwd, handled, sandbox } = await startRotate();
+    const { keys, rotate, endpoint, cwd, handled, emit } = await startRotate();
     const inbox = sqliteInbox({ path: join(cwd, ".esim-webhooks", "events.db") });
     await inbox.ready();
     await inbox.close();
@@ -69,9 +56,7 @@ describe("rotate", () => {
     );
     expect(stderr).toContain("The new key is stored.");
     expect(stdout + stderr).not.toContain((key as { secret: string }).secret.slice(6, 20));
-    await sandbox.emit({ type: "esim.enabled", data: sampleData("esim.enabled") });
-    await sandbox.settled();
-    expect(handled).toHaveLength(1);
+    expect(handled).toEqual([await emit()]);
   });
 
   it("continues after a failure, and says where to reconcile when there is no inbox", async () => {

@@ -1,6 +1,6 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { esimCatalog, memoryStore, nodeHandler } from "@esim-webhooks/core";
+import { memoryStore, nodeHandler } from "@esim-webhooks/core";
 import { newSecret, sampleData } from "@esim-webhooks/core/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { send } from "../../src/commands/send.ts";
@@ -31,12 +31,10 @@ afterAll(() => void server.close());
 const sent = (...args: string[]) => cli(["send", ...args, "--url", url]);
 
 describe("send", () => {
-  it("sends sample data that a receiver accepts for every event type of the catalog", async () => {
-    for (const type of esimCatalog.types) {
-      const { code, stdout } = await sent(type);
-      expect({ type, code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining("processed") });
-    }
-    expect(received.map(({ type }) => type)).toEqual([...esimCatalog.types]);
+  it("sends sample data, which a receiver accepts", async () => {
+    const { code, stdout } = await sent("esim.faulted");
+    expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining("processed") });
+    expect(received).toMatchObject([{ type: "esim.faulted", data: sampleData("esim.faulted") }]);
   });
 
   it("sets fields: JSON if it parses, else text, and long references as text", async () => {

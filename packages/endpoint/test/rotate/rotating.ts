@@ -40,10 +40,11 @@ export function rotating(options?: SandboxOptions, stored?: (secret: string) => 
   return rotatingWith(stateKeySource(memoryState()), new AsyncDisposableStack(), options, stored);
 }
 
-/** The same with keys in a file. */
-export async function rotatingFile(): Promise<Rotating<FileKeySource>> {
-  const folder = await mkdtemp(join(tmpdir(), "rotate-"));
+/** The same with keys in this file. Default: in a folder of its own. */
+export async function rotatingFile(file?: string): Promise<Rotating<FileKeySource>> {
   const resources = new AsyncDisposableStack();
+  if (file !== undefined) return rotatingWith(fileKeySource(file), resources);
+  const folder = await mkdtemp(join(tmpdir(), "rotate-"));
   resources.defer(() => rm(folder, { recursive: true }));
   return rotatingWith(fileKeySource(join(folder, "keys")), resources);
 }
