@@ -91,7 +91,9 @@ describe.concurrent("rotateSecret", () => {
     const [old = ""] = secretsIn(await recordOf(world.keys));
     const before = await world.emit();
     await world.sandbox.advance("1m");
-    const report = await world.rotate({ clock: withTraffic(world) });
+    const logger = lines();
+    const report = await world.rotate({ clock: withTraffic(world), checkReceivers: true, logger });
+    expect(logger.all[0]).toContain("Receivers read the key store.");
     const after = await world.emit();
     const record = await recordOf(world.keys);
     expect(secretsIn(record)).toHaveLength(1);
@@ -211,6 +213,17 @@ describe.concurrent("rotateSecret", () => {
       expect(world.handled).toHaveLength(1);
     },
   );
+
+  it("sees deliveries with the new key though the answer does not say when the secret was replaced", async () => {
+    await using world = await rotating();
+    await world.emit();
+    await world.sandbox.advance("1m");
+    const api = world.answering(({ data: { updatedAt: _, ...data } }) => ({ data }));
+    const { newKeyUse } = await rotateSecret(api, world.endpoint, world.keys, { clock: withTraffic(world) });
+    expect(newKeyUse).toEqual({ accepted: expect.any(Number), refused: 0 });
+    expect(newKeyUse.accepted).toBeGreaterThan(0);
+    expect(newKeyUse.accepted).toBeLessThan(world.handled.length); // the first one had the old key
+  });
 
   it("does not replace the secret again when the answer cannot be read: the next run asks with the same key", async () => {
     await using world = await rotating();
@@ -690,7 +703,7 @@ describe.concurrent("receivers that are not ready", () => {
     const record = await recordOf(world.keys);
     const { wait } = fastClock();
     const clock = { now: () => Date.now() + minutes * 60_000, wait };
-    await expect(world.rotate({ clock })).rejects.toMatchObject({
+    await expect(world.rotate({ clock, checkReceivers: true })).rejects.toMatchObject({
       code: "receivers_not_ready",
       message: expect.stringMatching(message),
     });
