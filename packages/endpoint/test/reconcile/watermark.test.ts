@@ -209,6 +209,12 @@ describe("the watermark", () => {
     await expect(reconcile(api, endpoint, failing, at(day))).rejects.toMatchObject({
       code: "store_unavailable",
     });
+    const stop = new AbortController();
+    const stopObserving = observeReconciliations(({ pages }) => pages === 1 && stop.abort());
+    onTestFinished(stopObserving);
+    const interrupted = await reconcile(api, endpoint, inbox, { ...at(day), signal: stop.signal });
+    stopObserving();
+    expect(interrupted).toMatchObject({ interrupted: true, recovered: { missed: 0 } });
     expect(await reconcile(api, endpoint, inbox, at(day))).toMatchObject({
       pages: 11,
       recovered: { missed: 1 },
