@@ -1,6 +1,6 @@
 /** Gathers chunks up to a limit. Its memory grows with their bytes, not with their number. */
 export interface ByteBuffer {
-  /** False once there are more than `limitBytes`. */
+  /** Takes a chunk, and may keep it. False once there are more than `limitBytes`. */
   add(chunk: Uint8Array): boolean;
   bytes(): Uint8Array;
   /** How many bytes there are. */
@@ -9,31 +9,59 @@ export interface ByteBuffer {
   allocated(): number;
 }
 
+/** Chunks of this length are kept as they are, until all are copied together once. Shorter ones are copied at once. */
+const longBytes = 4 * 1024;
+
 export function byteBuffer(limitBytes: number): ByteBuffer {
-  let buffer: Uint8Array = new Uint8Array();
+  let kept: Uint8Array[] = [];
+  let keptBytes = 0;
+  let tail: Uint8Array = empty; // the short chunks after the last kept one
+  let tailSize = 0;
   let size = 0;
+
+  function keep(part: Uint8Array, allocatedBytes: number): void {
+    kept.push(part);
+    keptBytes += allocatedBytes;
+  }
+
+  function keepTail(): void {
+    if (tailSize > 0) keep(tail.subarray(0, tailSize), tail.byteLength);
+    tail = empty;
+    tailSize = 0;
+  }
+
   return {
     add(chunk) {
-      const end = size + chunk.byteLength;
-      if (end > limitBytes) return false;
-      if (size === 0) {
-        buffer = chunk; // most are one chunk, and need no copy
+      const { byteLength } = chunk;
+      if (size + byteLength > limitBytes) return false;
+      // most bodies are one chunk, and need no copy
+      if (size === 0 || byteLength >= longBytes) {
+        keepTail();
+        keep(chunk, byteLength);
       } else {
-        if (end > buffer.byteLength) buffer = enlarged(buffer, end, limitBytes);
-        buffer.set(chunk, size);
+        if (tailSize + byteLength > tail.byteLength) tail = enlarged(tail, tailSize + byteLength);
+        tail.set(chunk, tailSize);
+        tailSize += byteLength;
       }
-      size = end;
+      size += byteLength;
       return true;
     },
-    bytes: () => buffer.subarray(0, size),
+    bytes() {
+      keepTail();
+      if (kept.length > 1) kept = [Buffer.concat(kept, size)];
+      keptBytes = size;
+      return kept[0] ?? empty;
+    },
     size: () => size,
-    allocated: () => buffer.byteLength,
+    allocated: () => keptBytes + tail.byteLength,
   };
 }
 
-/** A copy with room for `needed` bytes, or for twice the present size where the limit allows. */
-function enlarged(buffer: Uint8Array, needed: number, limitBytes: number): Buffer {
-  const larger = Buffer.allocUnsafe(Math.min(limitBytes, Math.max(needed, 2 * buffer.byteLength)));
+const empty = new Uint8Array();
+
+/** A copy with room for `needed` bytes, or for twice as many as now. */
+function enlarged(buffer: Uint8Array, needed: number): Buffer {
+  const larger = Buffer.allocUnsafe(Math.max(needed, 2 * buffer.byteLength));
   larger.set(buffer);
   return larger;
 }
