@@ -99,51 +99,62 @@ begin
 end
 $take$;
 
--- Leased → the state of each settlement, for the leases that are still held. Returns their fences. It is a function too: by
--- the statistics almost no row is leased, and the planner would scan all leased rows. It locks rows in the order of the
--- settlements, so that two calls with the same rows cannot deadlock.
+-- Leased → the state of each settlement, for the leases that are still held; 'untouched' is ready with the attempt refunded. Returns the
+-- fences of the others, which are few. It is a function too: by the statistics almost no row is leased, and the planner would scan
+-- all leased rows. It locks rows in the order of the settlements, so that two calls with the same rows cannot deadlock.
 create function esim_webhooks.settle(
-  sources text[], ids text[], fences bigint[], states text[], waits double precision[], refunds integer[],
-  errors text[], moment timestamptz, retention interval, keep_bodies boolean
+  sources text[], ids text[], fences bigint[], states text[], waits double precision[], errors text[],
+  moment timestamptz, retention interval, keep_bodies boolean
 ) returns setof bigint
-language sql volatile
+language plpgsql
 set enable_bitmapscan = off
 set enable_seqscan = off
 set enable_hashjoin = off
 set enable_mergejoin = off
 as $settle$
-  update esim_webhooks.event as settled
-  set state = given.state,
-    ends_at = case given.state
-      when 'done' then moment + retention
-      when 'unhandled' then moment + retention
-      when 'dead' then 'infinity'
-      else moment + given.wait * interval '1 millisecond' end,
-    attempts = settled.attempts - given.refund,
-    suspect = settled.suspect and given.refund = 1,
-    error = given.error,
-    body = case when given.state = 'done' and not keep_bodies then null else settled.body end
-  from unnest(sources, ids, fences, states, waits, refunds, errors)
-    as given (source, id, fence, state, wait, refund, error)
-  where settled.source = given.source and settled.id = given.id
-    and settled.fence = given.fence and settled.state = 'leased'
-  returning settled.fence
+begin
+  return query
+    with held as (
+      update esim_webhooks.event as settled
+      set state = case given.state when 'untouched' then 'ready' else given.state end,
+        ends_at = case given.state
+          when 'done' then moment + retention
+          when 'unhandled' then moment + retention
+          when 'dead' then 'infinity'
+          else moment + given.wait * interval '1 millisecond' end,
+        attempts = settled.attempts - (given.state = 'untouched')::integer,
+        suspect = settled.suspect and given.state = 'untouched',
+        error = given.error,
+        body = case when given.state = 'done' and not keep_bodies then null else settled.body end
+      from unnest(sources, ids, fences, states, waits, errors) as given (source, id, fence, state, wait, error)
+      where settled.source = given.source and settled.id = given.id
+        and settled.fence = given.fence and settled.state = 'leased'
+      returning settled.fence
+    )
+    select * from unnest(fences) except select held.fence from held;
+end
 $settle$;
 
--- Leased → leased until another time. A function for the same reasons as settle.
+-- Leased → leased until another time. A function for the same reasons as settle, and with the same answer.
 create function esim_webhooks.renew(sources text[], ids text[], fences bigint[], until timestamptz) returns setof bigint
-language sql volatile
+language plpgsql
 set enable_bitmapscan = off
 set enable_seqscan = off
 set enable_hashjoin = off
 set enable_mergejoin = off
 as $renew$
-  update esim_webhooks.event as renewed
-  set ends_at = until
-  from unnest(sources, ids, fences) as given (source, id, fence)
-  where renewed.source = given.source and renewed.id = given.id
-    and renewed.fence = given.fence and renewed.state = 'leased'
-  returning renewed.fence
+begin
+  return query
+    with held as (
+      update esim_webhooks.event as renewed
+      set ends_at = until
+      from unnest(sources, ids, fences) as given (source, id, fence)
+      where renewed.source = given.source and renewed.id = given.id
+        and renewed.fence = given.fence and renewed.state = 'leased'
+      returning renewed.fence
+    )
+    select * from unnest(fences) except select held.fence from held;
+end
 $renew$;
 
 -- the newest event that latestOnly has worked for each subject

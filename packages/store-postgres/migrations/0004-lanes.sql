@@ -8,12 +8,21 @@ drop index esim_webhooks.event_pending;
 create index event_pending on esim_webhooks.event (state, ends_at)
   where state in ('ready', 'leased') and body is not null and lane is null;
 
-create index event_pending_in_lane on esim_webhooks.event (state, ends_at)
-  where state in ('ready', 'leased') and body is not null and lane is not null;
+create index event_pending_in_lane on esim_webhooks.event (ends_at)
+  where state = 'ready' and body is not null and lane is not null;
 
--- 0002 explains the settings, and why selecting and leasing are two statements. jit is off, since the settings raise the cost
--- of a plan that sorts, and each take would compile it. Rows are checked again when they are locked: another worker may have
--- worked them and freed their lane since they were selected.
+-- Only events that are ready: a leased one blocks its lane wherever it stands, and event_lane_leased has it. So leasing an event adds
+-- it to no index of waiting events in lanes.
+drop index esim_webhooks.event_lane;
+
+create index event_lane on esim_webhooks.event (lane, occurred_at, source, id)
+  where lane is not null and state = 'ready';
+
+-- 0002 explains the settings, and why selecting and leasing are several statements. jit is off, since the settings raise the cost
+-- of a plan that sorts, and each take would compile it. Rows are named by their places in the table, which saves a search of the
+-- primary key for each. A place stays valid until the last statement: its row is locked by then, and what the calling statement
+-- could see is not overwritten before that ends. Rows in lanes are checked again when they are locked: another worker may have
+-- worked them and freed their lane since they were selected. Each step reads only as much of the one before as it needs.
 create or replace function esim_webhooks.take(
   most integer, lease interval, moment timestamptz, only_types text[], except_types text[], held_by_dead boolean
 ) returns setof esim_webhooks.event
@@ -26,13 +35,11 @@ as $take$
 declare
   reach constant integer := 1000 + 4 * most;
   looked_at integer;
-  free_sources text[];
-  free_ids text[];
-  sources text[];
-  ids text[];
+  places tid[];
+  in_lanes tid[];
 begin
   with due as materialized (
-    select source, id from esim_webhooks.event
+    select ctid as place from esim_webhooks.event
     where state = 'ready' and body is not null and lane is null and ends_at <= moment and not suspect
       and (only_types is null or type = any (only_types))
       and (except_types is null or type is null or type <> all (except_types))
@@ -40,87 +47,95 @@ begin
     limit most
     for update skip locked
   )
-  select array_agg(source), array_agg(id) into free_sources, free_ids from due;
+  select array_agg(place) into places from due;
   with near as materialized (
-    select source, id, lane, type, occurred_at, suspect from esim_webhooks.event
+    select ctid as place, source, id, lane, type, occurred_at, suspect from esim_webhooks.event
     where state = 'ready' and body is not null and lane is not null and ends_at <= moment
-    order by state, ends_at
+    order by ends_at
     limit reach
   ), due as materialized (
-    select source, id, lane from near
+    select place, lane from near
     where not suspect
       and (only_types is null or type = any (only_types))
       and (except_types is null or type is null or type <> all (except_types))
       and not exists (
+        select from esim_webhooks.event as ahead
+        where ahead.lane = near.lane and ahead.lane is not null and ahead.state = 'ready'
+          and (ahead.occurred_at, ahead.source, ahead.id) < (near.occurred_at, near.source, near.id)
+        offset 0
+      ) and not exists (
         select from esim_webhooks.event as worked
         where worked.lane = near.lane and worked.lane is not null and worked.state = 'leased'
-      ) and not exists (
-        select from esim_webhooks.event as ahead
-        where ahead.lane = near.lane and ahead.lane is not null and ahead.state in ('ready', 'leased')
-          and (ahead.occurred_at, ahead.source, ahead.id) < (near.occurred_at, near.source, near.id)
+        offset 0
       ) and not (held_by_dead and exists (
         select from esim_webhooks.event as died
         where died.lane = near.lane and died.lane is not null and died.state = 'dead'
           and (died.occurred_at, died.source, died.id) < (near.occurred_at, near.source, near.id)
+        offset 0
       ))
+  ), own as materialized (
+    select place from due
+    where pg_try_advisory_xact_lock(hashtextextended('esim_webhooks lane ' || lane, 0))
     limit most
   )
-  select (select count(*) from near), array_agg(source), array_agg(id) into looked_at, sources, ids
-  from due
-  where pg_try_advisory_xact_lock(hashtextextended('esim_webhooks lane ' || lane, 0));
-  if looked_at = reach and coalesce(cardinality(sources), 0) < most then
+  select array_agg(place), case when count(*) < most then (select count(*) from near) end into in_lanes, looked_at from own;
+  if looked_at = reach then
     with recursive head as (
       (
-        select source, id, lane, type, state, occurred_at, ends_at, suspect from esim_webhooks.event
-        where lane is not null and state in ('ready', 'leased')
+        select ctid as place, source, id, lane, type, occurred_at, ends_at, suspect from esim_webhooks.event
+        where lane is not null and state = 'ready'
         order by lane, occurred_at, source, id
         limit 1
       )
       union all
       select following.* from head cross join lateral (
-        select source, id, lane, type, state, occurred_at, ends_at, suspect from esim_webhooks.event
-        where lane > head.lane and lane is not null and state in ('ready', 'leased')
+        select ctid as place, source, id, lane, type, occurred_at, ends_at, suspect from esim_webhooks.event
+        where lane > head.lane and lane is not null and state = 'ready'
         order by lane, occurred_at, source, id
         limit 1
       ) as following
     ), due as materialized (
-      select source, id, lane from head
-      where state = 'ready' and ends_at <= moment and not suspect
+      select place, lane from head
+      where ends_at <= moment and not suspect
         and (only_types is null or type = any (only_types))
         and (except_types is null or type is null or type <> all (except_types))
         and not exists (
           select from esim_webhooks.event as worked
           where worked.lane = head.lane and worked.lane is not null and worked.state = 'leased'
+          offset 0
         ) and not (held_by_dead and exists (
           select from esim_webhooks.event as died
           where died.lane = head.lane and died.lane is not null and died.state = 'dead'
             and (died.occurred_at, died.source, died.id) < (head.occurred_at, head.source, head.id)
+          offset 0
+        ))
+      order by ends_at
+    ), own as materialized (
+      select place from due
+      where pg_try_advisory_xact_lock(hashtextextended('esim_webhooks lane ' || lane, 0))
+      limit most
+    )
+    select array_agg(place) into in_lanes from own;
+  end if;
+  if in_lanes is not null then
+    with chosen as materialized (
+      select ctid as place from esim_webhooks.event as waiting
+      where ctid = any (places || in_lanes) and state = 'ready' and ends_at <= moment and not suspect
+        and (lane is null or not exists (
+          select from esim_webhooks.event as worked
+          where worked.lane = waiting.lane and worked.lane is not null and worked.state = 'leased'
+          offset 0
         ))
       order by ends_at
       limit most
+      for update skip locked
     )
-    select array_agg(source), array_agg(id) into sources, ids
-    from due
-    where pg_try_advisory_xact_lock(hashtextextended('esim_webhooks lane ' || lane, 0));
+    select array_agg(place) into places from chosen;
   end if;
   return query
-    with chosen as materialized (
-      select waiting.source, waiting.id
-      from unnest(free_sources || sources, free_ids || ids) as given (source, id)
-      join esim_webhooks.event as waiting on waiting.source = given.source and waiting.id = given.id
-      where waiting.state = 'ready' and waiting.ends_at <= moment and not waiting.suspect
-        and (waiting.lane is null or not exists (
-          select from esim_webhooks.event as worked
-          where worked.lane = waiting.lane and worked.lane is not null and worked.state = 'leased'
-        ))
-      order by waiting.ends_at
-      limit most
-      for update of waiting skip locked
-    )
     update esim_webhooks.event as taken
     set state = 'leased', fence = nextval('esim_webhooks.fence'), attempts = taken.attempts + 1, ends_at = moment + lease
-    from chosen
-    where taken.source = chosen.source and taken.id = chosen.id
+    where ctid = any (places)
     returning taken.*;
 end
 $take$;
@@ -150,7 +165,7 @@ begin
           where worked.lane = waiting.lane and worked.lane is not null and worked.state = 'leased'
         ) or exists (
           select from esim_webhooks.event as ahead
-          where ahead.lane = waiting.lane and ahead.lane is not null and ahead.state in ('ready', 'leased')
+          where ahead.lane = waiting.lane and ahead.lane is not null and ahead.state = 'ready'
             and (ahead.occurred_at, ahead.source, ahead.id) < (waiting.occurred_at, waiting.source, waiting.id)
         ) or held_by_dead and exists (
           select from esim_webhooks.event as died

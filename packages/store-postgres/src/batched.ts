@@ -1,5 +1,5 @@
 import { WebhookError } from "@esim-webhooks/core";
-import { coalesce, keyText } from "@esim-webhooks/core/kit";
+import { coalesce } from "@esim-webhooks/core/kit";
 import type { PutRow } from "./sql/put-rows.ts";
 
 const batching = {
@@ -39,10 +39,11 @@ export async function inTurns<Result>(
   rows: readonly PutRow[],
   work: (turn: readonly PutRow[]) => Promise<Result[]>,
 ): Promise<Result[]> {
+  if (new Set(rows.map(({ key }) => key)).size === rows.length) return work(rows);
   const results: Result[] = [];
   for (let left = [...rows.entries()]; left.length > 0; ) {
-    const names = new Set<string>();
-    const turn = left.filter(([, { entry }]) => names.size < names.add(keyText(entry)).size);
+    const keys = new Set<string>();
+    const turn = left.filter(([, { key }]) => keys.size < keys.add(key).size);
     for (const [at, result] of (await work(turn.map(([, row]) => row))).entries()) {
       const [index = 0] = turn[at] ?? [];
       results[index] = result;

@@ -10,6 +10,7 @@ import {
   checkRerun,
   type InboxSettings,
   inboxShape,
+  keyText,
   laneReader,
   type OptionsShape,
   parseOptions,
@@ -114,7 +115,7 @@ export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
   function rowOf(entry: InboxEntry, check: (entry: InboxEntry) => void): PutRow {
     check(entry);
     const replay = entry.replay === undefined ? null : storableJson(JSON.stringify(entry.replay));
-    return { entry, lane: storableLane(laneOf(entry)), replay };
+    return { entry, key: keyText(entry), lane: storableLane(laneOf(entry)), replay };
   }
 
   /** Batched, and announced if an event became ready. */

@@ -16,10 +16,14 @@ export interface LazyTransaction<Database> {
   readonly tx: Transaction<Database>;
   /** Runs a query on its connection, in place of `tx`. Undefined is passed if a kysely instance has the connection. */
   onConnection<T>(query: (client: PostgresPoolClient | undefined) => Promise<T>): Promise<T>;
+  /** Rejects all further queries. Returns the transaction, which rejects if it could not begin, or undefined if none began. */
+  end(): Promise<BegunTransaction<Database>> | undefined;
+}
+
+export interface BegunTransaction<Database> {
+  readonly transaction: ControlledTransaction<Database>;
   /** The handle of its connection. */
   readonly handle: ConnectionHandle;
-  /** Rejects all further queries. Resolves to the transaction, or undefined if none began. Rejects if it could not begin. */
-  end(): Promise<ControlledTransaction<Database> | undefined>;
 }
 
 /**
@@ -28,33 +32,18 @@ export interface LazyTransaction<Database> {
  */
 const idleLimit = "set local idle_in_transaction_session_timeout = '300s'";
 
+/** Most events never use theirs, so it makes only what `tx` needs. */
 export function lazyTransaction<Database>(
   db: Kysely<Database>,
   guard: StoreGuard,
 ): LazyTransaction<Database> {
-  const handle = createHandle();
-  let transaction: Promise<ControlledTransaction<Database>> | undefined;
+  let transaction: Promise<BegunTransaction<Database>> | undefined;
   let ended = false;
 
-  async function begin(signal: AbortSignal): Promise<ControlledTransaction<Database>> {
-    const transaction = await withHandle({ handle, signal }, () =>
-      db.startTransaction().setIsolationLevel("read committed").execute(),
-    );
-    try {
-      signal.throwIfAborted();
-      signal.addEventListener("abort", handle.giveUp);
-      await sql.raw(idleLimit).execute(transaction);
-      return transaction;
-    } catch (error) {
-      await transaction.rollback().execute();
-      throw error;
-    }
-  }
-
   /** Begins it, unless it has begun. A query that the handler did not await must not run outside of it. */
-  async function begun(): Promise<ControlledTransaction<Database>> {
+  async function begun(): Promise<BegunTransaction<Database>> {
     refuseLate();
-    transaction ??= guard.run(begin);
+    transaction ??= guard.run((signal) => begin(db, signal));
     await transaction;
     refuseLate();
     return transaction;
@@ -71,21 +60,36 @@ export function lazyTransaction<Database>(
 
   const provider: ConnectionProvider = {
     provideConnection: async (consumer, options) =>
-      (await begun()).getExecutor().provideConnection(consumer, options),
+      (await begun()).transaction.getExecutor().provideConnection(consumer, options),
   };
   // queries need only the executor, so the other properties stay empty
   const executor = db.getExecutor().withConnectionProvider(provider);
   const props = { config: {}, driver: {}, dialect: {}, executor };
   return {
-    async onConnection(query) {
-      await begun();
-      return query(handle.client);
-    },
+    onConnection: async (query) => query((await begun()).handle.client),
     tx: new Transaction<Database>(props as unknown as KyselyProps),
-    handle,
     end() {
       ended = true;
-      return Promise.resolve(transaction);
+      return transaction;
     },
   };
+}
+
+async function begin<Database>(
+  db: Kysely<Database>,
+  signal: AbortSignal,
+): Promise<BegunTransaction<Database>> {
+  const handle = createHandle();
+  const transaction = await withHandle({ handle, signal }, () =>
+    db.startTransaction().setIsolationLevel("read committed").execute(),
+  );
+  try {
+    signal.throwIfAborted();
+    signal.addEventListener("abort", handle.giveUp);
+    await sql.raw(idleLimit).execute(transaction);
+    return { transaction, handle };
+  } catch (error) {
+    await transaction.rollback().execute();
+    throw error;
+  }
 }

@@ -1,7 +1,7 @@
 import { type Transacted, WebhookError } from "@esim-webhooks/core";
 import type { StoreGuard } from "@esim-webhooks/core/kit";
-import { type ControlledTransaction, type Kysely, sql } from "kysely";
-import { lazyTransaction } from "./lazy-transaction.ts";
+import { type Kysely, sql } from "kysely";
+import { type BegunTransaction, lazyTransaction } from "./lazy-transaction.ts";
 import { settings } from "./own-transaction.ts";
 import type { TransactionForm } from "./transaction-form.ts";
 import { withoutPlugins } from "./without-plugins.ts";
@@ -19,35 +19,50 @@ export interface Transactions<Database, Tx> {
  * fence. Locks no row before that, so neither a duplicate nor a renewal of the lease waits for the handler.
  */
 export async function transact<Database, Tx>(
-  { db, guard, timeoutMs, form }: Transactions<Database, Tx>,
+  transactions: Transactions<Database, Tx>,
   work: (tx: Tx) => Promise<boolean>,
   mark: (tx: Kysely<unknown>) => Promise<boolean>,
 ): Promise<Transacted> {
-  const lazy = lazyTransaction(db, guard);
-  const [worked] = await Promise.allSettled([work(form(lazy))]);
-  const transaction = await lazy.end();
-  if (transaction === undefined) {
-    if (worked.status === "rejected") throw worked.reason;
-    return "unused";
+  const lazy = lazyTransaction(transactions.db, transactions.guard);
+  let worked: Worked;
+  try {
+    worked = { isDone: await work(transactions.form(lazy)) };
+  } catch (error) {
+    worked = { error };
   }
+  const begun = lazy.end();
+  if (begun !== undefined) return ended(transactions, await begun, worked, mark);
+  if ("error" in worked) throw worked.error;
+  return "unused";
+}
+
+/** What `work` has resolved to, or rejected with. */
+type Worked = { readonly isDone: boolean } | { readonly error: unknown };
+
+async function ended<Database, Tx>(
+  { guard, timeoutMs }: Transactions<Database, Tx>,
+  { transaction, handle }: BegunTransaction<Database>,
+  worked: Worked,
+  mark: (tx: Kysely<unknown>) => Promise<boolean>,
+): Promise<Transacted> {
   const inTime = <T>(operation: (signal: AbortSignal) => Promise<T>) =>
     guard.run((signal) => {
-      signal.addEventListener("abort", lazy.handle.giveUp);
+      signal.addEventListener("abort", handle.giveUp);
       return operation(signal);
     });
 
-  async function committed(signal: AbortSignal, ended: ControlledTransaction<Database>): Promise<boolean> {
-    const ours = withoutPlugins(ended);
+  async function committed(signal: AbortSignal): Promise<boolean> {
+    const ours = withoutPlugins(transaction);
     await sql.raw(settings(timeoutMs)).execute(ours);
     if (!(await mark(ours))) return false;
     signal.throwIfAborted();
-    await lazy.handle.committing(() => ended.commit().execute());
+    await handle.committing(() => transaction.commit().execute());
     return true;
   }
 
   try {
-    if (worked.status === "rejected") throw worked.reason;
-    if (worked.value && (await inTime((signal) => committed(signal, transaction)))) return "committed";
+    if ("error" in worked) throw worked.error;
+    if (worked.isDone && (await inTime(committed))) return "committed";
     return "rolled_back";
   } catch (error) {
     throw isFaultOfWork(error) ? error.cause : error;

@@ -15,7 +15,7 @@ export async function copyEvents(
   tables: Tables,
   records: readonly EventRecord[],
 ): Promise<CopiedEvents> {
-  const sorted = inKeyOrder(records, (record) => record);
+  const sorted = inKeyOrder(records, keyText);
   return db.transaction().execute(async (tx) => {
     const inserted = await write(tx, tables, sorted, sql`do nothing`);
     const present = sorted.filter((record) => !inserted.has(keyText(record)));

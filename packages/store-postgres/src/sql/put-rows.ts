@@ -3,10 +3,13 @@ import { crc32 } from "node:zlib";
 import type { InboxEntry } from "@esim-webhooks/core";
 import { occurredAtMs } from "@esim-webhooks/core/kit";
 import { type RawBuilder, sql } from "kysely";
+import { numberArray, textArray } from "./array-literal.ts";
 
 /** An entry, and the columns derived from it. */
 export interface PutRow {
   readonly entry: InboxEntry;
+  /** The text of its key. */
+  readonly key: string;
   readonly lane: string | null;
   /** Its replay as JSON that `jsonb` accepts. */
   readonly replay: string | null;
@@ -34,15 +37,15 @@ export function putRows(rows: readonly PutRow[]): RawBuilder<unknown> {
       to_timestamp(received) as received, to_timestamp(occurred) as occurred, lane, nullif(replay, 'null') as replay, place
     from rows from (
       unnest(
-        ${entries.map(({ source }) => source)}::text[],
-        ${entries.map(({ id }) => id)}::text[],
-        ${entries.map(({ type }) => storable(type))}::text[],
-        ${offsets}::int[],
-        ${entries.map(({ body }) => body.byteLength)}::int[],
-        ${entries.map(({ body }) => crc32(body))}::bigint[],
-        ${entries.map(({ receivedAt }) => receivedAt.getTime() / 1000)}::float8[],
-        ${entries.map(occurredAt)}::float8[],
-        ${rows.map(({ lane }) => storable(lane))}::text[]
+        ${textArray(entries.map(({ source }) => source))}::text[],
+        ${textArray(entries.map(({ id }) => id))}::text[],
+        ${textArray(entries.map(({ type }) => storable(type)))}::text[],
+        ${numberArray(offsets)}::int[],
+        ${numberArray(entries.map(({ body }) => body.byteLength))}::int[],
+        ${numberArray(entries.map(({ body }) => crc32(body)))}::bigint[],
+        ${numberArray(entries.map(({ receivedAt }) => receivedAt.getTime() / 1000))}::float8[],
+        ${numberArray(entries.map(occurredAt))}::float8[],
+        ${textArray(rows.map(({ lane }) => storable(lane)))}::text[]
       ),
       jsonb_array_elements(${replays}::jsonb)
     ) with ordinality as entry (source, id, type, body_begin, body_length, fingerprint, received, occurred, lane, replay, place)`;

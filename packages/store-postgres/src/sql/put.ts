@@ -3,6 +3,7 @@ import type { EventKey, InboxEntry, PutResult } from "@esim-webhooks/core";
 import { keyText } from "@esim-webhooks/core/kit";
 import { type Kysely, sql } from "kysely";
 import { serverTime, type Tables } from "../database/tables.ts";
+import { textArray } from "./array-literal.ts";
 import { countConflict } from "./count-conflict.ts";
 import { inKeyOrder } from "./key-order.ts";
 import { type PutRow, putRows, storable } from "./put-rows.ts";
@@ -19,13 +20,18 @@ export async function put(
   const inserted = await insert(
     db,
     tables,
-    inKeyOrder(rows, ({ entry }) => entry),
+    inKeyOrder(rows, ({ key }) => key),
   );
-  const present = rows.filter(({ entry }) => !inserted.has(keyText(entry)));
-  const results = present.length === 0 ? new Map<string, PutResult>() : await compare(db, tables, present);
-  return rows.map(({ entry }) => results.get(keyText(entry)) ?? "stored");
+  if (inserted.size === rows.length) return rows.map(() => "stored");
+  const results = await compare(
+    db,
+    tables,
+    rows.filter(({ key }) => !inserted.has(key)),
+  );
+  return rows.map(({ key }) => results.get(key) ?? "stored");
 }
 
+/** Resolves to the keys of the rows that were inserted. */
 async function insert(
   db: Kysely<unknown>,
   tables: Tables,
@@ -49,10 +55,7 @@ async function compare(
 ): Promise<Map<string, PutResult>> {
   const present = await look(db, tables, rows);
   const results = new Map<string, PutResult>();
-  for (const row of rows) {
-    const name = keyText(row.entry);
-    results.set(name, await compareOne(db, tables, row, present.get(name)));
-  }
+  for (const row of rows) results.set(row.key, await compareOne(db, tables, row, present.get(row.key)));
   return results;
 }
 
@@ -76,7 +79,7 @@ async function look(
     select source, id, fence::text as token, ${isInline} as inline, coalesce(replay -> 'rebuilt' = 'true', false) as rebuilt,
       case when ${isInline} and ends_at <= ${serverTime} then null else fingerprint::float8 end as fingerprint
     from ${tables.event} join unnest(
-      ${rows.map(({ entry }) => entry.source)}::text[], ${rows.map(({ entry }) => entry.id)}::text[]
+      ${textArray(rows.map(({ entry }) => entry.source))}::text[], ${textArray(rows.map(({ entry }) => entry.id))}::text[]
     ) as wanted (source, id) using (source, id)`.execute(db);
   return new Map(present.map((row) => [keyText(row), row]));
 }
@@ -97,7 +100,7 @@ async function compareOne(
     if (!present.inline) return "duplicate";
     if (await storeBody(db, tables, row, present.token)) return "stored";
   }
-  return compareOne(db, tables, row, (await look(db, tables, [row])).get(keyText(row.entry))); // the row has changed meanwhile
+  return compareOne(db, tables, row, (await look(db, tables, [row])).get(row.key)); // the row has changed meanwhile
 }
 
 /** Compares bodies only if both are signed bytes or both were rebuilt: a dump formats JSON its own way. */

@@ -16,7 +16,7 @@ export async function rerun(
   rows: readonly PutRow[],
 ): Promise<boolean[]> {
   const { rows: changed } = await sql<EventKey>`
-    with entry as materialized (${putRows(inKeyOrder(rows, ({ entry }) => entry))}),
+    with entry as materialized (${putRows(inKeyOrder(rows, ({ key }) => key))}),
     done as materialized (
       select event.source, event.id from ${tables.event} as event join entry using (source, id)
       where event.state = 'done'
@@ -34,5 +34,5 @@ export async function rerun(
     where event.source = entry.source and event.id = entry.id
     returning event.source, event.id`.execute(db);
   const names = new Set(changed.map(keyText));
-  return rows.map(({ entry }) => names.has(keyText(entry)));
+  return rows.map(({ key }) => names.has(key));
 }

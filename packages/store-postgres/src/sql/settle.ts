@@ -1,7 +1,8 @@
 import type { InboxLease, Settlement } from "@esim-webhooks/core";
-import { spreadRetention } from "@esim-webhooks/core/kit";
+import { keyText, spreadRetention } from "@esim-webhooks/core/kit";
 import { type Kysely, sql } from "kysely";
 import { inMs, serverTime, type Tables } from "../database/tables.ts";
+import { numberArray, textArray } from "./array-literal.ts";
 import { inKeyOrder } from "./key-order.ts";
 
 export interface SettleRules {
@@ -22,19 +23,18 @@ export async function settle(
   settlements: readonly Settlement[],
   { retentionMs, keepBodies }: SettleRules,
 ): Promise<boolean[]> {
-  const sorted = inKeyOrder(settlements, (lease) => lease);
+  const sorted = inKeyOrder(settlements, keyText);
   const { rows } = await sql<{ token: string }>`
     select fence::text as token from ${tables.settle}(
-      ${sorted.map(({ source }) => source)}::text[],
-      ${sorted.map(({ id }) => id)}::text[],
-      ${sorted.map(({ token }) => token)}::bigint[],
-      ${sorted.map(({ state }) => (state === "untouched" ? "ready" : state))}::text[],
-      ${sorted.map((settlement) => ("afterMs" in settlement ? Math.min(settlement.afterMs, longestWaitMs) : 0))}::float8[],
-      ${sorted.map(({ state }) => (state === "untouched" ? 1 : 0))}::int[],
-      ${sorted.map((settlement) => ("error" in settlement ? storableError(settlement.error) : null))}::text[],
+      ${textArray(sorted.map(({ source }) => source))}::text[],
+      ${textArray(sorted.map(({ id }) => id))}::text[],
+      ${textArray(sorted.map(({ token }) => token))}::bigint[],
+      ${textArray(sorted.map(({ state }) => state))}::text[],
+      ${numberArray(sorted.map((settlement) => ("afterMs" in settlement ? Math.min(settlement.afterMs, longestWaitMs) : 0)))}::float8[],
+      ${textArray(sorted.map((settlement) => ("error" in settlement ? storableError(settlement.error) : null)))}::text[],
       ${serverTime}, ${spreadRetention(retentionMs)}::float8 * interval '1 millisecond', ${keepBodies}
     ) as fence`.execute(db);
-  return wereChanged(settlements, rows);
+  return wereHeld(settlements, rows);
 }
 
 /** Leased → leased for longer. Answers one to one whether the lease was still held. */
@@ -44,21 +44,21 @@ export async function renew(
   leases: readonly InboxLease[],
   leaseMs: number,
 ): Promise<boolean[]> {
-  const sorted = inKeyOrder(leases, (lease) => lease);
+  const sorted = inKeyOrder(leases, keyText);
   const { rows } = await sql<{ token: string }>`
     select fence::text as token from ${tables.renew}(
-      ${sorted.map(({ source }) => source)}::text[],
-      ${sorted.map(({ id }) => id)}::text[],
-      ${sorted.map(({ token }) => token)}::bigint[],
+      ${textArray(sorted.map(({ source }) => source))}::text[],
+      ${textArray(sorted.map(({ id }) => id))}::text[],
+      ${textArray(sorted.map(({ token }) => token))}::bigint[],
       ${inMs(leaseMs)}
     ) as fence`.execute(db);
-  return wereChanged(leases, rows);
+  return wereHeld(leases, rows);
 }
 
-/** Whether each lease was changed. A fence is never reused, so it identifies its lease. */
-function wereChanged(leases: readonly InboxLease[], rows: readonly { token: string }[]): boolean[] {
-  const changed = new Set(rows.map(({ token }) => token));
-  return leases.map(({ token }) => changed.has(token));
+/** Whether each lease was held. A fence is never reused, so it identifies its lease. */
+function wereHeld(leases: readonly InboxLease[], lost: readonly { token: string }[]): boolean[] {
+  const tokens = new Set(lost.map(({ token }) => token));
+  return leases.map(({ token }) => !tokens.has(token));
 }
 
 function storableError(error: string): string {

@@ -8,7 +8,7 @@ interface Row {
   readonly token: string;
   readonly type: string | null;
   readonly body: Buffer;
-  readonly received_at: Date;
+  readonly received_ms: number;
   readonly attempts: number;
   readonly replayed: boolean;
 }
@@ -21,18 +21,19 @@ export async function take(
   laneHeldByDead: boolean,
 ): Promise<TakenEvent[]> {
   const { rows } = await sql<Row>`
-    select source, id, fence::text as token, type, body, received_at, attempts, replay is not null as replayed
+    select source, id, fence::text as token, type, body,
+      date_part('epoch', received_at) * 1000 as received_ms, attempts, replay is not null as replayed
     from ${suspects ? tables.takeSuspects : tables.take}(
       ${limit}::int, ${leaseMs}::float8 * interval '1 millisecond', ${serverTime},
       ${only ? [...only] : null}::text[], ${except?.length ? [...except] : null}::text[], ${laneHeldByDead}
     )`.execute(db);
-  return rows.map(({ source, id, token, type, body, received_at, attempts, replayed }) => ({
+  return rows.map(({ source, id, token, type, body, received_ms, attempts, replayed }) => ({
     source,
     id,
     token,
     type,
     body,
-    receivedAt: received_at,
+    receivedAt: new Date(Math.round(received_ms)),
     attempt: attempts,
     replayed,
   }));
