@@ -8,13 +8,14 @@ import { batchesOf, entriesOf } from "./inbox-entries.ts";
 import { type Load, load } from "./load.ts";
 
 const secret = newSecret();
-const deliveriesPerRound = 40_000; // with 10,000, a single stall of the machine would decide the p99
+export const deliveriesPerRound = 40_000; // with 10,000, a single stall of the machine would decide the p99
 const connections = 100;
-const putsPerRound = 40_000;
+export const putsPerRound = 40_000;
 const batchSize = 500;
 
 export interface AcceptingServer {
   readonly url: string;
+  readonly pid: number;
   /** Sends deliveries with different ids, each of which must be answered 2xx. */
   measure(): Promise<Load & { readonly perSecond: number }>;
   end(): void;
@@ -39,6 +40,7 @@ export async function startServer(
   const url = `http://127.0.0.1:${Number(port)}`;
   return {
     url,
+    pid: child.pid ?? 0,
     async measure() {
       const deliveries = Array.from({ length: deliveriesPerRound }, () =>
         signedRequest({ type: "esim.enabled", data: sampleData("esim.enabled") }, { secret }),

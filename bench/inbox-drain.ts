@@ -3,17 +3,30 @@ import type { PostgresInbox } from "@esim-webhooks/store-postgres";
 import { Logger, makeWorkerUtils, run } from "graphile-worker";
 import pg from "pg";
 import { batchesOf, entriesOf } from "./inbox-entries.ts";
+import { type CpuOfEvent, withCpu } from "./process-cpu.ts";
 
 export const jobs = 30_000;
 export const lanes = 4000;
 const concurrency = 500;
 const batchSize = 500;
 
-export async function drain(inbox: PostgresInbox, pool: pg.Pool, schema: string): Promise<number> {
+/** How fast jobs were drained, per second, and what each took. */
+export interface Drained {
+  readonly figure: number;
+  readonly cpu: CpuOfEvent;
+}
+
+/** `server` is the pid of the database's server. */
+export async function drain(
+  inbox: PostgresInbox,
+  pool: pg.Pool,
+  schema: string,
+  server: number,
+): Promise<Drained> {
   await pool.query(`truncate ${schema}.event`);
   await fillWithJobs(inbox);
   await pool.query(`analyze ${schema}.event`);
-  return drainJobs(inbox);
+  return withCpu(jobs, server, () => drainJobs(inbox));
 }
 
 export async function fillWithJobs(inbox: InboxWriter): Promise<void> {
@@ -38,7 +51,11 @@ export async function drainJobs(inbox: InboxQueue): Promise<number> {
  * Jobs per second of graphile-worker. With its `localQueue` it takes jobs in batches. It completes them in batches when
  * `completeJobBatchDelay` is 0, and one by one when it is -1, the default.
  */
-export async function drainPeer(url: string, completeJobBatchDelay: 0 | -1): Promise<number> {
+export async function drainPeer(
+  url: string,
+  completeJobBatchDelay: 0 | -1,
+  server: number,
+): Promise<Drained> {
   const pgPool = new pg.Pool({ connectionString: url, max: 10 });
   pgPool.on("error", () => {}).on("connect", (client) => client.on("error", () => {}));
   const logger = new Logger(() => () => {});
@@ -54,20 +71,22 @@ export async function drainPeer(url: string, completeJobBatchDelay: 0 | -1): Pro
     left -= 1;
     if (left === 0) resolve();
   };
-  const start = performance.now();
-  const runner = await run({
-    pgPool,
-    logger,
-    taskList: { work },
-    noHandleSignals: true,
-    preset: {
-      worker: { concurrentJobs: concurrency, localQueue: { size: batchSize }, completeJobBatchDelay },
-    },
+  const measured = await withCpu(jobs, server, async () => {
+    const start = performance.now();
+    const runner = await run({
+      pgPool,
+      logger,
+      taskList: { work },
+      noHandleSignals: true,
+      preset: {
+        worker: { concurrentJobs: concurrency, localQueue: { size: batchSize }, completeJobBatchDelay },
+      },
+    });
+    await drained;
+    await runner.stop();
+    return jobs / ((performance.now() - start) / 1000);
   });
-  await drained;
-  await runner.stop();
-  const seconds = (performance.now() - start) / 1000;
   await utils.release();
   await pgPool.end();
-  return jobs / seconds;
+  return measured;
 }

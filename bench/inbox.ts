@@ -2,11 +2,18 @@
 import { postgresInbox } from "@esim-webhooks/store-postgres";
 import pg from "pg";
 import { privatePostgres } from "../test/servers/index.ts";
-import { measurePut, startServer } from "./inbox-accept.ts";
-import { drain, drainPeer, jobs, lanes } from "./inbox-drain.ts";
+import {
+  type AcceptingServer,
+  deliveriesPerRound,
+  measurePut,
+  putsPerRound,
+  startServer,
+} from "./inbox-accept.ts";
+import { type Drained, drain, drainPeer, jobs, lanes } from "./inbox-drain.ts";
 import { type Cost, fill, measureCost } from "./inbox-size.ts";
 import { median } from "./measure.ts";
-import { inTurns, line, ms, perSecond, times } from "./report.ts";
+import { type CpuOfEvent, parentOf, withCpu } from "./process-cpu.ts";
+import { inTurns, line, micros, ms, perSecond, times } from "./report.ts";
 
 const rounds = 5;
 const costRounds = 80;
@@ -22,11 +29,12 @@ export async function benchInbox(): Promise<void> {
   pool.on("error", () => {});
   try {
     const { rows } = await pool.query(
-      "select current_setting('server_version') as version, current_setting('fsync') as fsync",
+      "select current_setting('server_version') as version, current_setting('fsync') as fsync, pg_backend_pid() as pid",
     );
     console.log(`\nPostgres ${rows[0].version}, fsync ${rows[0].fsync}`);
-    await benchAccept(server.url);
-    await benchDrain(server.url, pool);
+    const pid = parentOf(rows[0].pid);
+    await benchAccept(server.url, pid);
+    await benchDrain(server.url, pool, pid);
     await benchSize(server.url, pool);
   } finally {
     await pool.end();
@@ -34,29 +42,48 @@ export async function benchInbox(): Promise<void> {
   }
 }
 
-async function benchAccept(url: string): Promise<void> {
+function cpuLine(what: string, cpus: readonly CpuOfEvent[], wanted?: string): void {
+  const [ours, server] = [medianOf(cpus, (cpu) => cpu.ours), medianOf(cpus, (cpu) => cpu.server)];
+  line(`${what}, CPU: process, server`, `${micros(ours)}, ${micros(server)}`, wanted);
+}
+
+async function benchAccept(url: string, server: number): Promise<void> {
   const ours = await startServer("inbox-server.ts", "ours", url);
   const peer = await startServer("inbox-server.ts", "peer", url);
   const inbox = postgresInbox({ url });
-  const { served, byHand } = await inTurns({ served: ours.measure, byHand: peer.measure }, rounds);
+  const measured = ({ measure, pid }: AcceptingServer) => withCpu(deliveriesPerRound, server, measure, pid);
+  const { served, byHand } = await inTurns(
+    { served: () => measured(ours), byHand: () => measured(peer) },
+    rounds,
+  );
   ours.end();
   peer.end();
-  const { put } = await inTurns({ put: () => measurePut(inbox) }, rounds);
+  const { put } = await inTurns(
+    { put: () => withCpu(putsPerRound, server, () => measurePut(inbox)) },
+    rounds,
+  );
   await inbox.close();
 
-  const rate = medianOf(served, (figure) => figure.perSecond);
-  const handRate = medianOf(byHand, (figure) => figure.perSecond);
+  const rate = medianOf(served, ({ figure }) => figure.perSecond);
+  const handRate = medianOf(byHand, ({ figure }) => figure.perSecond);
   console.log("\naccepting, Fastify with 100 connections");
   line("esim-webhooks", perSecond(rate));
   line("standardwebhooks and one INSERT a request", perSecond(handRate));
   line("ratio", times(rate / handRate), "≥ 4");
-  line("p99, esim-webhooks", ms(medianOf(served, ({ p99Ms }) => p99Ms)), "below the other");
-  line("p99, one INSERT a request", ms(medianOf(byHand, ({ p99Ms }) => p99Ms)));
+  line("p99, esim-webhooks", ms(medianOf(served, ({ figure }) => figure.p99Ms)), "below the other");
+  line("p99, one INSERT a request", ms(medianOf(byHand, ({ figure }) => figure.p99Ms)));
+  cpuLine("esim-webhooks", cpusOf(served), "process ≤ 25");
+  cpuLine("one INSERT a request", cpusOf(byHand));
   console.log("\ninbox.put of 500 events, two at a time");
-  line("esim-webhooks", perSecond(median(put)), "≥ 40,000/s");
+  line("esim-webhooks", perSecond(medianOf(put, ({ figure }) => figure)), "≥ 40,000/s");
+  cpuLine("esim-webhooks", cpusOf(put));
 }
 
-async function benchDrain(url: string, pool: pg.Pool): Promise<void> {
+function cpusOf(measured: readonly { readonly cpu: CpuOfEvent }[]): readonly CpuOfEvent[] {
+  return measured.map(({ cpu }) => cpu);
+}
+
+async function benchDrain(url: string, pool: pg.Pool, server: number): Promise<void> {
   const plain = postgresInbox({ url, schema: "plain" });
   const laned = postgresInbox({
     url,
@@ -64,24 +91,30 @@ async function benchDrain(url: string, pool: pg.Pool): Promise<void> {
     lane: ({ data }) => data.esimReference,
   });
   await Promise.all([plain.migrate(), laned.migrate()]);
-  const drained = await inTurns(
+  const drained = await inTurns<"ours" | "peer" | "batchingPeer" | "lanes", Drained>(
     {
-      ours: () => drain(plain, pool, "plain"),
-      peer: () => drainPeer(url, -1),
-      batchingPeer: () => drainPeer(url, 0),
-      lanes: () => drain(laned, pool, "laned"),
+      ours: () => drain(plain, pool, "plain", server),
+      peer: () => drainPeer(url, -1, server),
+      batchingPeer: () => drainPeer(url, 0, server),
+      lanes: () => drain(laned, pool, "laned", server),
     },
     rounds,
   );
   await Promise.all([plain.close(), laned.close()]);
-  const [ours, peer, inLanes] = [median(drained.ours), median(drained.peer), median(drained.lanes)];
+  const rateOf = (measured: readonly Drained[]) => medianOf(measured, ({ figure }) => figure);
+  const [ours, inLanes] = [rateOf(drained.ours), rateOf(drained.lanes)];
+  const [peer, batchingPeer] = [rateOf(drained.peer), rateOf(drained.batchingPeer)];
   console.log(`\ndraining ${jobs.toLocaleString("en")} events, 500 at a time, handlers that do nothing`);
   line("esim-webhooks", perSecond(ours));
   line("graphile-worker with localQueue", perSecond(peer));
   line("ratio", times(ours / peer), "≥ 1");
-  line(`esim-webhooks, ${lanes.toLocaleString("en")} lanes`, perSecond(inLanes));
+  line("graphile-worker that completes in batches too", perSecond(batchingPeer));
+  line("ratio", times(ours / batchingPeer), "≥ 1");
+  line(`esim-webhooks, ${lanes.toLocaleString("en")} lanes`, perSecond(inLanes), "≥ 35,000/s");
   line("ratio to graphile-worker without lanes", times(inLanes / peer), "≥ 0.5");
-  line("graphile-worker that completes in batches too", perSecond(median(drained.batchingPeer)));
+  cpuLine("esim-webhooks", cpusOf(drained.ours));
+  cpuLine("esim-webhooks in lanes", cpusOf(drained.lanes));
+  cpuLine("graphile-worker in batches", cpusOf(drained.batchingPeer));
 }
 
 async function benchSize(url: string, pool: pg.Pool): Promise<void> {
