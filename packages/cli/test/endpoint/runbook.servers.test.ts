@@ -181,7 +181,9 @@ describe("docs/runbook.md: a rotation went wrong", () => {
     const heldOff = await backend.emit(2);
     expect(await backend.stored()).toEqual([]);
 
-    expect(await page.follow("A rotation went wrong", 1, backend)).toMatchObject([{ code: 0 }]);
+    const NODE_OPTIONS = `--import=${import.meta.resolve("./skipping-waits.ts")}`; // it would take two minutes
+    const quick = { ...backend, env: { ...env, NODE_OPTIONS } };
+    expect(await page.follow("A rotation went wrong", 1, quick)).toMatchObject([{ code: 0 }]);
     await sandbox.advance("1h");
     expect((await backend.stored()).sort()).toEqual(heldOff.sort());
   });
