@@ -35,6 +35,22 @@ export function safeLogger(logger: Logger): Logger {
   };
 }
 
+/** The child of a logger, made for its first line: most handlers log nothing. */
+export function childOf(logger: Logger, bindings: Record<string, unknown>): Logger {
+  let made: Logger | undefined;
+  const child = () => {
+    made ??= logger.child?.(bindings) ?? logger;
+    return made;
+  };
+  return {
+    debug: (fields, message) => child().debug(fields, message),
+    info: (fields, message) => child().info(fields, message),
+    warn: (fields, message) => child().warn(fields, message),
+    error: (fields, message) => child().error(fields, message),
+    child: (more) => childOf(child(), more),
+  };
+}
+
 /**
  * Logs at most one line a second. `alike` counts the lines left out in the second after the last one, which was `sinceMs` ago:
  * after a flood, that may be days.

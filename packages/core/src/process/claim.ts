@@ -4,12 +4,12 @@ import { outcomeFields } from "../base/trace.ts";
 import { andThen, attempt, startDeadline } from "../base/waiting.ts";
 import type { EventKey } from "../event/event.ts";
 import type { EventOutcome } from "../handle/event-outcome.ts";
-import type { HandlerLease, LoopWatch } from "../handle/run-handler.ts";
+import { type HandlerLease, type LoopWatch, lostLease } from "../handle/run-handler.ts";
 import { type SettleMessage, settleNotice } from "../handle/stages.ts";
 import type { DedupeStore } from "../store/dedupe-store.ts";
 
-/** A claim that the store has granted. */
-export interface HeldClaim {
+/** A claim that the store has granted, and the lease on it. */
+export interface HeldClaim extends HandlerLease {
   readonly key: EventKey;
   readonly type: string;
   readonly attempt: number;
@@ -17,61 +17,49 @@ export interface HeldClaim {
   readonly leaseMs: number;
   /** When it was requested, by `performance.now()`. The lease began at this time or later. */
   readonly askedAt: number;
+  heldUntil: number;
   /** The CRC-32 of the body, if it is known. */
   readonly fingerprint: number | undefined;
-}
-
-/** Keeps a claim alive from `start()` until `stop()`. */
-export interface Lease extends HandlerLease {
-  start(): void;
-  stop(): void;
+  /** Aborts `signal`. */
+  readonly controller: AbortController;
 }
 
 /** For how many leases a handler may keep its event after its signal has aborted. */
 const leasesAfterAbort = 10;
 
 /**
- * Renews the claim every third of its lease while the handler runs. The claim is lost when the store says so, or when no
- * renewal has succeeded for a whole lease. If the handler does not end after its signal has aborted, renewals stop after
- * ten more leases, and the next delivery can claim the event.
+ * Renews the claim every third of its lease, and aborts its signal when it is lost or `outer` aborts, until the function that it
+ * returns is called. The claim is lost when the store says so, or when no renewal has succeeded for a whole lease. If the handler does
+ * not end after `outer` has aborted, renewals stop after ten more leases, and the next delivery can claim the event.
  */
 export function keepLease(
   store: Pick<DedupeStore, "extend">,
-  { key, type, token, leaseMs, askedAt }: HeldClaim,
+  held: HeldClaim,
   outer: AbortSignal | undefined,
   watch: LoopWatch,
-): Lease {
-  let controller: AbortController | undefined;
-  let lost = false;
+): () => void {
+  const { key, type, token, leaseMs, controller } = held;
   let isRenewing = false;
-  let heldSince = askedAt;
   let renewalsAfterAbort = 3 * leasesAfterAbort;
-  let dueAt = askedAt + leaseMs / 3;
-  let timer: NodeJS.Timeout | undefined;
-
-  const lostReason = () => new DOMException("The claim on this event was lost.", "AbortError");
-  const onOuterAbort = () => controller?.abort(outer?.reason);
-
-  function signal(): AbortSignal {
-    if (controller !== undefined) return controller.signal;
-    controller = new AbortController();
-    if (lost) controller.abort(lostReason());
-    else if (outer?.aborted) onOuterAbort();
-    else outer?.addEventListener("abort", onOuterAbort);
-    return controller.signal;
-  }
+  let dueAt = held.askedAt + leaseMs / 3;
+  const timer = setInterval(renew, leaseMs / 3);
+  timer.unref();
+  const onOuterAbort = () => controller.abort(outer?.reason);
+  outer?.addEventListener("abort", onOuterAbort);
+  if (outer?.aborted) onOuterAbort(); // during the call of the handler
+  if (performance.now() >= dueAt) void renew(); // the call of the handler has blocked for longer
 
   async function renew(): Promise<void> {
-    watch.timerFired(dueAt, () => [type]);
-    dueAt = performance.now() + leaseMs / 3;
+    watch.expectedAt(dueAt, () => [type]);
+    const renewedAt = performance.now();
+    dueAt = renewedAt + leaseMs / 3;
     if (outer?.aborted && renewalsAfterAbort-- <= 0) return stop();
-    if (remainingMs() <= 0) return lose(); // no renewal succeeded in time
+    if (held.heldUntil <= renewedAt) return lose(); // no renewal succeeded in time
     if (isRenewing) return;
     isRenewing = true;
-    const renewedAt = performance.now();
     try {
-      if (await store.extend(key, token, leaseMs)) heldSince = renewedAt;
-      else lose();
+      if (!(await store.extend(key, token, leaseMs))) lose();
+      else if (held.heldUntil !== lostLease) held.heldUntil = renewedAt + leaseMs;
     } catch {
       // the next third of the lease tries again
     } finally {
@@ -79,28 +67,18 @@ export function keepLease(
     }
   }
 
-  function remainingMs(): number {
-    return lost ? 0 : heldSince + leaseMs - performance.now();
-  }
-
   function lose(): void {
-    lost = true;
-    controller?.abort(lostReason());
+    held.heldUntil = lostLease;
+    controller.abort(new DOMException("The claim on this event was lost.", "AbortError"));
     stop();
-  }
-
-  function start(): void {
-    timer = setInterval(renew, leaseMs / 3);
-    timer.unref();
-    if (performance.now() >= dueAt) void renew(); // the call of the handler has blocked for longer
   }
 
   function stop(): void {
     clearInterval(timer);
-    if (controller !== undefined) outer?.removeEventListener("abort", onOuterAbort);
+    outer?.removeEventListener("abort", onOuterAbort);
   }
 
-  return { signal, remainingMs, start, stop };
+  return stop;
 }
 
 /** Ends a claim in the store, according to the outcome of its event. */
@@ -109,7 +87,7 @@ export interface Settler {
    * For a done event. While the store fails, waits for the mark until the lease would end. What is still not marked then
    * stays with `keepAsking`.
    */
-  complete(held: HeldClaim, outcome: EventOutcome, lease: Lease): Awaitable<EventOutcome>;
+  complete(held: HeldClaim, outcome: EventOutcome): Awaitable<EventOutcome>;
   /** For an event that is not done. If the store is unreachable, the claim ends with its lease. */
   release(held: HeldClaim, outcome: EventOutcome): Awaitable<EventOutcome>;
   /** For an event that was committed together with its done mark. */
@@ -152,8 +130,8 @@ export function createSettler(
   return {
     committed,
     lost,
-    complete(held, outcome, lease) {
-      const leftMs = lease.remainingMs();
+    complete(held, outcome) {
+      const leftMs = held.heldUntil - performance.now();
       const called = callStore(() => store.complete(held.key, held.token));
       return andThen(called, (completed) =>
         "answer" in completed && completed.answer
@@ -184,13 +162,13 @@ function publish(
   settleNotice.publish({ source, id, type, by: "processor", attempt, ...ending, durationMs });
 }
 
-type StoreUnavailable = Extract<EventOutcome, { code: "store_unavailable" }>;
+export type StoreUnavailable = Extract<EventOutcome, { code: "store_unavailable" }>;
 
 /** Calls the store and returns its answer, or `store_unavailable` when it fails. Synchronous if the store is. */
 export function callStore<T>(call: () => Awaitable<T>): Awaitable<{ readonly answer: T } | StoreUnavailable> {
   return attempt<T, { readonly answer: T } | StoreUnavailable>(call, (answer) => ({ answer }), unavailable);
 }
 
-function unavailable(error: unknown): StoreUnavailable {
+export function unavailable(error: unknown): StoreUnavailable {
   return { code: "store_unavailable", error };
 }

@@ -21,11 +21,18 @@ import type { EventKey, WebhookEvent } from "../event/event.ts";
 import { createDispatcher, createTypeWarning } from "../handle/dispatcher.ts";
 import type { EventOutcome } from "../handle/event-outcome.ts";
 import type { Handlers } from "../handle/handler.ts";
-import { handlerContext, isDone, type Transact, transacted, watchLoop } from "../handle/run-handler.ts";
+import { createRunHandler, isDone, type Ran, transacted, watchLoop } from "../handle/run-handler.ts";
 import { processStage } from "../handle/stages.ts";
 import type { Claim, DedupeStore } from "../store/dedupe-store.ts";
 import { memoryStore } from "../store/memory-store.ts";
-import { callStore, createSettler, type HeldClaim, keepLease } from "./claim.ts";
+import {
+  callStore,
+  createSettler,
+  type HeldClaim,
+  keepLease,
+  type StoreUnavailable,
+  unavailable,
+} from "./claim.ts";
 import { createUnmarked } from "./unmarked.ts";
 
 export interface ProcessorOptions<Data = EsimEvents, Tx = unknown> {
@@ -117,6 +124,7 @@ export function createProcessor<Data = EsimEvents, Tx = unknown>(
   const catalog = settings.catalog as Catalog<Data>;
   const dispatcher = createDispatcher<Data>(handlers, catalog);
   const watch = watchLoop(logger, leaseMs);
+  const runHandler = createRunHandler(dispatcher, watch, logger);
   store.ready?.().catch(() => {}); // logs a set-up mistake at start-up; every claim checks again
   const unmarked = createUnmarked(store, logger, leaseMs);
   const { complete, release, committed, lost } = createSettler(store, logger, unmarked.keep);
@@ -149,15 +157,27 @@ export function createProcessor<Data = EsimEvents, Tx = unknown>(
   function claimAndWork(event: WebhookEvent, provenance: Provenance): Awaitable<EventOutcome> {
     const key = { source: provenance.source ?? "default", id: event.id };
     const askedAt = performance.now();
-    const { attempt = 1, fingerprint } = provenance;
-    return andThen(claimId(key, fingerprint), (claim) => {
+    return andThen(claimId(key, provenance.fingerprint), (claim) => {
       if ("code" in claim) return claim;
-      const held = { key, type: event.type, attempt, token: claim.token, leaseMs, askedAt, fingerprint };
+      const held = heldClaim(event, key, claim.token, askedAt, provenance);
       // after an abort, the sender has already been told to retry
       return provenance.signal?.aborted
         ? release(held, { code: "deadline_reached" })
         : work(event, provenance, held);
     });
+  }
+
+  function heldClaim(
+    { type }: WebhookEvent,
+    key: EventKey,
+    token: string,
+    askedAt: number,
+    { attempt = 1, fingerprint }: Provenance,
+  ): HeldClaim {
+    const controller = new AbortController();
+    const { signal } = controller;
+    const heldUntil = askedAt + leaseMs;
+    return { key, type, attempt, token, leaseMs, askedAt, heldUntil, fingerprint, controller, signal };
   }
 
   function claimId(
@@ -171,32 +191,40 @@ export function createProcessor<Data = EsimEvents, Tx = unknown>(
   }
 
   function work(event: WebhookEvent, provenance: Provenance, held: HeldClaim): Awaitable<EventOutcome> {
-    const lease = keepLease(store, held, provenance.signal, watch);
-    const {
-      source = "default",
-      attempt = 1,
-      receivedAt = new Date(clock.now()),
-      replayed = false,
-    } = provenance;
-    const facts = { source, attempt, receivedAt, replayed, lease };
-    const run = (tx: unknown) =>
-      watch.call(event.type, () =>
-        dispatcher.dispatch(event, handlerContext(event, { ...facts, tx }, logger)),
-      );
-    const { key, token } = held;
-    const { transact } = store;
-    const inTransaction: Transact | undefined =
-      transact && ((work) => transact.call(store, key, token, work));
-    const running = callStore(() => transacted(inTransaction, lease, run));
-    if (isPromise(running)) lease.start();
-    return andThen(running, (ran) => {
-      lease.stop();
-      if ("error" in ran) return release(held, ran);
-      const { outcome, transaction } = ran.answer;
-      if (transaction === "committed") return committed(held, outcome);
-      if (!isDone(outcome)) return release(held, outcome);
-      return transaction === "rolled_back" ? lost(held) : complete(held, outcome, lease);
+    const running = run(event, provenance, held);
+    if (!isPromise(running)) return settle(held, running);
+    const stopRenewing = keepLease(store, held, provenance.signal, watch);
+    return running.then((ran) => {
+      stopRenewing();
+      return settle(held, ran);
     });
+  }
+
+  function run(
+    event: WebhookEvent,
+    provenance: Provenance,
+    held: HeldClaim,
+  ): Awaitable<Ran | StoreUnavailable> {
+    const { attempt = 1, receivedAt = new Date(clock.now()), replayed = false } = provenance;
+    const facts = { source: held.key.source, attempt, receivedAt, replayed };
+    if (store.transact === undefined)
+      return andThen(runHandler(event, facts, held, undefined), (outcome) => ({
+        outcome,
+        transaction: "unused",
+      }));
+    const { transact } = store;
+    return transacted(
+      (work) => transact.call(store, held.key, held.token, work),
+      (tx) => runHandler(event, facts, held, tx),
+    ).catch(unavailable);
+  }
+
+  function settle(held: HeldClaim, ran: Ran | StoreUnavailable): Awaitable<EventOutcome> {
+    if ("error" in ran) return release(held, ran);
+    const { outcome, transaction } = ran;
+    if (transaction === "committed") return committed(held, outcome);
+    if (!isDone(outcome)) return release(held, outcome);
+    return transaction === "rolled_back" ? lost(held) : complete(held, outcome);
   }
 
   return {

@@ -1,4 +1,4 @@
-import type { HandlerLease, LoopWatch } from "../handle/run-handler.ts";
+import { type HandlerLease, type LoopWatch, lostLease } from "../handle/run-handler.ts";
 import type { InboxQueue, TakenEvent } from "../store/inbox-queue.ts";
 
 /** A lease on a taken event, renewed until it is dropped or lost. */
@@ -20,8 +20,9 @@ export interface WorkerLeases {
 }
 
 interface Held extends WorkerLease {
-  heldSince: number;
-  lose(reason: unknown): void;
+  heldUntil: number;
+  isLost: boolean;
+  readonly controller: AbortController;
 }
 
 /**
@@ -39,10 +40,10 @@ export function keepLeases(
 
   async function renew(): Promise<void> {
     const now = performance.now();
-    if (leases.size > 0) watch.timerFired(dueAt, () => [...leases].map(({ taken }) => taken.type));
+    if (leases.size > 0) watch.expectedAt(dueAt, () => [...leases].map(({ taken }) => taken.type));
     dueAt = now + leaseMs / 3;
-    for (const held of leases) if (held.remainingMs() <= 0) held.lose(lostReason());
-    const due = [...leases].filter((held) => !held.isLost && now - held.heldSince >= leaseMs / 4);
+    for (const held of leases) if (!held.isLost && held.heldUntil <= now) lose(held, lostReason());
+    const due = [...leases].filter((held) => !held.isLost && held.heldUntil - now <= (leaseMs * 3) / 4);
     if (isRenewing || due.length === 0) return;
     isRenewing = true;
     try {
@@ -51,8 +52,9 @@ export function keepLeases(
         leaseMs,
       );
       for (const [index, held] of due.entries()) {
-        if (renewed[index]) held.heldSince = now;
-        else if (leases.has(held)) held.lose(lostReason()); // else it was settled during the call
+        if (held.isLost || !leases.has(held)) continue; // it was stopped or settled during the call
+        if (renewed[index]) held.heldUntil = now + leaseMs;
+        else lose(held, lostReason());
       }
     } catch {
       // the next renewal tries again
@@ -64,43 +66,24 @@ export function keepLeases(
   const timer = setInterval(renew, leaseMs / 3);
   return {
     hold(taken, takenAt) {
-      const held = createHeld(taken, takenAt, leaseMs);
+      const controller = new AbortController();
+      const { signal } = controller;
+      const held = { taken, takenAt, heldUntil: takenAt + leaseMs, isLost: false, controller, signal };
       leases.add(held);
       return held;
     },
     drop: (lease) => void leases.delete(lease as Held),
     abortAll(reason) {
-      for (const held of leases) held.lose(reason);
+      for (const held of leases) lose(held, reason);
     },
     stop: () => clearInterval(timer),
   };
 }
 
-function createHeld(taken: TakenEvent, takenAt: number, leaseMs: number): Held {
-  let controller: AbortController | undefined;
-  let lostFor: { readonly reason: unknown } | undefined;
-  return {
-    taken,
-    takenAt,
-    heldSince: takenAt,
-    get isLost() {
-      return lostFor !== undefined;
-    },
-    remainingMs() {
-      return lostFor === undefined ? this.heldSince + leaseMs - performance.now() : 0;
-    },
-    signal() {
-      if (controller === undefined) {
-        controller = new AbortController();
-        if (lostFor !== undefined) controller.abort(lostFor.reason);
-      }
-      return controller.signal;
-    },
-    lose(reason) {
-      lostFor ??= { reason };
-      controller?.abort(reason);
-    },
-  };
+function lose(held: Held, reason: unknown): void {
+  held.heldUntil = lostLease;
+  held.isLost = true;
+  held.controller.abort(reason);
 }
 
 function lostReason(): DOMException {

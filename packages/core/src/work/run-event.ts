@@ -4,8 +4,7 @@ import { type Logger, throttledLog } from "../base/logger.ts";
 import { type Catalog, type Issue, issueText, type Parsed, withoutValues } from "../event/catalog.ts";
 import type { WebhookEvent } from "../event/event.ts";
 import { createTypeWarning, type Dispatcher } from "../handle/dispatcher.ts";
-import type { LoopWatch } from "../handle/run-handler.ts";
-import { handlerContext, isDone, transacted } from "../handle/run-handler.ts";
+import { createRunHandler, isDone, type LoopWatch, type Ran, transacted } from "../handle/run-handler.ts";
 import { type DeadReason, type SettleMessage, settleNotice } from "../handle/stages.ts";
 import type { InboxQueue, Settlement, TakenEvent } from "../store/inbox-queue.ts";
 import type { WorkerLease } from "./leases.ts";
@@ -35,6 +34,7 @@ export interface EventRunnerOptions {
 /** Creates the function that parses a taken event and runs its handler. It rejects only when the inbox fails. */
 export function createEventRunner(options: EventRunnerOptions): (lease: WorkerLease) => Promise<RunResult> {
   const { inbox, dispatcher, catalog, maxAttempts, backoff, logger, watch } = options;
+  const runHandler = createRunHandler(dispatcher, watch, logger);
   const warnLate = throttledLog(logger.warn, monotonicClock);
 
   const warnUnhandled = createTypeWarning(
@@ -48,6 +48,17 @@ export function createEventRunner(options: EventRunnerOptions): (lease: WorkerLe
     } catch (error) {
       return { kind: "threw", error };
     }
+  }
+
+  async function run(event: WebhookEvent, lease: WorkerLease): Promise<Ran> {
+    const { taken } = lease;
+    const { transact } = inbox;
+    if (transact === undefined)
+      return { outcome: await runHandler(event, taken, lease, undefined), transaction: "unused" };
+    return transacted(
+      (work) => transact.call(inbox, taken, work),
+      (tx) => runHandler(event, taken, lease, tx),
+    );
   }
 
   return async (lease) => {
@@ -82,17 +93,7 @@ export function createEventRunner(options: EventRunnerOptions): (lease: WorkerLe
       return { settlement: { ...key, state: "unhandled" } };
     }
 
-    const { transact } = inbox;
-    const { receivedAt, replayed } = taken;
-    const facts = { source, attempt, receivedAt, replayed, lease };
-    const { outcome, transaction } = await transacted(
-      transact && ((work) => transact.call(inbox, taken, work)),
-      lease,
-      (tx) =>
-        watch.call(event.type, () =>
-          dispatcher.dispatch(event, handlerContext(event, { ...facts, tx }, logger)),
-        ),
-    );
+    const { outcome, transaction } = await run(event, lease);
     if (outcome.code === "lease_lost") {
       warnLate(
         { id, type: event.type, source },
