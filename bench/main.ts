@@ -1,4 +1,4 @@
-// npm run bench [-- verify | observe | http | door | inbox | embedded | import | sandbox | cli | start]: measures esim-webhooks and its peers in the same run. It asserts nothing.
+// npm run bench [-- verify | receive | observe | http | door | inbox | embedded | import | sandbox | cli | start]: measures esim-webhooks and its peers in the same run. It asserts nothing.
 import { benchCli } from "./cli.ts";
 import { benchDoor } from "./door.ts";
 import { benchEmbedded } from "./embedded.ts";
@@ -6,12 +6,14 @@ import { benchHttp } from "./http.ts";
 import { benchImport } from "./import.ts";
 import { benchInbox } from "./inbox.ts";
 import { benchObserve } from "./observe.ts";
+import { benchReceive } from "./receive.ts";
 import { benchSandbox } from "./sandbox.ts";
 import { benchStart } from "./start.ts";
 import { benchVerify } from "./verify.ts";
 
 const benches: Readonly<Record<string, () => Promise<void>>> = {
   verify: benchVerify,
+  receive: benchReceive,
   observe: benchObserve,
   http: benchHttp,
   door: benchDoor,

@@ -21,7 +21,7 @@ async function bundleBytes(name: string, from: string, external: readonly string
 }
 
 it.each([
-  ["webhookHandler", "core", 28],
+  ["webhookHandler", "core", 29],
   ["createWorker", "core", 19],
   ["verify", "core", 5],
   ["webhookRouter", "express", 29],

@@ -16,6 +16,8 @@ export interface StageMessage {
 export interface Stage<Message extends StageMessage, AtEnd extends keyof Message = never> {
   /** The channel of messages about ended stages. */
   readonly ended: Channel<unknown, Message>;
+  /** Whether there are subscribers. What each delivery passes asks first: otherwise it would make three functions for nothing. */
+  isWatched(): boolean;
   /**
    * Runs `work` inside the stage, and resolves or rejects as it does. `begin` makes the message; `end` makes the fields that
    * the result adds. Both are called only when the channel has subscribers: without any, it returns what `work` returns.
@@ -81,6 +83,7 @@ export function createStage<Message extends StageMessage, AtEnd extends keyof Me
 
   return {
     ended: asyncEnd,
+    isWatched,
     trace: (begin, work, atEnd) => (isWatched() ? traced(begin() as Message, work, atEnd) : work()),
   };
 }

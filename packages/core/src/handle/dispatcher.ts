@@ -44,14 +44,20 @@ export function createDispatcher<Data>(handlers: Handlers<Data, never>, catalog:
     return known.get(type) ?? mostSpecific(type);
   }
 
+  function run(event: WebhookEvent, context: HandlerContext): Awaitable<DispatchOutcome> {
+    return attempt(() => handlerOf(event.type)?.(event, context), outcomeOf, failed);
+  }
+
   return {
     handles: (type) => handlerOf(type) !== undefined,
-    dispatch: (event, context) =>
-      handleStage.trace(
+    dispatch(event, context) {
+      if (!handleStage.isWatched()) return run(event, context);
+      return handleStage.trace(
         () => factsOf(event, context),
-        () => attempt(() => handlerOf(event.type)?.(event, context), outcomeOf, failed),
+        () => run(event, context),
         outcomeFields,
-      ),
+      );
+    },
   };
 }
 

@@ -21,7 +21,14 @@ import type { EventKey, WebhookEvent } from "../event/event.ts";
 import { createDispatcher, createTypeWarning } from "../handle/dispatcher.ts";
 import type { EventOutcome } from "../handle/event-outcome.ts";
 import type { Handlers } from "../handle/handler.ts";
-import { createRunHandler, isDone, type Ran, transacted, watchLoop } from "../handle/run-handler.ts";
+import {
+  createRunHandler,
+  isDone,
+  type Ran,
+  type RunOutcome,
+  transacted,
+  watchLoop,
+} from "../handle/run-handler.ts";
 import { processStage } from "../handle/stages.ts";
 import type { Claim, DedupeStore } from "../store/dedupe-store.ts";
 import { memoryStore } from "../store/memory-store.ts";
@@ -138,6 +145,7 @@ export function createProcessor<Data = EsimEvents, Tx = unknown>(
     provenance: Provenance = {},
     id: unknown = parsed.event?.id,
   ): Awaitable<EventOutcome> {
+    if (!processStage.isWatched()) return decide(parsed, provenance);
     const { source = "default", attempt = 1, replayed = false } = provenance;
     const { type } = parsed;
     return processStage.trace(
@@ -202,21 +210,22 @@ export function createProcessor<Data = EsimEvents, Tx = unknown>(
 
   function run(
     event: WebhookEvent,
-    provenance: Provenance,
+    { attempt = 1, receivedAt = new Date(clock.now()), replayed = false }: Provenance,
     held: HeldClaim,
   ): Awaitable<Ran | StoreUnavailable> {
-    const { attempt = 1, receivedAt = new Date(clock.now()), replayed = false } = provenance;
     const facts = { source: held.key.source, attempt, receivedAt, replayed };
-    if (store.transact === undefined)
-      return andThen(runHandler(event, facts, held, undefined), (outcome) => ({
-        outcome,
-        transaction: "unused",
-      }));
     const { transact } = store;
-    return transacted(
-      (work) => transact.call(store, held.key, held.token, work),
-      (tx) => runHandler(event, facts, held, tx),
-    ).catch(unavailable);
+    return transact === undefined
+      ? andThen(runHandler(event, facts, held, undefined), ranAlone)
+      : inTransaction(transact, held, (tx) => runHandler(event, facts, held, tx));
+  }
+
+  function inTransaction(
+    transact: NonNullable<DedupeStore["transact"]>,
+    { key, token }: HeldClaim,
+    run: (tx: unknown) => Awaitable<RunOutcome>,
+  ): Promise<Ran | StoreUnavailable> {
+    return transacted((work) => transact.call(store, key, token, work), run).catch(unavailable);
   }
 
   function settle(held: HeldClaim, ran: Ran | StoreUnavailable): Awaitable<EventOutcome> {
@@ -234,6 +243,10 @@ export function createProcessor<Data = EsimEvents, Tx = unknown>(
     withStore: (wrap) =>
       createProcessor<Data, Tx>(handlers, { ...options, store: wrap(store) as DedupeStore<Tx> }),
   };
+}
+
+function ranAlone(outcome: RunOutcome): Ran {
+  return { outcome, transaction: "unused" };
 }
 
 function isText(value: unknown): value is string {

@@ -9,7 +9,7 @@ import type { EsimEvents } from "../event/esim-events.ts";
 import { type HeaderReader, headerReader, readSignedHeaders, type SignedHeaders } from "../verify/headers.ts";
 import { refuseBySkew } from "../verify/tolerance.ts";
 import { createBodyIntake } from "./body-intake.ts";
-import type { Delivery, Receiver } from "./delivery.ts";
+import type { Delivery, Received, Receiver } from "./delivery.ts";
 import type { Outcome, OutcomeCode } from "./outcome.ts";
 import { createOutcomeLog, type Seen } from "./outcome-log.ts";
 import { checkReplayWindow, type ReceiverOptions, readReceiverOptions } from "./receiver-options.ts";
@@ -90,7 +90,9 @@ export function receiverWith<Data, Tx>(
     if (!signed.ok) return signed;
     seen.id = signed.id;
 
-    return andThen(readBody(delivery.body, Number(header("content-length"))), (body) => {
+    const announcedBytes =
+      typeof delivery.body === "function" ? Number(header("content-length")) : Number.NaN;
+    return andThen(readBody(delivery.body, announcedBytes), (body) => {
       if (!isUint8Array(body)) return body;
       return andThen(compare(signed, body, receivedAt), (proof) => {
         if ("key" in proof) seen.key = proof.key;
@@ -108,9 +110,11 @@ export function receiverWith<Data, Tx>(
   }
 
   function compare(signed: SignedHeaders, body: Uint8Array, receivedAt: Date): ReturnType<Verifier> {
+    const atMs = receivedAt.getTime();
+    if (!verifyStage.isWatched()) return verify(signed, body, atMs);
     return verifyStage.trace(
       () => ({ source, id: signed.id }),
-      () => verify(signed, body, receivedAt.getTime()),
+      () => verify(signed, body, atMs),
       (found) => (found.ok ? { outcome: "verified", key: found.key } : { outcome: found.code }),
     );
   }
@@ -118,16 +122,17 @@ export function receiverWith<Data, Tx>(
   /** The outcome of a delivery, whatever happens. Counts the work, so that `close` can wait for it. */
   function work(delivery: Delivery, signal: AbortSignal, seen: Seen): Awaitable<Outcome> {
     inFlight += 1;
-    const ended = (outcome: Outcome) => {
-      inFlight -= 1;
-      if (inFlight === 0) onIdle();
-      return outcome;
-    };
-    return attempt(
-      () => workThrough(delivery, signal, seen),
-      ended,
-      (error) => ended({ code: "internal_error", error }),
-    );
+    return attempt(() => workThrough(delivery, signal, seen), ended, failed);
+  }
+
+  function ended(outcome: Outcome): Outcome {
+    inFlight -= 1;
+    if (inFlight === 0) onIdle();
+    return outcome;
+  }
+
+  function failed(error: unknown): Outcome {
+    return ended({ code: "internal_error", error });
   }
 
   /** The outcome of the work, or `deadline_reached`. An outcome that comes later is logged when it is known. */
@@ -142,23 +147,32 @@ export function receiverWith<Data, Tx>(
     });
   }
 
+  function traced(delivery: Delivery, seen: Seen, startedAt: number): Awaitable<Outcome> {
+    if (!receiveStage.isWatched()) return outcomeInTime(delivery, seen, startedAt);
+    return receiveStage.trace(
+      () => ({ source }),
+      () => outcomeInTime(delivery, seen, startedAt),
+      (outcome) => ({
+        ...seen,
+        ...outcomeFields(outcome),
+        ...("conflict" in outcome && { conflict: true }),
+      }),
+    );
+  }
+
+  function answer(outcome: Outcome, seen: Seen, startedAt: number): Received {
+    log(outcome, seen, startedAt);
+    return { ...replyTo(outcome), outcome };
+  }
+
   return {
     closing: closing.signal,
-    async receive(delivery) {
+    receive(delivery) {
       const seen: Seen = {};
       const startedAt = performance.now();
-      const received = receiveStage.trace(
-        () => ({ source }),
-        () => outcomeInTime(delivery, seen, startedAt),
-        (outcome) => ({
-          ...seen,
-          ...outcomeFields(outcome),
-          ...("conflict" in outcome && { conflict: true }),
-        }),
-      );
-      const outcome = isPromise(received) ? await received : received;
-      log(outcome, seen, startedAt);
-      return { ...replyTo(outcome), outcome };
+      const outcome = traced(delivery, seen, startedAt);
+      if (!isPromise(outcome)) return Promise.resolve(answer(outcome, seen, startedAt));
+      return outcome.then((known) => answer(known, seen, startedAt));
     },
     close() {
       leaveSource?.();
