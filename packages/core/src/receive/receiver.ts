@@ -90,9 +90,9 @@ export function receiverWith<Data, Tx>(
     if (!signed.ok) return signed;
     seen.id = signed.id;
 
-    const announcedBytes =
-      typeof delivery.body === "function" ? Number(header("content-length")) : Number.NaN;
-    return andThen(readBody(delivery.body, announcedBytes), (body) => {
+    const given = delivery.body; // once: to ask a Node.js request for its body is to read it
+    const announcedBytes = typeof given === "function" ? Number(header("content-length")) : Number.NaN;
+    return andThen(readBody(given, announcedBytes), (body) => {
       if (!isUint8Array(body)) return body;
       return andThen(compare(signed, body, receivedAt), (proof) => {
         if ("key" in proof) seen.key = proof.key;
