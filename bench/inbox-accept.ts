@@ -23,9 +23,10 @@ export interface AcceptingServer {
 
 /** Starts a server script: our server, or the handwritten one. */
 export async function startServer(
-  script: "inbox-server.ts" | "embedded-server.ts",
+  script: "inbox-server.ts" | "embedded-server.ts" | "bullmq-server.ts",
   variant: "ours" | "peer",
   database: string,
+  perRound: number = deliveriesPerRound,
 ): Promise<AcceptingServer> {
   const file = join(import.meta.dirname, script);
   const child: ChildProcessByStdio<Writable, Readable, null> = spawn(
@@ -42,11 +43,11 @@ export async function startServer(
     url,
     pid: child.pid ?? 0,
     async measure() {
-      const deliveries = Array.from({ length: deliveriesPerRound }, () =>
+      const deliveries = Array.from({ length: perRound }, () =>
         signedRequest({ type: "esim.enabled", data: sampleData("esim.enabled") }, { secret }),
       );
       const loaded = await load(`${url}/webhooks`, deliveries, connections);
-      return { ...loaded, perSecond: deliveriesPerRound / loaded.seconds };
+      return { ...loaded, perSecond: perRound / loaded.seconds };
     },
     end: () => child.stdin.end(),
   };

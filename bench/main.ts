@@ -1,4 +1,5 @@
-// npm run bench [-- verify | receive | observe | http | door | inbox | embedded | import | sandbox | cli | start]: measures esim-webhooks and its peers in the same run. It asserts nothing.
+// npm run bench [-- verify | receive | observe | http | door | inbox | bullmq | embedded | import | sandbox | cli | start]: measures esim-webhooks and its peers in the same run. It asserts nothing.
+import { benchBullmq } from "./bullmq.ts";
 import { benchCli } from "./cli.ts";
 import { benchDoor } from "./door.ts";
 import { benchEmbedded } from "./embedded.ts";
@@ -18,6 +19,7 @@ const benches: Readonly<Record<string, () => Promise<void>>> = {
   http: benchHttp,
   door: benchDoor,
   inbox: benchInbox,
+  bullmq: benchBullmq,
   embedded: benchEmbedded,
   import: benchImport,
   sandbox: benchSandbox,

@@ -105,7 +105,7 @@ export function bullmqInbox(options: BullmqInboxOptions): BullmqInbox {
     },
     ready: () => guard.ready(),
     async put(entries) {
-      const jobs = entries.map((entry) => ({ entry, data: encodeEntry(entry) }));
+      const jobs = entries.map((entry) => ({ entry, data: encodeEntry({ ...entry, event: null }) })); // it is in the body
       if (jobs.length === 0) return [];
       return run(async (signal) => {
         await server.recheck();

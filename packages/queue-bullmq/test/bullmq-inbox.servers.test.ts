@@ -84,11 +84,11 @@ function lineLogger(): { logger: Logger; lines: string[] } {
 const other = (entry: InboxEntry): InboxEntry => ({ ...entry, body: Buffer.from("other") });
 
 describe("put", () => {
-  it("keeps the job's data as encoded, with the event's type as the job's name", async () => {
+  it("keeps the body byte for byte and once, with the event's type as the job's name", async () => {
     const entry = entryOf("msg_1");
     await open().put([entry]);
     const [job] = await openQueue().getJobs(["waiting"]);
-    expect(job).toMatchObject({ name: "esim.enabled", data: { source: "default", id: "msg_1" } });
+    expect(job).toMatchObject({ name: "esim.enabled", data: { source: "default", id: "msg_1", event: null } });
     expect(Buffer.from(job?.data.body, "base64")).toEqual(entry.body);
   });
 

@@ -44,7 +44,6 @@ function redisAt(url: string, timeoutMs: number): Redis {
   try {
     if (isServerUrl(url, "redis:", "rediss:")) {
       return new Redis(url, {
-        enableAutoPipelining: true, // concurrent puts share a write to the socket
         maxRetriesPerRequest: 1, // a delivery should get 503 rather than wait
         connectTimeout: timeoutMs,
         socketTimeout: 2 * timeoutMs, // replaces a connection that went silent

@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from "node:crypto";
+import { hash, randomUUID } from "node:crypto";
 import type { EventKey, InboxEntry, PutResult } from "@esim-webhooks/core";
 
 /**
@@ -21,9 +21,9 @@ export function newJobId(entry: Pick<InboxEntry, "body" | "replay">): string {
 export function resultOf(ours: string, kept: string): PutResult | "foreign" {
   if (kept === ours) return "stored";
   const [, ourBytes, ourHash] = ours.split(".");
-  const [, bytes, hash] = /^[\da-f-]{36}\.(signed|rebuilt)\.([\da-f]{32})$/.exec(kept) ?? [];
-  if (hash === undefined) return "foreign";
-  return bytes === ourBytes && hash !== ourHash ? "conflict" : "duplicate";
+  const [, bytes, bodyHash] = /^[\da-f-]{36}\.(signed|rebuilt)\.([\da-f]{32})$/.exec(kept) ?? [];
+  if (bodyHash === undefined) return "foreign";
+  return bytes === ourBytes && bodyHash !== ourHash ? "conflict" : "duplicate";
 }
 
 /** A body that an import rebuilt from JSON may differ from the signed one without a conflict. */
@@ -32,5 +32,5 @@ function bytesOf({ replay }: Pick<InboxEntry, "replay">): "signed" | "rebuilt" {
 }
 
 function hashOf(body: Uint8Array): string {
-  return createHash("sha256").update(body).digest("hex").slice(0, 32);
+  return hash("sha256", body, "hex").slice(0, 32);
 }
