@@ -224,7 +224,7 @@ describe("a claim that is observed", () => {
   async function settled(handlers: Handlers<EsimEvents>, changes: Partial<DedupeStore> = {}) {
     const seen = watched(["settle"]);
     const store = { ...memoryStore(), ...changes };
-    await createProcessor(handlers, { store, leaseMs: 60 }).process(event, { source: "eu", attempt: 3 });
+    await createProcessor(handlers, { store, leaseMs: 600 }).process(event, { source: "eu", attempt: 3 });
     return seen.map(([, message]) => message);
   }
   const about = { ...ref, source: "eu", by: "processor", attempt: 3, durationMs };
@@ -341,7 +341,7 @@ describe("a worker that is observed", () => {
         },
       }),
     );
-    const settings = { pollMs: 5, leaseMs: 60, maxAttempts: 3, backoff: () => 7, ...options };
+    const settings = { pollMs: 5, maxAttempts: 3, backoff: () => 7, ...options };
     await createWorker(await inboxOf(changes), handlers, settings).run({ signal: stop.signal });
     return seen;
   }
@@ -433,6 +433,7 @@ describe("a worker that is observed", () => {
     const lost = await endings(
       { "*": (_event, { signal }) => new Promise((resolve) => signal.addEventListener("abort", resolve)) },
       { extend: async (leases) => leases.map(() => false) },
+      { leaseMs: 60 },
     );
     expect(lost).toEqual([{ ...about, attempt: 1, outcome: "lost" }]);
   });

@@ -315,7 +315,7 @@ describe("dedupe around the handler", () => {
     const outcomeWith = async (store: Partial<DedupeStore>, handler: () => unknown = () => {}) =>
       createProcessor(
         { "*": () => void handler() },
-        { store: { ...memoryStore(), ...store }, leaseMs: 30 },
+        { store: { ...memoryStore(), ...store }, leaseMs: 300 },
       ).process(faulted);
     expect(await outcomeWith({ claim: away })).toMatchObject({ code: "store_unavailable" });
     expect(await outcomeWith({ complete: away })).toMatchObject({ code: "store_unavailable" });

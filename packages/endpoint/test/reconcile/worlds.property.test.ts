@@ -50,8 +50,11 @@ const world = fc.record({
 
 const listedMs = ({ madeMs, listedAfterMs }: Fare) => madeMs + listedAfterMs;
 const endOf = (event: Fare) => listedMs(event) + event.endsAfterMs;
-const occurredMs = ({ madeMs, timestampOffMs, isBackfilled }: Fare) =>
-  isBackfilled ? madeMs - 30 * hour : madeMs + timestampOffMs;
+const occurredMs = ({ madeMs, timestampOffMs, isBackfilled, odd }: Fare) => {
+  if (isBackfilled) return madeMs - 30 * hour;
+  const isKnown = odd !== "no time" && odd !== "no payload"; // the service cannot order by a time that it does not have
+  return isKnown ? madeMs + timestampOffMs : madeMs;
+};
 /** Its first attempt; the second one is its last. */
 const firstSentMs = (event: Fare) =>
   event.isBackfilled ? endOf(event) : Math.min(endOf(event), listedMs(event) + 5 * minute);
