@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { once } from "node:events";
 import { setImmediate as turn } from "node:timers/promises";
 import {
@@ -16,7 +17,7 @@ import {
   bullmqProcessor,
 } from "@esim-webhooks/queue-bullmq";
 import { postgresStore } from "@esim-webhooks/store-postgres";
-import { type Job, Queue, Worker, type WorkerOptions } from "bullmq";
+import { type Job, Queue, type Telemetry, Worker, type WorkerOptions } from "bullmq";
 import { Redis } from "ioredis";
 import { sql } from "kysely";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
@@ -179,6 +180,42 @@ it("aborts the signal of a handler when BullMQ cancels its job", async () => {
   const [job] = await queue.getJobs(["active"]);
   worker.cancelJob(job?.id ?? "");
   await ended.promise;
+});
+
+it("carries the trace context of each put to the handler, by BullMQ's telemetry", async () => {
+  const context = new AsyncLocalStorage<string>();
+  const span = {
+    setSpanOnContext: (current: string) => current,
+    setAttribute() {},
+    setAttributes() {},
+    addEvent() {},
+    recordException() {},
+    end() {},
+  };
+  const telemetry: Telemetry<string> = {
+    tracer: { startSpan: () => span },
+    contextManager: {
+      with: (of, run) => context.run(of, run),
+      active: () => context.getStore() ?? "none",
+      getMetadata: (of) => of,
+      fromMetadata: (_, metadata) => metadata,
+    },
+  };
+  const traced = new Queue("events", { connection: { url: server.url }, telemetry });
+  const tracedInbox = bullmqInbox({ queue: traced });
+  opened.push(traced, tracedInbox);
+  const seen = new Map<string, string | undefined>();
+  const both = Promise.withResolvers<void>();
+  const handler = ({ id }: { id: string }) => {
+    seen.set(id, context.getStore());
+    if (seen.size === 2) both.resolve();
+  };
+  work({ "*": handler }, {}, { telemetry });
+  await Promise.all(
+    ["a", "b"].map((id) => context.run(`trace of ${id}`, () => tracedInbox.put([entryOf(id)]))),
+  );
+  await both.promise;
+  expect(Object.fromEntries(seen)).toEqual({ a: "trace of a", b: "trace of b" });
 });
 
 it("tells how long ago the worker took its last job", async () => {
