@@ -54,13 +54,28 @@ export async function receiveRequest(
 
 /** A Node.js request as a delivery. Uses the raw bytes that a body parser has kept, never a parsed body. */
 export function nodeDelivery(request: NodeRequest): Delivery {
-  return {
-    method: request.method ?? "",
-    headers: request.headers,
-    get body() {
-      return keptBody(request) ?? bodyAtHand(request) ?? nodeBody(request);
-    },
-  };
+  return new NodeDelivery(request);
+}
+
+/**
+ * A class for its getter: V8 makes a hidden class for every object literal with a getter, and keeps it, with the getter and
+ * the request, until a collection of the whole heap.
+ */
+class NodeDelivery implements Delivery {
+  readonly #request: NodeRequest;
+  readonly method: string;
+  readonly headers: Delivery["headers"];
+
+  constructor(request: NodeRequest) {
+    this.#request = request;
+    this.method = request.method ?? "";
+    this.headers = request.headers;
+  }
+
+  get body(): Delivery["body"] {
+    const request = this.#request;
+    return keptBody(request) ?? bodyAtHand(request) ?? nodeBody(request);
+  }
 }
 
 /** Answers a request, unless it was answered already, and ends what follows as `discardRest` does. */

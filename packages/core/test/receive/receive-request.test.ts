@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
-import { createReceiver, receiveRequest, writeReply } from "@esim-webhooks/core";
+import { createReceiver, nodeDelivery, receiveRequest, writeReply } from "@esim-webhooks/core";
 import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { afterEach, describe, expect, it } from "vitest";
 
@@ -85,5 +85,14 @@ describe("receiveRequest", () => {
     socket.write(three.map(({ head, body }) => head + body).join(""));
     expect(await statuses(socket, 3)).toEqual(["200", "200", "200"]);
     expect(handled).toEqual(["msg_a", "msg_b", "msg_c"]);
+  });
+
+  it("has no getter of its own, which V8 would keep with the request until it collects the whole heap", async () => {
+    const { socket, requests } = await connected();
+    const { head, body } = delivery("msg_getter");
+    socket.write(head + body);
+    expect(await statuses(socket, 1)).toEqual(["200"]);
+    const own = Object.getOwnPropertyDescriptors(nodeDelivery(requests[0] as IncomingMessage));
+    expect(Object.values(own).filter(({ get }) => get !== undefined)).toEqual([]);
   });
 });
