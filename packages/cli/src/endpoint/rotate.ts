@@ -133,11 +133,8 @@ function printReport(
   if (reconciled !== null) {
     const { missed, acknowledgedAndLost } = reconciled.recovered;
     const found = missed + acknowledgedAndLost;
-    output.data(
-      found === 0
-        ? `Nothing was missed: ${reconciledWith} has all events.`
-        : `Brought ${counted(found, "missed event")} into ${reconciledWith}.`,
-    );
+    const brought = found === 0 ? "Nothing was missed" : `Brought in ${counted(found, "missed event")}`;
+    output.data(`${brought}. Reconciled with ${reconciledWith}.`);
   } else if (reconciledWith === undefined) {
     output.data(
       `Nothing was reconciled. Run esim-webhooks reconcile --since ${since} where the events are kept.`,

@@ -23,8 +23,8 @@ export function keyPlaceOf({ secret, secretFrom, file }: SetUp, keyFile: string 
   const unset = secretFrom === "ESIM_WEBHOOK_SECRET" ? " and unset ESIM_WEBHOOK_SECRET" : "";
   throw new ProgramError(
     "invalid_usage",
-    "The command changes the signing keys, and they have no place where they can be changed.",
-    `Give the config a fileKeySource or a stateKeySource as its secret${unset}, or name a key file with --key-file. Receivers have to read the same one.`,
+    "The signing secret needs a place that the command can change, and that the receivers read.",
+    `Add --key-file esim.key, the file that the receivers read (endpoint ensure creates it), or give the config a fileKeySource or a stateKeySource as its secret${unset}.`,
   );
 }
 

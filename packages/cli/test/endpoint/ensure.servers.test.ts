@@ -87,7 +87,7 @@ describe("endpoint ensure", () => {
     const homeless = await ensure(["--types", "esim.enabled"]);
     expect(homeless.code).toBe(2);
     expect(homeless.stderr).toContain(
-      "they have no place where they can be changed. Give the config a fileKeySource",
+      "The signing secret needs a place that the command can change, and that the receivers read. Add --key-file esim.key",
     );
     const typeless = await ensure(["--key-file", "hook.key"]);
     expect(typeless.code).toBe(2);

@@ -137,7 +137,7 @@ export function createProcessor<Data = EsimEvents, Tx = unknown>(
   const { complete, release, committed, lost } = createSettler(store, logger, unmarked.keep);
   const warnUnhandled = createTypeWarning(
     logger,
-    "Events of this type have no handler and are acknowledged without effect. Add a handler, or unsubscribe from the type.",
+    "Events of this type have no handler, so they have no effect. Add a handler, or unsubscribe from the type.",
   );
 
   function accept(

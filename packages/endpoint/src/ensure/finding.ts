@@ -9,7 +9,7 @@
  * - `retired`: a subscribed event type is no longer one of the service's
  * - `inactive`: the service sends nothing to the endpoint
  * - `same_url`: another endpoint has the same URL
- * - `no_secret`: no secret of the key store is known to be the endpoint's: a key that names no endpoint counts only if there is no other
+ * - `no_secret`: no secret of the key store is known to be the endpoint's: a key that names no endpoint counts only if the client has no other endpoint
  * - `change_under_way`: a rotation or a replacement was begun and has not ended
  */
 export type EndpointFindingCode =

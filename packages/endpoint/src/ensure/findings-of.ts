@@ -43,7 +43,7 @@ export function findingsOf({
     findings.push({
       code: "no_secret",
       about: [reference],
-      problem: `No secret of the key store is known to be that of the endpoint ${reference}, and the service shows it no more: its deliveries may be refused.`,
+      problem: `No secret of the key store is known to be that of the endpoint ${reference}, and the service does not show it again: its deliveries may be refused.`,
       remedy: `If you have the secret, put it into the key store with endpoint: ${JSON.stringify(reference)}. Else get another one: esim-webhooks rotate --endpoint ${reference}, or rotateSecret.`,
     });
   }

@@ -56,7 +56,7 @@ export function createPassLog(
       if (ids.invalid.length > 0) {
         logger.error(
           { ...fields, ids: ids.invalid },
-          "These records of the listing are no events that the target takes. They are not reported again.",
+          "These records of the listing are not valid events. They are not reported again.",
         );
       }
       if (givenUp > 0) {

@@ -76,7 +76,7 @@ function unfinished(cause: ApiError): Error {
   return new WebhookError<ApiError["code"]>(
     cause.code,
     `The rotation is not finished. ${cause.message}`,
-    "Rotate again soon: the next run continues with the same call. Deliveries with a new signature are answered 503 for some minutes, and 401 then.",
+    "Rotate again soon: the next run continues with the same call. Deliveries with a new signature are answered 503 for up to 10 minutes, then 401.",
     { cause },
   );
 }
