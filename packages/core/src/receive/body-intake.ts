@@ -14,7 +14,7 @@ export interface BodyBounds {
 
 /**
  * Reads a body within the bounds. Answers with its bytes when it is their turn to be hashed, or with why there are none: at
- * once, if all bytes are there and they are short. Throws for a body that is neither bytes nor text.
+ * once, if all bytes are there and it is their turn. Throws for a body that is neither bytes nor text.
  * @param announcedBytes the content-length; NaN if there is none
  */
 export type BodyIntake = (
@@ -26,18 +26,22 @@ export type BodyIntake = (
 interface Place {
   /** The memory that it holds. */
   bytes: number;
+  /** The body, while it waits for its turn. */
+  whole?: Uint8Array;
   grow(bytes: number): void;
   /** Gives the place up with the body's bytes or its fault. Only the first call counts. */
   leave(result: Uint8Array | BodyFault): void;
 }
 
 const shortBytes = 16 * 1024; // hashed in some 20 µs
+const turnBytes = 256 * 1024; // a quarter of what one body may have by default
 const leastBytes = 4 * 1024;
 
 /**
  * Makes the intake of a receiver. Its two rules favour small bodies, as most authentic ones are, over large ones. When all
- * bodies together are over their budget, the largest is given up, and the oldest of several. Long bodies are let through
- * one in each turn of the event loop, the shortest first, since hashing one keeps everybody waiting.
+ * bodies together are over their budget, the largest is given up, and the oldest of several. Since hashing keeps everybody
+ * waiting, each turn of the event loop lets 256 KiB of long bodies through, or one that is longer. The rest wait, and the
+ * shortest goes first.
  */
 export function createBodyIntake({
   maxBodyBytes,
@@ -46,7 +50,8 @@ export function createBodyIntake({
 }: BodyBounds): BodyIntake {
   const places = new Set<Place>(); // the oldest first
   let heldBytes = 0;
-  const waiting = new Map<Place, Uint8Array>(); // long bodies, complete
+  const waiting: Place[] = []; // long bodies, complete, the shortest last
+  let leftBytes = turnBytes; // of this turn
   let isTurnDue = false;
   const overloaded: BodyFault = {
     code: "overloaded",
@@ -63,7 +68,7 @@ export function createBodyIntake({
       },
       leave(result) {
         if (!places.delete(place)) return;
-        waiting.delete(place);
+        if (place.whole) waiting.splice(waiting.lastIndexOf(place), 1);
         heldBytes -= place.bytes;
         end(result);
       },
@@ -72,21 +77,35 @@ export function createBodyIntake({
     return place;
   }
 
-  function pass(bytes: Uint8Array, place: Place): void {
-    if (bytes.byteLength > shortBytes) {
-      waiting.set(place, bytes);
-      awaitTurn();
-    } else place.leave(bytes);
+  /** Whether a body may be hashed at once. */
+  function hasTurn({ byteLength }: Uint8Array): boolean {
+    if (byteLength <= shortBytes) return true;
+    if (byteLength > leftBytes) return false;
+    leftBytes -= byteLength;
+    awaitTurn();
+    return true;
+  }
+
+  function wait(place: Place, whole: Uint8Array): void {
+    place.whole = whole;
+    const behind = waiting.findIndex((other) => sizeOf(other) <= whole.byteLength); // the oldest of equals goes first
+    waiting.splice(behind < 0 ? waiting.length : behind, 0, place);
+    awaitTurn();
   }
 
   function awaitTurn(): void {
-    if (isTurnDue || waiting.size === 0) return;
+    if (isTurnDue) return;
     isTurnDue = true;
     setImmediate(() => {
       isTurnDue = false;
-      const [place, bytes] = shortestOf(waiting) ?? [];
-      if (place !== undefined && bytes !== undefined) place.leave(bytes);
-      awaitTurn();
+      leftBytes = turnBytes;
+      for (let next = waiting.at(-1); next?.whole; next = waiting.at(-1)) {
+        const isFirst = leftBytes === turnBytes;
+        if (!isFirst && sizeOf(next) > leftBytes) break;
+        leftBytes -= sizeOf(next);
+        next.leave(next.whole);
+      }
+      if (leftBytes < turnBytes) awaitTurn();
     });
   }
 
@@ -128,7 +147,9 @@ export function createBodyIntake({
           // a fetch body whose client has left may end in silence
           if (announcedBytes > 0 && buffer.size() === 0) return fail(incomplete(clientLeft));
           endReading();
-          pass(buffer.bytes(), place);
+          const bytes = buffer.bytes();
+          if (hasTurn(bytes)) place.leave(bytes);
+          else wait(place, bytes);
         },
         abandon: () => fail(incomplete(clientLeft)),
         consumed: (hint) => fail({ code: "body_consumed", hint }),
@@ -141,11 +162,11 @@ export function createBodyIntake({
     if (typeof body === "function") return read(body, announcedBytes);
     const bytes = bodyBytes(body);
     if (bytes.byteLength > maxBodyBytes) return tooLarge(announcedBytes);
-    if (bytes.byteLength <= shortBytes) return bytes; // hashed in this very turn
+    if (hasTurn(bytes)) return bytes;
     return new Promise((resolve) => {
       const place = open(resolve);
       place.grow(bytes.byteLength);
-      pass(bytes, place);
+      wait(place, bytes);
     });
   };
 }
@@ -186,10 +207,6 @@ function largestOf(places: ReadonlySet<Place>): Place {
   return largest;
 }
 
-function shortestOf(waiting: ReadonlyMap<Place, Uint8Array>): readonly [Place, Uint8Array] | undefined {
-  let shortest: readonly [Place, Uint8Array] | undefined;
-  for (const entry of waiting) {
-    if (shortest === undefined || entry[1].byteLength < shortest[1].byteLength) shortest = entry;
-  }
-  return shortest;
+function sizeOf({ whole }: Place): number {
+  return whole?.byteLength ?? 0;
 }

@@ -116,6 +116,22 @@ describe("long bodies", () => {
       "900000",
     ]);
   });
+
+  it("of up to 256 KiB together are let through in one turn of the event loop, at once if all bytes are there", async () => {
+    const intake = createBodyIntake({ ...bounds, maxUnverifiedBytes: 64 * 1024 * kib });
+    const given = Array.from({ length: 6 }, () => intake(Buffer.alloc(100 * kib), Number.NaN));
+    expect(given.map((body) => body instanceof Promise)).toEqual([false, false, true, true, true, true]);
+    let passed = 2;
+    for (const body of given.slice(2)) void Promise.resolve(body).then(() => passed++);
+    const inTurns: number[] = [];
+    for (let turn = 1; turn <= 2; turn++) {
+      await settled();
+      inTurns.push(passed);
+    }
+    expect(inTurns).toEqual([4, 6]);
+    await settled();
+    expect(intake(Buffer.alloc(100 * kib), Number.NaN)).toHaveLength(100 * kib);
+  });
 });
 
 describe("the time for a body", () => {
