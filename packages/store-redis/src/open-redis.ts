@@ -12,7 +12,8 @@ import { openClient, type RedisClient } from "./client.ts";
 import { createEvictionCheck } from "./eviction.ts";
 import { explained } from "./refusal.ts";
 import { onReplicas } from "./replicas.ts";
-import { type Operation, probe, run } from "./scripts.ts";
+import { type Operation, onlyAnswerIn, probe, run } from "./scripts.ts";
+import { createTogether } from "./together.ts";
 
 /** The options that `redisStore` and `redisState` share. */
 export interface RedisOptions {
@@ -87,7 +88,8 @@ export function openRedis(
   };
   const eviction = createEvictionCheck(client, allowEviction, logger);
   const sendUnguarded = (operation: Operation) => run(client, operation);
-  const send = waitReplicas === 0 ? sendUnguarded : onReplicas(name, client, waitReplicas, timeoutMs);
+  const together = createTogether(client, keyPrefix);
+  const send = waitReplicas === 0 ? together.send : onReplicas(name, client, waitReplicas, timeoutMs);
   const guard = createStoreGuard({
     name,
     timeoutMs,
@@ -95,8 +97,10 @@ export function openRedis(
     async check(signal) {
       await eviction.check().catch(rethrow);
       const key = `${keyPrefix}probe`;
-      await client.eval(probe.source, 1, key, "").catch(rethrow); // `run` needs EVAL only after a restart of the server
-      await send({ script: probe, key, args: [""], signal }).catch(rethrow);
+      const evaluated = client.eval(probe.source, 1, key, "probe"); // `run` needs EVAL only after a restart of the server
+      await evaluated.then(onlyAnswerIn).catch(rethrow);
+      await send({ script: probe, key, args: ["probe"], signal }).catch(rethrow);
+      if (waitReplicas === 0) await together.prepare().catch(rethrow);
     },
   });
   const recheck = () => eviction.recheck().catch(rethrow);

@@ -3,7 +3,7 @@ import { type StateStore, type StoredState, WebhookError } from "@esim-webhooks/
 import { checkStateName, encodeState, parseOptions } from "@esim-webhooks/core/kit";
 import type { RedisClient } from "./client.ts";
 import { openRedis, type RedisOptions, redisShape } from "./open-redis.ts";
-import * as scripts from "./scripts.ts";
+import { state } from "./scripts.ts";
 
 export interface RedisStateOptions extends RedisOptions {}
 
@@ -23,9 +23,9 @@ export function redisState(redis: RedisClient | string, options: RedisStateOptio
   const settings = parseOptions("redisState", redisShape, options);
   const { guard, ready, recheck, send, close } = openRedis("redisState", redis, settings);
 
-  function run(script: scripts.Script, name: string, ...args: string[]): Promise<unknown> {
+  function run(name: string, ...args: string[]): Promise<unknown> {
     const key = `${settings.keyPrefix}state:${name}`;
-    return guard.run((signal) => send({ script, key, args, signal }));
+    return guard.run((signal) => send({ script: state, key, args, signal }));
   }
 
   return {
@@ -33,7 +33,7 @@ export function redisState(redis: RedisClient | string, options: RedisStateOptio
     ready,
     async read(name) {
       checkStateName(name);
-      const stored = await run(scripts.readState, name);
+      const stored = await run(name, "read", "", "", "");
       return stored === null ? undefined : decoded(String(stored));
     },
     async write(name, value, version) {
@@ -41,7 +41,7 @@ export function redisState(redis: RedisClient | string, options: RedisStateOptio
       const text = encodeState(value);
       if (version !== undefined && !versionPattern.test(version)) return false; // the script takes "" for no value yet
       await guard.run(recheck);
-      const written = await run(scripts.writeState, name, version ?? "", randomUUID(), text);
+      const written = await run(name, "write", version ?? "", randomUUID(), text);
       return Number(written) === 1;
     },
     close,

@@ -10,7 +10,7 @@ import {
 } from "@esim-webhooks/core/kit";
 import type { RedisClient } from "./client.ts";
 import { openRedis, type RedisOptions, redisShape } from "./open-redis.ts";
-import * as scripts from "./scripts.ts";
+import { dedupe } from "./scripts.ts";
 
 export interface RedisStoreOptions extends RedisOptions, StoreOptions {}
 
@@ -44,21 +44,21 @@ export function redisStore(redis: RedisClient | string, options: RedisStoreOptio
     return `${keyPrefix}${source.length}:${source}:${id}`; // the length keeps "a:b" + "c" from "a" + "b:c"
   }
 
-  function run(script: scripts.Script, key: EventKey, ...args: (string | number)[]): Promise<unknown> {
-    return guard.run((signal) => send({ script, key: keyOf(key), args, signal }));
+  function run(key: EventKey, ...args: (string | number)[]): Promise<unknown> {
+    return guard.run((signal) => send({ script: dedupe, key: keyOf(key), args, signal }));
   }
 
   /** Releases a claim that fails or succeeds too late: otherwise the id would be busy for a lease that nobody holds. */
   function runClaim(key: EventKey, token: string, leaseMs: number): Promise<unknown> {
     const name = keyOf(key);
     const releaseClaim = () => {
-      sendUnguarded({ script: scripts.release, key: name, args: [token] }).catch(() => {});
+      sendUnguarded({ script: dedupe, key: name, args: ["release", token, 0] }).catch(() => {});
     };
     return guard.run(async (signal) => {
       await recheck();
       if (signal.aborted) return null; // nobody waits for it any more
-      const sent = send({ script: scripts.claim, key: name, args: [token, leaseMs], signal });
-      sent.then((answer) => signal.aborted && statusIn(answer) === "claimed" && releaseClaim(), releaseClaim);
+      const sent = send({ script: dedupe, key: name, args: ["claim", token, leaseMs], signal });
+      sent.then((answer) => signal.aborted && isOne(answer) && releaseClaim(), releaseClaim);
       return sent;
     });
   }
@@ -69,8 +69,8 @@ export function redisStore(redis: RedisClient | string, options: RedisStoreOptio
     async claim(key, leaseMs, fingerprint) {
       const token = `${randomUUID()}:${fingerprint?.toString(16) ?? ""}`;
       const answer = await runClaim(key, token, leaseMs);
+      if (isOne(answer)) return { status: "claimed", token };
       const status = statusIn(answer);
-      if (status === "claimed") return { status, token };
       if (status !== "done" && status !== "busy") {
         throw new WebhookError(
           "store_unavailable",
@@ -84,10 +84,9 @@ export function redisStore(redis: RedisClient | string, options: RedisStoreOptio
         ? { status, ...conflict }
         : { status, retryAfterMs: Math.max(1, Number(leftMs)), ...conflict };
     },
-    extend: async (key, token, leaseMs) => isOne(await run(scripts.extend, key, token, leaseMs)),
-    complete: async (key, token) =>
-      isOne(await run(scripts.complete, key, token, spreadRetention(retentionMs))),
-    release: async (key, token) => isOne(await run(scripts.release, key, token)),
+    extend: async (key, token, leaseMs) => isOne(await run(key, "extend", token, leaseMs)),
+    complete: async (key, token) => isOne(await run(key, "complete", token, spreadRetention(retentionMs))),
+    release: async (key, token) => isOne(await run(key, "release", token, 0)),
     close,
   };
 }

@@ -1,7 +1,7 @@
 import { WebhookError } from "@esim-webhooks/core";
 import { coalesce } from "@esim-webhooks/core/kit";
 import type { RedisClient } from "./client.ts";
-import type { Operation } from "./scripts.ts";
+import { type Operation, onlyAnswerIn } from "./scripts.ts";
 
 /**
  * Runs operations, each of which succeeds only once `replicas` replicas have its write; else throws `store_unavailable`.
@@ -36,7 +36,7 @@ export function onReplicas(
   return async (operation) => {
     const [error, answer] = await runTogether(operation);
     if (error) throw error; // of this operation alone, e.g. when its key is not ours
-    return answer;
+    return answer === null ? null : onlyAnswerIn(answer);
   };
 }
 

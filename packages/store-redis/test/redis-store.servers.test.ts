@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { setTimeout as pause } from "node:timers/promises";
 import { inspect } from "node:util";
+import { crc32 } from "node:zlib";
 import { createProcessor, type DedupeStore, type Logger, WebhookError } from "@esim-webhooks/core";
 import { sampleData } from "@esim-webhooks/core/testing";
 import { redisState, redisStore } from "@esim-webhooks/store-redis";
@@ -587,6 +588,65 @@ describe("redisStore on the connection", () => {
     expect(await store.complete(id, token)).toBe(true);
     proxy.loseNextAnswer();
     expect(await store.claim(id, hourMs)).toEqual({ status: "done" });
+  });
+});
+
+describe("redisStore with many operations at the same time", () => {
+  const many = () => Array.from({ length: 150 }, () => key());
+
+  it("sends them in one command", async () => {
+    const store = open(server.url);
+    await store.ready?.();
+    const commands = await commandsDuring(async () => {
+      await Promise.all(many().map((id) => claimed(store, id)));
+    });
+    expect(commands).toEqual(["evalsha"]);
+  });
+
+  it("rejects the operation on another program's key, but not the operations sent with it", async () => {
+    const store = open(server.url);
+    await store.ready?.();
+    await admin.hset("esim-webhooks:7:default:a", "field", "value");
+    const [foreign, ...others] = await Promise.allSettled(
+      ["a", "b", "c"].map((id) => store.claim(key(id), hourMs)),
+    );
+    expect(foreign).toMatchObject({ reason: { code: "store_unavailable", cause: { name: "ReplyError" } } });
+    expect(others).toMatchObject([{ value: { status: "claimed" } }, { value: { status: "claimed" } }]);
+  });
+
+  it("sends each alone through a proxy that sends a command to the server of its first key", async () => {
+    const one = keep(new Redis(server.url));
+    const databases = [one, keep(new Redis(`${server.url}/1`))];
+    const numberOf = (name: string | number) => crc32(String(name)) % 2;
+    const serverOf = (name: string | number) => databases[numberOf(name)] ?? one;
+    const proxy: Parameters<typeof redisStore>[0] = {
+      evalsha: (sha1, count, name = "", ...more) => serverOf(name).evalsha(sha1, count, name, ...more),
+      eval: (script, count, name = "", ...more) => serverOf(name).eval(script, count, name, ...more),
+      config: (get, parameter) => one.config(get, parameter),
+      pipeline: () => one.pipeline() as never,
+    };
+    const store = open(proxy);
+    const nameOf = ({ id }: { id: string }) => `esim-webhooks:7:default:${id}`;
+    const ids = many().sort((a, b) => numberOf(nameOf(a)) - numberOf(nameOf(b))); // of one server first, of the other last
+    await Promise.all(ids.map((id) => claimed(store, id)));
+    const again = await Promise.all(ids.toReversed().map((id) => store.claim(id, hourMs)));
+    expect(new Set(again.map(({ status }) => status))).toEqual(new Set(["busy"]));
+  });
+
+  it("sends each alone through a proxy that refuses commands with keys of several servers", async () => {
+    const client = keep(new Redis(server.url));
+    const counts: number[] = [];
+    const evalsha = client.evalsha.bind(client) as (...args: unknown[]) => Promise<unknown>;
+    vi.spyOn(client, "evalsha").mockImplementation(((sha1: string, count: number, ...more: unknown[]) => {
+      counts.push(count);
+      const refused = Object.assign(new Error("CROSSSLOT Keys do not hash to one slot"), {
+        name: "ReplyError",
+      });
+      return count > 1 ? Promise.reject(refused) : evalsha(sha1, count, ...more);
+    }) as never);
+    const store = open(client);
+    await Promise.all(many().map((id) => claimed(store, id)));
+    expect(counts.filter((count) => count > 1)).toHaveLength(1);
   });
 });
 
