@@ -13,6 +13,8 @@ export interface PassClaim {
   readonly mark: string;
   /** Moves the watermark. It is written with the next sign of life, and in the end. */
   advance(mark: string): void;
+  /** Writes the changes at once. Rejects if another process has taken the place. */
+  note(changes: Partial<PassState>): Promise<void>;
   /** Writes the watermark and the changes, and gives the place up. If another process has taken it, rejects and changes nothing. */
   end(changes: Partial<PassState>): Promise<void>;
 }
@@ -81,12 +83,20 @@ async function isAlive(
 export async function readOnlyClaim({ state, name, begin }: ClaimOptions): Promise<PassClaim> {
   const stored = await state.read(name);
   const begun = begin(stored && readPassState(name, stored.value));
-  return { begun, lost: new AbortController().signal, mark: begun.mark, advance() {}, async end() {} };
+  return {
+    begun,
+    lost: new AbortController().signal,
+    mark: begun.mark,
+    advance() {},
+    async note() {},
+    async end() {},
+  };
 }
 
 function held(begun: PassState, { state, name, run, leaseMs, logger }: ClaimOptions): PassClaim {
   const losing = new AbortController();
   let mark = begun.mark;
+  let noted: Partial<PassState> = {};
   let writing: Promise<unknown> = Promise.resolve();
   let timer = setTimeout(signOfLife, leaseMs / signsPerLease);
 
@@ -96,7 +106,8 @@ function held(begun: PassState, { state, name, run, leaseMs, logger }: ClaimOpti
       const stored = await state.read(name);
       // a write that rejected may have taken effect: it is this pass that the state names then, too
       if (stored === undefined || readPassState(name, stored.value).runner !== run) throw lose();
-      if (await state.write(name, { ...begun, runner: run, mark, ...changes }, stored.version)) return;
+      if (await state.write(name, { ...begun, ...noted, runner: run, mark, ...changes }, stored.version))
+        return;
     }
   }
 
@@ -130,6 +141,10 @@ function held(begun: PassState, { state, name, run, leaseMs, logger }: ClaimOpti
     },
     advance(to) {
       mark = to;
+    },
+    async note(changes) {
+      noted = { ...noted, ...changes };
+      await write({});
     },
     async end(changes) {
       clearTimeout(timer);

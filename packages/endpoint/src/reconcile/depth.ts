@@ -15,7 +15,10 @@ export interface Depth {
   readonly isFull: boolean;
 }
 
-type Timing = Pick<PassState, "since" | "mark" | "head" | "deepPassAt" | "fullPassAt" | "failures">;
+type Timing = Pick<
+  PassState,
+  "since" | "mark" | "head" | "deepPassAt" | "fullPassAt" | "fullPassTriedAt" | "failures"
+>;
 
 /**
  * Once a day, a pass reads down to `since`. Once an hour, and when an event whose handler failed is due, it reads down to the
@@ -28,10 +31,20 @@ export function depthOf(state: Timing, overlapMs: number, nowMs: number): Depth 
     number,
   ];
   const hasPassed = (at: string, ms: number) => Math.abs(nowMs - dateTimeMs(at)) >= ms; // the clock may have been set back
-  const isFull = hasPassed(state.fullPassAt, dayMs);
+  const isFull = isFullDue(state, nowMs);
   const isDeep = isFull || markMs >= headMs || hasPassed(state.deepPassAt, hourMs) || hasDueTry(state, nowMs);
   const untilMs = isFull ? sinceMs : Math.max((isDeep ? markMs : headMs) - overlapMs, sinceMs);
   return { untilMs, isDeep, isFull };
+}
+
+/**
+ * A deep pass must have completed since a full one is due, and since one was last tried: a full pass takes long, and where it is
+ * interrupted each time, the passes between them bring in what is missing.
+ */
+function isFullDue({ deepPassAt, fullPassAt, fullPassTriedAt }: Timing, nowMs: number): boolean {
+  const deepMs = dateTimeMs(deepPassAt);
+  const isBehind = (at: string, ms: number) => deepMs - dateTimeMs(at) >= ms || dateTimeMs(at) > nowMs; // or the clock was set back
+  return deepMs <= nowMs && isBehind(fullPassAt, dayMs) && isBehind(fullPassTriedAt, hourMs);
 }
 
 function hasDueTry({ failures }: Timing, nowMs: number): boolean {

@@ -25,7 +25,7 @@ export interface Failures {
   kept(isWhole: boolean): Pick<PassState, "failures" | "reported">;
 }
 
-/** How many of both fit into the state, whose value has at most 64 KiB. */
+/** How many of both fit into the state, whose value has at most 64 KiB. Those that were tried last are kept. */
 const mostFailures = 2000;
 const mostReported = 500;
 
@@ -42,6 +42,7 @@ export function createFailures(
   const failed = new Map<string, { readonly id: string; readonly tries: Tries }>();
   const untried = new Set<string>();
   const leftOut = new Set<string>();
+  const waiting = new Set<string>();
   const taken = new Set<string>();
   const reportedBefore = new Set(before.reported);
   const reported = new Set<string>();
@@ -60,7 +61,7 @@ export function createFailures(
     const tries = oneMore(triesBefore.get(key), clock.now());
     failed.set(key, { id, tries });
     if (!areUsedUp(tries)) hold(occurredMs);
-    if (failed.size + leftOut.size <= mostFailures) return;
+    if (failed.size + waiting.size <= mostFailures) return;
     throw new WebhookError<EndpointErrorCode>(
       "too_many_failures",
       `The handlers of more than ${mostFailures} events failed: what they need may be down.`,
@@ -115,6 +116,7 @@ export function createFailures(
       if (!areUsedUp(tries)) {
         if (isDue(tries, clock.now())) return false;
         hold(occurredMs);
+        waiting.add(key);
       }
       leftOut.add(key);
       return true;
@@ -124,8 +126,8 @@ export function createFailures(
     },
     get again() {
       const tries = [...unchanged(false), ...tried()];
-      const waiting = tries.filter(([key, one]) => !untried.has(key) && !areUsedUp(one));
-      return untried.size + waiting.length;
+      const coming = tries.filter(([key, one]) => !untried.has(key) && !areUsedUp(one));
+      return untried.size + coming.length;
     },
     get givenUp() {
       return [...failed.values()].filter(({ tries }) => areUsedUp(tries)).map(({ id }) => id);
@@ -134,7 +136,8 @@ export function createFailures(
       return invalid;
     },
     kept(isWhole) {
-      const failures = [...unchanged(isWhole), ...tried()].slice(-mostFailures);
+      const all = [...unchanged(isWhole), ...tried()];
+      const failures = all.sort(([, [, one]], [, [, other]]) => one - other).slice(-mostFailures);
       const told = new Set([...reported, ...(isWhole ? [] : reportedBefore)]);
       return { failures: Object.fromEntries(failures), reported: [...told].slice(0, mostReported) };
     },

@@ -20,8 +20,10 @@ export interface PassState {
   readonly settledTo: string;
   /** When the last deep pass began. By our own clock. */
   readonly deepPassAt: string;
-  /** When the last full pass began, one that read down to `since`. By our own clock. The first pass counts as one. */
+  /** When the last full pass that completed began, one that read down to `since`. By our own clock. The first pass counts as one. */
   readonly fullPassAt: string;
+  /** When a full pass last began, also one that was interrupted. By our own clock. */
+  readonly fullPassTriedAt: string;
   /** Until when the events of a type were ignored, because no handler takes it. By the short hashes of the types. */
   readonly ignored: Readonly<Record<string, string>>;
   /** The tries of events whose handlers failed, by their short hashes. */
@@ -48,6 +50,7 @@ const stateSchema: z.ZodMiniType<PassState> = z.object({
   settledTo: time,
   deepPassAt: time,
   fullPassAt: time,
+  fullPassTriedAt: time,
   ignored: z.record(z.string(), time),
   failures: z.record(z.string(), z.tuple([z.int(), z.int()])),
   reported: z.array(z.string()),
@@ -83,6 +86,7 @@ export function firstState(endpoint: string, source: string, since: Date, nowMs:
     settledTo: from,
     deepPassAt: isoOf(nowMs),
     fullPassAt: isoOf(nowMs),
+    fullPassTriedAt: isoOf(nowMs),
     ignored: {},
     failures: {},
     reported: [],
@@ -92,17 +96,17 @@ export function firstState(endpoint: string, source: string, since: Date, nowMs:
 }
 
 /**
- * The state for a pass that somebody asks for. It is a deep one, and goes back at least to `since`, wherever an earlier pass has
+ * The state for a pass that somebody asks for. It is a deep one, as its head is the mark, and goes back at least to `since`, wherever an earlier pass has
  * been. With `since`, it tries at once whatever failed or was given up, and takes what was ignored.
  */
 export function askedFor(state: PassState, since: Date | undefined): PassState {
-  const deep = { ...state, deepPassAt: isoOf(0) };
-  if (since === undefined) return deep;
+  if (since === undefined) return { ...state, head: state.mark };
   const earlier = (text: string) => isoOf(Math.min(dateTimeMs(text), since.getTime()));
   return {
-    ...deep,
+    ...state,
     since: earlier(state.since),
     mark: earlier(state.mark),
+    head: earlier(state.mark),
     settledTo: earlier(state.settledTo),
     ignored: {},
     failures: {},

@@ -139,6 +139,7 @@ export async function runPass(parts: PassParts, claim: PassClaim): Promise<Recon
   }
 
   try {
+    if (isFull) await claim.note({ fullPassTriedAt: isoOf(nowMs) });
     const isComplete = await bringIn().finally(log.flush);
     const lost = isComplete ? await lostBefore() : null;
     if (isComplete) claim.advance(isoOf(reachedMs()));

@@ -274,6 +274,25 @@ describe("reconcile with handlers", () => {
     expect((await pass()).ledger).toMatchObject({ stored: 2100 });
   });
 
+  it("goes on beside 2,000 events that were given up, and remembers those that were tried last", async () => {
+    const deliveries = Array.from({ length: 2000 }, (_, index) =>
+      exhausted(`bad-${index}`, startMs + hour - index),
+    );
+    const ran: string[] = [];
+    const { pass, state } = handled(deliveries, (id) => {
+      if (id.startsWith("bad")) throw new Error("never");
+      ran.push(id);
+    });
+    for (const wait of [0, ...waits]) await pass(wait);
+    deliveries.unshift(exhausted("good", startMs + 3 * hour), exhausted("bad-new", startMs + 2 * hour));
+    expect(await pass(6 * hour)).toMatchObject({ failing: 1, ledger: { stored: 1, rejected: 2001 } });
+    expect(await pass(hour)).toMatchObject({ failing: expect.any(Number), ledger: { duplicate: 1 } });
+    expect(ran).toEqual(["good"]);
+    const { failures } = (await state.only()) as { failures: Record<string, [number, number]> };
+    expect(Object.values(failures)).toHaveLength(2000);
+    expect(Object.values(failures)).toContainEqual([2, expect.any(Number)]); // bad-new is not the one that was forgotten
+  });
+
   it("reports an invalid event once, and counts it while it is in range", async () => {
     const invalid = {
       ...exhausted("odd", startMs + 1),
@@ -366,6 +385,7 @@ describe("reconcile with handlers", () => {
     expect(tries).toBe(9);
     deliveries.splice(0);
     await pass(24 * hour);
+    await pass(); // the full one
     expect(await state.only()).toHaveProperty("failures", {});
   });
 

@@ -204,23 +204,60 @@ describe("the watermark", () => {
     const late = startMs + 300 * minute;
     deliveries.splice(700, 0, made({ id: "late", occurredMs: late, status: "exhausted" }));
     expect(await reconcile(api, endpoint, inbox, at(day - 1))).toMatchObject({ pages: 2 });
+    expect(await reconcile(api, endpoint, inbox, at(day))).toMatchObject({ pages: 2 }); // the full one is due after it
     expect(inbox.ids.has("late")).toBe(false);
-    const failing = { ...inbox, put: async () => Promise.reject(new Error("down")) };
-    await expect(reconcile(api, endpoint, failing, at(day))).rejects.toMatchObject({
-      code: "store_unavailable",
-    });
-    const stop = new AbortController();
-    const stopObserving = observeReconciliations(({ pages }) => pages === 1 && stop.abort());
-    onTestFinished(stopObserving);
-    const interrupted = await reconcile(api, endpoint, inbox, { ...at(day), signal: stop.signal });
-    stopObserving();
-    expect(interrupted).toMatchObject({ interrupted: true, recovered: { missed: 0 } });
     expect(await reconcile(api, endpoint, inbox, at(day))).toMatchObject({
       pages: 11,
       recovered: { missed: 1 },
       mark: new Date(startMs + 1000 * minute).toISOString(),
     });
     expect(await reconcile(api, endpoint, inbox, at(day + hour))).toMatchObject({ pages: 2 });
+  });
+
+  it("is left aside an hour later when such a pass was interrupted; those between bring in what is new", async () => {
+    const deliveries = many();
+    let stop = new AbortController();
+    const { api, endpoint } = servedListing((from) => {
+      if (from >= 500) stop.abort();
+      return deliveries;
+    });
+    const { inbox, options, since } = served([]);
+    await reconcile(api, endpoint, inbox, { ...options, since });
+    deliveries.splice(700, 0, made({ id: "late", occurredMs: startMs + 300 * minute, status: "exhausted" }));
+    /** A pass of a process that is stopped after five pages. */
+    const pass = (ms: number) => {
+      stop = new AbortController();
+      const clock = { now: () => startMs + 2 * day + ms };
+      return reconcile(api, endpoint, inbox, { ...options, clock, signal: stop.signal });
+    };
+    const ordinary = { interrupted: false, pages: 2 };
+    expect(await pass(0)).toMatchObject(ordinary);
+    for (let hours = 1; hours <= 3; hours++) {
+      expect(await pass(hours * hour)).toMatchObject({ interrupted: true, recovered: { missed: 0 } });
+      const sentMs = startMs + (1000 + hours) * minute;
+      deliveries.unshift(made({ id: `new-${hours}`, occurredMs: sentMs, status: "exhausted" }));
+      expect(await pass(hours * hour + minute)).toMatchObject({ ...ordinary, recovered: { missed: 1 } });
+      expect(await pass(hours * hour + hour - 1)).toMatchObject(ordinary);
+      expect(await pass(hours * hour + hour)).toMatchObject(ordinary); // then, the full one may be tried again
+    }
+    expect(await pass(4 * hour)).toMatchObject({ interrupted: true });
+    const clock = { now: () => startMs + 2 * day + 5 * hour };
+    await reconcile(api, endpoint, inbox, { ...options, clock });
+    expect(await reconcile(api, endpoint, inbox, { ...options, clock })).toMatchObject({
+      interrupted: false,
+      recovered: { missed: 1 },
+    });
+    expect(inbox.ids).toContain("late");
+  });
+
+  it("is left aside once, and within the day, after the clock was set back by a year", async () => {
+    const { api, endpoint, inbox, options, since } = served(many());
+    const at = (ms: number) => ({ ...options, clock: { now: () => startMs + day + ms } });
+    await reconcile(api, endpoint, inbox, { ...at(365 * day), since });
+    const pages: number[] = [];
+    for (let passes = 0; passes < 4; passes++)
+      pages.push((await reconcile(api, endpoint, inbox, at(passes * minute))).pages);
+    expect(pages).toEqual([2, 10, 2, 2]);
   });
 
   it("is read down to once an hour by a reconciler; between, an event that is coming costs no pages", async () => {
