@@ -222,7 +222,7 @@ describe("reconcile with handlers", () => {
       },
     };
     await expect(pass(0, { since: new Date(startMs), state: failing })).rejects.toThrow("down");
-    expect(errors).toEqual([expect.stringContaining("no events")]);
+    expect(errors).toEqual([expect.stringContaining("not valid events")]);
   });
 
   it("tries at once with since, also what was given up", async () => {
@@ -301,7 +301,7 @@ describe("reconcile with handlers", () => {
     const { pass, errors } = handled([invalid], () => {});
     expect(await pass()).toMatchObject({ ledger: { invalid: 1 }, ids: { invalid: ["odd"] } });
     expect(await pass()).toMatchObject({ ledger: { invalid: 1 }, ids: { invalid: [] } });
-    expect(errors.filter((message) => message.includes("no events"))).toHaveLength(1);
+    expect(errors.filter((message) => message.includes("not valid events"))).toHaveLength(1);
   });
 
   it("counts a delivery without an id as invalid, reports it once, and reads on", async () => {
@@ -314,7 +314,7 @@ describe("reconcile with handlers", () => {
     });
     expect(await pass()).toMatchObject({ ledger: { duplicate: 1, invalid: 1 }, ids: { invalid: [] } });
     expect(seen).toEqual(["named"]);
-    expect(errors.filter((message) => message.includes("no events"))).toHaveLength(1);
+    expect(errors.filter((message) => message.includes("not valid events"))).toHaveLength(1);
   });
 
   it("does not run a handler that is added for what was acknowledged before, and does not call that lost", async () => {
