@@ -84,6 +84,10 @@ export function rotationUnderFire({ rotations, perSecond, speed, killAt }: Fire)
       database,
     };
 
+    const rotator = openRotator(place);
+    onTestFinished(() => rotator.close());
+    await rotator.reconcile(new Date(Date.now() - 60_000)); // from here on the watermark says how far back to look
+
     const emitted: string[] = [];
     const enough = new AbortController();
     // moved by hand, so that it waits for a slow machine: otherwise the service would forget events that it has not sent ten times
@@ -100,8 +104,6 @@ export function rotationUnderFire({ rotations, perSecond, speed, killAt }: Fire)
       }
     })();
 
-    const rotator = openRotator(place);
-    onTestFinished(() => rotator.close());
     const passes: ReconcileReport[] = [];
     const continued = new Set<string | null>();
     for (let rotation = 0; rotation < rotations; rotation++) {
@@ -121,7 +123,7 @@ export function rotationUnderFire({ rotations, perSecond, speed, killAt }: Fire)
     });
 
     await sandbox.advance("16h"); // nothing is coming now
-    passes.push(await rotator.reconcile(new Date(Date.now() - 24 * 60 * 60_000)));
+    passes.push(await rotator.reconcile());
     for (const { ledger } of passes) expect(balanceOf(ledger)).toBe(0);
     expect(passes.map(({ recovered }) => recovered.acknowledgedAndLost).filter(Boolean)).toEqual([]);
     await expect

@@ -15,14 +15,15 @@ export interface RotatorPlace {
 
 export interface Rotator {
   rotate(): Promise<RotationReport<ReconcileReport>>;
-  reconcile(since: Date): Promise<ReconcileReport>;
+  /** `since` is for the first pass. */
+  reconcile(since?: Date): Promise<ReconcileReport>;
   close(): Promise<void>;
 }
 
 /** How many moments a rotation has at which it can be killed: before and after each write and call. */
-export const moments = 10;
+export const moments = 12;
 /** The moment after the call: nobody has the new secret. */
-export const afterCall = 4;
+export const afterCall = 6;
 
 /** Rotates the secret of an endpoint, and reconciles into its inbox. At the moment `killAt`, the process is killed. */
 export function openRotator(
@@ -56,16 +57,17 @@ export function openRotator(
     ...api.webhooks,
     rotateSecret: (reference, options) => between(() => api.webhooks.rotateSecret(reference, options)),
   };
-  const reconcileFrom = (since: Date) =>
-    reconcile(api, endpoint, inbox, { state, since, leaseMs: 1000, newSource: true });
+  const pass = (since?: Date) =>
+    untilFree(() => reconcile(api, endpoint, inbox, { state, since, leaseMs: 1000, newSource: true }));
   return {
     rotate: () =>
       rotateSecret({ webhooks }, endpoint, watched, {
         clock: quickClock(),
         overlapMs: 60_000,
-        reconcile: ({ since }) => between(() => untilFree(() => reconcileFrom(since))),
+        state,
+        reconcile: () => between(() => pass()),
       }),
-    reconcile: (since) => untilFree(() => reconcileFrom(since)),
+    reconcile: pass,
     async close() {
       await Promise.all([inbox.close(), state.close()]);
     },

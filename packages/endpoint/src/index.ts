@@ -28,7 +28,7 @@ export type { ReconcileOptions, ReconcilerOptions, ReconcileSetup } from "./reco
 export type { ReconcileReport, Stretch } from "./reconcile/reconcile-report.ts";
 export type { RotationPlan } from "./rotate/plan-rotation.ts";
 export { planRotation } from "./rotate/plan-rotation.ts";
-export type { RotateOptions, RotationReconciled, RotationStart } from "./rotate/rotate-options.ts";
+export type { RotateOptions, RotationPass, RotationReconciled } from "./rotate/rotate-options.ts";
 export type { RotationReport } from "./rotate/rotate-secret.ts";
 export { rotateSecret } from "./rotate/rotate-secret.ts";
 export type { NewKeyUse } from "./rotate/watch-new-key.ts";

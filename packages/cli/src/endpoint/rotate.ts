@@ -1,5 +1,6 @@
-import type { Logger } from "@esim-webhooks/core";
+import { type Logger, WebhookError } from "@esim-webhooks/core";
 import {
+  type EndpointErrorCode,
   planRotation,
   type ReconcileReport,
   type RotationPlan,
@@ -52,11 +53,12 @@ export async function rotate(this: CliContext, flags: RotateFlags): Promise<void
         signal: stop.signal,
         logger,
         ...(open && {
-          reconcile: (from) => {
+          state: open.options.state,
+          reconcile: ({ signal }) => {
             passedFrom = performance.now();
             return reconcile<unknown>(api, endpoint, open.target, {
               ...open.options,
-              ...from,
+              signal,
               logger: problems(logger),
             });
           },
@@ -72,12 +74,23 @@ export async function rotate(this: CliContext, flags: RotateFlags): Promise<void
         if (toLookInto !== null) for (const line of reconcileView(toLookInto, view)) output.data(line);
       }
     } catch (error) {
-      throw interruptedBy(stop.signal, error);
+      throw interruptedBy(stop.signal, explained(error, open?.where));
     } finally {
       stop.release();
       await open?.close();
     }
   });
+}
+
+/** An error of the rotation, with a remedy in terms of the command line. */
+function explained(error: unknown, where: string | undefined): unknown {
+  if (!WebhookError.is(error) || (error.code as EndpointErrorCode) !== "no_watermark") return error;
+  return new WebhookError<EndpointErrorCode>(
+    "no_watermark",
+    `This endpoint was never reconciled into ${where}, so it is not known how far back to look for what the rotation may cost.`,
+    "Run esim-webhooks reconcile --since with the time when your receiver began to store events (2h, 7d, 2026-11-20), and rotate again; or add --no-reconcile.",
+    { cause: error.cause },
+  );
 }
 
 /** Each step as a line on standard error: a rotation takes minutes. */
@@ -118,7 +131,7 @@ function useOf({ accepted, refused }: RotationReport["newKeyUse"]): string {
 
 function printReport(
   output: Output,
-  { endpoint, newKey, oldKeys, otherKeys, newKeyUse, since, reconciled }: RotationReport<ReconcileReport>,
+  { endpoint, newKey, oldKeys, otherKeys, newKeyUse, reconciled }: RotationReport<ReconcileReport>,
   where: string,
   reconciledWith: string | undefined,
 ): void {
@@ -136,9 +149,7 @@ function printReport(
     const brought = found === 0 ? "Nothing was missed" : `Brought in ${counted(found, "missed event")}`;
     output.data(`${brought}. Reconciled with ${reconciledWith}.`);
   } else if (reconciledWith === undefined) {
-    output.data(
-      `Nothing was reconciled. Run esim-webhooks reconcile --since ${since} where the events are kept.`,
-    );
+    output.data("Nothing was reconciled. Run esim-webhooks reconcile where the events are kept.");
   }
 }
 

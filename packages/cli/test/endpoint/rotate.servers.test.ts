@@ -14,6 +14,11 @@ const config = `
   export default defineConfig({ secret: fileKeySource("esim.key") });
 `;
 
+/** Makes the first reconciliation: a rotation needs to know how far back to look. */
+async function reconcileFirst(cwd: string, env: Readonly<Record<string, string>>): Promise<void> {
+  expect(await cli(["reconcile", "--since", "1h"], { cwd, env })).toMatchObject({ code: 0 });
+}
+
 /** An endpoint and its receiver, and the command in the folder of their key file. */
 async function startRotate() {
   const cwd = folder({ "esim-webhooks.config.ts": config });
@@ -39,11 +44,20 @@ describe("rotate", () => {
     expect(await keys.read()).toEqual(before);
   });
 
-  it("rotates, brings what was missed into the inbox, and prints no secret", async () => {
-    const { keys, rotate, endpoint, cwd, handled, emit } = await startRotate();
+  it("refuses without a watermark; then rotates, brings what was missed into the inbox, and prints no secret", async () => {
+    const { keys, rotate, endpoint, cwd, env, handled, emit } = await startRotate();
     const inbox = sqliteInbox({ path: join(cwd, ".esim-webhooks", "events.db") });
     await inbox.ready();
     await inbox.close();
+    const before = await keys.read();
+    const refused = await rotate("--overlap", "1m");
+    expect(refused).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("esim-webhooks reconcile --since"),
+    });
+    expect(refused.stderr).toContain("--no-reconcile");
+    expect(await keys.read()).toEqual(before);
+    await reconcileFirst(cwd, env);
     const { code, stdout, stderr } = await rotate("--overlap", "1m");
     const [key] = (await keys.read())?.record.keys ?? [];
     expect({ code, stdout }).toMatchObject({
@@ -78,6 +92,7 @@ describe("rotate", () => {
     const backend = await startBackend({ keyFile: true });
     const { sandbox, cwd, env } = backend;
     await backend.emit(1);
+    await reconcileFirst(cwd, env);
     sandbox.faults.add({ kind: "error", call: rotateCall, status: 500, done: true, times: 3 });
     expect((await cli(["rotate"], { cwd, env, node })).code).toBe(1); // nobody has the secret
     const exhausted = await backend.emit(2);
@@ -98,6 +113,7 @@ describe("rotate", () => {
   it("prints what the reconciliation shows to be looked into, and ends with 3", async () => {
     const backend = await startBackend({ keyFile: true });
     const { cwd, env } = backend;
+    await reconcileFirst(cwd, env);
     const [lost] = await backend.emitAcknowledged(1);
     const { code, stdout } = await cli(["rotate"], { cwd, env, node });
     expect({ code, stdout }).toEqual({ code: 3, stdout: expect.stringContaining("ALARM: 1 event was") });

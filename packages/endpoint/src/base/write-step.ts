@@ -21,7 +21,7 @@ export async function readKeys(keyStore: KeyStore): Promise<KeyStoreState> {
 
 /**
  * Writes the next record of a change of keys, if the record is still at the step `at`; undefined: no change is under way. What others
- * have done to the keys meanwhile stays. Each step needs a `change` of its own, by which a write is known whose answer was lost. Tries
+ * have done to the keys meanwhile stays. A write whose answer was lost is known by its `change`; one that leaves the `change` is made again. Tries
  * for ten seconds while the store is unavailable: what is written may be the only copy of a secret.
  *
  * Resolves to the record; to undefined when it is at another step, since another process has gone on.
@@ -43,13 +43,13 @@ export async function writeStep(
 /**
  * Writes the step that has a new secret, as `writeStep` does. Nobody else may have the secret, so a record that another program has
  * written meanwhile, without any change, gets it, too; and a store that is unavailable, empty or half-written is tried for minutes.
- * `isStored` tells a finished change: its record has the secret.
+ * `isOver` tells of a record without any change whether the change was finished meanwhile, so that its secret may be an old one.
  */
 export async function writeSecret(
   keyStore: KeyStore,
   at: object,
   next: (record: KeyRecord) => KeyRecord,
-  isStored: (record: KeyRecord) => boolean,
+  isOver: (record: KeyRecord) => boolean,
   clock: WaitingClock,
 ): Promise<KeyRecord | undefined> {
   try {
@@ -61,7 +61,7 @@ export async function writeSecret(
         throw new WebhookError("missing_secret", "The key store is empty.", "Put its keys back.");
       },
       isAt: (record) =>
-        isDeepStrictEqual(record.change, at) || (record.change === undefined && !isStored(record)),
+        isDeepStrictEqual(record.change, at) || (record.change === undefined && !isOver(record)),
       tries: secretTries,
       passing: ["store_unavailable", "missing_secret", "invalid_secret"],
     });
@@ -95,8 +95,10 @@ async function write(
   for (let failures = 0; ; ) {
     try {
       const { record, version } = await read();
-      if (written !== undefined && isDeepStrictEqual(record.change, written.change)) return record;
-      if (!isAt(record)) return undefined;
+      if (!isAt(record)) {
+        const isWritten = written !== undefined && isDeepStrictEqual(record.change, written.change);
+        return isWritten ? record : undefined;
+      }
       const wanted = next(record);
       written = wanted;
       if (await keyStore.write(wanted, version)) return wanted;

@@ -1,5 +1,5 @@
 import type { ApiClient } from "@esim-webhooks/client";
-import { type KeyStore, type Logger, WebhookError } from "@esim-webhooks/core";
+import { type KeyStore, type Logger, type StateStore, WebhookError } from "@esim-webhooks/core";
 import {
   durationMs,
   loggerOption,
@@ -21,11 +21,13 @@ export type RotationReconciled = Pick<ReconcileReport, "interrupted" | "dryRun">
 export interface RotateOptions<Reconciled extends RotationReconciled = ReconcileReport>
   extends SecretFormOption {
   /**
-   * Brings in what was missed from `since` on, once the old keys have ended: such as
-   * `({ since, signal }) => reconcile(api, endpointReference, inbox, { since, signal })`. What it resolves to is in the report. Default:
-   * nothing; reconcile from the report's `since` then.
+   * Brings in what was missed, once the old keys have ended: such as
+   * `({ signal }) => reconcile(api, endpointReference, inbox, { state, signal })`, without `since`. What it resolves to is in the
+   * report. Needs `state`. Default: nothing; reconcile yourself then.
    */
-  readonly reconcile?: ((from: RotationStart) => Promise<Reconciled>) | undefined;
+  readonly reconcile?: ((pass: RotationPass) => Promise<Reconciled>) | undefined;
+  /** Where `reconcile` keeps its watermark. Without a watermark nothing is begun, since the pass could not know how far back to look. */
+  readonly state?: Pick<StateStore, "read"> | undefined;
   /**
    * Checks first that the receivers read the key store and that their clocks are right: deliveries with an unknown signature are posted to the
    * endpoint's URL, and must be answered 503. False: where something else answers 401 there. Default true.
@@ -41,17 +43,12 @@ export interface RotateOptions<Reconciled extends RotationReconciled = Reconcile
   readonly clock?: WaitingClock | undefined;
 }
 
-/** From when on the listing shows all that the rotation may have cost. */
-export interface RotationStart {
-  /**
-   * A day before the newest time that the service had listed when the rotation began, because an old delivery may have been at its last
-   * attempt; no later than this machine's time then.
-   */
-  readonly since: Date;
+/** The pass that a rotation asks for. */
+export interface RotationPass {
   readonly signal: AbortSignal;
 }
 
-export type RotateSettings = SettingsOf<RotateOptions, "reconcile" | "secretForm">;
+export type RotateSettings = SettingsOf<RotateOptions, "reconcile" | "state" | "secretForm">;
 
 const shape: OptionsShape<RotateSettings> = {
   reconcile: z.optional(
@@ -60,6 +57,7 @@ const shape: OptionsShape<RotateSettings> = {
       "expected a function",
     ),
   ),
+  state: z.optional(withMethods<Pick<StateStore, "read">>("read")),
   secretForm: secretFormOption,
   checkReceivers: z._default(z.boolean(), true),
   overlapMs: z._default(durationMs(60_000), 120_000),
@@ -73,6 +71,9 @@ const shape: OptionsShape<RotateSettings> = {
 
 export function parseRotateOptions(options: unknown): RotateSettings {
   const settings = parseOptions("rotateSecret", shape, options);
+  if (settings.reconcile !== undefined && settings.state === undefined) {
+    throw invalid("rotateSecret: reconcile needs state", "Pass the state store that reconcile is given.");
+  }
   return { ...settings, logger: safeLogger(settings.logger) };
 }
 

@@ -1,9 +1,11 @@
 import type { ApiClient, WebhookEndpoint } from "@esim-webhooks/client";
-import { type KeyRecord, type KeyStore, WebhookError } from "@esim-webhooks/core";
+import { type KeyStore, type StateStore, WebhookError } from "@esim-webhooks/core";
 import { endKeys, fingerprintOf, ownerIn } from "../base/endpoint-keys.ts";
 import { type EndpointErrorCode, hasCode } from "../base/errors.ts";
 import { holdOffUntil } from "../base/hold-off.ts";
 import { freshKey } from "../base/idempotency-key.ts";
+import { writeStep } from "../base/write-step.ts";
+import { readWatermark } from "../reconcile/read-watermark.ts";
 import type { ReconcileReport } from "../reconcile/reconcile-report.ts";
 import { checkReceivers } from "./check-receivers.ts";
 import { ownedEndpoint } from "./owned-endpoint.ts";
@@ -14,9 +16,9 @@ import {
   type RotateSettings,
   type RotationReconciled,
 } from "./rotate-options.ts";
-import { type AtCall, type AtStored, type RotationChange, rotationIn } from "./rotation-change.ts";
-import { storeNewKey } from "./store-new-key.ts";
-import { type NewKeyUse, newestListedMs, watchNewKey } from "./watch-new-key.ts";
+import { type AtCall, type RotationChange, rotationIn } from "./rotation-change.ts";
+import { type StepIn, storeNewKey } from "./store-new-key.ts";
+import { type NewKeyUse, watchNewKey } from "./watch-new-key.ts";
 import { endRotation, presentKeys, writeRotation } from "./write-rotation.ts";
 
 /** What a rotation did. Plain JSON, without secrets. */
@@ -34,13 +36,10 @@ export interface RotationReport<Reconciled extends RotationReconciled = Reconcil
   readonly otherKeys: readonly string[];
   /** What became of deliveries with the new key. */
   readonly newKeyUse: NewKeyUse;
-  /** From when on the listing is to be reconciled: a date-time. */
-  readonly since: string;
   /** What `reconcile` resolved to; null if there was none. */
   readonly reconciled: Reconciled | null;
 }
 
-const dayMs = 24 * 60 * 60_000;
 /** How long another pass is waited for. */
 const otherPassMs = 10 * 60_000;
 const pauseMs = 5000;
@@ -55,7 +54,7 @@ const pauseMs = 5000;
  *
  * The receivers have to read `keyStore`. Keys of other endpoints stay (`StoredKey.endpoint`); the only key without
  * an endpoint is replaced if the client has no other one. Rejects with an `ApiError` or its code when the service cannot be asked, and with `change_under_way`,
- * `endpoint_unknown`, `invalid_option`, `missing_secret` (the key store has no record), `invalid_secret` (the new secret is of
+ * `endpoint_unknown`, `invalid_option`, `no_watermark` (`state` has none; nothing was changed), `missing_secret` (the key store has no record), `invalid_secret` (the new secret is of
  * another form: it is kept, and the next run takes it with `secretForm`), `not_settled` (`reconcile` was interrupted: the next run does
  * it again), `receivers_not_ready` (nothing was changed) or `store_unavailable`.
  */
@@ -73,23 +72,25 @@ export async function rotateSecret<Reconciled extends RotationReconciled = Recon
   const { endpoint, isOnly } = await ownedEndpoint(api, endpointReference, settings.signal).catch(
     (error: unknown) => endIfGone(error, keyStore, found, settings),
   );
-  const owner = ownerIn(record, endpointReference, isOnly);
   const named = { endpoint: endpointReference };
   if (!endpoint.active) logger.warn(named, "The endpoint is not active: the service sends it nothing.");
   if (found !== undefined)
     logger.info({ ...named, step: found.step }, "Continues the rotation that was begun.");
 
-  let at = found ?? (await begin(api, keyStore, endpoint, settings));
+  const begun = found === undefined ? await begin(keyStore, endpoint, settings) : { at: found, record };
+  let { at }: { at: RotationChange } = begun;
   if (at.step === "call" || at.step === "form") {
-    at = await storeNewKey(api, keyStore, at, owner, found && endpoint.updatedAt, settings);
+    const owner = ownerIn(begun.record, endpointReference, isOnly);
+    const listedAt = found && endpoint.updatedAt;
+    at = await storeNewKey(api, keyStore, { at, record: begun.record }, owner, listedAt, settings);
     logger.info({ ...named, key: at.newKey }, "The new key is stored.");
   }
   const newKeyUse = await watchNewKey(api, at, settings);
   logger.info({ ...named, key: at.newKey, newKeyUse }, "Looked for deliveries with the new key.");
-  const reconciled = await reconcileFrom(at, options, settings);
+  const reconciled = await reconcileAfter(options, settings);
   const { keys } = await endRotation(keyStore, at, settings.clock);
   logger.info({ ...named, key: at.newKey }, "The rotation is finished.");
-  const { startedAt, since, newKey, oldKeys } = at;
+  const { startedAt, newKey, oldKeys } = at;
   const otherKeys = keys.map(fingerprintOf).filter((key) => key !== newKey);
   return {
     endpoint: endpointReference,
@@ -99,50 +100,61 @@ export async function rotateSecret<Reconciled extends RotationReconciled = Recon
     oldKeys,
     otherKeys,
     newKeyUse,
-    since,
     reconciled,
   };
 }
 
 /** Step 1: from now on an unknown signature is answered 503, or nothing is begun. */
 async function begin(
-  api: Pick<ApiClient, "webhooks">,
   keyStore: KeyStore,
   { webhookEndpointReference: endpoint, url, updatedAt }: WebhookEndpoint,
   settings: RotateSettings,
-): Promise<AtCall> {
-  const { clock, signal } = settings;
-  const listedMs = await newestListedMs(api, endpoint, signal);
+): Promise<StepIn<AtCall>> {
+  const { clock, state } = settings;
+  if (state !== undefined) await refuseWithoutWatermark(state, endpoint);
+  if (settings.checkReceivers) await checkHeldOff(keyStore, url, settings);
   const nowMs = clock.now();
-  const change: AtCall = {
+  const at: AtCall = {
     kind: "rotate",
     endpoint,
     step: "call",
     startedAt: new Date(nowMs).toISOString(),
-    // the service's clock may not be ours: the one of a sandbox at speed is far ahead, and a time to come would be refused
-    since: new Date(Math.min(nowMs, (Number.isNaN(listedMs) ? nowMs : listedMs) - dayMs)).toISOString(),
     ...freshKey(nowMs),
     updatedAt,
   };
-  const opened = (record: KeyRecord) => ({
-    ...record,
-    rotatingUntil: holdOffUntil(nowMs),
-    change: { ...change },
-  });
-  await writeRotation(keyStore, undefined, opened, clock);
-  if (!settings.checkReceivers) return change;
+  const held = { rotatingUntil: holdOffUntil(nowMs), change: { ...at } };
+  const record = await writeRotation(keyStore, undefined, (now) => ({ ...now, ...held }), clock);
+  return { at, record };
+}
+
+async function refuseWithoutWatermark(state: Pick<StateStore, "read">, endpoint: string): Promise<void> {
+  if ((await readWatermark(state, endpoint)) !== undefined) return;
+  throw new WebhookError<EndpointErrorCode>(
+    "no_watermark",
+    `Nobody has reconciled the endpoint ${JSON.stringify(endpoint)} with this state store, so what the rotation may cost could not be brought in. The secret was not replaced.`,
+    "Reconcile it once with since: when your receiver began to store events. Then rotate again.",
+  );
+}
+
+/** Checks the receivers while they hold off unknown signatures. No change is under way yet, so the run after a kill checks them, too. */
+async function checkHeldOff(
+  keyStore: KeyStore,
+  url: string,
+  settings: Pick<RotateSettings, "clock" | "signal" | "logger">,
+): Promise<void> {
+  const { clock } = settings;
+  const rotatingUntil = holdOffUntil(clock.now());
+  await writeRotation(keyStore, undefined, (record) => ({ ...record, rotatingUntil }), clock);
   try {
     await checkReceivers(url, settings);
-    return change;
   } catch (error) {
-    await writeRotation(keyStore, change, ({ keys }) => ({ keys }), clock); // no call was made
+    await writeStep(keyStore, undefined, ({ keys }) => ({ keys }), clock).catch(() => {}); // it ends by itself
     throw error;
   }
 }
 
-/** Step 5, from the day before the rotation. The old keys have ended by now, so the listing has had time to show what they cost. */
-async function reconcileFrom<Reconciled extends RotationReconciled>(
-  { since }: AtStored,
+/** Step 5. The old keys have ended by now, so the listing has had time to show what they cost. */
+async function reconcileAfter<Reconciled extends RotationReconciled>(
   { reconcile }: RotateOptions<Reconciled>,
   { clock, signal }: RotateSettings,
 ): Promise<Reconciled | null> {
@@ -151,7 +163,7 @@ async function reconcileFrom<Reconciled extends RotationReconciled>(
   let reconciled: Reconciled | undefined;
   while (reconciled === undefined) {
     try {
-      reconciled = await reconcile({ since: new Date(since), signal });
+      reconciled = await reconcile({ signal });
     } catch (error) {
       if (!hasCode(error, "reconcile_in_use") || clock.now() >= giveUpAt) throw error;
       await clock.wait(pauseMs, signal); // a worker's pass is under way

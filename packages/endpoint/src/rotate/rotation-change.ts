@@ -9,8 +9,6 @@ export interface Begun extends KeyedCall {
   readonly endpoint: string;
   /** When the rotation began, by our clock. */
   readonly startedAt: string;
-  /** From when on the listing is to be reconciled, by the service's clock as the listing showed it. */
-  readonly since: string;
   /** The endpoint's `updatedAt` before the call. */
   readonly updatedAt: string;
 }
@@ -49,7 +47,6 @@ const begun = {
   kind: z.literal("rotate"),
   endpoint: text,
   startedAt: text,
-  since: text,
   idempotencyKey: text,
   keyedAt: text,
   updatedAt: text,
@@ -77,14 +74,6 @@ export function rotationIn({ change }: KeyRecord, endpoint: string): RotationCha
 }
 
 /** What a later step keeps of an earlier one. */
-export function begunOf({
-  kind,
-  endpoint,
-  startedAt,
-  since,
-  idempotencyKey,
-  keyedAt,
-  updatedAt,
-}: Begun): Begun {
-  return { kind, endpoint, startedAt, since, idempotencyKey, keyedAt, updatedAt };
+export function begunOf({ kind, endpoint, startedAt, idempotencyKey, keyedAt, updatedAt }: Begun): Begun {
+  return { kind, endpoint, startedAt, idempotencyKey, keyedAt, updatedAt };
 }

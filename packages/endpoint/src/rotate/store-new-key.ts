@@ -3,7 +3,6 @@ import { type KeyRecord, type KeyStore, WebhookError } from "@esim-webhooks/core
 import {
   endKeys,
   fingerprintOf,
-  hasKey,
   type KeyOwner,
   ownKeys,
   storedSecret,
@@ -13,13 +12,19 @@ import { arrivalUntil, holdOffUntil } from "../base/hold-off.ts";
 import { askNewSecret } from "./ask-new-secret.ts";
 import type { RotateSettings } from "./rotate-options.ts";
 import { type AtCall, type AtForm, type AtStored, begunOf } from "./rotation-change.ts";
-import { presentKeys, writeNewSecret } from "./write-rotation.ts";
+import { writeNewSecret } from "./write-rotation.ts";
 
 /** The new secret as the service wrote it, and the step that is in the key store. */
 interface Received {
   readonly at: AtCall | AtForm;
   readonly secret: string;
   readonly rotatedAt: string | null;
+}
+
+/** A step, and the record that was read or written with it. */
+export interface StepIn<Step> {
+  readonly at: Step;
+  readonly record: KeyRecord;
 }
 
 /**
@@ -29,19 +34,22 @@ interface Received {
 export async function storeNewKey(
   api: Pick<ApiClient, "webhooks">,
   keyStore: KeyStore,
-  begun: AtCall | AtForm,
+  { at, record }: StepIn<AtCall | AtForm>,
   owner: KeyOwner,
   listedAt: string | undefined,
   settings: RotateSettings,
 ): Promise<AtStored> {
   const { clock, overlapMs, secretForm } = settings;
-  const record = await presentKeys(keyStore); // before the call: nothing may come between the secret and its write
   const received =
-    begun.step === "form"
-      ? { at: begun, secret: begun.secret, rotatedAt: begun.rotatedAt }
-      : await receive(api, keyStore, begun, listedAt, settings);
+    at.step === "form"
+      ? { at, secret: at.secret, rotatedAt: at.rotatedAt }
+      : await receive(api, keyStore, at, listedAt, settings);
+  const known = record.keys.map(fingerprintOf);
+  /** Whether the endpoint has got a key since: another process has finished the rotation. */
+  const isOver = ({ keys }: KeyRecord) =>
+    ownKeys(keys, { ...owner, isOnly: false }).some((key) => !known.includes(fingerprintOf(key)));
   const secret = storedSecret(received.secret, secretForm, record);
-  if (secret === undefined) return keepUnread(keyStore, received, settings);
+  if (secret === undefined) return keepUnread(keyStore, received, isOver, settings);
   const nowMs = clock.now();
   const endMs = nowMs + overlapMs;
   const change: AtStored = {
@@ -57,8 +65,7 @@ export async function storeNewKey(
     rotatingUntil: arrivalUntil(nowMs),
     change: { ...change },
   });
-  const isStored = (now: KeyRecord) => hasKey(now, change.newKey);
-  await writeNewSecret(keyStore, received.at, stored, isStored, clock);
+  await writeNewSecret(keyStore, received.at, stored, isOver, clock);
   return change;
 }
 
@@ -78,12 +85,13 @@ async function receive(
 async function keepUnread(
   keyStore: KeyStore,
   { at, secret, rotatedAt }: Received,
+  isOver: (record: KeyRecord) => boolean,
   { clock }: RotateSettings,
 ): Promise<never> {
   const until = holdOffUntil(clock.now());
   const change: AtForm = { ...begunOf(at), step: "form", secret, rotatedAt };
   const kept = (record: KeyRecord): KeyRecord => ({ ...record, rotatingUntil: until, change: { ...change } });
-  await writeNewSecret(keyStore, at, kept, () => false, clock);
+  await writeNewSecret(keyStore, at, kept, isOver, clock);
   throw new WebhookError(
     "invalid_secret",
     "The service's new secret cannot be read in the expected form. It is kept in the key store, and no receiver uses it yet.",

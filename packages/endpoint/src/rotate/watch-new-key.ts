@@ -1,6 +1,6 @@
 import type { ApiClient, WebhookDelivery } from "@esim-webhooks/client";
 import { dateTimeMs } from "@esim-webhooks/core/kit";
-import { newest, newestMs, sentAtMs } from "../listing/delivery-times.ts";
+import { newest, sentAtMs } from "../listing/delivery-times.ts";
 import { readDeliveries } from "../listing/read-deliveries.ts";
 import type { RotateSettings } from "./rotate-options.ts";
 import type { AtStored } from "./rotation-change.ts";
@@ -46,15 +46,6 @@ export async function watchNewKey(
 
 const refusal =
   "Receivers answer 401 to deliveries with the new signature. Check that they read this key store, and the form of the secret (secretForm).";
-
-/** The newest time that the listing shows, by the service's clock, in ms since the Unix epoch; NaN if it shows none. */
-export async function newestListedMs(
-  api: Pick<ApiClient, "webhooks">,
-  endpoint: string,
-  signal: AbortSignal,
-): Promise<number> {
-  return newest((await newestDeliveries(api, endpoint, signal)).map(newestMs));
-}
 
 async function newestDeliveries(
   api: Pick<ApiClient, "webhooks">,

@@ -21,10 +21,10 @@ export async function writeNewSecret(
   keyStore: KeyStore,
   at: RotationChange,
   next: (record: KeyRecord) => KeyRecord,
-  isStored: (record: KeyRecord) => boolean,
+  isOver: (record: KeyRecord) => boolean,
   clock: WaitingClock,
 ): Promise<KeyRecord> {
-  return (await writeSecret(keyStore, at, next, isStored, clock)) ?? (await rejectMoved(keyStore));
+  return (await writeSecret(keyStore, at, next, isOver, clock)) ?? (await rejectMoved(keyStore));
 }
 
 /** Ends a rotation, unless another process has ended it. */

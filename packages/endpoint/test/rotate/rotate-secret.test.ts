@@ -7,25 +7,38 @@ import {
   type Logger,
   memoryStore,
   nodeHandler,
+  type StateStore,
   type StoredKey,
   WebhookError,
 } from "@esim-webhooks/core";
+import { silentLogger } from "@esim-webhooks/core/kit";
 import { newSecret } from "@esim-webhooks/core/testing";
 import {
   type EndpointErrorCode,
   planRotation,
   type RotateOptions,
+  reconcile,
   rotateSecret,
 } from "@esim-webhooks/endpoint";
 import { describe, expect, it } from "vitest";
 import { listen } from "../../../../test/listen.ts";
+import { memoryKeys } from "../ensure/service.ts";
 import { fastClock } from "../fast-clock.ts";
+import { knownInbox, memoryState } from "../reconcile/memory-state.ts";
+import { startWorld } from "../reconcile/world.ts";
 import { type Rotating, rotateCall, rotating, rotatingFile } from "./rotating.ts";
 
 const fingerprint = (secret: string) => createKeyring([secret]).keysAt(0)[0]?.fingerprint;
 
 /** A pass that came to its end. */
 const donePass = { interrupted: false, dryRun: false };
+
+/** A state store with a watermark: everything up to now is settled. */
+async function reconciledState({ api, endpoint }: Rotating): Promise<StateStore> {
+  const state = memoryState();
+  await reconcile(api, endpoint, knownInbox() as never, { state, since: new Date() });
+  return state;
+}
 
 const endOf = ({ notAfter }: StoredKey) => Date.parse(String(notAfter));
 
@@ -118,7 +131,7 @@ describe.concurrent("rotateSecret", () => {
     const statuses: number[] = [];
     const keys = watched(world.keys, async (record) => {
       seen.push(record);
-      if (seen.length !== 1) return;
+      if (seen.length !== 2) return;
       // the call of this rotation, made early: the new signature comes before its key
       const { idempotencyKey } = record.change as { idempotencyKey: string };
       await world.api.webhooks.rotateSecret(world.endpoint, { idempotencyKey });
@@ -128,7 +141,8 @@ describe.concurrent("rotateSecret", () => {
     });
     await rotateSecret(world.api, world.endpoint, keys, { clock: fastClock() });
     expect(statuses).toEqual([503]);
-    const [begun, stored] = seen;
+    const [checked, begun, stored] = seen;
+    expect(Object.keys(checked ?? {})).toEqual(["keys", "rotatingUntil"]);
     expect(Date.parse(begun?.rotatingUntil ?? "") - Date.now()).toBeLessThan(15 * 60_000);
     expect(Date.parse(stored?.rotatingUntil ?? "") - Date.now()).toBeLessThan(2 * 60_000);
     expect(stored?.keys[0]).toMatchObject({ notAfter: expect.any(String) });
@@ -331,64 +345,73 @@ describe.concurrent("rotateSecret", () => {
     expect(logger.all.filter((line) => line.includes("new_key_refused"))).toHaveLength(1);
   });
 
-  it("reconciles from the day before the rotation, once the old key has ended, and reports what came of it", async () => {
+  it("reconciles once the old key has ended, and reports what came of it", async () => {
     await using world = await rotating();
     await world.emit();
     const clock = fastClock();
-    const calls: { since: Date; ended: boolean[] }[] = [];
+    const calls: boolean[][] = [];
     const report = await world.rotate({
       clock,
-      async reconcile({ since, signal }) {
+      state: await reconciledState(world),
+      async reconcile({ signal }) {
         expect(signal).toBeInstanceOf(AbortSignal);
         const { keys } = await recordOf(world.keys);
-        const ended = keys.map((key) => typeof key === "object" && endOf(key) <= clock.now());
-        calls.push({ since, ended });
+        calls.push(keys.map((key) => typeof key === "object" && endOf(key) <= clock.now()));
         return { ...donePass, recovered: 0 };
       },
     });
-    expect(calls).toEqual([{ since: new Date(report.since), ended: [true, false] }]);
+    expect(calls).toEqual([[true, false]]);
     expect(report.reconciled).toEqual({ ...donePass, recovered: 0 });
-    expect(Date.parse(report.startedAt) - Date.parse(report.since)).toBeGreaterThanOrEqual(24 * 60 * 60_000);
   });
 
-  it("reconciles from no time to come, though the service's clock is days ahead", async () => {
+  it("begins nothing when nobody has reconciled the endpoint, and says what to do", async () => {
     await using world = await rotating();
-    await world.sandbox.advance("72h");
-    await world.emit();
-    const { startedAt, since } = await world.rotate();
-    expect(since).toBe(startedAt);
+    const before = await world.keys.read();
+    await expect(
+      world.rotate({ state: memoryState(), reconcile: async () => donePass }),
+    ).rejects.toMatchObject({
+      code: "no_watermark",
+      message: expect.stringMatching(/The secret was not replaced\. Reconcile it once with since/),
+    });
+    expect(await world.keys.read()).toEqual(before);
+    await expect(world.rotate({ reconcile: async () => donePass })).rejects.toMatchObject({
+      code: "invalid_option",
+      message: expect.stringContaining("reconcile needs state"),
+    });
   });
 
   it("reconciles in the next run when the pass failed, was interrupted or was a dry run", async () => {
     await using world = await rotating();
+    const state = await reconciledState(world);
     const failing = () => Promise.reject(new Error("the store is down"));
-    await expect(world.rotate({ reconcile: failing })).rejects.toThrow("the store is down");
+    await expect(world.rotate({ state, reconcile: failing })).rejects.toThrow("the store is down");
     const aborting = new AbortController();
     const abort = async () => {
       aborting.abort();
       return { ...donePass, interrupted: true };
     };
-    await expect(world.rotate({ reconcile: abort, signal: aborting.signal })).rejects.toThrow(/abort/);
+    await expect(world.rotate({ state, reconcile: abort, signal: aborting.signal })).rejects.toThrow(/abort/);
     for (const outcome of [{ interrupted: true }, { dryRun: true }]) {
       const unfinished = async () => ({ ...donePass, ...outcome });
-      await expect(world.rotate({ reconcile: unfinished })).rejects.toMatchObject({
+      await expect(world.rotate({ state, reconcile: unfinished })).rejects.toMatchObject({
         code: "not_settled",
         message: expect.stringContaining("Rotate again"),
       });
     }
-    const report = await world.rotate({ reconcile: async () => donePass });
+    const report = await world.rotate({ state, reconcile: async () => donePass });
     expect(report).toMatchObject({ continued: "stored", reconciled: donePass });
   });
 
   it("waits for the pass of a worker that is under way, and reconciles then", async () => {
     await using world = await rotating();
     let inUse = 3;
-    const reconcile = async () => {
+    const inUsePass = async () => {
       inUse -= 1;
       if (inUse >= 0) throw new WebhookError<EndpointErrorCode>("reconcile_in_use", "A pass.", "Wait.");
       return donePass;
     };
-    expect(await world.rotate({ reconcile })).toMatchObject({ reconciled: donePass });
+    const state = await reconciledState(world);
+    expect(await world.rotate({ state, reconcile: inUsePass })).toMatchObject({ reconciled: donePass });
   });
 
   it.each(["as it was", "empty", "half", "gone"])(
@@ -455,6 +478,33 @@ describe.concurrent("rotateSecret", () => {
     });
   });
 
+  it("does not store its secret over a later rotation, when it was stalled since the call", async () => {
+    await using world = await rotating();
+    const reached = Promise.withResolvers<void>();
+    const later = Promise.withResolvers<void>();
+    let stalls = 1;
+    const stalled: KeyStore = {
+      ...world.keys,
+      async write(record, version) {
+        if ((record.change as { step?: string })?.step === "stored" && stalls-- > 0) {
+          reached.resolve();
+          await later.promise;
+        }
+        return world.keys.write(record, version);
+      },
+    };
+    const options = { clock: fastClock(), checkReceivers: false };
+    const first = rotateSecret(world.api, world.endpoint, stalled, options).catch((error: unknown) => error);
+    await reached.promise;
+    await world.rotate(); // finishes it
+    const { newKey } = await world.rotate();
+    later.resolve();
+    expect(await first).toMatchObject({ code: "change_under_way" });
+    expect(secretsIn(await recordOf(world.keys)).map(fingerprint)).toEqual([newKey]);
+    await world.emit();
+    expect(world.handled).toHaveLength(1);
+  });
+
   it("replaces the secret again when somebody else has since the call that it continues", async () => {
     await using world = await rotating();
     world.sandbox.faults.add({ kind: "error", call: rotateCall, status: 500, done: true, times: 3 });
@@ -488,6 +538,7 @@ describe.concurrent("rotateSecret", () => {
     const clock = fastClock();
     const report = await world.rotate({
       clock,
+      state: await reconciledState(world),
       reconcile: async () => {
         await world.rotate({ clock });
         return donePass;
@@ -723,6 +774,25 @@ describe.concurrent("receivers that are not ready", () => {
     );
   });
 
+  it("are found by the run after a kill, and when the key store is away afterwards", async () => {
+    await using world = await rotating();
+    const record = await recordOf(world.keys);
+    const unread = copyOf(record);
+    const killed: KeyStore = {
+      ...unread,
+      async write(written, version) {
+        if (written.rotatingUntil !== undefined) return unread.write(written, version);
+        throw new Error("killed");
+      },
+    };
+    for (const keys of [killed, unread]) {
+      await expect(
+        rotateSecret(world.api, world.endpoint, keys, { clock: fastClock() }),
+      ).rejects.toMatchObject({ code: "receivers_not_ready" });
+    }
+    await expectUntouched(world, record);
+  });
+
   it("are not looked for when a rotation goes on whose call may have been made", async () => {
     await using world = await rotating();
     world.sandbox.faults.add({ kind: "error", call: rotateCall, status: 500, times: 3 });
@@ -730,6 +800,36 @@ describe.concurrent("receivers that are not ready", () => {
     const logger = lines();
     expect(await world.rotate({ logger })).toMatchObject({ continued: "call" });
     expect(logger.all.join("\n")).not.toContain("Receivers read the key store.");
+  });
+});
+
+// not concurrent: its world ends with its test
+describe("the pass of a rotation", () => {
+  it("brings in what the rotation cost, and neither what since has shut out nor what was ignored", async () => {
+    const world = await startWorld();
+    await world.emit(1, "forgets"); // handled before there was a store
+    const since = new Date(Date.now() + 30_000);
+    await world.pass("1m");
+    const store = { ...memoryStore(), capabilities: { ...memoryStore().capabilities, durable: true } };
+    const ran: string[] = [];
+    const clock = { now: () => Date.now() + 60 * 60_000 };
+    const settings = { state: world.state, store, logger: silentLogger, clock };
+    const pass = (handlers: object, more: object) =>
+      reconcile(world.api, world.endpoint, handlers, { ...settings, ...more });
+    await pass({ "esim.assigned": () => {} }, { since });
+    await world.emit(1, "forgets");
+    expect((await pass({ "esim.assigned": () => {} }, {})).ledger).toMatchObject({ filtered: 1 });
+    await world.pass("1m");
+    const [cost] = await world.emit(1, "refuses");
+    const keys = memoryKeys({ keys: [newSecret()] });
+    const { reconciled } = await rotateSecret(world.api, world.endpoint, keys, {
+      clock: fastClock(),
+      checkReceivers: false,
+      state: world.state,
+      reconcile: (given) => pass({ "*": ({ id }: { id: string }) => void ran.push(id) }, given),
+    });
+    expect(ran).toEqual([cost]);
+    expect(reconciled?.recovered).toMatchObject({ missed: 1 });
   });
 });
 
