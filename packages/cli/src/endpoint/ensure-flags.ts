@@ -20,7 +20,7 @@ export const ensureFlags: FlagParametersForType<EnsureFlags, CliContext> = {
   ),
   since: sinceFlag("With --replace, how far back to reconcile if that was never done: 2h, 7d, 2026-11-20"),
   acceptLoss: switchFlag(
-    "With --replace, delete the first endpoint even if events of it are lost: handlers fail, or the listing has forgotten them",
+    "With --replace, delete the first endpoint even if events of it are lost: handlers fail, they are not valid, or the listing has forgotten them",
   ),
   types: textsFlag(
     "type,…",

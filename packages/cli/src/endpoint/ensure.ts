@@ -68,7 +68,8 @@ function sentenceOf(result: EnsuredEndpoint | ReplacedEndpoint, where: string): 
   const named = `the endpoint ${printable(webhookEndpointReference)} for ${counted(eventTypes.length, "event type")}`;
   if ("created" in result && result.created) return `Registered ${named}. Its signing secret is in ${where}.`;
   if ("replaced" in result && result.replaced !== null) {
-    return `Replaced the endpoint ${printable(result.replaced)}, which was reconciled and deleted, by ${named}. Its signing secret is in ${where}.`;
+    const became = result.reconciled === null ? "is deleted" : "was reconciled and deleted";
+    return `Replaced the endpoint ${printable(result.replaced)}, which ${became}, by ${named}. Its signing secret is in ${where}.`;
   }
   return `Found ${named} at ${printable(shownText(url, false))}.`;
 }

@@ -26,7 +26,7 @@ export interface ReplacePass {
 export type FirstReconciled = Pick<
   ReconcileReport,
   "interrupted" | "dryRun" | "failing" | "givenUp" | "lost"
-> & { readonly ledger: Pick<ReconcileReport["ledger"], "rejected" | "unsettled"> };
+> & { readonly ledger: Pick<ReconcileReport["ledger"], "rejected" | "invalid" | "conflict" | "unsettled"> };
 
 export interface ReplaceOptions<Data = EsimEvents, Reconciled extends FirstReconciled = ReconcileReport>
   extends EndpointWish<Data> {
@@ -36,8 +36,8 @@ export interface ReplaceOptions<Data = EsimEvents, Reconciled extends FirstRecon
    */
   readonly reconcile: (pass: ReplacePass) => Promise<Reconciled>;
   /**
-   * Deletes the first endpoint even if events of it are lost with it: their handlers fail or were given up, or the listing has
-   * forgotten them. Default false.
+   * Deletes the first endpoint even if events of it are lost with it: their handlers fail or were given up, the target cannot take
+   * them, or the listing has forgotten them. Default false.
    */
   readonly acceptLoss?: boolean | undefined;
   /**

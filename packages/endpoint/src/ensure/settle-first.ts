@@ -40,12 +40,16 @@ export async function settleFirst<Reconciled extends FirstReconciled>(
     await writeStep(keyStore, at, ({ keys }) => ({ keys: endKeys(keys, owner, endMs) }), clock);
     return null;
   }
-  logger.info({ endpoint }, "The first endpoint is deleted.");
+  if (reconciled !== null) logger.info({ endpoint }, "The first endpoint is deleted.");
+  else logger.warn({ endpoint }, alreadyDeleted);
   const change: AtDrop = { ...at, step: "drop", oldKeysEndAt: new Date(endMs).toISOString() };
   const ended = ({ keys }: KeyRecord) => ({ keys: endKeys(keys, ownerOf(at), endMs), change });
   await writeStep(keyStore, at, (record) => ({ ...record, ...ended(record) }), clock);
   return reconciled;
 }
+
+const alreadyDeleted =
+  "The first endpoint was deleted before this run could reconcile it, by a run that was killed or by somebody else. If it was somebody else, only support can replay what was not brought in.";
 
 /** Which of the two endpoints the service has. Throws `not_settled` if the second one gets nothing while the first is there. */
 async function whatIsThere(
@@ -95,6 +99,10 @@ export async function bringIn<Reconciled extends FirstReconciled>(
 function lossWith(endpoint: string, { failing, givenUp, ledger, lost }: FirstReconciled): string | undefined {
   const unhandled = Math.max(failing, givenUp, ledger.rejected); // what waits for its next try and what was given up are rejected, too
   if (unhandled > 0) return `The handlers of ${unhandled} events of the endpoint ${endpoint} failed`;
+  const notTaken = ledger.invalid + ledger.conflict;
+  if (notTaken > 0) {
+    return `The target did not take ${notTaken} of the deliveries of the endpoint ${endpoint}: they are not valid events, or their ids are those of other events`;
+  }
   if (lost === null) return undefined;
   return `The listing of the endpoint ${endpoint} has forgotten events from ${lost.from} to ${lost.to}, which only support can replay`;
 }

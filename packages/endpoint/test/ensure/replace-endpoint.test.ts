@@ -1,4 +1,5 @@
 import { WebhookError } from "@esim-webhooks/core";
+import { silentLogger } from "@esim-webhooks/core/kit";
 import { describe, expect, it } from "vitest";
 import type { EndpointErrorCode } from "../../src/base/errors.ts";
 import { ensureEndpoint } from "../../src/ensure/ensure-endpoint.ts";
@@ -22,7 +23,7 @@ const settled = {
   failing: 0,
   givenUp: 0,
   lost: null,
-  ledger: { rejected: 0, unsettled: 0 },
+  ledger: { rejected: 0, invalid: 0, conflict: 0, unsettled: 0 },
 };
 
 /** An endpoint for the first event types, with its key in the key store, and what replaces it. */
@@ -201,6 +202,28 @@ describe("replacing an endpoint", () => {
     },
   );
 
+  it("warns when somebody else deleted the first one before it was reconciled, and does not say that it was", async () => {
+    const service = await startService();
+    const { options, keyStore, reference } = await existing(service);
+    let passes = 0;
+    const reconcile = async () => {
+      if (passes++ === 0) return settled;
+      await service.api.webhooks.delete(reference);
+      throw new Error("killed");
+    };
+    await expect(replaceEndpoint(service.api, { ...options, reconcile })).rejects.toThrow("killed");
+    const warnings: unknown[] = [];
+    const logger = { ...silentLogger, warn: (...line: unknown[]) => void warnings.push(line) };
+    expect(await replaceEndpoint(service.api, { ...options, logger })).toMatchObject({
+      replaced: reference,
+      reconciled: null,
+    });
+    expect(warnings).toEqual([
+      [{ endpoint: reference }, expect.stringMatching(/deleted before this run could reconcile it/)],
+    ]);
+    await expectReplaced(service, keyStore);
+  });
+
   it("is refused without an endpoint of the URL, and with two", async () => {
     const service = await startService();
     const { options } = await existing(service);
@@ -245,8 +268,22 @@ describe("replacing an endpoint", () => {
   });
 
   it.each([
-    ["handlers were given up", { givenUp: 1, ledger: { rejected: 1, unsettled: 0 } }, /handlers of 1 event/],
-    ["earlier passes gave them up", { ledger: { rejected: 2, unsettled: 0 } }, /The handlers of 2 events/],
+    [
+      "handlers were given up",
+      { givenUp: 1, ledger: { ...settled.ledger, rejected: 1 } },
+      /handlers of 1 event/,
+    ],
+    [
+      "earlier passes gave them up",
+      { ledger: { ...settled.ledger, rejected: 2 } },
+      /The handlers of 2 events/,
+    ],
+    ["they are not valid", { ledger: { ...settled.ledger, invalid: 3 } }, /did not take 3 of the deliveries/],
+    [
+      "their ids are taken",
+      { ledger: { ...settled.ledger, conflict: 1 } },
+      /did not take 1 of the deliveries/,
+    ],
     [
       "the listing has forgotten them",
       { lost: { from: "2026-11-01T00:00:00Z", to: "2026-11-02T00:00:00Z" } },
@@ -272,7 +309,7 @@ describe("replacing an endpoint", () => {
     },
   );
 
-  it.each([{ interrupted: true }, { dryRun: true }, { ledger: { rejected: 0, unsettled: 1 } }])(
+  it.each([{ interrupted: true }, { dryRun: true }, { ledger: { ...settled.ledger, unsettled: 1 } }])(
     "deletes nothing after a pass that has not come to its end, though a loss is accepted: %j",
     async (unfinished) => {
       const service = await startService();

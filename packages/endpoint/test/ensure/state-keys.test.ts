@@ -48,7 +48,7 @@ it("keeps the secrets of an endpoint and of what replaces it in SQLite, also aft
       failing: 0,
       givenUp: 0,
       lost: null,
-      ledger: { rejected: 0, unsettled: 0 },
+      ledger: { rejected: 0, invalid: 0, conflict: 0, unsettled: 0 },
     }),
   };
   const killedLater = killedAt(7, api, keyStore);
