@@ -138,8 +138,13 @@ it("completes a discarded event with the reason", async () => {
 
 it("fails an event once and for good if it is invalid, naming no value, or if no handler takes it", async () => {
   const lines: unknown[] = [];
-  const log: Logger["error"] = (fields) => lines.push(fields);
-  const logger = { debug() {}, info() {}, warn() {}, error: log };
+  const messages: string[] = [];
+  const write: Logger["error"] = (_, message) => messages.push(message ?? "");
+  const log: Logger["error"] = (fields, message) => {
+    lines.push(fields);
+    write(fields, message);
+  };
+  const logger = { debug() {}, info() {}, warn: write, error: log };
   const worker = work({ "esim.enabled": () => {} }, { logger });
   const body = Buffer.from('{"type":"esim.enabled","timestamp":"2026-01-01T00:00:00Z","data":{"iccid":5}}');
   await inbox.put([entryOf("invalid", { body, event: null })]);
@@ -153,6 +158,10 @@ it("fails an event once and for good if it is invalid, naming no value, or if no
     { id: "invalid", outcome: "dead", cause: expect.stringMatching(/^invalid/) },
     { id: "unhandled", outcome: "dead" },
   ]);
+  expect(messages.at(-1)).toMatch(
+    /^No handler takes this event: it is kept as dead, .* Add a handler, then redrive it/,
+  );
+  expect(messages.join()).not.toContain("acknowledged");
   expect((await inbox.list({ state: "dead" })).rows).toHaveLength(2);
 });
 

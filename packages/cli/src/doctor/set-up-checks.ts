@@ -1,5 +1,4 @@
 import { type Catalog, createKeyring, createProcessor, createWorker, esimCatalog } from "@esim-webhooks/core";
-import { silentLogger } from "@esim-webhooks/core/kit";
 import { memoryInbox } from "@esim-webhooks/core/testing";
 import { checkReceiver } from "../serve/receiver-of.ts";
 import { knownSecrets, requiredSecret } from "../set-up/known-secrets.ts";
@@ -40,7 +39,7 @@ export async function currentKeys(setUp: SetUp): Promise<readonly string[]> {
 
 /** Checks the options of the receiver in the way that `serve` does. */
 export function checkReceiverOptions(setUp: SetUp): Check {
-  checkReceiver(setUp, silentLogger);
+  checkReceiver(setUp);
   return passed("receiver", Object.keys(setUp.config.receiver ?? {}).join(", ") || "defaults");
 }
 

@@ -1,4 +1,6 @@
+import { resolve } from "node:path";
 import type { ApiClient, WebhookEndpoint } from "@esim-webhooks/client";
+import type { FileKeySource } from "@esim-webhooks/core/key-file";
 import {
   type EndpointFinding,
   type EndpointWish,
@@ -59,6 +61,11 @@ export async function ensure(this: CliContext, flags: EnsureFlags, url: string):
       return;
     }
     output.data(sentenceOf(result, where));
+    if (flags.keyFile !== undefined && isNew(result) && !isReadFrom(setUp, flags.keyFile)) {
+      output.data(
+        `So that receivers read it, give the config secret: fileKeySource(${JSON.stringify(flags.keyFile)}), of @esim-webhooks/core/key-file.`,
+      );
+    }
     printFindings(output, findings);
   });
 }
@@ -72,6 +79,16 @@ function sentenceOf(result: EnsuredEndpoint | ReplacedEndpoint, where: string): 
     return `Replaced the endpoint ${printable(result.replaced)}, which ${became}, by ${named}. Its signing secret is in ${where}.`;
   }
   return `Found ${named} at ${printable(shownText(url, false))}.`;
+}
+
+function isNew(result: EnsuredEndpoint | ReplacedEndpoint): boolean {
+  return "created" in result ? result.created : result.replaced !== null;
+}
+
+/** Whether the config has this key file as its secret. */
+function isReadFrom({ secret }: SetUp, keyFile: string): boolean {
+  const { keyFile: configured } = (secret ?? {}) as Partial<FileKeySource>;
+  return configured !== undefined && resolve(configured) === resolve(keyFile);
 }
 
 /** A slash too many would register a second endpoint for a receiver that has one. Throws `invalid_usage`. */

@@ -15,7 +15,7 @@ export async function listen(this: CliContext, flags: ListenFlags): Promise<void
   refuseUnused(flags);
   await withApi(this, flags, async (api, setUp) => {
     const url = localReceiver(flags.to ?? urlOfServe(setUp, this.process), flags.allowRemote ?? false);
-    const secret = signingSecret(await knownSecrets(requiredSecret(setUp)));
+    const secret = signingSecret(await knownSecrets(requiredSecret(setUp, anySecret)));
     const endpoint =
       flags.id === undefined
         ? await awaitEndpoint(api, flags.endpoint, flags.every, this.output)
@@ -24,6 +24,8 @@ export async function listen(this: CliContext, flags: ListenFlags): Promise<void
     await (flags.id === undefined ? follow(session) : resend(session, flags.id));
   });
 }
+
+const anySecret = "any secret that the receiver at --to has, which need not be the endpoint's"; // completes "Set … to"
 
 function refuseUnused({ id, since, only }: ListenFlags): void {
   const unused = [...(since === undefined ? [] : ["--since"]), ...(only === undefined ? [] : ["--only"])];

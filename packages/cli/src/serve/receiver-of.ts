@@ -7,6 +7,7 @@ import {
   type NodeHandler,
   nodeHandler,
 } from "@esim-webhooks/core";
+import { silentLogger } from "@esim-webhooks/core/kit";
 import { requiredSecret } from "../set-up/known-secrets.ts";
 import { naming } from "../set-up/naming.ts";
 import type { SetUp } from "../set-up/set-up.ts";
@@ -52,10 +53,13 @@ function namingOptions(logger: Logger): Logger {
   return { ...logger, debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
 }
 
-/** Throws what is wrong with the options of the receiver, but for what depends on the store, which is not open yet. */
-export function checkReceiver(setUp: SetUp, logger: Logger): void {
+/**
+ * Throws what is wrong with the options of the receiver, but for what depends on the store, which is not open yet. The receiver
+ * itself logs what it warns of.
+ */
+export function checkReceiver(setUp: SetUp): void {
   const { handlers } = setUp;
-  receiverOf(handlers ? { handlers, store: unusedStore } : { inbox: unusedInbox }, setUp, logger);
+  receiverOf(handlers ? { handlers, store: unusedStore } : { inbox: unusedInbox }, setUp, silentLogger);
 }
 
 const capabilities = {

@@ -27,7 +27,7 @@ export async function serve(this: CliContext, flags: ServeFlags): Promise<void> 
   const path = flags.path ?? config.path ?? "/webhooks";
   const logger = commandLogger(dataLines(this.output, flags));
 
-  checkReceiver(setUp, logger); // before anything is opened
+  checkReceiver(setUp); // before anything is opened
   const target = await openTarget(setUp);
   const queue = await openQueueOf(target, setUp).catch(async (error: unknown) => {
     await target.close();

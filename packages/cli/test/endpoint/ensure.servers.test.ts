@@ -42,6 +42,17 @@ describe("endpoint ensure", () => {
     expect(JSON.stringify(await fileKeySource(keyFile).load())).toContain("whsec_");
   });
 
+  it("says how receivers read a key file that the config does not name yet", async () => {
+    const { ensure } = await startEnsure({});
+    const args = ["--types", "esim.enabled", "--key-file", "hook.key"];
+    expect((await ensure(args)).stdout).toMatch(
+      /Its signing secret is in hook\.key\.\nSo that receivers read it, give the config secret: fileKeySource\("hook\.key"\), of @esim-webhooks\/core\/key-file\.\n$/,
+    );
+    const named = await startEnsure({ "esim-webhooks.config.ts": config.replace("esim.key", "./hook.key") });
+    const { stdout } = await named.ensure(["--key-file", "hook.key"]);
+    expect(stdout).toMatch(/^Registered .* Its signing secret is in hook\.key\.\n$/);
+  });
+
   it("finds it the next time, and says what is wrong with exit code 3", async () => {
     const { ensure, sandbox, keyFile } = await startEnsure();
     await ensure();

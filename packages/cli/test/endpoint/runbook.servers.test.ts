@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { copyFileSync, existsSync, rmSync } from "node:fs";
+import { existsSync, readdirSync, rmSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { newSecret } from "@esim-webhooks/core/testing";
@@ -61,7 +61,7 @@ describe("docs/runbook.md: before anything happens", () => {
   it("backs the inbox up", async () => {
     const backend = await startBackend();
     expect(outcomes(await page.follow(section, 2, backend))).toEqual([ok]);
-    expect(existsSync(join(backend.cwd, "backup.db"))).toBe(true);
+    expect(readdirSync(backend.cwd)).toContainEqual(expect.stringMatching(/^backup-\d{4}-\d\d-\d\d\.db$/));
   });
 });
 
@@ -150,19 +150,24 @@ describe("docs/runbook.md: the database is lost", () => {
     expect(backend.handled().sort()).toEqual([...ids, ...ids].sort());
   });
 
-  it("recovers only what came after a backup, which knows how far it had come", async () => {
+  it("recovers only what came after a backup, which knows how far it had come, also after a process was killed", async () => {
     const backend = await startBackend();
-    const { cwd } = backend;
+    const { cwd, env } = backend;
     const before = await backend.emit(2);
     await reconcileBefore(backend);
-    await cli(["inbox", "backup", "backup.db"], { cwd });
+    await cli(["inbox", "backup", "backup-2026-11-20.db"], { cwd });
     const after = await backend.emit(2);
+    const withSecret = { cwd, env: { ...env, ESIM_WEBHOOK_SECRET: newSecret() } };
+    const killed = start(["serve", "--port", "0"], withSecret);
+    const [, url = ""] = await killed.written(/Listening at (\S+)/);
+    expect(await cli(["send", "esim.enabled", "--url", url], withSecret)).toMatchObject({ code: 0 });
     await backend.down();
-    const file = join(cwd, ".esim-webhooks/events.db");
-    for (const each of [file, `${file}-wal`, `${file}-shm`]) rmSync(each, { force: true });
-    copyFileSync(join(cwd, "backup.db"), file);
+    killed.child.kill("SIGKILL");
+    await killed.ended;
+    expect(existsSync(join(cwd, ".esim-webhooks/events.db-wal"))).toBe(true);
 
-    expect(await page.follow(section, 2, backend)).toMatchObject([{ code: 3 }]);
+    expect(outcomes(await page.follow(section, 2, backend))).toEqual([ok, ok]);
+    expect(await page.follow(section, 3, backend)).toMatchObject([{ code: 3 }]);
     expect((await backend.stored()).sort()).toEqual([...before, ...after].sort());
   });
 });

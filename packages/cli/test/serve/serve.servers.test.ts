@@ -436,6 +436,20 @@ export default { port: 0, handlers: { "*": () => order("8932042000001234567") } 
     expect(await running.ended).toMatchObject({ code: 0, stderr: expect.not.stringContaining("Warning") });
   });
 
+  it("names a key file that is not there, once and without a stack, and waits for it", async () => {
+    const cwd = folder({
+      "esim-webhooks.config.ts": `import { fileKeySource } from "@esim-webhooks/core/key-file";
+      export default { secret: fileKeySource("k.json") };`,
+    });
+    const running = start(["serve", "--port", "0"], { cwd, env: { ESIM_WEBHOOK_SECRET: "" } });
+    await urlOf(running);
+    running.child.kill("SIGTERM");
+    const { stdout } = await running.ended;
+    expect(stdout.match(/The key file k\.json does not exist\. Correct the path; or write/g)).toHaveLength(1);
+    expect(stdout).not.toContain("ENOENT");
+    expect(stdout).not.toMatch(/\bat async\b/);
+  });
+
   it("ends when its standard output is closed", async () => {
     const running = start(["serve"], { cwd: folder({ "esim-webhooks.config.ts": withMemory }) });
     const url = await urlOf(running);

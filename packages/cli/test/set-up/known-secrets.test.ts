@@ -44,7 +44,7 @@ it("names the key file that is not there, and what to do; and the one that canno
   const folder = mkdtempSync(join(tmpdir(), "key-file-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   await expect(knownSecrets(fileKeySource(folder))).rejects.toMatchObject({
-    code: "unreadable_file",
-    message: `The key file ${folder} cannot be read (EISDIR). Correct the path, or let this user read it.`,
+    code: "missing_secret",
+    message: `The key file ${folder} is a folder. Name a file in it.`,
   });
 });

@@ -21,14 +21,18 @@ describe("a mistake in the set-up is told with what the user wrote:", () => {
   it("no secret, without a word of what functions take", async () => {
     const env = { ESIM_WEBHOOK_SECRET: " " };
     const without =
-      "There is no signing secret, so no delivery could be signed or verified. Set ESIM_WEBHOOK_SECRET to the endpoint's signingSecret (whsec_…)";
+      "There is no signing secret, so no delivery could be signed or verified. Set ESIM_WEBHOOK_SECRET to the endpoint's signingSecret (whsec_…), or give";
+    const such = 'a secret, such as secret: fileKeySource("esim.key").\n';
     for (const command of ["serve", "verify", "send esim.faulted"]) {
       const { code, stderr } = await cli(command.split(" "), { env });
-      expect({ code, stderr }).toEqual({ code: 2, stderr: `Error (missing_secret): ${without}.\n` });
+      expect({ code, stderr }).toEqual({
+        code: 2,
+        stderr: `Error (missing_secret): ${without} a config file ${such}`,
+      });
     }
     const cwd = folder({ [name]: "export default { port: 0 };" });
     const { stderr } = await cli(["serve"], { cwd, env });
-    expect(stderr).toBe(`Error (missing_secret): ${without}, or give ${join(cwd, name)} a secret.\n`);
+    expect(stderr).toBe(`Error (missing_secret): ${without} ${join(cwd, name)} ${such}`);
   });
 
   it("a secret that cannot be right, with the variable or the file that holds it", async () => {

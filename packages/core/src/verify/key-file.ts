@@ -24,7 +24,8 @@ export interface FileKeySource extends KeyStore {
  * cannot be replaced from inside, and does not change when it is replaced outside. Not for Windows or network file systems, whose
  * renames guarantee less.
  *
- * Throws `invalid_option` without a path.
+ * Throws `invalid_option` without a path. `load` rejects with `missing_secret` without a file, and with `store_unavailable` when it
+ * cannot be read.
  */
 export function fileKeySource(path: string, options: { logger?: Logger } = {}): FileKeySource {
   if (typeof path !== "string" || path === "") {
@@ -38,15 +39,18 @@ export function fileKeySource(path: string, options: { logger?: Logger } = {}): 
   return {
     keyFile: path,
     async load() {
-      const { mode } = await stat(path);
-      if (process.platform !== "win32" && (mode & 0o077) !== 0) {
+      const file = await readable(path, () => stat(path));
+      if (file.isDirectory()) {
+        throw new WebhookError("missing_secret", `The key file ${path} is a folder.`, "Name a file in it.");
+      }
+      if (process.platform !== "win32" && (file.mode & 0o077) !== 0) {
         warnOfSetup(
           options.logger ?? silentLogger,
           "key_file_mode",
           `Other users can read the key file ${path}. Run chmod 600 on it.`,
         );
       }
-      const text = await readFile(path, "utf8");
+      const text = await readable(path, () => readFile(path, "utf8"));
       return keysIn(place, () => loadedKeysOf(readKeys(text)));
     },
     async read() {
@@ -73,6 +77,28 @@ function readKeys(content: string): KeyRecord {
   if (typeof json !== "object" || json === null || !("version" in json)) return keyRecordOf(json);
   const { version: _makesTheTextUnique, ...record } = json;
   return keyRecordOf(record);
+}
+
+/** Names the file that a receiver cannot read, and the remedy. */
+async function readable<T>(path: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (cause) {
+    const code = errnoOf(cause);
+    if (code === "ENOENT" || code === "ENOTDIR") {
+      throw new WebhookError(
+        "missing_secret",
+        `The key file ${path} does not exist.`,
+        "Correct the path; or write the endpoint's signingSecret into it, with the mode 0600. esim-webhooks endpoint ensure <url> writes that of a new endpoint.",
+      );
+    }
+    throw new WebhookError(
+      "store_unavailable",
+      `The key file ${path} cannot be read (${code}).`,
+      "Correct the path, or let this user read it.",
+      { cause },
+    );
+  }
 }
 
 async function onDisk<T>(path: string, work: () => Promise<T>): Promise<T> {

@@ -140,6 +140,22 @@ describe("fileKeySource", () => {
     expect(errors).toEqual([`Other users can read the key file ${path}. Run chmod 600 on it.`]);
   });
 
+  it("names the file that is not there, and the folder in its place", async () => {
+    await expect(fileKeySource(path).load()).rejects.toMatchObject({
+      code: "missing_secret",
+      message: expect.stringContaining(`The key file ${path} does not exist. Correct the path; or write`),
+    });
+    const lines: string[] = [];
+    const warn: Logger["error"] = (_, message) => lines.push(message);
+    const logger = { debug: warn, info: warn, warn, error: warn };
+    await chmod(folder, 0o755);
+    await expect(fileKeySource(folder, { logger }).load()).rejects.toMatchObject({
+      code: "missing_secret",
+      message: `The key file ${folder} is a folder. Name a file in it.`,
+    });
+    expect(lines).toEqual([]);
+  });
+
   it("rejects when there is no file, and the receiver answers 503 until there is one", async () => {
     const { receive } = receiving(fileKeySource(path));
     expect(await receive(oldSecret)).toBe("keys_unavailable");

@@ -125,7 +125,7 @@ export function bullmqProcessor<Data = EsimEvents, Tx = unknown>(
     const ending = endingOf(outcome, entry.type);
     if ("result" in ending) return ending.result;
     if ("error" in ending) {
-      if (ending.error instanceof UnrecoverableError) logDead(logger, entry, ending.error);
+      if (ending.error instanceof UnrecoverableError) logDead(logger, entry, outcome, ending.error);
       throw ending.error;
     }
     await job.moveToDelayed(Date.now() + ending.retryAfterMs, token);
@@ -147,9 +147,16 @@ function entryIn({ data }: EventJob): InboxEntry {
   }
 }
 
-function logDead(logger: Logger, { id, type, source }: InboxEntry, { message: cause }: Error): void {
+function logDead(
+  logger: Logger,
+  { id, type, source }: InboxEntry,
+  { code }: EventOutcome,
+  { message: cause }: Error,
+): void {
   logger.error(
     { id, type, source, outcome: "dead", cause },
-    "An event is dead and will not be tried again. Mend the cause, then redrive it: esim-webhooks inbox retry.",
+    code === "unhandled_type" || code === "unknown_type"
+      ? "No handler takes this event: it is kept as dead, and not tried again. Add a handler, then redrive it: esim-webhooks inbox retry."
+      : "An event is dead and will not be tried again. Mend the cause, then redrive it: esim-webhooks inbox retry.",
   );
 }
