@@ -2,7 +2,7 @@ import type { ApiClient, WebhookEndpoint } from "@esim-webhooks/client";
 import type { EsimEvents } from "@esim-webhooks/core";
 import { parseOptions } from "@esim-webhooks/core/kit";
 import { changeUnderWay } from "../base/change-under-way.ts";
-import { ownKeys } from "../base/endpoint-keys.ts";
+import { ownerIn, ownKeys } from "../base/endpoint-keys.ts";
 import { readKeys } from "../base/write-step.ts";
 import { beginning, creationIn, registered } from "./creation.ts";
 import { endpointsOfUrl } from "./endpoints-of-url.ts";
@@ -60,7 +60,7 @@ export async function ensureEndpoint<Data = EsimEvents>(
       created === undefined || webhookEndpointReference === created.webhookEndpointReference;
     const endpoint = ofUrl.find(isIt) ?? created;
     if (endpoint !== undefined) {
-      const owner = { endpoint: endpoint.webhookEndpointReference, isOnly: all.length <= 1 };
+      const owner = ownerIn(record, endpoint.webhookEndpointReference, all.length <= 1);
       const hasSecret = ownKeys(record.keys, owner).length > 0;
       const known = { endpoint, ofUrl, hasSecret, change, wanted, offered };
       return { endpoint, created: created !== undefined, findings: findingsOf(known) };

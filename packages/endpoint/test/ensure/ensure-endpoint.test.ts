@@ -207,6 +207,7 @@ describe("what can be wrong with an endpoint", () => {
   it.each([
     ["no secret", []],
     ["the secret of another endpoint", [{ secret: "utf8:another", endpoint: "another" }]],
+    ["two secrets without an endpoint, so nobody knows which is its own", ["utf8:one", "utf8:other"]],
   ])("the key store has %s, and rotating gives one", async (_what, keys) => {
     const { ensure, keyStore, reference } = await existing();
     keyStore.record = { keys };
