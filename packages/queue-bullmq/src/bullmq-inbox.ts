@@ -60,7 +60,12 @@ export function bullmqInbox(options: BullmqInboxOptions): BullmqInbox {
   const keyStart = `${queue.opts.prefix ?? "bull"}:${queue.name}`;
   const server = createServerCheck({ client, keyStart, allowEviction, waitAof, logger });
   const onDisk = waitAof ? createWaitAof(client, timeoutMs) : undefined;
-  const jobOptions = { ...defaultEventJobOptions, ...queue.defaultJobOptions, ...settings.jobOptions };
+  const jobOptions = {
+    ...defaultEventJobOptions,
+    ...queue.defaultJobOptions,
+    ...settings.jobOptions,
+    removeOnFail: false, // a dead event is for an operator to see
+  };
   const sources = createSources(queue);
 
   const guard = createStoreGuard({

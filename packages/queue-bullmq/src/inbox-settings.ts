@@ -15,7 +15,7 @@ import type { BullmqQueue } from "./redis/queue.ts";
 /** What BullMQ does with the jobs of events. The inbox sets the other options itself. */
 export type EventJobOptions = Pick<
   JobsOptions,
-  "attempts" | "backoff" | "removeOnComplete" | "removeOnFail" | "delay" | "lifo" | "priority"
+  "attempts" | "backoff" | "removeOnComplete" | "delay" | "lifo" | "priority"
 >;
 
 export interface BullmqInboxOptions extends StoreOptions {
@@ -29,7 +29,7 @@ export interface BullmqInboxOptions extends StoreOptions {
   prefix?: string;
   /**
    * Options of the jobs, over the queue's `defaultJobOptions`. Default: 16 attempts with exponential backoff from 1 s, over nine
-   * hours; done jobs are removed after an hour or once there are 10,000, and failed ones are kept.
+   * hours; done jobs are removed after an hour or once there are 10,000. Failed jobs are always kept.
    */
   jobOptions?: EventJobOptions;
   /** The timeout of an operation, in ms. Default 5,000. */
@@ -58,14 +58,12 @@ export const defaultEventJobOptions: EventJobOptions = {
   attempts: 16,
   backoff: { type: "exponential", delay: 1000 },
   removeOnComplete: { age: 3600, count: 10_000 },
-  removeOnFail: false,
 };
 
 const jobOptionNames = {
   attempts: z.optional(z.int().check(z.gte(1))),
   backoff: z.optional(z.unknown()),
   removeOnComplete: z.optional(z.unknown()),
-  removeOnFail: z.optional(z.unknown()),
   delay: z.optional(z.int().check(z.gte(0))),
   lifo: z.optional(z.boolean()),
   priority: z.optional(z.int().check(z.gte(0))),

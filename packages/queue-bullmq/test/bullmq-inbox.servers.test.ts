@@ -336,6 +336,29 @@ describe("for operators", () => {
     expect(await inbox.count({ state: "ready" })).toBe(3);
   });
 
+  it("keeps dead events, though the queue's default is to remove failed jobs", async () => {
+    const queue = openQueue({ defaultJobOptions: { attempts: 1, removeOnFail: true } });
+    const inbox = open({ queue });
+    await inbox.put([entryOf("a")]);
+    await workOff(1, () => Promise.reject(new Error("no luck")));
+    expect(await inbox.get({ source: "default", id: "a" })).toMatchObject({
+      state: "dead",
+      error: "no luck",
+    });
+  });
+
+  it("does not redrive a dead event whose id was forgotten, and has been stored again since", async () => {
+    const queue = openQueue();
+    const inbox = open({ queue, jobOptions: { attempts: 1 } });
+    await inbox.put([entryOf("a")]);
+    await workOff(1, () => Promise.reject(new Error("no luck")));
+    const [job] = await queue.getFailed();
+    await queue.removeDeduplicationKey(job?.opts.deduplication?.id ?? "");
+    expect(await inbox.put([entryOf("a")])).toEqual(["stored"]);
+    expect(await inbox.redrive()).toBe(0);
+    expect(await inbox.count({ state: "ready" })).toBe(1);
+  });
+
   it("deletes dead events with their ids, which can be stored again", async () => {
     const inbox = open({ jobOptions: { attempts: 1 } });
     const entries = ["a", "b", "c"].map((id) => entryOf(id));

@@ -295,3 +295,20 @@ it("gives handlers the transaction of a transactional store, committed with the 
   expect(claim.status).toBe("done");
   expect(attempts).toBe(2);
 });
+
+it("aborts a handler's signal when its job's lock was lost", async () => {
+  await inbox.put([entryOf("msg_1")]);
+  const stop = new AbortController();
+  const reason = Promise.withResolvers<unknown>();
+  const worker = inbox.createWorker({
+    "*": async (_event, { signal }) => {
+      await admin.del(...(await admin.keys("bull:events:*:lock"))); // BullMQ renews it every 15 s
+      await once(signal, "abort");
+      reason.resolve(signal.reason);
+    },
+  });
+  const running = worker.run({ signal: stop.signal });
+  expect(await reason.promise).toBeDefined();
+  stop.abort();
+  await running;
+});

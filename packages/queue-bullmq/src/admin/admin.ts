@@ -49,6 +49,20 @@ export function createAdmin(queue: BullmqQueue, sources: Sources): AdminOperatio
     return (await findByIds(filter)).flatMap(({ job }) => job ?? []).slice(0, limit);
   }
 
+  /** False if it is no longer dead: another operator was faster. Or if its id has been forgotten and stored again since. */
+  async function retry(job: BullmqJob): Promise<boolean> {
+    const deduplicationId = job.opts.deduplication?.id;
+    const latest = deduplicationId && (await queue.getDeduplicationJobId(deduplicationId));
+    if (latest && latest !== job.id) return false;
+    try {
+      await job.retry("failed", { resetAttemptsMade: true, resetAttemptsStarted: true }); // keeps its deduplication id
+      return true;
+    } catch (error) {
+      if ((await job.getState()) === "failed") throw error;
+      return false;
+    }
+  }
+
   return {
     async stats() {
       const [states, oldest] = await Promise.all([counts(), oldestReadyMs()]);
@@ -97,15 +111,4 @@ export function createAdmin(queue: BullmqQueue, sources: Sources): AdminOperatio
 
 function isIn(states: readonly BullmqState[], { state }: StoredEvent): boolean {
   return (states as readonly string[]).includes(state);
-}
-
-/** False if it is no longer dead: another operator was faster. Keeps its deduplication id. */
-async function retry(job: BullmqJob): Promise<boolean> {
-  try {
-    await job.retry("failed", { resetAttemptsMade: true, resetAttemptsStarted: true });
-    return true;
-  } catch (error) {
-    if ((await job.getState()) === "failed") throw error;
-    return false;
-  }
 }

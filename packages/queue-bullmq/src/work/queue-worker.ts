@@ -71,6 +71,7 @@ export function createQueueWorker<Data>(
       });
       const log = throttledLog(logger.error, monotonicClock);
       worker.on("error", (err) => log({ err: withoutPassword(err) }, "BullMQ's worker had an error."));
+      worker.on("lockRenewalFailed", (ids) => ids.forEach((id) => void worker.cancelJob(id))); // another worker has them
       const running = worker.run();
       if (!signal.aborted)
         await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
