@@ -11,9 +11,14 @@ export interface KeyOwner {
   readonly isOnly: boolean;
 }
 
-/** The owner of the keys of an endpoint. Of several keys without an owner, nobody knows which is the endpoint's, so none is. */
-export function ownerIn({ keys }: KeyRecord, endpoint: string, isOnly: boolean): KeyOwner {
-  const unlabelled = keys.filter((key) => typeof key === "string" || key.endpoint === undefined);
+/**
+ * The owner of the keys of an endpoint. Of several keys without an owner, nobody knows which is the endpoint's, so none is. Keys that
+ * have ended do not count.
+ */
+export function ownerIn({ keys }: KeyRecord, endpoint: string, isOnly: boolean, nowMs: number): KeyOwner {
+  const unlabelled = withoutEnded(keys, nowMs).filter(
+    (key) => typeof key === "string" || key.endpoint === undefined,
+  );
   return { endpoint, isOnly: isOnly && unlabelled.length === 1 };
 }
 

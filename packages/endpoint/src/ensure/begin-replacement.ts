@@ -59,7 +59,7 @@ export async function beginReplacement(
     eventTypes,
     ...(label === null ? {} : { description: label }),
     replaces: first.webhookEndpointReference,
-    ownsKeys: ownerIn(stored.record, first.webhookEndpointReference, all.length === 1).isOnly,
+    ownsKeys: ownerIn(stored.record, first.webhookEndpointReference, all.length === 1, clock.now()).isOnly,
   };
   await registrar.begin(stored, beginning(wish, all, clock.now()));
   return true;

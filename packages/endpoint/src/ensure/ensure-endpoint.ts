@@ -60,7 +60,7 @@ export async function ensureEndpoint<Data = EsimEvents>(
       created === undefined || webhookEndpointReference === created.webhookEndpointReference;
     const endpoint = ofUrl.find(isIt) ?? created;
     if (endpoint !== undefined) {
-      const owner = ownerIn(record, endpoint.webhookEndpointReference, all.length <= 1);
+      const owner = ownerIn(record, endpoint.webhookEndpointReference, all.length <= 1, clock.now());
       const hasSecret = ownKeys(record.keys, owner).length > 0;
       const known = { endpoint, ofUrl, hasSecret, change, wanted, offered };
       return { endpoint, created: created !== undefined, findings: findingsOf(known) };

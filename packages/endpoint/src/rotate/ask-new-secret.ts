@@ -50,9 +50,7 @@ export async function askNewSecret(
       const options = { idempotencyKey, signal, timeoutMs: callMs };
       const endpoint = await api.webhooks.rotateSecret(at.endpoint, options);
       // the service repeats an old answer for 48 hours
-      const isOld =
-        at === begun && listedAt !== undefined && !(dateTimeMs(endpoint.updatedAt) >= dateTimeMs(listedAt));
-      if (!isOld) return { endpoint, at };
+      if (at !== begun || !mayBeReplaced(endpoint.updatedAt, listedAt)) return { endpoint, at };
       logger.warn(
         { endpoint: at.endpoint },
         "Somebody else may have replaced the secret since the call that is continued: it is replaced again.",
@@ -69,6 +67,11 @@ export async function askNewSecret(
       await write(withFreshKey());
     }
   }
+}
+
+/** Whether somebody may have replaced the secret since `rotatedAt`: the endpoint was listed with a later `updatedAt`, or nobody can tell. */
+export function mayBeReplaced(rotatedAt: string | null, listedAt: string | undefined): boolean {
+  return listedAt !== undefined && !(dateTimeMs(rotatedAt) >= dateTimeMs(listedAt));
 }
 
 /** The error of a call whose effect nobody knows. Its cause has neither body nor secret. */

@@ -1,6 +1,7 @@
 import type { ApiClient } from "@esim-webhooks/client";
 import type { KeyStore } from "@esim-webhooks/core";
 import { fingerprintOf, ownerIn, ownKeys } from "../base/endpoint-keys.ts";
+import { wallClock } from "../base/waiting-clock.ts";
 import { ownedEndpoint } from "./owned-endpoint.ts";
 import { checkRotateArguments } from "./rotate-options.ts";
 import { type RotationChange, rotationIn } from "./rotation-change.ts";
@@ -36,7 +37,7 @@ export async function planRotation(
   const oldKeys =
     at !== undefined && "oldKeys" in at
       ? at.oldKeys
-      : ownKeys(record.keys, ownerIn(record, endpointReference, isOnly)).map(fingerprintOf);
+      : ownKeys(record.keys, ownerIn(record, endpointReference, isOnly, wallClock.now())).map(fingerprintOf);
   return {
     endpoint: endpointReference,
     active: endpoint.active,

@@ -80,7 +80,7 @@ export async function rotateSecret<Reconciled extends RotationReconciled = Recon
   const begun = found === undefined ? await begin(keyStore, endpoint, settings) : { at: found, record };
   let { at }: { at: RotationChange } = begun;
   if (at.step === "call" || at.step === "form") {
-    const owner = ownerIn(begun.record, endpointReference, isOnly);
+    const owner = ownerIn(begun.record, endpointReference, isOnly, settings.clock.now());
     const listedAt = found && endpoint.updatedAt;
     at = await storeNewKey(api, keyStore, { at, record: begun.record }, owner, listedAt, settings);
     logger.info({ ...named, key: at.newKey }, "The new key is stored.");

@@ -9,10 +9,11 @@ import {
   withKey,
 } from "../base/endpoint-keys.ts";
 import { arrivalUntil, holdOffUntil } from "../base/hold-off.ts";
-import { askNewSecret } from "./ask-new-secret.ts";
+import { freshKey } from "../base/idempotency-key.ts";
+import { askNewSecret, mayBeReplaced } from "./ask-new-secret.ts";
 import type { RotateSettings } from "./rotate-options.ts";
 import { type AtCall, type AtForm, type AtStored, begunOf } from "./rotation-change.ts";
-import { writeNewSecret } from "./write-rotation.ts";
+import { writeNewSecret, writeRotation } from "./write-rotation.ts";
 
 /** The new secret as the service wrote it, and the step that is in the key store. */
 interface Received {
@@ -40,10 +41,7 @@ export async function storeNewKey(
   settings: RotateSettings,
 ): Promise<AtStored> {
   const { clock, overlapMs, secretForm } = settings;
-  const received =
-    at.step === "form"
-      ? { at, secret: at.secret, rotatedAt: at.rotatedAt }
-      : await receive(api, keyStore, at, listedAt, settings);
+  const received = await receive(api, keyStore, at, listedAt, settings);
   const known = record.keys.map(fingerprintOf);
   /** Whether the endpoint has got a key since: another process has finished the rotation. */
   const isOver = ({ keys }: KeyRecord) =>
@@ -72,13 +70,36 @@ export async function storeNewKey(
 async function receive(
   api: Pick<ApiClient, "webhooks">,
   keyStore: KeyStore,
-  begun: AtCall,
+  begun: AtCall | AtForm,
   listedAt: string | undefined,
   settings: RotateSettings,
 ): Promise<Received> {
+  if (begun.step === "form") {
+    const { secret, rotatedAt } = begun;
+    if (!mayBeReplaced(rotatedAt ?? begun.updatedAt, listedAt)) return { at: begun, secret, rotatedAt };
+    const again = await callAgain(keyStore, begun, settings);
+    return receive(api, keyStore, again, undefined, settings);
+  }
   const { endpoint, at } = await askNewSecret(api, keyStore, begun, listedAt, settings);
   const { signingSecret, updatedAt } = endpoint;
   return { at, secret: signingSecret, rotatedAt: updatedAt === at.updatedAt ? null : updatedAt };
+}
+
+/** Gives up a kept secret that somebody else may have replaced since. */
+async function callAgain(
+  keyStore: KeyStore,
+  begun: AtForm,
+  { clock, logger }: RotateSettings,
+): Promise<AtCall> {
+  logger.warn(
+    { endpoint: begun.endpoint },
+    "Somebody else may have replaced the secret since the one that was kept: it is replaced again.",
+  );
+  const nowMs = clock.now();
+  const change: AtCall = { ...begunOf(begun), ...freshKey(nowMs), step: "call" };
+  const held = { rotatingUntil: holdOffUntil(nowMs), change: { ...change } };
+  await writeRotation(keyStore, begun, (record) => ({ ...record, ...held }), clock);
+  return change;
 }
 
 /** A secret in no form that a receiver could read is kept all the same: the service may not show it again. */

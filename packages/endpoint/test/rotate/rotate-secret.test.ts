@@ -517,6 +517,30 @@ describe.concurrent("rotateSecret", () => {
     expect(world.handled).toHaveLength(1);
   });
 
+  it("replaces the secret again when somebody else has since the one that was kept, whose form could not be read", async () => {
+    await using world = await rotating({ switches: { secretFormat: "custom" } }, () => newSecret());
+    await expect(world.rotate()).rejects.toMatchObject({ code: "invalid_secret" });
+    const { secret } = (await recordOf(world.keys)).change as { secret: string };
+    await world.sandbox.advance("1h");
+    await world.api.webhooks.rotateSecret(world.endpoint);
+    await world.sandbox.advance("1h");
+    expect(await world.rotate({ secretForm: "hex" })).toMatchObject({ continued: "form" });
+    expect(secretsIn(await recordOf(world.keys))).not.toContain(`hex:${secret}`);
+    await world.emit();
+    expect(world.handled).toHaveLength(1);
+  });
+
+  it("ends the only key without an endpoint, beside one that has ended", async () => {
+    await using world = await rotating();
+    const [own = ""] = secretsIn(await recordOf(world.keys));
+    const ended = { secret: newSecret(), notAfter: "2026-01-01T00:00:00Z" };
+    await world.keys.write({ keys: [ended, own] }, (await world.keys.read())?.version);
+    expect((await planRotation(world.api, world.endpoint, world.keys)).otherKeys).toEqual([]);
+    const report = await world.rotate();
+    expect(report.oldKeys).toContain(fingerprint(own));
+    expect(secretsIn(await recordOf(world.keys)).map(fingerprint)).toEqual([report.newKey]);
+  });
+
   it("ends the rotation of an endpoint that was deleted, and the keys that name it, but no others", async () => {
     await using world = await rotating();
     const [own = ""] = secretsIn(await recordOf(world.keys));
