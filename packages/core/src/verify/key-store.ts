@@ -39,6 +39,9 @@ export interface KeyStore extends KeySource {
    * Writes the record if the store still has `version`, which `read` returned; pass undefined for a store without a record.
    * False: somebody else wrote first, and nothing changed. Resolves to true once the record is durable. After a `write` that
    * rejected, read again: it may have taken effect.
+   *
+   * `rotateSecret`, `ensureEndpoint` and `replaceEndpoint` write again each second after a rejection: for four minutes after any error
+   * while the record has a secret that was just received, else for ten seconds after `store_unavailable` alone.
    */
   write(record: KeyRecord, version: string | undefined): Promise<boolean>;
 }

@@ -46,6 +46,12 @@ export function hasKey({ keys }: KeyRecord, fingerprint: string): boolean {
   return keys.some((key) => fingerprintOf(key) === fingerprint);
 }
 
+/** Whether the endpoint has got a key since `before` was read: another process has stored a secret of it. */
+export function hasGotKey(now: KeyRecord, before: KeyRecord, endpoint: string): boolean {
+  const own = ownKeys(now.keys, { endpoint, isOnly: false });
+  return own.some((key) => !hasKey(before, fingerprintOf(key)));
+}
+
 /** The keys with another one of the endpoint at the end. */
 export function withKey(keys: readonly Key[], secret: string, endpoint: string): Key[] {
   const newKey = fingerprintOf(secret);

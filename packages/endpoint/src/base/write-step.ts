@@ -36,13 +36,13 @@ export async function writeStep(
     read: () => readKeys(keyStore),
     isAt: ({ change }) => isDeepStrictEqual(change, at),
     tries: stepTries,
-    passing: ["store_unavailable"],
+    mayPass: (error) => WebhookError.is(error) && error.code === "store_unavailable",
   });
 }
 
 /**
  * Writes the step that has a new secret, as `writeStep` does. Nobody else may have the secret, so a record that another program has
- * written meanwhile, without any change, gets it, too; and a store that is unavailable, empty or half-written is tried for minutes.
+ * written meanwhile, without any change, gets it, too; and a store that is empty, or that rejects with whatever error, is tried for minutes.
  * `isOver` tells of a record without any change whether the change was finished meanwhile, so that its secret may be an old one.
  */
 export async function writeSecret(
@@ -63,13 +63,12 @@ export async function writeSecret(
       isAt: (record) =>
         isDeepStrictEqual(record.change, at) || (record.change === undefined && !isOver(record)),
       tries: secretTries,
-      passing: ["store_unavailable", "missing_secret", "invalid_secret"],
+      mayPass: () => true,
     });
   } catch (cause) {
-    if (!WebhookError.is(cause)) throw cause;
     throw new WebhookError(
-      cause.code as CoreErrorCode,
-      `The new secret could not be stored. ${cause.message}`,
+      WebhookError.is(cause) ? (cause.code as CoreErrorCode) : "store_unavailable",
+      `The new secret could not be stored. ${cause instanceof Error ? cause.message : String(cause)}`,
       "Mend the key store, and run this again soon: the same call may show the secret once more.",
       { cause },
     );
@@ -81,15 +80,15 @@ interface Attempts {
   /** Whether the record is still the one to change. */
   isAt(record: KeyRecord): boolean;
   readonly tries: number;
-  /** The codes of errors that may pass. */
-  readonly passing: readonly string[];
+  /** Whether the same write may succeed later. */
+  mayPass(error: unknown): boolean;
 }
 
 async function write(
   keyStore: KeyStore,
   next: (record: KeyRecord) => KeyRecord,
   clock: WaitingClock,
-  { read, isAt, tries, passing }: Attempts,
+  { read, isAt, tries, mayPass }: Attempts,
 ): Promise<KeyRecord | undefined> {
   let written: KeyRecord | undefined;
   for (let failures = 0; ; ) {
@@ -105,7 +104,7 @@ async function write(
       written = undefined;
     } catch (error) {
       failures += 1;
-      if (!(WebhookError.is(error) && passing.includes(error.code)) || failures >= tries) throw error;
+      if (!mayPass(error) || failures >= tries) throw error;
       await clock.wait(pauseMs, new AbortController().signal);
     }
   }

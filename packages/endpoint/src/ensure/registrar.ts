@@ -1,6 +1,6 @@
 import type { ApiClient, EndpointWithSecret } from "@esim-webhooks/client";
 import { type KeyRecord, type KeyStore, WebhookError } from "@esim-webhooks/core";
-import { fingerprintOf, hasKey, storedSecret, withKey, withoutEnded } from "../base/endpoint-keys.ts";
+import { hasGotKey, storedSecret, withKey, withoutEnded } from "../base/endpoint-keys.ts";
 import { arrivalUntil, holdOffUntil, isHeldOff } from "../base/hold-off.ts";
 import type { SecretForm } from "../base/secret-form.ts";
 import type { WaitingClock } from "../base/waiting-clock.ts";
@@ -74,8 +74,8 @@ export function createRegistrar({ api, keyStore, clock, secretForm, signal }: Re
         ...(creation.step === "rotate" && { rotatingUntil: arrivalUntil(nowMs) }),
         ...(change && { change }),
       });
-      const isStored = (now: KeyRecord) => hasKey(now, fingerprintOf(secret));
-      const written = await writeSecret(keyStore, record.change ?? creation, stored, isStored, clock);
+      const isOver = (now: KeyRecord) => hasGotKey(now, record, endpoint);
+      const written = await writeSecret(keyStore, record.change ?? creation, stored, isOver, clock);
       return written && taken.made;
     },
   };

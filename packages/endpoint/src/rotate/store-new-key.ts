@@ -3,6 +3,7 @@ import { type KeyRecord, type KeyStore, WebhookError } from "@esim-webhooks/core
 import {
   endKeys,
   fingerprintOf,
+  hasGotKey,
   type KeyOwner,
   ownKeys,
   storedSecret,
@@ -42,10 +43,8 @@ export async function storeNewKey(
 ): Promise<AtStored> {
   const { clock, overlapMs, secretForm } = settings;
   const received = await receive(api, keyStore, at, listedAt, settings);
-  const known = record.keys.map(fingerprintOf);
-  /** Whether the endpoint has got a key since: another process has finished the rotation. */
-  const isOver = ({ keys }: KeyRecord) =>
-    ownKeys(keys, { ...owner, isOnly: false }).some((key) => !known.includes(fingerprintOf(key)));
+  /** Whether another process has finished the rotation. */
+  const isOver = (now: KeyRecord) => hasGotKey(now, record, owner.endpoint);
   const secret = storedSecret(received.secret, secretForm, record);
   if (secret === undefined) return keepUnread(keyStore, received, isOver, settings);
   const nowMs = clock.now();

@@ -1,4 +1,5 @@
 import { type ApiClient, ApiError } from "@esim-webhooks/client";
+import type { KeyStore } from "@esim-webhooks/core";
 import { describe, expect, it } from "vitest";
 import { wallClock } from "../../src/base/waiting-clock.ts";
 import { ensureEndpoint } from "../../src/ensure/ensure-endpoint.ts";
@@ -110,6 +111,32 @@ describe("an endpoint that is not there", () => {
     expect(created).toBe(true);
     await expectOne(service, keyStore);
     expect(keyStore.record?.keys[0]).toBe("utf8:the-secret-of-another-endpoint");
+  });
+
+  it("keeps trying to store its secret for minutes, whatever error the key store's own program has", async () => {
+    const service = await startService();
+    const keyStore = memoryKeys();
+    const throttled = throttledKeys(keyStore, 200);
+    const clock = fastClock();
+    const { created } = await ensureEndpoint(service.api, { url, handlers, keyStore: throttled, clock });
+    expect(created).toBe(true);
+    await expectOne(service, keyStore);
+  });
+
+  it("is the next run's when its secret cannot be stored, which says what to do", async () => {
+    const service = await startService();
+    const keyStore = memoryKeys();
+    const throttled = throttledKeys(keyStore, 100_000);
+    await expect(
+      ensureEndpoint(service.api, { url, handlers, keyStore: throttled, clock: fastClock() }),
+    ).rejects.toMatchObject({
+      code: "store_unavailable",
+      message: expect.stringMatching(
+        /^The new secret could not be stored\. Rate exceeded.* run this again soon/,
+      ),
+    });
+    await ensureEndpoint(service.api, { url, handlers, keyStore });
+    await expectOne(service, keyStore);
   });
 
   it("is registered for a list of event types, families and the star", async () => {
@@ -298,11 +325,10 @@ describe("a registration that did not end", () => {
           const service = await startService({ clock: "manual", switches: { replayShowsSecret } });
           service.sandbox.faults.dropNextAnswer(create); // so that a secret must be rotated
           const keyStore = memoryKeys();
-          const killed = killedAt(fatal, service.api, keyStore);
-          const first = await ensureEndpoint(killed.api, { url, handlers, keyStore: killed.keyStore }).catch(
-            (error: Error) => error.message,
-          );
-          if (first !== "killed") return expect(fatal).toBeGreaterThanOrEqual(6);
+          const process = killedAt(fatal, service.api, keyStore);
+          const run = ensureEndpoint(process.api, { url, handlers, keyStore: process.keyStore });
+          const ended = await Promise.race([run, process.killed]);
+          if (ended !== "killed") return expect(fatal).toBeGreaterThanOrEqual(6);
           const { findings } = await ensureEndpoint(service.api, { url, handlers, keyStore });
           expect(findings).toEqual([]);
           await expectOne(service, keyStore);
@@ -394,6 +420,24 @@ describe("a registration that did not end", () => {
     await expectOne(service, keyStore);
   });
 
+  it("does not store its secret over a later rotation, when its process was stalled since the call", async () => {
+    const service = await startService();
+    const keyStore = memoryKeys();
+    const later = `whsec_${Buffer.alloc(32, 1).toString("base64")}`;
+    const stalled = withCalls(
+      service.api,
+      {},
+      {
+        async create() {
+          const { endpoint } = await ensureEndpoint(service.api, { url, handlers, keyStore }); // finishes it
+          keyStore.record = { keys: [{ secret: later, endpoint: endpoint.webhookEndpointReference }] };
+        },
+      },
+    );
+    expect(await ensureEndpoint(stalled, { url, handlers, keyStore })).toMatchObject({ findings: [] });
+    expect(secretsOf(keyStore.record)).toEqual([later]);
+  });
+
   it("gives up after three answers in a row without the secret, and goes on in the next run", async () => {
     const service = await startService();
     const keyStore = memoryKeys();
@@ -470,6 +514,18 @@ describe("a registration that did not end", () => {
 /** The machine's clock, so many days later. */
 function daysLater(days: number) {
   return { ...wallClock, now: () => wallClock.now() + days * 86_400_000 };
+}
+
+/** The key store of a program of its own, whose first writes of a secret are refused. */
+function throttledKeys(keyStore: MemoryKeys, refusals: number): KeyStore {
+  let left = refusals;
+  return {
+    ...keyStore,
+    async write(record, version) {
+      if (record.keys.length > 0 && left-- > 0) throw new Error("Rate exceeded");
+      return keyStore.write(record, version);
+    },
+  };
 }
 
 interface Calls {

@@ -23,15 +23,12 @@ export interface Task {
 
 const task = JSON.parse(process.argv[2] ?? "") as Task;
 const { baseUrl, credentials, url, eventTypes, database } = task;
-const { api, keyStore } = killedAt(
+const { api, keyStore, killed } = killedAt(
   task.fatal,
   createClient({ baseUrl, ...credentials, limiter: createLimiter({ calls: 1000 }) }),
   fileKeySource(task.keyFile),
-  async () => {
-    process.kill(process.pid, "SIGKILL");
-    await new Promise(() => {});
-  },
 );
+void killed.then(() => process.kill(process.pid, "SIGKILL"));
 if (task.isReplacement) {
   const inbox = sqliteInbox({ path: database });
   const state = sqliteState({ path: database });

@@ -478,6 +478,27 @@ describe.concurrent("rotateSecret", () => {
     });
   });
 
+  it("keeps trying to store the new secret whatever error the key store's own program has", async () => {
+    await using world = await rotating();
+    let failures = 3;
+    const throttled: KeyStore = {
+      ...world.keys,
+      async write(record, version) {
+        const { step } = (record.change ?? {}) as { step?: string };
+        if (step === "stored" && failures-- > 0) throw new Error("Rate exceeded");
+        return world.keys.write(record, version);
+      },
+    };
+    const options = { clock: fastClock(), checkReceivers: false };
+    const report = await rotateSecret(world.api, world.endpoint, throttled, options);
+    expect(secretsIn(await recordOf(world.keys)).map(fingerprint)).toEqual([report.newKey]);
+    failures = 100_000;
+    await expect(rotateSecret(world.api, world.endpoint, throttled, options)).rejects.toMatchObject({
+      code: "store_unavailable",
+      message: expect.stringMatching(/^The new secret could not be stored\. Rate exceeded/),
+    });
+  });
+
   it("does not store its secret over a later rotation, when it was stalled since the call", async () => {
     await using world = await rotating();
     const reached = Promise.withResolvers<void>();
