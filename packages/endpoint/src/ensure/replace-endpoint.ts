@@ -19,7 +19,7 @@ import {
   type ReplaceOptions,
   type ReplaceSettings,
 } from "./replace-options.ts";
-import { type AtDrop, replacementAfter, replacementIn } from "./replacement.ts";
+import { type AtDrop, type Replacement, replacementAfter, replacementIn } from "./replacement.ts";
 import { bringIn, settleFirst } from "./settle-first.ts";
 import { wantedTypes, wishedTypes } from "./wanted.ts";
 
@@ -64,7 +64,7 @@ export async function replaceEndpoint<
   const prepare = (endpoint: string) => bringIn(endpoint, settings);
   const second = { url, eventTypes: wishedTypes(wanted, offered), description, prepare };
   const registrar = createRegistrar({ api, keyStore, clock, secretForm, signal });
-  let replaced: string | null = null;
+  let replaced: Replacement | undefined;
   let reconciled: Reconciled | null = null;
 
   for (;;) {
@@ -81,16 +81,28 @@ export async function replaceEndpoint<
       reconciled = (await settleFirst(api, replacement, settings)) ?? reconciled;
     } else if (replacement !== undefined) {
       await beginSecond(api, replacement, settings);
-      if (await dropKeys(replacement, settings)) replaced = replacement.replaces;
+      if (await dropKeys(replacement, settings)) replaced = replacement;
     } else if (change !== undefined) {
       throw changeUnderWay(change);
     } else if (
-      replaced !== null ||
+      replaced !== undefined ||
       !(await beginReplacement(api, registrar, stored, second, offered, settings))
     ) {
-      const wish = { url, handlers, eventTypes, catalog, keyStore, signal, clock };
+      // if somebody has deleted the second one, it is registered again
+      const label = description ?? replaced?.description;
+      const wish = {
+        url,
+        handlers,
+        eventTypes,
+        catalog,
+        description: label,
+        keyStore,
+        secretForm,
+        signal,
+        clock,
+      };
       const { endpoint, findings } = await ensureEndpoint<unknown>(api, wish);
-      return { endpoint, replaced, reconciled, findings };
+      return { endpoint, replaced: replaced?.replaces ?? null, reconciled, findings };
     }
   }
 }

@@ -9,6 +9,8 @@ import { isSameUrl } from "./endpoints-of-url.ts";
 interface SecondIsThere {
   readonly kind: "replace";
   readonly url: string;
+  /** That of the second endpoint. */
+  readonly description?: string | undefined;
   /** The first endpoint. */
   readonly replaces: string;
   /** The second one. */
@@ -36,6 +38,7 @@ const text = z.string();
 const there = {
   kind: z.literal("replace"),
   url: text,
+  description: z.optional(text),
   replaces: text,
   endpoint: text,
   ownsKeys: z.boolean(),
@@ -53,10 +56,11 @@ export function replacementIn({ change }: KeyRecord, url: string): Replacement |
 
 /** What follows when the second endpoint is there. */
 export function replacementAfter(
-  { url, replaces = "", ownsKeys = false }: Creation,
+  { url, description, replaces = "", ownsKeys = false }: Creation,
   { webhookEndpointReference: endpoint }: Pick<WebhookEndpoint, "webhookEndpointReference">,
 ): AtSettle {
-  return { kind: "replace", step: "settle", url, replaces, endpoint, ownsKeys };
+  const label = description === undefined ? {} : { description };
+  return { kind: "replace", step: "settle", url, ...label, replaces, endpoint, ownsKeys };
 }
 
 /** Whose keys end with the first endpoint. */

@@ -224,6 +224,24 @@ describe("replacing an endpoint", () => {
     await expectReplaced(service, keyStore);
   });
 
+  it("registers the second one again, with its description and in the form that was given, when somebody deletes it last", async () => {
+    const service = await startService({ clock: "manual", switches: { secretFormat: "custom" } });
+    const keyStore = memoryKeys({ keys: [otherKey] });
+    const shared = { url, keyStore, secretForm: "hex" } as const;
+    await ensureEndpoint(service.api, { ...shared, eventTypes: first, description: "shop" });
+    const reconcile = async ({ endpoint, since }: ReplacePass) => {
+      if (since === undefined) return settled;
+      await service.api.webhooks.delete(endpoint);
+      keyStore.record = { ...keyStore.record, keys: [otherKey] };
+      return settled;
+    };
+    const clock = fastClock();
+    const replaced = await replaceEndpoint(service.api, { ...shared, eventTypes: second, reconcile, clock });
+    expect(replaced.endpoint).toMatchObject({ description: "shop", eventTypes: second });
+    const [made] = await service.endpoints();
+    expect(secretsOf(keyStore.record)).toEqual([otherKey.secret, `hex:${made?.signingSecret}`]);
+  });
+
   it("is refused without an endpoint of the URL, and with two", async () => {
     const service = await startService();
     const { options } = await existing(service);
