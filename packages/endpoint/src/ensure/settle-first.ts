@@ -4,6 +4,7 @@ import { endKeys } from "../base/endpoint-keys.ts";
 import type { EndpointErrorCode } from "../base/errors.ts";
 import { listEndpoints } from "../base/list-endpoints.ts";
 import { writeStep } from "../base/write-step.ts";
+import { reconcileInTurn } from "../reconcile/reconcile-in-turn.ts";
 import type { FirstReconciled, ReplaceSettings } from "./replace-options.ts";
 import { type AtDrop, type AtSettle, ownerOf } from "./replacement.ts";
 
@@ -71,12 +72,14 @@ async function whatIsThere(
   );
 }
 
-/** Reconciles the first endpoint. Throws `not_settled` if not all that it has is in. */
+/** Reconciles the first endpoint, in turn with a worker. Throws `not_settled` if not all that it has is in. */
 export async function bringIn<Reconciled extends FirstReconciled>(
   endpoint: string,
-  { reconcile, signal, acceptLoss }: ReplaceSettings<Reconciled>,
+  settings: ReplaceSettings<Reconciled>,
 ): Promise<Reconciled> {
-  const reconciled = await reconcile({ endpoint, includeComing: true, signal });
+  const { reconcile, signal, acceptLoss } = settings;
+  const pass = { endpoint, includeComing: true, signal };
+  const reconciled = await reconcileInTurn(() => reconcile(pass), settings);
   signal.throwIfAborted();
   const { interrupted, dryRun, ledger } = reconciled;
   if (interrupted || dryRun || ledger.unsettled > 0) {

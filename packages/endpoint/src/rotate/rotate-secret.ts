@@ -6,6 +6,7 @@ import { holdOffUntil } from "../base/hold-off.ts";
 import { freshKey } from "../base/idempotency-key.ts";
 import { writeStep } from "../base/write-step.ts";
 import { readWatermark } from "../reconcile/read-watermark.ts";
+import { reconcileInTurn } from "../reconcile/reconcile-in-turn.ts";
 import type { ReconcileReport } from "../reconcile/reconcile-report.ts";
 import { checkReceivers } from "./check-receivers.ts";
 import { ownedEndpoint } from "./owned-endpoint.ts";
@@ -39,10 +40,6 @@ export interface RotationReport<Reconciled extends RotationReconciled = Reconcil
   /** What `reconcile` resolved to; null if there was none. */
   readonly reconciled: Reconciled | null;
 }
-
-/** How long another pass is waited for. */
-const otherPassMs = 10 * 60_000;
-const pauseMs = 5000;
 
 /**
  * Replaces the secret of an endpoint so that every event survives it. Each step is in the key store before the next one, so
@@ -156,19 +153,11 @@ async function checkHeldOff(
 /** Step 5. The old keys have ended by now, so the listing has had time to show what they cost. */
 async function reconcileAfter<Reconciled extends RotationReconciled>(
   { reconcile }: RotateOptions<Reconciled>,
-  { clock, signal }: RotateSettings,
+  settings: RotateSettings,
 ): Promise<Reconciled | null> {
   if (reconcile === undefined) return null;
-  const giveUpAt = clock.now() + otherPassMs;
-  let reconciled: Reconciled | undefined;
-  while (reconciled === undefined) {
-    try {
-      reconciled = await reconcile({ signal });
-    } catch (error) {
-      if (!hasCode(error, "reconcile_in_use") || clock.now() >= giveUpAt) throw error;
-      await clock.wait(pauseMs, signal); // a worker's pass is under way
-    }
-  }
+  const { signal } = settings;
+  const reconciled = await reconcileInTurn(() => reconcile({ signal }), settings);
   signal.throwIfAborted();
   if (!reconciled.interrupted && !reconciled.dryRun) return reconciled;
   throw new WebhookError<EndpointErrorCode>(

@@ -1,6 +1,6 @@
 import { WebhookError } from "@esim-webhooks/core";
 import { silentLogger } from "@esim-webhooks/core/kit";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { EndpointErrorCode } from "../../src/base/errors.ts";
 import { ensureEndpoint } from "../../src/ensure/ensure-endpoint.ts";
 import { replaceEndpoint } from "../../src/ensure/replace-endpoint.ts";
@@ -61,6 +61,33 @@ async function expectReplaced(
   expect(keyStore.record).toEqual({ keys: [otherKey, { secret, endpoint }] });
 }
 
+/** A worker's pass of the endpoint, which is under way until it is released. */
+async function workersPass(
+  { api }: Service,
+  endpoint: string,
+  state: ReturnType<typeof memoryState>,
+): Promise<{ release(): Promise<unknown> }> {
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
+  const deliveries: typeof api.webhooks.deliveries = (...given) => {
+    const listing = api.webhooks.deliveries(...given);
+    return Object.assign(Object.create(listing), {
+      async *pages() {
+        await released;
+        yield* listing.pages();
+      },
+    });
+  };
+  const held = { webhooks: { ...api.webhooks, deliveries } };
+  const pass = reconcile(held, endpoint, knownInbox(), { state, since: new Date(0), leaseMs: 600 });
+  await expect.poll(state.only).toMatchObject({ runner: expect.any(String) });
+  return {
+    release() {
+      release();
+      return pass;
+    },
+  };
+}
+
 describe("replacing an endpoint", () => {
   it("registers a second one, reconciles the first, deletes it, and drops its key", async () => {
     const service = await startService();
@@ -105,6 +132,48 @@ describe("replacing an endpoint", () => {
       reconcile: async ({ since }) => (since === undefined ? settled : Promise.reject(inUse)),
     });
     await expectReplaced(service, keyStore);
+  });
+
+  it.each([
+    ["before anything is changed", 0],
+    ["before the first one is deleted", 60_000],
+  ])("waits for the pass of a worker that is under way %s", async (_when, listingLagMs) => {
+    const service = await startService();
+    const { keyStore, options, clock, reference } = await existing(service);
+    const state = memoryState();
+    const shared = { state, since: new Date(0), leaseMs: 600 };
+    const worker = () => workersPass(service, reference, state);
+    let pass = listingLagMs === 0 ? await worker() : undefined;
+    const waits: number[] = [];
+    const { reconciled } = await replaceEndpoint(service.api, {
+      ...options,
+      listingLagMs,
+      reconcile: ({ endpoint, ...given }) =>
+        reconcile(service.api, endpoint, knownInbox(), { ...shared, ...given }),
+      clock: {
+        ...clock,
+        async wait(ms, signal) {
+          waits.push(ms);
+          if (ms === 60_000) pass = await worker();
+          else await pass?.release();
+          await clock.wait(ms, signal);
+        },
+      },
+    });
+    expect(waits).toContain(5000);
+    expect(reconciled).toMatchObject({ endpoint: reference, interrupted: false });
+    await expectReplaced(service, keyStore);
+  });
+
+  it("waits ten minutes at most for the pass of a worker", async () => {
+    const service = await startService();
+    const { options, clock } = await existing(service);
+    const startMs = clock.now();
+    const inUse = new WebhookError<EndpointErrorCode>("reconcile_in_use", "A pass.", "Wait.");
+    const busy = { ...options, reconcile: () => Promise.reject(inUse) };
+    await expect(replaceEndpoint(service.api, busy)).rejects.toBe(inUse);
+    expect(clock.now() - startMs).toBeGreaterThanOrEqual(10 * 60_000);
+    expect(await service.endpoints()).toHaveLength(1);
   });
 
   it("drops the only key that names no endpoint, but none of several: one may be that of another client", async () => {
@@ -221,6 +290,24 @@ describe("replacing an endpoint", () => {
     expect(warnings).toEqual([
       [{ endpoint: reference }, expect.stringMatching(/deleted before this run could reconcile it/)],
     ]);
+    await expectReplaced(service, keyStore);
+  });
+
+  it("says that the first one was reconciled when somebody else deleted it right after that", async () => {
+    const service = await startService();
+    const { options, keyStore, reference } = await existing(service);
+    let passes = 0;
+    const reconcile = async () => {
+      if (passes++ === 1) await service.api.webhooks.delete(reference);
+      return settled;
+    };
+    const warn = vi.fn();
+    const logger = { ...silentLogger, warn };
+    expect(await replaceEndpoint(service.api, { ...options, reconcile, logger })).toMatchObject({
+      replaced: reference,
+      reconciled: settled,
+    });
+    expect(warn).not.toHaveBeenCalled();
     await expectReplaced(service, keyStore);
   });
 
