@@ -128,7 +128,8 @@ export function bullmqInbox(options: BullmqInboxOptions): BullmqInbox {
     redrive: (filter, limit) => run(() => admin.redrive(filter, limit)),
     purgeDead: (filter, limit) => run(() => admin.purgeDead(filter, limit)),
     createWorker(handlers, options = {}) {
-      if (connection !== undefined) return createQueueWorker({ connection, name, prefix }, handlers, options);
+      if (connection !== undefined)
+        return createQueueWorker({ connection, name, prefix, timeoutMs }, handlers, options);
       throw new WebhookError(
         "invalid_option",
         "bullmqInbox.createWorker: the inbox is on a queue that was handed in, whose connection a worker cannot share.",

@@ -296,19 +296,20 @@ it("gives handlers the transaction of a transactional store, committed with the 
   expect(attempts).toBe(2);
 });
 
-it("aborts a handler's signal when its job's lock was lost", async () => {
-  await inbox.put([entryOf("msg_1")]);
-  const stop = new AbortController();
-  const reason = Promise.withResolvers<unknown>();
-  const worker = inbox.createWorker({
-    "*": async (_event, { signal }) => {
-      await admin.del(...(await admin.keys("bull:events:*:lock"))); // BullMQ renews it every 15 s
-      await once(signal, "abort");
-      reason.resolve(signal.reason);
-    },
-  });
-  const running = worker.run({ signal: stop.signal });
-  expect(await reason.promise).toBeDefined();
-  stop.abort();
-  await running;
+it("makes a job that is cancelled before its handler could start due again at once, with no attempt spent", async () => {
+  const { promise: isClaiming, resolve: claiming } = Promise.withResolvers<void>();
+  const { promise: isCancelled, resolve: cancelled } = Promise.withResolvers<void>();
+  const inner = memoryStore();
+  const claim: typeof inner.claim = async (...of) => {
+    claiming();
+    await isCancelled;
+    return inner.claim(...of);
+  };
+  const worker = work({ "*": () => {} }, { store: { ...inner, claim } });
+  await inbox.put([entryOf()]);
+  await isClaiming;
+  worker.cancelAllJobs();
+  cancelled();
+  const job = await completed(worker);
+  expect(job).toMatchObject({ attemptsStarted: 2, attemptsMade: 1 });
 });

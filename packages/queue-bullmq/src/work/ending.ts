@@ -29,6 +29,8 @@ export function endingOf(outcome: EventOutcome, type: string | null): Ending {
     case "retry_later":
     case "busy":
       return { retryAfterMs: outcome.retryAfterMs };
+    case "deadline_reached": // it was cancelled before its handler could start
+      return { retryAfterMs: 0 };
     case "store_unavailable":
     case "lease_lost":
       return { retryAfterMs: pauseMs };
@@ -39,8 +41,6 @@ export function endingOf(outcome: EventOutcome, type: string | null): Ending {
       return { error: new UnrecoverableError(`invalid: ${outcome.issues.map(withoutValues).join("; ")}`) };
     case "failed":
       return { error: errorOf(outcome.error) };
-    case "deadline_reached":
-      return { error: new Error("The job was cancelled before its handler could start.") };
   }
 }
 

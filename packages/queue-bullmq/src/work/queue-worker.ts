@@ -14,6 +14,7 @@ import { Cluster, Redis } from "ioredis";
 import * as z from "zod/mini";
 import { withoutPassword } from "../redis/without-password.ts";
 import { bullmqProcessor } from "./bullmq-processor.ts";
+import { createJobsInHand } from "./jobs-in-hand.ts";
 
 export interface QueueWorkerOptions<Data = EsimEvents> {
   /** How many handlers run at the same time. Default 20. */
@@ -39,15 +40,14 @@ export interface QueuePlace {
   readonly connection: string | Redis | Cluster;
   readonly name: string;
   readonly prefix: string;
+  /** The timeout of an operation, in ms. */
+  readonly timeoutMs: number;
 }
 
 /** How many crashes of workers a job survives; BullMQ's 1 would make an event dead after two deployments that went wrong. */
 const maxStalledCount = 16;
 
-/**
- * BullMQ's `Worker` with `bullmqProcessor`, on connections of its own, to be run like core's worker. A handler that has not finished
- * in time loses its job, which another worker gets once its lock has ended.
- */
+/** BullMQ's `Worker` with `bullmqProcessor`, on connections of its own, to be run like core's worker. */
 export function createQueueWorker<Data>(
   place: QueuePlace,
   handlers: Handlers<Data, unknown>,
@@ -55,14 +55,15 @@ export function createQueueWorker<Data>(
 ): Worker {
   const settings = parseOptions("bullmqInbox.createWorker", shape, options);
   const { concurrency, shutdownMs } = settings;
-  const { name, prefix } = place;
+  const { name, prefix, timeoutMs } = place;
   const logger = safeLogger(settings.logger);
   const catalog = settings.catalog as Catalog<Data>;
   const processor = bullmqProcessor<Data>(handlers, { catalog, logger });
   return {
     async run({ signal }) {
       const connection = connect(place.connection);
-      const worker = new QueueWorker(name, processor, {
+      const inHand = createJobsInHand(processor);
+      const worker = new QueueWorker(name, inHand.process, {
         connection,
         prefix,
         concurrency,
@@ -75,8 +76,13 @@ export function createQueueWorker<Data>(
       const running = worker.run();
       if (!signal.aborted)
         await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+      const stopReason = new DOMException("The worker is stopping.", "AbortError");
       const closed = Promise.all([worker.close(), running]);
-      if ((await startDeadline(shutdownMs).before(closed)) === undefined) worker.cancelAllJobs();
+      if ((await startDeadline(shutdownMs).before(closed)) === undefined) {
+        worker.cancelAllJobs(stopReason as never); // typed as a text, but passed to the signals as it is
+        inHand.giveBack();
+        await startDeadline(timeoutMs).before(closed);
+      }
       connection.disconnect();
     },
   };

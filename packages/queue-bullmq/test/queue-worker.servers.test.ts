@@ -1,0 +1,131 @@
+import { once } from "node:events";
+import type { EsimEvents, Handlers, Logger } from "@esim-webhooks/core";
+import { type BullmqInbox, bullmqInbox, type QueueWorkerOptions } from "@esim-webhooks/queue-bullmq";
+import { Queue } from "bullmq";
+import { Redis } from "ioredis";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { privateRedis, type TestServer } from "../../../test/servers/index.ts";
+import { entryOf } from "./events.ts";
+
+let server: TestServer;
+let admin: Redis;
+beforeAll(async () => {
+  server = await privateRedis();
+  admin = new Redis(server.url);
+});
+afterAll(async () => {
+  admin.disconnect();
+  await server.close();
+});
+
+const opened: { close(): unknown }[] = [];
+let inbox: BullmqInbox;
+let queue: Queue;
+beforeEach(async () => {
+  await admin.flushall();
+  inbox = bullmqInbox({ connection: server.url, name: "events", jobOptions: { backoff: 1 } });
+  queue = new Queue("events", { connection: { url: server.url } });
+  opened.push(inbox, queue);
+});
+afterEach(async () => {
+  for (const each of opened.splice(0).reverse()) await each.close();
+});
+
+/** Runs a worker of the inbox, until `stop` is called. */
+function run(handlers: Handlers<EsimEvents>, options: QueueWorkerOptions = {}): { stop(): Promise<void> } {
+  const stopping = new AbortController();
+  const running = inbox.createWorker(handlers, options).run({ signal: stopping.signal });
+  return {
+    stop() {
+      stopping.abort();
+      return running;
+    },
+  };
+}
+
+it("aborts a handler's signal when its job's lock was lost", async () => {
+  await inbox.put([entryOf("msg_1")]);
+  const reason = Promise.withResolvers<unknown>();
+  const worker = run({
+    "*": async (_event, { signal }) => {
+      await admin.del(...(await admin.keys("bull:events:*:lock"))); // BullMQ renews it every 15 s
+      await once(signal, "abort");
+      reason.resolve(signal.reason);
+    },
+  });
+  expect(await reason.promise).toBeDefined();
+  await worker.stop();
+});
+
+describe("a worker that stops", () => {
+  it("lets handlers finish that do so in time", async () => {
+    await inbox.put([entryOf()]);
+    const { promise: started, resolve: start } = Promise.withResolvers<void>();
+    const { promise: finished, resolve: finish } = Promise.withResolvers<void>();
+    const worker = run({
+      "*": async () => {
+        start();
+        await finished;
+      },
+    });
+    await started;
+    const stopped = worker.stop();
+    finish();
+    await stopped;
+    expect(await queue.getJobCounts("completed")).toEqual({ completed: 1 });
+  });
+
+  it.each<[string, (signal: AbortSignal) => Promise<unknown>]>([
+    ["throws when its signal aborts", (signal) => once(signal, "abort").then(() => signal.throwIfAborted())],
+    ["returns when its signal aborts", (signal) => once(signal, "abort")],
+    ["never ends", () => new Promise(() => {})],
+  ])(
+    "gives the event back whose handler %s: another worker takes it at once, with no attempt spent",
+    async (_, wait) => {
+      await inbox.put([entryOf("msg_1")]);
+      const { promise: started, resolve: start } = Promise.withResolvers<AbortSignal>();
+      const errors: unknown[] = [];
+      const logger: Logger = { debug() {}, info() {}, warn() {}, error: (fields) => errors.push(fields) };
+      const stopping = run(
+        {
+          "*": (_event, { signal }) => {
+            start(signal);
+            return wait(signal);
+          },
+        },
+        { shutdownMs: 0, logger },
+      );
+      const signal = await started;
+      await stopping.stop();
+      expect(signal.reason).toMatchObject({ name: "AbortError", message: "The worker is stopping." });
+
+      expect(await queue.getJobCounts("active")).toEqual({ active: 0 });
+      const handled = Promise.withResolvers<void>();
+      const next = run({ "*": () => handled.resolve() });
+      await handled.promise; // long before the lock of the job would have ended
+      await next.stop();
+      const [job] = await queue.getJobs(["completed"]);
+      expect(job).toMatchObject({ attemptsMade: 1, stalledCounter: 0 });
+      expect(errors.filter((fields) => (fields as { outcome?: string }).outcome === "dead")).toEqual([]);
+    },
+  );
+
+  it("does not wait for a Redis that is away", async () => {
+    const away = await privateRedis();
+    opened.push(away);
+    const lost = bullmqInbox({ connection: away.url, timeoutMs: 100 });
+    opened.push(lost);
+    await lost.put([entryOf()]);
+    const { promise: started, resolve: start } = Promise.withResolvers<void>();
+    const handler = () => {
+      start();
+      return new Promise(() => {});
+    };
+    const stopping = new AbortController();
+    const running = lost.createWorker({ "*": handler }, { shutdownMs: 0 }).run({ signal: stopping.signal });
+    await started;
+    await away.kill();
+    stopping.abort();
+    await running;
+  });
+});
