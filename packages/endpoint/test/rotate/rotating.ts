@@ -49,7 +49,8 @@ export async function rotatingFile(file?: string): Promise<Rotating<FileKeySourc
   return rotatingWith(fileKeySource(join(folder, "keys")), resources);
 }
 
-async function rotatingWith<Keys extends KeyStore>(
+/** The same with these keys, which are disposed of with `resources`. */
+export async function rotatingWith<Keys extends KeyStore>(
   keys: Keys,
   resources: AsyncDisposableStack,
   options: SandboxOptions = {},
