@@ -56,6 +56,10 @@ function explained(
         remedy:
           "Reconcile the one that is not needed, then delete it: esim-webhooks reconcile --endpoint <reference>, esim-webhooks api endpoints delete <reference>",
       };
+    case "other_endpoints":
+      return {
+        remedy: `If the URL is mistyped, delete the new endpoint: esim-webhooks api endpoints delete ${shellWord(about)}. If you need all of them, do nothing: this is said only once.`,
+      };
     case "not_in_catalog":
     case "not_offered":
     case "retired":

@@ -75,6 +75,21 @@ describe("endpoint ensure", () => {
     expect(readFileSync(keyFile, "utf8")).toBe(before);
   });
 
+  it("says that it registered an endpoint beside others, since the URL may be mistyped, and how to undo it", async () => {
+    const { ensure, api } = await startEnsure();
+    const { webhookEndpointReference: other } = await api.webhooks.create({
+      url: "https://me:hunter2@shop.exampel/webhooks",
+      eventTypes: ["esim.enabled"],
+    });
+    const { code, stdout } = await ensure();
+    expect(code).toBe(3);
+    const [, made = ""] = /^Registered the endpoint (\S+) /.exec(stdout) ?? [];
+    expect(stdout).toContain(
+      `✘  other_endpoints: A new endpoint was registered, ${made} (shop.example/webhooks), beside 1 other: ${other} (shop.exampel/webhooks). If the URL is mistyped, delete the new endpoint: esim-webhooks api endpoints delete ${made}. If you need all of them, do nothing: this is said only once.\n`,
+    );
+    expect(await ensure()).toMatchObject({ code: 0, stdout: expect.not.stringContaining("✘") });
+  });
+
   it("prints JSON with the findings and without the secret", async () => {
     const { ensure } = await startEnsure({});
     const made = await ensure(["--types", "esim.enabled", "--key-file", "hook.key", "--json"]);

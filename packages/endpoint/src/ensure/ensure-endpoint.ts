@@ -5,7 +5,7 @@ import { changeUnderWay } from "../base/change-under-way.ts";
 import { ownerIn, ownKeys } from "../base/endpoint-keys.ts";
 import { readKeys } from "../base/write-step.ts";
 import { beginning, creationIn, registered } from "./creation.ts";
-import { endpointsOfUrl } from "./endpoints-of-url.ts";
+import { endpointsOfUrl, isSameUrl } from "./endpoints-of-url.ts";
 import type { EndpointFinding } from "./finding.ts";
 import { findingsOf } from "./findings-of.ts";
 import { type EndpointWish, type SettledWish, wishShape } from "./options.ts";
@@ -62,7 +62,8 @@ export async function ensureEndpoint<Data = EsimEvents>(
     if (endpoint !== undefined) {
       const owner = ownerIn(record, endpoint.webhookEndpointReference, all.length <= 1, clock.now());
       const hasSecret = ownKeys(record.keys, owner).length > 0;
-      const known = { endpoint, ofUrl, hasSecret, change, wanted, offered };
+      const others = created === undefined ? [] : all.filter((each) => !isSameUrl(each.url, url));
+      const known = { endpoint, ofUrl, others, hasSecret, change, wanted, offered };
       return { endpoint, created: created !== undefined, findings: findingsOf(known) };
     }
     if (change !== undefined) throw changeUnderWay(change);

@@ -9,6 +9,7 @@
  * - `retired`: a subscribed event type is no longer one of the service's
  * - `inactive`: the service sends nothing to the endpoint
  * - `same_url`: another endpoint has the same URL
+ * - `other_endpoints`: the endpoint was registered by this call, and the client has endpoints of other URLs: its own may be mistyped
  * - `no_secret`: no secret of the key store is known to be the endpoint's: a key that names no endpoint counts only if the client has no other endpoint
  * - `change_under_way`: a rotation or a replacement was begun and has not ended
  */
@@ -21,13 +22,14 @@ export type EndpointFindingCode =
   | "retired"
   | "inactive"
   | "same_url"
+  | "other_endpoints"
   | "no_secret"
   | "change_under_way";
 
 /** Something that is wrong with an endpoint. Plain JSON. */
 export interface EndpointFinding {
   readonly code: EndpointFindingCode;
-  /** The event types, or the references of endpoints, that it is about. */
+  /** The event types, or the references of endpoints, that it is about. An endpoint that was just registered comes first. */
   readonly about: readonly string[];
   /** What is wrong, as a sentence. */
   readonly problem: string;

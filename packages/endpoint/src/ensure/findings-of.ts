@@ -2,6 +2,7 @@ import type { WebhookEndpoint } from "@esim-webhooks/client";
 import type { KeyRecord } from "@esim-webhooks/core";
 import { explainChange } from "../base/change-under-way.ts";
 import { compareTypes, listed } from "./compare-types.ts";
+import { shownAddress } from "./endpoints-of-url.ts";
 import type { EndpointFinding } from "./finding.ts";
 import type { WantedTypes } from "./wanted.ts";
 
@@ -10,6 +11,8 @@ export interface Known {
   readonly endpoint: WebhookEndpoint;
   /** All endpoints of its URL. */
   readonly ofUrl: readonly WebhookEndpoint[];
+  /** The endpoints beside which it was registered by this call. */
+  readonly others: readonly WebhookEndpoint[];
   /** Whether the key store has a secret that is known to be the endpoint's. */
   readonly hasSecret: boolean;
   /** What is under way in the key store. */
@@ -23,6 +26,7 @@ export interface Known {
 export function findingsOf({
   endpoint,
   ofUrl,
+  others,
   hasSecret,
   change,
   wanted,
@@ -55,10 +59,23 @@ export function findingsOf({
     findings.push({
       code: "same_url",
       about: references,
-      problem: `The endpoints ${listed(references)} have the same URL, ${url}: events that both are subscribed to come twice, perhaps under two ids.`,
+      problem: `The endpoints ${listed(references)} have the same URL (${shownAddress(url)}): events that both are subscribed to come twice, perhaps under two ids.`,
       remedy:
         "Reconcile the one that is not needed, then delete it: esim-webhooks reconcile, esim-webhooks api endpoints delete.",
     });
   }
+  if (others.length > 0) {
+    const count = others.length === 1 ? "1 other" : `${others.length} others`;
+    findings.push({
+      code: "other_endpoints",
+      about: [endpoint, ...others].map(({ webhookEndpointReference }) => webhookEndpointReference),
+      problem: `A new endpoint was registered, ${named(endpoint)}, beside ${count}: ${listed(others.map(named))}.`,
+      remedy: `If the URL is mistyped, delete the new endpoint: esim-webhooks api endpoints delete ${reference}, or api.webhooks.delete. If you need all of them, do nothing: this is said only once.`,
+    });
+  }
   return [...findings, ...compareTypes({ subscribed: eventTypes, wanted, offered })];
+}
+
+function named({ webhookEndpointReference, url }: WebhookEndpoint): string {
+  return `${webhookEndpointReference} (${shownAddress(url)})`;
 }

@@ -83,6 +83,29 @@ describe("an endpoint that is not there", () => {
     await expectOne(service, keyStore);
   });
 
+  it("is registered beside those of other URLs, which is said once: the URL may be mistyped", async () => {
+    const { api } = await startService();
+    const eventTypes = ["esim.enabled"];
+    const shop = await api.webhooks.create({ url: "https://me:hunter2@shop.example/a?token=t0", eventTypes });
+    const keyStore = memoryKeys();
+    const ensure = () => ensureEndpoint(api, { url: "https://shop.exampel/a", handlers, keyStore });
+    const { endpoint, findings } = await ensure();
+    const [made, other] = [endpoint.webhookEndpointReference, shop.webhookEndpointReference];
+    expect(findings).toEqual([
+      {
+        code: "other_endpoints",
+        about: [made, other],
+        problem: `A new endpoint was registered, ${made} (shop.exampel/a), beside 1 other: ${other} (shop.example/a).`,
+        remedy: `If the URL is mistyped, delete the new endpoint: esim-webhooks api endpoints delete ${made}, or api.webhooks.delete. If you need all of them, do nothing: this is said only once.`,
+      },
+    ]);
+    expect((await ensure()).findings).toEqual([]);
+    const third = await ensureEndpoint(api, { url: "https://third.example", handlers, keyStore });
+    expect(third.findings).toMatchObject([
+      { problem: expect.stringMatching(/ beside 2 others: \S+ \(\S+\) and \S+ \(\S+\)\.$/) },
+    ]);
+  });
+
   it("is registered, and keys that have ended go", async () => {
     const { api } = await startService();
     const ended = { secret: "utf8:of-an-endpoint-that-is-gone", notAfter: "2026-01-01T00:00:00Z" };
