@@ -3,7 +3,7 @@ import { accessSync, constants, globSync } from "node:fs";
 import { delimiter, join } from "node:path";
 
 /** Finds a program on the PATH or in the usual folders of servers. */
-function find(name: string): string | undefined {
+export function find(name: string): string | undefined {
   const folders = [
     ...(process.env["PATH"] ?? "").split(delimiter).filter(Boolean),
     "/usr/sbin",

@@ -1,7 +1,7 @@
 import { startContainer } from "./docker.ts";
 import type { TestServer } from "./kept-server.ts";
 import { privatePostgres, probePostgres } from "./postgres.ts";
-import { privateRedis, probeRedis } from "./redis.ts";
+import { privateRedis, privateRedisWithWaitAof, probeRedis } from "./redis.ts";
 
 export type { TestServer } from "./kept-server.ts";
 export { type LossyProxy, lossyProxy } from "./lossy-proxy.ts";
@@ -14,7 +14,16 @@ export { type SilentProxy, silentProxy } from "./silent-proxy.ts";
 
 /** Starts a Redis for one test, which may stop and kill it: in Docker, else from an installed program. */
 export async function startRedis(): Promise<TestServer> {
-  const container = await startContainer({
+  return (await redisContainer()) ?? privateRedis();
+}
+
+/** The same, of a version that has WAITAOF (7.2). Undefined without Docker, if no such server is installed. */
+export async function startRedisWithWaitAof(): Promise<TestServer | undefined> {
+  return (await redisContainer()) ?? privateRedisWithWaitAof();
+}
+
+function redisContainer(): Promise<TestServer | undefined> {
+  return startContainer({
     image: "redis:7-alpine",
     port: 6379,
     command: ["redis-server", "--appendonly", "yes"],
@@ -22,7 +31,6 @@ export async function startRedis(): Promise<TestServer> {
     url: (port) => `redis://127.0.0.1:${port}`,
     probe: probeRedis,
   });
-  return container ?? privateRedis();
 }
 
 /** Starts a Postgres for one test, which may stop and kill it: in Docker, else from an installed program. */

@@ -1,5 +1,6 @@
+import { spawnSync } from "node:child_process";
 import { Redis } from "ioredis";
-import { program } from "./binaries.ts";
+import { find, program } from "./binaries.ts";
 import { freePort, keepServer, serverFolder, type TestServer } from "./kept-server.ts";
 
 /** A private Redis that keeps its data through a SIGKILL. `args` are arguments of redis-server. */
@@ -8,7 +9,26 @@ export async function privateRedis(...args: readonly string[]): Promise<TestServ
 }
 
 export async function privateRedisAt(port: number, ...args: readonly string[]): Promise<TestServer> {
-  const { path, way } = program("redis-server", "redis-server", ", or start Docker");
+  return keepRedis(program("redis-server", "redis-server", ", or start Docker"), port, args);
+}
+
+/** A private server that has WAITAOF: Redis 7.2 or newer, or Valkey. Undefined if none is installed. */
+export async function privateRedisWithWaitAof(): Promise<TestServer | undefined> {
+  const paths = ["redis-server", "valkey-server"].map(find).filter((path) => path !== undefined);
+  const path = paths.find(hasWaitAof);
+  return path === undefined ? undefined : keepRedis({ path, way: `a private ${path}` }, await freePort(), []);
+}
+
+function hasWaitAof(path: string): boolean {
+  const [, major, minor] = /v=(\d+)\.(\d+)/.exec(spawnSync(path, ["--version"]).stdout.toString()) ?? [];
+  return Number(major) > 7 || (Number(major) === 7 && Number(minor) >= 2);
+}
+
+async function keepRedis(
+  { path, way }: ReturnType<typeof program>,
+  port: number,
+  args: readonly string[],
+): Promise<TestServer> {
   const folder = await serverFolder("redis");
   const url = `redis://127.0.0.1:${port}`;
   const files = ["--dir", folder, "--appendonly", "yes", "--appendfsync", "everysec", "--save", ""];

@@ -23,7 +23,7 @@ import { clientReader } from "./redis/queue.ts";
 import { explained } from "./redis/refusal.ts";
 import { createServerCheck } from "./redis/server-check.ts";
 import { createSources } from "./redis/sources.ts";
-import { checkCanWait, createWaitAof } from "./redis/wait-aof.ts";
+import { checkCanWait, createOnDisk, type OnDisk } from "./redis/wait-aof.ts";
 import { createQueueWorker, type QueueWorkerOptions } from "./work/queue-worker.ts";
 
 /** An inbox whose queue is BullMQ's: its `Worker` takes the events. */
@@ -59,7 +59,7 @@ export function bullmqInbox(options: BullmqInboxOptions): BullmqInbox {
   const client = clientReader(queue);
   const keyStart = `${queue.opts.prefix ?? "bull"}:${queue.name}`;
   const server = createServerCheck({ client, keyStart, allowEviction, waitAof, logger });
-  const onDisk = waitAof ? createWaitAof(client, timeoutMs) : undefined;
+  const onDisk: OnDisk = waitAof ? createOnDisk(client, timeoutMs) : (write) => write();
   const jobOptions = {
     ...defaultEventJobOptions,
     ...queue.defaultJobOptions,
@@ -97,7 +97,7 @@ export function bullmqInbox(options: BullmqInboxOptions): BullmqInbox {
     );
   }
 
-  const admin = createAdmin(queue, sources);
+  const admin = createAdmin({ queue, client, keyStart, sources });
   return {
     capabilities: {
       roles: ["writer", "admin"],
@@ -116,9 +116,7 @@ export function bullmqInbox(options: BullmqInboxOptions): BullmqInbox {
         await server.recheck();
         if (signal.aborted) return []; // nobody waits for it any more
         for (const source of new Set(entries.map(({ source }) => source))) await sources.note(source);
-        const results = await Promise.all(jobs.map(({ entry, data }) => add(entry, data)));
-        await onDisk?.();
-        return results;
+        return onDisk(() => Promise.all(jobs.map(({ entry, data }) => add(entry, data))));
       });
     },
     stats: () => run(() => admin.stats()),

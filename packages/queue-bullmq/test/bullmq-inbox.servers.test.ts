@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import type { InboxEntry, Logger, WebhookError } from "@esim-webhooks/core";
 import { type BullmqInbox, type BullmqInboxOptions, bullmqInbox } from "@esim-webhooks/queue-bullmq";
-import { createPostgresBackend, Queue, type QueueOptions, Worker } from "bullmq";
+import { createPostgresBackend, type Job, Queue, type QueueOptions, Worker } from "bullmq";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { privateRedis, privateReplica, type TestServer } from "../../../test/servers/index.ts";
@@ -65,6 +65,13 @@ async function workOff(
   });
   await worker.close();
 }
+
+async function jobOf(queue: Queue, eventId: string): Promise<Job> {
+  const id = await queue.getDeduplicationJobId(`7:default:${eventId}`);
+  return (await queue.getJob(id ?? "")) as Job;
+}
+
+const omitRedrive = (name: string, value: unknown) => (name === "redrivenAt" ? undefined : value);
 
 async function refusal(operation: Promise<unknown> | (() => unknown)): Promise<WebhookError<string>> {
   const error = await (typeof operation === "function" ? (async () => operation())() : operation).catch(
@@ -304,6 +311,60 @@ describe("for operators", () => {
     expect(await inbox.count()).toBe(4);
   });
 
+  it("says how long a prioritised event, and a delayed one that is overdue, have waited", async () => {
+    await open({ jobOptions: { priority: 2 } }).put([entryOf()]);
+    const inbox = open({ jobOptions: { delay: 1 } });
+    expect((await inbox.stats()).oldestReadyMs).toBeGreaterThanOrEqual(0);
+    await admin.flushall();
+    await open({ jobOptions: { delay: 3_600_000 } }).put([entryOf()]);
+    expect((await inbox.stats()).oldestReadyMs).toBeNull();
+    await inbox.put([entryOf()]);
+    await expect.poll(async () => (await inbox.stats()).oldestReadyMs).toBeGreaterThan(0);
+  });
+
+  it("counts the wait of a redriven event from its redrive, and of a retried one from its last try", async () => {
+    const queue = openQueue();
+    const inbox = open({ queue, jobOptions: { attempts: 1 } });
+    await inbox.put([entryOf("a")]);
+    const anHourAgo = String(Date.now() - 3_600_000);
+    const { id } = await jobOf(queue, "a");
+    await admin.hset(`bull:events:${id}`, "timestamp", anHourAgo);
+    expect((await inbox.stats()).oldestReadyMs).toBeGreaterThan(3_000_000);
+    await workOff(1, () => Promise.reject(new Error("no luck")));
+    await inbox.redrive();
+    expect((await inbox.stats()).oldestReadyMs).toBeLessThan(3_000_000);
+    expect((await inbox.get({ source: "default", id: "a" }))?.body).toEqual(expect.any(Uint8Array));
+    await admin.hset(
+      `bull:events:${id}`,
+      "data",
+      JSON.stringify((await jobOf(queue, "a")).data, omitRedrive),
+    );
+    expect((await inbox.stats()).oldestReadyMs).toBeGreaterThan(3_000_000);
+    await admin.hset(`bull:events:${id}`, "processedOn", Date.now());
+    expect((await inbox.stats()).oldestReadyMs).toBeLessThan(3_000_000);
+  });
+
+  it("lists to the end, though jobs are removed between their ids and their data", async () => {
+    const queue = openQueue();
+    const inbox = open({ queue });
+    await inbox.put(Array.from({ length: 7 }, (_, n) => entryOf(`ready_${n}`)));
+    vi.spyOn(queue, "getJobs").mockImplementationOnce(async (...args) => {
+      const [removed, ...jobs] = await Queue.prototype.getJobs.apply(queue, args);
+      await removed?.remove();
+      return jobs;
+    });
+    const first = await inbox.list({}, { limit: 3 });
+    expect(first.rows).toHaveLength(2);
+    const next = await inbox.list({}, { limit: 10, cursor: first.nextCursor ?? "" });
+    expect(next).toMatchObject({ rows: { length: 3 }, nextCursor: null });
+  });
+
+  it("ends a list with a full page", async () => {
+    const inbox = open();
+    await inbox.put(["a", "b", "c"].map((id) => entryOf(id)));
+    expect(await inbox.list({}, { limit: 3 })).toMatchObject({ rows: { length: 3 }, nextCursor: null });
+  });
+
   it("lists all states page by page, with the error and the attempts of dead events", async () => {
     const inbox = open({ jobOptions: { attempts: 1 } });
     await inbox.put(Array.from({ length: 7 }, (_, n) => entryOf(`dead_${n}`)));
@@ -370,6 +431,31 @@ describe("for operators", () => {
     expect(await inbox.put(entries)).toEqual(["stored", "stored", "stored"]);
   });
 
+  it("leaves an event that another operator redrives while dead events are deleted by their ids", async () => {
+    const queue = openQueue();
+    const inbox = open({ queue, jobOptions: { attempts: 1 } });
+    await inbox.put(["a", "b", "c"].map((id) => entryOf(id)));
+    await workOff(3, () => Promise.reject(new Error("no luck")));
+    const [redriven, taken] = await Promise.all(["a", "b"].map((id) => jobOf(queue, id)));
+    vi.spyOn(queue, "getJob").mockImplementation(async (id) => {
+      const job = await Queue.prototype.getJob.call(queue, id);
+      const getState = job?.getState.bind(job);
+      return Object.assign(job ?? {}, {
+        async getState() {
+          const state = await getState?.();
+          if (job?.id === redriven?.id || job?.id === taken?.id) await job?.retry("failed");
+          if (job?.id === taken?.id) await admin.set(`bull:events:${job?.id}:lock`, "of a worker");
+          return state;
+        },
+      }) as typeof job;
+    });
+    expect(await inbox.purgeDead({ ids: ["a", "b", "c"] })).toBe(1);
+    vi.restoreAllMocks();
+    expect(await inbox.count({ state: "ready" })).toBe(2);
+    expect(await inbox.get({ source: "default", id: "a" })).toMatchObject({ state: "ready" });
+    expect(await admin.keys("*:de:*")).toHaveLength(2);
+  });
+
   it("finds an event by its id in every source that it has had, in a process that put none", async () => {
     const id = randomUUID();
     await open().put([entryOf(id), entryOf(id, { source: "eu" }), entryOf("x", { source: "us" })]);
@@ -379,12 +465,31 @@ describe("for operators", () => {
     expect(await inbox.count({ ids: [id], source: "eu" })).toBe(1);
   });
 
+  it("finds events by their ids after the server has lost its data while the receiver ran on", async () => {
+    vi.useFakeTimers({ toFake: ["performance"] });
+    const inbox = open();
+    await inbox.put([entryOf("before")]);
+    await admin.flushall();
+    vi.advanceTimersByTime(10_000);
+    await inbox.put([entryOf("after")]);
+    vi.useRealTimers();
+    expect(await open().count({ ids: ["after"] })).toBe(1);
+  });
+
   it("says done of an id whose job has left the queue", async () => {
     const inbox = open({ jobOptions: { removeOnComplete: true } });
     await inbox.put([entryOf("a")]);
     await workOff(1);
     expect(await inbox.get({ source: "default", id: "a" })).toMatchObject({ state: "done", body: null });
     expect(await inbox.get({ source: "default", id: "none" })).toBeUndefined();
+  });
+
+  it("refuses to redrive done events", async () => {
+    const { code, message } = await refusal(open().redrive({ state: "done" as "dead" }));
+    expect({ code, message }).toMatchObject({
+      code: "invalid_input",
+      message: /state done ready.*dead events/,
+    });
   });
 
   it("refuses filters that BullMQ has no index for, and says why", async () => {

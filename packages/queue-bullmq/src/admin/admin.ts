@@ -1,8 +1,17 @@
 import type { EventKey, InboxAdmin, InboxRow, StoredEvent } from "@esim-webhooks/core";
 import { deduplicationIdOf } from "../redis/job-identity.ts";
-import type { BullmqJob, BullmqQueue } from "../redis/queue.ts";
+import type { BullmqJob, BullmqQueue, QueueClient } from "../redis/queue.ts";
 import type { Sources } from "../redis/sources.ts";
-import { type AdminFilter, type BullmqState, jobTypes, readFilter, stateOf } from "./filter.ts";
+import { createDeleteDead } from "./delete-dead.ts";
+import {
+  type AdminFilter,
+  type BullmqState,
+  jobTypes,
+  readFilter,
+  readRedriveFilter,
+  stateOf,
+} from "./filter.ts";
+import { noteRedrive, oldestDueAt } from "./oldest-due.ts";
 import { readPlace, writePlace } from "./page-cursor.ts";
 import { eventOf, goneEvent, withoutBody } from "./rows.ts";
 
@@ -11,8 +20,18 @@ export type AdminOperations = Pick<InboxAdmin, "stats" | "count" | "list" | "get
 const pageLimit = 50;
 const operatorLimit = 1000;
 
+export interface AdminOptions {
+  readonly queue: BullmqQueue;
+  readonly client: () => Promise<QueueClient>;
+  /** The prefix and the name of the queue's keys. */
+  readonly keyStart: string;
+  readonly sources: Sources;
+}
+
 /** The operations for operators, as far as BullMQ can tell: by state, or by ids. */
-export function createAdmin(queue: BullmqQueue, sources: Sources): AdminOperations {
+export function createAdmin({ queue, client, keyStart, sources }: AdminOptions): AdminOperations {
+  const deleteDead = createDeleteDead(client, keyStart);
+
   async function counts(): Promise<Readonly<Record<BullmqState, number>>> {
     const all = await queue.getJobCounts(...Object.values(jobTypes).flat());
     const sum = (state: BullmqState) => jobTypes[state].reduce((total, type) => total + (all[type] ?? 0), 0);
@@ -39,8 +58,8 @@ export function createAdmin(queue: BullmqQueue, sources: Sources): AdminOperatio
   }
 
   async function oldestReadyMs(): Promise<number | null> {
-    const [oldest] = await queue.getJobs(["waiting"], 0, 0, true);
-    return oldest === undefined ? null : Math.max(0, Date.now() - oldest.timestamp);
+    const oldest = await oldestDueAt(queue, await client(), keyStart);
+    return oldest === undefined ? null : Math.max(0, Date.now() - oldest);
   }
 
   /** The dead jobs of a filter, those that failed first coming first. */
@@ -55,6 +74,7 @@ export function createAdmin(queue: BullmqQueue, sources: Sources): AdminOperatio
     const latest = deduplicationId && (await queue.getDeduplicationJobId(deduplicationId));
     if (latest && latest !== job.id) return false;
     try {
+      await noteRedrive(job);
       await job.retry("failed", { resetAttemptsMade: true, resetAttemptsStarted: true }); // keeps its deduplication id
       return true;
     } catch (error) {
@@ -83,19 +103,23 @@ export function createAdmin(queue: BullmqQueue, sources: Sources): AdminOperatio
       }
       const rows: InboxRow[] = [];
       const types = selected.states.flatMap((state) => jobTypes[state].map((type) => ({ state, type })));
+      const counts = await queue.getJobCounts(...types.map(({ type }) => type));
       for (let { state: index, offset } = place; index < types.length; index += 1, offset = 0) {
         const { state, type } = types[index] as (typeof types)[number];
-        const wanted = limit - rows.length;
-        const jobs = await queue.getJobs([type], offset, offset + wanted - 1, false);
-        rows.push(...jobs.flatMap((job) => eventOf(job, state) ?? []).map(withoutBody));
-        if (jobs.length === wanted)
-          return { rows, nextCursor: writePlace({ state: index, offset: offset + wanted }) };
+        const left = (counts[type] ?? 0) - offset;
+        if (left <= 0) continue;
+        const wanted = Math.min(limit - rows.length, left);
+        if (wanted > 0) {
+          const jobs = await queue.getJobs([type], offset, offset + wanted - 1, false);
+          rows.push(...jobs.flatMap((job) => eventOf(job, state) ?? []).map(withoutBody));
+        }
+        if (wanted < left) return { rows, nextCursor: writePlace({ state: index, offset: offset + wanted }) };
       }
       return { rows, nextCursor: null };
     },
     get: async (key) => (await find(key))?.event,
     async redrive(filter = {}, limit = operatorLimit) {
-      const jobs = await deadJobs(readFilter({ ...filter, state: filter.state ?? "dead" }), limit);
+      const jobs = await deadJobs(readRedriveFilter(filter), limit);
       const retried = await Promise.all(jobs.map(retry));
       return retried.filter(Boolean).length;
     },
@@ -103,8 +127,8 @@ export function createAdmin(queue: BullmqQueue, sources: Sources): AdminOperatio
       const selected = readFilter({ ...filter, state: "dead" });
       if (selected.ids === undefined) return (await queue.clean(0, limit, "failed")).length;
       const jobs = await deadJobs(selected, limit);
-      await Promise.all(jobs.map((job) => job.remove()));
-      return jobs.length;
+      const deleted = await Promise.all(jobs.map(deleteDead));
+      return deleted.filter(Boolean).length;
     },
   };
 }

@@ -1,4 +1,4 @@
-import { type InboxFilter, type InboxState, WebhookError } from "@esim-webhooks/core";
+import { type InboxFilter, type InboxState, type RedriveFilter, WebhookError } from "@esim-webhooks/core";
 import type { JobType } from "bullmq";
 
 /** The states that BullMQ can tell apart. */
@@ -27,7 +27,7 @@ const reasons: Readonly<Partial<Record<keyof InboxFilter, string>>> = {
   endedBy: "by the end of the retention: done jobs leave by removeOnComplete",
 };
 
-/** Throws `invalid_input` for a filter that BullMQ has no index for. */
+/** Throws `invalid_input` for a filter other than by state or ids: BullMQ has no index of the other fields. */
 export function readFilter(filter: InboxFilter): AdminFilter {
   const { state, ids, source } = filter;
   for (const [name, reason] of Object.entries(reasons)) {
@@ -48,6 +48,17 @@ export function readFilter(filter: InboxFilter): AdminFilter {
     ...(ids && { ids }),
     ...(source !== undefined && { source }),
   };
+}
+
+/** Throws `invalid_input` as `readFilter` does, and for a state whose events are not redriven. */
+export function readRedriveFilter({ state = "dead", ...filter }: RedriveFilter): AdminFilter {
+  const selected = readFilter({ ...filter, state });
+  if (state === "dead") return selected;
+  throw new WebhookError(
+    "invalid_input",
+    `bullmqInbox.redrive cannot make events of the state ${state} ready.`,
+    "Leave the state out: dead events are redriven.",
+  );
 }
 
 function refused(problem: string): WebhookError {

@@ -22,22 +22,30 @@ export interface BullmqJob {
   readonly data: unknown;
   readonly opts: JobsOptions;
   readonly timestamp: number;
+  /** When the last attempt began. `retry` removes it. */
+  readonly processedOn?: number | undefined;
   readonly attemptsStarted: number;
   readonly failedReason: string | null;
   getState(): Promise<JobState | "unknown">;
+  updateData(data: object): Promise<void>;
   retry(
     state: "failed",
     options: { readonly resetAttemptsMade: boolean; readonly resetAttemptsStarted: boolean },
   ): Promise<unknown>;
-  remove(): Promise<void>;
 }
 
-/** The part of a queue's own Redis client that the checks call. Clients other than ioredis have only `info`. */
+/** The part of a queue's own Redis client that the inbox calls. Clients other than ioredis lack the optional members. */
 export interface QueueClient {
   readonly isCluster: boolean;
   info(): Promise<string>;
+  zrange(key: string, start: number, end: number, options: { WITHSCORES: true }): Promise<string[]>;
+  /** Makes a Lua script callable by `runCommand`, with its keys first. */
+  defineCommand(name: string, script: { readonly numberOfKeys: number; readonly lua: string }): void;
+  runCommand(name: string, args: readonly string[]): Promise<unknown>;
   config?(subcommand: "GET", parameter: string): Promise<unknown>;
   call?(command: string, ...args: (string | number)[]): Promise<unknown>;
+  /** The socket. Another one after a reconnect. */
+  readonly stream?: object;
   /** The servers of a cluster. */
   nodes?(role: "master"): QueueClient[];
 }

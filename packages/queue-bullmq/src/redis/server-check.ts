@@ -16,7 +16,7 @@ export interface ServerCheckOptions {
   readonly logger: Logger;
 }
 
-/** Looks at the settings of the Redis server on which it depends whether events are lost. */
+/** Checks the settings of the Redis server that can lose events. */
 export interface ServerCheck {
   /** Throws `evicting_store`, and `invalid_option` for a setting that this server cannot keep. Logs what it can lose. */
   check(): Promise<void>;

@@ -1,8 +1,12 @@
+import { monotonicClock } from "@esim-webhooks/core/kit";
 import type { BullmqQueue } from "./queue.ts";
+
+/** A server that has lost its data gets them again. */
+const againAfterMs = 10_000;
 
 /** The sources whose events the queue has had. An event's id is unique within its source only. */
 export interface Sources {
-  /** Notes a source, once per process. */
+  /** Notes a source, if this process has not done so in the last ten seconds. */
   note(source: string): Promise<void>;
   known(): Promise<readonly string[]>;
 }
@@ -15,12 +19,13 @@ export function createSources(queue: BullmqQueue): Sources {
     setQueueMeta(values: Record<string, string | number>): Promise<unknown>;
     getQueueMeta(): Promise<Record<string, string>>;
   };
-  const noted = new Set<string>();
+  const notedAt = new Map<string, number>();
   return {
     async note(source) {
-      if (noted.has(source)) return;
+      const now = monotonicClock.now();
+      if (now - (notedAt.get(source) ?? Number.NEGATIVE_INFINITY) < againAfterMs) return;
       await backend.setQueueMeta({ [`${field}${source}`]: 1 });
-      noted.add(source);
+      notedAt.set(source, now);
     },
     async known() {
       const names = Object.keys(await backend.getQueueMeta());

@@ -2,8 +2,14 @@ import { WebhookError } from "@esim-webhooks/core";
 import { coalesce } from "@esim-webhooks/core/kit";
 import type { QueueClient } from "./queue.ts";
 
-/** Resolves once all that this connection has written is on the server's disk. Calls at the same time share a WAITAOF. */
-export function createWaitAof(client: () => Promise<QueueClient>, timeoutMs: number): () => Promise<void> {
+/** Resolves with the result of `write` once all that it has written on the queue's connection is on the server's disk. */
+export type OnDisk = <Result>(write: () => Promise<Result>) => Promise<Result>;
+
+/**
+ * Sends WAITAOF after each write; writes at the same time share one. It answers for what its own connection has written, so a
+ * write rejects with `store_unavailable` if the connection was replaced meanwhile.
+ */
+export function createOnDisk(client: () => Promise<QueueClient>, timeoutMs: number): OnDisk {
   const wait = coalesce<null, true>(
     async (calls) => {
       const answer = await (await client()).call?.("WAITAOF", 1, 0, Math.ceil(timeoutMs / 2));
@@ -13,7 +19,14 @@ export function createWaitAof(client: () => Promise<QueueClient>, timeoutMs: num
     },
     { maxItems: Number.POSITIVE_INFINITY, maxFlushes: 1 },
   );
-  return async () => void (await wait(null));
+  return async (write) => {
+    const redis = await client();
+    const { stream } = redis;
+    const result = await write();
+    await wait(null);
+    if (redis.stream !== stream) throw connectionReplaced();
+    return result;
+  };
 }
 
 function notOnDisk(): WebhookError {
@@ -21,6 +34,14 @@ function notOnDisk(): WebhookError {
     "store_unavailable",
     "The Redis server of bullmqInbox did not write its append-only file to disk in time.",
     "Check its disk, or raise timeoutMs.",
+  );
+}
+
+function connectionReplaced(): WebhookError {
+  return new WebhookError(
+    "store_unavailable",
+    "The connection to the Redis server of bullmqInbox ended before the server had said that the events are on its disk.",
+    "Put them again: those that are stored are duplicates.",
   );
 }
 

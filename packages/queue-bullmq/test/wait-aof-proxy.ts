@@ -1,0 +1,53 @@
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+
+/** A proxy that adds WAITAOF to a Redis before 7.2, for machines without a newer one. */
+export interface WaitAofProxy {
+  readonly url: string;
+  /** What it does with the next WAITAOFs; after the last of them, it answers that the file is on disk. */
+  will(...next: ("time out" | "end the connection")[]): void;
+  close(): Promise<void>;
+}
+
+const waitAof = /\*4\r\n\$7\r\nWAITAOF\r\n\$1\r\n1\r\n\$1\r\n0\r\n\$\d+\r\n\d+\r\n/i;
+
+/** The command in place of a WAITAOF. Its answer, as Redis documents it: how many local files and replicas have synced. */
+function answering(local: 0 | 1): string {
+  const script = `return {${local},0}`;
+  return `*3\r\n$4\r\nEVAL\r\n$${script.length}\r\n${script}\r\n$1\r\n0\r\n`;
+}
+
+export async function waitAofProxy(redisUrl: string): Promise<WaitAofProxy> {
+  const target = new URL(redisUrl);
+  const plans: string[] = [];
+  const sockets = new Set<Socket>();
+  const proxy = createServer((client) => {
+    const upstream = connect(Number(target.port), target.hostname);
+    for (const [socket, other] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
+      sockets.add(socket);
+      socket.on("error", () => {}).on("close", () => other.destroy());
+    }
+    client.on("data", (bytes) => {
+      const text = bytes.toString("latin1"); // ioredis writes a short command at once
+      const plan = waitAof.test(text) ? plans.shift() : undefined;
+      if (plan === "end the connection") return void client.destroy();
+      upstream.write(text.replace(waitAof, answering(plan === "time out" ? 0 : 1)), "latin1");
+    });
+    upstream.on("data", (bytes) => {
+      client.write(bytes.toString("latin1").replace(/redis_version:\d\.\d/, "redis_version:7.2"), "latin1");
+    });
+  });
+  proxy.listen(0, "127.0.0.1");
+  await once(proxy, "listening");
+  return {
+    url: `redis://127.0.0.1:${(proxy.address() as AddressInfo).port}`,
+    will: (...next) => void plans.push(...next),
+    async close() {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => proxy.close(resolve));
+    },
+  };
+}
