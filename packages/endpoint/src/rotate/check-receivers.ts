@@ -54,11 +54,13 @@ export async function checkReceivers(
 /** Undefined if nothing answers. */
 async function answerOf(url: string, now: () => number, signal: AbortSignal): Promise<Answer | undefined> {
   try {
-    const answer = await fetch(url, {
+    const { address, authorization } = requestOf(url);
+    const answer = await fetch(address, {
       method: "POST",
       redirect: "manual",
       headers: {
         "content-type": "application/json",
+        ...authorization,
         "webhook-id": `check-${randomUUID()}`,
         "webhook-timestamp": String(Math.floor(now() / 1000)),
         "webhook-signature": `v1,${randomBytes(32).toString("base64")}`, // as a secret would make that nobody knows yet
@@ -72,6 +74,19 @@ async function answerOf(url: string, now: () => number, signal: AbortSignal): Pr
   } catch {
     return undefined;
   }
+}
+
+/** `fetch` takes no URL with a user or a password: they go into the header, as other HTTP clients send them. */
+function requestOf(url: string): {
+  readonly address: URL;
+  readonly authorization: Readonly<Record<string, string>>;
+} {
+  const address = new URL(url);
+  const { username, password } = address;
+  if (username === "" && password === "") return { address, authorization: {} };
+  address.username = address.password = "";
+  const user = decodeURIComponent(`${username}:${password}`);
+  return { address, authorization: { authorization: `Basic ${Buffer.from(user).toString("base64")}` } };
 }
 
 function isRotating(text: string): boolean {

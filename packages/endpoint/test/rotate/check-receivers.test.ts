@@ -1,0 +1,31 @@
+import type { ServerResponse } from "node:http";
+import { silentLogger } from "@esim-webhooks/core/kit";
+import { expect, it, onTestFinished, vi } from "vitest";
+import { listen } from "../../../../test/listen.ts";
+import { checkReceivers } from "../../src/rotate/check-receivers.ts";
+import { fastClock } from "../fast-clock.ts";
+
+it.each([
+  ["me:hunter2", "me:hunter2"],
+  ["m%C3%A9:a%40b", "mé:a@b"],
+  ["me", "me:"],
+])(
+  "asks receivers behind a proxy with the user and password of the endpoint's URL: %s",
+  async (part, user) => {
+    const authorization = `Basic ${Buffer.from(user).toString("base64")}`;
+    const answers = async (_: unknown, response: ServerResponse) => {
+      const isUser = response.req.headers.authorization === authorization;
+      response.writeHead(isUser ? 503 : 401).end(JSON.stringify({ code: isUser ? "rotating" : "no_user" }));
+    };
+    const server = await listen(answers, "/webhooks?shop=1", async () => {});
+    onTestFinished(() => server.close());
+    const info = vi.fn();
+    const settings = {
+      clock: fastClock(),
+      signal: new AbortController().signal,
+      logger: { ...silentLogger, info },
+    };
+    await checkReceivers(server.url.replace("http://", `http://${part}@`), settings);
+    expect(info).toHaveBeenCalledWith({}, "Receivers read the key store.");
+  },
+);
