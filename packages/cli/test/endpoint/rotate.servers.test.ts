@@ -1,12 +1,9 @@
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { newSecret } from "@esim-webhooks/core/testing";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { root } from "../../../../test/run.ts";
 import { rotateCall, rotatingFile } from "../../../endpoint/test/rotate/rotating.ts";
 import { variablesOf } from "../api/service.ts";
-import { cli, folder, jsonLines, start, startLine } from "../cli.ts";
+import { cli, folder, jsonLines, start } from "../cli.ts";
 import { startBackend } from "./backend.ts";
 
 const node = [`--import=${import.meta.resolve("./skipping-waits.ts")}`];
@@ -111,23 +108,6 @@ describe("rotate", () => {
     });
     expect(await backend.stored()).toEqual(expect.arrayContaining(exhausted));
     expect(await backend.stored()).toHaveLength(3);
-  });
-
-  it("gives a static secret a successor during a short pause, with the commands of docs/rotation.md", async () => {
-    const [, section = ""] = readFileSync(join(root, "docs/rotation.md"), "utf8").split(/^## With a static/m);
-    const [, commands = ""] = /^```sh\n([\s\S]*?)^```$/m.exec(section) ?? [];
-    const backend = await startBackend();
-    await backend.down();
-    const heldOff = await backend.emit(2);
-    const old = newSecret();
-    const env = { ...backend.env, ESIM_WEBHOOK_SECRET: old, NODE_OPTIONS: node.join(" ") };
-    const line = `${commands}echo "now: $ESIM_WEBHOOK_SECRET"`;
-    const { stdout } = await startLine(line, { cwd: backend.cwd, env }).ended;
-    const [, secrets = ""] = /^now: (.*)$/m.exec(stdout) ?? [];
-    expect(secrets.split(" ")).toEqual([expect.stringMatching(/^whsec_/), old]);
-    await backend.up(secrets);
-    await backend.sandbox.advance("1h");
-    expect((await backend.stored()).sort()).toEqual(heldOff.sort());
   });
 
   it("prints what the reconciliation shows to be looked into, and ends with 3", async () => {

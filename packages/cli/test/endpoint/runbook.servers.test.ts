@@ -8,9 +8,9 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { postgresUrl } from "../../../../test/servers/shared.ts";
 import { cli, type Ended, start } from "../cli.ts";
 import { type Backend, startBackend } from "./backend.ts";
-import { openRunbook } from "./runbook.ts";
+import { openPage } from "./page.ts";
 
-const page = openRunbook();
+const page = openPage("docs/runbook.md");
 const outcomes = (ended: readonly Ended[]) => ended.map(({ code, stderr }) => ({ code, stderr }));
 const ok = { code: 0, stderr: "" };
 const recovered = { code: 3 };
