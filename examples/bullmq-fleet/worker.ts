@@ -18,6 +18,7 @@ const worker = new Worker(process.env["QUEUE"] ?? "esim-events", processor, {
   maxStalledCount: 16, // how many crashes of workers a job survives; default 1
 });
 worker.on("error", (error) => console.error(error.message));
+worker.on("failed", processor.onFailed); // logs events whose workers died too often
 worker.on("lockRenewalFailed", (ids) => ids.forEach((id) => void worker.cancelJob(id))); // another worker has them now
 await worker.waitUntilReady();
 

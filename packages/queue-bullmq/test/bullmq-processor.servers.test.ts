@@ -10,6 +10,7 @@ import {
   memoryStore,
   retryLater,
 } from "@esim-webhooks/core";
+import { encodeEntry } from "@esim-webhooks/core/kit";
 import {
   type BullmqInbox,
   type BullmqProcessorOptions,
@@ -17,10 +18,19 @@ import {
   bullmqProcessor,
 } from "@esim-webhooks/queue-bullmq";
 import { postgresStore } from "@esim-webhooks/store-postgres";
-import { type Job, Queue, type Telemetry, Worker, type WorkerOptions } from "bullmq";
+import {
+  FlowProducer,
+  type Job,
+  MetricsTime,
+  Queue,
+  RateLimitError,
+  type Telemetry,
+  Worker,
+  type WorkerOptions,
+} from "bullmq";
 import { Redis } from "ioredis";
 import { sql } from "kysely";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { privatePostgres, privateRedis, type TestServer } from "../../../test/servers/index.ts";
 import { entryOf } from "./events.ts";
 
@@ -163,6 +173,53 @@ it("fails an event once and for good if it is invalid, naming no value, or if no
   );
   expect(messages.join()).not.toContain("acknowledged");
   expect((await inbox.list({ state: "dead" })).rows).toHaveLength(2);
+});
+
+describe("an event that is dead", () => {
+  function recorded(): { readonly lines: unknown[]; readonly logger: Logger } {
+    const lines: unknown[] = [];
+    const error: Logger["error"] = (fields, message) => lines.push({ ...fields, message });
+    return { lines, logger: { debug() {}, info() {}, warn() {}, error } };
+  }
+  const redrive = expect.stringMatching(/^An event is dead .* redrive it: esim-webhooks inbox retry\.$/);
+
+  it("is one line in the log once its attempts are used up, with what its handler threw", async () => {
+    const { lines, logger } = recorded();
+    const error = new Error("no luck");
+    const worker = work({ "*": () => Promise.reject(error) }, { logger });
+    const twice = bullmqInbox({
+      connection: server.url,
+      name: "events",
+      jobOptions: { attempts: 2, backoff: 1 },
+    });
+    opened.push(twice);
+    await twice.put([entryOf("msg_1")]);
+    await failed(worker);
+    const event = { id: "msg_1", type: "esim.enabled", source: "default", err: error };
+    expect(lines).toEqual([
+      { ...event, attempt: 1, outcome: "failed", message: "The handler failed." },
+      { ...event, attempt: 2, outcome: "dead", cause: "no luck", message: redrive },
+    ]);
+  });
+
+  it("is one line in the log once too many workers have died while they had it", async () => {
+    const { lines, logger } = recorded();
+    await inbox.put([entryOf("msg_1")]);
+    const connection = { url: server.url, maxRetriesPerRequest: null };
+    const dead = new Worker("events", null, { connection, lockDuration: 1 });
+    opened.push(dead);
+    await dead.getNextJob("token");
+
+    const processor = bullmqProcessor({ "*": () => {} }, { logger });
+    const often = { maxStalledCount: 0, stalledInterval: 1, drainDelay: 0.01 };
+    const worker = new Worker("events", processor, { connection, ...often });
+    opened.push(worker);
+    worker.on("failed", processor.onFailed);
+    await failed(worker);
+    const event = { id: "msg_1", type: "esim.enabled", source: "default", attempt: 2 };
+    const cause = "job stalled more than allowable limit";
+    expect(lines).toEqual([{ ...event, outcome: "dead", cause, message: redrive }]);
+  });
 });
 
 it("fails a job that bullmqInbox did not add, once and for good", async () => {
@@ -312,4 +369,99 @@ it("makes a job that is cancelled before its handler could start due again at on
   cancelled();
   const job = await completed(worker);
   expect(job).toMatchObject({ attemptsStarted: 2, attemptsMade: 1 });
+});
+
+describe("with BullMQ's", () => {
+  it("rate limit, the worker handles no more jobs than the limit allows", async () => {
+    const handled: string[] = [];
+    const worker = work(
+      { "*": ({ id }) => void handled.push(id) },
+      {},
+      {
+        concurrency: 10,
+        limiter: { max: 1, duration: 60_000 },
+      },
+    );
+    await inbox.put([entryOf("msg_1"), entryOf("msg_2")]);
+    await completed(worker);
+    expect(await queue.getRateLimitTtl(1)).toBeGreaterThan(0);
+    await worker.close();
+    expect(handled).toHaveLength(1);
+    expect(await queue.getJobCounts("waiting")).toEqual({ waiting: 1 });
+  });
+
+  it("RateLimitError, a handler makes its job wait, with no attempt spent and no failure in the log", async () => {
+    const errors: unknown[] = [];
+    const logger: Logger = { debug() {}, info() {}, warn() {}, error: (fields) => errors.push(fields) };
+    const attempts: number[] = [];
+    const once = bullmqInbox({ connection: server.url, name: "events", jobOptions: { attempts: 1 } });
+    opened.push(once);
+    const worker = work(
+      {
+        "*": async (_event, { attempt }) => {
+          attempts.push(attempt);
+          if (attempt > 1) return;
+          await queue.rateLimit(1);
+          throw new RateLimitError();
+        },
+      },
+      { logger },
+    );
+    await once.put([entryOf()]);
+    expect(await completed(worker)).toMatchObject({ attemptsMade: 1 });
+    expect(attempts).toEqual([1, 2]);
+    expect(errors).toEqual([]);
+  });
+
+  it("flows, a parent job waits for the events that are its children, and gets their results", async () => {
+    const flows = new FlowProducer({ connection: { url: server.url } });
+    opened.push(flows);
+    const handled: string[] = [];
+    work({ "*": ({ id }) => void handled.push(id) });
+    const parents = new Worker("reports", async (job) => Object.values(await job.getChildrenValues()), {
+      connection: { url: server.url, maxRetriesPerRequest: null },
+    });
+    opened.push(parents);
+    await flows.add({
+      name: "report",
+      queueName: "reports",
+      children: ["msg_1", "msg_2"].map((id) => {
+        const data = encodeEntry({ ...entryOf(id), event: null });
+        return { name: "esim.enabled", queueName: "events", data };
+      }),
+    });
+    const { returnvalue } = await completed(parents);
+    expect(returnvalue).toEqual([{ outcome: "processed" }, { outcome: "processed" }]);
+    expect(new Set(handled)).toEqual(new Set(["msg_1", "msg_2"]));
+  });
+
+  it("flows, a handler adds children to the job of another queue", async () => {
+    const flows = new FlowProducer({ connection: { url: server.url } });
+    opened.push(flows);
+    work({
+      "*": async ({ id }) => {
+        const children = [{ name: "child", queueName: "steps", data: { id } }];
+        await flows.add({ name: "parent", queueName: "reports", children });
+      },
+    });
+    const connection = { url: server.url, maxRetriesPerRequest: null };
+    const steps = new Worker("steps", async ({ data }) => data.id, { connection });
+    const reports = new Worker("reports", async (job) => Object.values(await job.getChildrenValues()), {
+      connection,
+    });
+    opened.push(steps, reports);
+    await inbox.put([entryOf("msg_1")]);
+    expect((await completed(reports)).returnvalue).toEqual(["msg_1"]);
+  });
+
+  it("metrics, each job counts as completed or failed", async () => {
+    const metrics = { maxDataPoints: MetricsTime.ONE_HOUR };
+    const worker = work({ "esim.enabled": () => {} }, {}, { metrics });
+    await inbox.put([entryOf()]);
+    await completed(worker);
+    await inbox.put([entryOf("unhandled", { type: "esim.deleted" })]);
+    await failed(worker);
+    expect((await queue.getMetrics("completed")).meta.count).toBe(1);
+    expect((await queue.getMetrics("failed")).meta.count).toBe(1);
+  });
 });

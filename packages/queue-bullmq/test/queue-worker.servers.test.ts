@@ -23,7 +23,7 @@ let inbox: BullmqInbox;
 let queue: Queue;
 beforeEach(async () => {
   await admin.flushall();
-  inbox = bullmqInbox({ connection: server.url, name: "events", jobOptions: { backoff: 1 } });
+  inbox = bullmqInbox({ connection: server.url, name: "events", jobOptions: { attempts: 1 } });
   queue = new Queue("events", { connection: { url: server.url } });
   opened.push(inbox, queue);
 });
@@ -54,6 +54,17 @@ it("aborts a handler's signal when its job's lock was lost", async () => {
     },
   });
   expect(await reason.promise).toBeDefined();
+  await worker.stop();
+});
+
+it("logs an event as dead once too many workers have died while they had it", async () => {
+  await inbox.put([entryOf("msg_1")]);
+  const [job] = await queue.getJobs(["waiting"]);
+  await admin.hset(`bull:events:${job?.id}`, "defa", "job stalled more than allowable limit"); // as BullMQ notes it
+  const line = Promise.withResolvers<unknown>();
+  const logger: Logger = { debug() {}, info() {}, warn() {}, error: (fields) => line.resolve(fields) };
+  const worker = run({ "*": () => {} }, { logger });
+  expect(await line.promise).toMatchObject({ id: "msg_1", type: "esim.enabled", outcome: "dead" });
   await worker.stop();
 });
 

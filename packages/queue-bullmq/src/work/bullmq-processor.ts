@@ -1,5 +1,6 @@
 import { crc32 } from "node:zlib";
 import {
+  type Awaitable,
   type Catalog,
   createProcessor,
   type DedupeStore,
@@ -20,15 +21,20 @@ import {
   safeLogger,
   throttledLog,
 } from "@esim-webhooks/core/kit";
-import { DelayedError, UnrecoverableError } from "bullmq";
+import { DelayedError, RATE_LIMIT_ERROR, UnrecoverableError } from "bullmq";
 import { endingOf, type JobResult } from "./ending.ts";
 import { lockStore } from "./lock-store.ts";
+import { logDead } from "./log-dead.ts";
 
 /** The part of BullMQ's `Job` that the processor calls. */
 export interface EventJob {
   readonly id?: string | undefined;
   readonly data: unknown;
   readonly attemptsStarted: number;
+  readonly attemptsMade: number;
+  /** Why it fails before it is processed. */
+  readonly deferredFailure?: string;
+  readonly opts: { readonly attempts?: number };
   moveToDelayed(timestamp: number, token?: string): Promise<unknown>;
 }
 
@@ -51,6 +57,11 @@ export interface BullmqProcessor {
   (job: EventJob, token?: string, signal?: AbortSignal): Promise<JobResult>;
   /** How long ago the worker took its last job, in ms; null before the first. A worker that lives may take none any more. */
   sinceLastTakeMs(): number | null;
+  /**
+   * For the event `failed` of the worker: logs an event that BullMQ made dead without calling the processor, since too many
+   * workers died while they had it. The processor logs all others.
+   */
+  onFailed(job: EventJob | undefined, error: Error): void;
 }
 
 type Settings = Required<Pick<BullmqProcessorOptions<unknown>, "leaseMs" | "catalog" | "logger">> & {
@@ -85,19 +96,19 @@ export function bullmqProcessor<Data = EsimEvents, Tx = unknown>(
   const logAway = throttledLog(logger.error, monotonicClock);
   let takenAt: number | undefined;
 
-  async function outcomeOf(
-    entry: InboxEntry,
+  /** A promise only if the handler or the store returned one. */
+  function outcomeOf(
+    { source, id, body, receivedAt, replay }: InboxEntry,
     attempt: number,
     signal: AbortSignal | undefined,
-  ): Promise<EventOutcome> {
-    const { source, id, body, receivedAt, replay } = entry;
+  ): Awaitable<EventOutcome> {
     try {
-      return await processor.accept(catalog.parse(id, body), {
+      return processor.accept(catalog.parse(id, body), {
         source,
         receivedAt,
         attempt,
         replayed: replay !== undefined,
-        ...(!replay?.rebuilt && { fingerprint: crc32(body) }),
+        ...(settings.store && !replay?.rebuilt && { fingerprint: crc32(body) }),
         ...(signal && { signal }),
       });
     } catch (error) {
@@ -120,20 +131,27 @@ export function bullmqProcessor<Data = EsimEvents, Tx = unknown>(
   async function process(job: EventJob, token?: string, signal?: AbortSignal): Promise<JobResult> {
     takenAt = monotonicClock.now();
     const entry = entryIn(job);
-    const outcome = await outcomeOf(entry, job.attemptsStarted, signal);
-    log(outcome, entry, job.attemptsStarted);
+    const attempt = job.attemptsStarted;
+    const outcome = await outcomeOf(entry, attempt, signal);
     const ending = endingOf(outcome, entry.type);
-    if ("result" in ending) return ending.result;
     if ("error" in ending) {
-      if (ending.error instanceof UnrecoverableError) logDead(logger, entry, outcome, ending.error);
-      throw ending.error;
+      const { error } = ending;
+      if (error.message === RATE_LIMIT_ERROR) throw error; // BullMQ makes the job wait: nothing has failed
+      if (isFinal(error, job, signal)) logDead(logger, entry, attempt, error, outcome);
+      else log(outcome, entry, attempt);
+      throw error;
     }
+    log(outcome, entry, attempt);
+    if ("result" in ending) return ending.result;
     await job.moveToDelayed(Date.now() + ending.retryAfterMs, token);
     throw new DelayedError();
   }
 
   return Object.assign(process, {
     sinceLastTakeMs: () => (takenAt === undefined ? null : monotonicClock.now() - takenAt),
+    onFailed(job: EventJob | undefined, error: Error) {
+      if (job?.deferredFailure) logDead(logger, entryIn(job), job.attemptsStarted, error);
+    },
   });
 }
 
@@ -147,16 +165,8 @@ function entryIn({ data }: EventJob): InboxEntry {
   }
 }
 
-function logDead(
-  logger: Logger,
-  { id, type, source }: InboxEntry,
-  { code }: EventOutcome,
-  { message: cause }: Error,
-): void {
-  logger.error(
-    { id, type, source, outcome: "dead", cause },
-    code === "unhandled_type" || code === "unknown_type"
-      ? "No handler takes this event: it is kept as dead, and not tried again. Add a handler, then redrive it: esim-webhooks inbox retry."
-      : "An event is dead and will not be tried again. Mend the cause, then redrive it: esim-webhooks inbox retry.",
-  );
+/** Whether BullMQ will not try the job again after this error. A job of a worker that stops is given back. */
+function isFinal(error: Error, { attemptsMade, opts }: EventJob, signal: AbortSignal | undefined): boolean {
+  if (error instanceof UnrecoverableError) return true;
+  return attemptsMade + 1 >= (opts.attempts ?? 1) && !signal?.aborted;
 }

@@ -72,6 +72,7 @@ export function createQueueWorker<Data>(
       });
       const log = throttledLog(logger.error, monotonicClock);
       worker.on("error", (err) => log({ err: withoutPassword(err) }, "BullMQ's worker had an error."));
+      worker.on("failed", processor.onFailed);
       worker.on("lockRenewalFailed", (ids) => ids.forEach((id) => void worker.cancelJob(id))); // another worker has them
       const running = worker.run();
       if (!signal.aborted)

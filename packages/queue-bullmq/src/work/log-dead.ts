@@ -1,0 +1,25 @@
+import type { EventOutcome, InboxEntry, Logger } from "@esim-webhooks/core";
+
+/** Logs a dead event once. `outcome` is absent if no handler was called. */
+export function logDead(
+  logger: Logger,
+  { id, type, source }: InboxEntry,
+  attempt: number,
+  { message: cause }: Error,
+  outcome?: EventOutcome,
+): void {
+  logger.error(
+    {
+      id,
+      type,
+      source,
+      attempt,
+      outcome: "dead",
+      cause,
+      ...(outcome?.code === "failed" && { err: outcome.error }),
+    },
+    outcome?.code === "unhandled_type" || outcome?.code === "unknown_type"
+      ? "No handler takes this event: it is kept as dead, and not tried again. Add a handler, then redrive it: esim-webhooks inbox retry."
+      : "An event is dead and will not be tried again. Mend the cause, then redrive it: esim-webhooks inbox retry.",
+  );
+}
