@@ -1,5 +1,10 @@
 import type { ApiClient, WebhookEndpoint } from "@esim-webhooks/client";
 
+/** The endpoint with this reference; undefined if the client has none. */
+export function endpointIn(all: readonly WebhookEndpoint[], reference: string): WebhookEndpoint | undefined {
+  return all.find(({ webhookEndpointReference }) => webhookEndpointReference === reference);
+}
+
 /** All endpoints of the client, the newest first. Rejects with an `ApiError`. */
 export async function listEndpoints(
   api: Pick<ApiClient, "webhooks">,

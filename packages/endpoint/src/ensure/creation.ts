@@ -4,47 +4,73 @@ import * as z from "zod/mini";
 import { freshKey, type KeyedCall } from "../base/idempotency-key.ts";
 import { isSameUrl } from "./endpoints-of-url.ts";
 
-/**
- * How far the registration of an endpoint is. The key store has it before the call that it speaks of, so that the call can be
- * made again with the same key. Plain JSON.
- */
-export interface Creation extends KeyedCall {
-  /** `replace`: the endpoint `replaces` goes when this one is there. */
-  readonly kind: "ensure" | "replace";
-  /** The next call: it registers the endpoint, or rotates the secret of `endpoint`, whose first one nobody has. */
-  readonly step: "create" | "rotate";
+/** What the endpoint is to be. */
+interface Wished {
   readonly url: string;
   readonly eventTypes: readonly string[];
   readonly description?: string | undefined;
-  readonly replaces?: string | undefined;
+}
+
+/** The endpoint is the only one of its URL. */
+interface Alone {
+  readonly kind: "ensure";
+}
+
+/** Another endpoint goes when this one is there. */
+interface InPlace {
+  readonly kind: "replace";
+  /** The endpoint that goes. */
+  readonly replaces: string;
   /** Whether keys of which nobody knows the endpoint are those of `replaces`. */
-  readonly ownsKeys?: boolean | undefined;
-  readonly endpoint?: string | undefined;
+  readonly ownsKeys: boolean;
+}
+
+/** The next call registers the endpoint. */
+interface Unregistered {
+  readonly step: "create";
+}
+
+/** The next call rotates the secret of the endpoint, whose first one nobody has. */
+interface WithoutSecret {
+  readonly step: "rotate";
+  readonly endpoint: string;
+}
+
+/** What is known of the calls so far. */
+interface Called extends KeyedCall {
   /** The client's endpoints before the first call: none of them was made by it. */
   readonly known: readonly string[];
   /** How many answers have not shown the secret. */
   readonly hidden: number;
 }
 
+/**
+ * How far the registration of an endpoint is. The key store has it before the call that it speaks of, so that the call can be
+ * made again with the same key. Plain JSON.
+ */
+export type Creation = Wished & Called & (Alone | InPlace) & (Unregistered | WithoutSecret);
+export type CreationInPlace = Creation & InPlace;
+export type AtRotate = Creation & WithoutSecret;
+
 const text = z.string();
-const shape = z.object({
-  kind: z.enum(["ensure", "replace"]),
-  step: z.enum(["create", "rotate"]),
-  url: text,
-  eventTypes: z.array(text),
-  description: z.optional(text),
-  replaces: z.optional(text),
-  ownsKeys: z.optional(z.boolean()),
-  endpoint: z.optional(text),
-  known: z.array(text),
-  hidden: z.number(),
-  idempotencyKey: text,
-  keyedAt: text,
-});
+const shared = {
+  ...{ url: text, eventTypes: z.array(text), description: z.optional(text) },
+  ...{ known: z.array(text), hidden: z.number(), idempotencyKey: text, keyedAt: text },
+};
+const alone = { ...shared, kind: z.literal("ensure") };
+const inPlace = { ...shared, kind: z.literal("replace"), replaces: text, ownsKeys: z.boolean() };
+const unregistered = { step: z.literal("create") };
+const withoutSecret = { step: z.literal("rotate"), endpoint: text };
+const shape: z.ZodMiniType<Creation> = z.union([
+  z.strictObject({ ...alone, ...unregistered }),
+  z.strictObject({ ...alone, ...withoutSecret }),
+  z.strictObject({ ...inPlace, ...unregistered }),
+  z.strictObject({ ...inPlace, ...withoutSecret }),
+]);
 
 /** The first step of a creation, for a client that has all these endpoints. */
 export function beginning(
-  wish: Pick<Creation, "kind" | "url" | "eventTypes" | "description" | "replaces" | "ownsKeys">,
+  wish: Wished & (Alone | InPlace),
   all: readonly WebhookEndpoint[],
   nowMs: number,
 ): Creation {
@@ -53,13 +79,19 @@ export function beginning(
 }
 
 /** The creation of this kind for the URL that is under way. */
-export function creationIn({ change }: KeyRecord, kind: Creation["kind"], url: string): Creation | undefined {
+export function creationIn<Kind extends Creation["kind"]>(
+  { change }: KeyRecord,
+  kind: Kind,
+  url: string,
+): (Creation & { readonly kind: Kind }) | undefined {
   const { data } = shape.safeParse(change);
-  return data?.kind === kind && isSameUrl(data.url, url) ? data : undefined;
+  const isIt = (found: Creation): found is Creation & { readonly kind: Kind } =>
+    found.kind === kind && isSameUrl(found.url, url);
+  return data !== undefined && isIt(data) ? data : undefined;
 }
 
 /** The step that gets another secret for an endpoint. */
-export function rotating(creation: Creation, endpoint: string, nowMs: number): Creation {
+export function rotating(creation: Creation, endpoint: string, nowMs: number): AtRotate {
   return { ...creation, step: "rotate", endpoint, ...freshKey(nowMs) };
 }
 

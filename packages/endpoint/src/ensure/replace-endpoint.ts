@@ -4,7 +4,7 @@ import { dateTimeMs } from "@esim-webhooks/core/kit";
 import { changeUnderWay } from "../base/change-under-way.ts";
 import { finished } from "../base/endpoint-keys.ts";
 import { hasCode } from "../base/errors.ts";
-import { listEndpoints } from "../base/list-endpoints.ts";
+import { endpointIn, listEndpoints } from "../base/list-endpoints.ts";
 import { waitUntil } from "../base/waiting-clock.ts";
 import { readKeys, writeStep } from "../base/write-step.ts";
 import type { ReconcileReport } from "../reconcile/reconcile-report.ts";
@@ -115,7 +115,7 @@ async function beginSecond(
 ): Promise<void> {
   await waitUntil(clock, dateTimeMs(oldKeysEndAt), signal);
   const all = await listEndpoints(api, signal);
-  const second = all.find(({ webhookEndpointReference }) => webhookEndpointReference === endpoint);
+  const second = endpointIn(all, endpoint);
   if (second === undefined) return; // somebody has deleted it
   const nowMs = clock.now();
   const since = new Date(Math.min(nowMs, dateTimeMs(second.createdAt) || nowMs)); // the service's clock may be ahead

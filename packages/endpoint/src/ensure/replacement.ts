@@ -2,7 +2,7 @@ import type { WebhookEndpoint } from "@esim-webhooks/client";
 import type { KeyRecord } from "@esim-webhooks/core";
 import * as z from "zod/mini";
 import type { KeyOwner } from "../base/endpoint-keys.ts";
-import type { Creation } from "./creation.ts";
+import type { CreationInPlace } from "./creation.ts";
 import { isSameUrl } from "./endpoints-of-url.ts";
 
 /** What every step of a replacement has, once the second endpoint is there. */
@@ -56,7 +56,7 @@ export function replacementIn({ change }: KeyRecord, url: string): Replacement |
 
 /** What follows when the second endpoint is there. */
 export function replacementAfter(
-  { url, description, replaces = "", ownsKeys = false }: Creation,
+  { url, description, replaces, ownsKeys }: CreationInPlace,
   { webhookEndpointReference: endpoint }: Pick<WebhookEndpoint, "webhookEndpointReference">,
 ): AtSettle {
   const label = description === undefined ? {} : { description };

@@ -2,7 +2,7 @@ import { type ApiClient, ApiError } from "@esim-webhooks/client";
 import { type KeyRecord, WebhookError } from "@esim-webhooks/core";
 import { endKeys } from "../base/endpoint-keys.ts";
 import type { EndpointErrorCode } from "../base/errors.ts";
-import { listEndpoints } from "../base/list-endpoints.ts";
+import { endpointIn, listEndpoints } from "../base/list-endpoints.ts";
 import { writeStep } from "../base/write-step.ts";
 import { reconcileInTurn } from "../reconcile/reconcile-in-turn.ts";
 import type { FirstReconciled, ReplaceSettings } from "./replace-options.ts";
@@ -59,11 +59,9 @@ async function whatIsThere(
   signal: AbortSignal,
 ): Promise<"both" | "no first" | "no second"> {
   const all = await listEndpoints(api, signal);
-  const listed = (reference: string) =>
-    all.find(({ webhookEndpointReference }) => webhookEndpointReference === reference);
-  const second = listed(endpoint);
+  const second = endpointIn(all, endpoint);
   if (second === undefined) return "no second";
-  if (listed(replaces) === undefined) return "no first";
+  if (endpointIn(all, replaces) === undefined) return "no first";
   if (second.active) return "both";
   throw notSettled(
     replaces,

@@ -1,6 +1,7 @@
 import {
   type ApiClient,
   ApiError,
+  type ApiErrorCode,
   type EndpointWithSecret,
   type WebhookEndpoint,
 } from "@esim-webhooks/client";
@@ -8,8 +9,8 @@ import { WebhookError } from "@esim-webhooks/core";
 import { dateTimeMs } from "@esim-webhooks/core/kit";
 import type { EndpointErrorCode } from "../base/errors.ts";
 import { isForgotten } from "../base/idempotency-key.ts";
-import { listEndpoints } from "../base/list-endpoints.ts";
-import { type Creation, rotating } from "./creation.ts";
+import { endpointIn, listEndpoints } from "../base/list-endpoints.ts";
+import { type AtRotate, type Creation, rotating } from "./creation.ts";
 import { endpointsOfUrl } from "./endpoints-of-url.ts";
 
 /** A step that is in the key store. */
@@ -37,7 +38,8 @@ const madeWithinMs = 48 * 60 * 60_000;
 
 /** Makes the call of a creation. Made again, it does nothing twice. Rejects with an `ApiError` if nobody knows what came of it. */
 export async function takeStep(step: Step): Promise<Taken> {
-  return step.creation.step === "create" ? create(step) : rotate(step);
+  const { creation } = step;
+  return creation.step === "create" ? create(step) : rotate(creation, step);
 }
 
 async function create(step: Step): Promise<Taken> {
@@ -65,9 +67,9 @@ async function create(step: Step): Promise<Taken> {
 }
 
 /** The endpoint is there, and nobody has its secret: whatever the service answers, the creation goes on unless the endpoint is gone. */
-async function rotate(step: Step): Promise<Taken> {
-  const { api, creation, isContinued, nowMs, signal } = step;
-  const { endpoint = "", idempotencyKey } = creation;
+async function rotate(creation: AtRotate, step: Step): Promise<Taken> {
+  const { api, isContinued, nowMs, signal } = step;
+  const { endpoint, idempotencyKey } = creation;
   let made: EndpointWithSecret;
   try {
     made = await api.webhooks.rotateSecret(endpoint, { idempotencyKey, signal });
@@ -87,7 +89,7 @@ async function rotate(step: Step): Promise<Taken> {
 async function compared(made: EndpointWithSecret, { api, creation, nowMs, signal }: Step): Promise<Taken> {
   const { webhookEndpointReference: reference, updatedAt } = made;
   const all = await listEndpoints(api, signal);
-  const now = all.find(({ webhookEndpointReference }) => webhookEndpointReference === reference);
+  const now = endpointIn(all, reference);
   if (now === undefined) return { next: undefined };
   const isOld = !(dateTimeMs(now.updatedAt) <= dateTimeMs(updatedAt));
   return isOld ? { next: rotating(creation, reference, nowMs) } : { made };
@@ -123,10 +125,9 @@ function isWithoutSecret(error: unknown): boolean {
   return error instanceof ApiError && error.code === "secret_not_shown";
 }
 
-const refusals: ReadonlySet<string> = new Set([
+const refusals: ReadonlySet<ApiErrorCode> = new Set([
   "bad_request",
   "conflict",
-  "endpoint_cap",
   "forbidden",
   "invalid_request",
   "key_reused",
@@ -135,7 +136,7 @@ const refusals: ReadonlySet<string> = new Set([
 
 /** Whether the service has refused this attempt for good: it was not done. */
 function isRefusal(error: unknown): boolean {
-  return WebhookError.is(error) && refusals.has(error.code);
+  return error instanceof ApiError && refusals.has(error.code);
 }
 
 /** The most endpoints that the API documents for a client. It also speaks of three. */

@@ -1,6 +1,6 @@
 import type { ApiClient } from "@esim-webhooks/client";
 import { dateTimeMs } from "@esim-webhooks/core/kit";
-import { listEndpoints } from "../base/list-endpoints.ts";
+import { endpointIn, listEndpoints } from "../base/list-endpoints.ts";
 import { isoOf } from "./pass-state.ts";
 import type { Stretch } from "./reconcile-report.ts";
 
@@ -34,5 +34,5 @@ export async function lostStretch(parts: LostParts): Promise<Stretch | null> {
 /** NaN if it cannot be had: an alarm for too long a time is better than none. */
 async function createdAtMs({ api, endpoint, signal }: LostParts): Promise<number> {
   const all = await listEndpoints(api, signal).catch(() => []);
-  return dateTimeMs(all.find((one) => one.webhookEndpointReference === endpoint)?.createdAt);
+  return dateTimeMs(endpointIn(all, endpoint)?.createdAt);
 }

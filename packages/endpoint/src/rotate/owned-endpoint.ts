@@ -1,7 +1,7 @@
 import type { ApiClient, WebhookEndpoint } from "@esim-webhooks/client";
 import { WebhookError } from "@esim-webhooks/core";
 import type { EndpointErrorCode } from "../base/errors.ts";
-import { listEndpoints } from "../base/list-endpoints.ts";
+import { endpointIn, listEndpoints } from "../base/list-endpoints.ts";
 
 /** An endpoint, and whether the client has no other one. */
 export interface OwnedEndpoint {
@@ -16,7 +16,7 @@ export async function ownedEndpoint(
   signal: AbortSignal,
 ): Promise<OwnedEndpoint> {
   const all = await listEndpoints(api, signal);
-  const endpoint = all.find((one) => one.webhookEndpointReference === reference);
+  const endpoint = endpointIn(all, reference);
   if (endpoint !== undefined) return { endpoint, isOnly: all.length === 1 };
   const names = all.map((one) => JSON.stringify(one.webhookEndpointReference));
   throw new WebhookError<EndpointErrorCode>(

@@ -3,6 +3,7 @@ import type { KeyStore } from "@esim-webhooks/core";
 import { describe, expect, it } from "vitest";
 import { wallClock } from "../../src/base/waiting-clock.ts";
 import { ensureEndpoint } from "../../src/ensure/ensure-endpoint.ts";
+import { replaceEndpoint } from "../../src/ensure/replace-endpoint.ts";
 import { fastClock } from "../fast-clock.ts";
 import { killedAt } from "./killed-at.ts";
 import { type MemoryKeys, memoryKeys, type Service, secretsOf, startService, url } from "./service.ts";
@@ -323,6 +324,25 @@ describe("a registration that did not end", () => {
       message: expect.stringContaining("Finish it with ensureEndpoint (esim-webhooks endpoint ensure)"),
     });
     expect(await endpoints()).toEqual([]);
+  });
+
+  it.each([
+    ["ensure", "rotate", "without the endpoint whose secret is to be rotated"],
+    ["replace", "create", "without the endpoint that is to be replaced"],
+  ])("is not continued from a record of kind %s at the step %s, %s", async (kind, step) => {
+    const { api, endpoints } = await startService();
+    const incomplete = { kind, step, url, eventTypes: types, known: [], hidden: 0 };
+    const change = { ...incomplete, idempotencyKey: "key", keyedAt: new Date().toISOString() };
+    const keyStore = memoryKeys({ keys: [], change });
+    const before = keyStore.record;
+    const wish = { url, eventTypes: types, keyStore };
+    const run =
+      kind === "ensure"
+        ? ensureEndpoint(api, wish)
+        : replaceEndpoint(api, { ...wish, reconcile: () => Promise.reject(new Error("not to be called")) });
+    await expect(run).rejects.toMatchObject({ code: "change_under_way" });
+    expect(await endpoints()).toEqual([]);
+    expect(keyStore.record).toEqual(before);
   });
 
   it.each(["on", "off"] as const)(
