@@ -134,6 +134,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "createReconciler",
       "ensureEndpoint",
       "fateOf",
+      "isSameUrl",
       "newestMs",
       "observeReconciliations",
       "occurredAtMs",

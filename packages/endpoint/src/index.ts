@@ -2,6 +2,7 @@ export type { EndpointError, EndpointErrorCode } from "./base/errors.ts";
 export type { SecretForm } from "./base/secret-form.ts";
 export type { ComparedTypes } from "./ensure/compare-types.ts";
 export { compareTypes } from "./ensure/compare-types.ts";
+export { isSameUrl } from "./ensure/endpoints-of-url.ts";
 export type { EnsuredEndpoint } from "./ensure/ensure-endpoint.ts";
 export { ensureEndpoint } from "./ensure/ensure-endpoint.ts";
 export type { EndpointFinding, EndpointFindingCode } from "./ensure/finding.ts";

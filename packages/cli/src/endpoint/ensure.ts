@@ -1,5 +1,4 @@
 import { resolve } from "node:path";
-import type { ApiClient, WebhookEndpoint } from "@esim-webhooks/client";
 import type { FileKeySource } from "@esim-webhooks/core/key-file";
 import {
   type EndpointFinding,
@@ -8,7 +7,7 @@ import {
   ensureEndpoint,
   type ReplacedEndpoint,
 } from "@esim-webhooks/endpoint";
-import { differsInSlash, endpointUrl, isSameUrl } from "../api/endpoint-url.ts";
+import { endpointUrl } from "../api/endpoint-url.ts";
 import { shownRecord, shownText } from "../api/shown-record.ts";
 import { withApi } from "../api/with-api.ts";
 import type { CliContext } from "../program/context.ts";
@@ -24,6 +23,7 @@ import { counted } from "../terminal/quantities.ts";
 import type { EnsureFlags } from "./ensure-flags.ts";
 import { explainedFindings } from "./explained-findings.ts";
 import { refuseNoFile } from "./key-file.ts";
+import { refuseOtherSlash } from "./other-slash.ts";
 import { replace } from "./replace.ts";
 
 /** Finds the endpoint of a URL or registers it, and says what is wrong with it; or replaces it by one that is as wished. */
@@ -89,19 +89,6 @@ function isNew(result: EnsuredEndpoint | ReplacedEndpoint): boolean {
 function isReadFrom({ secret }: SetUp, keyFile: string): boolean {
   const { keyFile: configured } = (secret ?? {}) as Partial<FileKeySource>;
   return configured !== undefined && resolve(configured) === resolve(keyFile);
-}
-
-/** A slash too many would register a second endpoint for a receiver that has one. Throws `invalid_usage`. */
-async function refuseOtherSlash(api: ApiClient, url: string): Promise<void> {
-  const all: WebhookEndpoint[] = [];
-  for await (const endpoint of api.webhooks.list({ limit: 100 })) all.push(endpoint);
-  const other = all.find((endpoint) => differsInSlash(endpoint.url, url));
-  if (other === undefined || all.some((endpoint) => isSameUrl(endpoint.url, url))) return;
-  throw new ProgramError(
-    "invalid_usage",
-    `The client has no endpoint for ${printable(url)}, but ${printable(other.webhookEndpointReference)} for ${printable(shownText(other.url, false))}: only the slash at the end differs.`,
-    "Write the URL of that endpoint. If you want two, register the second one with esim-webhooks api endpoints create.",
-  );
 }
 
 /** The commands that mend what is wrong with the endpoint, with the flags that this one was given. */

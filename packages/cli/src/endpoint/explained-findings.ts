@@ -1,5 +1,4 @@
-import type { EndpointFinding } from "@esim-webhooks/endpoint";
-import { isSameUrl } from "../api/endpoint-url.ts";
+import { type EndpointFinding, isSameUrl } from "@esim-webhooks/endpoint";
 import { shellWord } from "../program/shell-word.ts";
 import { type Change, changeText } from "./change-text.ts";
 

@@ -22,7 +22,7 @@ export async function endpointsOfUrl(
   return { all, ofUrl };
 }
 
-/** Whether two URLs are one: the service may keep the spelling, or not. */
+/** Whether two URLs are one, however they are spelt: the service may keep the spelling, or not. */
 export function isSameUrl(one: string, other: string): boolean {
   return plainUrl(one) === plainUrl(other);
 }
