@@ -42,6 +42,17 @@ describe("webhookPlugin", () => {
     expect((await server.inject({ method: "HEAD", url: "/webhooks" })).statusCode).toBe(405);
   });
 
+  it("leaves a long body of app.inject to its caller, who may send it again", async () => {
+    const server = app();
+    await server.register(webhookPlugin, { handlers, secret });
+    const data = { ...sampleData("esim.faulted"), detail: "x".repeat(20_000) };
+    const { method, headers, body } = signedRequest({ type: "esim.faulted", data }, { secret });
+    const payload = Buffer.from(body);
+    const send = () => server.inject({ method, url: "/webhooks", headers, payload });
+    expect((await send()).json()).toEqual({ outcome: "processed" });
+    expect((await send()).json()).toEqual({ outcome: "duplicate" });
+  });
+
   it("accepts deliveries below its prefix, several times in one app", async () => {
     const server = app();
     await server.register(webhookPlugin, { handlers, secret, prefix: "/eu" });

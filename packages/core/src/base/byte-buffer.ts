@@ -1,6 +1,8 @@
+import { freeOwn } from "./own-bytes.ts";
+
 /** Gathers chunks up to a limit. Its memory grows with their bytes, not with their number. */
 export interface ByteBuffer {
-  /** Takes a chunk, and may keep it. False once there are more than `limitBytes`. */
+  /** Takes a chunk, and may keep it. Frees a marked one (`markOwn`) once it is copied. False once there are more than `limitBytes`. */
   add(chunk: Uint8Array): boolean;
   bytes(): Uint8Array;
   /** How many bytes there are. */
@@ -48,7 +50,11 @@ export function byteBuffer(limitBytes: number): ByteBuffer {
     },
     bytes() {
       keepTail();
-      if (kept.length > 1) kept = [Buffer.concat(kept, size)];
+      if (kept.length > 1) {
+        const parts = kept;
+        kept = [Buffer.concat(parts, size)];
+        for (const part of parts) freeOwn(part);
+      }
       keptBytes = size;
       return kept[0] ?? empty;
     },

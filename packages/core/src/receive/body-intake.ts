@@ -1,5 +1,6 @@
 import type { Awaitable } from "../base/awaitable.ts";
 import { byteBuffer } from "../base/byte-buffer.ts";
+import { markOwn } from "../base/own-bytes.ts";
 import { bodyBytes } from "../verify/signature.ts";
 import type { BodyFault, BodyReader } from "./body.ts";
 
@@ -121,6 +122,7 @@ export function createBodyIntake({
     return new Promise((resolve) => {
       const buffer = byteBuffer(maxBodyBytes);
       let isReading = true;
+      let first: Uint8Array | undefined;
       let stop = () => {};
       const place = open((result) => {
         if (isReading) stopReading();
@@ -139,6 +141,7 @@ export function createBodyIntake({
       stop = start({
         add(chunk) {
           if (!isReading) return;
+          first ??= chunk;
           if (buffer.add(chunk)) place.grow(buffer.allocated());
           else fail(tooLarge(announcedBytes));
         },
@@ -147,7 +150,8 @@ export function createBodyIntake({
           // a fetch body whose client has left may end in silence
           if (announcedBytes > 0 && buffer.size() === 0) return fail(incomplete(clientLeft));
           endReading();
-          const bytes = buffer.bytes();
+          const joined = buffer.bytes();
+          const bytes = joined === first ? joined : markOwn(joined);
           if (hasTurn(bytes)) place.leave(bytes);
           else wait(place, bytes);
         },

@@ -2,6 +2,7 @@ import { isUint8Array } from "node:util/types";
 import type { Awaitable } from "../base/awaitable.ts";
 import { safeLogger } from "../base/logger.ts";
 import { checkArguments } from "../base/options.ts";
+import { freeOwn } from "../base/own-bytes.ts";
 import { createStage, outcomeFields, type Stage, type StageMessage } from "../base/trace.ts";
 import { andThen, attempt, isPromise, startDeadline } from "../base/waiting.ts";
 import type { Catalog } from "../event/catalog.ts";
@@ -71,7 +72,8 @@ export function receiverWith<Data, Tx>(
   const verify = makeVerifier(options, clock, logger);
   const accept = acceptFor<Data, Tx>(target, { store, catalog, leaseMs, logger, clock });
   const log = createOutcomeLog(logger, source);
-  const remembersIds = isInbox(target) ? target : store;
+  const keepsBodies = isInbox(target);
+  const remembersIds = keepsBodies ? target : store;
   checkReplayWindow(tolerance, remembersIds);
   const leaveSource =
     remembersIds && joinSource(remembersIds, source, knownKeys(options, clock.now()), logger);
@@ -97,6 +99,7 @@ export function receiverWith<Data, Tx>(
       return andThen(compare(signed, body, receivedAt), (proof) => {
         if ("key" in proof) seen.key = proof.key;
         if (!proof.ok) {
+          freeOwn(body);
           return proof.code === "no_matching_key" && isEncoded(header) ? unsupportedEncoding : proof;
         }
         const skewed = refuseBySkew(proof.timestamp, receivedAt.getTime(), tolerance);
@@ -104,7 +107,9 @@ export function receiverWith<Data, Tx>(
 
         const parsed = catalog.parse(proof.id, body);
         if (parsed.type !== null) seen.type = parsed.type;
-        return accept({ parsed, id: proof.id, body, source, receivedAt, signal });
+        const outcome = accept({ parsed, id: proof.id, body, source, receivedAt, signal });
+        if (!keepsBodies) freeOwn(body); // handlers have the event, and need no bytes
+        return outcome;
       });
     });
   }
