@@ -6,7 +6,7 @@ import { privateRedis } from "../test/servers/index.ts";
 import { startServer } from "./inbox-accept.ts";
 import { batchesOf, entriesOf } from "./inbox-entries.ts";
 import { median } from "./measure.ts";
-import { inTurns, line, ms, perSecond, times } from "./report.ts";
+import { inTurns, line, micros, ms, perSecond, times } from "./report.ts";
 
 const rounds = 5;
 const deliveries = 10_000;
@@ -61,17 +61,28 @@ async function benchDrain(url: string, redis: Redis): Promise<void> {
   console.log(
     `\nhandling ${jobs.toLocaleString("en")} jobs, ${concurrency} at a time, handlers that do nothing`,
   );
-  line("bullmqProcessor", perSecond(median(ours)));
-  line("bare BullMQ worker", perSecond(median(bare)));
-  line("ratio", times(median(ours) / median(bare)), "≥ 0.95");
+  const rate = (drains: readonly Drain[]) => median(drains.map(({ perSecond }) => perSecond));
+  const cpu = (drains: readonly Drain[]) => median(drains.map(({ cpuUs }) => cpuUs));
+  line("bullmqProcessor", perSecond(rate(ours)));
+  line("bare BullMQ worker", perSecond(rate(bare)));
+  line("ratio", times(rate(ours) / rate(bare)), "≥ 0.95");
+  line("CPU per job, bullmqProcessor", micros(cpu(ours)));
+  line("CPU per job, bare", micros(cpu(bare)));
 }
 
-/** Jobs per second of one worker, until all have completed. */
+/** What it took one worker to complete all jobs. */
+interface Drain {
+  /** Jobs per second. */
+  readonly perSecond: number;
+  /** CPU time of this process per job, in µs. */
+  readonly cpuUs: number;
+}
+
 async function drain(
   url: string,
   redis: Redis,
   processorOf: (done: () => void) => Processor,
-): Promise<number> {
+): Promise<Drain> {
   await redis.flushall();
   const inbox = bullmqInbox({ connection: url, name: "drained" });
   for (const batch of batchesOf(entriesOf(jobs, jobs), 500)) await inbox.put(batch);
@@ -93,10 +104,12 @@ async function drain(
     if (left === 0) resolve();
   });
   const start = performance.now();
+  const startCpu = process.cpuUsage();
   const running = worker.run();
   await drained;
   const seconds = (performance.now() - start) / 1000;
+  const { user, system } = process.cpuUsage(startCpu);
   await worker.close();
   await running;
-  return jobs / seconds;
+  return { perSecond: jobs / seconds, cpuUs: (user + system) / jobs };
 }

@@ -6,7 +6,6 @@ import {
   type InboxWriter,
   type PutResult,
   WebhookError,
-  type Worker,
 } from "@esim-webhooks/core";
 import {
   createStoreGuard,
@@ -24,7 +23,7 @@ import { explained } from "./redis/refusal.ts";
 import { createServerCheck } from "./redis/server-check.ts";
 import { createSources } from "./redis/sources.ts";
 import { checkCanWait, createOnDisk, type OnDisk } from "./redis/wait-aof.ts";
-import { createQueueWorker, type QueueWorkerOptions } from "./work/queue-worker.ts";
+import { type BullmqWorker, createQueueWorker, type QueueWorkerOptions } from "./work/queue-worker.ts";
 
 /** An inbox whose queue is BullMQ's: its `Worker` takes the events. */
 export interface BullmqInbox extends InboxWriter, InboxAdmin {
@@ -35,7 +34,7 @@ export interface BullmqInbox extends InboxWriter, InboxAdmin {
   createWorker<Data = EsimEvents>(
     handlers: NoInfer<Handlers<Data>>,
     options?: QueueWorkerOptions<Data>,
-  ): Worker;
+  ): BullmqWorker;
 }
 
 /**

@@ -6,4 +6,4 @@ export type { BullmqJob, BullmqQueue } from "./redis/queue.ts";
 export type { BullmqProcessor, BullmqProcessorOptions, EventJob } from "./work/bullmq-processor.ts";
 export { bullmqProcessor } from "./work/bullmq-processor.ts";
 export type { JobResult } from "./work/ending.ts";
-export type { QueueWorkerOptions } from "./work/queue-worker.ts";
+export type { BullmqWorker, QueueWorkerOptions } from "./work/queue-worker.ts";

@@ -1,6 +1,7 @@
+import { createRequire } from "node:module";
 import { type BullmqInbox, bullmqInbox } from "@esim-webhooks/queue-bullmq";
 import { Cluster, Redis } from "ioredis";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import {
   privateRedis,
   privateRedisCluster,
@@ -67,6 +68,22 @@ describe("bullmqInbox on a Redis Cluster", () => {
       expect(await inbox.stats()).toMatchObject({ states: { ready: 0, dead: 0 } });
     },
   );
+
+  it("makes workers wait for the Cluster however long it is away, also with a client from another copy of ioredis", async () => {
+    for (const { url } of cluster.nodes) await keep(new Redis(url)).flushall();
+    const require = createRequire(import.meta.url);
+    for (const file of Object.keys(require.cache)) if (file.includes("/ioredis/")) delete require.cache[file];
+    const other = require("ioredis") as typeof import("ioredis");
+    const client = keep(new other.Cluster([...cluster.nodes]));
+    expect(client).not.toBeInstanceOf(Cluster);
+    const inbox = bullmqInbox({ connection: client, name: "events", prefix: "{bull}" });
+    opened.push(inbox);
+    const duplicate = vi.spyOn(client, "duplicate");
+    await inbox.put([entryOf("msg_1")]);
+    expect(await handleAll(inbox, new Set(["msg_1"]))).toEqual(new Map([["msg_1", 1]]));
+    const ofWorker = duplicate.mock.results[0]?.value as Cluster;
+    expect(ofWorker.options.redisOptions?.maxRetriesPerRequest).toBeNull();
+  });
 
   it("refuses keys without a hash tag, and says how to write the prefix", async () => {
     const inbox = bullmqInbox({ connection: open(true), name: "events" });

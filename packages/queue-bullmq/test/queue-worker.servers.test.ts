@@ -68,6 +68,19 @@ it("logs an event as dead once too many workers have died while they had it", as
   await worker.stop();
 });
 
+it("tells how long ago it took its last job", async () => {
+  const handled = Promise.withResolvers<void>();
+  const worker = inbox.createWorker({ "*": () => handled.resolve() });
+  expect(worker.sinceLastTakeMs()).toBeNull();
+  const stopping = new AbortController();
+  const running = worker.run({ signal: stopping.signal });
+  await inbox.put([entryOf()]);
+  await handled.promise;
+  expect(worker.sinceLastTakeMs()).toBeGreaterThanOrEqual(0);
+  stopping.abort();
+  await running;
+});
+
 describe("a worker that stops", () => {
   it("lets handlers finish that do so in time", async () => {
     await inbox.put([entryOf()]);

@@ -1,7 +1,8 @@
 import { join } from "node:path";
 import { sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { Queue } from "bullmq";
 import { Redis } from "ioredis";
-import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, it, onTestFinished } from "vitest";
 import { privateRedis, type TestServer } from "../../../../test/servers/index.ts";
 import { cli, folder, jsonLines, secret, start } from "../cli.ts";
 
@@ -22,7 +23,11 @@ beforeEach(async () => {
     import { defineConfig } from "@esim-webhooks/cli";
     export default defineConfig({
       target: bullmqInbox({ connection: ${JSON.stringify(server.url)}, jobOptions: { attempts: 1 } }),
-      handlers: { "esim.faulted": ({ id }) => { if (id === "msg_fails") throw new Error("no luck"); } },
+      handlers: { "esim.faulted": ({ id }) => {
+        if (id === "msg_fails") throw new Error("no luck");
+        if (id === "msg_hangs") return new Promise(() => {});
+      } },
+      worker: { concurrency: 1, shutdownMs: 0 },
       port: 0,
     });`;
   cwd = folder({
@@ -71,6 +76,24 @@ it("import stores a dump's events, work handles them, and inbox and doctor show 
   expect((await running.ended).code).toBe(0);
   const shown = await cli(["inbox", "show", "msg_1", "--json"], { cwd });
   expect(JSON.parse(shown.stdout)).toMatchObject({ id: "msg_1", state: "done" });
+});
+
+it("doctor tells of workers that live and take nothing", async () => {
+  const dump = ["msg_hangs", "msg_2"].map((id) => JSON.stringify(delivered(id))).join("\n");
+  await cli(["import", join(folder({ "dump.ndjson": dump }), "dump.ndjson")], { cwd });
+  const running = start(["work"], { cwd });
+  const queue = new Queue("esim-webhooks", { connection: { url: server.url } });
+  onTestFinished(() => queue.close());
+  await expect.poll(() => queue.getJobCounts("active")).toEqual({ active: 1 });
+  expect((await cli(["doctor"], { cwd })).stdout).toMatch(/ok +waiting/);
+
+  const [job] = await queue.getJobs(["waiting"]);
+  await redis.hset(`bull:esim-webhooks:${job?.id}`, "timestamp", Date.now() - 16 * 60_000);
+  expect((await cli(["doctor"], { cwd })).stdout).toMatch(
+    /✘ +waiting +2 events wait; the oldest has been due for 16m/,
+  );
+  running.child.kill("SIGTERM");
+  expect((await running.ended).code).toBe(0); // although its handler never ends
 });
 
 it("inbox lists and retries dead events, and says which filters BullMQ cannot answer", async () => {

@@ -10,10 +10,10 @@ import {
   throttledLog,
 } from "@esim-webhooks/core/kit";
 import { Worker as QueueWorker } from "bullmq";
-import { Cluster, Redis } from "ioredis";
+import { type Cluster, Redis } from "ioredis";
 import * as z from "zod/mini";
 import { withoutPassword } from "../redis/without-password.ts";
-import { bullmqProcessor } from "./bullmq-processor.ts";
+import { type BullmqProcessor, bullmqProcessor } from "./bullmq-processor.ts";
 import { createJobsInHand } from "./jobs-in-hand.ts";
 
 export interface QueueWorkerOptions<Data = EsimEvents> {
@@ -35,6 +35,9 @@ const shape: OptionsShape<Required<QueueWorkerOptions<unknown>>> = {
   logger,
 };
 
+/** A worker of a `bullmqInbox`. */
+export interface BullmqWorker extends Worker, Pick<BullmqProcessor, "sinceLastTakeMs"> {}
+
 /** Where the jobs are. */
 export interface QueuePlace {
   readonly connection: string | Redis | Cluster;
@@ -52,7 +55,7 @@ export function createQueueWorker<Data>(
   place: QueuePlace,
   handlers: Handlers<Data, unknown>,
   options: QueueWorkerOptions<Data>,
-): Worker {
+): BullmqWorker {
   const settings = parseOptions("bullmqInbox.createWorker", shape, options);
   const { concurrency, shutdownMs } = settings;
   const { name, prefix, timeoutMs } = place;
@@ -60,6 +63,7 @@ export function createQueueWorker<Data>(
   const catalog = settings.catalog as Catalog<Data>;
   const processor = bullmqProcessor<Data>(handlers, { catalog, logger });
   return {
+    sinceLastTakeMs: processor.sinceLastTakeMs,
     async run({ signal }) {
       const connection = connect(place.connection);
       const inHand = createJobsInHand(processor);
@@ -92,10 +96,13 @@ export function createQueueWorker<Data>(
 /** A connection for a worker, which waits for Redis however long it is away. */
 function connect(connection: string | Redis | Cluster): Redis {
   if (typeof connection === "string") return new Redis(connection, { maxRetriesPerRequest: null });
-  if (connection instanceof Cluster) {
-    const redisOptions = { ...connection.options.redisOptions, maxRetriesPerRequest: null };
-    const overridden = { redisOptions } as Parameters<Cluster["duplicate"]>[1];
-    return connection.duplicate([], overridden) as unknown as Redis; // a Worker takes both
-  }
-  return connection.duplicate({ maxRetriesPerRequest: null });
+  if (!isCluster(connection)) return connection.duplicate({ maxRetriesPerRequest: null });
+  const redisOptions = { ...connection.options.redisOptions, maxRetriesPerRequest: null };
+  const overridden = { redisOptions } as Parameters<Cluster["duplicate"]>[1];
+  return connection.duplicate([], overridden) as unknown as Redis; // a Worker takes both
+}
+
+/** Not `instanceof`: the client may come from another copy of ioredis. */
+function isCluster(client: Redis | Cluster): client is Cluster {
+  return client.isCluster;
 }
