@@ -2,6 +2,7 @@ import type { ApiClient, WebhookEndpoint } from "@esim-webhooks/client";
 import type { EsimEvents } from "@esim-webhooks/core";
 import { parseOptions } from "@esim-webhooks/core/kit";
 import { changeUnderWay } from "../base/change-under-way.ts";
+import { checkClient } from "../base/check-client.ts";
 import { ownerIn, ownKeys } from "../base/endpoint-keys.ts";
 import { readKeys } from "../base/write-step.ts";
 import { beginning, creationIn, registered } from "./creation.ts";
@@ -37,6 +38,7 @@ export async function ensureEndpoint<Data = EsimEvents>(
   api: Pick<ApiClient, "webhooks" | "catalog">,
   wish: EndpointWish<Data>,
 ): Promise<EnsuredEndpoint> {
+  checkClient("ensureEndpoint", api, "webhooks", "catalog");
   const settings: SettledWish = parseOptions("ensureEndpoint", wishShape, wish);
   const { url, description, keyStore, secretForm, signal, clock } = settings;
   const wanted = wantedTypes("ensureEndpoint", settings);

@@ -28,11 +28,10 @@ export interface EndpointWish<Data = EsimEvents> extends SecretFormOption {
   readonly clock?: WaitingClock | undefined;
 }
 
+export type WithoutDefault = "handlers" | "eventTypes" | "description" | "secretForm";
+
 /** The wish, checked. */
-export type SettledWish = SettingsOf<
-  Omit<EndpointWish<unknown>, "catalog">,
-  "handlers" | "eventTypes" | "description" | "secretForm" | "signal"
-> & { readonly catalog: Catalog<unknown> };
+export type SettledWish = SettingsOf<EndpointWish<unknown>, WithoutDefault | "signal">;
 
 export const wishShape: OptionsShape<SettledWish> = {
   url: z.string().check(z.refine((url) => URL.canParse(url), "expected a URL")),

@@ -2,6 +2,7 @@ import type { ApiClient, EndpointWithSecret, WebhookEndpoint } from "@esim-webho
 import type { EsimEvents } from "@esim-webhooks/core";
 import { dateTimeMs } from "@esim-webhooks/core/kit";
 import { changeUnderWay } from "../base/change-under-way.ts";
+import { checkClient } from "../base/check-client.ts";
 import { finished } from "../base/endpoint-keys.ts";
 import { hasCode } from "../base/errors.ts";
 import { endpointIn, listEndpoints } from "../base/list-endpoints.ts";
@@ -55,6 +56,7 @@ export async function replaceEndpoint<
   api: Pick<ApiClient, "webhooks" | "catalog">,
   options: ReplaceOptions<Data, Reconciled>,
 ): Promise<ReplacedEndpoint<Reconciled>> {
+  checkClient("replaceEndpoint", api, "webhooks", "catalog");
   const settings = parseReplaceOptions<Reconciled>(options);
   const { url, handlers, eventTypes, catalog, description, keyStore, secretForm, signal, clock, logger } =
     settings;

@@ -4,12 +4,13 @@ import {
   loggerOption,
   type OptionsShape,
   parseOptions,
+  type SettingsOf,
   safeLogger,
   silentLogger,
 } from "@esim-webhooks/core/kit";
 import * as z from "zod/mini";
 import type { ReconcileReport } from "../reconcile/reconcile-report.ts";
-import { type EndpointWish, type SettledWish, wishShape } from "./options.ts";
+import { type EndpointWish, type WithoutDefault, wishShape } from "./options.ts";
 
 /** What a replacement has reconciled: the arguments of `reconcile`. */
 export interface ReplacePass {
@@ -51,14 +52,10 @@ export interface ReplaceOptions<Data = EsimEvents, Reconciled extends FirstRecon
   readonly logger?: Logger | undefined;
 }
 
-export type ReplaceSettings<Reconciled extends FirstReconciled> = Omit<SettledWish, "signal"> & {
-  readonly reconcile: (pass: ReplacePass) => Promise<Reconciled>;
-  readonly acceptLoss: boolean;
-  readonly listingLagMs: number;
-  readonly overlapMs: number;
-  readonly logger: Logger;
-  readonly signal: AbortSignal;
-};
+export type ReplaceSettings<Reconciled extends FirstReconciled> = SettingsOf<
+  ReplaceOptions<unknown, Reconciled>,
+  WithoutDefault
+>;
 
 const shape: OptionsShape<ReplaceSettings<FirstReconciled>> = {
   ...wishShape,

@@ -1,4 +1,3 @@
-import type { ApiClient } from "@esim-webhooks/client";
 import { type KeyStore, type Logger, type StateStore, WebhookError } from "@esim-webhooks/core";
 import {
   durationMs,
@@ -11,6 +10,7 @@ import {
   withMethods,
 } from "@esim-webhooks/core/kit";
 import * as z from "zod/mini";
+import { checkClient } from "../base/check-client.ts";
 import { type SecretFormOption, secretFormOption } from "../base/secret-form.ts";
 import { type WaitingClock, wallClock } from "../base/waiting-clock.ts";
 import type { ReconcileReport } from "../reconcile/reconcile-report.ts";
@@ -84,9 +84,7 @@ export function checkRotateArguments(
   endpointReference: unknown,
   keyStore: unknown,
 ): asserts keyStore is KeyStore {
-  if (typeof (api as Partial<ApiClient> | null)?.webhooks !== "object") {
-    throw invalid(`${caller}: the first argument is no client`, "Pass what createClient returns.");
-  }
+  checkClient(caller, api, "webhooks");
   if (typeof endpointReference !== "string" || endpointReference === "") {
     throw invalid(
       `${caller}: there is no endpoint reference`,

@@ -217,6 +217,17 @@ describe("an endpoint that is not there", () => {
   );
 });
 
+it.each([undefined, {}, { webhooks: {} }])("refuses a first argument that is no client: %j", async (api) => {
+  const wish = { url, handlers, keyStore: memoryKeys() };
+  const calls: readonly ((api: never, wish: never) => Promise<unknown>)[] = [ensureEndpoint, replaceEndpoint];
+  for (const call of calls) {
+    await expect(call(api as never, wish as never)).rejects.toMatchObject({
+      code: "invalid_option",
+      message: `${call.name}: the first argument is no client. Pass what createClient returns.`,
+    });
+  }
+});
+
 describe("what can be wrong with an endpoint", () => {
   /** An endpoint that exists, with its secret in the key store. */
   async function existing(eventTypes: readonly string[] = types) {
