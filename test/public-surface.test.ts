@@ -133,6 +133,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "compareTypes",
       "createReconciler",
       "ensureEndpoint",
+      "explainChange",
       "fateOf",
       "isSameUrl",
       "newestMs",

@@ -1,3 +1,4 @@
+export { explainChange } from "./base/change-under-way.ts";
 export type { EndpointError, EndpointErrorCode } from "./base/errors.ts";
 export type { SecretForm } from "./base/secret-form.ts";
 export type { ComparedTypes } from "./ensure/compare-types.ts";
@@ -27,7 +28,7 @@ export { reconcile } from "./reconcile/reconcile.ts";
 export type { ReconcileMessage } from "./reconcile/reconcile-notice.ts";
 export type { ReconcileOptions, ReconcilerOptions, ReconcileSetup } from "./reconcile/reconcile-options.ts";
 export type { ReconcileReport, Stretch } from "./reconcile/reconcile-report.ts";
-export type { RotationPlan } from "./rotate/plan-rotation.ts";
+export type { PlanOptions, RotationPlan } from "./rotate/plan-rotation.ts";
 export { planRotation } from "./rotate/plan-rotation.ts";
 export type { RotateOptions, RotationPass, RotationReconciled } from "./rotate/rotate-options.ts";
 export type { RotationReport } from "./rotate/rotate-secret.ts";

@@ -1,4 +1,5 @@
-import type { KeyRecord } from "@esim-webhooks/core";
+import { type KeyRecord, type KeyStore, WebhookError } from "@esim-webhooks/core";
+import { type EndpointErrorCode, explainChange } from "@esim-webhooks/endpoint";
 import { shellWord } from "../program/shell-word.ts";
 
 export type Change = NonNullable<KeyRecord["change"]>;
@@ -11,33 +12,31 @@ export interface ChangeText {
 
 /** What is under way in a key store, and the command that finishes it. */
 export function changeText(change: Change): ChangeText {
-  const { what, command } = describe(change);
-  return {
-    problem: `${what} has begun and has not ended.`,
-    remedy: `If it is not running now, run: ${command}`,
-  };
+  const { problem } = explainChange(change);
+  return { problem, remedy: `If it is not running now, run: ${commandFor(change)}` };
 }
 
-function describe(change: Change): { readonly what: string; readonly command: string } {
+/** An error that says what is under way in the key store, with the command that finishes it; any other error as it is. */
+export async function explainedChange(error: unknown, keyStore: KeyStore): Promise<unknown> {
+  if (!WebhookError.is(error) || (error.code as EndpointErrorCode) !== "change_under_way") return error;
+  const stored = await keyStore.read().catch(() => undefined);
+  const { change } = stored?.record ?? {};
+  if (change === undefined) return error; // it has just ended
+  const { problem, remedy } = changeText(change);
+  return new WebhookError<EndpointErrorCode>("change_under_way", problem, remedy, { cause: error.cause });
+}
+
+function commandFor(change: Change): string {
   const { kind, endpoint, url: given } = change as Readonly<Record<string, unknown>>;
   const url = typeof given === "string" ? shellWord(given) : "<url>";
   switch (kind) {
     case "rotate":
-      return {
-        what: `A rotation of the endpoint ${endpoint}`,
-        command: `esim-webhooks rotate --endpoint ${endpoint}`,
-      };
+      return `esim-webhooks rotate --endpoint ${endpoint}`;
     case "replace":
-      return {
-        what: `A replacement of the endpoint at ${url}`,
-        command: `esim-webhooks endpoint ensure ${url} --replace`,
-      };
+      return `esim-webhooks endpoint ensure ${url} --replace`;
     case "ensure":
-      return {
-        what: `A registration of the endpoint at ${url}`,
-        command: `esim-webhooks endpoint ensure ${url}`,
-      };
+      return `esim-webhooks endpoint ensure ${url}`;
     default:
-      return { what: "A change of the keys", command: "what began it" };
+      return "what began it";
   }
 }

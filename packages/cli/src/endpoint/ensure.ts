@@ -20,6 +20,7 @@ import { interruptedBy, stopSignal } from "../program/stopping.ts";
 import { keyPlaceOf } from "../set-up/key-place.ts";
 import type { SetUp } from "../set-up/set-up.ts";
 import { counted } from "../terminal/quantities.ts";
+import { explainedChange } from "./change-text.ts";
 import type { EnsureFlags } from "./ensure-flags.ts";
 import { explainedFindings } from "./explained-findings.ts";
 import { refuseNoFile } from "./key-file.ts";
@@ -46,8 +47,8 @@ export async function ensure(this: CliContext, flags: EnsureFlags, url: string):
     const wish = { ...wishOf(flags, setUp, url), keyStore, signal: stop.signal };
     const run = flags.replace ? replace(api, setUp, wish, flags, output) : ensureEndpoint<unknown>(api, wish);
     const result = await run
-      .catch((error: unknown) => {
-        throw interruptedBy(stop.signal, error);
+      .catch(async (error: unknown) => {
+        throw interruptedBy(stop.signal, await explainedChange(error, keyStore));
       })
       .finally(stop.release);
     const { endpoint } = result;

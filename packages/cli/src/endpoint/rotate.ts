@@ -1,6 +1,6 @@
-import { type Logger, WebhookError } from "@esim-webhooks/core";
+import type { ApiClient, WebhookEndpoint } from "@esim-webhooks/client";
+import type { KeyStore, Logger } from "@esim-webhooks/core";
 import {
-  type EndpointErrorCode,
   planRotation,
   type ReconcileReport,
   type RotationPlan,
@@ -18,8 +18,9 @@ import { keyPlaceOf } from "../set-up/key-place.ts";
 import { hasInbox } from "../set-up/open-target.ts";
 import { layoutFor } from "../terminal/layout.ts";
 import { counted, span } from "../terminal/quantities.ts";
+import { explainedRotation } from "./explained-rotation.ts";
 import { refuseUnfitForRotation } from "./key-file.ts";
-import { openReconcileTarget } from "./reconcile-target.ts";
+import { openReconcileTarget, untouchedReconcileTarget } from "./reconcile-target.ts";
 import { needsLook } from "./reconcile-verdict.ts";
 import { reconcileView } from "./reconcile-view.ts";
 import type { RotateFlags } from "./rotate-flags.ts";
@@ -32,14 +33,23 @@ export async function rotate(this: CliContext, flags: RotateFlags): Promise<void
     const { keyStore, where, file } = keyPlaceOf(setUp, flags.keyFile);
     if (file !== undefined) await refuseUnfitForRotation(file);
     // one that is gone has a rotation to end
-    const endpoint = flags.endpoint ?? (await theEndpoint(api, undefined)).webhookEndpointReference;
-    if (flags.dryRun) {
-      const plan = await planRotation(api, endpoint, keyStore);
-      return flags.json ? output.json(plan) : printPlan(output, plan, where);
-    }
+    const endpoint = flags.endpoint ?? (await ownEndpoint(api, keyStore)).webhookEndpointReference;
     const hasTarget = setUp.handlers !== undefined || hasInbox(setUp); // else one would be created
-    const open = flags.noReconcile || !hasTarget ? undefined : await openReconcileTarget(setUp);
+    const isReconciled = !flags.noReconcile && hasTarget;
     const logger = steps(output);
+    if (flags.dryRun) {
+      const untouched = isReconciled ? await untouchedReconcileTarget(setUp) : undefined;
+      const options = { checkReceivers: !flags.noCheck, state: untouched?.options.state, logger };
+      try {
+        const plan = await planRotation(api, endpoint, keyStore, options);
+        return flags.json ? output.json(plan) : printPlan(output, plan, where);
+      } catch (error) {
+        throw await explainedRotation(error, keyStore);
+      } finally {
+        await untouched?.close();
+      }
+    }
+    const open = isReconciled ? await openReconcileTarget(setUp) : undefined;
     const stop = stopSignal(output, "the step under way");
     let passedFrom = 0;
     output.note(
@@ -74,7 +84,7 @@ export async function rotate(this: CliContext, flags: RotateFlags): Promise<void
         if (toLookInto !== null) for (const line of reconcileView(toLookInto, view)) output.data(line);
       }
     } catch (error) {
-      throw interruptedBy(stop.signal, explained(error, open?.where));
+      throw interruptedBy(stop.signal, await explainedRotation(error, keyStore));
     } finally {
       stop.release();
       await open?.close();
@@ -82,15 +92,13 @@ export async function rotate(this: CliContext, flags: RotateFlags): Promise<void
   });
 }
 
-/** An error of the rotation, with a remedy in terms of the command line. */
-function explained(error: unknown, where: string | undefined): unknown {
-  if (!WebhookError.is(error) || (error.code as EndpointErrorCode) !== "no_watermark") return error;
-  return new WebhookError<EndpointErrorCode>(
-    "no_watermark",
-    `This endpoint was never reconciled into ${where}, so it is not known how far back to look for what the rotation may cost.`,
-    "Run esim-webhooks reconcile --since with the time when your receiver began to store events (2h, 7d, 2026-11-20), and rotate again; or add --no-reconcile.",
-    { cause: error.cause },
-  );
+/** The client's only endpoint, else the one that the keys name. Rejects as `theEndpoint` does. */
+async function ownEndpoint(api: ApiClient, keyStore: KeyStore): Promise<WebhookEndpoint> {
+  const { keys = [], change } = (await keyStore.read())?.record ?? {};
+  const named = keys.map((key) => (typeof key === "string" ? undefined : key.endpoint));
+  const { endpoint } = (change ?? {}) as { readonly endpoint?: unknown };
+  const [one, ...others] = new Set([...named, ...(typeof endpoint === "string" ? [endpoint] : [])]);
+  return theEndpoint(api, undefined, others.length === 0 ? one : undefined);
 }
 
 /** Each step as a line on standard error: a rotation takes minutes. */

@@ -5,10 +5,14 @@ import { shownText } from "../api/shown-record.ts";
 import { printable } from "../program/printable.ts";
 
 /**
- * The endpoint that a command is about: the one with this reference, else the client's only endpoint.
- * Rejects with `endpoint_unknown`, and a list of the client's endpoints.
+ * The endpoint that a command is about: the one with this reference, else the client's only endpoint, else `preferred`, if it is one
+ * of several. Rejects with `endpoint_unknown`, and a list of the client's endpoints.
  */
-export async function theEndpoint(api: ApiClient, reference: string | undefined): Promise<WebhookEndpoint> {
+export async function theEndpoint(
+  api: ApiClient,
+  reference: string | undefined,
+  preferred?: string,
+): Promise<WebhookEndpoint> {
   const all: WebhookEndpoint[] = [];
   for await (const endpoint of api.webhooks.list({ limit: 100 })) all.push(endpoint);
   if (reference !== undefined) {
@@ -24,6 +28,8 @@ export async function theEndpoint(api: ApiClient, reference: string | undefined)
     throw unknown("The client has no endpoint.", "Register one: esim-webhooks endpoint ensure <url>.");
   }
   if (another === undefined) return only;
+  const chosen = all.find(({ webhookEndpointReference }) => webhookEndpointReference === preferred);
+  if (chosen !== undefined) return chosen;
   throw unknown(
     `The client has ${all.length} endpoints, so the command needs to know which one.`,
     `Name it with --endpoint. ${listOf(all)}`,

@@ -1,4 +1,7 @@
+import { copyFileSync } from "node:fs";
 import { join } from "node:path";
+import { newSecret } from "@esim-webhooks/core/testing";
+import type { SandboxOptions } from "@esim-webhooks/sandbox";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { rotateCall, rotatingFile } from "../../../endpoint/test/rotate/rotating.ts";
@@ -20,9 +23,9 @@ async function reconcileFirst(cwd: string, env: Readonly<Record<string, string>>
 }
 
 /** An endpoint and its receiver, and the command in the folder of their key file. */
-async function startRotate() {
+async function startRotate(...options: [SandboxOptions?, (() => string)?]) {
   const cwd = folder({ "esim-webhooks.config.ts": config });
-  const world = await rotatingFile(join(cwd, "esim.key"));
+  const world = await rotatingFile(join(cwd, "esim.key"), ...options);
   onTestFinished(() => world[Symbol.asyncDispose]());
   const env = variablesOf(world.sandbox);
   const rotate = (...args: string[]) => cli(["rotate", ...args], { cwd, env, node });
@@ -30,18 +33,89 @@ async function startRotate() {
 }
 
 describe("rotate", () => {
-  it("says with --dry-run what it would do, and changes nothing", async () => {
+  it("asks the receivers with --dry-run, says what it would do, and leaves everything as it was", async () => {
     const { keys, rotate, endpoint } = await startRotate();
-    const before = await keys.read();
+    const record = (await keys.read())?.record;
     const { code, stdout, stderr } = await rotate("--dry-run");
-    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect({ code, stderr }).toEqual({
+      code: 0,
+      stderr:
+        "The receivers are asked, as a rotation asks them: until they have answered, unknown signatures are held off.\nReceivers read the key store.\n",
+    });
     expect(stdout).toMatch(
       new RegExp(
         `^Would rotate the secret of the endpoint ${endpoint}, in esim\\.key\\.\nThe service would be asked for a new secret\\.\nKeys that would be replaced: key:[0-9a-f]{8}\\.\n$`,
       ),
     );
-    expect(jsonLines(await rotate("--dry-run", "--json"))).toMatchObject([{ endpoint, continues: null }]);
-    expect(await keys.read()).toEqual(before);
+    const unasked = await rotate("--dry-run", "--no-check", "--json");
+    expect(unasked.stderr).toBe("");
+    expect(jsonLines(unasked)).toMatchObject([{ endpoint, continues: null }]);
+    expect((await keys.read())?.record).toEqual(record);
+  });
+
+  it("says with --dry-run that a watermark is missing", async () => {
+    const { cwd, env } = await startBackend({ keyFile: true });
+    const dryRun = (...args: string[]) => cli(["rotate", "--dry-run", "--no-check", ...args], { cwd, env });
+    const refused = await dryRun();
+    expect(refused).toMatchObject({ code: 2, stdout: "" });
+    expect(refused.stderr).toContain("(no_watermark): This endpoint was never reconciled with this store");
+    expect(refused.stderr).toContain("Run esim-webhooks reconcile --since");
+    expect((await dryRun("--no-reconcile")).code).toBe(0);
+    await reconcileFirst(cwd, env);
+    expect((await dryRun()).code).toBe(0);
+  });
+
+  it("takes the endpoint that the keys name, when the client has several", async () => {
+    const { api, keys, rotate, endpoint } = await startRotate();
+    const url = "https://shop.example/webhooks";
+    const other = await api.webhooks.create({ url, eventTypes: ["esim.enabled"] });
+    const dryRun = () => rotate("--dry-run", "--no-check");
+    expect(await dryRun()).toMatchObject({ code: 2, stderr: expect.stringContaining("--endpoint") });
+    const { record, version } = (await keys.read()) ?? {};
+    const own = { secret: String(record?.keys[0]), endpoint };
+    await keys.write({ keys: [own] }, version);
+    expect((await dryRun()).stdout).toContain(`Would rotate the secret of the endpoint ${endpoint}`);
+    const theirs = { secret: newSecret(), endpoint: other.webhookEndpointReference };
+    await keys.write({ keys: [own, theirs] }, (await keys.read())?.version);
+    expect((await dryRun()).code).toBe(2);
+  });
+
+  it("ends with 3 when receivers do not read the key file, and says what to do; with --no-check it rotates all the same", async () => {
+    const { cwd, keys, rotate } = await startRotate();
+    const unread = ["--key-file", "unread.key", "--overlap", "1m"];
+    copyFileSync(join(cwd, "esim.key"), join(cwd, "unread.key"));
+    const refused = await rotate(...unread);
+    expect(refused).toMatchObject({ code: 3, stdout: "" });
+    expect(refused.stderr).toMatch(
+      /^Error \(receivers_not_ready\): 5 of 5 deliveries with an unknown signature were answered 401: .* The secret was not replaced\. Have all receivers read this key store .*--no-check/m,
+    );
+    expect((await rotate("--dry-run", ...unread)).code).toBe(3);
+    const before = await keys.read();
+    const { code, stdout } = await rotate("--no-check", ...unread);
+    expect({ code, stdout }).toEqual({
+      code: 0,
+      stdout: expect.stringMatching(/^Rotated the secret .* is in unread\.key\.$/m),
+    });
+    expect(await keys.read()).toEqual(before); // which the receivers still read
+  });
+
+  it("keeps a secret of another form, and takes it with --secret-form", async () => {
+    const { rotate, keys, emit, handled } = await startRotate(
+      { switches: { secretFormat: "custom" } },
+      newSecret,
+    );
+    const once = ["--no-check", "--overlap", "1m"];
+    const refused = await rotate(...once);
+    expect(refused).toMatchObject({ code: 2, stdout: "" });
+    expect(refused.stderr).toMatch(
+      /^Error \(invalid_secret\): The service's new secret cannot be read .* Rotate again with --secret-form before \S+: hex, base64 or utf8\./m,
+    );
+    expect(await rotate(...once, "--secret-form", "hex")).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^Rotated the secret/),
+    });
+    expect(JSON.stringify(await keys.read())).toContain('"hex:');
+    expect(handled).toEqual([await emit()]);
   });
 
   it("refuses without a watermark; then rotates, brings what was missed into the inbox, and prints no secret", async () => {
@@ -118,6 +192,18 @@ describe("rotate", () => {
     const { code, stdout } = await cli(["rotate"], { cwd, env, node });
     expect({ code, stdout }).toEqual({ code: 3, stdout: expect.stringContaining("ALARM: 1 event was") });
     expect(stdout).toContain(lost);
+  });
+
+  it("names the command that finishes a change of another kind", async () => {
+    const { keys, rotate } = await startRotate();
+    const { record, version } = (await keys.read()) ?? {};
+    const change = { kind: "replace", url: "https://shop.example/webhooks" };
+    await keys.write({ keys: record?.keys ?? [], change }, version);
+    const refused = await rotate();
+    expect(refused.code).toBe(3);
+    expect(refused.stderr).toContain(
+      "Error (change_under_way): A replacement of the endpoint at https://shop.example/webhooks has begun and has not ended. If it is not running now, run: esim-webhooks endpoint ensure https://shop.example/webhooks --replace",
+    );
   });
 
   it("needs a place where keys can be changed, and an endpoint that exists", async () => {

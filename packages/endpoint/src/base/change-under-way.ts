@@ -3,28 +3,28 @@ import type { EndpointErrorCode } from "./errors.ts";
 
 /** What finishes a change of the keys, by the `kind` that its `change` has. */
 const finishedBy: Readonly<Record<string, string>> = {
-  rotate: "rotateSecret (esim-webhooks rotate)",
-  ensure: "ensureEndpoint (esim-webhooks endpoint ensure)",
-  replace: "replaceEndpoint (esim-webhooks endpoint ensure --replace)",
+  rotate: "rotateSecret",
+  ensure: "ensureEndpoint",
+  replace: "replaceEndpoint",
 };
 
-/** What is under way in a key store, and what finishes it: a sentence each. */
+/** What is under way in a key store, by the `change` of its record, and the function that finishes it: a sentence each. */
 export function explainChange(change: NonNullable<KeyRecord["change"]>): {
   readonly problem: string;
   readonly remedy: string;
 } {
   const { kind, endpoint, url } = change as Readonly<Record<string, unknown>>;
   const of =
-    typeof endpoint === "string"
-      ? ` of the endpoint ${endpoint}`
-      : typeof url === "string"
-        ? ` for ${url}`
+    typeof url === "string"
+      ? ` of the endpoint at ${url}`
+      : typeof endpoint === "string"
+        ? ` of the endpoint ${endpoint}`
         : "";
   const what =
     { rotate: "rotation", ensure: "registration", replace: "replacement" }[String(kind)] ?? "change";
   const finish = finishedBy[String(kind)];
   return {
-    problem: `A ${what}${of} has begun and has not ended; the key store says so.`,
+    problem: `A ${what}${of} has begun and has not ended.`,
     remedy:
       finish === undefined ? "Use the version that began it." : `Finish it with ${finish}, as it was begun.`,
   };

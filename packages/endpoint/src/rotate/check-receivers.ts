@@ -33,7 +33,7 @@ export async function checkReceivers(
   if (refused > 0) {
     throw notReady(
       `${refused} of ${posts} deliveries with an unknown signature were answered 401: a receiver does not read this key store, or its clock is more than 10 minutes ahead.`,
-      "Have all receivers read this key store (in a container, mount the folder of a key file, never the file), and rotate again. If something else answers 401 there, use checkReceivers: false (--no-check).",
+      "Have all receivers read this key store (in a container, mount the folder of a key file, never the file), and rotate again. If something else answers 401 there, use checkReceivers: false.",
     );
   }
   const holding = answers.filter((answer) => answer?.holdsOff);

@@ -1,9 +1,9 @@
 import type { ApiClient } from "@esim-webhooks/client";
 import type { KeyStore } from "@esim-webhooks/core";
 import { fingerprintOf, ownerIn, ownKeys } from "../base/endpoint-keys.ts";
-import { wallClock } from "../base/waiting-clock.ts";
 import { ownedEndpoint } from "./owned-endpoint.ts";
-import { checkRotateArguments } from "./rotate-options.ts";
+import { endHoldOff, refuseUnready } from "./refuse-unready.ts";
+import { checkRotateArguments, parseRotateOptions, type RotateOptions } from "./rotate-options.ts";
 import { type RotationChange, rotationIn } from "./rotation-change.ts";
 import { presentKeys } from "./write-rotation.ts";
 
@@ -22,22 +22,40 @@ export interface RotationPlan {
   readonly otherKeys: readonly string[];
 }
 
-/** Says what `rotateSecret` would do, and changes nothing. Rejects as it does. */
+export type PlanOptions = Pick<RotateOptions, "state" | "checkReceivers" | "signal" | "logger" | "clock">;
+
+/**
+ * Says what `rotateSecret` would do, and rejects as it does: also with `no_watermark`, and with `receivers_not_ready`. To ask the
+ * receivers, it has them hold off unknown signatures for some seconds, as a rotation does; with `checkReceivers: false`, nothing is
+ * written at all. They are not asked when a rotation would be continued.
+ */
 export async function planRotation(
   api: Pick<ApiClient, "webhooks">,
   endpointReference: string,
   keyStore: KeyStore,
-  { signal = new AbortController().signal }: { readonly signal?: AbortSignal | undefined } = {},
+  options: PlanOptions = {},
 ): Promise<RotationPlan> {
   checkRotateArguments("planRotation", api, endpointReference, keyStore);
+  const settings = parseRotateOptions("planRotation", options);
+  const { clock, signal, logger } = settings;
   const record = await presentKeys(keyStore);
   const at = rotationIn(record, endpointReference);
   const { endpoint, isOnly } = await ownedEndpoint(api, endpointReference, signal);
+  if (at === undefined) {
+    if (settings.checkReceivers) {
+      logger.info(
+        { endpoint: endpointReference },
+        "The receivers are asked, as a rotation asks them: until they have answered, unknown signatures are held off.",
+      );
+    }
+    await refuseUnready(keyStore, { endpoint: endpointReference, url: endpoint.url }, settings);
+    if (settings.checkReceivers) await endHoldOff(keyStore, record.rotatingUntil, settings);
+  }
   const all = record.keys.map(fingerprintOf);
   const oldKeys =
     at !== undefined && "oldKeys" in at
       ? at.oldKeys
-      : ownKeys(record.keys, ownerIn(record, endpointReference, isOnly, wallClock.now())).map(fingerprintOf);
+      : ownKeys(record.keys, ownerIn(record, endpointReference, isOnly, clock.now())).map(fingerprintOf);
   return {
     endpoint: endpointReference,
     active: endpoint.active,

@@ -69,10 +69,10 @@ const shape: OptionsShape<RotateSettings> = {
   clock: z._default(withMethods<WaitingClock>("now", "wait"), wallClock),
 };
 
-export function parseRotateOptions(options: unknown): RotateSettings {
-  const settings = parseOptions("rotateSecret", shape, options);
+export function parseRotateOptions(caller: string, options: unknown): RotateSettings {
+  const settings = parseOptions(caller, shape, options);
   if (settings.reconcile !== undefined && settings.state === undefined) {
-    throw invalid("rotateSecret: reconcile needs state", "Pass the state store that reconcile is given.");
+    throw invalid(`${caller}: reconcile needs state`, "Pass the state store that reconcile is given.");
   }
   return { ...settings, logger: safeLogger(settings.logger) };
 }

@@ -1,15 +1,13 @@
 import type { ApiClient, WebhookEndpoint } from "@esim-webhooks/client";
-import { type KeyStore, type StateStore, WebhookError } from "@esim-webhooks/core";
+import { type KeyStore, WebhookError } from "@esim-webhooks/core";
 import { endKeys, fingerprintOf, ownerIn } from "../base/endpoint-keys.ts";
 import { type EndpointErrorCode, hasCode } from "../base/errors.ts";
 import { holdOffUntil } from "../base/hold-off.ts";
 import { freshKey } from "../base/idempotency-key.ts";
-import { writeStep } from "../base/write-step.ts";
-import { readWatermark } from "../reconcile/read-watermark.ts";
 import { reconcileInTurn } from "../reconcile/reconcile-in-turn.ts";
 import type { ReconcileReport } from "../reconcile/reconcile-report.ts";
-import { checkReceivers } from "./check-receivers.ts";
 import { ownedEndpoint } from "./owned-endpoint.ts";
+import { refuseUnready } from "./refuse-unready.ts";
 import {
   checkRotateArguments,
   parseRotateOptions,
@@ -62,7 +60,7 @@ export async function rotateSecret<Reconciled extends RotationReconciled = Recon
   options: RotateOptions<Reconciled> = {},
 ): Promise<RotationReport<Reconciled>> {
   checkRotateArguments("rotateSecret", api, endpointReference, keyStore);
-  const settings = parseRotateOptions(options);
+  const settings = parseRotateOptions("rotateSecret", options);
   const { logger } = settings;
   const record = await presentKeys(keyStore);
   const found = rotationIn(record, endpointReference);
@@ -107,9 +105,8 @@ async function begin(
   { webhookEndpointReference: endpoint, url, updatedAt }: WebhookEndpoint,
   settings: RotateSettings,
 ): Promise<StepIn<AtCall>> {
-  const { clock, state } = settings;
-  if (state !== undefined) await refuseWithoutWatermark(state, endpoint);
-  if (settings.checkReceivers) await checkHeldOff(keyStore, url, settings);
+  const { clock } = settings;
+  await refuseUnready(keyStore, { endpoint, url }, settings);
   const nowMs = clock.now();
   const at: AtCall = {
     kind: "rotate",
@@ -122,32 +119,6 @@ async function begin(
   const held = { rotatingUntil: holdOffUntil(nowMs), change: { ...at } };
   const record = await writeRotation(keyStore, undefined, (now) => ({ ...now, ...held }), clock);
   return { at, record };
-}
-
-async function refuseWithoutWatermark(state: Pick<StateStore, "read">, endpoint: string): Promise<void> {
-  if ((await readWatermark(state, endpoint)) !== undefined) return;
-  throw new WebhookError<EndpointErrorCode>(
-    "no_watermark",
-    `Nobody has reconciled the endpoint ${JSON.stringify(endpoint)} with this state store, so what the rotation may cost could not be brought in. The secret was not replaced.`,
-    "Reconcile it once with since: when your receiver began to store events. Then rotate again.",
-  );
-}
-
-/** Checks the receivers while they hold off unknown signatures. No change is under way yet, so the run after a kill checks them, too. */
-async function checkHeldOff(
-  keyStore: KeyStore,
-  url: string,
-  settings: Pick<RotateSettings, "clock" | "signal" | "logger">,
-): Promise<void> {
-  const { clock } = settings;
-  const rotatingUntil = holdOffUntil(clock.now());
-  await writeRotation(keyStore, undefined, (record) => ({ ...record, rotatingUntil }), clock);
-  try {
-    await checkReceivers(url, settings);
-  } catch (error) {
-    await writeStep(keyStore, undefined, ({ keys }) => ({ keys }), clock).catch(() => {}); // it ends by itself
-    throw error;
-  }
 }
 
 /** Step 5. The old keys have ended by now, so the listing has had time to show what they cost. */

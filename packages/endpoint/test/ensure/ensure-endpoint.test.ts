@@ -315,8 +315,8 @@ describe("what can be wrong with an endpoint", () => {
     expect((await ensure()).findings).toMatchObject([
       {
         code: "change_under_way",
-        problem: `A rotation of the endpoint ${reference} has begun and has not ended; the key store says so.`,
-        remedy: "Finish it with rotateSecret (esim-webhooks rotate), as it was begun.",
+        problem: `A rotation of the endpoint ${reference} has begun and has not ended.`,
+        remedy: "Finish it with rotateSecret, as it was begun.",
       },
     ]);
     expect(keyStore.record?.change).toEqual({ kind: "rotate", endpoint: reference });
@@ -332,7 +332,7 @@ describe("a registration that did not end", () => {
     });
     await expect(ensureEndpoint(api, { url, handlers, keyStore })).rejects.toMatchObject({
       code: "change_under_way",
-      message: expect.stringContaining("Finish it with ensureEndpoint (esim-webhooks endpoint ensure)"),
+      message: expect.stringContaining("Finish it with ensureEndpoint, as it was begun."),
     });
     expect(await endpoints()).toEqual([]);
   });

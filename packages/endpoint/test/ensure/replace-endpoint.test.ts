@@ -362,7 +362,7 @@ describe("replacing an endpoint", () => {
     expect(await service.endpoints()).toHaveLength(2);
     expect((await ensureEndpoint(service.api, { url, keyStore, eventTypes: second })).findings).toMatchObject(
       [
-        { code: "change_under_way", remedy: expect.stringContaining("endpoint ensure --replace") },
+        { code: "change_under_way", remedy: "Finish it with replaceEndpoint, as it was begun." },
         { code: "same_url" },
         { code: "not_subscribed" },
         { code: "not_wanted" },

@@ -317,7 +317,7 @@ describe.concurrent("rotateSecret", () => {
     const failed = await world.rotate({ logger }).catch((error: unknown) => error);
     expect(failed).toMatchObject({
       code: "invalid_secret",
-      message: expect.stringContaining("--secret-form"),
+      message: expect.stringContaining("Rotate again with secretForm before"),
     });
     const { change } = await recordOf(world.keys);
     expect(change).toMatchObject({ step: "form", secret: expect.stringMatching(/^[0-9a-f]{64}$/) });
@@ -633,10 +633,9 @@ describe.concurrent("rotateSecret", () => {
     expect(refused.reason).toMatchObject({
       code: "change_under_way",
       message: expect.stringContaining(
-        `A rotation of the endpoint ${world.endpoint} has begun and has not ended; the key store says so. Finish it with rotateSecret`,
+        `A rotation of the endpoint ${world.endpoint} has begun and has not ended. Finish it with rotateSecret, as it was begun.`,
       ),
     });
-    expect(refused.reason.message).toContain("esim-webhooks rotate");
     await world.emit();
     expect(world.handled).toHaveLength(1);
   });
@@ -648,7 +647,7 @@ describe.concurrent("rotateSecret", () => {
     await world.keys.write({ ...(stored?.record as KeyRecord), change }, stored?.version);
     await expect(world.rotate()).rejects.toMatchObject({
       code: "change_under_way",
-      message: expect.stringContaining("endpoint ensure --replace"),
+      message: expect.stringContaining("Finish it with replaceEndpoint"),
     });
   });
 
@@ -761,7 +760,9 @@ describe.concurrent("receivers that are not ready", () => {
       rotateSecret(world.api, world.endpoint, unread, { clock: fastClock() }),
     ).rejects.toMatchObject({
       code: "receivers_not_ready",
-      message: expect.stringMatching(/^5 of 5 deliveries .* answered 401.* mount the folder .*--no-check/),
+      message: expect.stringMatching(
+        /^5 of 5 deliveries .* answered 401.* mount the folder .*use checkReceivers: false/,
+      ),
     });
     expect(await recordOf(unread)).toEqual(record);
     await expectUntouched(world, record);
@@ -878,12 +879,12 @@ describe("the pass of a rotation", () => {
   });
 });
 
-describe("planRotation", () => {
-  it("says what would be done, and changes nothing", async () => {
+describe.concurrent("planRotation", () => {
+  it("asks the receivers, says what would be done, and leaves the key store as it was", async () => {
     await using world = await rotating();
     const { api, endpoint, keys } = world;
-    const before = await keys.read();
-    const [own = ""] = secretsIn(await recordOf(keys));
+    const before = await recordOf(keys);
+    const [own = ""] = secretsIn(before);
     const plan = {
       endpoint,
       active: true,
@@ -892,10 +893,36 @@ describe("planRotation", () => {
       oldKeys: [fingerprint(own)],
       otherKeys: [],
     };
-    expect(await planRotation(api, endpoint, keys)).toEqual(plan);
-    expect(await keys.read()).toEqual(before);
+    const logger = lines();
+    const state = await reconciledState(world);
+    expect(await planRotation(api, endpoint, keys, { logger, state })).toEqual(plan);
+    expect(logger.all.join("\n")).toMatch(/^The receivers are asked, .*\nReceivers read the key store\. /);
+    expect(await recordOf(keys)).toEqual(before);
     world.sandbox.faults.add({ kind: "error", call: rotateCall, status: 500, times: 3 });
     await world.rotate().catch(() => {});
+    const { version } = (await keys.read()) ?? {};
     expect(await planRotation(api, endpoint, keys)).toEqual({ ...plan, continues: "call" });
+    expect(await keys.read()).toMatchObject({ version }); // nobody was asked, and nothing was written
+  });
+
+  it("writes nothing at all without the check of receivers", async () => {
+    await using world = await rotating();
+    const before = await world.keys.read();
+    await planRotation(world.api, world.endpoint, world.keys, { checkReceivers: false });
+    expect(await world.keys.read()).toEqual(before);
+  });
+
+  it("rejects as the rotation would: without a watermark, and when receivers do not read the key store", async () => {
+    await using world = await rotating();
+    const { api, endpoint } = world;
+    const before = await world.keys.read();
+    await expect(planRotation(api, endpoint, world.keys, { state: memoryState() })).rejects.toMatchObject({
+      code: "no_watermark",
+    });
+    expect(await world.keys.read()).toEqual(before);
+    const record = { ...(await recordOf(world.keys)), rotatingUntil: new Date().toISOString() };
+    const unread = copyOf(record);
+    await expect(planRotation(api, endpoint, unread)).rejects.toMatchObject({ code: "receivers_not_ready" });
+    expect((await recordOf(unread)).keys).toEqual(record.keys);
   });
 });

@@ -41,9 +41,12 @@ export function rotating(options?: SandboxOptions, stored?: (secret: string) => 
 }
 
 /** The same with keys in this file. Default: in a folder of its own. */
-export async function rotatingFile(file?: string): Promise<Rotating<FileKeySource>> {
+export async function rotatingFile(
+  file?: string,
+  ...options: [SandboxOptions?, ((secret: string) => string)?]
+): Promise<Rotating<FileKeySource>> {
   const resources = new AsyncDisposableStack();
-  if (file !== undefined) return rotatingWith(fileKeySource(file), resources);
+  if (file !== undefined) return rotatingWith(fileKeySource(file), resources, ...options);
   const folder = await mkdtemp(join(tmpdir(), "rotate-"));
   resources.defer(() => rm(folder, { recursive: true }));
   return rotatingWith(fileKeySource(join(folder, "keys")), resources);
