@@ -67,7 +67,6 @@ function redisAt(name: string, url: string, timeoutMs: number): Redis {
   try {
     if (isServerUrl(url, "redis:", "rediss:")) {
       return new Redis(url, {
-        enableAutoPipelining: true,
         maxRetriesPerRequest: 1, // a delivery should get 503 rather than wait
         connectTimeout: timeoutMs,
         socketTimeout: 2 * timeoutMs, // replaces a connection that went silent

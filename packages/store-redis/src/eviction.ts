@@ -1,5 +1,5 @@
 import { type Logger, WebhookError } from "@esim-webhooks/core";
-import { monotonicClock, warnOfSetup } from "@esim-webhooks/core/kit";
+import { warnOfSetup } from "@esim-webhooks/core/kit";
 import type { RedisClient } from "./client.ts";
 import type { RedisErrorCode } from "./errors.ts";
 
@@ -13,10 +13,9 @@ const everyMs = 10_000;
 export interface EvictionCheck {
   /** Throws `evicting_store`. Checks every master of a cluster. */
   check(): Promise<void>;
-  /**
-   * The same while the store is used, since the policy can change: ten seconds after the last success, and each time after a
-   * failure. Logs a change once.
-   */
+  /** Whether `recheck` is due: ten seconds after the last success, and each time after a failure. */
+  isDue(): boolean;
+  /** The same while the store is used, since the policy can change. Logs a change once. Calls at the same time share a check. */
   recheck(): Promise<void>;
 }
 
@@ -43,7 +42,7 @@ export function createEvictionCheck(
     }
     const evicting = policies.find((policy) => policy !== undefined && policy !== "noeviction");
     if (evicting !== undefined && !allowEviction) throw evictingStore(evicting);
-    checkedAt = monotonicClock.now();
+    checkedAt = performance.now();
     rechecked = undefined;
   }
 
@@ -61,13 +60,14 @@ export function createEvictionCheck(
     }
   }
 
+  const isOld = () => performance.now() - checkedAt >= everyMs;
+
   return {
     check,
+    isDue: () => !allowEviction && isKnown && (rechecked !== undefined || isOld()),
     async recheck() {
-      if (allowEviction || !isKnown) return;
-      const now = monotonicClock.now();
-      if (now - checkedAt >= everyMs) {
-        checkedAt = now;
+      if (isOld()) {
+        checkedAt = performance.now();
         rechecked = checkAgain();
       }
       return rechecked;

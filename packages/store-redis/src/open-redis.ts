@@ -3,7 +3,6 @@ import {
   createStoreGuard,
   durationMs,
   type OptionsShape,
-  type StoreGuard,
   storeShape,
   withMethods,
 } from "@esim-webhooks/core/kit";
@@ -12,8 +11,8 @@ import { openClient, type RedisClient } from "./client.ts";
 import { createEvictionCheck } from "./eviction.ts";
 import { explained } from "./refusal.ts";
 import { onReplicas } from "./replicas.ts";
-import { type Operation, onlyAnswerIn, probe, run } from "./scripts.ts";
-import { createTogether } from "./together.ts";
+import { answersIn, type Operation, type Operations, probe, runTogether } from "./scripts.ts";
+import { areOnOneServer, createTogether } from "./together.ts";
 
 /** The options that `redisStore` and `redisState` share. */
 export interface RedisOptions {
@@ -48,17 +47,20 @@ const clientShape = z.union([
   withMethods<RedisClient>("eval", "evalsha", "config", "pipeline"),
 ]);
 
-/** A client, and the guard of the store that uses it. */
+/** An operation of a store. */
+export interface StoreOperation extends Operation {
+  /** Sent when the operation fails, and when it succeeds after its time limit, since nobody waits for it any more. */
+  readonly undo?: Operation;
+}
+
+/** A client with the guard of the store that uses it. Rejects with a `WebhookError`. */
 export interface OpenRedis {
-  readonly guard: StoreGuard;
   /** Runs every command once, and looks at the eviction policy. Throws what is wrong. */
   ready(): Promise<void>;
-  /** Looks at the eviction policy again, if the last look was ten seconds ago: before operations that begin something. */
-  recheck(): Promise<void>;
-  /** Runs one script inside `guard`. Rejects with the cause of a client's error. */
-  send(operation: Operation): Promise<unknown>;
-  /** Runs one script outside the guard, without waiting for replicas. */
-  sendUnguarded(operation: Operation): Promise<unknown>;
+  /** Looks at the eviction policy again, before operations that begin something. Undefined: the last look was not ten seconds ago. */
+  recheck(): Promise<void> | undefined;
+  /** Runs one operation within the time limit. */
+  send(operation: StoreOperation): Promise<unknown>;
   close(): Promise<void>;
 }
 
@@ -87,32 +89,71 @@ export function openRedis(
     throw explained(name, reasonOf(error));
   };
   const eviction = createEvictionCheck(client, allowEviction, logger);
-  const sendUnguarded = (operation: Operation) => run(client, operation);
-  const together = createTogether(client, keyPrefix);
-  const send = waitReplicas === 0 ? together.send : onReplicas(name, client, waitReplicas, timeoutMs);
+  const runOnReplicas = waitReplicas > 0 && onReplicas(name, client, waitReplicas, timeoutMs);
+  const sendTogether = createTogether(sendGuarded);
+  let areTogether = false; // until it is known, each operation is a command of its own
   const guard = createStoreGuard({
     name,
     timeoutMs,
     logger,
     async check(signal) {
       await eviction.check().catch(rethrow);
-      const key = `${keyPrefix}probe`;
-      const evaluated = client.eval(probe.source, 1, key, "probe"); // `run` needs EVAL only after a restart of the server
-      await evaluated.then(onlyAnswerIn).catch(rethrow);
-      await send({ script: probe, key, args: ["probe"], signal }).catch(rethrow);
-      if (waitReplicas === 0) await together.prepare().catch(rethrow);
+      const letter = probe.letters.probe;
+      const probing: Operation = { script: probe, letter, key: `${keyPrefix}probe`, args: [] };
+      const evaluated = client.eval(probe.source, 1, probing.key, letter); // needed only after a restart of the server
+      await evaluated.then((answer) => answerOf(answersIn(answer)[0])).catch(rethrow);
+      await send([probing], signal)
+        .then(([answer]) => answerOf(answer))
+        .catch(rethrow);
+      areTogether = !runOnReplicas && (await areOnOneServer(client, keyPrefix).catch(rethrow));
     },
   });
-  const recheck = () => eviction.recheck().catch(rethrow);
+
+  async function send(operations: Operations, signal: AbortSignal): Promise<readonly unknown[]> {
+    if (runOnReplicas) return [await runOnReplicas(operations[0], signal)];
+    return runTogether(client, operations, signal);
+  }
+
+  /** One command, and one time limit for all its operations: a guard for each would cost more than the operation. */
+  function sendGuarded(
+    operations: readonly [StoreOperation, ...StoreOperation[]],
+  ): Promise<readonly unknown[]> {
+    return guard.run((signal) => {
+      const sent = send(operations, signal);
+      const isUndone = (answer: unknown) => answer instanceof Error || (signal.aborted && isOne(answer));
+      sent.then(
+        (answers) => undo(operations.filter((_, index) => isUndone(answers[index]))),
+        () => undo(operations),
+      );
+      return sent.catch(rethrow);
+    });
+  }
+
+  function undo(operations: readonly StoreOperation[]): void {
+    for (const { undo } of operations) if (undo) runTogether(client, [undo]).catch(() => {});
+  }
+
+  const recheck = () => (eviction.isDue() ? guard.run(() => eviction.recheck().catch(rethrow)) : undefined);
   return {
-    guard,
     async ready() {
       await guard.ready();
       await recheck();
     },
     recheck,
-    send: (operation) => send(operation).catch(rethrow),
-    sendUnguarded,
+    async send(operation) {
+      const answer = areTogether ? await sendTogether(operation) : (await sendGuarded([operation]))[0];
+      return answer instanceof Error ? guard.run(async () => rethrow(answer)) : answer;
+    },
     close: () => guard.close(close),
   };
+}
+
+function answerOf(answer: unknown): unknown {
+  if (answer instanceof Error) throw answer;
+  return answer;
+}
+
+/** A client made with `stringNumbers` answers "1". */
+export function isOne(answer: unknown): boolean {
+  return Number(answer) === 1;
 }

@@ -21,11 +21,12 @@ const versionPattern = /^[0-9a-f-]{36}$/;
  */
 export function redisState(redis: RedisClient | string, options: RedisStateOptions = {}): StateStore {
   const settings = parseOptions("redisState", redisShape, options);
-  const { guard, ready, recheck, send, close } = openRedis("redisState", redis, settings);
+  const { ready, recheck, send, close } = openRedis("redisState", redis, settings);
 
-  function run(name: string, ...args: string[]): Promise<unknown> {
-    const key = `${settings.keyPrefix}state:${name}`;
-    return guard.run((signal) => send({ script: state, key, args, signal }));
+  const { letters } = state;
+
+  function run(letter: string, name: string, ...args: readonly string[]): Promise<unknown> {
+    return send({ script: state, letter, key: `${settings.keyPrefix}state:${name}`, args });
   }
 
   return {
@@ -33,15 +34,15 @@ export function redisState(redis: RedisClient | string, options: RedisStateOptio
     ready,
     async read(name) {
       checkStateName(name);
-      const stored = await run(name, "read", "", "", "");
+      const stored = await run(letters.read, name, "", "", "");
       return stored === null ? undefined : decoded(String(stored));
     },
     async write(name, value, version) {
       checkStateName(name);
       const text = encodeState(value);
       if (version !== undefined && !versionPattern.test(version)) return false; // the script takes "" for no value yet
-      await guard.run(recheck);
-      const written = await run(name, "write", version ?? "", randomUUID(), text);
+      await recheck();
+      const written = await run(letters.write, name, version ?? "", randomUUID(), text);
       return Number(written) === 1;
     },
     close,

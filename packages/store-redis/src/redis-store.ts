@@ -9,8 +9,8 @@ import {
   warnOfShortRetention,
 } from "@esim-webhooks/core/kit";
 import type { RedisClient } from "./client.ts";
-import { openRedis, type RedisOptions, redisShape } from "./open-redis.ts";
-import { dedupe } from "./scripts.ts";
+import { isOne, openRedis, type RedisOptions, redisShape } from "./open-redis.ts";
+import { dedupe, type Operation } from "./scripts.ts";
 
 export interface RedisStoreOptions extends RedisOptions, StoreOptions {}
 
@@ -37,30 +37,20 @@ const shape: OptionsShape<Required<RedisStoreOptions>> = { ...storeShape, ...red
 export function redisStore(redis: RedisClient | string, options: RedisStoreOptions = {}): RedisStore {
   const settings = parseOptions("redisStore", shape, options);
   const { keyPrefix, retentionMs, allowEviction } = settings;
-  const { guard, ready, recheck, send, sendUnguarded, close } = openRedis("redisStore", redis, settings);
+  const { ready, recheck, send, close } = openRedis("redisStore", redis, settings);
+  const { letters } = dedupe;
   warnOfShortRetention("redisStore", settings);
 
   function keyOf({ source, id }: EventKey): string {
     return `${keyPrefix}${source.length}:${source}:${id}`; // the length keeps "a:b" + "c" from "a" + "b:c"
   }
 
-  function run(key: EventKey, ...args: (string | number)[]): Promise<unknown> {
-    return guard.run((signal) => send({ script: dedupe, key: keyOf(key), args, signal }));
+  function operation(letter: string, key: EventKey, token: string, ms: number): Operation {
+    return { script: dedupe, letter, key: keyOf(key), args: [token, ms] };
   }
 
-  /** Releases a claim that fails or succeeds too late: otherwise the id would be busy for a lease that nobody holds. */
-  function runClaim(key: EventKey, token: string, leaseMs: number): Promise<unknown> {
-    const name = keyOf(key);
-    const releaseClaim = () => {
-      sendUnguarded({ script: dedupe, key: name, args: ["release", token, 0] }).catch(() => {});
-    };
-    return guard.run(async (signal) => {
-      await recheck();
-      if (signal.aborted) return null; // nobody waits for it any more
-      const sent = send({ script: dedupe, key: name, args: ["claim", token, leaseMs], signal });
-      sent.then((answer) => signal.aborted && isOne(answer) && releaseClaim(), releaseClaim);
-      return sent;
-    });
+  async function run(letter: string, key: EventKey, token: string, ms: number): Promise<boolean> {
+    return isOne(await send(operation(letter, key, token, ms)));
   }
 
   return {
@@ -68,7 +58,10 @@ export function redisStore(redis: RedisClient | string, options: RedisStoreOptio
     ready,
     async claim(key, leaseMs, fingerprint) {
       const token = `${randomUUID()}:${fingerprint?.toString(16) ?? ""}`;
-      const answer = await runClaim(key, token, leaseMs);
+      const checked = recheck();
+      if (checked !== undefined) await checked; // not always: it would cost a turn of the promises
+      const undo = operation(letters.release, key, token, 0); // else the id would be busy for a lease that nobody holds
+      const answer = await send({ ...operation(letters.claim, key, token, leaseMs), undo });
       if (isOne(answer)) return { status: "claimed", token };
       const status = statusIn(answer);
       if (status !== "done" && status !== "busy") {
@@ -84,18 +77,13 @@ export function redisStore(redis: RedisClient | string, options: RedisStoreOptio
         ? { status, ...conflict }
         : { status, retryAfterMs: Math.max(1, Number(leftMs)), ...conflict };
     },
-    extend: async (key, token, leaseMs) => isOne(await run(key, "extend", token, leaseMs)),
-    complete: async (key, token) => isOne(await run(key, "complete", token, spreadRetention(retentionMs))),
-    release: async (key, token) => isOne(await run(key, "release", token, 0)),
+    extend: (key, token, leaseMs) => run(letters.extend, key, token, leaseMs),
+    complete: (key, token) => run(letters.complete, key, token, spreadRetention(retentionMs)),
+    release: (key, token) => run(letters.release, key, token, 0),
     close,
   };
 }
 
 function statusIn(answer: unknown): unknown {
   return Array.isArray(answer) ? answer[0] : undefined;
-}
-
-/** A client made with `stringNumbers` answers "1". */
-function isOne(answer: unknown): boolean {
-  return Number(answer) === 1;
 }

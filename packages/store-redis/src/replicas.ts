@@ -1,7 +1,10 @@
 import { WebhookError } from "@esim-webhooks/core";
 import { coalesce } from "@esim-webhooks/core/kit";
 import type { RedisClient } from "./client.ts";
-import { type Operation, onlyAnswerIn } from "./scripts.ts";
+import { answersIn, type Operation } from "./scripts.ts";
+
+/** Runs one operation. Null: not sent, because `signal` had aborted. An `Error` is of its key. */
+export type RunOnReplicas = (operation: Operation, signal: AbortSignal) => Promise<unknown>;
 
 /**
  * Runs operations, each of which succeeds only once `replicas` replicas have its write; else throws `store_unavailable`.
@@ -12,12 +15,15 @@ export function onReplicas(
   client: RedisClient,
   replicas: number,
   timeoutMs: number,
-): (operation: Operation) => Promise<unknown> {
+): RunOnReplicas {
   const runTogether = coalesce(
-    async (operations: readonly Operation[]): Promise<readonly Result[]> => {
-      const wanted = operations.filter(({ signal }) => !signal?.aborted);
+    async (given: readonly Given[]): Promise<readonly unknown[]> => {
+      const wanted = given.filter(({ signal }) => !signal.aborted);
       const pipeline = client.pipeline();
-      for (const { script, key, args } of wanted) pipeline.eval(script.source, 1, key, ...args);
+      for (const { operation } of wanted) {
+        const { script, letter, key, args } = operation;
+        pipeline.eval(script.source, 1, key, letter, ...args);
+      }
       const results = (await pipeline.wait(replicas, Math.ceil(timeoutMs / 2)).exec()) ?? [];
       const [waitError, reached] = results.at(-1) ?? [];
       if (waitError) throw waitError;
@@ -28,18 +34,20 @@ export function onReplicas(
           "Check the replicas, or lower waitReplicas.",
         );
       }
-      const resultOf = new Map(wanted.map((operation, index) => [operation, results[index]]));
-      return operations.map((operation) => resultOf.get(operation) ?? notSent);
+      const resultOf = new Map(wanted.map((each, index) => [each, results[index]]));
+      return given.map((each) => {
+        const [error, answer] = resultOf.get(each) ?? notSent;
+        return error ?? answersIn(answer)[0] ?? null;
+      });
     },
     { maxItems: 100, maxFlushes: 1 },
   );
-  return async (operation) => {
-    const [error, answer] = await runTogether(operation);
-    if (error) throw error; // of this operation alone, e.g. when its key is not ours
-    return answer === null ? null : onlyAnswerIn(answer);
-  };
+  return (operation, signal) => runTogether({ operation, signal });
 }
 
-type Result = readonly [error: Error | null, answer: unknown];
+interface Given {
+  readonly operation: Operation;
+  readonly signal: AbortSignal;
+}
 
-const notSent: Result = [null, null];
+const notSent: readonly [error: Error | null, answer: unknown] = [null, null];

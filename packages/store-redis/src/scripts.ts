@@ -2,29 +2,37 @@ import { createHash } from "node:crypto";
 import type { RedisClient } from "./client.ts";
 
 /**
- * A Lua script, which the server runs atomically for any number of keys. It is a table of functions; each key comes with the name of one
- * and its arguments, and has an answer of its own. An error, as for a key of another program, is the answer of that key alone.
+ * A Lua script, which the server runs atomically for any number of keys. It has functions, each with a letter. A command's first argument
+ * is the letters of its keys. Each key also has arguments of its own, and an answer of its own. An error, as for a key of another program,
+ * is the answer of that key alone.
  */
-export interface Script {
+export interface Script<Name extends string = string> {
   readonly source: string;
   readonly sha1: string;
+  readonly letters: Readonly<Record<Name, string>>;
 }
 
-/** @param arity the name of a function and its arguments: how many each key has */
-function script(arity: number, functions: string): Script {
-  const given = Array.from({ length: arity - 1 }, (_, index) => `, ARGV[at + ${index + 2}]`);
+/** @param arity how many arguments each key has */
+function script<Name extends string>(arity: number, functions: Readonly<Record<Name, string>>): Script<Name> {
+  const names = Object.keys(functions) as Name[];
+  const lettered = names.map((name, index) => [name, "abcd".charAt(index)]);
+  const letters = Object.fromEntries(lettered) as Record<Name, string>;
+  const defined = names.map((name) => `run.${letters[name]} = ${functions[name].trim()} -- ${name}`);
+  const given = Array.from({ length: arity }, (_, index) => `, ARGV[at + ${index + 1}]`);
   const source = `
 local run = {}
-${functions.trim()}
+${defined.join("\n")}
+local letters = ARGV[1]
 local answers = {}
-for i = 1, #KEYS do
-  local at = (i - 1) * ${arity}
-  local ran, answer = pcall(run[ARGV[at + 1]], KEYS[i]${given.join("")})
+local at = 1
+for i, key in ipairs(KEYS) do
+  local ran, answer = pcall(run[string.sub(letters, i, i)], key${given.join("")})
   if not ran and type(answer) ~= 'table' then answer = {err = answer} end -- Redis 6
   answers[i] = answer
+  at = at + ${arity}
 end
 return answers`;
-  return { source, sha1: createHash("sha1").update(source).digest("hex") };
+  return { source, sha1: createHash("sha1").update(source).digest("hex"), letters };
 }
 
 /**
@@ -33,18 +41,21 @@ return answers`;
  * are the key's time to live, by the server's clock.
  *
  * - `claim` → 1 when claimed, `[done, conflict]`, `[busy, conflict, remaining ms of the lease]`, or 0 for a value that another
- *   program wrote. `conflict` is 1 or 0. Repeating a claim with the same token is the same claim.
+ *   program wrote. `conflict` is 1 or 0. Repeating a claim with the same token is the same claim. A first delivery takes a single
+ *   command inside. Without memory it is an error, and an id that is known is still answered.
  * - `extend` → 1, or 0 when the claim is not this token's.
  * - `complete` → 1, also for the token that completed it before, or 0.
  * - `release` → 1, or 0 when the claim is not this token's.
  */
-export const dedupe: Script = script(
-  3,
-  `
-function run.claim(key, token, leaseMs)
+export const dedupe: Script<"claim" | "extend" | "complete" | "release"> = script(2, {
+  claim: `
+function(key, token, leaseMs)
   local value = 'c' .. token
+  local set = redis.pcall('SET', key, value, 'PX', leaseMs, 'NX')
+  if set and set.ok then return 1 end
   local held = redis.call('GET', key)
-  if not held or held == value then
+  if not held then return set end
+  if held == value then
     redis.call('SET', key, value, 'PX', leaseMs)
     return 1
   end
@@ -56,23 +67,26 @@ function run.claim(key, token, leaseMs)
   local left = redis.call('PTTL', key)
   if left < 0 then return 0 end
   return {'busy', conflict, left}
-end
-function run.extend(key, token, leaseMs)
+end`,
+  extend: `
+function(key, token, leaseMs)
   if redis.call('GET', key) ~= 'c' .. token then return 0 end
   return redis.call('PEXPIRE', key, leaseMs)
-end
-function run.complete(key, token, retentionMs)
+end`,
+  complete: `
+function(key, token, retentionMs)
   local held = redis.call('GET', key)
   if held == 'd' .. token then return 1 end
   if held ~= 'c' .. token then return 0 end
   redis.call('SET', key, 'd' .. token, 'PX', retentionMs)
   return 1
-end
-function run.release(key, token)
+end`,
+  release: `
+function(key, token)
   if redis.call('GET', key) ~= 'c' .. token then return 0 end
   return redis.call('DEL', key)
 end`,
-);
+});
 
 /**
  * A state has one key per name. Its value is the version, a UUID, followed by the JSON.
@@ -81,76 +95,69 @@ end`,
  * - `write` → 1, or 0 if the current version is not `version`, which is empty for a name without a value. Repeating a write
  *   with the same new version is the same write.
  */
-export const state: Script = script(
-  4,
-  `
-function run.read(key)
+export const state: Script<"read" | "write"> = script(3, {
+  read: `
+function(key)
   return redis.call('GET', key)
-end
-function run.write(key, version, newVersion, text)
+end`,
+  write: `
+function(key, version, newVersion, text)
   local held = string.sub(redis.call('GET', key) or '', 1, 36)
   if held == newVersion then return 1 end
   if held ~= version then return 0 end
   redis.call('SET', key, newVersion .. text)
   return 1
 end`,
-);
+});
 
 /** Runs every command that the other scripts run, and leaves nothing: shows that the server takes them from this user. */
-export const probe: Script = script(
-  1,
-  `
-function run.probe(key)
+export const probe: Script<"probe"> = script(0, {
+  probe: `
+function(key)
   redis.call('SET', key, '', 'PX', 1000)
   redis.call('GET', key)
   redis.call('PTTL', key)
   redis.call('PEXPIRE', key, 1000)
   return redis.call('DEL', key)
 end`,
-);
+});
 
-/** One operation. Nothing more is sent for it once `signal` has aborted. */
+/** One key, and the function of a script that it is given to. */
 export interface Operation {
   readonly script: Script;
+  /** Of the function. */
+  readonly letter: string;
   readonly key: string;
-  /** The name of the function and its arguments, as many as the script's arity. */
+  /** As many as the script's arity. */
   readonly args: readonly (string | number)[];
-  readonly signal?: AbortSignal;
 }
 
-/** Runs one script for the operations, in one round trip, or two if the server does not know it yet, as after a restart. */
+/** Operations of the same script. */
+export type Operations = readonly [Operation, ...Operation[]];
+
+/**
+ * Runs operations in one round trip, or two if the server does not know the script yet, as after a
+ * restart. Answers one to one: an `Error` is of that key alone, null of a key that was not sent because `signal` had aborted.
+ */
 export async function runTogether(
   client: RedisClient,
-  { source, sha1 }: Script,
-  operations: readonly Operation[],
+  operations: Operations,
+  signal?: AbortSignal,
 ): Promise<readonly unknown[]> {
-  const keys = operations.map(({ key }) => key);
-  const keysAndArgs = keys.concat(...(operations.map(({ args }) => args) as string[][]));
+  const [{ script }] = operations;
+  const keysAndArgs: (string | number)[] = operations.map(({ key }) => key);
+  keysAndArgs.push(operations.reduce((letters, { letter }) => letters + letter, ""));
+  for (const { args } of operations) keysAndArgs.push(...args);
   try {
-    return answersIn(await client.evalsha(sha1, keys.length, ...keysAndArgs));
+    return answersIn(await client.evalsha(script.sha1, operations.length, ...keysAndArgs));
   } catch (error) {
     if (!(error instanceof Error) || !error.message.startsWith("NOSCRIPT")) throw error;
-    if (operations.every(({ signal }) => signal?.aborted)) return operations.map(() => null);
-    return answersIn(await client.eval(source, keys.length, ...keysAndArgs));
+    if (signal?.aborted) return operations.map(() => null);
+    return answersIn(await client.eval(script.source, operations.length, ...keysAndArgs));
   }
 }
 
-/** Runs one operation. Null: not sent. Rejects with an error of its key. */
-export async function run(client: RedisClient, operation: Operation): Promise<unknown> {
-  return answerOf((await runTogether(client, operation.script, [operation]))[0]);
-}
-
-/** The answer to the only key of a script. Throws it if it is an error. */
-export function onlyAnswerIn(answer: unknown): unknown {
-  return answerOf(answersIn(answer)[0]);
-}
-
-function answersIn(answer: unknown): readonly unknown[] {
+/** The answers to the keys of a command. */
+export function answersIn(answer: unknown): readonly unknown[] {
   return Array.isArray(answer) ? answer : [];
-}
-
-/** Throws the answer if it is an error. */
-export function answerOf(answer: unknown): unknown {
-  if (answer instanceof Error) throw answer;
-  return answer;
 }

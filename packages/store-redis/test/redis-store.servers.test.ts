@@ -603,6 +603,19 @@ describe("redisStore with many operations at the same time", () => {
     expect(commands).toEqual(["evalsha"]);
   });
 
+  it("sends those of the next turn although the command before them has no answer yet", async () => {
+    const client = keep(new Redis(server.url));
+    const store = open(client);
+    await store.ready?.();
+    const { promise: answered, resolve: answer } = Promise.withResolvers<number[]>();
+    vi.spyOn(client, "evalsha").mockReturnValueOnce(answered as never);
+    const first = claimed(store);
+    await new Promise(setImmediate);
+    await Promise.all(many().map((id) => claimed(store, id)));
+    answer([1]);
+    await first;
+  });
+
   it("rejects the operation on another program's key, but not the operations sent with it", async () => {
     const store = open(server.url);
     await store.ready?.();
