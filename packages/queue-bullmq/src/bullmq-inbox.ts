@@ -18,18 +18,18 @@ import { createAdmin } from "./admin/admin.ts";
 import { type BullmqInboxOptions, defaultEventJobOptions, readInboxOptions } from "./inbox-settings.ts";
 import { openQueue } from "./redis/connection.ts";
 import { deduplicationIdOf, newJobId, resultOf } from "./redis/job-identity.ts";
-import { clientReader } from "./redis/queue.ts";
-import { explained } from "./redis/refusal.ts";
+import { type BullmqQueue, clientReader } from "./redis/queue.ts";
+import { connected, explained } from "./redis/refusal.ts";
 import { createServerCheck } from "./redis/server-check.ts";
 import { createSources } from "./redis/sources.ts";
 import { checkCanWait, createOnDisk, type OnDisk } from "./redis/wait-aof.ts";
 import { type BullmqWorker, createQueueWorker, type QueueWorkerOptions } from "./work/queue-worker.ts";
 
-/** An inbox whose queue is BullMQ's: its `Worker` takes the events. */
+/** An inbox whose queue is BullMQ's: its `Worker` takes the events. On a handed-in queue, it has no `createWorker`. */
 export interface BullmqInbox extends InboxWriter, InboxAdmin {
   /**
    * BullMQ's `Worker` with `bullmqProcessor`, on connections of its own, for programs that run workers of any inbox, such as
-   * `esim-webhooks work`. Throws `invalid_option`, also for an inbox on a handed-in queue, and `unknown_event_type`.
+   * `esim-webhooks work`. Throws `invalid_option` and `unknown_event_type`.
    */
   createWorker<Data = EsimEvents>(
     handlers: NoInfer<Handlers<Data>>,
@@ -42,11 +42,17 @@ export interface BullmqInbox extends InboxWriter, InboxAdmin {
  * Redis. Each is one atomic `queue.add` with BullMQ's deduplication, so an id is enqueued once in `retentionMs`, counted from
  * its first delivery. BullMQ's `Worker` handles the events, with `bullmqProcessor`.
  *
- * Throws `invalid_option`. Operations reject with `store_unavailable`, `store_full`, `missing_rights` or `read_only_store`;
- * while the server may evict keys, with `evicting_store`; and those for operators with `invalid_input` for filters that BullMQ
- * cannot answer.
+ * Throws `invalid_option`. Operations reject with `store_unavailable`, `store_full`, `wrong_credentials`, `missing_rights` or
+ * `read_only_store`; while the server may evict keys, with `evicting_store`; and those for operators with `invalid_input` for
+ * filters that BullMQ cannot answer.
  */
-export function bullmqInbox(options: BullmqInboxOptions): BullmqInbox {
+export function bullmqInbox(
+  options: BullmqInboxOptions & { queue: BullmqQueue },
+): Omit<BullmqInbox, "createWorker">;
+export function bullmqInbox(options: BullmqInboxOptions): BullmqInbox;
+export function bullmqInbox(
+  options: BullmqInboxOptions,
+): Omit<BullmqInbox, "createWorker"> & Partial<Pick<BullmqInbox, "createWorker">> {
   const settings = readInboxOptions(options);
   const { retentionMs, allowEviction, waitAof, timeoutMs, logger } = settings;
   warnOfShortRetention("bullmqInbox", settings);
@@ -67,20 +73,22 @@ export function bullmqInbox(options: BullmqInboxOptions): BullmqInbox {
   };
   const sources = createSources(queue);
 
+  async function check(): Promise<void> {
+    await connected(queue);
+    if (waitAof) checkCanWait(await client());
+    await server.check();
+  }
+
+  const explain = (error: unknown) => Promise.reject(explained(error));
   const guard = createStoreGuard({
     name: "bullmqInbox",
     timeoutMs,
     logger,
-    async check() {
-      await queue.waitUntilReady();
-      if (waitAof) checkCanWait(await client());
-      await server.check();
-    },
+    check: () => check().catch(explain),
   });
 
-  /** Inside the guard, with the cause of a server's refusal. */
   function run<Result>(operation: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
-    return guard.run((signal) => operation(signal).catch((error) => Promise.reject(explained(error))));
+    return guard.run((signal) => operation(signal).catch(explain));
   }
 
   async function add(entry: InboxEntry, data: EncodedEntry): Promise<PutResult> {
@@ -95,6 +103,11 @@ export function bullmqInbox(options: BullmqInboxOptions): BullmqInbox {
       "Give the inbox a queue of its own.",
     );
   }
+
+  const place = connection === undefined ? undefined : { connection, name, prefix, timeoutMs };
+  const workers: Pick<BullmqInbox, "createWorker"> | undefined = place && {
+    createWorker: (handlers, options = {}) => createQueueWorker(place, handlers, options),
+  };
 
   const admin = createAdmin({ queue, client, keyStart, sources });
   return {
@@ -124,15 +137,7 @@ export function bullmqInbox(options: BullmqInboxOptions): BullmqInbox {
     get: (key) => run(() => admin.get(key)),
     redrive: (filter, limit) => run(() => admin.redrive(filter, limit)),
     purgeDead: (filter, limit) => run(() => admin.purgeDead(filter, limit)),
-    createWorker(handlers, options = {}) {
-      if (connection !== undefined)
-        return createQueueWorker({ connection, name, prefix, timeoutMs }, handlers, options);
-      throw new WebhookError(
-        "invalid_option",
-        "bullmqInbox.createWorker: the inbox is on a queue that was handed in, whose connection a worker cannot share.",
-        "Pass connection in place of the queue, or make BullMQ's Worker with bullmqProcessor(handlers).",
-      );
-    },
+    ...workers,
     close: () => guard.close(close),
   };
 }

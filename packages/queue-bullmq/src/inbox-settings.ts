@@ -71,7 +71,6 @@ const jobOptionNames = {
 
 const shape: OptionsShape<BullmqInboxSettings> = {
   ...storeShape,
-  retentionMs: storeShape.retentionMs,
   queue: z.optional(withMethods<BullmqQueue>("add", "getJob", "getBackend", "getDeduplicationJobId")),
   connection: z.optional(
     z.union([z.string().check(z.regex(/^rediss?:\/\//)), withMethods<Redis>("defineCommand", "info")]),

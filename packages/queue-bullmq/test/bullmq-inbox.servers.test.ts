@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
+import { inspect } from "node:util";
 import type { InboxEntry, Logger, WebhookError } from "@esim-webhooks/core";
 import { type BullmqInbox, type BullmqInboxOptions, bullmqInbox } from "@esim-webhooks/queue-bullmq";
 import { createPostgresBackend, type Job, Queue, type QueueOptions, Worker } from "bullmq";
@@ -207,6 +208,11 @@ describe("the queue and its connection", () => {
     await vi.waitFor(async () => expect(await admin.client("LIST")).not.toMatch(/\n.*\n/));
   });
 
+  it("has no worker on a handed-in queue, whose connection a worker cannot share", () => {
+    expect(open({ queue: openQueue() })).not.toHaveProperty("createWorker");
+    expect(open()).toHaveProperty("createWorker");
+  });
+
   it("refuses a queue on BullMQ's Postgres backend, and names postgresInbox", async () => {
     const queue = new Queue(
       "events",
@@ -240,6 +246,53 @@ describe("the queue and its connection", () => {
     const { code, message } = await refusal(() => bullmqInbox(options));
     expect({ code, message }).toMatchObject({ code: "invalid_option", message: /no lanes.*postgresInbox/ });
   });
+});
+
+describe("the server's users", () => {
+  const at = (user: string) => server.url.replace("//", `//${user}@`);
+  afterEach(async () => {
+    await admin.config("SET", "requirepass", "");
+    await admin.call("ACL", "DELUSER", "shop");
+  });
+
+  it("says that the password is wrong, on a connection of its own, a handed-in one, and a queue's", async () => {
+    await admin.acl("SETUSER", "shop", "on", ">secret", "~*", "+@all");
+    const client = new Redis(at("shop:mistyped"));
+    client.on("error", () => {});
+    opened.push({ close: () => client.disconnect() });
+    const queue = new Queue("events", { connection: client });
+    queue.on("error", () => {});
+    for (const options of [{ connection: at("shop:mistyped") }, { connection: client }, { queue }]) {
+      const error = await refusal(open(options).ready());
+      expect(error).toMatchObject({ code: "wrong_credentials", message: /its password is wrong/ });
+      expect(inspect(error, { depth: 10 })).not.toContain("mistyped");
+    }
+  });
+
+  it("says that the server wants a password", async () => {
+    await admin.config("SET", "requirepass", "secret");
+    const { code, message } = await refusal(open().put([entryOf()]));
+    expect({ code, message }).toMatchObject({ code: "wrong_credentials", message: /wants a password/ });
+  });
+
+  it("says so too when the password was changed, once the connection has ended", async () => {
+    await admin.acl("SETUSER", "shop", "on", ">secret", "~*", "+@all");
+    const inbox = open({ connection: at("shop:secret") });
+    await inbox.put([entryOf()]);
+    await admin.acl("SETUSER", "shop", "resetpass", ">changed");
+    await admin.call("CLIENT", "KILL", "USER", "shop");
+    const codes = async () => (await refusal(inbox.put([entryOf()]))).code;
+    await expect.poll(codes, { timeout: 30_000 }).toBe("wrong_credentials");
+  });
+
+  it.each(["-info", "-evalsha -eval", "resetkeys ~other:*"])(
+    "names the rights that a user with %s lacks",
+    async (lacks) => {
+      await admin.acl("SETUSER", "shop", "on", ">secret", "~*", "+@all", ...lacks.split(" "));
+      const { code, message } = await refusal(open({ connection: at("shop:secret") }).put([entryOf()]));
+      expect({ code, message }).toMatchObject({ code: "missing_rights", message: /~bull:\*.*\+info/ });
+    },
+  );
 });
 
 describe("a server that may lose events", () => {
@@ -454,6 +507,20 @@ describe("for operators", () => {
     expect(await inbox.count({ state: "ready" })).toBe(2);
     expect(await inbox.get({ source: "default", id: "a" })).toMatchObject({ state: "ready" });
     expect(await admin.keys("*:de:*")).toHaveLength(2);
+  });
+
+  it.each<[string, (queue: Queue, job: Job) => Promise<unknown>]>([
+    ["job.remove()", (_, job) => job.remove()],
+    ["queue.clean()", (queue) => queue.clean(0, 10, "wait")],
+    ["queue.drain()", (queue) => queue.drain()],
+    ["queue.obliterate()", (queue) => queue.obliterate({ force: true })],
+  ])("stores an event again whose job was dropped by %s", async (_, drop) => {
+    const queue = openQueue();
+    const inbox = open({ queue });
+    await inbox.put([entryOf("a")]);
+    await drop(queue, await jobOf(queue, "a"));
+    expect(await inbox.get({ source: "default", id: "a" })).toBeUndefined();
+    expect(await inbox.put([entryOf("a")])).toEqual(["stored"]);
   });
 
   it("finds an event by its id in every source that it has had, in a process that put none", async () => {

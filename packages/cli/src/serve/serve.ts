@@ -63,7 +63,7 @@ async function waitingFor(
   return inbox === undefined ? leftBehindNote(setUp) : waitingNote(inbox, queue?.where ?? target.where);
 }
 
-function destination(target: OpenTarget, { file }: SetUp, worksInbox: boolean): string {
+function destination(target: OpenTarget, { file, handlers }: SetUp, worksInbox: boolean): string {
   if (!("inbox" in target)) {
     const waiting = worksInbox ? " Events that are stored there are processed too." : "";
     return `Events are handled as they arrive, by ${target.where}.${waiting}`;
@@ -71,7 +71,7 @@ function destination(target: OpenTarget, { file }: SetUp, worksInbox: boolean): 
   const stored = `Events are stored in ${target.where}.`;
   if (worksInbox)
     return `${stored} The handlers in ${file} process them here; for more workers, run: esim-webhooks work`;
-  return hasRole(target.inbox, "queue")
-    ? `${stored} To process them, add handlers to a config file.`
-    : `${stored} Its own consumers process them.`;
+  if (hasRole(target.inbox, "queue")) return `${stored} To process them, add handlers to a config file.`;
+  const unused = handlers === undefined ? "" : `, and the handlers in ${file} do not run here`;
+  return `${stored} Its own consumers process them${unused}.`;
 }

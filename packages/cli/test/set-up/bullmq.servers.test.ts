@@ -1,3 +1,4 @@
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { Queue } from "bullmq";
@@ -5,6 +6,7 @@ import { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, expect, it, onTestFinished } from "vitest";
 import { privateRedis, type TestServer } from "../../../../test/servers/index.ts";
 import { cli, folder, jsonLines, secret, start } from "../cli.ts";
+import { startBackend } from "../endpoint/backend.ts";
 
 let server: TestServer;
 let redis: Redis;
@@ -111,4 +113,47 @@ it("inbox lists and retries dead events, and says which filters BullMQ cannot an
   const retried = await cli(["inbox", "retry", "--yes"], { cwd });
   expect(retried.stdout).toBe("Made ready again: 1 dead event.\n");
   expect((await cli(["inbox", "list", "--json"], { cwd })).stdout).toMatch(/"state":"ready"/);
+});
+
+it("reconcile brings missed events in as jobs, once", async () => {
+  const backend = await startBackend();
+  await backend.down();
+  const missed = await backend.emit(2);
+  await backend.sandbox.advance("16h");
+  writeFileSync(
+    join(backend.cwd, "esim-webhooks.config.mjs"),
+    `import { bullmqInbox } from "@esim-webhooks/queue-bullmq";
+     import { redisState } from "@esim-webhooks/store-redis";
+     const url = ${JSON.stringify(server.url)};
+     export default { target: bullmqInbox({ connection: url }), state: redisState(url) };`,
+  );
+  const first = await cli(["reconcile", "--since", "1h"], backend);
+  expect(first.stdout).toMatch(/^stored +2 +brought in: 2 not delivered$/m);
+  const listed = await cli(["inbox", "list", "--json"], backend);
+  expect(jsonLines(listed).map(({ id }) => id)).toEqual(expect.arrayContaining(missed));
+  const again = await cli(["reconcile", "--since", "1h"], backend);
+  expect(again.stdout).toMatch(/^stored +0$/m);
+  expect(again.stdout).toMatch(/^duplicate +2 /m);
+});
+
+it("serve stores into a queue of the config's own, and says that its consumers process the events; work is refused", async () => {
+  const cwd = folder({
+    "esim-webhooks.config.ts": `import { bullmqInbox } from "@esim-webhooks/queue-bullmq";
+      import { defineConfig } from "@esim-webhooks/cli";
+      import { Queue } from "bullmq";
+      const queue = new Queue("own", { connection: { url: ${JSON.stringify(server.url)} } });
+      export default defineConfig({ target: bullmqInbox({ queue }), handlers: { "*": () => {} }, port: 0 });`,
+  });
+  const running = start(["serve"], { cwd });
+  const [, url = ""] = await running.written(/Listening at \S*?(http:\S+\/[\w/]+)/);
+  await running.written(
+    /Its own consumers process them, and the handlers in \S+config\.ts do not run here\./,
+  );
+  expect((await fetch(url, signedRequest({ id: "msg_1", ...envelope }, { secret }))).status).toBe(202);
+  running.child.kill("SIGTERM");
+  expect((await running.ended).code).toBe(0);
+  expect(await redis.llen("bull:own:wait")).toBe(1);
+  const refused = await cli(["work"], { cwd });
+  expect(refused.code).toBe(2);
+  expect(refused.stderr).toMatch(/lacks the role "queue".*Use the tools of that queue/);
 });

@@ -1,2 +1,2 @@
 /** Stable codes of the errors that this package throws, besides those of core. */
-export type BullmqErrorCode = "evicting_store" | "missing_rights" | "read_only_store";
+export type BullmqErrorCode = "evicting_store" | "missing_rights" | "read_only_store" | "wrong_credentials";

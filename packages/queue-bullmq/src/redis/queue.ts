@@ -13,6 +13,8 @@ export interface BullmqQueue {
   getDeduplicationJobId(deduplicationId: string): Promise<string | null>;
   clean(graceMs: number, limit: number, type: "failed"): Promise<string[]>;
   waitUntilReady(): Promise<unknown>;
+  on(event: "error", listener: (error: Error) => void): unknown;
+  off(event: "error", listener: (error: Error) => void): unknown;
   getBackend(): object;
 }
 

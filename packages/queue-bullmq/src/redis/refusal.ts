@@ -1,5 +1,6 @@
 import { WebhookError } from "@esim-webhooks/core";
 import type { BullmqErrorCode } from "./errors.ts";
+import type { BullmqQueue } from "./queue.ts";
 import { withoutPassword } from "./without-password.ts";
 
 /** A server that answers, but refuses what the queue needs. */
@@ -14,6 +15,18 @@ const refusals: readonly {
     code: "read_only_store",
     problem: "The Redis server of bullmqInbox is a read-only replica.",
     remedy: "Connect to its master: by the master's address, through Sentinel, or with a Cluster.",
+  },
+  {
+    answer: /\bWRONGPASS\b/,
+    code: "wrong_credentials",
+    problem: "The Redis server of bullmqInbox does not know the connection's user, or its password is wrong.",
+    remedy: "Check both; in a URL, percent-encode the password's special characters.",
+  },
+  {
+    answer: /\bNOAUTH\b/,
+    code: "wrong_credentials",
+    problem: "The Redis server of bullmqInbox wants a password, and the connection has none.",
+    remedy: "Add it: redis://user:password@host:6379, or redis://:password@host:6379 for the default user.",
   },
   {
     answer: /\bNOPERM\b|user executing the script can't/,
@@ -32,8 +45,23 @@ const refusals: readonly {
 /** The error of a server that refuses, with how to mend it. Other errors stay as they are. */
 export function explained(error: unknown): unknown {
   if (!(error instanceof Error) || WebhookError.is(error)) return error;
+  const cause = withoutPassword(error);
   const refusal = refusals.find(({ answer }) => answer.test(error.message));
-  if (refusal === undefined) return withoutPassword(error);
+  if (refusal === undefined) return cause;
   const { code, problem, remedy } = refusal;
-  return new WebhookError<BullmqErrorCode | "store_full">(code, problem, remedy, { cause: error });
+  return new WebhookError<BullmqErrorCode | "store_full">(code, problem, remedy, { cause });
+}
+
+/** Resolves once the queue is connected. Rejects when the server refuses it; its client would try again for ever. */
+export async function connected(queue: BullmqQueue): Promise<void> {
+  const refused = Promise.withResolvers<never>();
+  const onError = (error: Error) => {
+    if (WebhookError.is(explained(error))) refused.reject(error);
+  };
+  queue.on("error", onError);
+  try {
+    await Promise.race([queue.waitUntilReady(), refused.promise]);
+  } finally {
+    queue.off("error", onError);
+  }
 }
