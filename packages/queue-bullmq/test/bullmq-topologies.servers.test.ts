@@ -85,6 +85,20 @@ describe("bullmqInbox on a Redis Cluster", () => {
     expect(ofWorker.options.redisOptions?.maxRetriesPerRequest).toBeNull();
   });
 
+  it("deletes a dead event by its id, which can then be stored again", async () => {
+    const inbox = bullmqInbox({ connection: open(true), name: "events", prefix: "{bull}" });
+    opened.push(inbox);
+    const entry = entryOf("unhandled");
+    await inbox.put([entry]);
+    const stopping = new AbortController();
+    const running = inbox.createWorker({ "esim.faulted": () => {} }).run({ signal: stopping.signal });
+    await expect.poll(() => inbox.count({ state: "dead" }), { timeout: 60_000 }).toBe(1);
+    stopping.abort();
+    await running;
+    expect(await inbox.purgeDead({ ids: ["unhandled"] })).toBe(1);
+    expect(await inbox.put([entry])).toEqual(["stored"]);
+  });
+
   it("refuses keys without a hash tag, and says how to write the prefix", async () => {
     const inbox = bullmqInbox({ connection: open(true), name: "events" });
     opened.push(inbox);
