@@ -1,5 +1,7 @@
 // Every server of the http bench. Its test shows that each accepts authentic deliveries and refuses forged ones.
+import { createHmac } from "node:crypto";
 import { once } from "node:events";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { memoryStore } from "@esim-webhooks/core";
 import { webhookRouter } from "@esim-webhooks/express";
@@ -51,6 +53,19 @@ function bareFastify(): FastifyInstance {
   return app;
 }
 
+/** What every middleware of Express that verifies must do: take the body, hash it, parse it and answer. It checks nothing. */
+function bareMiddleware(secret: string): Express {
+  return express().use(path, async (request: IncomingMessage, response: ServerResponse) => {
+    await undefined; // a body that came with its headers is there then
+    const body: Buffer | null = request.read();
+    if (body === null) throw new Error("the body did not come with its headers");
+    createHmac("sha256", secret).update(body).digest();
+    JSON.parse(body.toString());
+    request.resume();
+    response.writeHead(200, { "content-type": "application/json" }).end('{"outcome":"processed"}');
+  });
+}
+
 const memory = () => memoryStore({ maxEntries: 1_000_000 });
 const secret = ({ secrets }: AppSettings) => secrets.join(" ");
 
@@ -93,6 +108,10 @@ export const apps = {
   "express bare": {
     delivery: standardWebhook,
     start: () => runExpress(bareExpress()),
+  },
+  "express middleware, bare": {
+    delivery: githubWebhook,
+    start: ({ secrets }) => runExpress(bareMiddleware(secrets[0])),
   },
   "express ours": {
     delivery: standardWebhook,

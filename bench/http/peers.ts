@@ -124,21 +124,22 @@ export async function benchRedis(framework: Framework, secret: string, redisUrl:
   });
 }
 
-/** Middlewares of other libraries, which verify the signatures of GitHub over bodies of the same size. */
+/** Middlewares of other libraries beside ours and the least that any must do. They verify the signatures of GitHub over bodies of the same size. */
 export async function benchMiddlewares(secret: string): Promise<void> {
   const ours = "express ours";
+  const bare = "express middleware, bare";
   const peers = ["express octokit", "express github-webhook-handler"] as const;
-  await withServers([...peers, ours], [secret], "", async (servers) => {
+  await withServers([bare, ...peers, ours], [secret], "", async (servers) => {
     for (const bytes of sizes) {
       console.log(`\nexpress beside other middlewares, ${bytes} bytes, ${usualConnections} connections`);
       const measured = await inTurns(servers, { bytes, connections: usualConnections }, secret);
-      for (const name of [...peers, ours] as const) report(name, measured[name]);
-      for (const peer of peers)
-        line(
-          `requests/s, of ${peer.slice("express ".length)}`,
-          ratio(measured[ours], measured[peer], "perSecond"),
-          "≥ 1.5 ×",
-        );
+      for (const name of [bare, ...peers, ours] as const) report(name, measured[name]);
+      for (const peer of peers) {
+        const of = `of ${peer.slice("express ".length)}`;
+        line(`requests/s, ${of}`, ratio(measured[ours], measured[peer], "perSecond"), "≥ 1.5 ×");
+        line(`  a middleware that checks nothing, ${of}`, ratio(measured[bare], measured[peer], "perSecond"));
+        line(`CPU of that middleware, ${of}`, ratio(measured[bare], measured[peer], "cpu"));
+      }
     }
   });
 }

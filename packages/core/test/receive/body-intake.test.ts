@@ -134,6 +134,14 @@ describe("long bodies", () => {
   });
 });
 
+describe("bodies of up to 32 KiB", () => {
+  it("never wait for a turn, however many come in one", () => {
+    const intake = createBodyIntake({ ...bounds, maxUnverifiedBytes: 64 * 1024 * kib });
+    const given = Array.from({ length: 100 }, () => intake(Buffer.alloc(32 * kib), Number.NaN));
+    expect(given.filter((body) => body instanceof Promise)).toEqual([]);
+  });
+});
+
 describe("the time for a body", () => {
   const withTime = async (use: (pass: (ms: number) => Promise<void>) => Promise<void>) => {
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
