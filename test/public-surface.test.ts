@@ -155,6 +155,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
     storeSqlite: [
       "latestOnly",
       "sqliteBackup",
+      "sqliteCheck",
       "sqliteCopySource",
       "sqliteInbox",
       "sqliteState",

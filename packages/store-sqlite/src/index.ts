@@ -3,6 +3,7 @@ export type { Durability } from "./database/journal.ts";
 export type { LatestOnlyOptions } from "./latest-only.ts";
 export { latestOnly } from "./latest-only.ts";
 export { sqliteBackup } from "./sqlite-backup.ts";
+export { sqliteCheck } from "./sqlite-check.ts";
 export { sqliteCopySource } from "./sqlite-copy-source.ts";
 export type { SqliteInbox, SqliteInboxOptions } from "./sqlite-inbox.ts";
 export { sqliteInbox } from "./sqlite-inbox.ts";

@@ -1,11 +1,12 @@
 import type { Lifecycle } from "@esim-webhooks/core";
 import { hasRole } from "@esim-webhooks/core/kit";
-import { isThere } from "../set-up/default-place.ts";
+import { fileIn, isThere } from "../set-up/default-place.ts";
 import { namingStore } from "../set-up/named-store.ts";
 import { findInbox, findTarget, type OpenInbox, type OpenTarget } from "../set-up/open-target.ts";
 import type { SetUp } from "../set-up/set-up.ts";
 import { openLeftBehind } from "../set-up/waiting.ts";
 import { type Check, check, failed, passed } from "./check.ts";
+import { checkFile } from "./file-check.ts";
 import { checkWaiting } from "./waiting-check.ts";
 
 /** As much of a store or an inbox as doctor looks at. */
@@ -36,6 +37,9 @@ export async function checkStores(setUp: SetUp, folder: Check | undefined): Prom
     const isReachable = store.ok || store.code === "migration_missing";
     return [
       store,
+      ...(store.ok && isDefault && "dataDir" in place
+        ? [await check("file", () => checkFile(fileIn(place.dataDir)))]
+        : []),
       ...(isReachable && opened.now ? [await check("clock", () => checkClock(opened))] : []),
       ...(store.ok && inbox && hasRole(inbox, "admin")
         ? [await check("waiting", () => checkWaiting(inbox, setUp.handlers !== undefined))]

@@ -1,11 +1,13 @@
 import { randomUUID } from "node:crypto";
-import { chmodSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { InboxStats } from "@esim-webhooks/core";
+import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { Redis } from "ioredis";
 import { describe, expect, it } from "vitest";
 import { privatePostgres, privateRedis } from "../../../../test/servers/index.ts";
 import { postgresUrl, redisUrl } from "../../../../test/servers/shared.ts";
+import { checkFile } from "../../src/doctor/file-check.ts";
 import { checkNode } from "../../src/doctor/set-up-checks.ts";
 import { checkWaiting } from "../../src/doctor/waiting-check.ts";
 import { cli, folder, jsonLines, secret, start } from "../cli.ts";
@@ -287,6 +289,32 @@ describe("doctor", () => {
       export default { target: sqliteInbox({ path: "fast/events.db", durability: "normal" }) };`;
     const fast = await examine({ cwd: folder({ "esim-webhooks.config.ts": config }) });
     expect(fast.of["store"]?.message).toContain("not durable: it may lose events that it has acknowledged");
+  });
+
+  it("finds damage in an embedded inbox that opens well, and says how to mend it", async () => {
+    const cwd = folder();
+    const path = join(cwd, ".esim-webhooks/events.db");
+    const inbox = sqliteInbox({ path });
+    await inbox.put(Array.from({ length: 200 }, (_, n) => entry(`msg_${n}`, "esim.enabled")));
+    await inbox.close();
+    expect((await examine({ cwd })).of["file"]).toMatchObject({
+      ok: true,
+      message: expect.stringMatching(/^no damage in the \d.* of \.esim-webhooks\/events\.db$/),
+    });
+    const bytes = readFileSync(path);
+    writeFileSync(path, bytes.fill(0xff, bytes.length - 3 * 4096)); // the last pages, which have events
+    const { code, of } = await examine({ cwd });
+    expect(code).toBe(3);
+    expect(of["store"]).toMatchObject({ ok: true });
+    expect(of["file"]).toMatchObject({
+      ok: false,
+      code: "database_corrupt",
+      message: expect.stringMatching(/is damaged.* restore a backup: docs\/runbook\.md says how/s),
+    });
+    expect(await checkFile(path, 1000)).toMatchObject({
+      ok: true,
+      message: expect.stringMatching(/was not searched for damage, since it has .*: sqlite3 .*quick_check/),
+    });
   });
 
   it("reports a Node.js that is too old for config files in TypeScript", () => {

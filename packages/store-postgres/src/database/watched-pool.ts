@@ -6,7 +6,7 @@ import { createPlaces } from "./places.ts";
 
 /** The events of pools and clients of `pg`, which kysely's types omit. */
 interface Emitter {
-  on?(event: "error", listener: (error?: Error) => void): unknown;
+  on?(event: "error", listener: (error?: Error & { readonly code?: unknown }) => void): unknown;
   on?(event: "connect", listener: (client: object) => void): unknown;
 }
 
@@ -25,7 +25,10 @@ export function watchedPool(pool: PostgresPool, timeoutMs: number, logger: Logge
   const listen = (emitter: object) => {
     if (listenedTo.has(emitter)) return;
     listenedTo.add(emitter);
-    (emitter as Emitter).on?.("error", (err) => logger.debug({ err }, "postgres connection"));
+    // not the error itself: pg hangs its whole client on it
+    (emitter as Emitter).on?.("error", (error) =>
+      logger.debug({ code: error?.code, reason: error?.message }, "postgres connection"),
+    );
   };
   if (!listenedTo.has(pool)) (pool as Emitter).on?.("connect", listen); // at once, since a stopping server may drop the connection right away
   listen(pool);

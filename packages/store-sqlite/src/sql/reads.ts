@@ -7,6 +7,7 @@ export { eventRecords } from "./event-records.ts";
 export { get } from "./get.ts";
 export { latestRecords } from "./latest-records.ts";
 export { list } from "./list.ts";
+export { quickCheck } from "./quick-check.ts";
 export { read } from "./read.ts";
 export { sources } from "./sources.ts";
 export { readState } from "./state.ts";
