@@ -52,7 +52,7 @@ async function workOff(
   count: number,
   process: (id: string) => Promise<unknown> = async () => {},
 ): Promise<void> {
-  const worker = new Worker("events", ({ data }) => process(data.id), {
+  const worker = new Worker("events", ({ data }) => process(data?.id), {
     connection: { url: server.url, maxRetriesPerRequest: null },
   });
   let ended = 0;
@@ -395,6 +395,16 @@ describe("for operators", () => {
     expect((await inbox.stats()).oldestReadyMs).toBeGreaterThan(3_000_000);
     await admin.hset(`bull:events:${id}`, "processedOn", Date.now());
     expect((await inbox.stats()).oldestReadyMs).toBeLessThan(3_000_000);
+  });
+
+  it("redrives a job of another program with its data as it is", async () => {
+    const queue = openQueue();
+    await queue.add("other", null);
+    await workOff(1, () => Promise.reject(new Error("no luck")));
+    const inbox = open({ queue });
+    expect(await inbox.redrive()).toBe(1);
+    expect((await inbox.stats()).oldestReadyMs).toBeGreaterThanOrEqual(0);
+    expect((await queue.getWaiting()).map(({ data }) => data)).toEqual([null]);
   });
 
   it("lists to the end, though jobs are removed between their ids and their data", async () => {

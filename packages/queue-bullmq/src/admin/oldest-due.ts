@@ -1,7 +1,9 @@
 import type { BullmqJob, BullmqQueue, QueueClient } from "../redis/queue.ts";
+import { eventOf } from "./rows.ts";
 
 /** BullMQ does not keep when a job was retried, so the time is in the data of an event that was redriven. */
 export async function noteRedrive(job: BullmqJob): Promise<void> {
+  if (eventOf(job, "dead") === undefined) return; // another program's data
   await job.updateData({ ...(job.data as object), redrivenAt: Date.now() });
 }
 
@@ -23,8 +25,8 @@ export async function oldestDueAt(
 }
 
 function dueAt({ timestamp, opts, processedOn = 0, data }: BullmqJob): number {
-  const { redrivenAt } = data as { readonly redrivenAt?: unknown };
-  return Math.max(timestamp + (opts.delay ?? 0), processedOn, Number(redrivenAt ?? 0));
+  const { redrivenAt = 0 } = (data ?? {}) as { readonly redrivenAt?: number };
+  return Math.max(timestamp + (opts.delay ?? 0), processedOn, redrivenAt);
 }
 
 /** Overdue jobs stay delayed until a worker takes one. */
