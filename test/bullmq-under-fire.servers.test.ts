@@ -1,3 +1,3 @@
 import { bullmqUnderFire } from "./bullmq-under-fire.ts";
 
-bullmqUnderFire({ events: 1_000, restartsAfter: [2] });
+bullmqUnderFire({ events: 1_000, waves: 3, redisKilledIn: [2], handlerMs: 400 });

@@ -1,5 +1,5 @@
-// A worker process for tests: handles the jobs of REDIS_URL until it is told to stop or killed. Says when a handler starts
-// and ends, at once, so that nothing said is lost in a kill.
+// A worker process for tests: handles the jobs of REDIS_URL until it is told to stop or killed. Says when a handler starts, and
+// when Redis has answered that a job is completed; at once, so that nothing said is lost in a kill.
 import { writeSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import { bullmqProcessor } from "@esim-webhooks/queue-bullmq";
@@ -8,18 +8,19 @@ import { Worker } from "bullmq";
 const say = (line: string) => writeSync(1, `${line}\n`);
 
 const processor = bullmqProcessor({
-  "*": async ({ id }) => {
-    say(`starts ${id}`);
-    await pause(Math.random() * 4);
+  "*": async ({ id }, { attempt }) => {
+    say(`starts ${id} ${attempt}`);
+    await pause(Math.random() * Number(process.env["HANDLER_MS"]));
   },
 });
-const worker = new Worker(process.env["QUEUE"] ?? "events", processor, {
+const worker = new Worker<{ id: string }>(process.env["QUEUE"] ?? "events", processor, {
   connection: { url: process.env["REDIS_URL"] ?? "", maxRetriesPerRequest: null },
-  concurrency: 20,
+  concurrency: Number(process.env["CONCURRENCY"]),
   maxStalledCount: 1000,
   lockDuration: Number(process.env["LOCK_MS"]),
   stalledInterval: 1000,
 });
+worker.on("completed", ({ data }) => say(`completed ${data.id}`));
 worker.on("error", () => {}); // Redis is away
 await worker.waitUntilReady();
 say("working");

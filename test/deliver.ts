@@ -3,15 +3,30 @@ import type { SignedRequest } from "@esim-webhooks/core/testing";
 
 const agent = new Agent({ keepAlive: true });
 
-/** The status of one delivery; 0 for a connection error. */
-export function deliver(url: string, { headers, body }: SignedRequest): Promise<number> {
+export interface Answer {
+  /** 0 for a connection error. */
+  readonly status: number;
+  readonly body: string;
+}
+
+/** The answer to one delivery. */
+export function answerTo(url: string, { headers, body }: SignedRequest): Promise<Answer> {
   return new Promise((resolve) => {
     const sent = request(url, { method: "POST", headers, agent }, (response) => {
-      response.resume().on("end", () => resolve(response.statusCode ?? 0));
+      let answer = "";
+      response.setEncoding("utf8").on("data", (text) => {
+        answer += text;
+      });
+      response.on("end", () => resolve({ status: response.statusCode ?? 0, body: answer }));
     });
-    sent.on("error", () => resolve(0));
+    sent.on("error", () => resolve({ status: 0, body: "" }));
     sent.end(body);
   });
+}
+
+/** The status of one delivery; 0 for a connection error. */
+export async function deliver(url: string, request: SignedRequest): Promise<number> {
+  return (await answerTo(url, request)).status;
 }
 
 /** Does so many at the same time, one after the other. */
