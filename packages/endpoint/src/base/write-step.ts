@@ -11,8 +11,7 @@ export interface KeyStoreState {
 
 const emptyStore: KeyStoreState = { record: { keys: [] }, version: undefined };
 const pauseMs = 1000;
-const stepTries = 10;
-const secretTries = Math.floor(storeSecretMs / pauseMs);
+const stepMs = 10_000;
 
 /** What the key store has; a record without keys if it has none. */
 export async function readKeys(keyStore: KeyStore): Promise<KeyStoreState> {
@@ -35,7 +34,7 @@ export async function writeStep(
   return write(keyStore, next, clock, {
     read: () => readKeys(keyStore),
     isAt: ({ change }) => isDeepStrictEqual(change, at),
-    tries: stepTries,
+    forMs: stepMs,
     mayPass: (error) => WebhookError.is(error) && error.code === "store_unavailable",
   });
 }
@@ -62,7 +61,7 @@ export async function writeSecret(
       },
       isAt: (record) =>
         isDeepStrictEqual(record.change, at) || (record.change === undefined && !isOver(record)),
-      tries: secretTries,
+      forMs: storeSecretMs,
       mayPass: () => true,
     });
   } catch (cause) {
@@ -79,7 +78,8 @@ interface Attempts {
   read(): Promise<KeyStoreState>;
   /** Whether the record is still the one to change. */
   isAt(record: KeyRecord): boolean;
-  readonly tries: number;
+  /** How long it is tried, in ms. */
+  readonly forMs: number;
   /** Whether the same write may succeed later. */
   mayPass(error: unknown): boolean;
 }
@@ -88,10 +88,11 @@ async function write(
   keyStore: KeyStore,
   next: (record: KeyRecord) => KeyRecord,
   clock: WaitingClock,
-  { read, isAt, tries, mayPass }: Attempts,
+  { read, isAt, forMs, mayPass }: Attempts,
 ): Promise<KeyRecord | undefined> {
+  const endsAt = clock.now() + forMs;
   let written: KeyRecord | undefined;
-  for (let failures = 0; ; ) {
+  for (;;) {
     try {
       const { record, version } = await read();
       if (!isAt(record)) {
@@ -102,10 +103,18 @@ async function write(
       written = wanted;
       if (await keyStore.write(wanted, version)) return wanted;
       written = undefined;
+      if (clock.now() >= endsAt) throw alwaysOutrun();
     } catch (error) {
-      failures += 1;
-      if (!mayPass(error) || failures >= tries) throw error;
-      await clock.wait(pauseMs, new AbortController().signal);
+      if (!mayPass(error) || clock.now() >= endsAt) throw error;
     }
+    await clock.wait(pauseMs, new AbortController().signal);
   }
+}
+
+function alwaysOutrun(): WebhookError {
+  return new WebhookError(
+    "store_unavailable",
+    "The key store took no write: each time it answered that somebody else had written.",
+    "Stop what else writes it. If it is your own, its write() must take a write whose version is that of the last read.",
+  );
 }

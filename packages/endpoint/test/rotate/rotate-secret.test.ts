@@ -499,6 +499,48 @@ describe.concurrent("rotateSecret", () => {
     });
   });
 
+  it("tries to store the new secret for four minutes of the clock, however long each try takes", async () => {
+    await using world = await rotating();
+    const fast = fastClock();
+    let slowMs = 0;
+    const clock = { ...fast, now: () => fast.now() + slowMs };
+    let tries = 0;
+    const slow: KeyStore = {
+      ...world.keys,
+      async write(record, version) {
+        if ((record.change as { step?: string })?.step !== "stored") return world.keys.write(record, version);
+        tries += 1;
+        slowMs += 59_000;
+        throw new WebhookError("store_unavailable", "The database did not answer.", "Check it.");
+      },
+    };
+    const options = { clock, checkReceivers: false };
+    await expect(rotateSecret(world.api, world.endpoint, slow, options)).rejects.toMatchObject({
+      code: "store_unavailable",
+    });
+    expect(tries).toBeGreaterThanOrEqual(4);
+    expect(tries).toBeLessThanOrEqual(5);
+  });
+
+  it("gives up when the key store answers for minutes that somebody else has written, and pauses between the tries", async () => {
+    await using world = await rotating();
+    let tries = 0;
+    const deaf: KeyStore = {
+      ...world.keys,
+      async write(record, version) {
+        if ((record.change as { step?: string })?.step !== "stored") return world.keys.write(record, version);
+        tries += 1;
+        return false;
+      },
+    };
+    const options = { clock: fastClock(), checkReceivers: false };
+    await expect(rotateSecret(world.api, world.endpoint, deaf, options)).rejects.toMatchObject({
+      code: "store_unavailable",
+      message: expect.stringContaining("The key store took no write"),
+    });
+    expect(tries).toBeLessThanOrEqual(241); // one a second
+  });
+
   it("does not store its secret over a later rotation, when it was stalled since the call", async () => {
     await using world = await rotating();
     const reached = Promise.withResolvers<void>();
