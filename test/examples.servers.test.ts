@@ -504,7 +504,7 @@ describe("examples/queue-worker", () => {
 });
 
 describe("examples/bullmq-fleet", () => {
-  it("stores each event once, has one of two workers handle it, and shows it on Bull Board", async () => {
+  it("stores each event once, has one of two workers handle it, and the next ones both, and shows them on Bull Board", async () => {
     const variables = { REDIS_URL: redisUrl, QUEUE: `fleet-${randomUUID()}` };
     const queue = new Queue(variables.QUEUE, { connection: { url: redisUrl } });
     onTestFinished(async () => {
@@ -528,16 +528,27 @@ describe("examples/bullmq-fleet", () => {
     const takes = await Promise.all(healthUrls.map(sinceLastTake));
     expect(takes.filter((take) => take !== null)).toHaveLength(1);
 
+    let events = 1;
+    await expect
+      .poll(async () => {
+        expect(await receiver.deliver(faulted())).toEqual(stored);
+        events += 1;
+        return Promise.all(healthUrls.map(sinceLastTake));
+      })
+      .not.toContain(null);
+    await expect.poll(() => queue.getJobCounts("completed")).toEqual({ completed: events });
+
     const board = run(["examples/bullmq-fleet/board.ts"], { ...variables, PORT: "0" });
     const [, boardUrl = ""] = await board.line(/^listening at (\S+)/);
     expect(await (await fetch(boardUrl)).text()).toContain("<html");
     const shown = await (
       await fetch(`${boardUrl}/api/queues?activeQueue=${variables.QUEUE}&status=completed`)
     ).json();
-    expect(shown).toMatchObject({
-      queues: [
-        { counts: { completed: 1 }, jobs: [{ name: "esim.faulted", returnValue: { outcome: "processed" } }] },
-      ],
+    const [shownQueue] = (shown as { queues: { counts: object; jobs: unknown[] }[] }).queues;
+    expect(shownQueue?.counts).toMatchObject({ completed: events });
+    expect(shownQueue?.jobs[0]).toMatchObject({
+      name: "esim.faulted",
+      returnValue: { outcome: "processed" },
     });
     await Promise.all([receiver, ...workers, board].map(endsBySigterm));
   });
