@@ -18,6 +18,7 @@ import { createAdmin } from "./admin/admin.ts";
 import { type BullmqInboxOptions, defaultEventJobOptions, readInboxOptions } from "./inbox-settings.ts";
 import { openQueue } from "./redis/connection.ts";
 import { deduplicationIdOf, newJobId, resultOf } from "./redis/job-identity.ts";
+import { oncePerTurn } from "./redis/once-per-turn.ts";
 import { type BullmqQueue, clientReader } from "./redis/queue.ts";
 import { connected, explained } from "./redis/refusal.ts";
 import { createServerCheck } from "./redis/server-check.ts";
@@ -35,6 +36,18 @@ export interface BullmqInbox extends InboxWriter, InboxAdmin {
     handlers: NoInfer<Handlers<Data>>,
     options?: QueueWorkerOptions<Data>,
   ): BullmqWorker;
+}
+
+interface NewJob {
+  readonly entry: InboxEntry;
+  readonly data: EncodedEntry;
+}
+
+/** A call of `put`. */
+interface Put {
+  readonly jobs: readonly NewJob[];
+  resolve(results: readonly PutResult[]): void;
+  reject(error: unknown): void;
 }
 
 /**
@@ -57,9 +70,13 @@ export function bullmqInbox(
   const { retentionMs, allowEviction, waitAof, timeoutMs, logger } = settings;
   warnOfShortRetention("bullmqInbox", settings);
   const { connection, name, prefix } = settings;
-  const { queue, close } =
+  const { queue, gatherWrites, close } =
     connection === undefined
-      ? { queue: settings.queue as NonNullable<typeof settings.queue>, close: async () => {} }
+      ? {
+          queue: settings.queue as NonNullable<typeof settings.queue>,
+          gatherWrites() {},
+          close: async () => {},
+        }
       : openQueue({ connection, name, prefix, timeoutMs, logger });
   const client = clientReader(queue);
   const keyStart = `${queue.opts.prefix ?? "bull"}:${queue.name}`;
@@ -91,7 +108,7 @@ export function bullmqInbox(
     return guard.run((signal) => operation(signal).catch(explain));
   }
 
-  async function add(entry: InboxEntry, data: EncodedEntry): Promise<PutResult> {
+  async function add({ entry, data }: NewJob): Promise<PutResult> {
     const jobId = newJobId(entry);
     const deduplication = { id: deduplicationIdOf(entry), ttl: spreadRetention(retentionMs) };
     const job = await queue.add(entry.type || "(no type)", data, { ...jobOptions, jobId, deduplication });
@@ -103,6 +120,29 @@ export function bullmqInbox(
       "Give the inbox a queue of its own.",
     );
   }
+
+  /** Stores the events of several puts, which share the checks, the time limit and the write to Redis; each is answered by itself. */
+  function store(puts: readonly Put[]): void {
+    run(async (signal) => {
+      await server.recheck();
+      if (signal.aborted) return; // nobody waits for them any more
+      for (const source of new Set(puts.flatMap((put) => put.jobs.map(({ entry }) => entry.source))))
+        await sources.note(source);
+      gatherWrites();
+      await Promise.all(
+        puts.map(({ jobs, resolve, reject }) =>
+          onDisk(() => Promise.all(jobs.map(add))).then(resolve, (error) =>
+            run(() => Promise.reject(error)).catch(reject),
+          ),
+        ),
+      );
+    }).catch((error) => {
+      for (const { reject } of puts) reject(error);
+    });
+  }
+
+  // BullMQ's telemetry takes the trace context in which `queue.add` is called: that of its own put
+  const storeSoon = queue.opts.telemetry === undefined ? oncePerTurn(store) : (put: Put) => store([put]);
 
   const place = connection === undefined ? undefined : { connection, name, prefix, timeoutMs };
   const workers: Pick<BullmqInbox, "createWorker"> | undefined = place && {
@@ -124,12 +164,7 @@ export function bullmqInbox(
     async put(entries) {
       const jobs = entries.map((entry) => ({ entry, data: encodeEntry({ ...entry, event: null }) })); // it is in the body
       if (jobs.length === 0) return [];
-      return run(async (signal) => {
-        await server.recheck();
-        if (signal.aborted) return []; // nobody waits for it any more
-        for (const source of new Set(entries.map(({ source }) => source))) await sources.note(source);
-        return onDisk(() => Promise.all(jobs.map(({ entry, data }) => add(entry, data))));
-      });
+      return new Promise((resolve, reject) => storeSoon({ jobs, resolve, reject }));
     },
     stats: () => run(() => admin.stats()),
     count: (filter) => run(() => admin.count(filter)),

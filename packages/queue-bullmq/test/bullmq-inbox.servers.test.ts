@@ -152,6 +152,19 @@ describe("put", () => {
     expect((await puts).flat()).toEqual(Array(300).fill("stored"));
   });
 
+  it("stores the other events of a turn when one is refused, and says why", async () => {
+    const inbox = open({ queue: openQueue({ defaultJobOptions: { sizeLimit: 2000 } }) });
+    const large = entryOf("large", { body: Buffer.alloc(3000, "x") });
+    const [first, refused, last] = await Promise.allSettled(
+      [entryOf("first"), large, entryOf("last")].map((entry) => inbox.put([entry])),
+    );
+    expect([first, last]).toEqual(Array(2).fill({ status: "fulfilled", value: ["stored"] }));
+    expect(refused).toMatchObject({
+      status: "rejected",
+      reason: { code: "store_unavailable", cause: { message: /exceeds the limit/ } },
+    });
+  });
+
   it("refuses to answer for a job that another program added under the same id", async () => {
     const queue = openQueue();
     await queue.add("other", {}, { deduplication: { id: "7:default:msg_1", ttl: 60_000 } });

@@ -137,7 +137,7 @@ describe("a worker that stops", () => {
   it("does not wait for a Redis that is away", async () => {
     const away = await privateRedis();
     opened.push(away);
-    const lost = bullmqInbox({ connection: away.url, timeoutMs: 100 });
+    const lost = bullmqInbox({ connection: away.url, timeoutMs: 1000 });
     opened.push(lost);
     await lost.put([entryOf()]);
     const { promise: started, resolve: start } = Promise.withResolvers<void>();

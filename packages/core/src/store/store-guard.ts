@@ -86,9 +86,8 @@ export function createStoreGuard({
 
   async function inTime<T>(operation: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const deadline = startDeadline(timeoutMs);
-    const work = guarded(() => operation(deadline.signal)).then((answer) => ({ answer }));
-    const answered = await deadline.before(work);
-    if (answered !== undefined) return answered.answer;
+    const answer = await deadline.before(guarded(() => operation(deadline.signal)));
+    if (!deadline.signal.aborted) return answer as T; // undefined is an answer, too
     throw new WebhookError(
       "store_unavailable",
       `The ${backend} of the ${name} did not answer within ${timeoutMs} ms.`,
@@ -98,10 +97,7 @@ export function createStoreGuard({
 
   return {
     ready,
-    async run(operation) {
-      if (!isReady) await ready();
-      return inTime(operation);
-    },
+    run: (operation) => (isReady ? inTime(operation) : ready().then(() => inTime(operation))),
     runUnchecked: guarded,
     close(free) {
       closed ??= Promise.allSettled([checked]).then(free); // frees what a running check still opens

@@ -10,27 +10,30 @@ export function deduplicationIdOf({ source, id }: EventKey): string {
 }
 
 /**
- * A new id for the job of an entry. The queue answers `add` with the id of the job that it has for the event, also after that
- * job was removed: the hash in it distinguishes a duplicate from a conflict.
+ * A new id for the job of an entry: a UUID, the kind of its bytes and their hash. The queue answers `add` with the id of the job
+ * that it has for the event, also after that job was removed: the hash in it distinguishes a duplicate from a conflict. It is
+ * short, since Redis stores it several times for a job.
  */
 export function newJobId(entry: Pick<InboxEntry, "body" | "replay">): string {
-  return `${randomUUID()}.${bytesOf(entry)}.${hashOf(entry.body)}`;
+  return `${randomUUID()}${kindOf(entry)}${hashOf(entry.body)}`;
 }
+
+const uuidLength = 36;
 
 /** What the queue did with an entry: `ours` is the id that was given to `add`, `kept` the one that it answered with. */
 export function resultOf(ours: string, kept: string): PutResult | "foreign" {
   if (kept === ours) return "stored";
-  const [, ourBytes, ourHash] = ours.split(".");
-  const [, bytes, bodyHash] = /^[\da-f-]{36}\.(signed|rebuilt)\.([\da-f]{32})$/.exec(kept) ?? [];
-  if (bodyHash === undefined) return "foreign";
-  return bytes === ourBytes && bodyHash !== ourHash ? "conflict" : "duplicate";
+  if (!/^[\da-f-]{36}[sr][\w-]{16}$/.test(kept)) return "foreign";
+  const isSameKind = kept[uuidLength] === ours[uuidLength];
+  return isSameKind && kept.slice(uuidLength) !== ours.slice(uuidLength) ? "conflict" : "duplicate";
 }
 
-/** A body that an import rebuilt from JSON may differ from the signed one without a conflict. */
-function bytesOf({ replay }: Pick<InboxEntry, "replay">): "signed" | "rebuilt" {
-  return replay?.rebuilt ? "rebuilt" : "signed";
+/** Signed or rebuilt: a body that an import rebuilt from JSON may differ from the signed one without a conflict. */
+function kindOf({ replay }: Pick<InboxEntry, "replay">): "s" | "r" {
+  return replay?.rebuilt ? "r" : "s";
 }
 
+/** 96 bits. */
 function hashOf(body: Uint8Array): string {
-  return hash("sha256", body, "hex").slice(0, 32);
+  return hash("sha256", body, "base64url").slice(0, 16);
 }
