@@ -21,10 +21,10 @@ export interface AcceptingServer {
   end(): void;
 }
 
-/** Starts a server script: our server, or the handwritten one. */
+/** Starts a server script: our server, the handwritten one, or a floor of ours. */
 export async function startServer(
   script: "inbox-server.ts" | "embedded-server.ts" | "bullmq-server.ts",
-  variant: "ours" | "peer",
+  variant: "ours" | "peer" | "verifying" | "forgetting",
   database: string,
   perRound: number = deliveriesPerRound,
 ): Promise<AcceptingServer> {

@@ -1,17 +1,38 @@
-// A server of the inbox bench, in its own process: `inbox-server.ts <ours | peer> <database URL>`.
+// A server of the inbox bench, in its own process: `inbox-server.ts <ours | peer | verifying | forgetting> <database URL>`.
 import type { AddressInfo } from "node:net";
+import { createKeyring, verify } from "@esim-webhooks/core";
 import { webhookPlugin } from "@esim-webhooks/fastify";
 import { postgresInbox } from "@esim-webhooks/store-postgres";
 import fastify, { type FastifyInstance } from "fastify";
 import pg from "pg";
 import { Webhook } from "standardwebhooks";
 
-const [variant, url = ""] = process.argv.slice(2);
+const [variant = "", url = ""] = process.argv.slice(2);
+
+/** Our receiver in front of an inbox that keeps nothing: what of accepting is not the database. */
+async function forgetting(app: FastifyInstance): Promise<void> {
+  await app.register(webhookPlugin, { inbox: { put: async (entries) => entries.map(() => "stored") } });
+}
 
 async function ours(app: FastifyInstance): Promise<void> {
   const inbox = postgresInbox({ url }); // its pool has ten connections
   await inbox.migrate();
   await app.register(webhookPlugin, { inbox });
+}
+
+function readsBuffers(app: FastifyInstance): void {
+  app.addContentTypeParser("application/json", { parseAs: "buffer" }, (_request, body, done) =>
+    done(null, body),
+  );
+}
+
+/** The floor of any receiver: a bare route that verifies with our `verify`, and stores nothing. */
+async function verifying(app: FastifyInstance): Promise<void> {
+  const keyring = createKeyring(process.env["ESIM_WEBHOOK_SECRET"] ?? "");
+  readsBuffers(app);
+  app.post<{ Body: Buffer }>("/webhooks", async ({ body, headers }, reply) =>
+    reply.code(verify({ headers, body }, keyring).ok ? 202 : 401).send(),
+  );
 }
 
 /** A handwritten server: verify, insert, answer. */
@@ -21,9 +42,7 @@ async function handWritten(app: FastifyInstance): Promise<void> {
     "create table if not exists hand_written (id text primary key, body bytea, received_at timestamptz)",
   );
   const webhook = new Webhook(process.env["ESIM_WEBHOOK_SECRET"] ?? "");
-  app.addContentTypeParser("application/json", { parseAs: "buffer" }, (_request, body, done) =>
-    done(null, body),
-  );
+  readsBuffers(app);
   app.post<{ Body: Buffer }>("/webhooks", async ({ body, headers }, reply) => {
     webhook.verify(body, headers as Record<string, string>);
     await pool.query("insert into hand_written values ($1, $2, now()) on conflict do nothing", [
@@ -34,8 +53,14 @@ async function handWritten(app: FastifyInstance): Promise<void> {
   });
 }
 
+const variants: Readonly<Record<string, (app: FastifyInstance) => Promise<void>>> = {
+  ours,
+  peer: handWritten,
+  verifying,
+  forgetting,
+};
 const app = fastify();
-await (variant === "ours" ? ours : handWritten)(app);
+await variants[variant]?.(app);
 await app.listen({ host: "127.0.0.1", port: 0 });
 console.log((app.server.address() as AddressInfo).port);
 

@@ -20,9 +20,10 @@ create index event_lane on esim_webhooks.event (lane, occurred_at, source, id)
 
 -- 0002 explains the settings, and why selecting and leasing are several statements. jit is off, since the settings raise the cost
 -- of a plan that sorts, and each take would compile it. Rows are named by their places in the table, which saves a search of the
--- primary key for each. A place stays valid until the last statement: its row is locked by then, and what the calling statement
--- could see is not overwritten before that ends. Rows in lanes are checked again when they are locked: another worker may have
--- worked them and freed their lane since they were selected. Each step reads only as much of the one before as it needs.
+-- primary key for each. A place stays valid until the last statement: what the calling statement could see is not overwritten
+-- before that ends. Rows without a lane are locked by then. Rows in lanes are not, since the lock on a lane keeps other takes away, but
+-- they are checked again: another worker may have worked them and freed their lane since they were selected. Each step reads only as
+-- much of the one before as it needs.
 create or replace function esim_webhooks.take(
   most integer, lease interval, moment timestamptz, only_types text[], except_types text[], held_by_dead boolean
 ) returns setof esim_webhooks.event
@@ -117,25 +118,22 @@ begin
     )
     select array_agg(place) into in_lanes from own;
   end if;
-  if in_lanes is not null then
-    with chosen as materialized (
-      select ctid as place from esim_webhooks.event as waiting
-      where ctid = any (places || in_lanes) and state = 'ready' and ends_at <= moment and not suspect
-        and (lane is null or not exists (
-          select from esim_webhooks.event as worked
-          where worked.lane = waiting.lane and worked.lane is not null and worked.state = 'leased'
-          offset 0
-        ))
-      order by ends_at
-      limit most
-      for update skip locked
+  places := places || in_lanes;
+  if cardinality(places) > most then
+    with oldest as materialized (
+      select ctid as place from esim_webhooks.event where ctid = any (places) order by ends_at limit most
     )
-    select array_agg(place) into places from chosen;
+    select array_agg(place) into places from oldest;
   end if;
   return query
     update esim_webhooks.event as taken
     set state = 'leased', fence = nextval('esim_webhooks.fence'), attempts = taken.attempts + 1, ends_at = moment + lease
     where ctid = any (places)
+      and (lane is null or state = 'ready' and ends_at <= moment and not suspect and not exists (
+        select from esim_webhooks.event as worked
+        where worked.lane = taken.lane and worked.lane is not null and worked.state = 'leased'
+        offset 0
+      ))
     returning taken.*;
 end
 $take$;

@@ -1,4 +1,5 @@
-import { type Kysely, sql } from "kysely";
+import type { Writable } from "node:stream";
+import { type Kysely, type PostgresPoolClient, sql } from "kysely";
 import { type ConnectionHandle, createHandle, withHandle } from "./connection-handle.ts";
 
 /** Runs `work` in a transaction. A transaction that is rolled back has done nothing, so `work` may run more than once. */
@@ -84,6 +85,7 @@ async function rollback(connection: Kysely<unknown>): Promise<void> {
 
 /** The first query of `work` need not wait: the server refuses it when the transaction could not begin as it should. */
 async function begun<T>(own: OwnConnection, work: Work<T>): Promise<T> {
+  if (own.isPipelined) sendTogether(own.handle.client);
   const beginning = begin(own);
   if (!own.isPipelined) await beginning;
   const [began, worked] = await Promise.allSettled([beginning, work(own.connection)]);
@@ -92,17 +94,23 @@ async function begun<T>(own: OwnConnection, work: Work<T>): Promise<T> {
   return worked.value;
 }
 
+/** What is sent in this turn of the event loop goes out in one write, which is one system call. */
+function sendTogether(client: PostgresPoolClient | undefined): void {
+  const stream = (client as { connection?: { stream?: Writable } } | undefined)?.connection?.stream;
+  stream?.cork();
+  process.nextTick(() => stream?.uncork());
+}
+
 /**
  * One message, and each setting counts until the transaction ends: on a pool that was passed, or behind a transaction
  * pooler, the connection belongs to others as well. The isolation is what our statements were written for, whatever the role's
  * default. The server ends a transaction that a lost process has left open, so that it does not keep its locks.
  */
-async function begin({ connection, timeoutMs, leftMs }: OwnConnection): Promise<void> {
-  await sql
-    .raw(
-      `begin isolation level read committed; set local idle_in_transaction_session_timeout = ${timeoutMs}; ${settings(leftMs())}`,
-    )
-    .execute(connection);
+async function begin({ connection, handle, timeoutMs, isPipelined, leftMs }: OwnConnection): Promise<void> {
+  const text = `begin isolation level read committed; set local idle_in_transaction_session_timeout = ${timeoutMs}; ${settings(leftMs())}`;
+  // kysely would hold the next query back until this one is answered
+  if (isPipelined) await handle.client?.query(text, []);
+  else await sql.raw(text).execute(connection);
 }
 
 /**
