@@ -1,4 +1,4 @@
-// npm run bench -- http: an adapter beside the routes that one would write by hand, other libraries, and hostile load.
+// npm run bench -- http, redis, hostile: an adapter beside the routes that one would write by hand, other libraries, and forged deliveries.
 import { availableParallelism } from "node:os";
 import { newSecret } from "@esim-webhooks/core/testing";
 import { privateRedis } from "../test/servers/index.ts";
@@ -6,19 +6,33 @@ import { benchFlood } from "./http/flood.ts";
 import { benchHostile } from "./http/hostile.ts";
 import { benchMiddlewares, benchPeers, benchRedis } from "./http/peers.ts";
 
+const frameworks = ["fastify", "express"] as const;
+
 export async function benchHttp(): Promise<void> {
   const secret = newSecret();
-  console.log(`\n${availableParallelism()} cores for the server and the load`);
-  for (const framework of ["fastify", "express"] as const) {
-    const { barePerSecond } = await benchPeers(framework, secret);
-    await benchHostile(framework, secret, barePerSecond);
-  }
+  printCores();
+  for (const framework of frameworks) await benchPeers(framework, secret);
   await benchMiddlewares(secret);
+}
+
+export async function benchHttpRedis(): Promise<void> {
+  const secret = newSecret();
+  printCores();
   const redis = await privateRedis();
   try {
-    for (const framework of ["fastify", "express"] as const) await benchRedis(framework, secret, redis.url);
+    for (const framework of frameworks) await benchRedis(framework, secret, redis.url);
   } finally {
     await redis.close();
   }
+}
+
+export async function benchForged(): Promise<void> {
+  const secret = newSecret();
+  printCores();
+  for (const framework of frameworks) await benchHostile(framework, secret);
   await benchFlood();
+}
+
+function printCores(): void {
+  console.log(`\n${availableParallelism()} cores for the server and the load`);
 }

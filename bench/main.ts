@@ -1,9 +1,9 @@
-// npm run bench [-- verify | receive | observe | http | door | inbox | bullmq | embedded | import | sandbox | cli | start]: measures esim-webhooks and its peers in the same run. It asserts nothing.
+// npm run bench [-- verify | receive | observe | http | redis | hostile | door | inbox | bullmq | embedded | import | sandbox | cli | start]: measures esim-webhooks and its peers in the same run. It asserts nothing.
 import { benchBullmq } from "./bullmq.ts";
 import { benchCli } from "./cli.ts";
 import { benchDoor } from "./door.ts";
 import { benchEmbedded } from "./embedded.ts";
-import { benchHttp } from "./http.ts";
+import { benchForged, benchHttp, benchHttpRedis } from "./http.ts";
 import { benchImport } from "./import.ts";
 import { benchInbox } from "./inbox.ts";
 import { benchObserve } from "./observe.ts";
@@ -17,6 +17,8 @@ const benches: Readonly<Record<string, () => Promise<void>>> = {
   receive: benchReceive,
   observe: benchObserve,
   http: benchHttp,
+  redis: benchHttpRedis,
+  hostile: benchForged,
   door: benchDoor,
   inbox: benchInbox,
   bullmq: benchBullmq,

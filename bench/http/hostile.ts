@@ -8,7 +8,7 @@ import type { AppName } from "./apps.ts";
 import { standardWebhook } from "./deliveries.ts";
 import { type StartedServer, withServers } from "./started.ts";
 
-const rounds = 3;
+const rounds = 5;
 const secondsPerRound = 2;
 const authenticPerSecond = 1_000;
 const connections = 100;
@@ -99,7 +99,12 @@ interface Beside {
 }
 
 /** Sends authentic deliveries, and forged ones beside them if there is a rate, from one event loop that never sleeps. */
-async function beside({ url }: StartedServer, secret: string, forgedRate: number): Promise<Beside> {
+async function beside(
+  { url }: StartedServer,
+  secret: string,
+  forgedRate: number,
+  forgedStatus: number,
+): Promise<Beside> {
   const count = authenticPerSecond * (secondsPerRound + 1);
   const authentic = await openStream(
     url,
@@ -108,7 +113,8 @@ async function beside({ url }: StartedServer, secret: string, forgedRate: number
     (status) => status === 200,
   );
   const forged =
-    forgedRate > 0 && (await openStream(url, forgeries(secret), forgedRate, (status) => status >= 400));
+    forgedRate > 0 &&
+    (await openStream(url, forgeries(secret), forgedRate, (status) => status >= forgedStatus));
   const startedAt = performance.now();
   while (performance.now() - startedAt < secondsPerRound * 1000) {
     authentic.send();
@@ -123,34 +129,52 @@ async function beside({ url }: StartedServer, secret: string, forgedRate: number
   };
 }
 
-/** @param barePerSecond what the bare route of the framework can answer */
-export async function benchHostile(
-  framework: "fastify" | "express",
-  secret: string,
-  barePerSecond: number,
-): Promise<void> {
-  const names = [`${framework} by hand`, `${framework} ours`] as const satisfies AppName[];
-  const attack = attackShare * barePerSecond;
-  console.log(
-    `\n${framework}, ${authenticPerSecond} authentic deliveries a second beside ${perSecond(attack)} forged ones`,
-  );
+/** A bare route, which reads and answers 200, shows what of it is the machine. */
+export async function benchHostile(framework: "fastify" | "express", secret: string): Promise<void> {
+  const names = [
+    `${framework} bare`,
+    `${framework} by hand`,
+    `${framework} ours`,
+  ] as const satisfies AppName[];
   await withServers(names, [secret], "", async (servers) => {
-    for (const name of names) {
-      await beside(servers[name], secret, attack); // warms up
-      const alone: Beside[] = [];
-      const attacked: Beside[] = [];
-      for (let round = 0; round < rounds; round++) {
-        alone.push(await beside(servers[name], secret, 0));
-        attacked.push(await beside(servers[name], secret, attack));
+    const attack = attackShare * (await capacity(servers[`${framework} bare`], secret));
+    console.log(
+      `\n${framework}, ${authenticPerSecond} authentic deliveries a second beside ${perSecond(attack)} forged ones`,
+    );
+    const alone = new Map<AppName, Beside[]>(names.map((name) => [name, []]));
+    const attacked = new Map<AppName, Beside[]>(names.map((name) => [name, []]));
+    for (let round = 0; round <= rounds; round++) {
+      for (const name of names) {
+        const forgedStatus = name.endsWith("bare") ? 200 : 400;
+        const quiet = await beside(servers[name], secret, 0, forgedStatus);
+        const hostile = await beside(servers[name], secret, attack, forgedStatus);
+        if (round === 0) continue; // warms up
+        alone.get(name)?.push(quiet);
+        attacked.get(name)?.push(hostile);
       }
-      const [before, after] = [alone, attacked].map((each) => median(each.map(({ p99Ms }) => p99Ms))) as [
-        number,
-        number,
-      ];
+    }
+    for (const name of names) {
+      const before = medianP99(alone.get(name));
+      const after = medianP99(attacked.get(name));
       line(`${name}: p99 alone`, ms(before));
       line("  beside the attack", ms(after));
       line("  of alone", times(after / before), name.endsWith("ours") ? "≤ 2 ×" : undefined);
-      line("  forged ones answered", perSecond(median(attacked.map((each) => each.forgedPerSecond))));
+      const answered = median(attacked.get(name)?.map((each) => each.forgedPerSecond) ?? []);
+      line("  forged ones answered", perSecond(answered));
     }
   });
+}
+
+function medianP99(rounds: readonly Beside[] = []): number {
+  return median(rounds.map(({ p99Ms }) => p99Ms));
+}
+
+/** What the bare route answers a second. */
+async function capacity(bare: StartedServer, secret: string): Promise<number> {
+  const deliveries = Array.from({ length: 10_000 }, () => standardWebhook(secret, 300));
+  const rates: number[] = [];
+  for (let round = 0; round <= rounds; round++) {
+    rates.push((await bare.measure(deliveries, connections)).perSecond);
+  }
+  return median(rates.slice(1)); // the first one warms up
 }

@@ -74,14 +74,13 @@ function ratio(rounds: readonly Round[], peer: readonly Round[], figure: keyof R
 }
 
 /** A route by hand with a Map, for every size and number of connections. Resolves to the capacity of the bare route. */
-export async function benchPeers(framework: Framework, secret: string): Promise<{ barePerSecond: number }> {
+export async function benchPeers(framework: Framework, secret: string): Promise<void> {
   const [bare, ours, byHand] = [
     `${framework} bare`,
     `${framework} ours`,
     `${framework} by hand`,
   ] as const satisfies AppName[];
-  return withServers([bare, byHand, ours], [secret], "", async (servers) => {
-    let barePerSecond = 0;
+  await withServers([bare, byHand, ours], [secret], "", async (servers) => {
     for (const bytes of sizes) {
       for (const connections of connectionCounts) {
         console.log(`\n${framework}, ${bytes} bytes, ${connections} connections`);
@@ -96,7 +95,6 @@ export async function benchPeers(framework: Framework, secret: string): Promise<
         if (connections === 1_000)
           line("p99, of by hand", ratio(measured[ours], measured[byHand], "p99Ms"), "≤ 1 ×");
         if (!isUsual) continue;
-        if (bytes === sizes[0]) barePerSecond = medianOf(measured[bare], "perSecond");
         const beyond = medianOf(measured[ours], "cpu") - medianOf(measured[bare], "cpu");
         const floor = median(floors);
         line("CPU beyond the bare route", micros(beyond));
@@ -104,7 +102,6 @@ export async function benchPeers(framework: Framework, secret: string): Promise<
         line("  of it", times(beyond / floor), framework === "express" ? "≤ 3 ×" : undefined);
       }
     }
-    return { barePerSecond };
   });
 }
 
