@@ -28,7 +28,7 @@ export async function explainedChange(error: unknown, keyStore: KeyStore): Promi
 
 function commandFor(change: Change): string {
   const { kind, endpoint, url: given } = change as Readonly<Record<string, unknown>>;
-  const url = typeof given === "string" ? shellWord(given) : "<url>";
+  const url = typeof given === "string" && isPlain(given) ? shellWord(given) : "<url>";
   switch (kind) {
     case "rotate":
       return `esim-webhooks rotate --endpoint ${endpoint}`;
@@ -39,4 +39,10 @@ function commandFor(change: Change): string {
     default:
       return "what began it";
   }
+}
+
+/** Whether a URL has no user, no password and no query: each may be secret. */
+function isPlain(url: string): boolean {
+  const { username, password, search } = URL.parse(url) ?? {};
+  return username === "" && password === "" && search === "";
 }

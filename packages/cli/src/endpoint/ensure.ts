@@ -20,8 +20,8 @@ import { interruptedBy, stopSignal } from "../program/stopping.ts";
 import { keyPlaceOf } from "../set-up/key-place.ts";
 import type { SetUp } from "../set-up/set-up.ts";
 import { counted } from "../terminal/quantities.ts";
-import { explainedChange } from "./change-text.ts";
 import type { EnsureFlags } from "./ensure-flags.ts";
+import { explainedEnsure } from "./explained-ensure.ts";
 import { explainedFindings } from "./explained-findings.ts";
 import { refuseNoFile } from "./key-file.ts";
 import { refuseOtherSlash } from "./other-slash.ts";
@@ -48,7 +48,7 @@ export async function ensure(this: CliContext, flags: EnsureFlags, url: string):
     const run = flags.replace ? replace(api, setUp, wish, flags, output) : ensureEndpoint<unknown>(api, wish);
     const result = await run
       .catch(async (error: unknown) => {
-        throw interruptedBy(stop.signal, await explainedChange(error, keyStore));
+        throw interruptedBy(stop.signal, await explainedEnsure(error, keyStore));
       })
       .finally(stop.release);
     const { endpoint } = result;

@@ -59,9 +59,13 @@ function explained(
       return {
         remedy: `If the URL is mistyped, delete the new endpoint: esim-webhooks api endpoints delete ${shellWord(about)}. If you need all of them, do nothing: this is said only once.`,
       };
+    case "retired":
+      return {
+        remedy:
+          "Read the service's announcements for what came in its place. esim-webhooks api event-types lists what it offers.",
+      };
     case "not_in_catalog":
     case "not_offered":
-    case "retired":
       return {};
   }
 }

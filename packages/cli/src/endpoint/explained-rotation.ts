@@ -1,6 +1,7 @@
 import { type KeyStore, WebhookError } from "@esim-webhooks/core";
 import type { EndpointErrorCode } from "@esim-webhooks/endpoint";
 import { explainedChange } from "./change-text.ts";
+import { withFlags } from "./with-flags.ts";
 
 /** An error of `rotateSecret`, with a remedy in terms of the command line. */
 export async function explainedRotation(error: unknown, keyStore: KeyStore): Promise<unknown> {
@@ -21,11 +22,4 @@ export async function explainedRotation(error: unknown, keyStore: KeyStore): Pro
     default:
       return error;
   }
-}
-
-/** The same error, with flags in place of the options that its remedy names. */
-function withFlags({ code, message, cause }: WebhookError<string>): unknown {
-  const text = message.replace("checkReceivers: false", "--no-check").replace("secretForm", "--secret-form");
-  const end = text.indexOf(". ") + 1;
-  return new WebhookError<string>(code, text.slice(0, end), text.slice(end + 1), { cause });
 }

@@ -1,13 +1,13 @@
-import type { ApiClient, WebhookEndpoint } from "@esim-webhooks/client";
+import type { ApiClient } from "@esim-webhooks/client";
 import { isSameUrl } from "@esim-webhooks/endpoint";
 import { shownText } from "../api/shown-record.ts";
 import { printable } from "../program/printable.ts";
 import { ProgramError } from "../program/program-error.ts";
+import { allEndpoints } from "./all-endpoints.ts";
 
 /** A slash too many would register a second endpoint for a receiver that has one. Throws `invalid_usage`. */
 export async function refuseOtherSlash(api: ApiClient, url: string): Promise<void> {
-  const all: WebhookEndpoint[] = [];
-  for await (const endpoint of api.webhooks.list({ limit: 100 })) all.push(endpoint);
+  const all = await allEndpoints(api);
   const other = all.find((endpoint) => differsInSlash(endpoint.url, url));
   if (other === undefined || all.some((endpoint) => isSameUrl(endpoint.url, url))) return;
   throw new ProgramError(

@@ -3,6 +3,7 @@ import { WebhookError } from "@esim-webhooks/core";
 import type { EndpointErrorCode } from "@esim-webhooks/endpoint";
 import { shownText } from "../api/shown-record.ts";
 import { printable } from "../program/printable.ts";
+import { allEndpoints } from "./all-endpoints.ts";
 
 /**
  * The endpoint that a command is about: the one with this reference, else the client's only endpoint, else `preferred`, if it is one
@@ -13,8 +14,7 @@ export async function theEndpoint(
   reference: string | undefined,
   preferred?: string,
 ): Promise<WebhookEndpoint> {
-  const all: WebhookEndpoint[] = [];
-  for await (const endpoint of api.webhooks.list({ limit: 100 })) all.push(endpoint);
+  const all = await allEndpoints(api);
   if (reference !== undefined) {
     const named = all.find(({ webhookEndpointReference }) => webhookEndpointReference === reference);
     if (named !== undefined) return named;
@@ -41,13 +41,9 @@ export async function goneEndpoint(
   api: ApiClient,
   reference: string,
 ): Promise<WebhookError<EndpointErrorCode> | undefined> {
-  const all: WebhookEndpoint[] = [];
-  try {
-    for await (const endpoint of api.webhooks.list({ limit: 100 })) all.push(endpoint);
-  } catch {
+  const all = await allEndpoints(api).catch(() => undefined);
+  if (all === undefined || all.some(({ webhookEndpointReference }) => webhookEndpointReference === reference))
     return undefined;
-  }
-  if (all.some(({ webhookEndpointReference }) => webhookEndpointReference === reference)) return undefined;
   return unknown(
     `The endpoint ${printable(reference)} no longer exists.`,
     `Start the command again, for another one. ${listOf(all).replace("It has", "The client has")}`,

@@ -142,7 +142,7 @@ describe("endpoint ensure", () => {
       });
     const refused = await ensure();
     expect(refused.code).toBe(2);
-    expect(refused.stderr).toContain("--secret-form");
+    expect(refused.stderr).toContain("Run it again with --secret-form: hex, base64 or utf8.");
     expect(await ensure("--secret-form", "hex")).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/^Registered/),
@@ -157,6 +157,7 @@ describe("endpoint ensure", () => {
     const before = (await api.webhooks.list().page()).data;
     const refused = await ensure(["--replace"]);
     expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("(no_watermark)") });
+    expect(refused.stderr).toContain("Add --since: when your receiver began to store events.");
     expect((await api.webhooks.list().page()).data).toEqual(before);
     expect((await ensure(["--since", "1h"])).stderr).toContain("--since is for --replace");
     expect((await ensure(["--accept-loss"])).stderr).toContain("--accept-loss is for --replace");

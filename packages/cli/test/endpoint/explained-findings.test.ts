@@ -28,7 +28,9 @@ describe("the findings of endpoint ensure", () => {
     const [noSecret, sameUrl] = explained(["no_secret", "same_url"]);
     expect(noSecret?.remedy).toContain(`Else get another one: ${rotate} --endpoint WHE1`);
     expect(sameUrl?.remedy).toContain("esim-webhooks api endpoints delete <reference>");
-    expect(explained(["retired"])).toEqual(found("retired"));
+    const [retired] = explained(["retired"]);
+    expect(retired?.remedy).toContain("esim-webhooks api event-types lists what it offers");
+    expect(explained(["not_offered"])).toEqual(found("not_offered"));
   });
 
   it("are one alone while the endpoint is being replaced: the others would have it disturbed", () => {
@@ -37,10 +39,19 @@ describe("the findings of endpoint ensure", () => {
       {
         code: "change_under_way",
         about: ["WHE1"],
-        problem:
-          "A replacement of the endpoint at https://SHOP.example/webhooks has begun and has not ended.",
+        problem: "A replacement of the endpoint at shop.example/webhooks has begun and has not ended.",
         remedy:
           "If it is not running now, run: esim-webhooks endpoint ensure https://SHOP.example/webhooks --replace",
+      },
+    ]);
+  });
+
+  it("name no URL that may have a secret in the command that finishes a change", () => {
+    const url = "https://me:hunter2@shop.example/a?token=t0";
+    expect(explained(["change_under_way"], { kind: "ensure", url })).toMatchObject([
+      {
+        problem: "A registration of the endpoint at shop.example/a has begun and has not ended.",
+        remedy: "If it is not running now, run: esim-webhooks endpoint ensure <url>",
       },
     ]);
   });

@@ -202,7 +202,7 @@ describe("rotate", () => {
     const refused = await rotate();
     expect(refused.code).toBe(3);
     expect(refused.stderr).toContain(
-      "Error (change_under_way): A replacement of the endpoint at https://shop.example/webhooks has begun and has not ended. If it is not running now, run: esim-webhooks endpoint ensure https://shop.example/webhooks --replace",
+      "Error (change_under_way): A replacement of the endpoint at shop.example/webhooks has begun and has not ended. If it is not running now, run: esim-webhooks endpoint ensure https://shop.example/webhooks --replace",
     );
   });
 

@@ -1,5 +1,6 @@
 import { type KeyRecord, WebhookError } from "@esim-webhooks/core";
 import type { EndpointErrorCode } from "./errors.ts";
+import { shownAddress } from "./shown-address.ts";
 
 /** What finishes a change of the keys, by the `kind` that its `change` has. */
 const finishedBy: Readonly<Record<string, string>> = {
@@ -16,7 +17,7 @@ export function explainChange(change: NonNullable<KeyRecord["change"]>): {
   const { kind, endpoint, url } = change as Readonly<Record<string, unknown>>;
   const of =
     typeof url === "string"
-      ? ` of the endpoint at ${url}`
+      ? ` of the endpoint at ${shownAddress(url)}`
       : typeof endpoint === "string"
         ? ` of the endpoint ${endpoint}`
         : "";

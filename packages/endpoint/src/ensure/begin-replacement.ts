@@ -2,6 +2,7 @@ import type { ApiClient } from "@esim-webhooks/client";
 import { WebhookError } from "@esim-webhooks/core";
 import { ownerIn } from "../base/endpoint-keys.ts";
 import type { EndpointErrorCode } from "../base/errors.ts";
+import { shownAddress } from "../base/shown-address.ts";
 import type { WaitingClock } from "../base/waiting-clock.ts";
 import type { KeyStoreState } from "../base/write-step.ts";
 import { listed } from "./compare-types.ts";
@@ -35,15 +36,12 @@ export async function beginReplacement(
   const { all, ofUrl } = await endpointsOfUrl(api, url, signal);
   const [first, another] = ofUrl;
   if (first === undefined) {
-    throw unclear(
-      `The client has no endpoint of ${url}.`,
-      "Register one: ensureEndpoint, or esim-webhooks endpoint ensure.",
-    );
+    throw unclear(`The client has no endpoint of ${shownAddress(url)}.`, "Register one with ensureEndpoint.");
   }
   if (another !== undefined) {
     const references = listed(ofUrl.map(({ webhookEndpointReference }) => webhookEndpointReference));
     throw unclear(
-      `The client has several endpoints of ${url}, ${references}: nobody can know which one to replace.`,
+      `The client has several endpoints of ${shownAddress(url)}, ${references}: nobody can know which one to replace.`,
       "Reconcile those that are not needed, then delete them.",
     );
   }

@@ -27,7 +27,7 @@ export function compareTypes({ subscribed, wanted, offered }: ComparedTypes): En
       areHandlers
         ? (types) => `The endpoint is not subscribed to ${types}, which handlers take: they never run for it.`
         : (types) => `The endpoint is not subscribed to ${types}: no such event comes.`,
-      "The API cannot change an endpoint. Replace it with one that is subscribed: endpoint ensure --replace, or replaceEndpoint.",
+      "The API cannot change an endpoint. Replace it with one that is subscribed: replaceEndpoint does so.",
     ),
     finding(
       "not_offered",
@@ -40,7 +40,7 @@ export function compareTypes({ subscribed, wanted, offered }: ComparedTypes): En
       retired,
       (types) =>
         `The endpoint is subscribed to ${types}, which the service no longer offers: no such event comes.`,
-      "Read the service's announcements for what came in its place. esim-webhooks api event-types lists what it offers.",
+      "Read the service's announcements for what came in its place. api.catalog.webhookEventTypes lists what it offers.",
     ),
   ];
   const unneeded = areHandlers
@@ -50,7 +50,7 @@ export function compareTypes({ subscribed, wanted, offered }: ComparedTypes): En
           surplus.filter((type) => known.includes(type)),
           (types) =>
             `The endpoint is subscribed to ${types}, but no handler takes such events: they are acknowledged for nothing.`,
-          "Add a handler, or replace the endpoint with one that is not subscribed: endpoint ensure --replace, or replaceEndpoint.",
+          "Add a handler, or replace the endpoint with one that is not subscribed: replaceEndpoint does so.",
         ),
         finding(
           "not_in_catalog",
@@ -65,7 +65,7 @@ export function compareTypes({ subscribed, wanted, offered }: ComparedTypes): En
           "not_wanted",
           surplus,
           (types) => `The endpoint is subscribed to ${types}, which the wanted event types do not include.`,
-          "Add it to them, or replace the endpoint with one that is not subscribed: endpoint ensure --replace, or replaceEndpoint.",
+          "Add it to them, or replace the endpoint with one that is not subscribed: replaceEndpoint does so.",
         ),
       ];
   return [...findings, ...unneeded].filter(({ about }) => about.length > 0);

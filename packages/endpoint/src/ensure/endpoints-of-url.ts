@@ -27,12 +27,6 @@ export function isSameUrl(one: string, other: string): boolean {
   return plainUrl(one) === plainUrl(other);
 }
 
-/** The host and the path of a URL, for messages: its user, its password and its query may be secret. */
-export function shownAddress(url: string): string {
-  const { host, pathname } = URL.parse(url) ?? { host: "an unreadable URL", pathname: "" };
-  return `${host}${pathname}`;
-}
-
 function plainUrl(url: string): string {
   return URL.canParse(url) ? new URL(url).href : url;
 }

@@ -1,8 +1,8 @@
 import type { WebhookEndpoint } from "@esim-webhooks/client";
 import type { KeyRecord } from "@esim-webhooks/core";
 import { explainChange } from "../base/change-under-way.ts";
+import { shownAddress } from "../base/shown-address.ts";
 import { compareTypes, listed } from "./compare-types.ts";
-import { shownAddress } from "./endpoints-of-url.ts";
 import type { EndpointFinding } from "./finding.ts";
 import type { WantedTypes } from "./wanted.ts";
 
@@ -39,8 +39,7 @@ export function findingsOf({
       code: "inactive",
       about: [reference],
       problem: `The endpoint ${reference} is not active: the service sends it nothing.`,
-      remedy:
-        "The API cannot activate it. Ask support, or replace it: endpoint ensure --replace, or replaceEndpoint.",
+      remedy: "The API cannot activate it. Ask support, or replace it with replaceEndpoint.",
     });
   }
   if (!hasSecret) {
@@ -48,7 +47,7 @@ export function findingsOf({
       code: "no_secret",
       about: [reference],
       problem: `No secret of the key store is known to be that of the endpoint ${reference}, and the service does not show it again: its deliveries may be refused.`,
-      remedy: `If you have the secret, put it into the key store with endpoint: ${JSON.stringify(reference)}. Else get another one: esim-webhooks rotate --endpoint ${reference}, or rotateSecret.`,
+      remedy: `If you have the secret, put it into the key store with endpoint: ${JSON.stringify(reference)}. Else get another one with rotateSecret.`,
     });
   }
   if (change !== undefined) {
@@ -60,8 +59,7 @@ export function findingsOf({
       code: "same_url",
       about: references,
       problem: `The endpoints ${listed(references)} have the same URL (${shownAddress(url)}): events that both are subscribed to come twice, perhaps under two ids.`,
-      remedy:
-        "Reconcile the one that is not needed, then delete it: esim-webhooks reconcile, esim-webhooks api endpoints delete.",
+      remedy: "Reconcile the one that is not needed, then delete it: reconcile, then api.webhooks.delete.",
     });
   }
   if (others.length > 0) {
@@ -70,7 +68,7 @@ export function findingsOf({
       code: "other_endpoints",
       about: [endpoint, ...others].map(({ webhookEndpointReference }) => webhookEndpointReference),
       problem: `A new endpoint was registered, ${named(endpoint)}, beside ${count}: ${listed(others.map(named))}.`,
-      remedy: `If the URL is mistyped, delete the new endpoint: esim-webhooks api endpoints delete ${reference}, or api.webhooks.delete. If you need all of them, do nothing: this is said only once.`,
+      remedy: `If the URL is mistyped, delete the new endpoint: api.webhooks.delete(${JSON.stringify(reference)}). If you need all of them, do nothing: this is said only once.`,
     });
   }
   return [...findings, ...compareTypes({ subscribed: eventTypes, wanted, offered })];

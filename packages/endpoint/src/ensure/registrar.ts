@@ -85,6 +85,6 @@ function unreadable(): WebhookError {
   return new WebhookError(
     "invalid_secret",
     "The endpoint is registered, but its secret cannot be read in the expected form.",
-    "Run it again with secretForm (--secret-form): hex, base64 or utf8. It continues with the same endpoint.",
+    "Run it again with secretForm: hex, base64 or utf8. It continues with the same endpoint.",
   );
 }

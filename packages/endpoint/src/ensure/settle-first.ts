@@ -92,7 +92,7 @@ export async function bringIn<Reconciled extends FirstReconciled>(
   throw notSettled(
     endpoint,
     loss,
-    "Mend what the log says of them. With since, events whose handlers failed are tried at once. With acceptLoss (--accept-loss), the endpoint is deleted all the same.",
+    "Mend what the log says of them. With since, events whose handlers failed are tried at once. With acceptLoss, the endpoint is deleted all the same.",
   );
 }
 

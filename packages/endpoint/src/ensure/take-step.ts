@@ -151,7 +151,7 @@ function atTheCap(cause?: unknown): WebhookError<EndpointErrorCode> {
   return new WebhookError<EndpointErrorCode>(
     "endpoint_cap",
     "The client has as many endpoints as the service allows, inactive ones too. Nothing was changed.",
-    "Reconcile one that is not needed, then delete it: esim-webhooks api endpoints list shows them all.",
+    "Reconcile one that is not needed, then delete it: api.webhooks.list shows them all.",
     { cause },
   );
 }

@@ -97,7 +97,7 @@ describe("an endpoint that is not there", () => {
         code: "other_endpoints",
         about: [made, other],
         problem: `A new endpoint was registered, ${made} (shop.exampel/a), beside 1 other: ${other} (shop.example/a).`,
-        remedy: `If the URL is mistyped, delete the new endpoint: esim-webhooks api endpoints delete ${made}, or api.webhooks.delete. If you need all of them, do nothing: this is said only once.`,
+        remedy: `If the URL is mistyped, delete the new endpoint: api.webhooks.delete(${JSON.stringify(made)}). If you need all of them, do nothing: this is said only once.`,
       },
     ]);
     expect((await ensure()).findings).toEqual([]);
@@ -277,7 +277,7 @@ describe("what can be wrong with an endpoint", () => {
       {
         code: "no_secret",
         about: [reference],
-        remedy: expect.stringContaining(`rotate --endpoint ${reference}`),
+        remedy: expect.stringMatching(/Else get another one with rotateSecret\.$/),
       },
     ]);
   });
@@ -335,6 +335,17 @@ describe("a registration that did not end", () => {
       message: expect.stringContaining("Finish it with ensureEndpoint, as it was begun."),
     });
     expect(await endpoints()).toEqual([]);
+  });
+
+  it("is not begun while another change is under way, whose URL is told without its user, password and query", async () => {
+    const { api } = await startService();
+    const change = { kind: "replace", url: "https://me:hunter2@shop.example/a?token=t0" };
+    const run = ensureEndpoint(api, { url, handlers, keyStore: memoryKeys({ keys: [], change }) });
+    await expect(run).rejects.toMatchObject({
+      code: "change_under_way",
+      message:
+        "A replacement of the endpoint at shop.example/a has begun and has not ended. Finish it with replaceEndpoint, as it was begun.",
+    });
   });
 
   it.each([
@@ -611,7 +622,7 @@ describe("a secret of an unexpected form", () => {
       const keyStore = memoryKeys();
       await expect(ensureEndpoint(service.api, { url, handlers, keyStore })).rejects.toMatchObject({
         code: "invalid_secret",
-        message: expect.stringContaining("secretForm (--secret-form)"),
+        message: expect.stringContaining("Run it again with secretForm: hex, base64 or utf8."),
       });
       await ensureEndpoint(service.api, { url, handlers, keyStore, secretForm: "hex" });
       const [made, ...others] = await service.endpoints();

@@ -334,6 +334,10 @@ describe("replacing an endpoint", () => {
     const { options } = await existing(service);
     const elsewhere = { ...options, url: `${url}/elsewhere` };
     await expect(replaceEndpoint(service.api, elsewhere)).rejects.toMatchObject({ code: "endpoint_unknown" });
+    const secretive = { ...options, url: "https://me:hunter2@shop.example/a?token=t0" };
+    await expect(replaceEndpoint(service.api, secretive)).rejects.toMatchObject({
+      message: "The client has no endpoint of shop.example/a. Register one with ensureEndpoint.",
+    });
     await service.api.webhooks.create({ url, eventTypes: first });
     await expect(replaceEndpoint(service.api, options)).rejects.toMatchObject({
       code: "endpoint_unknown",
