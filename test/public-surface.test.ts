@@ -136,6 +136,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "explainChange",
       "fateOf",
       "isSameUrl",
+      "listedMs",
       "newestMs",
       "observeReconciliations",
       "occurredAtMs",

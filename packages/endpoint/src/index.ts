@@ -15,6 +15,7 @@ export type { WantedTypes } from "./ensure/wanted.ts";
 export type { DeliveryFate } from "./listing/delivery-fate.ts";
 export { fateOf } from "./listing/delivery-fate.ts";
 export { newestMs, occurredAtMs, sentAtMs } from "./listing/delivery-times.ts";
+export { listedMs } from "./listing/listed-ms.ts";
 export type { DeliveriesPage, ReadDeliveriesOptions } from "./listing/read-deliveries.ts";
 export { readDeliveries } from "./listing/read-deliveries.ts";
 export { observeReconciliations } from "./observe-reconciliations.ts";

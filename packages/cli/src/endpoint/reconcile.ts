@@ -22,6 +22,7 @@ import { exitCodeOf } from "./reconcile-verdict.ts";
 import { reconcileView } from "./reconcile-view.ts";
 import { goneEndpoint, theEndpoint } from "./the-endpoint.ts";
 import { tryAgain } from "./try-again.ts";
+import { withoutReports } from "./without-reports.ts";
 
 /** Brings in what the listing of the endpoint has and the target does not: once, or until it is stopped. */
 export async function reconcile(this: CliContext, flags: ReconcileFlags): Promise<void> {
@@ -127,15 +128,5 @@ function setupOf(
     newSource,
     includeComing,
     logger: withoutReports(logger),
-  };
-}
-
-/** The command prints the report of a pass itself. */
-function withoutReports(logger: Logger): Logger {
-  return {
-    ...logger,
-    info: (fields, message) => {
-      if (typeof fields !== "object" || !("ledger" in fields)) logger.info(fields, message);
-    },
   };
 }

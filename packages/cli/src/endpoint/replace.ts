@@ -12,6 +12,7 @@ import { printable } from "../program/printable.ts";
 import type { SetUp } from "../set-up/set-up.ts";
 import type { EnsureFlags } from "./ensure-flags.ts";
 import { openReconcileTarget } from "./reconcile-target.ts";
+import { withoutReports } from "./without-reports.ts";
 
 /** Replaces the endpoint of a URL; what the first one has goes to the target of the set-up. */
 export async function replace(
@@ -22,8 +23,8 @@ export async function replace(
   output: Output,
 ): Promise<ReplacedEndpoint> {
   const { target, options, close } = await openReconcileTarget(setUp);
-  const problems = commandLogger({ write: output.note, json: false, style: output.styleNote });
-  const steps: Logger = { ...problems, info: (_, message) => output.note(printable(message ?? "")) };
+  const logger = commandLogger({ write: output.note, json: false, style: output.styleNote });
+  const steps: Logger = { ...logger, info: (_, message) => output.note(printable(message ?? "")) };
   output.note("While there are two endpoints, one event may come under two ids, and is handled twice then.");
   try {
     return await replaceEndpoint<unknown>(api, {
@@ -35,7 +36,7 @@ export async function replace(
           ...options,
           since,
           ...pass,
-          logger: { ...problems, info: () => {} },
+          logger: withoutReports(logger),
         }),
     });
   } finally {

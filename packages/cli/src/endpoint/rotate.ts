@@ -25,6 +25,7 @@ import { needsLook } from "./reconcile-verdict.ts";
 import { reconcileView } from "./reconcile-view.ts";
 import type { RotateFlags } from "./rotate-flags.ts";
 import { theEndpoint } from "./the-endpoint.ts";
+import { withoutReports } from "./without-reports.ts";
 
 /** Rotates the secret of an endpoint, or continues the rotation that an earlier run has begun. */
 export async function rotate(this: CliContext, flags: RotateFlags): Promise<void> {
@@ -69,7 +70,7 @@ export async function rotate(this: CliContext, flags: RotateFlags): Promise<void
             return reconcile<unknown>(api, endpoint, open.target, {
               ...open.options,
               signal,
-              logger: problems(logger),
+              logger: withoutReports(logger),
             });
           },
         }),
@@ -105,11 +106,6 @@ async function ownEndpoint(api: ApiClient, keyStore: KeyStore): Promise<WebhookE
 function steps(output: Output): Logger {
   const note = (_: object, message?: string) => output.note(printable(message ?? ""));
   return { debug: () => {}, info: note, warn: note, error: note };
-}
-
-/** The report of the rotation says what was reconciled. */
-function problems(logger: Logger): Logger {
-  return { ...logger, info: () => {} };
 }
 
 function printPlan(

@@ -1,12 +1,10 @@
 import type { WebhookEndpoint } from "@esim-webhooks/client";
 import { createKeyring } from "@esim-webhooks/core";
+import { listedMs } from "@esim-webhooks/endpoint";
 import { shownText } from "../api/shown-record.ts";
 import { printable } from "../program/printable.ts";
 import { counted } from "../terminal/quantities.ts";
 import type { Session } from "./session.ts";
-
-/** How far back the listing goes. */
-const listedMs = 7 * 24 * 60 * 60_000;
 
 /** What is going to be posted: whose events, since when, where to. `found` is how many events there are already. */
 export function welcome(

@@ -9,7 +9,7 @@ import { beginning, creationIn, registered } from "./creation.ts";
 import { endpointsOfUrl, isSameUrl } from "./endpoints-of-url.ts";
 import type { EndpointFinding } from "./finding.ts";
 import { findingsOf } from "./findings-of.ts";
-import { type EndpointWish, type SettledWish, wishShape } from "./options.ts";
+import { type EndpointWish, type WishSettings, wishShape } from "./options.ts";
 import { createRegistrar } from "./registrar.ts";
 import { checkCap } from "./take-step.ts";
 import { wantedTypes, wishedTypes } from "./wanted.ts";
@@ -39,7 +39,7 @@ export async function ensureEndpoint<Data = EsimEvents>(
   wish: EndpointWish<Data>,
 ): Promise<EnsuredEndpoint> {
   checkClient("ensureEndpoint", api, "webhooks", "catalog");
-  const settings: SettledWish = parseOptions("ensureEndpoint", wishShape, wish);
+  const settings: WishSettings = parseOptions("ensureEndpoint", wishShape, wish);
   const { url, description, keyStore, secretForm, signal, clock } = settings;
   const wanted = wantedTypes("ensureEndpoint", settings);
   const offered = (await api.catalog.webhookEventTypes({ signal })).map(({ eventType }) => eventType);

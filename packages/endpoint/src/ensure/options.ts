@@ -31,9 +31,9 @@ export interface EndpointWish<Data = EsimEvents> extends SecretFormOption {
 export type WithoutDefault = "handlers" | "eventTypes" | "description" | "secretForm";
 
 /** The wish, checked. */
-export type SettledWish = SettingsOf<EndpointWish<unknown>, WithoutDefault | "signal">;
+export type WishSettings = SettingsOf<EndpointWish<unknown>, WithoutDefault | "signal">;
 
-export const wishShape: OptionsShape<SettledWish> = {
+export const wishShape: OptionsShape<WishSettings> = {
   url: z.string().check(z.refine((url) => URL.canParse(url), "expected a URL")),
   handlers: z.optional(
     z.custom<Handlers<unknown, never>>((value) => typeof value === "object" && value !== null),

@@ -13,6 +13,7 @@ import { beginReplacement } from "./begin-replacement.ts";
 import { creationIn } from "./creation.ts";
 import { ensureEndpoint } from "./ensure-endpoint.ts";
 import type { EndpointFinding } from "./finding.ts";
+import { bringIn, reconcileFirst } from "./reconcile-first.ts";
 import { createRegistrar } from "./registrar.ts";
 import {
   type FirstReconciled,
@@ -21,7 +22,6 @@ import {
   type ReplaceSettings,
 } from "./replace-options.ts";
 import { type AtDrop, type Replacement, replacementAfter, replacementIn } from "./replacement.ts";
-import { bringIn, settleFirst } from "./settle-first.ts";
 import { wantedTypes, wishedTypes } from "./wanted.ts";
 
 /** The result of a replacement. */
@@ -79,8 +79,8 @@ export async function replaceEndpoint<
       const made = await registrar.advance(stored.record, creation, changeAfter);
       const reference = made?.webhookEndpointReference;
       if (reference !== undefined) logger.info({ endpoint: reference }, "The second endpoint is there.");
-    } else if (replacement?.step === "settle") {
-      reconciled = (await settleFirst(api, replacement, settings)) ?? reconciled;
+    } else if (replacement?.step === "reconcile") {
+      reconciled = (await reconcileFirst(api, replacement, settings)) ?? reconciled;
     } else if (replacement !== undefined) {
       await beginSecond(api, replacement, settings);
       if (await dropKeys(replacement, settings)) replaced = replacement;

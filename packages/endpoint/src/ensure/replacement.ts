@@ -20,8 +20,8 @@ interface SecondIsThere {
 }
 
 /** The first endpoint has to be reconciled, then deleted. */
-export interface AtSettle extends SecondIsThere {
-  readonly step: "settle";
+export interface AtReconcile extends SecondIsThere {
+  readonly step: "reconcile";
 }
 
 /** The first endpoint is deleted. */
@@ -32,7 +32,7 @@ export interface AtDrop extends SecondIsThere {
 }
 
 /** How far a replacement is. The key store has it before each step. Plain JSON. */
-export type Replacement = AtSettle | AtDrop;
+export type Replacement = AtReconcile | AtDrop;
 
 const text = z.string();
 const there = {
@@ -44,7 +44,7 @@ const there = {
   ownsKeys: z.boolean(),
 };
 const shape: z.ZodMiniType<Replacement> = z.discriminatedUnion("step", [
-  z.strictObject({ ...there, step: z.literal("settle") }),
+  z.strictObject({ ...there, step: z.literal("reconcile") }),
   z.strictObject({ ...there, step: z.literal("drop"), oldKeysEndAt: text }),
 ]);
 
@@ -58,9 +58,9 @@ export function replacementIn({ change }: KeyRecord, url: string): Replacement |
 export function replacementAfter(
   { url, description, replaces, ownsKeys }: CreationInPlace,
   { webhookEndpointReference: endpoint }: Pick<WebhookEndpoint, "webhookEndpointReference">,
-): AtSettle {
+): AtReconcile {
   const label = description === undefined ? {} : { description };
-  return { kind: "replace", step: "settle", url, ...label, replaces, endpoint, ownsKeys };
+  return { kind: "replace", step: "reconcile", url, ...label, replaces, endpoint, ownsKeys };
 }
 
 /** Whose keys end with the first endpoint. */

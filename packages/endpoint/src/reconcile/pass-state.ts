@@ -36,9 +36,6 @@ export interface PassState {
   readonly runner: string | null;
 }
 
-/** How long the service lists deliveries, in ms. */
-export const listedMs: number = 7 * 24 * 60 * 60_000;
-
 const time = z.string().check(z.refine((text) => !Number.isNaN(dateTimeMs(text)), "expected a date-time"));
 
 const stateSchema: z.ZodMiniType<PassState> = z.object({

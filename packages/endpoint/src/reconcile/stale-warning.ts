@@ -1,6 +1,7 @@
 import type { Clock, Logger } from "@esim-webhooks/core";
 import { monotonicClock } from "@esim-webhooks/core/kit";
-import { isoOf, listedMs } from "./pass-state.ts";
+import { listedMs } from "../listing/listed-ms.ts";
+import { isoOf } from "./pass-state.ts";
 
 const staleMs = 5 * 24 * 60 * 60_000;
 const everyMs = 60 * 60_000;

@@ -6,7 +6,7 @@ import { endpointIn, listEndpoints } from "../base/list-endpoints.ts";
 import { writeStep } from "../base/write-step.ts";
 import { reconcileInTurn } from "../reconcile/reconcile-in-turn.ts";
 import type { FirstReconciled, ReplaceSettings } from "./replace-options.ts";
-import { type AtDrop, type AtSettle, ownerOf } from "./replacement.ts";
+import { type AtDrop, type AtReconcile, ownerOf } from "./replacement.ts";
 
 /**
  * Brings in all that the first endpoint has, deletes it and gives its keys an end. What the service sends since the second endpoint
@@ -15,9 +15,9 @@ import { type AtDrop, type AtSettle, ownerOf } from "./replacement.ts";
  *
  * Resolves to what `reconcile` resolved to; null if one of them is gone. Throws `not_settled`; nothing is deleted then.
  */
-export async function settleFirst<Reconciled extends FirstReconciled>(
+export async function reconcileFirst<Reconciled extends FirstReconciled>(
   api: Pick<ApiClient, "webhooks">,
-  at: AtSettle,
+  at: AtReconcile,
   settings: ReplaceSettings<Reconciled>,
 ): Promise<Reconciled | null> {
   const { replaces: endpoint, endpoint: second } = at;
@@ -55,7 +55,7 @@ const alreadyDeleted =
 /** Which of the two endpoints the service has. Throws `not_settled` if the second one gets nothing while the first is there. */
 async function whatIsThere(
   api: Pick<ApiClient, "webhooks">,
-  { replaces, endpoint }: AtSettle,
+  { replaces, endpoint }: AtReconcile,
   signal: AbortSignal,
 ): Promise<"both" | "no first" | "no second"> {
   const all = await listEndpoints(api, signal);

@@ -1,0 +1,11 @@
+import { silentLogger } from "@esim-webhooks/core/kit";
+import { expect, it } from "vitest";
+import { withoutReports } from "../../src/endpoint/without-reports.ts";
+
+it("leaves out the report of a pass, which the command prints itself, and keeps the line that says why a pass waits", () => {
+  const lines: unknown[] = [];
+  const logger = withoutReports({ ...silentLogger, info: (_, message) => lines.push(message) });
+  logger.info({ ledger: { listed: 3 } }, "Reconciled with the deliveries listing.");
+  logger.info({ leaseMs: 30_000 }, "A pass is under way.");
+  expect(lines).toEqual(["A pass is under way."]);
+});
