@@ -1,8 +1,6 @@
-import { freeOwn } from "./own-bytes.ts";
-
 /** Gathers chunks up to a limit. Its memory grows with their bytes, not with their number. */
 export interface ByteBuffer {
-  /** Takes a chunk, and may keep it. Frees a marked one (`markOwn`) once it is copied. False once there are more than `limitBytes`. */
+  /** Takes a chunk, and may keep it. False once there are more than `limitBytes`. */
   add(chunk: Uint8Array): boolean;
   bytes(): Uint8Array;
   /** How many bytes there are. */
@@ -50,11 +48,7 @@ export function byteBuffer(limitBytes: number): ByteBuffer {
     },
     bytes() {
       keepTail();
-      if (kept.length > 1) {
-        const parts = kept;
-        kept = [Buffer.concat(parts, size)];
-        for (const part of parts) freeOwn(part);
-      }
+      if (kept.length > 1) kept = [Buffer.concat(kept, size)];
       keptBytes = size;
       return kept[0] ?? empty;
     },

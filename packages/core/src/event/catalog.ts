@@ -40,7 +40,7 @@ export type Parsed<Data = DataByType> =
 /** Event type → schema; decides whether an event is known, unknown or invalid. */
 export interface Catalog<Data = DataByType> {
   readonly types: readonly (keyof Data & string)[];
-  /** Bytes → event. Bytes that are not JSON, or not an envelope, are invalid; they never throw. Keep no bytes: they may be freed. */
+  /** Bytes → event. Bytes that are not JSON, or not an envelope, are invalid; they never throw. */
   parse(id: string, body: Uint8Array): Parsed<Data>;
   /** The same for an event that was parsed before, such as one that crossed a queue. */
   check(event: WebhookEvent): Parsed<Data>;

@@ -1,8 +1,7 @@
 import type { Awaitable } from "../base/awaitable.ts";
 import { byteBuffer } from "../base/byte-buffer.ts";
-import { markOwn } from "../base/own-bytes.ts";
 import { bodyBytes } from "../verify/signature.ts";
-import type { BodyFault, BodyReader } from "./body.ts";
+import type { BodyFault, BodyReader, WholeBody } from "./body.ts";
 
 /** What the bodies of a receiver may take before they are verified, when anybody may have sent them. */
 export interface BodyBounds {
@@ -21,20 +20,20 @@ export interface BodyBounds {
 export type BodyIntake = (
   body: Uint8Array | string | BodyReader,
   announcedBytes: number,
-) => Awaitable<Uint8Array | BodyFault>;
+) => Awaitable<WholeBody | BodyFault>;
 
 /** The place of a body that is being read, or that waits for its turn. */
 interface Place {
   /** The memory that it holds. */
   bytes: number;
   /** The body, while it waits for its turn. */
-  whole?: Uint8Array;
+  whole?: WholeBody;
   grow(bytes: number): void;
   /** Gives the place up with the body's bytes or its fault. Only the first call counts. */
-  leave(result: Uint8Array | BodyFault): void;
+  leave(result: WholeBody | BodyFault): void;
 }
 
-const shortBytes = 32 * 1024; // hashed in some 20 µs, which is less than the rest of the request takes
+const shortBytes = 32 * 1024; // hashed in 20 to 40 µs a key, no more than the rest of the request takes
 const turnBytes = 256 * 1024; // a quarter of what one body may have by default
 const leastBytes = 4 * 1024;
 
@@ -79,7 +78,7 @@ export function createBodyIntake({
   }
 
   /** Whether a body may be hashed at once. */
-  function hasTurn({ byteLength }: Uint8Array): boolean {
+  function hasTurn({ bytes: { byteLength } }: WholeBody): boolean {
     if (byteLength <= shortBytes) return true;
     if (byteLength > leftBytes) return false;
     leftBytes -= byteLength;
@@ -87,9 +86,9 @@ export function createBodyIntake({
     return true;
   }
 
-  function wait(place: Place, whole: Uint8Array): void {
+  function wait(place: Place, whole: WholeBody): void {
     place.whole = whole;
-    const behind = waiting.findIndex((other) => sizeOf(other) <= whole.byteLength); // the oldest of equals goes first
+    const behind = waiting.findIndex((other) => sizeOf(other) <= whole.bytes.byteLength); // the oldest of equals goes first
     waiting.splice(behind < 0 ? waiting.length : behind, 0, place);
     awaitTurn();
   }
@@ -118,7 +117,7 @@ export function createBodyIntake({
     };
   }
 
-  function read(start: BodyReader, announcedBytes: number): Promise<Uint8Array | BodyFault> {
+  function read(start: BodyReader, announcedBytes: number): Promise<WholeBody | BodyFault> {
     return new Promise((resolve) => {
       const buffer = byteBuffer(maxBodyBytes);
       let isReading = true;
@@ -150,10 +149,10 @@ export function createBodyIntake({
           // a fetch body whose client has left may end in silence
           if (announcedBytes > 0 && buffer.size() === 0) return fail(incomplete(clientLeft));
           endReading();
-          const joined = buffer.bytes();
-          const bytes = joined === first ? joined : markOwn(joined);
-          if (hasTurn(bytes)) place.leave(bytes);
-          else wait(place, bytes);
+          const bytes = buffer.bytes();
+          const whole = { bytes, isOwnCopy: first !== undefined && bytes !== first };
+          if (hasTurn(whole)) place.leave(whole);
+          else wait(place, whole);
         },
         abandon: () => fail(incomplete(clientLeft)),
         consumed: (hint) => fail({ code: "body_consumed", hint }),
@@ -166,13 +165,24 @@ export function createBodyIntake({
     if (typeof body === "function") return read(body, announcedBytes);
     const bytes = bodyBytes(body);
     if (bytes.byteLength > maxBodyBytes) return tooLarge(announcedBytes);
-    if (hasTurn(bytes)) return bytes;
+    const whole = { bytes, isOwnCopy: false };
+    if (hasTurn(whole)) return whole;
     return new Promise((resolve) => {
       const place = open(resolve);
       place.grow(bytes.byteLength);
-      wait(place, bytes);
+      wait(place, whole);
     });
   };
+}
+
+/**
+ * Frees the memory of a refused body that the intake has copied together: its bytes are empty from then on. Otherwise V8
+ * collects its whole heap for each 64 MB of such copies, since their memory is not in the heap. Chunks are left alone: others
+ * may hold them, and so may a native operation, such as a write, which then reads what the memory has become.
+ */
+export function freeRefused({ bytes, isOwnCopy }: WholeBody): void {
+  const isWhole = bytes.byteLength === bytes.buffer.byteLength; // a short copy is a part of Node.js' pool
+  if (isOwnCopy && isWhole) (bytes.buffer as ArrayBuffer).transfer(0);
 }
 
 const clientLeft = "the client closed the connection";
@@ -212,5 +222,5 @@ function largestOf(places: ReadonlySet<Place>): Place {
 }
 
 function sizeOf({ whole }: Place): number {
-  return whole?.byteLength ?? 0;
+  return whole?.bytes.byteLength ?? 0;
 }

@@ -6,6 +6,13 @@ export type BodyFault = Extract<
   { code: "body_incomplete" | "body_consumed" | "too_large" | "overloaded" }
 >;
 
+/** The bytes of a whole body. */
+export interface WholeBody {
+  readonly bytes: Uint8Array;
+  /** Whether they are a copy that the receiver has made of several chunks. Nobody else has it. */
+  readonly isOwnCopy: boolean;
+}
+
 /** Where a `BodyReader` puts what it reads. After the first `end`, `abandon` or `consumed`, nothing more is taken. */
 export interface BodySink {
   /** Takes the next bytes, and keeps them: do not reuse the chunk. */

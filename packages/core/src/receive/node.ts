@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { isUint8Array } from "node:util/types";
 import { type Logger, silentLogger, warnOfSetup } from "../base/logger.ts";
-import { markOwn } from "../base/own-bytes.ts";
 import type { EsimEvents } from "../event/esim-events.ts";
 import { signatureHeaders } from "../verify/headers.ts";
 import type { BodyReader, BodySink } from "./body.ts";
@@ -157,12 +156,7 @@ function bodyAtHand(request: NodeRequest): Uint8Array | undefined {
   const bytes: Uint8Array = request.read();
   Object.assign(request, { [wholeBodyRead]: true });
   request.resume(); // it ends, as it would for a listener
-  return isFromSocket(request) ? markOwn(bytes) : bytes;
-}
-
-/** Whether Node.js has made the bytes. An injected request has no such socket; its bytes are the caller's, who may use them again. */
-function isFromSocket({ socket }: NodeRequest): boolean {
-  return socket?.bytesRead > 0;
+  return bytes;
 }
 
 function nodeBody(request: NodeRequest): BodyReader {
@@ -186,11 +180,9 @@ function isAbandoned({ destroyed, errored, readableEnded, readableDidRead }: Nod
 }
 
 function pump(request: NodeRequest, sink: BodySink): () => void {
-  const isOurs = isFromSocket(request);
-  const isAlone = () => request.listenerCount("data") === 1 && request.listenerCount("readable") === 0;
   const onData = (chunk: Uint8Array | string) => {
     if (typeof chunk === "string") sink.consumed(consumedHint(request));
-    else sink.add(isOurs && isAlone() ? markOwn(chunk) : chunk);
+    else sink.add(chunk);
   };
   request.on("data", onData).on("error", sink.abandon).on("close", sink.abandon);
   request.on("end", sink.end);

@@ -1,15 +1,13 @@
-import { isUint8Array } from "node:util/types";
 import type { Awaitable } from "../base/awaitable.ts";
 import { safeLogger } from "../base/logger.ts";
 import { checkArguments } from "../base/options.ts";
-import { freeOwn } from "../base/own-bytes.ts";
 import { createStage, outcomeFields, type Stage, type StageMessage } from "../base/trace.ts";
 import { andThen, attempt, isPromise, startDeadline } from "../base/waiting.ts";
 import type { Catalog } from "../event/catalog.ts";
 import type { EsimEvents } from "../event/esim-events.ts";
 import { type HeaderReader, headerReader, readSignedHeaders, type SignedHeaders } from "../verify/headers.ts";
 import { refuseBySkew } from "../verify/tolerance.ts";
-import { createBodyIntake } from "./body-intake.ts";
+import { createBodyIntake, freeRefused } from "./body-intake.ts";
 import type { Delivery, Received, Receiver } from "./delivery.ts";
 import type { Outcome, OutcomeCode } from "./outcome.ts";
 import { createOutcomeLog, type Seen } from "./outcome-log.ts";
@@ -72,8 +70,7 @@ export function receiverWith<Data, Tx>(
   const verify = makeVerifier(options, clock, logger);
   const accept = acceptFor<Data, Tx>(target, { store, catalog, leaseMs, logger, clock });
   const log = createOutcomeLog(logger, source);
-  const keepsBodies = isInbox(target);
-  const remembersIds = keepsBodies ? target : store;
+  const remembersIds = isInbox(target) ? target : store;
   checkReplayWindow(tolerance, remembersIds);
   const leaveSource =
     remembersIds && joinSource(remembersIds, source, knownKeys(options, clock.now()), logger);
@@ -95,21 +92,23 @@ export function receiverWith<Data, Tx>(
     const given = delivery.body; // once: to ask a Node.js request for its body is to read it
     const announcedBytes = typeof given === "function" ? Number(header("content-length")) : Number.NaN;
     return andThen(readBody(given, announcedBytes), (body) => {
-      if (!isUint8Array(body)) return body;
-      return andThen(compare(signed, body, receivedAt), (proof) => {
+      if ("code" in body) return body;
+      const { bytes } = body;
+      return andThen(compare(signed, bytes, receivedAt), (proof) => {
         if ("key" in proof) seen.key = proof.key;
         if (!proof.ok) {
-          freeOwn(body);
+          freeRefused(body);
           return proof.code === "no_matching_key" && isEncoded(header) ? unsupportedEncoding : proof;
         }
         const skewed = refuseBySkew(proof.timestamp, receivedAt.getTime(), tolerance);
-        if (skewed !== undefined) return skewed;
+        if (skewed !== undefined) {
+          freeRefused(body);
+          return skewed;
+        }
 
-        const parsed = catalog.parse(proof.id, body);
+        const parsed = catalog.parse(proof.id, bytes);
         if (parsed.type !== null) seen.type = parsed.type;
-        const outcome = accept({ parsed, id: proof.id, body, source, receivedAt, signal });
-        if (!keepsBodies) freeOwn(body); // handlers have the event, and need no bytes
-        return outcome;
+        return accept({ parsed, id: proof.id, body: bytes, source, receivedAt, signal });
       });
     });
   }
