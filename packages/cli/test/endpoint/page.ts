@@ -76,7 +76,7 @@ export function alike(lines: readonly string[]): string[] {
       .replaceAll(/\bmsg_\w+/g, "msg_…")
       .replaceAll(/\bkey:[0-9a-f]{8}\b/g, "key:…")
       .replaceAll(/\bnow\b|\d+s ago\b/g, "ago")
-      .replaceAll(/\d+/g, "0")
+      .replaceAll(/\d+(?:,\d{3})*/g, "0")
       .replaceAll(/ +/g, " "),
   );
 }
