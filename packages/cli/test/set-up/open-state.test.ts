@@ -35,6 +35,7 @@ describe("the state of a set-up", () => {
       await expect(opening).rejects.toThrow(
         `config.ts has its own ${own} but no state, so there is no place for how far the command has come. Add one in the same database`,
       );
+      await expect(opening).rejects.toThrow(/redisState\(url\) of @esim-webhooks\/store-redis/);
     },
   );
 
