@@ -82,12 +82,13 @@ export function createQueueWorker<Data>(
       if (!signal.aborted)
         await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
       const stopReason = new DOMException("The worker is stopping.", "AbortError");
-      const closed = Promise.all([worker.close(), running]);
-      if ((await startDeadline(shutdownMs).before(closed)) === undefined) {
+      const paused = Promise.all([worker.pause().catch((error) => worker.emit("error", error)), running]);
+      if ((await startDeadline(shutdownMs).before(paused)) === undefined) {
         worker.cancelAllJobs(stopReason as never); // typed as a text, but passed to the signals as it is
         inHand.giveBack();
-        await startDeadline(timeoutMs).before(closed);
+        await startDeadline(timeoutMs).before(paused);
       }
+      await worker.close(true); // without force, it waits for a Redis that is away, and its timers keep the process
       connection.disconnect();
     },
   };
