@@ -3,7 +3,14 @@ import { setTimeout as pause } from "node:timers/promises";
 import { inspect } from "node:util";
 import type { InboxEntry, Logger, WebhookError } from "@esim-webhooks/core";
 import { type BullmqInbox, type BullmqInboxOptions, bullmqInbox } from "@esim-webhooks/queue-bullmq";
-import { createPostgresBackend, type Job, Queue, type QueueOptions, Worker } from "bullmq";
+import {
+  createPostgresBackend,
+  type Job,
+  Queue,
+  type QueueOptions,
+  WaitingChildrenError,
+  Worker,
+} from "bullmq";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { privateRedis, privateReplica, type TestServer } from "../../../test/servers/index.ts";
@@ -65,6 +72,22 @@ async function workOff(
     worker.on("failed", end);
   });
   await worker.close();
+}
+
+/** A worker whose processor adds a child to each job and waits for it, then fails. */
+function workWithChild(): Worker {
+  const children = new Queue("children", { connection: { url: server.url } });
+  const process = async (job: Job, token = "") => {
+    if (job.attemptsStarted === 1)
+      await children.add("child", {}, { parent: { id: job.id ?? "", queue: job.queueQualifiedName } });
+    if (await job.moveToWaitingChildren(token)) throw new WaitingChildrenError();
+    throw new Error("no luck");
+  };
+  const worker = new Worker("events", process, {
+    connection: { url: server.url, maxRetriesPerRequest: null },
+  });
+  opened.push(children, worker);
+  return worker;
 }
 
 async function jobOf(queue: Queue, eventId: string): Promise<Job> {
@@ -530,6 +553,38 @@ describe("for operators", () => {
     expect(await inbox.count({ state: "ready" })).toBe(2);
     expect(await inbox.get({ source: "default", id: "a" })).toMatchObject({ state: "ready" });
     expect(await admin.keys("*:de:*")).toHaveLength(2);
+  });
+
+  it("shows an event as ready whose job waits for children that its processor added", async () => {
+    const inbox = open();
+    await inbox.put([entryOf("parent")]);
+    const worker = workWithChild();
+    await expect.poll(() => openQueue().getWaitingChildrenCount()).toBe(1);
+    expect((await inbox.stats()).states).toMatchObject({ ready: 1, done: 0 });
+    expect(await inbox.get({ source: "default", id: "parent" })).toMatchObject({ state: "ready" });
+    expect((await inbox.list({ state: "ready" })).rows).toMatchObject([{ id: "parent" }]);
+    expect(await inbox.count({ ids: ["parent"], state: "ready" })).toBe(1);
+    await worker.close();
+  });
+
+  it("deletes a dead event by its id with all that BullMQ keeps of its job, and BullMQ says so", async () => {
+    const queue = openQueue();
+    const inbox = open({ jobOptions: { attempts: 1 } });
+    await inbox.put([entryOf("parent")]);
+    const worker = workWithChild();
+    const children = new Worker("children", async () => "a result", {
+      connection: { url: server.url, maxRetriesPerRequest: null },
+    });
+    await expect.poll(() => queue.getFailedCount()).toBe(1);
+    await Promise.all([worker.close(), children.close()]);
+    const job = await jobOf(queue, "parent");
+    await job.log("a line");
+    expect(await admin.keys(`bull:events:${job.id}:*`)).toContain(`bull:events:${job.id}:processed`);
+
+    expect(await inbox.purgeDead({ ids: ["parent"] })).toBe(1);
+    expect(await admin.keys(`bull:events:${job.id}*`)).toEqual([]);
+    const [[, fields] = []] = await admin.xrevrange("bull:events:events", "+", "-", "COUNT", 1);
+    expect(fields).toEqual(["event", "removed", "jobId", job.id, "prev", "failed"]);
   });
 
   it.each<[string, (queue: Queue, job: Job) => Promise<unknown>]>([

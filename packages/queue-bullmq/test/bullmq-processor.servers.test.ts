@@ -220,6 +220,51 @@ describe("an event that is dead", () => {
     const cause = "job stalled more than allowable limit";
     expect(lines).toEqual([{ ...event, outcome: "dead", cause, message: redrive }]);
   });
+
+  it("is an error in the log after a backoff strategy of the worker's own has ended its attempts", async () => {
+    const { lines, logger } = recorded();
+    const processor = bullmqProcessor({ "*": () => Promise.reject(new Error("no luck")) }, { logger });
+    const connection = { url: server.url, maxRetriesPerRequest: null };
+    const settings = { backoffStrategy: () => -1 };
+    const worker = new Worker("events", processor, { connection, settings });
+    opened.push(worker);
+    worker.on("failed", processor.onFailed);
+    const custom = bullmqInbox({
+      connection: server.url,
+      name: "events",
+      jobOptions: { backoff: { type: "custom" } },
+    });
+    opened.push(custom);
+    await custom.put([entryOf("msg_1")]);
+    await failed(worker);
+    expect(lines.at(-1)).toMatchObject({ id: "msg_1", outcome: "dead", cause: "no luck", message: redrive });
+  });
+
+  it("is one error in the log if it was started more often than the worker's maxStartedAttempts", async () => {
+    const { lines, logger } = recorded();
+    const processor = bullmqProcessor({ "*": () => retryLater(1) }, { logger });
+    const connection = { url: server.url, maxRetriesPerRequest: null };
+    const worker = new Worker("events", processor, { connection, maxStartedAttempts: 1 });
+    opened.push(worker);
+    worker.on("failed", processor.onFailed);
+    await inbox.put([entryOf("msg_1")]);
+    await failed(worker);
+    const cause = "job started more than allowable limit";
+    expect(lines).toMatchObject([{ id: "msg_1", attempt: 2, outcome: "dead", cause, message: redrive }]);
+  });
+
+  it("is not logged by onFailed if it is another program's job", async () => {
+    const { lines, logger } = recorded();
+    const processor = bullmqProcessor({ "*": () => {} }, { logger });
+    const worker = new Worker("events", processor, {
+      connection: { url: server.url, maxRetriesPerRequest: null },
+    });
+    opened.push(worker);
+    worker.on("failed", processor.onFailed);
+    await queue.add("other", { a: 1 });
+    await failed(worker);
+    expect(lines).toEqual([]);
+  });
 });
 
 it("fails a job that bullmqInbox did not add, once and for good", async () => {

@@ -47,7 +47,12 @@ export function checkReceiverOptions(setUp: SetUp): Check {
 export function checkWorker({ config, handlers = { "*": () => {} }, file, catalog }: SetUp): Check {
   const { worker = {} } = config;
   const options = { ...worker, ...(catalog && { catalog }) };
-  naming(file, () => createWorker<unknown>(memoryInbox(), handlers, options));
+  const { target } = config;
+  naming(file, () =>
+    target?.createWorker
+      ? target.createWorker(handlers, options)
+      : createWorker<unknown>(memoryInbox(), handlers, options),
+  );
   return passed("worker", Object.keys(worker).join(", ") || "defaults");
 }
 

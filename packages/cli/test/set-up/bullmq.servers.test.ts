@@ -98,6 +98,20 @@ it("doctor tells of workers that live and take nothing", async () => {
   expect((await running.ended).code).toBe(0); // although its handler never ends
 });
 
+it("doctor reports an option of the worker that work refuses for BullMQ", async () => {
+  const cwd = folder({
+    "esim-webhooks.config.ts": `import { bullmqInbox } from "@esim-webhooks/queue-bullmq";
+      const target = bullmqInbox({ connection: ${JSON.stringify(server.url)} });
+      export default { target, handlers: { "*": () => {} }, worker: { maxAttempts: 5 } };`,
+  });
+  const refusal = /config\.ts: .*there is no option "maxAttempts"/;
+  const refused = await cli(["work"], { cwd });
+  expect(refused.stderr).toMatch(refusal);
+  const { code, stdout } = await cli(["doctor"], { cwd });
+  expect(code).toBe(3);
+  expect(stdout.split("\n").find((line) => /^✘ +worker/.test(line))).toMatch(refusal);
+});
+
 it("inbox lists and retries dead events, and says which filters BullMQ cannot answer", async () => {
   const running = start(["serve"], { cwd });
   const [, url = ""] = await running.written(/Listening at \S*?(http:\S+\/[\w/]+)/);

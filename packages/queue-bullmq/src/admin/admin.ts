@@ -45,8 +45,9 @@ export function createAdmin({ queue, client, keyStart, sources }: AdminOptions):
     if (jobId === null) return undefined;
     const job = await queue.getJob(jobId);
     const state = stateOf((await job?.getState()) ?? "unknown");
-    const event = job && state && eventOf(job, state);
-    return event ? { event, job } : { event: goneEvent(key) };
+    if (job === undefined || state === undefined) return { event: goneEvent(key) }; // a state of none: removed meanwhile
+    const event = eventOf(job, state);
+    return event && { event, job };
   }
 
   /** The events with the ids of a filter, in its states. */

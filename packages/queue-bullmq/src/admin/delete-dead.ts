@@ -4,12 +4,17 @@ const command = "esimWebhooksDeleteDead";
 
 /** BullMQ removes a job in whatever state it is by then. In one script, a job that is redriven meanwhile stays. */
 const lua = `
-local failed, job, logs, deduplication = unpack(KEYS)
+local failed, events, meta, deduplication = unpack(KEYS, 1, 4)
 local id = ARGV[1]
 if redis.call("ZREM", failed, id) == 0 then return 0 end
-redis.call("DEL", job, logs)
+redis.call("DEL", unpack(KEYS, 5))
 if redis.call("GET", deduplication) == id then redis.call("DEL", deduplication) end
+local limit = redis.call("HGET", meta, "opts.maxLenEvents") or 10000
+redis.call("XADD", events, "MAXLEN", "~", limit, "*", "event", "removed", "jobId", id, "prev", "failed")
 return 1`;
+
+/** The ends of a job's keys: its data, its log, and its children. */
+const jobSuffixes = ["", ":logs", ":dependencies", ":processed", ":failed", ":unsuccessful"];
 
 /** Returns a function that deletes a job with its deduplication key, and resolves to whether it was dead. */
 export function createDeleteDead(
@@ -19,9 +24,10 @@ export function createDeleteDead(
   let isDefined = false;
   return async ({ id = "", opts }) => {
     const redis = await client();
-    if (!isDefined) redis.defineCommand(command, { numberOfKeys: 4, lua });
+    if (!isDefined) redis.defineCommand(command, { numberOfKeys: 4 + jobSuffixes.length, lua });
     isDefined = true;
-    const keys = ["failed", id, `${id}:logs`, `de:${opts.deduplication?.id}`];
+    const jobKeys = jobSuffixes.map((suffix) => `${id}${suffix}`);
+    const keys = ["failed", "events", "meta", `de:${opts.deduplication?.id}`, ...jobKeys];
     return (await redis.runCommand(command, [...keys.map((key) => `${keyStart}:${key}`), id])) === 1;
   };
 }

@@ -7,7 +7,7 @@ export type BullmqState = Exclude<InboxState, "unhandled">;
 /** The states of BullMQ that make up a state of an event. */
 export const jobTypes: Readonly<Record<BullmqState, readonly JobType[]>> = {
   leased: ["active"],
-  ready: ["waiting", "prioritized", "delayed"],
+  ready: ["waiting", "prioritized", "delayed", "waiting-children"],
   dead: ["failed"],
   done: ["completed"],
 };

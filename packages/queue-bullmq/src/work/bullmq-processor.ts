@@ -32,8 +32,8 @@ export interface EventJob {
   readonly data: unknown;
   readonly attemptsStarted: number;
   readonly attemptsMade: number;
-  /** Why it fails before it is processed. */
-  readonly deferredFailure?: string;
+  /** When BullMQ ended it, in ms since 1970. Absent while it will be tried again. */
+  readonly finishedOn?: number | undefined;
   readonly opts: { readonly attempts?: number };
   moveToDelayed(timestamp: number, token?: string): Promise<unknown>;
 }
@@ -58,8 +58,8 @@ export interface BullmqProcessor {
   /** How long ago the worker took its last job, in ms; null before the first. A worker that lives may take none any more. */
   sinceLastTakeMs(): number | null;
   /**
-   * For the event `failed` of the worker: logs an event that BullMQ made dead without calling the processor, since too many
-   * workers died while they had it. The processor logs all others.
+   * For the event `failed` of the worker: logs an event of whose death only BullMQ knows. Too many workers died while they had it,
+   * it was started more often than `maxStartedAttempts`, or a `backoffStrategy` returned -1. The processor logs all others.
    */
   onFailed(job: EventJob | undefined, error: Error): void;
 }
@@ -94,6 +94,7 @@ export function bullmqProcessor<Data = EsimEvents, Tx = unknown>(
     logger,
   });
   const logAway = throttledLog(logger.error, monotonicClock);
+  const loggedAsDead = new WeakSet<EventJob>();
   let takenAt: number | undefined;
 
   /** A promise only if the handler or the store returned one. */
@@ -137,8 +138,10 @@ export function bullmqProcessor<Data = EsimEvents, Tx = unknown>(
     if ("error" in ending) {
       const { error } = ending;
       if (error.message === RATE_LIMIT_ERROR) throw error; // BullMQ makes the job wait: nothing has failed
-      if (isFinal(error, job, signal)) logDead(logger, entry, attempt, error, outcome);
-      else log(outcome, entry, attempt);
+      if (isFinal(error, job, signal)) {
+        loggedAsDead.add(job);
+        logDead(logger, entry, attempt, error, outcome);
+      } else log(outcome, entry, attempt);
       throw error;
     }
     log(outcome, entry, attempt);
@@ -150,18 +153,26 @@ export function bullmqProcessor<Data = EsimEvents, Tx = unknown>(
   return Object.assign(process, {
     sinceLastTakeMs: () => (takenAt === undefined ? null : monotonicClock.now() - takenAt),
     onFailed(job: EventJob | undefined, error: Error) {
-      if (job?.deferredFailure) logDead(logger, entryIn(job), job.attemptsStarted, error);
+      if (job?.finishedOn === undefined || loggedAsDead.has(job)) return;
+      const entry = decoded(job);
+      if (!WebhookError.is(entry)) logDead(logger, entry, job.attemptsStarted, error);
     },
   });
 }
 
 /** Throws an error that BullMQ does not retry for a job that `bullmqInbox` did not add. */
-function entryIn({ data }: EventJob): InboxEntry {
+function entryIn(job: EventJob): InboxEntry {
+  const entry = decoded(job);
+  if (!WebhookError.is(entry)) return entry;
+  throw new UnrecoverableError(`not an event of bullmqInbox: ${entry.message}`);
+}
+
+function decoded({ data }: EventJob): InboxEntry | WebhookError<string> {
   try {
     return decodeEntry(data);
   } catch (error) {
-    if (!WebhookError.is(error)) throw error;
-    throw new UnrecoverableError(`not an event of bullmqInbox: ${error.message}`);
+    if (WebhookError.is(error)) return error;
+    throw error;
   }
 }
 
