@@ -8,10 +8,11 @@ import {
 } from "@esim-webhooks/core/kit";
 import * as z from "zod/mini";
 import { openClient, type RedisClient } from "./client.ts";
+import { createCommands } from "./commands.ts";
 import { createEvictionCheck } from "./eviction.ts";
 import { explained } from "./refusal.ts";
 import { onReplicas } from "./replicas.ts";
-import { answersIn, type Operation, type Operations, probe, runTogether } from "./scripts.ts";
+import { answersIn, isOne, type Operation, probe, runTogether, type Script } from "./scripts.ts";
 import { areOnOneServer, createTogether } from "./together.ts";
 
 /** The options that `redisStore` and `redisState` share. */
@@ -57,17 +58,21 @@ export interface StoreOperation extends Operation {
 export interface OpenRedis {
   /** Runs every command once, and looks at the eviction policy. Throws what is wrong. */
   ready(): Promise<void>;
-  /** Looks at the eviction policy again, before operations that begin something. Undefined: the last look was not ten seconds ago. */
-  recheck(): Promise<void> | undefined;
   /** Runs one operation within the time limit. */
   send(operation: StoreOperation): Promise<unknown>;
+  /**
+   * The same for an operation that begins something: looks at the eviction policy first, within the same time limit, unless the last
+   * look was less than ten seconds ago.
+   */
+  begin(operation: StoreOperation): Promise<unknown>;
   close(): Promise<void>;
 }
 
-/** Opens a Redis. `name` is the public function, for messages. Throws `invalid_option`. */
+/** Opens a Redis for the operations of a script. `name` is the public function, for messages. Throws `invalid_option`. */
 export function openRedis(
   name: string,
   redis: RedisClient | string,
+  script: Script,
   { keyPrefix, timeoutMs, logger, allowEviction, waitReplicas }: Required<RedisOptions>,
 ): OpenRedis {
   if (!clientShape.safeParse(redis).success) {
@@ -90,7 +95,9 @@ export function openRedis(
   };
   const eviction = createEvictionCheck(client, allowEviction, logger);
   const runOnReplicas = waitReplicas > 0 && onReplicas(name, client, waitReplicas, timeoutMs);
-  const sendTogether = createTogether(sendGuarded);
+  const runGroup = createCommands(client, script);
+  const sendTogether = createTogether(runGuarded);
+  const undoTogether = createTogether((undos: readonly Operation[]) => runTogether(client, script, undos));
   let areTogether = false; // until it is known, each operation is a command of its own
   const guard = createStoreGuard({
     name,
@@ -99,51 +106,68 @@ export function openRedis(
     async check(signal) {
       await eviction.check().catch(rethrow);
       const letter = probe.letters.probe;
-      const probing: Operation = { script: probe, letter, key: `${keyPrefix}probe`, args: [] };
+      const probing: Operation = { letter, key: `${keyPrefix}probe`, args: [] };
       const evaluated = client.eval(probe.source, 1, probing.key, letter); // needed only after a restart of the server
-      await evaluated.then((answer) => answerOf(answersIn(answer)[0])).catch(rethrow);
-      await send([probing], signal)
-        .then(([answer]) => answerOf(answer))
-        .catch(rethrow);
+      await evaluated.then((answer) => answerOf(answersIn(answer, 1)[0])).catch(rethrow);
+      await runAlone(probe, probing, signal).then(answerOf).catch(rethrow);
       areTogether = !runOnReplicas && (await areOnOneServer(client, keyPrefix).catch(rethrow));
     },
   });
 
-  async function send(operations: Operations, signal: AbortSignal): Promise<readonly unknown[]> {
-    if (runOnReplicas) return [await runOnReplicas(operations[0], signal)];
-    return runTogether(client, operations, signal);
+  async function runAlone(script: Script, operation: Operation, signal: AbortSignal): Promise<unknown> {
+    if (runOnReplicas) return runOnReplicas(script, operation, signal);
+    const [answer] = await runTogether(client, script, [operation], () => !signal.aborted);
+    return answer;
   }
 
-  /** One command, and one time limit for all its operations: a guard for each would cost more than the operation. */
-  function sendGuarded(
-    operations: readonly [StoreOperation, ...StoreOperation[]],
-  ): Promise<readonly unknown[]> {
-    return guard.run((signal) => {
-      const sent = send(operations, signal);
-      const isUndone = (answer: unknown) => answer instanceof Error || (signal.aborted && isOne(answer));
-      sent.then(
-        (answers) => undo(operations.filter((_, index) => isUndone(answers[index]))),
-        () => undo(operations),
-      );
-      return sent.catch(rethrow);
-    });
+  /** Runs operations that share a time limit. */
+  function run(operations: readonly StoreOperation[], signal: AbortSignal): Promise<readonly unknown[]> {
+    const sent = areTogether
+      ? runGroup(operations, signal)
+      : Promise.all(operations.map((operation) => runAlone(script, operation, signal)));
+    const isUndone = (answer: unknown) => answer instanceof Error || (signal.aborted && isOne(answer));
+    sent.then(
+      (answers) => undo(operations.filter((_, index) => isUndone(answers[index]))),
+      () => undo(operations),
+    );
+    return sent.catch(rethrow);
   }
 
   function undo(operations: readonly StoreOperation[]): void {
-    for (const { undo } of operations) if (undo) runTogether(client, [undo]).catch(() => {});
+    const send = areTogether ? undoTogether : (undo: Operation) => runTogether(client, script, [undo]);
+    for (const { undo } of operations) if (undo) send(undo).catch(() => {});
   }
 
-  const recheck = () => (eviction.isDue() ? guard.run(() => eviction.recheck().catch(rethrow)) : undefined);
+  /** One command, and one time limit for all its operations: a guard for each would cost more than the operation. */
+  function runGuarded(operations: readonly StoreOperation[]): Promise<readonly unknown[]> {
+    return guard.run((signal) => run(operations, signal));
+  }
+
+  async function send(operation: StoreOperation): Promise<unknown> {
+    return accepted(areTogether ? await sendTogether(operation) : (await runGuarded([operation]))[0]);
+  }
+
+  async function sendChecked(operation: StoreOperation): Promise<unknown> {
+    const [answer] = await guard.run(async (signal) => {
+      await eviction.recheck().catch(rethrow);
+      signal.throwIfAborted(); // nobody waits for it any more
+      return run([operation], signal);
+    });
+    return accepted(answer);
+  }
+
+  /** The answer, unless it is the error of its key. */
+  function accepted(answer: unknown): unknown {
+    return answer instanceof Error ? guard.runUnchecked(async () => rethrow(answer)) : answer;
+  }
+
   return {
     async ready() {
       await guard.ready();
-      await recheck();
+      if (eviction.isDue()) await guard.run(() => eviction.recheck().catch(rethrow));
     },
-    recheck,
-    async send(operation) {
-      const answer = areTogether ? await sendTogether(operation) : (await sendGuarded([operation]))[0];
-      return answer instanceof Error ? guard.run(async () => rethrow(answer)) : answer;
-    },
+    send,
+    begin: (operation) => (eviction.isDue() ? sendChecked(operation) : send(operation)),
     close: () => guard.close(close),
   };
 }
@@ -151,9 +175,4 @@ export function openRedis(
 function answerOf(answer: unknown): unknown {
   if (answer instanceof Error) throw answer;
   return answer;
-}
-
-/** A client made with `stringNumbers` answers "1". */
-export function isOne(answer: unknown): boolean {
-  return Number(answer) === 1;
 }

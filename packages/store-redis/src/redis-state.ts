@@ -3,7 +3,7 @@ import { type StateStore, type StoredState, WebhookError } from "@esim-webhooks/
 import { checkStateName, encodeState, parseOptions } from "@esim-webhooks/core/kit";
 import type { RedisClient } from "./client.ts";
 import { openRedis, type RedisOptions, redisShape } from "./open-redis.ts";
-import { state } from "./scripts.ts";
+import { isOne, type Operation, state } from "./scripts.ts";
 
 export interface RedisStateOptions extends RedisOptions {}
 
@@ -21,12 +21,12 @@ const versionPattern = /^[0-9a-f-]{36}$/;
  */
 export function redisState(redis: RedisClient | string, options: RedisStateOptions = {}): StateStore {
   const settings = parseOptions("redisState", redisShape, options);
-  const { ready, recheck, send, close } = openRedis("redisState", redis, settings);
+  const { ready, send, begin, close } = openRedis("redisState", redis, state, settings);
 
   const { letters } = state;
 
-  function run(letter: string, name: string, ...args: readonly string[]): Promise<unknown> {
-    return send({ script: state, letter, key: `${settings.keyPrefix}state:${name}`, args });
+  function operation(letter: string, name: string, ...args: readonly string[]): Operation {
+    return { letter, key: `${settings.keyPrefix}state:${name}`, args };
   }
 
   return {
@@ -34,16 +34,14 @@ export function redisState(redis: RedisClient | string, options: RedisStateOptio
     ready,
     async read(name) {
       checkStateName(name);
-      const stored = await run(letters.read, name, "", "", "");
+      const stored = await send(operation(letters.read, name, "", "", ""));
       return stored === null ? undefined : decoded(String(stored));
     },
     async write(name, value, version) {
       checkStateName(name);
       const text = encodeState(value);
       if (version !== undefined && !versionPattern.test(version)) return false; // the script takes "" for no value yet
-      await recheck();
-      const written = await run(letters.write, name, version ?? "", randomUUID(), text);
-      return Number(written) === 1;
+      return isOne(await begin(operation(letters.write, name, version ?? "", randomUUID(), text)));
     },
     close,
   };

@@ -9,8 +9,8 @@ import {
   warnOfShortRetention,
 } from "@esim-webhooks/core/kit";
 import type { RedisClient } from "./client.ts";
-import { isOne, openRedis, type RedisOptions, redisShape } from "./open-redis.ts";
-import { dedupe, type Operation } from "./scripts.ts";
+import { openRedis, type RedisOptions, redisShape } from "./open-redis.ts";
+import { dedupe, isOne, type Operation } from "./scripts.ts";
 
 export interface RedisStoreOptions extends RedisOptions, StoreOptions {}
 
@@ -37,7 +37,7 @@ const shape: OptionsShape<Required<RedisStoreOptions>> = { ...storeShape, ...red
 export function redisStore(redis: RedisClient | string, options: RedisStoreOptions = {}): RedisStore {
   const settings = parseOptions("redisStore", shape, options);
   const { keyPrefix, retentionMs, allowEviction } = settings;
-  const { ready, recheck, send, close } = openRedis("redisStore", redis, settings);
+  const { ready, send, begin, close } = openRedis("redisStore", redis, dedupe, settings);
   const { letters } = dedupe;
   warnOfShortRetention("redisStore", settings);
 
@@ -46,7 +46,7 @@ export function redisStore(redis: RedisClient | string, options: RedisStoreOptio
   }
 
   function operation(letter: string, key: EventKey, token: string, ms: number): Operation {
-    return { script: dedupe, letter, key: keyOf(key), args: [token, ms] };
+    return { letter, key: keyOf(key), args: [token, ms] };
   }
 
   async function run(letter: string, key: EventKey, token: string, ms: number): Promise<boolean> {
@@ -58,10 +58,8 @@ export function redisStore(redis: RedisClient | string, options: RedisStoreOptio
     ready,
     async claim(key, leaseMs, fingerprint) {
       const token = `${randomUUID()}:${fingerprint?.toString(16) ?? ""}`;
-      const checked = recheck();
-      if (checked !== undefined) await checked; // not always: it would cost a turn of the promises
       const undo = operation(letters.release, key, token, 0); // else the id would be busy for a lease that nobody holds
-      const answer = await send({ ...operation(letters.claim, key, token, leaseMs), undo });
+      const answer = await begin({ ...operation(letters.claim, key, token, leaseMs), undo });
       if (isOne(answer)) return { status: "claimed", token };
       const status = statusIn(answer);
       if (status !== "done" && status !== "busy") {

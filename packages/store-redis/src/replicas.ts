@@ -1,10 +1,10 @@
 import { WebhookError } from "@esim-webhooks/core";
 import { coalesce } from "@esim-webhooks/core/kit";
 import type { RedisClient } from "./client.ts";
-import { answersIn, type Operation } from "./scripts.ts";
+import { answersIn, type Operation, type Script } from "./scripts.ts";
 
 /** Runs one operation. Null: not sent, because `signal` had aborted. An `Error` is of its key. */
-export type RunOnReplicas = (operation: Operation, signal: AbortSignal) => Promise<unknown>;
+export type RunOnReplicas = (script: Script, operation: Operation, signal: AbortSignal) => Promise<unknown>;
 
 /**
  * Runs operations, each of which succeeds only once `replicas` replicas have its write; else throws `store_unavailable`.
@@ -20,8 +20,8 @@ export function onReplicas(
     async (given: readonly Given[]): Promise<readonly unknown[]> => {
       const wanted = given.filter(({ signal }) => !signal.aborted);
       const pipeline = client.pipeline();
-      for (const { operation } of wanted) {
-        const { script, letter, key, args } = operation;
+      for (const { script, operation } of wanted) {
+        const { letter, key, args } = operation;
         pipeline.eval(script.source, 1, key, letter, ...args);
       }
       const results = (await pipeline.wait(replicas, Math.ceil(timeoutMs / 2)).exec()) ?? [];
@@ -36,18 +36,19 @@ export function onReplicas(
       }
       const resultOf = new Map(wanted.map((each, index) => [each, results[index]]));
       return given.map((each) => {
-        const [error, answer] = resultOf.get(each) ?? notSent;
-        return error ?? answersIn(answer)[0] ?? null;
+        const result = resultOf.get(each);
+        if (result === undefined) return null;
+        const [error, answer] = result;
+        return error ?? answersIn(answer, 1)[0];
       });
     },
     { maxItems: 100, maxFlushes: 1 },
   );
-  return (operation, signal) => runTogether({ operation, signal });
+  return (script, operation, signal) => runTogether({ script, operation, signal });
 }
 
 interface Given {
+  readonly script: Script;
   readonly operation: Operation;
   readonly signal: AbortSignal;
 }
-
-const notSent: readonly [error: Error | null, answer: unknown] = [null, null];

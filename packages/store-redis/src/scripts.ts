@@ -12,10 +12,12 @@ export interface Script<Name extends string = string> {
   readonly letters: Readonly<Record<Name, string>>;
 }
 
+const firstLetter = "a".charCodeAt(0);
+
 /** @param arity how many arguments each key has */
 function script<Name extends string>(arity: number, functions: Readonly<Record<Name, string>>): Script<Name> {
   const names = Object.keys(functions) as Name[];
-  const lettered = names.map((name, index) => [name, "abcd".charAt(index)]);
+  const lettered = names.map((name, index) => [name, String.fromCharCode(firstLetter + index)]);
   const letters = Object.fromEntries(lettered) as Record<Name, string>;
   const defined = names.map((name) => `run.${letters[name]} = ${functions[name].trim()} -- ${name}`);
   const given = Array.from({ length: arity }, (_, index) => `, ARGV[at + ${index + 1}]`);
@@ -124,40 +126,42 @@ end`,
 
 /** One key, and the function of a script that it is given to. */
 export interface Operation {
-  readonly script: Script;
-  /** Of the function. */
+  /** The letter of its function. */
   readonly letter: string;
   readonly key: string;
   /** As many as the script's arity. */
   readonly args: readonly (string | number)[];
 }
 
-/** Operations of the same script. */
-export type Operations = readonly [Operation, ...Operation[]];
-
 /**
- * Runs operations in one round trip, or two if the server does not know the script yet, as after a
- * restart. Answers one to one: an `Error` is of that key alone, null of a key that was not sent because `signal` had aborted.
+ * Runs operations of a script in one round trip, or two if the server does not know the script yet, as after a restart.
+ * Answers one to one: an `Error` is of that key alone, null of a key that was not sent because it was no longer wanted.
  */
 export async function runTogether(
   client: RedisClient,
-  operations: Operations,
-  signal?: AbortSignal,
+  script: Script,
+  operations: readonly Operation[],
+  isWanted: () => boolean = () => true,
 ): Promise<readonly unknown[]> {
-  const [{ script }] = operations;
   const keysAndArgs: (string | number)[] = operations.map(({ key }) => key);
   keysAndArgs.push(operations.reduce((letters, { letter }) => letters + letter, ""));
   for (const { args } of operations) keysAndArgs.push(...args);
   try {
-    return answersIn(await client.evalsha(script.sha1, operations.length, ...keysAndArgs));
+    return answersIn(await client.evalsha(script.sha1, operations.length, ...keysAndArgs), operations.length);
   } catch (error) {
     if (!(error instanceof Error) || !error.message.startsWith("NOSCRIPT")) throw error;
-    if (signal?.aborted) return operations.map(() => null);
-    return answersIn(await client.eval(script.source, operations.length, ...keysAndArgs));
+    if (!isWanted()) return operations.map(() => null);
+    return answersIn(await client.eval(script.source, operations.length, ...keysAndArgs), operations.length);
   }
 }
 
-/** The answers to the keys of a command. */
-export function answersIn(answer: unknown): readonly unknown[] {
-  return Array.isArray(answer) ? answer : [];
+/** The answers to the keys of a command. Throws if there is not one for each, as from a client that is not ioredis. */
+export function answersIn(answer: unknown, keys: number): readonly unknown[] {
+  if (Array.isArray(answer) && answer.length === keys) return answer;
+  throw new TypeError(`The client did not answer with a list of ${keys}, one for each key of the script.`);
+}
+
+/** A client made with `stringNumbers` answers "1". */
+export function isOne(answer: unknown): boolean {
+  return Number(answer) === 1;
 }

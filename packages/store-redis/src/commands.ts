@@ -1,0 +1,77 @@
+import type { RedisClient } from "./client.ts";
+import { type Operation, runTogether, type Script } from "./scripts.ts";
+
+/** How many keys a command has at most, so that it occupies the server for only a moment. */
+export const maxKeys = 200;
+/** So many that the server has the next command while this process works. More would all reach a server that has stalled. */
+const maxUnanswered = 8;
+
+/** Operations with one time limit, which wait. */
+interface Group {
+  readonly operations: readonly Operation[];
+  readonly signal: AbortSignal;
+  resolve(answers: readonly unknown[]): void;
+  reject(error: unknown): void;
+}
+
+/** Runs operations, at most `maxKeys`. They are not sent once `signal` has aborted, and may then never be answered. */
+export type RunGroup = (operations: readonly Operation[], signal: AbortSignal) => Promise<readonly unknown[]>;
+
+/**
+ * Sends each group at once, unless eight commands have no answer yet: groups that have to wait go together in the next commands. A server
+ * that has stalled then gets little to catch up with, since what nobody waits for any more is not sent.
+ */
+export function createCommands(client: RedisClient, script: Script): RunGroup {
+  const waiting = new Set<Group>();
+  let unanswered = 0;
+
+  async function run(operations: readonly Operation[], isWanted: () => boolean): Promise<readonly unknown[]> {
+    unanswered += 1;
+    try {
+      return await runTogether(client, script, operations, isWanted);
+    } finally {
+      unanswered -= 1;
+      sendWaiting();
+    }
+  }
+
+  function sendWaiting(): void {
+    while (waiting.size > 0 && unanswered < maxUnanswered) void runGroups(takeGroups());
+  }
+
+  function takeGroups(): readonly Group[] {
+    const taken: Group[] = [];
+    let keys = 0;
+    for (const group of waiting) {
+      keys += group.operations.length;
+      if (keys > maxKeys) break;
+      waiting.delete(group);
+      taken.push(group);
+    }
+    return taken;
+  }
+
+  async function runGroups(groups: readonly Group[]): Promise<void> {
+    const operations = groups.flatMap((group) => group.operations);
+    const isWanted = () => groups.some(({ signal }) => !signal.aborted);
+    try {
+      const answers = await run(operations, isWanted);
+      let at = 0;
+      for (const { operations, resolve } of groups) {
+        resolve(answers.slice(at, at + operations.length));
+        at += operations.length;
+      }
+    } catch (error) {
+      for (const { reject } of groups) reject(error);
+    }
+  }
+
+  return (operations, signal) => {
+    if (unanswered < maxUnanswered) return run(operations, () => !signal.aborted);
+    return new Promise((resolve, reject) => {
+      const group: Group = { operations, signal, resolve, reject };
+      waiting.add(group);
+      signal.addEventListener("abort", () => waiting.delete(group));
+    });
+  };
+}
