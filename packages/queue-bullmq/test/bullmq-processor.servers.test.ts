@@ -364,6 +364,22 @@ it("runs no handler for an id that the store has done, and delays one that it wo
   expect(ran).toEqual(["busy"]);
 });
 
+it.each([
+  ["again without a store", undefined, 2, "processed"],
+  ["once with a store", memoryStore(), 1, "duplicate"],
+])("runs a handler %s, when the lock of its job ended before it did", async (_, store, runs, outcome) => {
+  let ran = 0;
+  const handler = async () => {
+    ran += 1;
+    if (ran === 1) await admin.del(...(await admin.keys("bull:events:*:lock"))); // as when Redis was away for longer
+  };
+  const worker = work({ "*": handler }, store && { store }, { stalledInterval: 10, drainDelay: 0.01 });
+  const ended = new Promise<Job>((resolve) => worker.once("completed", resolve)); // the lost lock is an "error" before
+  await inbox.put([entryOf()]);
+  expect((await ended).returnvalue).toEqual({ outcome });
+  expect(ran).toBe(runs);
+});
+
 it("delays an event while the store is away, with no attempt spent", async () => {
   const store = { ...memoryStore(), claim: () => Promise.reject(new Error("away")) };
   work({ "*": () => {} }, { store });
