@@ -2,4 +2,4 @@ import { rotationUnderFire } from "./rotation-under-fire.ts";
 import { moments } from "./rotator.ts";
 
 // one kill at each moment
-rotationUnderFire({ rotations: moments, perSecond: 20, speed: 4000, killAt: (rotation) => rotation + 1 });
+rotationUnderFire({ rotations: moments, burst: 20, speed: 4000, killAt: (rotation) => rotation + 1 });

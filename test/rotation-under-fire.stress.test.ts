@@ -7,7 +7,7 @@ const rotations = Number(process.env["ROTATIONS"] ?? 50);
 const anyMoment = () => 1 + Math.floor(Math.random() * moments);
 rotationUnderFire({
   rotations,
-  perSecond: 200,
+  burst: 200,
   speed: 4000,
   killAt: (rotation) => {
     if (rotation % 2 === 0) return undefined;
