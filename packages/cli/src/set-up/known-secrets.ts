@@ -30,7 +30,10 @@ export async function knownSecrets(secret: Secret | undefined): Promise<Secrets 
   return isList(loaded) ? loaded : loaded.keys;
 }
 
-/** The secret to sign with: the first that is valid now, else the first. Throws `missing_secret` or `invalid_secret`. */
+/**
+ * The secret to sign with: the last that is valid now, else the last. A rotation puts the new key behind the old one, which gets an end.
+ * Throws `missing_secret` or `invalid_secret`.
+ */
 export function signingSecret(secrets: Secrets | undefined): string | Uint8Array {
   createKeyring(secrets);
   const list =
@@ -39,7 +42,7 @@ export function signingSecret(secrets: Secrets | undefined): string | Uint8Array
       : isUint8Array(secrets)
         ? [secrets]
         : (secrets ?? []);
-  const current = list.find((one) => createKeyring([one]).keysAt(Date.now()).length > 0) ?? list[0];
+  const current = list.findLast((one) => createKeyring([one]).keysAt(Date.now()).length > 0) ?? list.at(-1);
   if (current === undefined) return "";
   return typeof current === "string" || isUint8Array(current) ? current : current.secret;
 }

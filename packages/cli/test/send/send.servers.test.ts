@@ -167,8 +167,8 @@ describe("send", () => {
     expect(lost).toMatchObject({ code: 3, stderr: expect.stringContaining("at this path: correct --url.") });
   });
 
-  it("signs with the first of several secrets", async () => {
-    const env = { ESIM_WEBHOOK_SECRET: `${secret} ${newSecret()}` };
+  it("signs with the last of several secrets", async () => {
+    const env = { ESIM_WEBHOOK_SECRET: `${newSecret()} ${secret}` };
     expect((await cli(["send", "esim.enabled", "--url", url], { env })).code).toBe(0);
   });
 

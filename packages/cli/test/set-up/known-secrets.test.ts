@@ -15,19 +15,26 @@ it("loads a key source that returns a list, or an object with keys", async () =>
   expect(await knownSecrets(undefined)).toBeUndefined();
 });
 
-it("signs with the first key that is valid now", () => {
-  expect(signingSecret(` ${old} ${current} `)).toBe(old);
-  expect(signingSecret([{ secret: old, notAfter: "2020-01-01T00:00:00Z" }, { secret: current }])).toBe(
-    current,
-  );
+const inMinutes = (minutes: number) => new Date(Date.now() + minutes * 60_000);
+
+it("signs with the last key that is valid now, which counts on when a rotation ends the one before it", () => {
+  expect(signingSecret([{ secret: old, notAfter: inMinutes(2) }, { secret: current }])).toBe(current);
+  expect(signingSecret(` ${old} ${current} `)).toBe(current);
   expect(signingSecret([current])).toBe(current);
+});
+
+it("signs with no key that has ended, or is still to come, while another one is valid", () => {
+  const ended = { secret: newSecret(), notAfter: inMinutes(-1) };
+  const coming = { secret: newSecret(), notBefore: inMinutes(1) };
+  expect(signingSecret([ended, current, ended, coming])).toBe(current);
+  expect(signingSecret([ended, coming])).toBe(coming.secret);
 });
 
 it("signs with a secret of any form", () => {
   const bytes = Buffer.alloc(20, 7);
-  expect(signingSecret(`hex:${bytes.toString("hex")} ${old}`)).toBe(`hex:${bytes.toString("hex")}`);
+  expect(signingSecret(`${old} hex:${bytes.toString("hex")}`)).toBe(`hex:${bytes.toString("hex")}`);
   expect(signingSecret(bytes)).toBe(bytes);
-  expect(signingSecret([{ secret: bytes }, old])).toBe(bytes);
+  expect(signingSecret([old, { secret: bytes }])).toBe(bytes);
 });
 
 it("refuses a malformed secret", () => {
