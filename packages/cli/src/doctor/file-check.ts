@@ -22,7 +22,8 @@ export async function checkFile(path: string, most: number = mostBytes): Promise
   } catch (error) {
     const code = errorCodeOf(error);
     if (code !== "database_corrupt") throw error;
-    const [problem = ""] = String((error as Error).message).split(" Keep a copy,");
+    const { message } = error as Error;
+    const problem = message.slice(0, message.indexOf(". ") + 1); // its remedy is for code
     return {
       ...failed(
         "file",

@@ -309,7 +309,9 @@ describe("doctor", () => {
     expect(of["file"]).toMatchObject({
       ok: false,
       code: "database_corrupt",
-      message: expect.stringMatching(/is damaged.* restore a backup: docs\/runbook\.md says how/s),
+      message: expect.stringMatching(
+        /is damaged: (?:(?!\. )[^])*\. Stop what uses it, keep a copy, and restore a backup: docs\/runbook\.md says how/,
+      ),
     });
     expect(await checkFile(path, 1000)).toMatchObject({
       ok: true,

@@ -31,7 +31,10 @@ export interface StoredKeys {
   readonly version: string;
 }
 
-/** A key source that can be changed: what rotates the keys writes them where receivers read them. */
+/**
+ * A key source that can be changed: what rotates the keys writes them where receivers read them. `read` and `write` must settle, so
+ * limit their time: a rotation or a registration waits for them without end, and its `signal` does not change that.
+ */
 export interface KeyStore extends KeySource {
   /** Resolves to undefined while there is no record. Rejects with `invalid_secret` when it cannot be read. */
   read(): Promise<StoredKeys | undefined>;
