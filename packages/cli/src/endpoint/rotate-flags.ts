@@ -20,16 +20,14 @@ export interface RotateFlags extends SetUpFlags {
 export const rotateFlags: FlagParametersForType<RotateFlags, CliContext> = {
   endpoint: textFlag(
     "reference",
-    "The endpoint. Default: the client's only one, or the one that all keys name",
+    "The endpoint. Default: the one that all keys name, or the client's only one",
   ),
   keyFile: ensureFlags.keyFile,
   secretForm: ensureFlags.secretForm,
   overlap: durationFlag("How long the old key counts on", "2m", { min: "1m", max: "1d" }),
   noCheck: switchFlag("Do not check first that receivers read the key store, by posting to the endpoint"),
   noReconcile: switchFlag("Do not look for events that the rotation may have cost"),
-  dryRun: switchFlag(
-    "Say what would be done, and do not do it. Receivers are asked, and hold off unknown signatures meanwhile",
-  ),
+  dryRun: switchFlag("Say what would be done, and change nothing. Receivers are not asked"),
   ...setUpFlags,
   json: jsonFlag,
 };

@@ -1,5 +1,6 @@
 import type { ApiClient, WebhookEndpoint } from "@esim-webhooks/client";
-import type { KeyStore, Logger } from "@esim-webhooks/core";
+import type { KeyStore, Logger, StoredKey } from "@esim-webhooks/core";
+import { dateTimeMs } from "@esim-webhooks/core/kit";
 import {
   planRotation,
   type ReconcileReport,
@@ -37,13 +38,12 @@ export async function rotate(this: CliContext, flags: RotateFlags): Promise<void
     const endpoint = flags.endpoint ?? (await ownEndpoint(api, keyStore)).webhookEndpointReference;
     const hasTarget = setUp.handlers !== undefined || hasInbox(setUp); // else one would be created
     const isReconciled = !flags.noReconcile && hasTarget;
-    const logger = steps(output);
     if (flags.dryRun) {
       const untouched = isReconciled ? await untouchedReconcileTarget(setUp) : undefined;
-      const options = { checkReceivers: !flags.noCheck, state: untouched?.options.state, logger };
       try {
-        const plan = await planRotation(api, endpoint, keyStore, options);
-        return flags.json ? output.json(plan) : printPlan(output, plan, where);
+        const state = untouched?.options.state;
+        const plan = await planRotation(api, endpoint, keyStore, { state });
+        return flags.json ? output.json(plan) : printPlan(output, plan, where, flags);
       } catch (error) {
         throw await explainedRotation(error, keyStore);
       } finally {
@@ -51,6 +51,7 @@ export async function rotate(this: CliContext, flags: RotateFlags): Promise<void
       }
     }
     const open = isReconciled ? await openReconcileTarget(setUp) : undefined;
+    const logger = steps(output);
     const stop = stopSignal(output, "the step under way");
     let passedFrom = 0;
     output.note(
@@ -93,13 +94,17 @@ export async function rotate(this: CliContext, flags: RotateFlags): Promise<void
   });
 }
 
-/** The client's only endpoint, else the one that the keys name. Rejects as `theEndpoint` does. */
+/** The endpoint that all keys name, else the client's only one. Rejects as `theEndpoint` does. */
 async function ownEndpoint(api: ApiClient, keyStore: KeyStore): Promise<WebhookEndpoint> {
   const { keys = [], change } = (await keyStore.read())?.record ?? {};
-  const named = keys.map((key) => (typeof key === "string" ? undefined : key.endpoint));
+  const named = keys.filter(hasNotEnded).map((key) => (typeof key === "string" ? undefined : key.endpoint));
   const { endpoint } = (change ?? {}) as { readonly endpoint?: unknown };
   const [one, ...others] = new Set([...named, ...(typeof endpoint === "string" ? [endpoint] : [])]);
   return theEndpoint(api, undefined, others.length === 0 ? one : undefined);
+}
+
+function hasNotEnded(key: string | StoredKey): boolean {
+  return typeof key === "string" || !(dateTimeMs(key.notAfter) <= Date.now());
 }
 
 /** Each step as a line on standard error: a rotation takes minutes. */
@@ -112,6 +117,7 @@ function printPlan(
   output: Output,
   { endpoint, active, continues, asks, oldKeys, otherKeys }: RotationPlan,
   where: string,
+  { noCheck }: Pick<RotateFlags, "noCheck">,
 ): void {
   const named = printable(endpoint);
   output.data(
@@ -120,6 +126,7 @@ function printPlan(
       : `Would continue the rotation of the endpoint ${named}, in ${where}.`,
   );
   if (!active) output.data("The endpoint is not active: the service sends it nothing.");
+  if (continues === null && !noCheck) output.data("The receivers are asked when the rotation begins.");
   output.data(asks ? "The service would be asked for a new secret." : "The new secret is there already.");
   output.data(`Keys that would be replaced: ${listOf(oldKeys)}.`);
   if (otherKeys.length > 0) output.data(`Keys that would stay: ${listOf(otherKeys)}.`);

@@ -6,30 +6,31 @@ import { printable } from "../program/printable.ts";
 import { allEndpoints } from "./all-endpoints.ts";
 
 /**
- * The endpoint that a command is about: the one with this reference, else the client's only endpoint, else `preferred`, if it is one
- * of several. Rejects with `endpoint_unknown`, and a list of the client's endpoints.
+ * The endpoint that a command is about: the one with this reference, else the one that the keys name, else the client's only endpoint.
+ * Rejects with `endpoint_unknown`, and a list of the client's endpoints.
  */
 export async function theEndpoint(
   api: ApiClient,
   reference: string | undefined,
-  preferred?: string,
+  namedByKeys?: string,
 ): Promise<WebhookEndpoint> {
   const all = await allEndpoints(api);
-  if (reference !== undefined) {
-    const named = all.find(({ webhookEndpointReference }) => webhookEndpointReference === reference);
+  const wanted = reference ?? namedByKeys;
+  if (wanted !== undefined) {
+    const named = all.find(({ webhookEndpointReference }) => webhookEndpointReference === wanted);
     if (named !== undefined) return named;
-    throw unknown(
-      `The client has no endpoint ${printable(reference)}.`,
-      `Correct --endpoint. ${listOf(all)}`,
-    );
+    throw reference === undefined
+      ? unknown(
+          `The keys are those of the endpoint ${printable(wanted)}, which the client does not have.`,
+          `If you mean another one, name it with --endpoint. ${listOf(all, "The client")}`,
+        )
+      : unknown(`The client has no endpoint ${printable(wanted)}.`, `Correct --endpoint. ${listOf(all)}`);
   }
   const [only, another] = all;
   if (only === undefined) {
     throw unknown("The client has no endpoint.", "Register one: esim-webhooks endpoint ensure <url>.");
   }
   if (another === undefined) return only;
-  const chosen = all.find(({ webhookEndpointReference }) => webhookEndpointReference === preferred);
-  if (chosen !== undefined) return chosen;
   throw unknown(
     `The client has ${all.length} endpoints, so the command needs to know which one.`,
     `Name it with --endpoint. ${listOf(all)}`,
@@ -46,7 +47,7 @@ export async function goneEndpoint(
     return undefined;
   return unknown(
     `The endpoint ${printable(reference)} no longer exists.`,
-    `Start the command again, for another one. ${listOf(all).replace("It has", "The client has")}`,
+    `Start the command again, for another one. ${listOf(all, "The client")}`,
   );
 }
 
@@ -54,11 +55,11 @@ function unknown(problem: string, remedy: string): WebhookError<EndpointErrorCod
   return new WebhookError<EndpointErrorCode>("endpoint_unknown", problem, remedy);
 }
 
-function listOf(endpoints: readonly WebhookEndpoint[]): string {
-  if (endpoints.length === 0) return "It has none.";
+function listOf(endpoints: readonly WebhookEndpoint[], who = "It"): string {
+  if (endpoints.length === 0) return `${who} has none.`;
   const each = endpoints.map(({ webhookEndpointReference, url, active }) => {
     const where = printable(shownText(url, false));
     return `${printable(webhookEndpointReference)} (${where}${active ? "" : ", not active"})`;
   });
-  return `It has ${each.join(", ")}.`;
+  return `${who} has ${each.join(", ")}.`;
 }

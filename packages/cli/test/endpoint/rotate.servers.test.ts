@@ -1,4 +1,4 @@
-import { copyFileSync } from "node:fs";
+import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { newSecret } from "@esim-webhooks/core/testing";
 import type { SandboxOptions } from "@esim-webhooks/sandbox";
@@ -33,29 +33,26 @@ async function startRotate(...options: [SandboxOptions?, (() => string)?]) {
 }
 
 describe("rotate", () => {
-  it("asks the receivers with --dry-run, says what it would do, and leaves everything as it was", async () => {
-    const { keys, rotate, endpoint } = await startRotate();
-    const record = (await keys.read())?.record;
+  it("says with --dry-run what it would do, and changes not a byte of the key file", async () => {
+    const { cwd, keys, rotate, endpoint } = await startRotate();
+    const file = join(cwd, "esim.key");
+    const text = `${(await keys.read())?.record.keys[0]}\n`; // plain, which a rotation would make JSON
+    writeFileSync(file, text);
     const { code, stdout, stderr } = await rotate("--dry-run");
-    expect({ code, stderr }).toEqual({
-      code: 0,
-      stderr:
-        "The receivers are asked, as a rotation asks them: until they have answered, unknown signatures are held off.\nReceivers read the key store.\n",
-    });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(stdout).toMatch(
       new RegExp(
-        `^Would rotate the secret of the endpoint ${endpoint}, in esim\\.key\\.\nThe service would be asked for a new secret\\.\nKeys that would be replaced: key:[0-9a-f]{8}\\.\n$`,
+        `^Would rotate the secret of the endpoint ${endpoint}, in esim\\.key\\.\nThe receivers are asked when the rotation begins\\.\nThe service would be asked for a new secret\\.\nKeys that would be replaced: key:[0-9a-f]{8}\\.\n$`,
       ),
     );
-    const unasked = await rotate("--dry-run", "--no-check", "--json");
-    expect(unasked.stderr).toBe("");
-    expect(jsonLines(unasked)).toMatchObject([{ endpoint, continues: null }]);
-    expect((await keys.read())?.record).toEqual(record);
+    expect((await rotate("--dry-run", "--no-check")).stdout).not.toContain("receivers");
+    expect(jsonLines(await rotate("--dry-run", "--json"))).toMatchObject([{ endpoint, continues: null }]);
+    expect(readFileSync(file, "utf8")).toBe(text);
   });
 
   it("says with --dry-run that a watermark is missing", async () => {
     const { cwd, env } = await startBackend({ keyFile: true });
-    const dryRun = (...args: string[]) => cli(["rotate", "--dry-run", "--no-check", ...args], { cwd, env });
+    const dryRun = (...args: string[]) => cli(["rotate", "--dry-run", ...args], { cwd, env });
     const refused = await dryRun();
     expect(refused).toMatchObject({ code: 2, stdout: "" });
     expect(refused.stderr).toContain("(no_watermark): This endpoint was never reconciled with this store");
@@ -69,7 +66,7 @@ describe("rotate", () => {
     const { api, keys, rotate, endpoint } = await startRotate();
     const url = "https://shop.example/webhooks";
     const other = await api.webhooks.create({ url, eventTypes: ["esim.enabled"] });
-    const dryRun = () => rotate("--dry-run", "--no-check");
+    const dryRun = () => rotate("--dry-run");
     expect(await dryRun()).toMatchObject({ code: 2, stderr: expect.stringContaining("--endpoint") });
     const { record, version } = (await keys.read()) ?? {};
     const own = { secret: String(record?.keys[0]), endpoint };
@@ -78,6 +75,25 @@ describe("rotate", () => {
     const theirs = { secret: newSecret(), endpoint: other.webhookEndpointReference };
     await keys.write({ keys: [own, theirs] }, (await keys.read())?.version);
     expect((await dryRun()).code).toBe(2);
+    const ended = { ...theirs, notAfter: "2026-01-01T00:00:00Z" };
+    await keys.write({ keys: [ended, own] }, (await keys.read())?.version);
+    expect((await dryRun()).stdout).toContain(`Would rotate the secret of the endpoint ${endpoint}`);
+  });
+
+  it("takes no other endpoint when the one that the keys name is gone", async () => {
+    const { api, keys, rotate, endpoint } = await startRotate();
+    const { record, version } = (await keys.read()) ?? {};
+    await keys.write({ keys: [{ secret: String(record?.keys[0]), endpoint }] }, version);
+    const before = await keys.read();
+    await api.webhooks.delete(endpoint);
+    const url = "https://shop.example/webhooks";
+    const other = await api.webhooks.create({ url, eventTypes: ["esim.enabled"] });
+    expect(await rotate("--no-check")).toMatchObject({
+      code: 2,
+      stdout: "",
+      stderr: `Error (endpoint_unknown): The keys are those of the endpoint ${endpoint}, which the client does not have. If you mean another one, name it with --endpoint. The client has ${other.webhookEndpointReference} (${url}).\n`,
+    });
+    expect(await keys.read()).toEqual(before);
   });
 
   it("ends with 3 when receivers do not read the key file, and says what to do; with --no-check it rotates all the same", async () => {
@@ -89,7 +105,6 @@ describe("rotate", () => {
     expect(refused.stderr).toMatch(
       /^Error \(receivers_not_ready\): 5 of 5 deliveries with an unknown signature were answered 401: .* The secret was not replaced\. Have all receivers read this key store .*--no-check/m,
     );
-    expect((await rotate("--dry-run", ...unread)).code).toBe(3);
     const before = await keys.read();
     const { code, stdout } = await rotate("--no-check", ...unread);
     expect({ code, stdout }).toEqual({

@@ -3,11 +3,14 @@ import { dateTimeMs } from "@esim-webhooks/core/kit";
 
 /** Receivers take at most 15 minutes. */
 const windowMs = 10 * 60_000;
-/** How much of it a step needs, with all attempts of its call. */
-const neededMs = 5 * 60_000;
 
-/** How long a secret that has come may be tried to be stored, in ms: until a minute before the hold-off ends. */
-export const storeSecretMs: number = neededMs - 60_000;
+/** A call, with all its attempts, is over within this time, in ms. */
+export const callMs: number = 2 * 60_000;
+/** How long a secret that has come may be tried to be stored, in ms. */
+export const storeSecretMs: number = 4 * 60_000;
+/** How much of the hold-off a step needs: the secret is stored a minute before it ends. */
+const neededMs = callMs + storeSecretMs + 60_000;
+
 /** How long an attempt may be under way. */
 const arrivalMs = 60_000;
 

@@ -1,14 +1,12 @@
 import { type ApiClient, ApiError, type EndpointWithSecret } from "@esim-webhooks/client";
 import { type KeyStore, WebhookError } from "@esim-webhooks/core";
 import { dateTimeMs } from "@esim-webhooks/core/kit";
-import { holdOffUntil, isHeldOff } from "../base/hold-off.ts";
+import { callMs, holdOffUntil, isHeldOff } from "../base/hold-off.ts";
 import { freshKey, isForgotten } from "../base/idempotency-key.ts";
 import type { RotateSettings } from "./rotate-options.ts";
 import type { AtCall } from "./rotation-change.ts";
 import { presentKeys, writeRotation } from "./write-rotation.ts";
 
-/** A call, with all its attempts, is over within this time. */
-const callMs = 120_000;
 /** How many answers in a row may lack the secret. */
 const mostHidden = 3;
 

@@ -2,7 +2,7 @@ import type { ApiClient } from "@esim-webhooks/client";
 import type { KeyStore } from "@esim-webhooks/core";
 import { fingerprintOf, ownerIn, ownKeys } from "../base/endpoint-keys.ts";
 import { ownedEndpoint } from "./owned-endpoint.ts";
-import { endHoldOff, refuseUnready } from "./refuse-unready.ts";
+import { refuseWithoutWatermark } from "./refuse-without-watermark.ts";
 import { checkRotateArguments, parseRotateOptions, type RotateOptions } from "./rotate-options.ts";
 import { type RotationChange, rotationIn } from "./rotation-change.ts";
 import { presentKeys } from "./write-rotation.ts";
@@ -22,12 +22,11 @@ export interface RotationPlan {
   readonly otherKeys: readonly string[];
 }
 
-export type PlanOptions = Pick<RotateOptions, "state" | "checkReceivers" | "signal" | "logger" | "clock">;
+export type PlanOptions = Pick<RotateOptions, "state" | "signal" | "clock">;
 
 /**
- * Says what `rotateSecret` would do, and rejects as it does: also with `no_watermark`, and with `receivers_not_ready`. To ask the
- * receivers, it has them hold off unknown signatures for some seconds, as a rotation does; with `checkReceivers: false`, nothing is
- * written at all. They are not asked when a rotation would be continued.
+ * Says what `rotateSecret` would do, and rejects as it does, also with `no_watermark`. Writes nothing and asks no receiver: whether the
+ * receivers are ready shows when the rotation begins.
  */
 export async function planRotation(
   api: Pick<ApiClient, "webhooks">,
@@ -37,20 +36,11 @@ export async function planRotation(
 ): Promise<RotationPlan> {
   checkRotateArguments("planRotation", api, endpointReference, keyStore);
   const settings = parseRotateOptions("planRotation", options);
-  const { clock, signal, logger } = settings;
+  const { clock, signal, state } = settings;
   const record = await presentKeys(keyStore);
   const at = rotationIn(record, endpointReference);
   const { endpoint, isOnly } = await ownedEndpoint(api, endpointReference, signal);
-  if (at === undefined) {
-    if (settings.checkReceivers) {
-      logger.info(
-        { endpoint: endpointReference },
-        "The receivers are asked, as a rotation asks them: until they have answered, unknown signatures are held off.",
-      );
-    }
-    await refuseUnready(keyStore, { endpoint: endpointReference, url: endpoint.url }, settings);
-    if (settings.checkReceivers) await endHoldOff(keyStore, record.rotatingUntil, settings);
-  }
+  if (at === undefined && state !== undefined) await refuseWithoutWatermark(state, endpointReference);
   const all = record.keys.map(fingerprintOf);
   const oldKeys =
     at !== undefined && "oldKeys" in at

@@ -6,8 +6,9 @@ import { holdOffUntil } from "../base/hold-off.ts";
 import { freshKey } from "../base/idempotency-key.ts";
 import { reconcileInTurn } from "../reconcile/reconcile-in-turn.ts";
 import type { ReconcileReport } from "../reconcile/reconcile-report.ts";
+import { checkHeldOff } from "./check-held-off.ts";
 import { ownedEndpoint } from "./owned-endpoint.ts";
-import { refuseUnready } from "./refuse-unready.ts";
+import { refuseWithoutWatermark } from "./refuse-without-watermark.ts";
 import {
   checkRotateArguments,
   parseRotateOptions,
@@ -105,8 +106,9 @@ async function begin(
   { webhookEndpointReference: endpoint, url, updatedAt }: WebhookEndpoint,
   settings: RotateSettings,
 ): Promise<StepIn<AtCall>> {
-  const { clock } = settings;
-  await refuseUnready(keyStore, { endpoint, url }, settings);
+  const { clock, state } = settings;
+  if (state !== undefined) await refuseWithoutWatermark(state, endpoint);
+  if (settings.checkReceivers) await checkHeldOff(keyStore, url, settings);
   const nowMs = clock.now();
   const at: AtCall = {
     kind: "rotate",

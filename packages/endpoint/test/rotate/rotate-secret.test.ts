@@ -1,4 +1,5 @@
 import { readFile, rm, writeFile } from "node:fs/promises";
+import type { ServerResponse } from "node:http";
 import { createClient } from "@esim-webhooks/client";
 import {
   createKeyring,
@@ -70,6 +71,10 @@ async function recordOf(keys: KeyStore): Promise<KeyRecord> {
   const stored = await keys.read();
   if (stored === undefined) throw new Error("There is no record.");
   return stored.record;
+}
+
+function minutesAhead(minutes: number): string {
+  return new Date(Date.now() + minutes * 60_000).toISOString();
 }
 
 /** A key store of its own, which no receiver reads. */
@@ -286,18 +291,18 @@ describe.concurrent("rotateSecret", () => {
     expect(Date.parse(written[0]?.rotatingUntil ?? "")).toBeGreaterThan(later.now() - 60 * 60_000);
   });
 
-  it("opens the 503 again in a run that continues when it is about to end, within its 15 minutes", async () => {
+  it("opens the 503 again in a run that continues when it may end before the new key is stored, within its 15 minutes", async () => {
     await using world = await rotating();
     world.sandbox.faults.add({ kind: "error", call: rotateCall, status: 500, times: 3 });
     await world.rotate().catch(() => {});
     const stored = await world.keys.read();
-    const soon = new Date(Date.now() + 5000).toISOString();
-    await world.keys.write({ ...(stored?.record as KeyRecord), rotatingUntil: soon }, stored?.version);
+    const rotatingUntil = minutesAhead(6); // the call may take two, and the writes of its secret four
+    await world.keys.write({ ...(stored?.record as KeyRecord), rotatingUntil }, stored?.version);
     const written: KeyRecord[] = [];
     const keys = watched(world.keys, (record) => void written.push(record));
     await rotateSecret(world.api, world.endpoint, keys, { clock: fastClock() });
     const untilMs = Date.parse(written[0]?.rotatingUntil ?? "") - Date.now();
-    expect(untilMs).toBeGreaterThan(5 * 60_000);
+    expect(untilMs).toBeGreaterThan(7 * 60_000);
     expect(untilMs).toBeLessThan(15 * 60_000);
   });
 
@@ -881,6 +886,46 @@ describe.concurrent("receivers that are not ready", () => {
     await expectUntouched(world, record);
   });
 
+  it("are found, and the hold-off that the key store had is in force again", async () => {
+    await using world = await rotating();
+    const record = { ...(await recordOf(world.keys)), rotatingUntil: minutesAhead(2) };
+    const unread = copyOf(record);
+    await expect(
+      rotateSecret(world.api, world.endpoint, unread, { clock: fastClock() }),
+    ).rejects.toMatchObject({ code: "receivers_not_ready" });
+    expect(await recordOf(unread)).toEqual(record);
+  });
+
+  it("are found, and no hold-off stays when the answer of the write that began it was lost", async () => {
+    await using world = await rotating();
+    const record = await recordOf(world.keys);
+    const unread = copyOf(record);
+    let writes = 0;
+    const keys = watched(unread, () => {
+      writes += 1;
+      if (writes === 1) throw new WebhookError("store_unavailable", "The store is away.", "Wait.");
+    });
+    await expect(rotateSecret(world.api, world.endpoint, keys, { clock: fastClock() })).rejects.toMatchObject(
+      { code: "receivers_not_ready" },
+    );
+    expect(await recordOf(unread)).toEqual(record);
+  });
+
+  it("are found, and a hold-off that another process has written meanwhile stays", async () => {
+    await using world = await rotating();
+    const theirs = { ...(await recordOf(world.keys)), rotatingUntil: minutesAhead(9) };
+    const unread = copyOf(await recordOf(world.keys));
+    let writes = 0;
+    const keys = watched(unread, async () => {
+      writes += 1;
+      if (writes === 1) await unread.write(theirs, undefined);
+    });
+    await expect(rotateSecret(world.api, world.endpoint, keys, { clock: fastClock() })).rejects.toMatchObject(
+      { code: "receivers_not_ready" },
+    );
+    expect(await recordOf(unread)).toEqual(theirs);
+  });
+
   it("are not looked for when a rotation goes on whose call may have been made", async () => {
     await using world = await rotating();
     world.sandbox.faults.add({ kind: "error", call: rotateCall, status: 500, times: 3 });
@@ -922,11 +967,10 @@ describe("the pass of a rotation", () => {
 });
 
 describe.concurrent("planRotation", () => {
-  it("asks the receivers, says what would be done, and leaves the key store as it was", async () => {
+  it("says what would be done", async () => {
     await using world = await rotating();
     const { api, endpoint, keys } = world;
-    const before = await recordOf(keys);
-    const [own = ""] = secretsIn(before);
+    const [own = ""] = secretsIn(await recordOf(keys));
     const plan = {
       endpoint,
       active: true,
@@ -935,36 +979,42 @@ describe.concurrent("planRotation", () => {
       oldKeys: [fingerprint(own)],
       otherKeys: [],
     };
-    const logger = lines();
     const state = await reconciledState(world);
-    expect(await planRotation(api, endpoint, keys, { logger, state })).toEqual(plan);
-    expect(logger.all.join("\n")).toMatch(/^The receivers are asked, .*\nReceivers read the key store\. /);
-    expect(await recordOf(keys)).toEqual(before);
+    expect(await planRotation(api, endpoint, keys, { state })).toEqual(plan);
     world.sandbox.faults.add({ kind: "error", call: rotateCall, status: 500, times: 3 });
     await world.rotate().catch(() => {});
-    const { version } = (await keys.read()) ?? {};
     expect(await planRotation(api, endpoint, keys)).toEqual({ ...plan, continues: "call" });
-    expect(await keys.read()).toMatchObject({ version }); // nobody was asked, and nothing was written
   });
 
-  it("writes nothing at all without the check of receivers", async () => {
-    await using world = await rotating();
-    const before = await world.keys.read();
-    await planRotation(world.api, world.endpoint, world.keys, { checkReceivers: false });
-    expect(await world.keys.read()).toEqual(before);
+  it("asks no receiver and writes nothing: a key file with a plain secret stays byte for byte the same", async () => {
+    await using world = await rotatingFile();
+    const { api, keys } = world;
+    const text = `${secretsIn(await recordOf(keys))[0]}\n`;
+    await writeFile(keys.keyFile, text);
+    let asked = 0;
+    const receiver = (_: unknown, response: ServerResponse) => {
+      asked += 1;
+      response.writeHead(401).end();
+    };
+    const server = await listen(receiver, "/", async () => {});
+    const { webhookEndpointReference: endpoint } = await api.webhooks.create({
+      url: server.url,
+      eventTypes: ["esim.enabled"],
+    });
+    const state = await reconciledState({ ...world, endpoint });
+    await planRotation(api, endpoint, keys, { state });
+    await server.close();
+    expect(asked).toBe(0);
+    expect(await readFile(keys.keyFile, "utf8")).toBe(text);
   });
 
-  it("rejects as the rotation would: without a watermark, and when receivers do not read the key store", async () => {
+  it("rejects without a watermark, as the rotation would", async () => {
     await using world = await rotating();
-    const { api, endpoint } = world;
-    const before = await world.keys.read();
-    await expect(planRotation(api, endpoint, world.keys, { state: memoryState() })).rejects.toMatchObject({
+    const { api, endpoint, keys } = world;
+    const before = await keys.read();
+    await expect(planRotation(api, endpoint, keys, { state: memoryState() })).rejects.toMatchObject({
       code: "no_watermark",
     });
-    expect(await world.keys.read()).toEqual(before);
-    const record = { ...(await recordOf(world.keys)), rotatingUntil: new Date().toISOString() };
-    const unread = copyOf(record);
-    await expect(planRotation(api, endpoint, unread)).rejects.toMatchObject({ code: "receivers_not_ready" });
-    expect((await recordOf(unread)).keys).toEqual(record.keys);
+    expect(await keys.read()).toEqual(before);
   });
 });
