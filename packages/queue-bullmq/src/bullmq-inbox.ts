@@ -1,3 +1,4 @@
+import { AsyncResource } from "node:async_hooks";
 import {
   type EsimEvents,
   type Handlers,
@@ -14,6 +15,7 @@ import {
   spreadRetention,
   warnOfShortRetention,
 } from "@esim-webhooks/core/kit";
+import type { JobsOptions } from "bullmq";
 import { createAdmin } from "./admin/admin.ts";
 import { type BullmqInboxOptions, defaultEventJobOptions, readInboxOptions } from "./inbox-settings.ts";
 import { openQueue } from "./redis/connection.ts";
@@ -38,14 +40,19 @@ export interface BullmqInbox extends InboxWriter, InboxAdmin {
   ): BullmqWorker;
 }
 
+/** What `queue.add` takes for an entry. */
 interface NewJob {
-  readonly entry: InboxEntry;
+  readonly source: string;
+  readonly name: string;
   readonly data: EncodedEntry;
+  readonly options: JobsOptions & { readonly jobId: string };
 }
 
 /** A call of `put`. */
 interface Put {
   readonly jobs: readonly NewJob[];
+  /** The async context of the call, which instrumentations of BullMQ and ioredis read. */
+  readonly context: AsyncResource;
   resolve(results: readonly PutResult[]): void;
   reject(error: unknown): void;
 }
@@ -90,8 +97,8 @@ export function bullmqInbox(
   };
   const sources = createSources(queue);
 
-  async function check(): Promise<void> {
-    await connected(queue);
+  async function check(signal: AbortSignal): Promise<void> {
+    await connected(queue, signal);
     if (waitAof) checkCanWait(await client());
     await server.check();
   }
@@ -101,18 +108,26 @@ export function bullmqInbox(
     name: "bullmqInbox",
     timeoutMs,
     logger,
-    check: () => check().catch(explain),
+    check: (signal) => check(signal).catch(explain),
   });
 
   function run<Result>(operation: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
     return guard.run((signal) => operation(signal).catch(explain));
   }
 
-  async function add({ entry, data }: NewJob): Promise<PutResult> {
-    const jobId = newJobId(entry);
+  function newJob(entry: InboxEntry): NewJob {
     const deduplication = { id: deduplicationIdOf(entry), ttl: spreadRetention(retentionMs) };
-    const job = await queue.add(entry.type || "(no type)", data, { ...jobOptions, jobId, deduplication });
-    const result = resultOf(jobId, job.id ?? "");
+    return {
+      source: entry.source,
+      name: entry.type || "(no type)",
+      data: encodeEntry({ ...entry, event: null }), // the event is in the body
+      options: { ...jobOptions, jobId: newJobId(entry), deduplication },
+    };
+  }
+
+  async function add({ name, data, options }: NewJob): Promise<PutResult> {
+    const job = await queue.add(name, data, options);
+    const result = resultOf(options.jobId, job.id ?? "");
     if (result !== "foreign") return result;
     throw new WebhookError(
       "store_unavailable",
@@ -126,14 +141,14 @@ export function bullmqInbox(
     run(async (signal) => {
       await server.recheck();
       if (signal.aborted) return; // nobody waits for them any more
-      for (const source of new Set(puts.flatMap((put) => put.jobs.map(({ entry }) => entry.source))))
+      for (const source of new Set(puts.flatMap((put) => put.jobs.map((job) => job.source))))
         await sources.note(source);
       gatherWrites();
       await Promise.all(
-        puts.map(({ jobs, resolve, reject }) =>
-          onDisk(() => Promise.all(jobs.map(add))).then(resolve, (error) =>
-            run(() => Promise.reject(error)).catch(reject),
-          ),
+        puts.map(({ jobs, context, resolve, reject }) =>
+          context
+            .runInAsyncScope(() => onDisk(() => Promise.all(jobs.map(add))))
+            .then(resolve, (error) => guard.runUnchecked(() => explain(error)).catch(reject)),
         ),
       );
     }).catch((error) => {
@@ -141,8 +156,7 @@ export function bullmqInbox(
     });
   }
 
-  // BullMQ's telemetry takes the trace context in which `queue.add` is called: that of its own put
-  const storeSoon = queue.opts.telemetry === undefined ? oncePerTurn(store) : (put: Put) => store([put]);
+  const storeSoon = oncePerTurn(store);
 
   const place = connection === undefined ? undefined : { connection, name, prefix, timeoutMs };
   const workers: Pick<BullmqInbox, "createWorker"> | undefined = place && {
@@ -162,9 +176,10 @@ export function bullmqInbox(
     },
     ready: () => guard.ready(),
     async put(entries) {
-      const jobs = entries.map((entry) => ({ entry, data: encodeEntry({ ...entry, event: null }) })); // it is in the body
+      const jobs = entries.map(newJob);
       if (jobs.length === 0) return [];
-      return new Promise((resolve, reject) => storeSoon({ jobs, resolve, reject }));
+      const context = new AsyncResource("bullmqInbox.put");
+      return new Promise((resolve, reject) => storeSoon({ jobs, context, resolve, reject }));
     },
     stats: () => run(() => admin.stats()),
     count: (filter) => run(() => admin.count(filter)),

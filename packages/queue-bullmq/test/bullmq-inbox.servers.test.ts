@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { randomUUID } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import { inspect } from "node:util";
@@ -205,6 +206,42 @@ describe("put", () => {
     expect({ code, message }).toMatchObject({ code: "store_full", message: /Raise maxmemory/ });
   });
 
+  it("keeps the body of an event out of the error, at any depth", async () => {
+    const inbox = open();
+    await inbox.put([entryOf()]);
+    await admin.config("SET", "maxmemory", "1");
+    const entry = entryOf("msg_secret");
+    const error = await refusal(inbox.put([entry]));
+    await admin.config("SET", "maxmemory", "0");
+    const text = inspect(error, { depth: null, maxStringLength: null, maxArrayLength: null });
+    expect(text).toContain("OOM command not allowed");
+    expect(text).not.toContain(Buffer.from(entry.body).toString("base64").slice(0, 40));
+    expect(text).not.toContain("msg_secret");
+  });
+
+  it("takes the bytes that a body has when put is called, also when its buffer is used again", async () => {
+    const inbox = open();
+    const body = Buffer.from("first");
+    const entry = entryOf("msg_1", { body });
+    const put = inbox.put([entry]);
+    body.fill("x");
+    expect(await put).toEqual(["stored"]);
+    expect(await inbox.put([{ ...entry, body: Buffer.from("first") }])).toEqual(["duplicate"]);
+  });
+
+  it("adds each job in the async context of its put, for instrumentations of BullMQ and ioredis", async () => {
+    const context = new AsyncLocalStorage<string>();
+    const seen: unknown[] = [];
+    const queue = openQueue();
+    const inbox = open({ queue });
+    vi.spyOn(queue, "add").mockImplementation((...job) => {
+      seen.push(context.getStore());
+      return Queue.prototype.add.apply(queue, job);
+    });
+    await Promise.all(["a", "b", "c"].map((name) => context.run(name, () => inbox.put([entryOf()]))));
+    expect(seen).toEqual(["a", "b", "c"]);
+  });
+
   it("rejects with read_only_store on a replica", async () => {
     const replica = await privateReplica(server);
     opened.push(replica);
@@ -262,14 +299,18 @@ describe("the queue and its connection", () => {
     expect(message).toMatch(/is not on Redis.*postgresInbox/);
   });
 
-  it("refuses neither or both of queue and connection, a name beside a queue, and an unreadable URL", async () => {
+  it("refuses neither or both of queue and connection, a name beside a queue, a keyPrefix, and an unreadable URL", async () => {
     const queue = openQueue();
+    const prefixed = new Redis(server.url, { keyPrefix: "shop:" });
+    opened.push({ close: () => prefixed.disconnect() });
     for (const [options, text] of [
       [{}, /neither a queue nor a connection/],
       [{ queue, connection: server.url }, /both a queue and a connection/],
       [{ queue, name: "other" }, /name has no effect beside a queue/],
       [{ connection: "redis://%zz:secret@host" }, /cannot be read/],
       [{ connection: server.url, name: "a:b" }, /a name without a colon/],
+      [{ connection: prefixed }, /keyPrefix.*pass prefix/],
+      [{ connection: `${server.url}?keyPrefix=shop` }, /keyPrefix.*pass prefix/],
     ] as const) {
       const { code, message } = await refusal(() => bullmqInbox(options));
       expect({ code, message }).toMatchObject({ code: "invalid_option", message: text });
@@ -325,8 +366,11 @@ describe("the server's users", () => {
     "names the rights that a user with %s lacks",
     async (lacks) => {
       await admin.acl("SETUSER", "shop", "on", ">secret", "~*", "+@all", ...lacks.split(" "));
-      const { code, message } = await refusal(open({ connection: at("shop:secret") }).put([entryOf()]));
+      const inbox = open({ connection: at("shop:secret") });
+      const { code, message } = await refusal(inbox.put([entryOf()]));
       expect({ code, message }).toMatchObject({ code: "missing_rights", message: /~bull:\*.*\+info/ });
+      await admin.acl("SETUSER", "shop", "~*", "+@all"); // the running receiver then stores
+      expect(await inbox.put([entryOf()])).toEqual(["stored"]);
     },
   );
 });

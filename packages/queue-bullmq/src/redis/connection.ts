@@ -3,7 +3,7 @@ import { isServerUrl, monotonicClock, throttledLog } from "@esim-webhooks/core/k
 import { Queue } from "bullmq";
 import { type Cluster, Redis } from "ioredis";
 import type { BullmqQueue } from "./queue.ts";
-import { withoutPassword } from "./without-password.ts";
+import { withoutArguments } from "./without-arguments.ts";
 
 /** A queue, and a function that closes what the inbox opened of it. */
 export interface OpenQueue {
@@ -21,17 +21,26 @@ export interface OpenQueueOptions {
   readonly logger: Logger;
 }
 
-/** Opens a queue on a client, which stays the user's to close, or on a new connection to a URL. */
+/** The oldest version that we support. */
+const oldestRedis = "6.2.0";
+
+/** Opens a queue on a client, which stays the user's to close, or on a new connection to a URL. Throws `invalid_option`. */
 export function openQueue(options: OpenQueueOptions): OpenQueue {
   const { connection, name, prefix, timeoutMs, logger } = options;
   const own = typeof connection === "string" ? redisAt(connection, timeoutMs) : undefined;
-  const queue = new Queue(name, {
-    // a handed-in client may come from another copy of ioredis, whose types differ in private fields
-    connection: (own ?? connection) as Redis,
-    prefix,
-  });
+  // a handed-in client may come from another copy of ioredis, whose types differ in private fields
+  const client = (own ?? connection) as Redis;
+  if (client.options.keyPrefix) {
+    own?.disconnect();
+    throw withKeyPrefix();
+  }
+  // a queue whose own first `connect` is rejected would reject for good
+  if (client.status === "wait") client.connect().catch(() => {});
+  const queue = new Queue(name, { connection: client, prefix, skipVersionCheck: true });
+  // BullMQ would ask for the version once, and reject for good if the connection ended meanwhile. Since 6.0.6, it uses LPOS
+  Object.defineProperty(queue.getBackend().connection, "redisVersion", { value: oldestRedis });
   const log = throttledLog((fields, message) => logger.debug(fields, message), monotonicClock);
-  queue.on("error", (err) => log({ err: withoutPassword(err) }, "redis connection"));
+  queue.on("error", (err) => log({ err: withoutArguments(err) }, "redis connection"));
   return {
     queue,
     gatherWrites() {
@@ -67,5 +76,13 @@ function redisAt(url: string, timeoutMs: number): Redis {
     "invalid_option",
     "The redis:// URL that bullmqInbox was given cannot be read.",
     "Write redis://user:password@host:6379/0, with the password's special characters percent-encoded and a port of at most 65535.",
+  );
+}
+
+function withKeyPrefix(): WebhookError {
+  return new WebhookError(
+    "invalid_option",
+    "bullmqInbox: the connection has a keyPrefix, which BullMQ's scripts do not add to their keys.",
+    "Remove keyPrefix from the client or the URL, and pass prefix to bullmqInbox and to each Worker.",
   );
 }

@@ -1,4 +1,7 @@
-/** Calls `work` at the end of a turn of the event loop, with all items that came in it. */
+/**
+ * Calls `work` at the end of a turn of the event loop, with all items that came in it. Not core's `coalesce`, which answers all
+ * items of a flush at once: here each item is answered by itself, without waiting for the others.
+ */
 export function oncePerTurn<Item>(work: (items: readonly Item[]) => void): (item: Item) => void {
   let items: Item[] = [];
   return (item) => {

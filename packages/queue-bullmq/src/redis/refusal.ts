@@ -1,7 +1,7 @@
 import { WebhookError } from "@esim-webhooks/core";
 import type { BullmqErrorCode } from "./errors.ts";
 import type { BullmqQueue } from "./queue.ts";
-import { withoutPassword } from "./without-password.ts";
+import { withoutArguments } from "./without-arguments.ts";
 
 /** A server that answers, but refuses what the queue needs. */
 const refusals: readonly {
@@ -45,22 +45,26 @@ const refusals: readonly {
 /** The error of a server that refuses, with how to mend it. Other errors stay as they are. */
 export function explained(error: unknown): unknown {
   if (!(error instanceof Error) || WebhookError.is(error)) return error;
-  const cause = withoutPassword(error);
+  const cause = withoutArguments(error);
   const refusal = refusals.find(({ answer }) => answer.test(error.message));
   if (refusal === undefined) return cause;
   const { code, problem, remedy } = refusal;
   return new WebhookError<BullmqErrorCode | "store_full">(code, problem, remedy, { cause });
 }
 
-/** Resolves once the queue is connected. Rejects when the server refuses it; its client would try again for ever. */
-export async function connected(queue: BullmqQueue): Promise<void> {
-  const refused = Promise.withResolvers<never>();
+/**
+ * Resolves once the queue is connected. Rejects when the server refuses it, since its client would try again for ever, and when
+ * the signal aborts.
+ */
+export async function connected(queue: BullmqQueue, signal: AbortSignal): Promise<void> {
+  const failure = Promise.withResolvers<never>();
   const onError = (error: Error) => {
-    if (WebhookError.is(explained(error))) refused.reject(error);
+    if (WebhookError.is(explained(error))) failure.reject(error);
   };
   queue.on("error", onError);
+  signal.addEventListener("abort", () => failure.reject(signal.reason));
   try {
-    await Promise.race([queue.waitUntilReady(), refused.promise]);
+    await Promise.race([queue.waitUntilReady(), failure.promise]);
   } finally {
     queue.off("error", onError);
   }

@@ -12,7 +12,7 @@ import {
 import { Worker as QueueWorker } from "bullmq";
 import { type Cluster, Redis } from "ioredis";
 import * as z from "zod/mini";
-import { withoutPassword } from "../redis/without-password.ts";
+import { withoutArguments } from "../redis/without-arguments.ts";
 import { type BullmqProcessor, bullmqProcessor } from "./bullmq-processor.ts";
 import { createJobsInHand } from "./jobs-in-hand.ts";
 
@@ -75,7 +75,7 @@ export function createQueueWorker<Data>(
         autorun: false,
       });
       const log = throttledLog(logger.error, monotonicClock);
-      worker.on("error", (err) => log({ err: withoutPassword(err) }, "BullMQ's worker had an error."));
+      worker.on("error", (err) => log({ err: withoutArguments(err) }, "BullMQ's worker had an error."));
       worker.on("failed", processor.onFailed);
       worker.on("lockRenewalFailed", (ids) => ids.forEach((id) => void worker.cancelJob(id))); // another worker has them
       const running = worker.run();

@@ -1,0 +1,158 @@
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer, Socket } from "node:net";
+import { type BullmqInbox, type BullmqInboxOptions, bullmqInbox } from "@esim-webhooks/queue-bullmq";
+import { Queue } from "bullmq";
+import { Redis } from "ioredis";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from "vitest";
+import { privateRedis, type TestServer } from "../../../test/servers/index.ts";
+import { freePort } from "../../../test/servers/kept-server.ts";
+import { entryOf } from "./events.ts";
+
+let server: TestServer;
+let admin: Redis;
+beforeAll(async () => {
+  server = await privateRedis();
+  admin = new Redis(server.url);
+});
+afterAll(async () => {
+  admin.disconnect();
+  await server.close();
+});
+
+const opened: { close(): unknown }[] = [];
+beforeEach(() => admin.flushall());
+afterEach(async () => {
+  vi.restoreAllMocks();
+  vi.useRealTimers();
+  for (const each of opened.splice(0).reverse()) await each.close();
+});
+
+function open(options: Partial<BullmqInboxOptions> = {}): BullmqInbox {
+  const inbox = bullmqInbox({ connection: server.url, ...options });
+  opened.push(inbox);
+  return inbox;
+}
+
+const stored = (inbox: BullmqInbox) => inbox.put([entryOf()]).catch((error: Error) => error.message);
+
+/** A proxy that ends at the second INFO of its connection, which is the first one after ioredis is ready. */
+async function endingProxy() {
+  const sockets = new Set<Socket>();
+  let infos = 0;
+  const proxy = createServer((client) => {
+    const upstream = connect(Number(new URL(server.url).port), "127.0.0.1");
+    for (const [socket, other] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
+      sockets.add(socket);
+      socket.on("error", () => {}).on("close", () => other.destroy());
+    }
+    client.on("data", (bytes) => {
+      const isInfo = /\binfo\b/i.test(bytes.toString("latin1"));
+      if (isInfo) infos += 1;
+      if (!isInfo || infos !== 2) return void upstream.write(bytes);
+      proxy.close();
+      client.destroy();
+    });
+    upstream.on("data", (bytes) => client.write(bytes));
+  }).listen(0, "127.0.0.1");
+  await once(proxy, "listening");
+  const { port } = proxy.address() as AddressInfo;
+  opened.push({
+    close() {
+      for (const socket of sockets) socket.destroy();
+      proxy.close();
+    },
+  });
+  return { url: `redis://127.0.0.1:${port}`, startAgain: () => proxy.listen(port, "127.0.0.1") };
+}
+
+it.each(["its own connection", "a handed-in client"])(
+  "stores events after Redis restarted while the receiver started, on %s",
+  async (which) => {
+    const { url, startAgain } = await endingProxy();
+    const client = new Redis(url, { maxRetriesPerRequest: 1, lazyConnect: true });
+    client.on("error", () => {});
+    opened.push({ close: () => client.disconnect() });
+    const on = vi.spyOn(Queue.prototype, "on");
+    const inbox = open({ connection: which === "its own connection" ? url : client });
+    const [queue] = on.mock.contexts as [Queue];
+    let closes = 0;
+    const givenUp = Promise.withResolvers<void>();
+    queue.on("ioredis:close", () => {
+      closes += 1; // with one retry for a command, ioredis gives it up at the second reconnect that is refused
+      if (closes === 4) givenUp.resolve();
+    });
+    void stored(inbox);
+    await givenUp.promise;
+    startAgain();
+    await expect.poll(() => stored(inbox), { timeout: 30_000 }).toEqual(["stored"]);
+  },
+);
+
+it("stores events once Redis is there, on a handed-in client that connects lazily", async () => {
+  const port = await freePort();
+  const client = new Redis({ port, maxRetriesPerRequest: 1, lazyConnect: true, retryStrategy: () => 50 });
+  client.on("error", () => {});
+  opened.push({ close: () => client.disconnect() });
+  const inbox = open({ connection: client, timeoutMs: 500 });
+  expect(await stored(inbox)).toMatch(/did not answer|could not be reached/);
+  const proxy = createServer((socket) => {
+    const upstream = connect(Number(new URL(server.url).port), "127.0.0.1");
+    socket.pipe(upstream).pipe(socket);
+    opened.push({ close: () => [socket, upstream].map((each) => each.destroy()) });
+  }).listen(port, "127.0.0.1");
+  opened.push({ close: () => proxy.close() });
+  await expect.poll(() => stored(inbox), { timeout: 30_000 }).toEqual(["stored"]);
+});
+
+it("keeps nothing of a check that timed out: no listener, and no check when Redis is back", async () => {
+  const on = vi.spyOn(Queue.prototype, "on");
+  const own = await privateRedis();
+  opened.push(own);
+  await own.kill();
+  const inbox = open({ connection: own.url, timeoutMs: 50 });
+  const queue = on.mock.contexts[0] as Queue;
+  const listeners = queue.listenerCount("error");
+  for (let n = 0; n < 20; n += 1) await stored(inbox);
+  await expect.poll(() => queue.listenerCount("error")).toBe(listeners);
+
+  await own.start();
+  await queue.waitUntilReady();
+  const reader = new Redis(own.url);
+  opened.push({ close: () => reader.disconnect() });
+  await expect.poll(() => stored(inbox), { timeout: 30_000 }).toEqual(["stored"]);
+  expect(await reader.info("commandstats")).not.toMatch(/config\|get:calls=\d\d/);
+});
+
+it("sends the puts of a turn in one write to the socket", async () => {
+  vi.useFakeTimers({ toFake: ["performance"] }); // no look at the server's settings in between
+  const inbox = open();
+  await stored(inbox);
+  const alone = vi.spyOn(Socket.prototype, "_write");
+  const together = vi.spyOn(Socket.prototype as never as { _writev(chunks: unknown[]): void }, "_writev");
+  await Promise.all(Array.from({ length: 30 }, () => stored(inbox)));
+  expect(alone).not.toHaveBeenCalled();
+  expect(together.mock.calls.map(([chunks]) => chunks.length)).toEqual([30]);
+});
+
+it("answers each put when the connection is cut while the writes of a turn are gathered", async () => {
+  const inbox = open();
+  await stored(inbox);
+  const cork = vi.spyOn(Socket.prototype, "cork");
+  cork.mockImplementationOnce(function (this: Socket) {
+    cork.mockRestore();
+    this.cork();
+    sockets.push(this);
+    queueMicrotask(() => this.destroy());
+  });
+  const sockets: Socket[] = [];
+  const entries = Array.from({ length: 30 }, () => entryOf());
+  const results = await Promise.allSettled(entries.map((entry) => inbox.put([entry])));
+  expect(results).toHaveLength(30);
+  expect(sockets.map((socket) => [socket.destroyed, socket.writableCorked])).toEqual([[true, 0]]);
+  const again = await Promise.all(entries.map((entry) => inbox.put([entry])));
+  expect(again.flat().every((result) => result === "stored" || result === "duplicate")).toBe(true);
+  expect(await inbox.count({ state: "ready" })).toBe(31);
+});
