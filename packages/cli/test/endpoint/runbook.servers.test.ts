@@ -15,6 +15,26 @@ const outcomes = (ended: readonly Ended[]) => ended.map(({ code, stderr }) => ({
 const ok = { code: 0, stderr: "" };
 const recovered = { code: 3 };
 
+/** Runs a block of the page. The ledger of each `reconcile` in it must balance. */
+async function follow(...given: Parameters<typeof page.follow>): Promise<Ended[]> {
+  const ended = await page.follow(...given);
+  const [heading, block] = given;
+  for (const [index, command] of page.take(heading, block).commands.entries())
+    if (/ reconcile(?! --every)/.test(command)) expect(unexplainedIn(ended[index]?.stdout ?? "")).toBe(0);
+  return ended;
+}
+
+/** How many of the listed deliveries the other lines of a ledger do not show. NaN: there is no ledger. */
+function unexplainedIn(stdout: string): number {
+  const entry =
+    /^(listed|stored|duplicate|coming|out of range|filtered|conflict|invalid|rejected|unsettled) +([\d,]+)/gm;
+  const found = [...stdout.matchAll(entry)].map(
+    ([, name = "", value = ""]) => [name, Number(value.replaceAll(",", ""))] as const,
+  );
+  const { listed = Number.NaN, ...others } = Object.fromEntries(found);
+  return listed - Object.values(others).reduce((sum, value) => sum + value, 0);
+}
+
 /** Leaves a mark, as it is there where it runs beside the receiver. */
 async function reconcileBefore({ cwd, env }: Backend): Promise<void> {
   expect(await cli(["reconcile", "--since", "1h"], { cwd, env })).toMatchObject(ok);
@@ -53,14 +73,14 @@ describe("docs/runbook.md: before anything happens", () => {
     const ids = await backend.emit(2);
     await backend.sandbox.advance("16h");
     await backend.up();
-    const [ended] = await page.follow(section, 1, backend, /2 events brought in/);
+    const [ended] = await follow(section, 1, backend, /2 events brought in/);
     expect(ended?.code).toBe(0);
     expect(await backend.stored()).toEqual(expect.arrayContaining(ids));
   });
 
   it("backs the inbox up", async () => {
     const backend = await startBackend();
-    expect(outcomes(await page.follow(section, 2, backend))).toEqual([ok]);
+    expect(outcomes(await follow(section, 2, backend))).toEqual([ok]);
     expect(readdirSync(backend.cwd)).toContainEqual(expect.stringMatching(/^backup-\d{4}-\d\d-\d\d\.db$/));
   });
 });
@@ -80,13 +100,13 @@ describe("docs/runbook.md: down for a day", () => {
     await sandbox.advance("12h");
     await backend.up();
 
-    const [first] = await page.follow(section, 1, backend);
+    const [first] = await follow(section, 1, backend);
     expect(first).toMatchObject(recovered);
     expect((await backend.stored()).sort()).toEqual([...before, ...answered, ...givenUp].sort());
 
     await sandbox.advance("8h");
     expect((await backend.stored()).sort()).toEqual([...before, ...answered, ...givenUp, ...coming].sort());
-    expect(outcomes(await page.follow(section, 2, backend))).toEqual([ok]);
+    expect(outcomes(await follow(section, 2, backend))).toEqual([ok]);
   });
 });
 
@@ -105,13 +125,13 @@ describe("docs/runbook.md: down for a week", () => {
     const coming = await backend.emit(1);
     await backend.up();
 
-    const [first] = await page.follow(section, 1, backend);
+    const [first] = await follow(section, 1, backend);
     expect(first).toMatchObject({ code: 3 });
     expect(first?.stdout).toMatch(/no longer listed/);
     expect((await backend.stored()).sort()).toEqual([...listed].sort());
 
     await sandbox.advance("8h");
-    expect(await page.follow(section, 2, backend)).toMatchObject([{ code: 0 }]);
+    expect(await follow(section, 2, backend)).toMatchObject([{ code: 0 }]);
     expect((await backend.stored()).sort()).toEqual([...old, ...listed, ...coming].sort());
   });
 });
@@ -132,7 +152,7 @@ describe("docs/runbook.md: the database is lost", () => {
       await onPostgres(`create database ${database.name}`);
     }
 
-    const ended = await page.follow(section, 1, backend);
+    const ended = await follow(section, 1, backend);
     expect(outcomes(ended)).toEqual([ok, expect.objectContaining({ code: 3 })]);
     expect((await backend.stored()).sort()).toEqual([...delivered].sort());
     await backend.up();
@@ -146,7 +166,7 @@ describe("docs/runbook.md: the database is lost", () => {
     await backend.sandbox.advance("1d");
     await backend.down();
     rmSync(join(backend.cwd, ".esim-webhooks"), { recursive: true });
-    await page.follow(section, 1, backend);
+    await follow(section, 1, backend);
     expect(backend.handled().sort()).toEqual([...ids, ...ids].sort());
   });
 
@@ -166,8 +186,8 @@ describe("docs/runbook.md: the database is lost", () => {
     await killed.ended;
     expect(existsSync(join(cwd, ".esim-webhooks/events.db-wal"))).toBe(true);
 
-    expect(outcomes(await page.follow(section, 2, backend))).toEqual([ok, ok]);
-    expect(await page.follow(section, 3, backend)).toMatchObject([{ code: 3 }]);
+    expect(outcomes(await follow(section, 2, backend))).toEqual([ok, ok]);
+    expect(await follow(section, 3, backend)).toMatchObject([{ code: 3 }]);
     expect((await backend.stored()).sort()).toEqual([...before, ...after].sort());
   });
 });
@@ -188,7 +208,7 @@ describe("docs/runbook.md: a rotation went wrong", () => {
 
     const NODE_OPTIONS = `--import=${import.meta.resolve("./skipping-waits.ts")}`; // it would take two minutes
     const quick = { ...backend, env: { ...env, NODE_OPTIONS } };
-    expect(await page.follow("A rotation went wrong", 1, quick)).toMatchObject([{ code: 0 }]);
+    expect(await follow("A rotation went wrong", 1, quick)).toMatchObject([{ code: 0 }]);
     await sandbox.advance("1h");
     expect((await backend.stored()).sort()).toEqual(heldOff.sort());
   });
@@ -202,7 +222,7 @@ describe("docs/runbook.md: a rotation went wrong", () => {
     await backend.sandbox.advance("5h");
     await backend.down();
     await backend.up();
-    expect(await page.follow("A rotation went wrong", 2, backend)).toMatchObject([recovered]);
+    expect(await follow("A rotation went wrong", 2, backend)).toMatchObject([recovered]);
     expect((await backend.stored()).sort()).toEqual(refused.sort());
   });
 });
@@ -219,7 +239,7 @@ describe("docs/runbook.md: a handler failed for hours", () => {
     await sandbox.advance("16h");
     const coming = await backend.emit(1);
     backend.failing(false);
-    expect(await page.follow(section, 1, backend)).toMatchObject([recovered]);
+    expect(await follow(section, 1, backend)).toMatchObject([recovered]);
     expect(backend.handled().sort()).toEqual([...givenUp].sort());
     await sandbox.advance("8h");
     expect(backend.handled().sort()).toEqual([...givenUp, ...coming].sort());
@@ -231,7 +251,7 @@ describe("docs/runbook.md: a handler failed for hours", () => {
     const ids = await backend.emit(2);
     await workUntil(backend, async () => (await backend.stored("dead")).length === ids.length);
     backend.failing(false);
-    expect(outcomes(await page.follow(section, 2, backend))).toEqual([ok, ok]);
+    expect(outcomes(await follow(section, 2, backend))).toEqual([ok, ok]);
     await workUntil(backend, () => backend.handled().length === ids.length);
     expect(backend.handled().sort()).toEqual(ids.sort());
   });
