@@ -2,7 +2,7 @@ import { type Logger, WebhookError } from "@esim-webhooks/core";
 import { monotonicClock, warnOfSetup } from "@esim-webhooks/core/kit";
 import type { BullmqErrorCode } from "./errors.ts";
 import type { QueueClient } from "./queue.ts";
-import { hasWaitAof, type ServerFacts, serverFacts } from "./server-facts.ts";
+import { isOlder, type ServerFacts, serverFacts } from "./server-facts.ts";
 
 /** Sooner than the sender's first retry, which comes after 30 s: a forgotten id is rarely asked for before. */
 const everyMs = 10_000;
@@ -55,6 +55,7 @@ export function createServerCheck(options: ServerCheckOptions): ServerCheck {
       const { isCluster } = await client();
       if (isCluster && !/\{[^}]+\}/.test(keyStart)) throw withoutHashTag(keyStart);
       const servers = await factsOfAll();
+      refuseOldServer(servers);
       refuseEviction(servers);
       if (waitAof) for (const server of servers) checkWaitAof(server);
       else sayWhatCanBeLost(servers, logger);
@@ -78,8 +79,19 @@ export function createServerCheck(options: ServerCheckOptions): ServerCheck {
   };
 }
 
+/** BullMQ would ask for the version itself, which our queue leaves out. */
+function refuseOldServer(servers: readonly ServerFacts[]): void {
+  const old = servers.find(({ version }) => version !== undefined && isOlder(version, "6.2"));
+  if (old === undefined) return;
+  throw new WebhookError(
+    "invalid_option",
+    `bullmqInbox needs Redis 6.2 or newer; the server is ${old.version}.`,
+    "Upgrade the server.",
+  );
+}
+
 function checkWaitAof({ isAofOn, version }: ServerFacts): void {
-  if (!hasWaitAof(version)) {
+  if (version === undefined || isOlder(version, "7.2")) {
     throw new WebhookError(
       "invalid_option",
       `bullmqInbox: waitAof needs Redis 7.2 or newer; the server is ${version ?? "of an unknown version"}.`,

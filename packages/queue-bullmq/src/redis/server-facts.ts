@@ -24,10 +24,11 @@ export async function serverFacts(server: QueueClient): Promise<ServerFacts> {
   };
 }
 
-/** Whether a server of this version has the command WAITAOF. */
-export function hasWaitAof(version: string | undefined): boolean {
-  const [major = 0, minor = 0] = (version ?? "").split(".").map(Number);
-  return major > 7 || (major === 7 && minor >= 2);
+/** Whether a version, such as 7.0.15, is older than another one, such as 7.2. */
+export function isOlder(version: string, than: string): boolean {
+  const [major = 0, minor = 0] = version.split(".").map(Number);
+  const [thanMajor = 0, thanMinor = 0] = than.split(".").map(Number);
+  return major < thanMajor || (major === thanMajor && minor < thanMinor);
 }
 
 /** ioredis returns a list of names and values, or an object when its `replyMapping` is `resp3`. */
