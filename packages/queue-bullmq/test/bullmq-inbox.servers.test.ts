@@ -249,9 +249,13 @@ describe("put", () => {
     expect(code).toBe("read_only_store");
   });
 
-  it("rejects in time without a server, and closes", async () => {
-    const inbox = open({ connection: `redis://127.0.0.1:${await freePort()}`, timeoutMs: 200 });
-    expect((await refusal(inbox.put([entryOf()]))).code).toBe("store_unavailable");
+  it("says as soon as it is known that nothing listens, and where, and closes", async () => {
+    const port = await freePort();
+    const inbox = open({ connection: `redis://127.0.0.1:${port}`, timeoutMs: 30_000 });
+    expect(await refusal(inbox.stats())).toMatchObject({
+      code: "store_unavailable",
+      cause: { message: `connect ECONNREFUSED 127.0.0.1:${port}` },
+    });
     await inbox.close();
   });
 });

@@ -91,7 +91,8 @@ async function checkTypes(
   });
   if (findings.length === 0)
     return passed("types", `${counted(subscribed.length, "event type")} subscribed, and handled`);
-  return failed("types", findings.map(({ problem, remedy }) => `${problem} ${remedy}`).join(" "));
+  const sentences = findings.map(({ problem, remedy }) => `${problem} ${remedy.replace(/\.$/, "")}`);
+  return failed("types", sentences.join(". "));
 }
 
 async function checkDeliveries(

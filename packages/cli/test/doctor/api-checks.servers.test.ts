@@ -167,7 +167,7 @@ describe("doctor with the partner API", () => {
     expect(code).toBe(3);
     expect(of["types"]?.ok).toBe(false);
     expect(of["types"]?.message).toMatch(
-      /^The endpoint is not subscribed to esim\.faulted, which handlers take: .*subscribed to esim\.disabled, but no handler takes/,
+      /^The endpoint is not subscribed to esim\.faulted, which handlers take: .*--replace\. The endpoint is subscribed to esim\.disabled, but no handler takes/,
     );
     expect(of["types"]?.message).toContain(`esim-webhooks endpoint ensure ${url} --replace`);
     expect((await examine()).of["types"]).toBeUndefined(); // without handlers there is nothing to compare

@@ -53,13 +53,13 @@ export function explained(error: unknown): unknown {
 }
 
 /**
- * Resolves once the queue is connected. Rejects when the server refuses it, since its client would try again for ever, and when
- * the signal aborts.
+ * Resolves once the queue is connected. Rejects when the server refuses it, or nothing listens there, since its client would try
+ * again for ever, and when the signal aborts.
  */
 export async function connected(queue: BullmqQueue, signal: AbortSignal): Promise<void> {
   const failure = Promise.withResolvers<never>();
   const onError = (error: Error) => {
-    if (WebhookError.is(explained(error))) failure.reject(error);
+    if (WebhookError.is(explained(error)) || isNobodyThere(error)) failure.reject(error);
   };
   queue.on("error", onError);
   signal.addEventListener("abort", () => failure.reject(signal.reason));
@@ -68,4 +68,8 @@ export async function connected(queue: BullmqQueue, signal: AbortSignal): Promis
   } finally {
     queue.off("error", onError);
   }
+}
+
+function isNobodyThere({ code }: NodeJS.ErrnoException): boolean {
+  return code === "ECONNREFUSED" || code === "ENOTFOUND";
 }
