@@ -4,6 +4,7 @@ import { webhookRouter } from "@esim-webhooks/express";
 import express from "express";
 
 const reorders: string[] = [];
+const reorder = async (order: string) => void reorders.push(order); // your own order call
 const orders = new Map([["730155284096617302", "order-1"]]);
 
 const handlers: Handlers<EsimEvents> = {
@@ -11,7 +12,7 @@ const handlers: Handlers<EsimEvents> = {
     if (data.reason !== "download_order_expired") return discard("the device may still succeed");
     const order = orders.get(data.esimReference);
     if (order === undefined) return retryLater(30_000); // our own order call has not answered yet
-    return reorders.push(order);
+    return reorder(order);
   },
   "esim.lifecycle.*": ({ type, data }, { logger }) => logger.info({ type }, `now ${data.lifecycleStatus}`),
 };
@@ -24,6 +25,7 @@ app.get("/reorders", (_request, response) => {
   response.json(reorders);
 });
 
-const server = app.listen(Number(process.env["PORT"] ?? 3000), "127.0.0.1", () => {
+const server = app.listen(Number(process.env["PORT"] ?? 3000), "127.0.0.1");
+server.once("listening", () => {
   console.log(`listening at http://127.0.0.1:${(server.address() as AddressInfo).port}`);
 });
