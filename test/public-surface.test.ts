@@ -112,6 +112,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "readCursor",
       "safeListener",
       "safeLogger",
+      "settleNotice",
       "shortestSafeRetentionMs",
       "silentLogger",
       "spreadRetention",

@@ -272,6 +272,28 @@ describe("a claim that is observed", () => {
   ])("is %s", async (_, handlers, changes, expected) => {
     expect(await settled(handlers, changes)).toEqual([{ ...about, ...expected }]);
   });
+
+  it.each<[string, Partial<DedupeStore>]>([
+    ["", {}],
+    [", also when the store does not answer", { release: () => Promise.reject(new Error("away")) }],
+  ])("is dead when its handler failed and the queue does not try it again%s", async (_, changes) => {
+    const seen = watched(["settle"]);
+    const processor = createProcessor({ "*": fails }, { store: { ...memoryStore(), ...changes } });
+    const given: unknown[] = [];
+    await processor.process(event, { givesUp: (error) => given.push(error) === 1 });
+    const error = new Error("no order");
+    const dead = {
+      ...ref,
+      by: "processor",
+      attempt: 1,
+      outcome: "dead",
+      reason: "failed",
+      error,
+      durationMs,
+    };
+    expect(seen).toEqual([["settle", dead]]);
+    expect(given).toEqual([error]);
+  });
 });
 
 describe("an event from a queue that is observed", () => {

@@ -4,6 +4,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import {
   discard,
   type EsimEvents,
+  esimCatalog,
   type HandlerContext,
   type Handlers,
   type Logger,
@@ -11,6 +12,7 @@ import {
   retryLater,
 } from "@esim-webhooks/core";
 import { encodeEntry } from "@esim-webhooks/core/kit";
+import { observe, type SettleMessage } from "@esim-webhooks/core/observe";
 import {
   type BullmqInbox,
   type BullmqProcessorOptions,
@@ -25,6 +27,7 @@ import {
   Queue,
   RateLimitError,
   type Telemetry,
+  UnrecoverableError,
   Worker,
   type WorkerOptions,
 } from "bullmq";
@@ -175,12 +178,104 @@ it("fails an event once and for good if it is invalid, naming no value, or if no
   expect((await inbox.list({ state: "dead" })).rows).toHaveLength(2);
 });
 
+describe("what observe sees of each attempt", () => {
+  const seen: Omit<SettleMessage, "durationMs">[] = [];
+  let stop: () => void;
+  beforeEach(() => {
+    seen.length = 0;
+    stop = observe({ settle: ({ durationMs: _, ...message }) => void seen.push(message) });
+  });
+  afterEach(() => stop());
+  const about = { source: "default", id: "msg_1", type: "esim.enabled", by: "processor" };
+
+  it("is a retry while attempts are left, and then dead", async () => {
+    const error = new Error("no luck");
+    const worker = work({ "*": () => Promise.reject(error) });
+    const twice = bullmqInbox({
+      connection: server.url,
+      name: "events",
+      jobOptions: { attempts: 2, backoff: 1 },
+    });
+    opened.push(twice);
+    await twice.put([entryOf("msg_1")]);
+    await failed(worker);
+    expect(seen).toEqual([
+      { ...about, attempt: 1, outcome: "retry" },
+      { ...about, attempt: 2, outcome: "dead", reason: "failed", error },
+    ]);
+  });
+
+  it("is dead at once if the handler throws an UnrecoverableError", async () => {
+    const error = new UnrecoverableError("never");
+    const worker = work({ "*": () => Promise.reject(error) });
+    await inbox.put([entryOf("msg_1")]);
+    await failed(worker);
+    expect(seen).toEqual([{ ...about, attempt: 1, outcome: "dead", reason: "failed", error }]);
+  });
+
+  it("is a retry and then dead if a schema of the catalog throws", async () => {
+    const error = new Error("schema");
+    const throwing = {
+      ...esimCatalog,
+      parse: () => {
+        throw error;
+      },
+    };
+    const { lines, logger } = recorded();
+    const worker = work({ "*": () => {} }, { catalog: throwing, logger });
+    const twice = bullmqInbox({
+      connection: server.url,
+      name: "events",
+      jobOptions: { attempts: 2, backoff: 1 },
+    });
+    opened.push(twice);
+    await twice.put([entryOf("msg_1")]);
+    await failed(worker);
+    expect(seen).toEqual([
+      { ...about, attempt: 1, outcome: "retry" },
+      { ...about, attempt: 2, outcome: "dead", reason: "failed", error },
+    ]);
+    expect(lines).toMatchObject([
+      { message: "The schema of the event threw." },
+      { outcome: "dead", err: error },
+    ]);
+  });
+
+  it("is dead, with the reason, for an event that is invalid or that no handler takes", async () => {
+    const worker = work({ "esim.enabled": () => {} });
+    await inbox.put([entryOf("msg_1", { body: Buffer.from("{}") })]);
+    await failed(worker);
+    await inbox.put([entryOf("msg_2", { type: "esim.deleted" })]);
+    await failed(worker);
+    expect(seen).toEqual([
+      { ...about, attempt: 1, outcome: "dead", reason: "invalid" },
+      { ...about, id: "msg_2", type: "esim.deleted", attempt: 1, outcome: "dead", reason: "unhandled" },
+    ]);
+  });
+
+  it("is dead for an event whose death only BullMQ knows", async () => {
+    await inbox.put([entryOf("msg_1")]);
+    const connection = { url: server.url, maxRetriesPerRequest: null };
+    const gone = new Worker("events", null, { connection, lockDuration: 1 });
+    opened.push(gone);
+    await gone.getNextJob("token");
+    const processor = bullmqProcessor({ "*": () => {} });
+    const often = { maxStalledCount: 0, stalledInterval: 1, drainDelay: 0.01 };
+    const worker = new Worker("events", processor, { connection, ...often });
+    opened.push(worker);
+    worker.on("failed", processor.onFailed);
+    await failed(worker);
+    expect(seen).toEqual([{ ...about, attempt: 2, outcome: "dead", reason: "attempts" }]);
+  });
+});
+
+function recorded(): { readonly lines: unknown[]; readonly logger: Logger } {
+  const lines: unknown[] = [];
+  const error: Logger["error"] = (fields, message) => lines.push({ ...fields, message });
+  return { lines, logger: { debug() {}, info() {}, warn() {}, error } };
+}
+
 describe("an event that is dead", () => {
-  function recorded(): { readonly lines: unknown[]; readonly logger: Logger } {
-    const lines: unknown[] = [];
-    const error: Logger["error"] = (fields, message) => lines.push({ ...fields, message });
-    return { lines, logger: { debug() {}, info() {}, warn() {}, error } };
-  }
   const redrive = expect.stringMatching(/^An event is dead .* redrive it: esim-webhooks inbox retry\.$/);
 
   it("is one line in the log once its attempts are used up, with what its handler threw", async () => {
@@ -197,7 +292,7 @@ describe("an event that is dead", () => {
     await failed(worker);
     const event = { id: "msg_1", type: "esim.enabled", source: "default", err: error };
     expect(lines).toEqual([
-      { ...event, attempt: 1, outcome: "failed", message: "The handler failed." },
+      { ...event, attempt: 1, message: "The handler failed." },
       { ...event, attempt: 2, outcome: "dead", cause: "no luck", message: redrive },
     ]);
   });

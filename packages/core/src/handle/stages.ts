@@ -50,13 +50,14 @@ export interface HandleMessage extends EventKey, StageMessage {
 export const handleStage: Stage<HandleMessage> = createStage("handle", "failed");
 
 /**
- * Why a worker does not try an event again.
+ * Why an event is not tried again.
  * - `invalid`: its body does not match its schema, or is not an envelope
+ * - `unhandled`: it has no handler, and its queue has no state for that (BullMQ)
  * - `failed`: its handler, or a schema of the catalog, threw at the last attempt
  * - `retry_later`: its handler asked for a retry at the last attempt
  * - `attempts`: its worker ended, or the inbox did not answer, at every attempt
  */
-export type DeadReason = "invalid" | "failed" | "retry_later" | "attempts";
+export type DeadReason = "invalid" | "unhandled" | "failed" | "retry_later" | "attempts";
 
 /** The end of a lease or a claim on an event. On `esim-webhooks:settle`, once the store has answered or was given up. */
 export interface SettleMessage extends EventKey {

@@ -20,6 +20,8 @@ export interface HeldClaim extends HandlerLease {
   heldUntil: number;
   /** The CRC-32 of the body, if it is known. */
   readonly fingerprint: number | undefined;
+  /** Whether the queue behind the processor will not try the event again after this error. */
+  readonly givesUp: ((error: unknown) => boolean) | undefined;
   /** Aborts `signal`. */
   readonly controller: AbortController;
 }
@@ -142,10 +144,12 @@ export function createSettler(
     release(held, outcome) {
       const called = callStore(() => store.release(held.key, held.token));
       return andThen(called, (released) => {
-        if ("error" in released) {
+        if ("error" in released)
           logger.debug({ id: held.key.id }, "A claim could not be released; it ends with its lease.");
-          publish(held, outcomeFields(released));
-        } else publish(held, { outcome: released.answer ? "retry" : "lost" });
+        if (outcome.code === "failed" && held.givesUp?.(outcome.error))
+          publish(held, { outcome: "dead", reason: "failed", error: outcome.error });
+        else if ("error" in released) publish(held, outcomeFields(released));
+        else publish(held, { outcome: released.answer ? "retry" : "lost" });
         return outcome;
       });
     },
@@ -154,7 +158,7 @@ export function createSettler(
 
 function publish(
   { key, type, attempt, askedAt }: HeldClaim,
-  ending: Pick<SettleMessage, "outcome" | "error">,
+  ending: Pick<SettleMessage, "outcome" | "reason" | "error">,
 ): void {
   if (!settleNotice.hasSubscribers) return;
   const { source, id } = key;

@@ -70,6 +70,11 @@ export interface Provenance {
    * the body was rebuilt and is not the signed bytes. Default: none.
    */
   fingerprint?: number;
+  /**
+   * Whether your queue will not try the event again after its handler threw `error`: `settle` of `observe` then says `dead`,
+   * not `retry`. Default: it will.
+   */
+  givesUp?(error: unknown): boolean;
   /** Passed to the handler; aborts when the handler should stop. Once it has aborted, no handler starts. */
   signal?: AbortSignal;
 }
@@ -180,12 +185,24 @@ export function createProcessor<Data = EsimEvents, Tx = unknown>(
     key: EventKey,
     token: string,
     askedAt: number,
-    { attempt = 1, fingerprint }: Provenance,
+    { attempt = 1, fingerprint, givesUp }: Provenance,
   ): HeldClaim {
     const controller = new AbortController();
     const { signal } = controller;
     const heldUntil = askedAt + leaseMs;
-    return { key, type, attempt, token, leaseMs, askedAt, heldUntil, fingerprint, controller, signal };
+    return {
+      key,
+      type,
+      attempt,
+      token,
+      leaseMs,
+      askedAt,
+      heldUntil,
+      fingerprint,
+      givesUp,
+      controller,
+      signal,
+    };
   }
 
   function claimId(

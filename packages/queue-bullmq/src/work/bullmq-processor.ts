@@ -5,11 +5,11 @@ import {
   createProcessor,
   type DedupeStore,
   type EsimEvents,
-  type EventOutcome,
   esimCatalog,
   type Handlers,
   type InboxEntry,
   type Logger,
+  type Parsed,
   WebhookError,
 } from "@esim-webhooks/core";
 import {
@@ -21,10 +21,12 @@ import {
   safeLogger,
   throttledLog,
 } from "@esim-webhooks/core/kit";
+import type { SettleMessage } from "@esim-webhooks/core/observe";
 import { DelayedError, RATE_LIMIT_ERROR, UnrecoverableError } from "bullmq";
-import { endingOf, type JobResult } from "./ending.ts";
+import { endingOf, type JobOutcome, type JobResult } from "./ending.ts";
 import { lockStore } from "./lock-store.ts";
 import { logDead } from "./log-dead.ts";
+import { publishSettled } from "./publish-settled.ts";
 
 /** The part of BullMQ's `Job` that the processor calls. */
 export interface EventJob {
@@ -32,6 +34,8 @@ export interface EventJob {
   readonly data: unknown;
   readonly attemptsStarted: number;
   readonly attemptsMade: number;
+  /** When a worker took it last, in ms since 1970. */
+  readonly processedOn?: number | undefined;
   /** When BullMQ ended it, in ms since 1970. Absent while it will be tried again. */
   readonly finishedOn?: number | undefined;
   readonly opts: { readonly attempts?: number };
@@ -58,7 +62,7 @@ export interface BullmqProcessor {
   /** How long ago the worker took its last job, in ms; null before the first. A worker that lives may take none any more. */
   sinceLastTakeMs(): number | null;
   /**
-   * For the event `failed` of the worker: logs an event of whose death only BullMQ knows. Too many workers died while they had it,
+   * For the event `failed` of the worker: logs an event of whose death only BullMQ knows, and tells `observe`. Too many workers died while they had it,
    * it was started more often than `maxStartedAttempts`, or a `backoffStrategy` returned -1. The processor logs all others.
    */
   onFailed(job: EventJob | undefined, error: Error): void;
@@ -100,28 +104,36 @@ export function bullmqProcessor<Data = EsimEvents, Tx = unknown>(
   /** A promise only if the handler or the store returned one. */
   function outcomeOf(
     { source, id, body, receivedAt, replay }: InboxEntry,
-    attempt: number,
+    job: EventJob,
     signal: AbortSignal | undefined,
-  ): Awaitable<EventOutcome> {
+  ): Awaitable<JobOutcome> {
+    let parsed: Parsed<Data>;
     try {
-      return processor.accept(catalog.parse(id, body), {
-        source,
-        receivedAt,
-        attempt,
-        replayed: replay !== undefined,
-        ...(settings.store && !replay?.rebuilt && { fingerprint: crc32(body) }),
-        ...(signal && { signal }),
-      });
+      parsed = catalog.parse(id, body);
     } catch (error) {
-      return { code: "failed", error }; // a schema that threw
+      return { code: "schema_threw", error };
     }
+    return processor.accept(parsed, {
+      source,
+      receivedAt,
+      attempt: job.attemptsStarted,
+      replayed: replay !== undefined,
+      givesUp: (error) => isFinal(error, job, signal),
+      ...(settings.store && !replay?.rebuilt && { fingerprint: crc32(body) }),
+      ...(signal && { signal }),
+    });
   }
 
-  function log(outcome: EventOutcome, { id, source, type }: InboxEntry, attempt: number): void {
-    const fields = { id, type, source, attempt, outcome: outcome.code };
+  function log(outcome: JobOutcome, { id, source, type }: InboxEntry, attempt: number): void {
+    const fields = { id, type, source, attempt };
     if (outcome.code === "failed") logger.error({ ...fields, err: outcome.error }, "The handler failed.");
+    if (outcome.code === "schema_threw")
+      logger.error({ ...fields, err: outcome.error }, "The schema of the event threw.");
     if (outcome.code === "conflict")
-      logger.error(fields, "An event was not handled: its id was done with another body.");
+      logger.error(
+        { ...fields, outcome: outcome.code },
+        "An event was not handled: its id was done with another body.",
+      );
     if (outcome.code === "store_unavailable")
       logAway({ ...fields, err: outcome.error }, "The store did not answer.");
     if (outcome.code === "discarded")
@@ -130,15 +142,23 @@ export function bullmqProcessor<Data = EsimEvents, Tx = unknown>(
 
   // BullMQ passes a signal only to a function with three parameters
   async function process(job: EventJob, token?: string, signal?: AbortSignal): Promise<JobResult> {
-    takenAt = monotonicClock.now();
+    const startedAt = monotonicClock.now();
+    takenAt = startedAt;
     const entry = entryIn(job);
     const attempt = job.attemptsStarted;
-    const outcome = await outcomeOf(entry, attempt, signal);
+    const outcome = await outcomeOf(entry, job, signal);
     const ending = endingOf(outcome, entry.type);
     if ("error" in ending) {
       const { error } = ending;
-      if (error.message === RATE_LIMIT_ERROR) throw error; // BullMQ makes the job wait: nothing has failed
-      if (isFinal(error, job, signal)) {
+      if (isRateLimit(error)) throw error; // BullMQ makes the job wait: nothing has failed
+      const isDead = isFinal(error, job, signal);
+      if (outcome.code !== "failed")
+        publishSettled(entry, {
+          attempt,
+          ...(isDead ? deadBefore(outcome) : { outcome: "retry" }),
+          durationMs: monotonicClock.now() - startedAt,
+        });
+      if (isDead) {
         loggedAsDead.add(job);
         logDead(logger, entry, attempt, error, outcome);
       } else log(outcome, entry, attempt);
@@ -155,7 +175,15 @@ export function bullmqProcessor<Data = EsimEvents, Tx = unknown>(
     onFailed(job: EventJob | undefined, error: Error) {
       if (job?.finishedOn === undefined || loggedAsDead.has(job)) return;
       const entry = decoded(job);
-      if (!WebhookError.is(entry)) logDead(logger, entry, job.attemptsStarted, error);
+      if (WebhookError.is(entry)) return;
+      const { attemptsStarted: attempt, finishedOn, processedOn = finishedOn } = job;
+      logDead(logger, entry, attempt, error);
+      publishSettled(entry, {
+        attempt,
+        outcome: "dead",
+        reason: "attempts",
+        durationMs: finishedOn - processedOn,
+      });
     },
   });
 }
@@ -176,8 +204,19 @@ function decoded({ data }: EventJob): InboxEntry | WebhookError<string> {
   }
 }
 
+/** How an event died before its handler could run. */
+function deadBefore(outcome: JobOutcome): Pick<SettleMessage, "outcome" | "reason" | "error"> {
+  if (outcome.code === "schema_threw") return { outcome: "dead", reason: "failed", error: outcome.error };
+  return { outcome: "dead", reason: outcome.code === "invalid" ? "invalid" : "unhandled" };
+}
+
+function isRateLimit(error: unknown): boolean {
+  return error instanceof Error && error.message === RATE_LIMIT_ERROR;
+}
+
 /** Whether BullMQ will not try the job again after this error. A job of a worker that stops is given back. */
-function isFinal(error: Error, { attemptsMade, opts }: EventJob, signal: AbortSignal | undefined): boolean {
+function isFinal(error: unknown, { attemptsMade, opts }: EventJob, signal: AbortSignal | undefined): boolean {
   if (error instanceof UnrecoverableError) return true;
+  if (isRateLimit(error)) return false;
   return attemptsMade + 1 >= (opts.attempts ?? 1) && !signal?.aborted;
 }

@@ -14,11 +14,17 @@ export type Ending =
   | { readonly retryAfterMs: number }
   | { readonly error: Error };
 
+/** What became of the event of a job. */
+export type JobOutcome =
+  | EventOutcome
+  /** A schema of the catalog threw, so no handler ran. */
+  | { readonly code: "schema_threw"; readonly error: unknown };
+
 /** The pause after which a job is tried again while the store is away, or another owner has its event. */
 const pauseMs = 5000;
 
 /** The one place where outcomes of events become endings of jobs. `type` is null if the body is not an envelope. */
-export function endingOf(outcome: EventOutcome, type: string | null): Ending {
+export function endingOf(outcome: JobOutcome, type: string | null): Ending {
   switch (outcome.code) {
     case "processed":
     case "duplicate":
@@ -40,6 +46,7 @@ export function endingOf(outcome: EventOutcome, type: string | null): Ending {
     case "invalid":
       return { error: new UnrecoverableError(`invalid: ${outcome.issues.map(withoutValues).join("; ")}`) };
     case "failed":
+    case "schema_threw":
       return { error: errorOf(outcome.error) };
   }
 }

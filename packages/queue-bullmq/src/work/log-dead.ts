@@ -1,4 +1,5 @@
-import type { EventOutcome, InboxEntry, Logger } from "@esim-webhooks/core";
+import type { InboxEntry, Logger } from "@esim-webhooks/core";
+import type { JobOutcome } from "./ending.ts";
 
 /** Logs a dead event once. `outcome` is absent if no handler was called. */
 export function logDead(
@@ -6,7 +7,7 @@ export function logDead(
   { id, type, source }: InboxEntry,
   attempt: number,
   { message: cause }: Error,
-  outcome?: EventOutcome,
+  outcome?: JobOutcome,
 ): void {
   logger.error(
     {
@@ -16,7 +17,7 @@ export function logDead(
       attempt,
       outcome: "dead",
       cause,
-      ...(outcome?.code === "failed" && { err: outcome.error }),
+      ...(outcome && "error" in outcome && { err: outcome.error }),
     },
     outcome?.code === "unhandled_type" || outcome?.code === "unknown_type"
       ? "No handler takes this event: it is kept as dead, and not tried again. Add a handler, then redrive it: esim-webhooks inbox retry."
