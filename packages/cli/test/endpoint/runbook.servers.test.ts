@@ -186,8 +186,8 @@ describe("docs/runbook.md: the database is lost", () => {
     await killed.ended;
     expect(existsSync(join(cwd, ".esim-webhooks/events.db-wal"))).toBe(true);
 
-    expect(outcomes(await follow(section, 2, backend))).toEqual([ok, ok]);
-    expect(await follow(section, 3, backend)).toMatchObject([{ code: 3 }]);
+    expect(outcomes(await follow("With a backup", 1, backend))).toEqual([ok, ok]);
+    expect(await follow("With a backup", 2, backend)).toMatchObject([{ code: 3 }]);
     expect((await backend.stored()).sort()).toEqual([...before, ...after].sort());
   });
 });
