@@ -21,6 +21,7 @@ export { createNotice, createStage, listenTo } from "./base/trace.ts";
 export type { Deadline } from "./base/waiting.ts";
 export { startDeadline } from "./base/waiting.ts";
 export { eventOf, keyText } from "./event/event.ts";
+export type { SettleMessage } from "./handle/stages.ts";
 export { settleNotice } from "./handle/stages.ts";
 export { processorShape } from "./process/processor.ts";
 export { toleranceOption } from "./receive/receiver-options.ts";

@@ -18,10 +18,10 @@ import {
   type OptionsShape,
   parseOptions,
   processorShape,
+  type SettleMessage,
   safeLogger,
   throttledLog,
 } from "@esim-webhooks/core/kit";
-import type { SettleMessage } from "@esim-webhooks/core/observe";
 import { DelayedError, RATE_LIMIT_ERROR, UnrecoverableError } from "bullmq";
 import { endingOf, type JobOutcome, type JobResult } from "./ending.ts";
 import { lockStore } from "./lock-store.ts";

@@ -1,6 +1,5 @@
 import type { InboxEntry } from "@esim-webhooks/core";
-import { settleNotice } from "@esim-webhooks/core/kit";
-import type { SettleMessage } from "@esim-webhooks/core/observe";
+import { type SettleMessage, settleNotice } from "@esim-webhooks/core/kit";
 
 /** Tells `observe` how an attempt ended for which no handler ran. The processor of core tells it of all others. */
 export function publishSettled(
