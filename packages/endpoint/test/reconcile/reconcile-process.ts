@@ -15,9 +15,10 @@ const api = createClient({
   clientSecret: given("CLIENT_SECRET"),
 });
 const leaseMs = 300;
-const inbox = sqliteInbox({ path });
-const store = sqliteStore({ path });
-const state = sqliteState({ path });
+const file = { path, timeoutMs: 60_000 }; // a busy machine is no fault of the store
+const inbox = sqliteInbox(file);
+const store = sqliteStore(file);
+const state = sqliteState(file);
 
 let left = Number(environment["KILL_AT"] ?? Number.POSITIVE_INFINITY);
 function count(events: number): void {

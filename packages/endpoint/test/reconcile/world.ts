@@ -51,7 +51,7 @@ export interface World {
   stored(): Promise<string[]>;
 }
 
-/** A sandbox with a manual clock waits a second for an answer: on a busy machine, not enough for more, or to open the files, too. */
+/** A sandbox with a manual clock waits five seconds for an answer: on a busy machine, not enough for more, or to open the files, too. */
 const mostAtOnce = 20;
 
 /**
@@ -62,7 +62,8 @@ export async function startWorld(others: Partial<Pick<World, "inbox" | "state">>
   const sandbox = await startSandbox({ clock: "manual" });
   const folder = mkdtempSync(join(tmpdir(), "reconcile-"));
   const path = join(folder, "events.db");
-  const { inbox = sqliteInbox({ path }), state = sqliteState({ path }) } = others;
+  const file = { path, timeoutMs: 60_000 }; // a busy machine is no fault of the store
+  const { inbox = sqliteInbox(file), state = sqliteState(file) } = others;
   await Promise.all([inbox.ready?.(), state.ready()]);
   const api = createClient({ baseUrl: sandbox.url, ...sandbox.credentials });
   const receiver = await startReceiver(inbox);
