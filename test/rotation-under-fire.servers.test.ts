@@ -1,5 +1,10 @@
 import { rotationUnderFire } from "./rotation-under-fire.ts";
 import { moments } from "./rotator.ts";
 
-// one kill at each moment
-rotationUnderFire({ rotations: moments, burst: 20, speed: 4000, killAt: (rotation) => rotation + 1 });
+// one kill at each third moment, the one after the call among them; the stress test has all
+rotationUnderFire({
+  rotations: moments / 3,
+  burst: 20,
+  speed: 4000,
+  killAt: (rotation) => 3 * (rotation + 1),
+});

@@ -1,4 +1,3 @@
-import { GenericContainer, getContainerRuntimeClient } from "testcontainers";
 import { freePort, type TestServer } from "./kept-server.ts";
 
 export interface Image {
@@ -14,6 +13,8 @@ export interface Image {
  * Starts a server in a container. Undefined when there is no Docker, or Docker cannot start it. Restarts keep its port.
  */
 export async function startContainer(image: Image): Promise<TestServer | undefined> {
+  // most test files start no container, and would take a third of a second to load this
+  const { GenericContainer, getContainerRuntimeClient } = await import("testcontainers");
   const docker = await getContainerRuntimeClient().catch(() => undefined);
   if (docker === undefined) return undefined;
   const host = await freePort();

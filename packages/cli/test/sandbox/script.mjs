@@ -11,11 +11,13 @@ import { Webhook } from "standardwebhooks";
 const requests = [];
 const waiting = [];
 let answer = 200;
+/** How many more requests hang: the service waits 5 s for each. */
+let hanging = 0;
 const receiver = createServer(async (request, response) => {
   const chunks = await request.toArray();
   requests.push({ url: request.url, headers: request.headers, body: Buffer.concat(chunks).toString() });
   for (const look of waiting.splice(0)) look();
-  if (request.url === "/hangs") return;
+  if (request.url === "/hangs" && hanging-- > 0) return;
   response.writeHead(answer).end("noted");
 }).listen(0, "127.0.0.1");
 await once(receiver, "listening");
@@ -123,6 +125,7 @@ await happens(`${on}/lifecycle`, { operation: "terminate" }, "esim.lifecycle.ter
 // the clock: answered when what became due was answered, or has hung
 requests.length = 0;
 answer = 500;
+hanging = 2;
 await api("POST", "/management/webhooks", { url: `${receiverUrl}/hangs`, eventTypes: ["esim.enabled"] });
 await control("POST", "/events", { type: "esim.enabled", data: { any: "thing" } });
 await control("POST", "/clock", { advance: "8h" });
