@@ -3,6 +3,7 @@ import type { TestServer } from "./kept-server.ts";
 import { privatePostgres, probePostgres } from "./postgres.ts";
 import { privateRedis, privateRedisWithWaitAof, probeRedis } from "./redis.ts";
 
+export { type CuttingProxy, cuttingProxy } from "./cutting-proxy.ts";
 export type { TestServer } from "./kept-server.ts";
 export { type LossyProxy, lossyProxy } from "./lossy-proxy.ts";
 export { privatePgBouncer } from "./pgbouncer.ts";

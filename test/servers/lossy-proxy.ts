@@ -1,5 +1,4 @@
-import { once } from "node:events";
-import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { cuttingProxy } from "./cutting-proxy.ts";
 
 /** A proxy to a server that can lose an answer. */
 export interface LossyProxy {
@@ -10,40 +9,19 @@ export interface LossyProxy {
 }
 
 export async function lossyProxy(server: { readonly url: string }): Promise<LossyProxy> {
-  const target = new URL(server.url);
-  const sockets = new Set<Socket>();
   let lossy = false;
-  const proxy = createServer((client) => {
-    const upstream = connect(Number(target.port), target.hostname);
-    for (const [socket, other] of [
-      [client, upstream],
-      [upstream, client],
-    ] as const) {
-      sockets.add(socket);
-      socket.on("error", () => {});
-      socket.on("close", () => {
-        sockets.delete(socket);
-        other.destroy();
-      });
-    }
-    client.on("data", (bytes) => upstream.write(bytes));
-    upstream.on("data", (bytes) => {
-      if (lossy) client.destroy();
-      else client.write(bytes);
+  const { url, close } = await cuttingProxy(server, {
+    answer(bytes) {
+      const isLost = lossy;
       lossy = false;
-    });
+      return isLost ? "cut" : bytes;
+    },
   });
-  proxy.listen(0, "127.0.0.1");
-  await once(proxy, "listening");
-  const here = `127.0.0.1:${(proxy.address() as AddressInfo).port}`;
   return {
-    url: Object.assign(new URL(server.url), { host: here }).href,
+    url,
     loseNextAnswer() {
       lossy = true;
     },
-    async close() {
-      for (const socket of sockets) socket.destroy();
-      await new Promise((resolve) => proxy.close(resolve));
-    },
+    close,
   };
 }

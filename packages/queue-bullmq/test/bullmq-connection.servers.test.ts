@@ -1,34 +1,23 @@
-import { once } from "node:events";
-import { type AddressInfo, connect, createServer, Socket } from "node:net";
+import { connect, createServer, Socket } from "node:net";
 import { type BullmqInbox, type BullmqInboxOptions, bullmqInbox } from "@esim-webhooks/queue-bullmq";
 import { Queue } from "bullmq";
 import { Redis } from "ioredis";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from "vitest";
-import { privateRedis, type TestServer } from "../../../test/servers/index.ts";
+import { afterEach, expect, it, vi } from "vitest";
+import { closedAfterEach } from "../../../test/closed-after-each.ts";
+import { type CuttingProxy, cuttingProxy, privateRedis } from "../../../test/servers/index.ts";
 import { freePort } from "../../../test/servers/kept-server.ts";
+import { redisOfFile } from "../../../test/servers/redis-of-file.ts";
 import { entryOf } from "./events.ts";
 
-let server: TestServer;
-let admin: Redis;
-beforeAll(async () => {
-  server = await privateRedis();
-  admin = new Redis(server.url);
-});
-afterAll(async () => {
-  admin.disconnect();
-  await server.close();
-});
-
-const opened: { close(): unknown }[] = [];
-beforeEach(() => admin.flushall());
-afterEach(async () => {
+const redis = redisOfFile();
+const opened = closedAfterEach();
+afterEach(() => {
   vi.restoreAllMocks();
   vi.useRealTimers();
-  for (const each of opened.splice(0).reverse()) await each.close();
 });
 
 function open(options: Partial<BullmqInboxOptions> = {}): BullmqInbox {
-  const inbox = bullmqInbox({ connection: server.url, ...options });
+  const inbox = bullmqInbox({ connection: redis.server.url, ...options });
   opened.push(inbox);
   return inbox;
 }
@@ -36,42 +25,25 @@ function open(options: Partial<BullmqInboxOptions> = {}): BullmqInbox {
 const stored = (inbox: BullmqInbox) => inbox.put([entryOf()]).catch((error: Error) => error.message);
 
 /** A proxy that ends at the second INFO of its connection, which is the first one after ioredis is ready. */
-async function endingProxy() {
-  const sockets = new Set<Socket>();
+async function endingProxy(): Promise<CuttingProxy> {
   let infos = 0;
-  const proxy = createServer((client) => {
-    const upstream = connect(Number(new URL(server.url).port), "127.0.0.1");
-    for (const [socket, other] of [
-      [client, upstream],
-      [upstream, client],
-    ] as const) {
-      sockets.add(socket);
-      socket.on("error", () => {}).on("close", () => other.destroy());
-    }
-    client.on("data", (bytes) => {
+  const proxy = await cuttingProxy(redis.server, {
+    request(bytes) {
       const isInfo = /\binfo\b/i.test(bytes.toString("latin1"));
       if (isInfo) infos += 1;
-      if (!isInfo || infos !== 2) return void upstream.write(bytes);
-      proxy.close();
-      client.destroy();
-    });
-    upstream.on("data", (bytes) => client.write(bytes));
-  }).listen(0, "127.0.0.1");
-  await once(proxy, "listening");
-  const { port } = proxy.address() as AddressInfo;
-  opened.push({
-    close() {
-      for (const socket of sockets) socket.destroy();
-      proxy.close();
+      if (!isInfo || infos !== 2) return bytes;
+      proxy.refuse();
+      return "cut";
     },
   });
-  return { url: `redis://127.0.0.1:${port}`, startAgain: () => proxy.listen(port, "127.0.0.1") };
+  opened.push(proxy);
+  return proxy;
 }
 
 it.each(["its own connection", "a handed-in client"])(
   "stores events after Redis restarted while the receiver started, on %s",
   async (which) => {
-    const { url, startAgain } = await endingProxy();
+    const { url, accept } = await endingProxy();
     const client = new Redis(url, { maxRetriesPerRequest: 1, lazyConnect: true });
     client.on("error", () => {});
     opened.push({ close: () => client.disconnect() });
@@ -86,7 +58,7 @@ it.each(["its own connection", "a handed-in client"])(
     });
     void stored(inbox);
     await givenUp.promise;
-    startAgain();
+    accept();
     await expect.poll(() => stored(inbox), { timeout: 30_000 }).toEqual(["stored"]);
   },
 );
@@ -99,7 +71,7 @@ it("stores events once Redis is there, on a handed-in client that connects lazil
   const inbox = open({ connection: client, timeoutMs: 500 });
   expect(await stored(inbox)).toMatch(/did not answer|could not be reached/);
   const proxy = createServer((socket) => {
-    const upstream = connect(Number(new URL(server.url).port), "127.0.0.1");
+    const upstream = connect(Number(new URL(redis.server.url).port), "127.0.0.1");
     socket.pipe(upstream).pipe(socket);
     opened.push({ close: () => [socket, upstream].map((each) => each.destroy()) });
   }).listen(port, "127.0.0.1");

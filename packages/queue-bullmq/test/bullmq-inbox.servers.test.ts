@@ -14,6 +14,7 @@ import {
 } from "bullmq";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { closedAfterEach } from "../../../test/closed-after-each.ts";
 import { privateRedis, privateReplica, type TestServer } from "../../../test/servers/index.ts";
 import { freePort } from "../../../test/servers/kept-server.ts";
 import { entryOf } from "./events.ts";
@@ -34,10 +35,7 @@ beforeEach(async () => {
   await admin.flushall();
 });
 
-const opened: { close(): unknown }[] = [];
-afterEach(async () => {
-  for (const each of opened.splice(0).reverse()) await each.close();
-});
+const opened = closedAfterEach();
 
 function open(options: Partial<BullmqInboxOptions> = {}): BullmqInbox {
   const inbox = bullmqInbox({

@@ -31,34 +31,21 @@ import {
   Worker,
   type WorkerOptions,
 } from "bullmq";
-import { Redis } from "ioredis";
 import { sql } from "kysely";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { privatePostgres, privateRedis, type TestServer } from "../../../test/servers/index.ts";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { closedAfterEach } from "../../../test/closed-after-each.ts";
+import { privatePostgres } from "../../../test/servers/index.ts";
+import { redisOfFile } from "../../../test/servers/redis-of-file.ts";
 import { entryOf } from "./events.ts";
 
-let server: TestServer;
-let admin: Redis;
-beforeAll(async () => {
-  server = await privateRedis();
-  admin = new Redis(server.url);
-});
-afterAll(async () => {
-  admin.disconnect();
-  await server.close();
-});
-
-const opened: { close(): unknown }[] = [];
+const redis = redisOfFile();
+const opened = closedAfterEach();
 let inbox: BullmqInbox;
 let queue: Queue;
-beforeEach(async () => {
-  await admin.flushall();
-  inbox = bullmqInbox({ connection: server.url, name: "events", jobOptions: { backoff: 1 } });
-  queue = new Queue("events", { connection: { url: server.url } });
+beforeEach(() => {
+  inbox = bullmqInbox({ connection: redis.server.url, name: "events", jobOptions: { backoff: 1 } });
+  queue = new Queue("events", { connection: { url: redis.server.url } });
   opened.push(inbox, queue);
-});
-afterEach(async () => {
-  for (const each of opened.splice(0).reverse()) await each.close();
 });
 
 function work<Tx>(
@@ -67,7 +54,7 @@ function work<Tx>(
   workerOptions: Partial<WorkerOptions> = {},
 ): Worker {
   const worker = new Worker("events", bullmqProcessor<EsimEvents, Tx>(handlers, options), {
-    connection: { url: server.url, maxRetriesPerRequest: null },
+    connection: { url: redis.server.url, maxRetriesPerRequest: null },
     ...workerOptions,
   });
   worker.on("error", () => {});
@@ -134,7 +121,7 @@ it("delays an event for retryLater without an attempt spent", async () => {
       return attempt < 4 ? retryLater(1) : undefined;
     },
   });
-  const once = bullmqInbox({ connection: server.url, name: "events", jobOptions: { attempts: 1 } });
+  const once = bullmqInbox({ connection: redis.server.url, name: "events", jobOptions: { attempts: 1 } });
   opened.push(once);
   await once.put([entryOf()]);
   const job = await completed(worker);
@@ -192,7 +179,7 @@ describe("what observe sees of each attempt", () => {
     const error = new Error("no luck");
     const worker = work({ "*": () => Promise.reject(error) });
     const twice = bullmqInbox({
-      connection: server.url,
+      connection: redis.server.url,
       name: "events",
       jobOptions: { attempts: 2, backoff: 1 },
     });
@@ -224,7 +211,7 @@ describe("what observe sees of each attempt", () => {
     const { lines, logger } = recorded();
     const worker = work({ "*": () => {} }, { catalog: throwing, logger });
     const twice = bullmqInbox({
-      connection: server.url,
+      connection: redis.server.url,
       name: "events",
       jobOptions: { attempts: 2, backoff: 1 },
     });
@@ -255,7 +242,7 @@ describe("what observe sees of each attempt", () => {
 
   it("is dead for an event whose death only BullMQ knows", async () => {
     await inbox.put([entryOf("msg_1")]);
-    const connection = { url: server.url, maxRetriesPerRequest: null };
+    const connection = { url: redis.server.url, maxRetriesPerRequest: null };
     const gone = new Worker("events", null, { connection, lockDuration: 1 });
     opened.push(gone);
     await gone.getNextJob("token");
@@ -283,7 +270,7 @@ describe("an event that is dead", () => {
     const error = new Error("no luck");
     const worker = work({ "*": () => Promise.reject(error) }, { logger });
     const twice = bullmqInbox({
-      connection: server.url,
+      connection: redis.server.url,
       name: "events",
       jobOptions: { attempts: 2, backoff: 1 },
     });
@@ -300,7 +287,7 @@ describe("an event that is dead", () => {
   it("is one line in the log once too many workers have died while they had it", async () => {
     const { lines, logger } = recorded();
     await inbox.put([entryOf("msg_1")]);
-    const connection = { url: server.url, maxRetriesPerRequest: null };
+    const connection = { url: redis.server.url, maxRetriesPerRequest: null };
     const dead = new Worker("events", null, { connection, lockDuration: 1 });
     opened.push(dead);
     await dead.getNextJob("token");
@@ -319,13 +306,13 @@ describe("an event that is dead", () => {
   it("is an error in the log after a backoff strategy of the worker's own has ended its attempts", async () => {
     const { lines, logger } = recorded();
     const processor = bullmqProcessor({ "*": () => Promise.reject(new Error("no luck")) }, { logger });
-    const connection = { url: server.url, maxRetriesPerRequest: null };
+    const connection = { url: redis.server.url, maxRetriesPerRequest: null };
     const settings = { backoffStrategy: () => -1 };
     const worker = new Worker("events", processor, { connection, settings });
     opened.push(worker);
     worker.on("failed", processor.onFailed);
     const custom = bullmqInbox({
-      connection: server.url,
+      connection: redis.server.url,
       name: "events",
       jobOptions: { backoff: { type: "custom" } },
     });
@@ -338,7 +325,7 @@ describe("an event that is dead", () => {
   it("is one error in the log if it was started more often than the worker's maxStartedAttempts", async () => {
     const { lines, logger } = recorded();
     const processor = bullmqProcessor({ "*": () => retryLater(1) }, { logger });
-    const connection = { url: server.url, maxRetriesPerRequest: null };
+    const connection = { url: redis.server.url, maxRetriesPerRequest: null };
     const worker = new Worker("events", processor, { connection, maxStartedAttempts: 1 });
     opened.push(worker);
     worker.on("failed", processor.onFailed);
@@ -352,7 +339,7 @@ describe("an event that is dead", () => {
     const { lines, logger } = recorded();
     const processor = bullmqProcessor({ "*": () => {} }, { logger });
     const worker = new Worker("events", processor, {
-      connection: { url: server.url, maxRetriesPerRequest: null },
+      connection: { url: redis.server.url, maxRetriesPerRequest: null },
     });
     opened.push(worker);
     worker.on("failed", processor.onFailed);
@@ -407,7 +394,7 @@ it("carries the trace context of each put to the handler, by BullMQ's telemetry"
       fromMetadata: (_, metadata) => metadata,
     },
   };
-  const traced = new Queue("events", { connection: { url: server.url }, telemetry });
+  const traced = new Queue("events", { connection: { url: redis.server.url }, telemetry });
   const tracedInbox = bullmqInbox({ queue: traced });
   opened.push(traced, tracedInbox);
   const seen = new Map<string, string | undefined>();
@@ -427,7 +414,7 @@ it("carries the trace context of each put to the handler, by BullMQ's telemetry"
 it("tells how long ago the worker took its last job", async () => {
   const processor = bullmqProcessor({ "*": () => {} });
   const worker = new Worker("events", processor, {
-    connection: { url: server.url, maxRetriesPerRequest: null },
+    connection: { url: redis.server.url, maxRetriesPerRequest: null },
   });
   opened.push(worker);
   expect(processor.sinceLastTakeMs()).toBeNull();
@@ -466,7 +453,7 @@ it.each([
   let ran = 0;
   const handler = async () => {
     ran += 1;
-    if (ran === 1) await admin.del(...(await admin.keys("bull:events:*:lock"))); // as when Redis was away for longer
+    if (ran === 1) await redis.admin.del(...(await redis.admin.keys("bull:events:*:lock"))); // as when Redis was away for longer
   };
   const worker = work({ "*": handler }, store && { store }, { stalledInterval: 10, drainDelay: 0.01 });
   const ended = new Promise<Job>((resolve) => worker.once("completed", resolve)); // the lost lock is an "error" before
@@ -550,7 +537,7 @@ describe("with BullMQ's", () => {
     const errors: unknown[] = [];
     const logger: Logger = { debug() {}, info() {}, warn() {}, error: (fields) => errors.push(fields) };
     const attempts: number[] = [];
-    const once = bullmqInbox({ connection: server.url, name: "events", jobOptions: { attempts: 1 } });
+    const once = bullmqInbox({ connection: redis.server.url, name: "events", jobOptions: { attempts: 1 } });
     opened.push(once);
     const worker = work(
       {
@@ -570,12 +557,12 @@ describe("with BullMQ's", () => {
   });
 
   it("flows, a parent job waits for the events that are its children, and gets their results", async () => {
-    const flows = new FlowProducer({ connection: { url: server.url } });
+    const flows = new FlowProducer({ connection: { url: redis.server.url } });
     opened.push(flows);
     const handled: string[] = [];
     work({ "*": ({ id }) => void handled.push(id) });
     const parents = new Worker("reports", async (job) => Object.values(await job.getChildrenValues()), {
-      connection: { url: server.url, maxRetriesPerRequest: null },
+      connection: { url: redis.server.url, maxRetriesPerRequest: null },
     });
     opened.push(parents);
     await flows.add({
@@ -592,7 +579,7 @@ describe("with BullMQ's", () => {
   });
 
   it("flows, a handler adds children to the job of another queue", async () => {
-    const flows = new FlowProducer({ connection: { url: server.url } });
+    const flows = new FlowProducer({ connection: { url: redis.server.url } });
     opened.push(flows);
     work({
       "*": async ({ id }) => {
@@ -600,7 +587,7 @@ describe("with BullMQ's", () => {
         await flows.add({ name: "parent", queueName: "reports", children });
       },
     });
-    const connection = { url: server.url, maxRetriesPerRequest: null };
+    const connection = { url: redis.server.url, maxRetriesPerRequest: null };
     const steps = new Worker("steps", async ({ data }) => data.id, { connection });
     const reports = new Worker("reports", async (job) => Object.values(await job.getChildrenValues()), {
       connection,

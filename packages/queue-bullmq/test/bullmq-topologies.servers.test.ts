@@ -1,7 +1,8 @@
 import { createRequire } from "node:module";
 import { type BullmqInbox, bullmqInbox } from "@esim-webhooks/queue-bullmq";
 import { Cluster, Redis } from "ioredis";
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { closedAfterEach } from "../../../test/closed-after-each.ts";
 import {
   privateRedis,
   privateRedisCluster,
@@ -11,10 +12,7 @@ import {
 } from "../../../test/servers/index.ts";
 import { entryOf } from "./events.ts";
 
-const opened: { close(): unknown }[] = [];
-afterEach(async () => {
-  for (const each of opened.splice(0).reverse()) await each.close();
-});
+const opened = closedAfterEach();
 
 function keep<Client extends Redis | Cluster>(client: Client): Client {
   client.on("error", () => {});

@@ -3,34 +3,21 @@ import { join } from "node:path";
 import type { EsimEvents, Handlers, Logger } from "@esim-webhooks/core";
 import { type BullmqInbox, bullmqInbox, type QueueWorkerOptions } from "@esim-webhooks/queue-bullmq";
 import { Queue } from "bullmq";
-import { Redis } from "ioredis";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { closedAfterEach } from "../../../test/closed-after-each.ts";
 import { runNode } from "../../../test/run.ts";
 import { privateRedis, type TestServer } from "../../../test/servers/index.ts";
+import { redisOfFile } from "../../../test/servers/redis-of-file.ts";
 import { entryOf } from "./events.ts";
 
-let server: TestServer;
-let admin: Redis;
-beforeAll(async () => {
-  server = await privateRedis();
-  admin = new Redis(server.url);
-});
-afterAll(async () => {
-  admin.disconnect();
-  await server.close();
-});
-
-const opened: { close(): unknown }[] = [];
+const redis = redisOfFile();
+const opened = closedAfterEach();
 let inbox: BullmqInbox;
 let queue: Queue;
-beforeEach(async () => {
-  await admin.flushall();
-  inbox = bullmqInbox({ connection: server.url, name: "events", jobOptions: { attempts: 1 } });
-  queue = new Queue("events", { connection: { url: server.url } });
+beforeEach(() => {
+  inbox = bullmqInbox({ connection: redis.server.url, name: "events", jobOptions: { attempts: 1 } });
+  queue = new Queue("events", { connection: { url: redis.server.url } });
   opened.push(inbox, queue);
-});
-afterEach(async () => {
-  for (const each of opened.splice(0).reverse()) await each.close();
 });
 
 /** Runs a worker of the inbox, until `stop` is called. */
@@ -50,7 +37,7 @@ it("aborts a handler's signal when its job's lock was lost", async () => {
   const reason = Promise.withResolvers<unknown>();
   const worker = run({
     "*": async (_event, { signal }) => {
-      await admin.del(...(await admin.keys("bull:events:*:lock"))); // BullMQ renews it every 15 s
+      await redis.admin.del(...(await redis.admin.keys("bull:events:*:lock"))); // BullMQ renews it every 15 s
       await once(signal, "abort");
       reason.resolve(signal.reason);
     },
@@ -62,7 +49,7 @@ it("aborts a handler's signal when its job's lock was lost", async () => {
 it("logs an event as dead once too many workers have died while they had it", async () => {
   await inbox.put([entryOf("msg_1")]);
   const [job] = await queue.getJobs(["waiting"]);
-  await admin.hset(`bull:events:${job?.id}`, "defa", "job stalled more than allowable limit"); // as BullMQ notes it
+  await redis.admin.hset(`bull:events:${job?.id}`, "defa", "job stalled more than allowable limit"); // as BullMQ notes it
   const line = Promise.withResolvers<unknown>();
   const logger: Logger = { debug() {}, info() {}, warn() {}, error: (fields) => line.resolve(fields) };
   const worker = run({ "*": () => {} }, { logger });

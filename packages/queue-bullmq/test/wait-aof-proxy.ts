@@ -1,5 +1,4 @@
-import { once } from "node:events";
-import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { cuttingProxy } from "../../../test/servers/index.ts";
 
 /** A proxy that adds WAITAOF to a Redis before 7.2, for machines without a newer one. */
 export interface WaitAofProxy {
@@ -18,36 +17,19 @@ function answering(local: 0 | 1): string {
 }
 
 export async function waitAofProxy(redisUrl: string): Promise<WaitAofProxy> {
-  const target = new URL(redisUrl);
   const plans: string[] = [];
-  const sockets = new Set<Socket>();
-  const proxy = createServer((client) => {
-    const upstream = connect(Number(target.port), target.hostname);
-    for (const [socket, other] of [
-      [client, upstream],
-      [upstream, client],
-    ] as const) {
-      sockets.add(socket);
-      socket.on("error", () => {}).on("close", () => other.destroy());
-    }
-    client.on("data", (bytes) => {
-      const text = bytes.toString("latin1"); // ioredis writes a short command at once
-      const plan = waitAof.test(text) ? plans.shift() : undefined;
-      if (plan === "end the connection") return void client.destroy();
-      upstream.write(text.replace(waitAof, answering(plan === "time out" ? 0 : 1)), "latin1");
-    });
-    upstream.on("data", (bytes) => {
-      client.write(bytes.toString("latin1").replace(/redis_version:\d\.\d/, "redis_version:7.2"), "latin1");
-    });
-  });
-  proxy.listen(0, "127.0.0.1");
-  await once(proxy, "listening");
-  return {
-    url: `redis://127.0.0.1:${(proxy.address() as AddressInfo).port}`,
-    will: (...next) => void plans.push(...next),
-    async close() {
-      for (const socket of sockets) socket.destroy();
-      await new Promise((resolve) => proxy.close(resolve));
+  const { url, close } = await cuttingProxy(
+    { url: redisUrl },
+    {
+      request(bytes) {
+        const text = bytes.toString("latin1"); // ioredis writes a short command at once
+        const plan = waitAof.test(text) ? plans.shift() : undefined;
+        if (plan === "end the connection") return "cut";
+        return Buffer.from(text.replace(waitAof, answering(plan === "time out" ? 0 : 1)), "latin1");
+      },
+      answer: (bytes) =>
+        Buffer.from(bytes.toString("latin1").replace(/redis_version:\d\.\d/, "redis_version:7.2"), "latin1"),
     },
-  };
+  );
+  return { url, will: (...next) => void plans.push(...next), close };
 }

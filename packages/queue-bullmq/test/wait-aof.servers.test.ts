@@ -1,14 +1,12 @@
 import { type BullmqInbox, bullmqInbox } from "@esim-webhooks/queue-bullmq";
 import { Redis } from "ioredis";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { closedAfterEach } from "../../../test/closed-after-each.ts";
 import { privateRedis, startRedisWithWaitAof, type TestServer } from "../../../test/servers/index.ts";
 import { entryOf } from "./events.ts";
 import { type WaitAofProxy, waitAofProxy } from "./wait-aof-proxy.ts";
 
-const opened: { close(): unknown }[] = [];
-afterEach(async () => {
-  for (const each of opened.splice(0).reverse()) await each.close();
-});
+const opened = closedAfterEach();
 
 function open(url: string, timeoutMs: number): BullmqInbox {
   const inbox = bullmqInbox({ connection: url, name: "events", waitAof: true, timeoutMs });

@@ -8,6 +8,7 @@ import { sampleData } from "@esim-webhooks/core/testing";
 import { redisState, redisStore } from "@esim-webhooks/store-redis";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import { closedAfterEach } from "../../../test/closed-after-each.ts";
 import { lossyProxy, privateRedis, privateReplica, type TestServer } from "../../../test/servers/index.ts";
 import { freePort } from "../../../test/servers/kept-server.ts";
 
@@ -29,10 +30,7 @@ beforeEach(async () => {
   await admin.flushall();
 });
 
-const opened: { close(): unknown }[] = [];
-afterEach(async () => {
-  for (const each of opened.splice(0).reverse()) await each.close();
-});
+const opened = closedAfterEach();
 
 function open(...args: Parameters<typeof redisStore>): DedupeStore {
   const store = redisStore(...args);

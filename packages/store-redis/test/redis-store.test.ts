@@ -56,13 +56,18 @@ describe("an operation before which redisStore or redisState reads the eviction 
     ],
   ] as const;
 
-  it.each(operations)("has one time limit for both: %s", async (_, open) => {
+  /** A ready store or state whose server holds the policy back that the next operation reads. */
+  async function holdingPolicy(open: (typeof operations)[number][1]) {
     const { client, hold } = slowClient();
     const { ready, begin } = open(client);
     await ready?.();
     vi.advanceTimersByTime(10_000);
     vi.mocked(client.evalsha).mockClear();
-    const readPolicy = hold();
+    return { client, hold, begin, readPolicy: hold() };
+  }
+
+  it.each(operations)("has one time limit for both: %s", async (_, open) => {
+    const { client, hold, begin, readPolicy } = await holdingPolicy(open);
     let refused: unknown;
     const begun = begin().catch((error: unknown) => {
       refused = error;
@@ -81,12 +86,7 @@ describe("an operation before which redisStore or redisState reads the eviction 
   });
 
   it.each(operations)("is not sent when reading the policy took the whole limit: %s", async (_, open) => {
-    const { client, hold } = slowClient();
-    const { ready, begin } = open(client);
-    await ready?.();
-    vi.advanceTimersByTime(10_000);
-    vi.mocked(client.evalsha).mockClear();
-    const readPolicy = hold();
+    const { client, begin, readPolicy } = await holdingPolicy(open);
     const begun = begin().catch((error: unknown) => error);
     await vi.advanceTimersByTimeAsync(1000);
     expect(await begun).toMatchObject({ code: "store_unavailable" });

@@ -1,7 +1,8 @@
 import type { DedupeStore, EventKey } from "@esim-webhooks/core";
 import { redisStore } from "@esim-webhooks/store-redis";
 import { Cluster, Redis } from "ioredis";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { closedAfterEach } from "../../../test/closed-after-each.ts";
 import {
   privateRedis,
   privateRedisCluster,
@@ -12,10 +13,7 @@ import {
 
 const hourMs = 3_600_000;
 
-const opened: { close(): unknown }[] = [];
-afterEach(async () => {
-  for (const each of opened.splice(0).reverse()) await each.close();
-});
+const opened = closedAfterEach();
 
 function keep<Client extends Redis | Cluster>(client: Client): Client {
   client.on("error", () => {});
