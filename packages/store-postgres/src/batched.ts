@@ -9,7 +9,10 @@ const batching = {
   sizeOf: ({ entry, replay }: PutRow) => entry.body.byteLength + (replay?.length ?? 0),
 };
 
-/** Batches concurrent calls. If the database refuses a row, the batch is repeated row by row, so that the others succeed. */
+/**
+ * Batches concurrent calls. `write` is given rows of different keys. If the database refuses a row, its batch is repeated row by row, so that the
+ * others succeed.
+ */
 export function batched<Result>(
   write: (rows: readonly PutRow[]) => Promise<readonly Result[]>,
 ): (rows: readonly PutRow[]) => Promise<readonly Result[]> {
@@ -18,14 +21,15 @@ export function batched<Result>(
       ([result]) => result as Result,
       (error: WebhookError) => error,
     );
-  const rowByRow = (rows: readonly PutRow[], error: unknown) => {
-    if (!WebhookError.is(error) || !isFaultOfData(error.cause)) throw error;
-    return Promise.all(rows.map(one));
-  };
-  const putOne = coalesce<PutRow, Result | WebhookError>(
-    (rows) => write(rows).catch((error: unknown) => rowByRow(rows, error)),
-    batching,
-  );
+  async function writeTurn(rows: readonly PutRow[]): Promise<readonly (Result | WebhookError)[]> {
+    try {
+      return await write(rows);
+    } catch (error) {
+      if (!WebhookError.is(error) || !isFaultOfData(error.cause)) throw error;
+      return Promise.all(rows.map(one));
+    }
+  }
+  const putOne = coalesce<PutRow, Result | WebhookError>((rows) => inTurns(rows, writeTurn), batching);
   return async (rows) => answered(await Promise.all(rows.map(putOne)));
 }
 
@@ -35,10 +39,10 @@ function answered<Result>(results: readonly (Result | WebhookError)[]): readonly
 }
 
 /** Works a batch in turns if it has several rows of one key, so that the second is compared with the first. */
-export async function inTurns<Result>(
+async function inTurns<Result>(
   rows: readonly PutRow[],
-  work: (turn: readonly PutRow[]) => Promise<Result[]>,
-): Promise<Result[]> {
+  work: (turn: readonly PutRow[]) => Promise<readonly Result[]>,
+): Promise<readonly Result[]> {
   if (new Set(rows.map(({ key }) => key)).size === rows.length) return work(rows);
   const results: Result[] = [];
   for (let left = [...rows.entries()]; left.length > 0; ) {

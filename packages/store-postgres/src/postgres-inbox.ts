@@ -19,9 +19,9 @@ import {
   storeShape,
   warnOfShortRetention,
 } from "@esim-webhooks/core/kit";
-import { type Kysely, type PostgresPool, sql, type Transaction } from "kysely";
+import { type PostgresPool, sql, type Transaction } from "kysely";
 import * as z from "zod/mini";
-import { batched, inTurns } from "./batched.ts";
+import { batched } from "./batched.ts";
 import { createHints, listenForHints } from "./database/hints.ts";
 import {
   openPostgres,
@@ -29,7 +29,6 @@ import {
   type PostgresSettings,
   postgresShape,
 } from "./database/postgres-database.ts";
-import type { Tables } from "./database/tables.ts";
 import { transact } from "./database/transact.ts";
 import {
   type TransactionOptions,
@@ -90,12 +89,8 @@ export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
 ): PostgresInbox<Database, Tx> {
   const settings = parseOptions("postgresInbox", shape, options);
   warnOfShortRetention("postgresInbox", settings);
-  const { db, pool, guard, run, tables, isDurable, migrate, now, close } = openPostgres(
-    "postgresInbox",
-    options,
-    settings,
-    tryEvents,
-  );
+  const database = openPostgres("postgresInbox", options, settings, tryEvents);
+  const { db, pool, guard, run, tables, isDurable, migrate, now, close } = database;
   const { timeoutMs } = settings;
   const form = transactionForm("postgresInbox", options);
   const notifyPool = settings.notify ? listenable(pool) : undefined;
@@ -118,20 +113,20 @@ export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
     return { entry, key: keyText(entry), lane: storableLane(laneOf(entry)), replay };
   }
 
-  /** Batched, and announced if an event became ready. */
+  /** Batched, and announced if an event became ready. `write` is given rows of different keys. */
   function announced<Result>(
-    work: (db: Kysely<unknown>, tables: Tables, rows: readonly PutRow[]) => Promise<Result[]>,
+    write: (rows: readonly PutRow[]) => Promise<Result[]>,
     becameReady: Result,
   ): (rows: readonly PutRow[]) => Promise<readonly Result[]> {
     return batched(async (rows) => {
-      const results = await run((connection) => inTurns(rows, (turn) => work(connection, tables, turn)));
+      const results = await write(rows);
       if (results.includes(becameReady)) announce();
       return results;
     });
   }
 
-  const putRows = announced<PutResult>(put, "stored");
-  const rerunRows = announced<boolean>(rerun, true);
+  const putRows = announced<PutResult>((rows) => put(database, rows), "stored");
+  const rerunRows = announced<boolean>((rows) => run((connection) => rerun(connection, tables, rows)), true);
 
   return {
     capabilities: {

@@ -1,5 +1,5 @@
 import type { Writable } from "node:stream";
-import { type Kysely, type PostgresPoolClient, sql } from "kysely";
+import { type Kysely, type PostgresPoolClient, type RawBuilder, sql } from "kysely";
 import { type ConnectionHandle, createHandle, withHandle } from "./connection-handle.ts";
 
 /** Runs `work` in a transaction. A transaction that is rolled back has done nothing, so `work` may run more than once. */
@@ -42,15 +42,27 @@ export function onConnection<T>(
 
 const mostTries = 5;
 
-/**
- * Commits `work`. Tries again when the server ended the transaction so that another could go on (40001, 40P01).
- */
-export async function committed<T>(own: OwnConnection, work: Work<T>): Promise<T> {
+/** Commits `work`. */
+export function committed<T>(own: OwnConnection, work: Work<T>): Promise<T> {
+  return tried(own, () => committedOnce(own, work));
+}
+
+/** Commits one statement, in one round trip if the connection is pipelined. */
+export function committedStatement<Row>(
+  own: OwnConnection,
+  statement: RawBuilder<Row>,
+): Promise<readonly Row[]> {
+  if (own.isPipelined) return tried(own, () => sentWithCommit(own, statement));
+  return committed(own, async (transaction) => (await statement.execute(transaction)).rows);
+}
+
+/** Tries again when the server ended the transaction so that another could go on (40001, 40P01). */
+async function tried<T>({ signal }: OwnConnection, once: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
-      return await committedOnce(own, work);
+      return await once();
     } catch (error) {
-      if (tries === mostTries || own.signal.aborted || !isConflict(error)) throw error;
+      if (tries === mostTries || signal.aborted || !isConflict(error)) throw error;
     }
   }
 }
@@ -67,6 +79,27 @@ async function committedOnce<T>(own: OwnConnection, work: Work<T>): Promise<T> {
     await rollback(connection);
     throw error;
   }
+}
+
+/**
+ * The statement between its BEGIN and its COMMIT, in one write. If it fails, the COMMIT rolls back. Nobody can tell whether the server is at
+ * the COMMIT already, so nothing of it is cancelled: a statement that takes too long is ended by its `statement_timeout`.
+ */
+async function sentWithCommit<Row>(own: OwnConnection, statement: RawBuilder<Row>): Promise<readonly Row[]> {
+  const { connection, handle } = own;
+  const client = handle.client as PostgresPoolClient; // of a pipelined pool
+  const { sql: text, parameters } = statement.compile(connection);
+  return handle.committing(async () => {
+    sendTogether(client);
+    const begun = begin(own);
+    const answered = client.query<Row>(text, parameters);
+    const ended = client.query("commit", []);
+    await Promise.allSettled([begun, answered, ended]); // the connection is in use until then
+    await begun; // it is why the rest failed
+    const { rows } = await answered;
+    await ended;
+    return rows;
+  });
 }
 
 /** Runs `work`, and undoes it. */

@@ -14,7 +14,7 @@ import { type Checked, checkServer } from "./check.ts";
 import { type DatabaseOptions, type OpenPool, openPool, type Pool } from "./database.ts";
 import { migrate } from "./migrations.ts";
 import { onConnection, rolledBack } from "./own-transaction.ts";
-import { type RunOn, runOn } from "./run-on.ts";
+import { type RunOn, type RunStatement, runOn } from "./run-on.ts";
 import { type Tables, tablesIn } from "./tables.ts";
 import { withoutPlugins } from "./without-plugins.ts";
 
@@ -58,6 +58,7 @@ export interface OpenPostgres<Database>
   readonly tables: Tables;
   readonly guard: StoreGuard;
   readonly run: RunOn;
+  readonly runStatement: RunStatement;
   /** Whether a crash of the server's machine loses nothing. True until the server was asked. */
   isDurable(): boolean;
 }
@@ -84,7 +85,7 @@ export function openPostgres<Database>(
     ...pool,
     tables,
     guard,
-    run: runOn(ours, guard, timeoutMs),
+    ...runOn(ours, guard, timeoutMs),
     isDurable: () => durable,
     migrate: () => guard.runUnchecked(() => migrate(ours, tables)),
     now: () => guard.runUnchecked(() => timeOf(ours)),

@@ -1,7 +1,8 @@
 import { crc32 } from "node:zlib";
 import type { EventKey, InboxEntry, PutResult } from "@esim-webhooks/core";
 import { keyText } from "@esim-webhooks/core/kit";
-import { type Kysely, sql } from "kysely";
+import { type Kysely, type RawBuilder, sql } from "kysely";
+import type { OpenPostgres } from "../database/postgres-database.ts";
 import { serverTime, type Tables } from "../database/tables.ts";
 import { textArray } from "./array-literal.ts";
 import { countConflict } from "./count-conflict.ts";
@@ -10,41 +11,35 @@ import { type PutRow, putRows, storable } from "./put-rows.ts";
 
 /**
  * Stores rows of different keys. First inserts with ON CONFLICT DO NOTHING, then selects the keys that were not inserted. One
- * statement for both would see the table as it was before, and miss a concurrent duplicate.
+ * statement for both would see the table as it was before, and miss a concurrent duplicate. The inserted rows are committed by then:
+ * most puts end here.
  */
 export async function put(
-  db: Kysely<unknown>,
-  tables: Tables,
+  { run, runStatement, tables }: Pick<OpenPostgres<never>, "run" | "runStatement" | "tables">,
   rows: readonly PutRow[],
 ): Promise<PutResult[]> {
-  const inserted = await insert(
-    db,
-    tables,
-    inKeyOrder(rows, ({ key }) => key),
+  const inserted = await runStatement(
+    insert(
+      tables,
+      inKeyOrder(rows, ({ key }) => key),
+    ),
   );
-  if (inserted.size === rows.length) return rows.map(() => "stored");
-  const results = await compare(
-    db,
-    tables,
-    rows.filter(({ key }) => !inserted.has(key)),
-  );
+  if (inserted.length === rows.length) return rows.map(() => "stored");
+  const stored = new Set(inserted.map(keyText));
+  const others = rows.filter(({ key }) => !stored.has(key));
+  const results = await run((db) => compare(db, tables, others));
   return rows.map(({ key }) => results.get(key) ?? "stored");
 }
 
-/** Resolves to the keys of the rows that were inserted. */
-async function insert(
-  db: Kysely<unknown>,
-  tables: Tables,
-  rows: readonly PutRow[],
-): Promise<ReadonlySet<string>> {
-  const { rows: inserted } = await sql<EventKey>`
+/** Its rows are the keys that were inserted. */
+function insert(tables: Tables, rows: readonly PutRow[]): RawBuilder<EventKey> {
+  return sql<EventKey>`
     insert into ${tables.event}
       (source, id, state, ends_at, type, body, fingerprint, received_at, occurred_at, lane, replay)
     select source, id, 'ready', ${serverTime}, type, body, fingerprint, received, occurred, lane, replay
     from (${putRows(rows)}) as entry
     on conflict do nothing
-    returning source, id`.execute(db);
-  return new Set(inserted.map(keyText));
+    returning source, id`;
 }
 
 /** The results of the rows that were not inserted, by key text. */
@@ -92,7 +87,7 @@ async function compareOne(
 ): Promise<PutResult> {
   if (present === undefined) {
     // released or purged since the insert
-    if ((await insert(db, tables, [row])).size > 0) return "stored";
+    if ((await insert(tables, [row]).execute(db)).rows.length > 0) return "stored";
   } else if (isConflict(row.entry, present)) {
     await countConflict(db, tables, row.entry);
     return "conflict";
