@@ -24,7 +24,7 @@ export interface AcceptingServer {
 /** Starts a server script: our server, the handwritten one, or a floor of ours. */
 export async function startServer(
   script: "inbox-server.ts" | "embedded-server.ts" | "bullmq-server.ts",
-  variant: "ours" | "peer" | "verifying" | "forgetting",
+  variant: "ours" | "peer" | "verifying" | "forgetting" | "gathering",
   database: string,
   perRound: number = deliveriesPerRound,
 ): Promise<AcceptingServer> {

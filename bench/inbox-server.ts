@@ -1,4 +1,4 @@
-// A server of the inbox bench, in its own process: `inbox-server.ts <ours | peer | verifying | forgetting> <database URL>`.
+// A server of the inbox bench, in its own process: `inbox-server.ts <ours | peer | verifying | forgetting | gathering> <database URL>`.
 import type { AddressInfo } from "node:net";
 import { createKeyring, verify } from "@esim-webhooks/core";
 import { webhookPlugin } from "@esim-webhooks/fastify";
@@ -6,8 +6,10 @@ import { postgresInbox } from "@esim-webhooks/store-postgres";
 import fastify, { type FastifyInstance } from "fastify";
 import pg from "pg";
 import { Webhook } from "standardwebhooks";
+import { gathering } from "./inbox-gathering.ts";
 
 const [variant = "", url = ""] = process.argv.slice(2);
+const secret = process.env["ESIM_WEBHOOK_SECRET"] ?? "";
 
 /** Our receiver in front of an inbox that keeps nothing: what of accepting is not the database. */
 async function forgetting(app: FastifyInstance): Promise<void> {
@@ -28,7 +30,7 @@ function readsBuffers(app: FastifyInstance): void {
 
 /** The floor of any receiver: a bare route that verifies with our `verify`, and stores nothing. */
 async function verifying(app: FastifyInstance): Promise<void> {
-  const keyring = createKeyring(process.env["ESIM_WEBHOOK_SECRET"] ?? "");
+  const keyring = createKeyring(secret);
   readsBuffers(app);
   app.post<{ Body: Buffer }>("/webhooks", async ({ body, headers }, reply) =>
     reply.code(verify({ headers, body }, keyring).ok ? 202 : 401).send(),
@@ -41,7 +43,7 @@ async function handWritten(app: FastifyInstance): Promise<void> {
   await pool.query(
     "create table if not exists hand_written (id text primary key, body bytea, received_at timestamptz)",
   );
-  const webhook = new Webhook(process.env["ESIM_WEBHOOK_SECRET"] ?? "");
+  const webhook = new Webhook(secret);
   readsBuffers(app);
   app.post<{ Body: Buffer }>("/webhooks", async ({ body, headers }, reply) => {
     webhook.verify(body, headers as Record<string, string>);
@@ -58,6 +60,7 @@ const variants: Readonly<Record<string, (app: FastifyInstance) => Promise<void>>
   peer: handWritten,
   verifying,
   forgetting,
+  gathering: (app) => gathering(app, url, secret),
 };
 const app = fastify();
 await variants[variant]?.(app);

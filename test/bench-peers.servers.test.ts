@@ -1,8 +1,12 @@
 import { newSecret, signedRequest } from "@esim-webhooks/core/testing";
+import { postgresInbox } from "@esim-webhooks/store-postgres";
+import fastify from "fastify";
+import { Pool } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type AppName, apps, type RunningApp } from "../bench/http/apps.ts";
+import { gathering } from "../bench/inbox-gathering.ts";
 import type { Request } from "../bench/load.ts";
-import { startRedis, type TestServer } from "./servers/index.ts";
+import { privatePostgres, startRedis, type TestServer } from "./servers/index.ts";
 
 const secret = newSecret();
 const names = Object.keys(apps) as AppName[];
@@ -79,4 +83,26 @@ describe("a server of the http bench", () => {
       expect([status, handled]).toEqual([500, 0]);
     });
   });
+});
+
+it("the floor of the inbox bench stores each authentic delivery once, with its body, and refuses forged ones", async () => {
+  const server = await privatePostgres();
+  const inbox = postgresInbox({ url: server.url });
+  await inbox.migrate();
+  const pool = new Pool({ connectionString: server.url });
+  const app = fastify();
+  await gathering(app, server.url, secret);
+  const send = async ({ headers, body }: Request) =>
+    (await app.inject({ method: "POST", url: "/webhooks", headers, payload: body })).statusCode;
+
+  const deliveries = Array.from({ length: 20 }, () => apps["fastify ours"].delivery(secret, 300));
+  const repeated = deliveries.slice(0, 2);
+  const answers = await Promise.all([...deliveries, ...repeated].map(send));
+  expect(new Set(answers)).toEqual(new Set([202]));
+  expect(await send(changed(deliveries[0] as Request))).toBe(401);
+  const { rows } = await pool.query("select convert_from(body, 'utf8') as body from gathered.event");
+  expect(rows.map(({ body }) => body).sort()).toEqual(deliveries.map(({ body }) => body).sort());
+
+  await Promise.all([app.close(), inbox.close(), pool.end()]);
+  await server.close();
 });
