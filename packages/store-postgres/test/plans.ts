@@ -1,5 +1,5 @@
 import type { TakenEvent } from "@esim-webhooks/core";
-import { postgresInbox, postgresStore } from "@esim-webhooks/store-postgres";
+import { type PostgresInboxOptions, postgresInbox, postgresStore } from "@esim-webhooks/store-postgres";
 import { Kysely, PostgresDialect, sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { entry, key } from "./entry.ts";
@@ -27,6 +27,7 @@ interface Plan {
 let shop: TestSchema;
 let plans: Plan[] = [];
 let db: Kysely<Shop>;
+let inboxOptions: PostgresInboxOptions<Shop>;
 
 const laneOf = ({ data }: { data: unknown }) => (data as { esimReference: string }).esimReference;
 
@@ -87,7 +88,8 @@ export function goesByIndexes(rows: number): void {
       );
     });
     db = new Kysely<Shop>({ dialect: new PostgresDialect({ pool }) });
-    await postgresInbox({ kysely: db, schema: shop.schema }).migrate();
+    inboxOptions = { kysely: db, schema: shop.schema, timeoutMs: 60_000 }; // a busy machine is no fault of the inbox
+    await postgresInbox(inboxOptions).migrate();
     const event = sql.id(shop.schema, "event");
     // mostly done; 20,000 ready, half of them in lanes and half of them due; 500 leased, 100 of them ended; some dead, some
     // unhandled
@@ -112,7 +114,7 @@ export function goesByIndexes(rows: number): void {
   afterAll(() => shop.drop());
 
   describe(`with ${rows.toLocaleString("en")} rows in the table`, () => {
-    const open = () => postgresInbox({ kysely: db, schema: shop.schema });
+    const open = () => postgresInbox(inboxOptions);
     const spread = Math.floor((rows - 22_000) / 500);
     const take = { limit: 20, leaseMs: 60_000 };
 
@@ -137,7 +139,7 @@ export function goesByIndexes(rows: number): void {
     it.each([false, true])(
       "take in lanes, with laneHeldByDead %s, also uses the indexes of lanes",
       async (laneHeldByDead) => {
-        const inbox = postgresInbox({ kysely: db, schema: shop.schema, lane: laneOf, laneHeldByDead });
+        const inbox = postgresInbox({ ...inboxOptions, lane: laneOf, laneHeldByDead });
         const plans = await plansOf(() => inbox.take(take));
         expectIndexed(plans, "event_pending_in_lane", "event_pkey", "event_lane", "event_lane_leased");
       },
