@@ -5,7 +5,7 @@ import { ExpressAdapter } from "@bull-board/express";
 import { Queue } from "bullmq";
 import express from "express";
 
-const queue = new Queue(process.env["QUEUE"] ?? "esim-events", {
+const queue = new Queue(process.env["QUEUE"] ?? "esim-webhooks", {
   connection: { url: process.env["REDIS_URL"] ?? "redis://localhost:6379" },
 });
 queue.on("error", (error) => console.error(error.message));

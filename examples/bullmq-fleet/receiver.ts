@@ -5,7 +5,7 @@ import express from "express";
 
 const inbox = bullmqInbox({
   connection: process.env["REDIS_URL"] ?? "redis://localhost:6379",
-  name: process.env["QUEUE"] ?? "esim-events",
+  name: process.env["QUEUE"] ?? "esim-webhooks",
   logger: console,
 });
 await inbox.ready(); // refuses a Redis that may evict events

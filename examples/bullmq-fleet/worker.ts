@@ -12,7 +12,7 @@ const handlers: Handlers<EsimEvents> = {
 };
 
 const processor = bullmqProcessor(handlers, { logger: console });
-const worker = new Worker(process.env["QUEUE"] ?? "esim-events", processor, {
+const worker = new Worker(process.env["QUEUE"] ?? "esim-webhooks", processor, {
   connection: { url: process.env["REDIS_URL"] ?? "redis://localhost:6379", maxRetriesPerRequest: null },
   concurrency: 20,
   maxStalledCount: 16, // how many crashes of workers a job survives; default 1

@@ -21,6 +21,7 @@ import { type BullmqInboxOptions, defaultEventJobOptions, readInboxOptions } fro
 import { openQueue } from "./redis/connection.ts";
 import { deduplicationIdOf, newJobId, resultOf } from "./redis/job-identity.ts";
 import { oncePerTurn } from "./redis/once-per-turn.ts";
+import { placeOf } from "./redis/place.ts";
 import { type BullmqQueue, clientReader } from "./redis/queue.ts";
 import { connected, explained } from "./redis/refusal.ts";
 import { createServerCheck } from "./redis/server-check.ts";
@@ -174,6 +175,7 @@ export function bullmqInbox(
       ordered: false,
       retentionMs,
     },
+    place: placeOf(queue),
     ready: () => guard.ready(),
     async put(entries) {
       const jobs = entries.map(newJob);

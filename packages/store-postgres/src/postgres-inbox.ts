@@ -90,7 +90,7 @@ export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
   const settings = parseOptions("postgresInbox", shape, options);
   warnOfShortRetention("postgresInbox", settings);
   const database = openPostgres("postgresInbox", options, settings, tryEvents);
-  const { db, pool, guard, run, tables, isDurable, migrate, now, close } = database;
+  const { db, pool, guard, run, tables, isDurable, place, migrate, now, close } = database;
   const { timeoutMs } = settings;
   const form = transactionForm("postgresInbox", options);
   const notifyPool = settings.notify ? listenable(pool) : undefined;
@@ -178,6 +178,7 @@ export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
     purgeDead: (filter, limit = operatorLimit) =>
       run((connection) => purgeDead(connection, tables, filter, limit)),
     sources: () => run((connection) => sources(connection, tables)),
+    place,
     migrate,
     now,
     close,

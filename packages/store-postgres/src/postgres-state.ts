@@ -23,7 +23,7 @@ export interface PostgresState extends StateStore {
  */
 export function postgresState<Database = unknown>(options: PostgresOptions<Database>): PostgresState {
   const settings = parseOptions("postgresState", postgresShape, options);
-  const { guard, run, tables, isDurable, migrate, now, close } = openPostgres(
+  const { guard, run, tables, isDurable, place, migrate, now, close } = openPostgres(
     "postgresState",
     options,
     settings,
@@ -46,6 +46,7 @@ export function postgresState<Database = unknown>(options: PostgresOptions<Datab
       const write = { name, value: encodeState(value), version };
       return run((connection) => writeState(connection, tables, write));
     },
+    place,
     migrate,
     now,
     close,

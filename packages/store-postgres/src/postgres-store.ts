@@ -62,7 +62,7 @@ export function postgresStore<Database = unknown, Tx = Transaction<Database>>(
   warnOfShortRetention("postgresStore", settings);
   const { retentionMs, timeoutMs } = settings;
   const form = transactionForm("postgresStore", options);
-  const { db, guard, run, tables, isDurable, migrate, now, close } = openPostgres(
+  const { db, guard, run, tables, isDurable, place, migrate, now, close } = openPostgres(
     "postgresStore",
     options,
     settings,
@@ -101,6 +101,7 @@ export function postgresStore<Database = unknown, Tx = Transaction<Database>>(
       return transacted;
     },
     sources: () => run((connection) => sources(connection, tables)),
+    place,
     migrate,
     now,
     close,

@@ -12,6 +12,8 @@ export interface RedisClient {
   pipeline(): RedisPipeline;
   /** The servers of a cluster. Only `Cluster` has it. */
   nodes?(role: "master"): RedisClient[];
+  /** Where it connects to. */
+  readonly options?: object;
 }
 
 export interface RedisPipeline {

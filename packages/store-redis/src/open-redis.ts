@@ -10,6 +10,7 @@ import * as z from "zod/mini";
 import { openClient, type RedisClient } from "./client.ts";
 import { createCommands } from "./commands.ts";
 import { createEvictionCheck } from "./eviction.ts";
+import { placeOf } from "./place.ts";
 import { explained } from "./refusal.ts";
 import { onReplicas } from "./replicas.ts";
 import { answersIn, isOne, type Operation, probe, runTogether, type Script } from "./scripts.ts";
@@ -56,6 +57,8 @@ export interface StoreOperation extends Operation {
 
 /** A client with the guard of the store that uses it. Rejects with a `WebhookError`. */
 export interface OpenRedis {
+  /** The server and the keys, for people. */
+  readonly place: string;
   /** Runs every command once, and looks at the eviction policy. Throws what is wrong. */
   ready(): Promise<void>;
   /** Runs one operation within the time limit. */
@@ -162,6 +165,7 @@ export function openRedis(
   }
 
   return {
+    place: `${placeOf(client)}, keys ${keyPrefix}*`,
     async ready() {
       await guard.ready();
       if (eviction.isDue()) await guard.run(() => eviction.recheck().catch(rethrow));

@@ -21,7 +21,7 @@ const versionPattern = /^[0-9a-f-]{36}$/;
  */
 export function redisState(redis: RedisClient | string, options: RedisStateOptions = {}): StateStore {
   const settings = parseOptions("redisState", redisShape, options);
-  const { ready, send, begin, close } = openRedis("redisState", redis, state, settings);
+  const { place, ready, send, begin, close } = openRedis("redisState", redis, state, settings);
 
   const { letters } = state;
 
@@ -31,6 +31,7 @@ export function redisState(redis: RedisClient | string, options: RedisStateOptio
 
   return {
     capabilities: { durable: !settings.allowEviction, multiProcess: true },
+    place,
     ready,
     async read(name) {
       checkStateName(name);

@@ -37,7 +37,7 @@ const shape: OptionsShape<Required<RedisStoreOptions>> = { ...storeShape, ...red
 export function redisStore(redis: RedisClient | string, options: RedisStoreOptions = {}): RedisStore {
   const settings = parseOptions("redisStore", shape, options);
   const { keyPrefix, retentionMs, allowEviction } = settings;
-  const { ready, send, begin, close } = openRedis("redisStore", redis, dedupe, settings);
+  const { place, ready, send, begin, close } = openRedis("redisStore", redis, dedupe, settings);
   const { letters } = dedupe;
   warnOfShortRetention("redisStore", settings);
 
@@ -55,6 +55,7 @@ export function redisStore(redis: RedisClient | string, options: RedisStoreOptio
 
   return {
     capabilities: { durable: !allowEviction, multiProcess: true, transactional: false, retentionMs },
+    place,
     ready,
     async claim(key, leaseMs, fingerprint) {
       const token = `${randomUUID()}:${fingerprint?.toString(16) ?? ""}`;

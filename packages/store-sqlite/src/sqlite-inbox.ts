@@ -64,6 +64,7 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
       retentionMs,
       roles: ["writer", "queue", "admin", "rerun"],
     },
+    place: `the file ${settings.path}`,
     ready: open.ready,
     sources: () => read("sources", undefined),
     onHint: hints.on,

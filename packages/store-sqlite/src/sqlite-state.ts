@@ -14,6 +14,7 @@ export function sqliteState(options: SqliteFileOptions): StateStore {
   const open = openSqlite("sqliteState", settings);
   return {
     capabilities: { durable: settings.durability === "full", multiProcess: true },
+    place: `the file ${settings.path}`,
     ready: open.ready,
     async read(name) {
       checkStateName(name);

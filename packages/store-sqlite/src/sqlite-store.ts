@@ -45,6 +45,7 @@ export function sqliteStore(options: SqliteOptions): SqliteStore {
       transactional: true,
       retentionMs,
     },
+    place: `the file ${settings.path}`,
     ready: open.ready,
     sources: () => open.read("sources", undefined),
     claim: (key, leaseMs, fingerprint) => write("claim", { key: plain(key), leaseMs, fingerprint }),

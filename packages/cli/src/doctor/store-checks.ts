@@ -6,6 +6,7 @@ import { findInbox, findTarget, type OpenInbox, type OpenTarget } from "../set-u
 import type { SetUp } from "../set-up/set-up.ts";
 import { openLeftBehind } from "../set-up/waiting.ts";
 import { type Check, check, failed, passed } from "./check.ts";
+import { checkDead } from "./dead-check.ts";
 import { checkFile } from "./file-check.ts";
 import { checkWaiting } from "./waiting-check.ts";
 
@@ -33,7 +34,7 @@ export async function checkStores(setUp: SetUp, folder: Check | undefined): Prom
   const beside = "inbox" in found ? undefined : await openBeside(setUp);
   const inbox = "inbox" in found ? found.inbox : beside?.inbox;
   try {
-    const store = await check("store", () => checkReady(opened, found.where, setUp));
+    const store = withPlace(await check("store", () => checkReady(opened, found.where, setUp)), opened);
     const isReachable = store.ok || store.code === "migration_missing";
     return [
       store,
@@ -42,7 +43,10 @@ export async function checkStores(setUp: SetUp, folder: Check | undefined): Prom
         : []),
       ...(isReachable && opened.now ? [await check("clock", () => checkClock(opened))] : []),
       ...(store.ok && inbox && hasRole(inbox, "admin")
-        ? [await check("waiting", () => checkWaiting(inbox, setUp.handlers !== undefined))]
+        ? [
+            await check("waiting", () => checkWaiting(inbox, setUp.handlers !== undefined)),
+            await check("dead", () => checkDead(inbox)),
+          ]
         : []),
     ];
   } finally {
@@ -68,6 +72,12 @@ async function checkReady(opened: Opened, where: string, setUp: SetUp): Promise<
     throw namingStore(error, setUp);
   });
   return passed("store", `${where}${durabilityOf(opened)}`);
+}
+
+/** A failure names the server and what is looked at there. */
+function withPlace(store: Check, { place }: Opened): Check {
+  if (store.ok || place === undefined || store.message.includes(place)) return store;
+  return { ...store, message: `${store.message} Looked at: ${place}.` };
 }
 
 function durabilityOf({ capabilities }: Opened): string {

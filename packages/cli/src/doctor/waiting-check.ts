@@ -26,6 +26,5 @@ function summary({ states, oldestReadyMs }: InboxStats): string {
           `${states.unhandled} unhandled: once there are handlers, esim-webhooks inbox retry --status unhandled`,
         ]
       : []),
-    ...(states.dead > 0 ? [`${states.dead} dead: esim-webhooks inbox list --status dead`] : []),
   ].join("; ");
 }

@@ -1,4 +1,4 @@
-import { WebhookError } from "@esim-webhooks/core";
+import { type Lifecycle, WebhookError } from "@esim-webhooks/core";
 import type { PostgresErrorCode } from "@esim-webhooks/store-postgres";
 import { nameOf } from "./place.ts";
 import type { SetUp } from "./set-up.ts";
@@ -17,10 +17,21 @@ function ownStoreOf({ config, handlers }: SetUp): OwnStore | undefined {
   return handlers !== undefined && config.store !== undefined ? "store" : undefined;
 }
 
-function storeOf({ file, place }: SetUp, own: OwnStore | undefined): NamedStore | undefined {
+/** The config's own store or inbox in messages. Contains no password. */
+export function nameOfOwn(own: OwnStore, { config, file }: SetUp): string {
+  return `the ${own} in ${file}${placeNote(config[own])}`;
+}
+
+/** Where a store keeps its data, in brackets; empty if it cannot tell. */
+export function placeNote(store: Pick<Lifecycle, "place"> | undefined): string {
+  return store?.place === undefined ? "" : ` (${store.place})`;
+}
+
+function storeOf(setUp: SetUp, own: OwnStore | undefined): NamedStore | undefined {
+  const { place } = setUp;
   if (own !== undefined) {
     return {
-      name: `The ${own} in ${file}`,
+      name: nameOfOwn(own, setUp).replace(/^t/, "T"),
       remedy: "Check its server, and the options that the file gives it.",
     };
   }

@@ -3,6 +3,7 @@ import { hasRole, type InboxRoles } from "@esim-webhooks/core/kit";
 import { ProgramError } from "../program/program-error.ts";
 import type { ConfigTarget, OwnWorkers } from "./config.ts";
 import { defaultInbox, defaultStore, isThere } from "./default-place.ts";
+import { nameOfOwn, placeNote } from "./named-store.ts";
 import { nameOf } from "./place.ts";
 import { type Patience, prepared } from "./prepared.ts";
 import type { SetUp } from "./set-up.ts";
@@ -44,8 +45,9 @@ export async function findTarget(setUp: SetUp): Promise<OpenTarget> {
     return { ...open, storedIn: open.where };
   }
   const store = config.store ?? (await defaultStore(place));
-  const storedIn = config.store ? `the store in ${file}` : nameOf(place);
-  const where = `the handlers in ${file}; done ids are kept in ${config.store ? "its store" : storedIn}`;
+  const storedIn = config.store ? nameOfOwn("store", setUp) : nameOf(place);
+  const kept = config.store ? `its store${placeNote(config.store)}` : storedIn;
+  const where = `the handlers in ${file}; done ids are kept in ${kept}`;
   return { handlers, store, where, storedIn, close: async () => store.close() };
 }
 
@@ -102,10 +104,11 @@ export function missingRole(role: "queue" | "admin", where: string): ProgramErro
   );
 }
 
-async function anyInbox({ config, file, place }: SetUp): Promise<OpenInbox<ConfigTarget<unknown>>> {
+async function anyInbox(setUp: SetUp): Promise<OpenInbox<ConfigTarget<unknown>>> {
+  const { config, place } = setUp;
   const { target } = config;
   const inbox = target ?? (await defaultInbox(place));
-  const where = target === undefined ? nameOf(place) : `the target in ${file}`;
+  const where = target === undefined ? nameOf(place) : nameOfOwn("target", setUp);
   return { inbox, where, close: async () => inbox.close?.() };
 }
 

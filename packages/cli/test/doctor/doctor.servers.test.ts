@@ -26,6 +26,11 @@ async function examine(options: Parameters<typeof cli>[1]) {
   return { ...ended, ...report, of: Object.fromEntries(report.checks.map((check) => [check.name, check])) };
 }
 
+/** The URL with a user; a server without users takes any password of `default`. */
+function as(url: string): string {
+  return url.replace("//", "//default:secretly@");
+}
+
 function counting(states: InboxStats["states"], oldestReadyMs: number) {
   return { stats: async () => ({ states, types: [], oldestReadyMs, conflicts: 0 }) };
 }
@@ -82,6 +87,7 @@ describe("doctor", () => {
       "store",
       "clock",
       "waiting",
+      "dead",
       "api",
     ]);
   });
@@ -145,7 +151,9 @@ describe("doctor", () => {
     expect(of["store"]).toMatchObject({
       ok: false,
       code: "evicting_store",
-      message: expect.stringContaining("Set maxmemory-policy to noeviction"),
+      message: expect.stringMatching(
+        /Set maxmemory-policy to noeviction.* Looked at: Redis at [\w.]+:\d+, keys esim-webhooks:\*\.$/s,
+      ),
     });
   });
 
@@ -161,6 +169,62 @@ describe("doctor", () => {
       code: "store_full",
       message: expect.stringContaining("Raise maxmemory"),
     });
+  });
+
+  it.each<[string, string, () => string, RegExp]>([
+    [
+      "a bullmqInbox",
+      "queue-bullmq",
+      () => `target: bullmqInbox({ connection: "${as(redisUrl)}/2", name: "mine" })`,
+      /\(the queue mine on Redis at [\w.]+:\d+\/2\); durable/,
+    ],
+    [
+      "a bullmqInbox on a queue with a prefix",
+      "queue-bullmq",
+      () => `target: bullmqInbox({ connection: "${as(redisUrl)}", prefix: "{other}" })`,
+      /\(the queue esim-webhooks with the prefix \{other\} on Redis at [\w.]+:\d+\); durable/,
+    ],
+    [
+      "a redisStore",
+      "store-redis",
+      () => `store: redisStore("${as(redisUrl)}", { keyPrefix: "mine:" })`,
+      /kept in its store \(Redis at [\w.]+:\d+, keys mine:\*\); durable/,
+    ],
+    [
+      "a postgresInbox",
+      "store-postgres",
+      () => `target: postgresInbox({ url: "${postgresUrl}", schema: "nowhere" })`,
+      /\(Postgres at \S+\/\w+, schema nowhere\) is not set up/,
+    ],
+    [
+      "a sqliteInbox",
+      "store-sqlite",
+      () => `target: sqliteInbox({ path: "there/mine.db" })`,
+      /\(the file \/\S+\/there\/mine\.db\); durable/,
+    ],
+  ])(
+    "says at which server, and where there, it looked for %s, without user and password",
+    async (_, name, option, place) => {
+      const text = option();
+      const [, made = ""] = /: (\w+)\(/.exec(text) ?? [];
+      const config = `import { ${made} } from "@esim-webhooks/${name}";
+      export default { handlers: { "*": () => {} }, ${text} };`;
+      const { of } = await examine({ cwd: folder({ "esim-webhooks.config.ts": config }) });
+      const message = of["store"]?.message ?? "";
+      expect(message).toMatch(place);
+      expect(message).not.toMatch(/default:|secretly|postgres@/);
+    },
+  );
+
+  it("says where it looked when nothing listens there, and when the server is refused", async () => {
+    const away = `import { bullmqInbox } from "@esim-webhooks/queue-bullmq";
+      export default { target: bullmqInbox({ connection: "redis://:secretly@127.0.0.1:1", name: "mine" }) };`;
+    const { of } = await examine({ cwd: folder({ "esim-webhooks.config.ts": away }) });
+    expect(of["store"]).toMatchObject({ ok: false, code: "store_unavailable" });
+    expect(of["store"]?.message).toMatch(
+      /^The target in \S+ \(the queue mine on Redis at 127\.0\.0\.1:1\) cannot be reached/,
+    );
+    expect(of["store"]?.message).not.toContain("secretly");
   });
 
   it("reports a short retention", async () => {
@@ -267,10 +331,33 @@ describe("doctor", () => {
       ok: false,
       message:
         "2 events wait; the oldest has been due for 1h 00m; " +
-        "3 unhandled: once there are handlers, esim-webhooks inbox retry --status unhandled; " +
-        "1 dead: esim-webhooks inbox list --status dead. " +
+        "3 unhandled: once there are handlers, esim-webhooks inbox retry --status unhandled. " +
         "Add handlers to a config file, and run esim-webhooks work.",
     });
+  });
+
+  it("fails while an event is dead, until it is redriven or discarded", async () => {
+    const cwd = folder();
+    const inbox = sqliteInbox({ path: join(cwd, ".esim-webhooks/events.db") });
+    await inbox.put([entry("evt_1", "esim.faulted"), entry("evt_2", "esim.faulted")]);
+    const taken = await inbox.take({ limit: 2, leaseMs: 60_000 });
+    await inbox.settle(taken.map((one) => ({ ...one, state: "dead", error: "no luck" })));
+    await inbox.close();
+
+    const dead = await examine({ cwd });
+    expect(dead).toMatchObject({ code: 3, of: { waiting: { ok: true, message: "no event waits" } } });
+    expect(dead.of["dead"]).toEqual({
+      name: "dead",
+      ok: false,
+      message:
+        "2 events are dead and not tried again. See why: esim-webhooks inbox list --status dead. " +
+        "Mend the cause and redrive them, esim-webhooks inbox retry; or delete them, esim-webhooks inbox discard.",
+    });
+    expect((await cli(["inbox", "retry", "--id", "evt_1", "--yes"], { cwd })).code).toBe(0);
+    expect((await examine({ cwd })).of["dead"]?.message).toMatch(/^1 event is dead/);
+    expect((await cli(["inbox", "discard", "--id", "evt_2", "--yes"], { cwd })).code).toBe(0);
+    const after = await examine({ cwd });
+    expect(after).toMatchObject({ code: 0, of: { dead: { ok: true, message: "no event is dead" } } });
   });
 
   it("checks an embedded inbox beside the process that serves it, and says whether it is durable", async () => {

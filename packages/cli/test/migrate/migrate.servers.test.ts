@@ -12,18 +12,20 @@ describe("migrate", () => {
     const config = `import { postgresInbox } from "@esim-webhooks/store-postgres";
       export default { target: postgresInbox({ url: ${JSON.stringify(postgresUrl)}, schema: "${schema}" }) };`;
     const cwd = folder({ "esim-webhooks.config.ts": config });
-    const file = join(cwd, "esim-webhooks.config.ts");
+    const { host, pathname } = new URL(postgresUrl);
+    const place = `(Postgres at ${host}${pathname}, schema ${schema})`;
+    const target = `the target in ${join(cwd, "esim-webhooks.config.ts")} ${place}`;
     const missing = await cli(["inbox", "stats"], { cwd });
     expect(missing).toMatchObject({
       code: 1,
       stderr: expect.stringContaining(
-        `The target in ${file} is not set up for this version. Run esim-webhooks migrate.`,
+        `${target.replace("t", "T")} is not set up for this version. Run esim-webhooks migrate.`,
       ),
     });
     for (const _ of ["once", "and again"])
       expect(await cli(["migrate"], { cwd })).toEqual({
         code: 0,
-        stdout: `Set up for this version: the target in ${file}.\n`,
+        stdout: `Set up for this version: ${target}.\n`,
         stderr: "",
       });
     expect((await cli(["inbox", "stats"], { cwd })).stdout).toBe("The inbox is empty.\n");

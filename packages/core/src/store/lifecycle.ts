@@ -12,6 +12,12 @@ export interface Lifecycle {
    */
   migrate?(): Promise<void>;
 
+  /**
+   * Where it keeps what it stores, for people, such as `Redis at localhost:6379`. Contains neither a user nor a password. Absent
+   * if it cannot tell.
+   */
+  readonly place?: string;
+
   /** The store's own time, if it does not use the clock of this machine. */
   now?(): Promise<Date>;
 

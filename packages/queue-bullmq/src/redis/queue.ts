@@ -5,7 +5,7 @@ import type { JobState, JobsOptions, JobType } from "bullmq";
 export interface BullmqQueue {
   readonly name: string;
   readonly defaultJobOptions: JobsOptions;
-  readonly opts: { readonly prefix?: string };
+  readonly opts: { readonly prefix?: string; readonly connection?: object };
   add(name: string, data: unknown, options?: JobsOptions): Promise<{ readonly id?: string | undefined }>;
   getJob(id: string): Promise<BullmqJob | undefined>;
   getJobs(types: JobType[], start: number, end: number, asc: boolean): Promise<BullmqJob[]>;

@@ -14,6 +14,7 @@ import { type Checked, checkServer } from "./check.ts";
 import { type DatabaseOptions, type OpenPool, openPool, type Pool } from "./database.ts";
 import { migrate } from "./migrations.ts";
 import { onConnection, rolledBack } from "./own-transaction.ts";
+import { placeOf } from "./place.ts";
 import { type RunOn, type RunStatement, runOn } from "./run-on.ts";
 import { type Tables, tablesIn } from "./tables.ts";
 import { withoutPlugins } from "./without-plugins.ts";
@@ -54,7 +55,7 @@ export const postgresShape: OptionsShape<PostgresSettings> = {
 /** An open database: its tables, and how to run operations on them. */
 export interface OpenPostgres<Database>
   extends Pick<OpenPool<Database>, "db" | "pool">,
-    Required<Pick<Lifecycle, "migrate" | "now" | "close">> {
+    Required<Pick<Lifecycle, "place" | "migrate" | "now" | "close">> {
   readonly tables: Tables;
   readonly guard: StoreGuard;
   readonly run: RunOn;
@@ -87,6 +88,7 @@ export function openPostgres<Database>(
     guard,
     ...runOn(ours, guard, timeoutMs),
     isDurable: () => durable,
+    place: placeOf(options, schema),
     migrate: () => guard.runUnchecked(() => migrate(ours, tables)),
     now: () => guard.runUnchecked(() => timeOf(ours)),
     close: () => guard.close(close),
