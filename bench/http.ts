@@ -29,7 +29,7 @@ export async function benchHttpRedis(): Promise<void> {
 export async function benchForged(): Promise<void> {
   const secret = newSecret();
   printCores();
-  for (const framework of frameworks) await benchHostile(framework, secret);
+  await benchHostile(secret);
   await benchFlood();
 }
 

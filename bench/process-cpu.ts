@@ -35,6 +35,16 @@ function cpuOf(pid: number): number {
   return read(pid)?.own ?? Number.NaN;
 }
 
+/** How long the main thread of a process has waited for a core so far, in µs. NaN where there is no Linux. */
+export function coreWaitOf(pid: number): number {
+  try {
+    const [, nanoseconds] = readFileSync(`/proc/${pid}/task/${pid}/schedstat`, "utf8").split(" ");
+    return Number(nanoseconds) / 1000;
+  } catch {
+    return Number.NaN;
+  }
+}
+
 /** The process that has started this one: of a backend of Postgres, its server. */
 export function parentOf(pid: number): number {
   return read(pid)?.parent ?? 0;

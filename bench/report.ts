@@ -20,3 +20,4 @@ export const perSecond = (figure: number) => `${Math.round(figure).toLocaleStrin
 export const ms = (figure: number) => `${figure.toFixed(1)} ms`;
 export const micros = (figure: number) => `${figure.toFixed(1)} µs`;
 export const times = (figure: number) => `${figure.toFixed(2)} ×`;
+export const percent = (part: number) => `${(part * 100).toFixed(0)} %`;

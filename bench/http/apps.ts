@@ -1,19 +1,18 @@
 // Every server of the http bench. Its test shows that each accepts authentic deliveries and refuses forged ones.
-import { createHmac } from "node:crypto";
 import { once } from "node:events";
-import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { memoryStore } from "@esim-webhooks/core";
 import { webhookRouter } from "@esim-webhooks/express";
 import { webhookPlugin } from "@esim-webhooks/fastify";
 import { redisStore } from "@esim-webhooks/store-redis";
 import { createNodeMiddleware, Webhooks } from "@octokit/webhooks";
-import express, { type Express, type RequestHandler } from "express";
+import express, { type ErrorRequestHandler, type Express, type RequestHandler } from "express";
 import fastify, { type FastifyInstance } from "fastify";
 import createGithubHandler from "github-webhook-handler";
 import { expressByHand, fastifyByHand } from "./by-hand.ts";
 import { githubWebhook, type MakeDelivery, standardWebhook } from "./deliveries.ts";
-import { mapOfIds, redisIds } from "./ids.ts";
+import { claimMs, mapOfIds, redisIds } from "./ids.ts";
+import { leastFastify, leastMiddleware } from "./least.ts";
 
 export interface AppSettings {
   readonly secrets: readonly [string, ...string[]];
@@ -39,7 +38,12 @@ const path = "/webhooks";
 /** A route that only reads the body and answers 200. */
 function bareExpress(): Express {
   const answer: RequestHandler = (_request, response) => void response.json({ outcome: "processed" });
-  return express().post(path, express.raw({ type: "*/*", limit: "2mb" }), answer);
+  // Express itself would write the stack of each body that cannot be inflated to standard error
+  const onError: ErrorRequestHandler = (error, _request, response, _next) =>
+    void response.status(error.status ?? 500).json({ error: "failed" });
+  return express()
+    .post(path, express.raw({ type: "*/*", limit: "2mb" }), answer)
+    .use(onError);
 }
 
 function bareFastify(): FastifyInstance {
@@ -51,19 +55,6 @@ function bareFastify(): FastifyInstance {
     reply.header("content-type", "application/json").send('{"outcome":"processed"}'),
   );
   return app;
-}
-
-/** What every middleware of Express that verifies must do: take the body, hash it, parse it and answer. It checks nothing. */
-function bareMiddleware(secret: string): Express {
-  return express().use(path, async (request: IncomingMessage, response: ServerResponse) => {
-    await undefined; // a body that came with its headers is there then
-    const body: Buffer | null = request.read();
-    if (body === null) throw new Error("the body did not come with its headers");
-    createHmac("sha256", secret).update(body).digest();
-    JSON.parse(body.toString());
-    request.resume();
-    response.writeHead(200, { "content-type": "application/json" }).end('{"outcome":"processed"}');
-  });
 }
 
 const memory = () => memoryStore({ maxEntries: 1_000_000 });
@@ -101,8 +92,34 @@ export const apps = {
   "fastify by hand, Redis": {
     delivery: standardWebhook,
     start: ({ secrets, redisUrl, handle }) => {
-      const ids = redisIds(redisUrl);
+      const ids = redisIds(redisUrl, "by hand");
       return runFastify(fastifyByHand({ secret: secrets[0], ids, handle }), ids.close);
+    },
+  },
+  "fastify least, Redis": {
+    delivery: standardWebhook,
+    start: ({ secrets, redisUrl, handle }) => {
+      const ids = redisIds(redisUrl, "least");
+      const work = async (id: string) => {
+        if (!(await ids.claim(id))) return;
+        handle();
+        await ids.complete(id);
+      };
+      return runFastify(leastFastify(secrets[0], work), ids.close);
+    },
+  },
+  "fastify least, redisStore": {
+    delivery: standardWebhook,
+    start: ({ secrets, redisUrl, handle }) => {
+      const store = redisStore(redisUrl, { keyPrefix: "least:" });
+      const work = async (id: string) => {
+        const key = { source: "esim", id };
+        const claim = await store.claim(key, claimMs);
+        if (claim.status !== "claimed") return;
+        handle();
+        await store.complete(key, claim.token);
+      };
+      return runFastify(leastFastify(secrets[0], work), () => store.close());
     },
   },
   "express bare": {
@@ -111,7 +128,7 @@ export const apps = {
   },
   "express middleware, bare": {
     delivery: githubWebhook,
-    start: ({ secrets }) => runExpress(bareMiddleware(secrets[0])),
+    start: ({ secrets }) => runExpress(leastMiddleware(secrets[0])),
   },
   "express ours": {
     delivery: standardWebhook,
@@ -136,7 +153,7 @@ export const apps = {
   "express by hand, Redis": {
     delivery: standardWebhook,
     start: ({ secrets, redisUrl, handle }) => {
-      const ids = redisIds(redisUrl);
+      const ids = redisIds(redisUrl, "by hand");
       return runExpress(expressByHand({ secret: secrets[0], ids, handle }), ids.close);
     },
   },

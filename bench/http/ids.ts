@@ -4,7 +4,7 @@ import type { Ids } from "./by-hand.ts";
 
 const dayMs = 24 * 60 * 60 * 1000;
 const retentionMs = 30 * dayMs;
-const claimMs = 60_000;
+export const claimMs = 60_000;
 
 /** A Map with a time to live. The oldest ids are first in it, so those that have ended are found without a search. */
 export function mapOfIds(): Ids {
@@ -28,10 +28,13 @@ export function mapOfIds(): Ids {
   };
 }
 
-/** `SET NX` before the handler and a mark after it, so that a crash in between loses no event. */
-export function redisIds(url: string): Ids & { close(): void } {
+/**
+ * `SET NX` before the handler and a mark after it, so that a crash in between loses no event. Apps with different prefixes remember ids
+ * of their own.
+ */
+export function redisIds(url: string, prefix: string): Ids & { close(): void } {
   const redis = new Redis(url, { enableAutoPipelining: true });
-  const key = (id: string) => `webhook:${id}`;
+  const key = (id: string) => `${prefix}:${id}`;
   return {
     claim: async (id) => (await redis.set(key(id), "claimed", "PX", claimMs, "NX")) === "OK",
     complete: (id) => redis.set(key(id), "done", "PX", retentionMs),
