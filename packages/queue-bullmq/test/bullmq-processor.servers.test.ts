@@ -18,6 +18,7 @@ import {
   type BullmqProcessorOptions,
   bullmqInbox,
   bullmqProcessor,
+  type EventJobOptions,
 } from "@esim-webhooks/queue-bullmq";
 import { postgresStore } from "@esim-webhooks/store-postgres";
 import {
@@ -43,10 +44,16 @@ const opened = closedAfterEach();
 let inbox: BullmqInbox;
 let queue: Queue;
 beforeEach(() => {
-  inbox = bullmqInbox({ connection: redis.server.url, name: "events", jobOptions: { backoff: 1 } });
+  inbox = openInbox({ backoff: 1 });
   queue = new Queue("events", { connection: { url: redis.server.url } });
-  opened.push(inbox, queue);
+  opened.push(queue);
 });
+
+function openInbox(jobOptions: EventJobOptions): BullmqInbox {
+  const made = bullmqInbox({ connection: redis.server.url, name: "events", jobOptions });
+  opened.push(made);
+  return made;
+}
 
 function work<Tx>(
   handlers: Handlers<EsimEvents, Tx>,
@@ -121,8 +128,7 @@ it("delays an event for retryLater without an attempt spent", async () => {
       return attempt < 4 ? retryLater(1) : undefined;
     },
   });
-  const once = bullmqInbox({ connection: redis.server.url, name: "events", jobOptions: { attempts: 1 } });
-  opened.push(once);
+  const once = openInbox({ attempts: 1 });
   await once.put([entryOf()]);
   const job = await completed(worker);
   expect(attempts).toEqual([1, 2, 3, 4]);
@@ -178,12 +184,7 @@ describe("what observe sees of each attempt", () => {
   it("is a retry while attempts are left, and then dead", async () => {
     const error = new Error("no luck");
     const worker = work({ "*": () => Promise.reject(error) });
-    const twice = bullmqInbox({
-      connection: redis.server.url,
-      name: "events",
-      jobOptions: { attempts: 2, backoff: 1 },
-    });
-    opened.push(twice);
+    const twice = openInbox({ attempts: 2, backoff: 1 });
     await twice.put([entryOf("msg_1")]);
     await failed(worker);
     expect(seen).toEqual([
@@ -210,12 +211,7 @@ describe("what observe sees of each attempt", () => {
     };
     const { lines, logger } = recorded();
     const worker = work({ "*": () => {} }, { catalog: throwing, logger });
-    const twice = bullmqInbox({
-      connection: redis.server.url,
-      name: "events",
-      jobOptions: { attempts: 2, backoff: 1 },
-    });
-    opened.push(twice);
+    const twice = openInbox({ attempts: 2, backoff: 1 });
     await twice.put([entryOf("msg_1")]);
     await failed(worker);
     expect(seen).toEqual([
@@ -269,12 +265,7 @@ describe("an event that is dead", () => {
     const { lines, logger } = recorded();
     const error = new Error("no luck");
     const worker = work({ "*": () => Promise.reject(error) }, { logger });
-    const twice = bullmqInbox({
-      connection: redis.server.url,
-      name: "events",
-      jobOptions: { attempts: 2, backoff: 1 },
-    });
-    opened.push(twice);
+    const twice = openInbox({ attempts: 2, backoff: 1 });
     await twice.put([entryOf("msg_1")]);
     await failed(worker);
     const event = { id: "msg_1", type: "esim.enabled", source: "default", err: error };
@@ -311,12 +302,7 @@ describe("an event that is dead", () => {
     const worker = new Worker("events", processor, { connection, settings });
     opened.push(worker);
     worker.on("failed", processor.onFailed);
-    const custom = bullmqInbox({
-      connection: redis.server.url,
-      name: "events",
-      jobOptions: { backoff: { type: "custom" } },
-    });
-    opened.push(custom);
+    const custom = openInbox({ backoff: { type: "custom" } });
     await custom.put([entryOf("msg_1")]);
     await failed(worker);
     expect(lines.at(-1)).toMatchObject({ id: "msg_1", outcome: "dead", cause: "no luck", message: redrive });
@@ -537,8 +523,7 @@ describe("with BullMQ's", () => {
     const errors: unknown[] = [];
     const logger: Logger = { debug() {}, info() {}, warn() {}, error: (fields) => errors.push(fields) };
     const attempts: number[] = [];
-    const once = bullmqInbox({ connection: redis.server.url, name: "events", jobOptions: { attempts: 1 } });
-    opened.push(once);
+    const once = openInbox({ attempts: 1 });
     const worker = work(
       {
         "*": async (_event, { attempt }) => {
