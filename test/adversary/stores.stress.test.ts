@@ -42,6 +42,22 @@ describe("Postgres", () => {
     },
   );
 
+  it("is connected to no more often than an inbox has places, while it is frozen with puts under way", async () => {
+    const server = await privatePostgres();
+    onTestFinished(() => server.close());
+    const proxy = await countingProxy(server.url);
+    onTestFinished(() => proxy.close());
+    const inbox = openInbox(proxy.url, { timeoutMs: 500 });
+    await inbox.migrate();
+    const put = (name: string) =>
+      Promise.allSettled(Array.from({ length: 600 }, (_, n) => inbox.put([entry(`${name} ${n}`)])));
+    await put("before"); // two batches, on two connections
+    await whileFrozen(server, async () => {
+      for (let wave = 0; wave < 12; wave++) await put(`frozen ${wave}`);
+    });
+    expect(proxy.connected()).toBeLessThanOrEqual(10);
+  });
+
   it("still serves other users while a table is locked and claims pour in", async () => {
     const server = await privatePostgres({ max_connections: "20", superuser_reserved_connections: "0" });
     onTestFinished(() => server.close());

@@ -4,22 +4,26 @@ import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 /** A proxy to a Postgres that counts the backends at work. */
 export interface CountingProxy {
   readonly url: string;
-  /** The most connections at a time that began like one of a client, and not like a request to cancel. */
+  /** The most connections at a time that began like one of a client, and not like a request to cancel or for TLS. */
   backends(): number;
+  /** All such connections so far. */
+  connected(): number;
   close(): Promise<void>;
 }
 
-const cancelRequest = 80877102;
+const requests = [80877102, 80877103]; // to cancel, for TLS
 
 export async function countingProxy(target: string): Promise<CountingProxy> {
   const { hostname, port } = new URL(target);
   const open = new Set<Socket>();
   const backends = new Set<Socket>();
   let most = 0;
+  let connected = 0;
   const server = createServer((client) => {
     const upstream = connect(Number(port), hostname);
     client.once("data", (bytes) => {
-      if (bytes.readInt32BE(4) === cancelRequest) return;
+      if (requests.includes(bytes.readInt32BE(4))) return;
+      connected += 1;
       backends.add(upstream);
       most = Math.max(most, backends.size);
     });
@@ -44,6 +48,7 @@ export async function countingProxy(target: string): Promise<CountingProxy> {
   return {
     url: Object.assign(new URL(target), { host: here }).href,
     backends: () => most,
+    connected: () => connected,
     async close() {
       for (const socket of open) socket.destroy();
       await new Promise((resolve) => server.close(resolve));

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { PostgresPoolClient } from "kysely";
-import { cancelQuery } from "./cancel-query.ts";
+import { cancelQuery, reachServer } from "./cancel-query.ts";
 
 /** The event of a client of `pg` whose connection has closed, which kysely's types omit. */
 interface Emitter {
@@ -15,7 +15,7 @@ export interface Checkout {
    * backend lives that long: with a new connection in its place, a locked table would use up all connections of the server.
    */
   giveUp(): void;
-  /** Waits as long, and then cuts the connection, without a request to cancel. */
+  /** Waits as long, and then cuts the connection, if the server answers others. Cancels nothing. */
   giveUpCommit(): void;
 }
 
@@ -35,22 +35,18 @@ export function checkOut(client: PostgresPoolClient, patienceMs: number, onRelea
     return Promise.race([ended.promise, delay(ms, false, { ref: false })]);
   }
 
-  async function cancel(): Promise<void> {
-    while (!(await cancelQuery(client, ended.promise))) {
+  async function end(ask: typeof cancelQuery): Promise<void> {
+    while (!(await ask(client, ended.promise))) {
       if (await endsWithin(retryMs)) return;
     }
-  }
-
-  async function end(cancelled: Promise<void>): Promise<void> {
-    await cancelled;
     if (!(await endsWithin(patienceMs))) cut(client);
   }
 
-  function giveUp(cancelling: () => Promise<void>): void {
+  function giveUp(ask: typeof cancelQuery): void {
     if (isGivenUp) return;
     isGivenUp = true;
     (client as Emitter).once?.("end", closed.resolve);
-    void end(cancelling());
+    void end(ask);
   }
 
   client.release = (destroy = false) => {
@@ -63,8 +59,8 @@ export function checkOut(client: PostgresPoolClient, patienceMs: number, onRelea
   };
   return {
     client,
-    giveUp: () => giveUp(cancel),
-    giveUpCommit: () => giveUp(async () => {}),
+    giveUp: () => giveUp(cancelQuery),
+    giveUpCommit: () => giveUp(reachServer),
   };
 }
 
