@@ -13,7 +13,7 @@ const frameworks = ["fastify", "express"] as const;
 type Framework = (typeof frameworks)[number];
 
 const rounds = 4;
-const seconds = 1.5;
+const seconds = 1.2;
 const authenticPerSecond = 1_000;
 const attackShare = 0.3;
 
