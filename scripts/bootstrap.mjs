@@ -1,5 +1,5 @@
 // Installs the dependencies when they are missing or older than the lock file, so that `npm test` and `npm run demo`
-// work as the first command in a fresh clone. Runs on the host's own Node.js, 20 or newer.
+// work as the first command in a fresh clone. Runs on the host's own Node.js, 22.18 or newer.
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";

@@ -118,6 +118,8 @@ it("tries a failed event again as BullMQ is set, and counts the attempts", async
   await inbox.put([entryOf()]);
   await completed(worker);
   expect(attempts).toEqual([1, 2, 3]);
+  const [row] = (await inbox.list()).rows;
+  expect(row).toMatchObject({ state: "done", attempts: 3, error: null });
 });
 
 it("delays an event for retryLater without an attempt spent", async () => {

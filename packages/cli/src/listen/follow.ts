@@ -26,7 +26,7 @@ export async function follow(session: Session): Promise<void> {
   const told = new Set<string>();
   const relay = createRelay({
     post: async (delivery) => {
-      const request = signedDelivery(delivery, secret);
+      const request = signedDelivery(delivery, await secret());
       return request && tryPost(url, request);
     },
     onPosting(posting) {
@@ -74,7 +74,10 @@ async function poll(
     try {
       const found = await feed.turn(signal);
       const wanted = found.filter((delivery) => isWanted(delivery, flags.only));
-      if (!isStarted) for (const line of welcome(session, wanted.length)) output.note(line);
+      if (!isStarted) {
+        const secret = await session.secret();
+        for (const line of welcome({ ...session, secret }, wanted.length)) output.note(line);
+      }
       if (isFailing) output.note("The API answers again.");
       isStarted = true;
       isFailing = false;

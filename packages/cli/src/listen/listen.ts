@@ -4,7 +4,7 @@ import { theEndpoint } from "../endpoint/the-endpoint.ts";
 import type { CliContext } from "../program/context.ts";
 import { ProgramError } from "../program/program-error.ts";
 import { urlOfServe } from "../send/receiver-url.ts";
-import { knownSecrets, requiredSecret, signingSecret } from "../set-up/known-secrets.ts";
+import { currentSigningSecret, requiredSecret } from "../set-up/known-secrets.ts";
 import { follow } from "./follow.ts";
 import { localReceiver } from "./local-receiver.ts";
 import { resend } from "./resend.ts";
@@ -15,7 +15,7 @@ export async function listen(this: CliContext, flags: ListenFlags): Promise<void
   refuseUnused(flags);
   await withApi(this, flags, async (api, setUp) => {
     const url = localReceiver(flags.to ?? urlOfServe(setUp, this.process), flags.allowRemote ?? false);
-    const secret = signingSecret(await knownSecrets(requiredSecret(setUp, anySecret)));
+    const secret = await currentSigningSecret(requiredSecret(setUp, anySecret));
     const endpoint =
       flags.id === undefined
         ? await awaitEndpoint(api, flags.endpoint, flags.every, this.output)

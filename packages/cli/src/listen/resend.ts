@@ -15,7 +15,7 @@ export async function resend(session: Session, id: string): Promise<void> {
   const { context, flags, url, secret } = session;
   const delivery = await findDelivery(session, id);
   context.output.note(`Posting ${printable(id)} to ${url}.`);
-  const request = signedDelivery(delivery, secret);
+  const request = signedDelivery(delivery, await secret());
   const result = request && (await post(url, request, "--to"));
   const state: Posting["state"] = result !== undefined && isAccepted(result) ? "accepted" : "given_up";
   printPosting({ delivery, result, attempt: 1, state }, context.output, flags);

@@ -23,6 +23,6 @@ export interface Session {
   readonly endpoint: WebhookEndpoint;
   /** Where they are posted to. */
   readonly url: string;
-  /** What they are signed with. */
-  readonly secret: string | Uint8Array;
+  /** What they are signed with now. */
+  readonly secret: () => Promise<string | Uint8Array>;
 }

@@ -21,7 +21,8 @@ export function welcome(
 }
 
 /** As much of a session as its first line tells. */
-export type WelcomedSession = Pick<Session, "url" | "secret"> & {
+export type WelcomedSession = Pick<Session, "url"> & {
+  readonly secret: string | Uint8Array;
   readonly endpoint: Pick<WebhookEndpoint, "webhookEndpointReference" | "url" | "active">;
   readonly flags: Pick<Session["flags"], "since">;
 };

@@ -47,6 +47,25 @@ export function signingSecret(secrets: Secrets | undefined): string | Uint8Array
   return typeof current === "string" || isUint8Array(current) ? current : current.secret;
 }
 
+/**
+ * Returns what tells the secret to sign with. It reads a key source again at each call, since a rotation replaces the key and the old
+ * one ends; what the source said last counts while it cannot be read. Rejects as `knownSecrets` and `signingSecret` do.
+ */
+export async function currentSigningSecret(secret: Secret): Promise<() => Promise<string | Uint8Array>> {
+  let known = await knownSecrets(secret);
+  signingSecret(known);
+  return async () => {
+    try {
+      const loaded = await knownSecrets(secret);
+      signingSecret(loaded);
+      known = loaded;
+    } catch {
+      // a file that is being replaced, a secret manager that is away
+    }
+    return signingSecret(known);
+  };
+}
+
 function isSource(secret: Secret): secret is Exclude<Secret, Secrets> {
   return typeof secret === "object" && secret !== null && "load" in secret;
 }

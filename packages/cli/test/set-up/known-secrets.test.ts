@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileKeySource } from "@esim-webhooks/core/key-file";
 import { newSecret } from "@esim-webhooks/core/testing";
 import { expect, it, onTestFinished } from "vitest";
-import { knownSecrets, signingSecret } from "../../src/set-up/known-secrets.ts";
+import { currentSigningSecret, knownSecrets, signingSecret } from "../../src/set-up/known-secrets.ts";
 
 const [old, current] = [newSecret(), newSecret()];
 
@@ -35,6 +35,18 @@ it("signs with a secret of any form", () => {
   expect(signingSecret(`${old} hex:${bytes.toString("hex")}`)).toBe(`hex:${bytes.toString("hex")}`);
   expect(signingSecret(bytes)).toBe(bytes);
   expect(signingSecret([old, { secret: bytes }])).toBe(bytes);
+});
+
+it("signs with the new key once a key source has it, and with the last known one while the source fails", async () => {
+  let load = async () => [old];
+  const secret = await currentSigningSecret({ load: () => load() });
+  expect(await secret()).toBe(old);
+  load = async () => [old, current];
+  expect(await secret()).toBe(current);
+  load = async () => Promise.reject(new Error("away"));
+  expect(await secret()).toBe(current);
+  load = async () => ["whsec_short"];
+  expect(await secret()).toBe(current);
 });
 
 it("refuses a malformed secret", () => {

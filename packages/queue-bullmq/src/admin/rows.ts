@@ -18,7 +18,7 @@ export function eventOf(job: BullmqJob, state: BullmqState): StoredEvent | undef
       receivedAt,
       attempts: attemptsStarted,
       endsAt: state === "done" && ttl !== undefined ? new Date(timestamp + ttl) : null,
-      error: failedReason ?? null,
+      error: state === "done" ? null : (failedReason ?? null), // BullMQ keeps that of an earlier attempt
       conflicts: 0, // BullMQ keeps no count
       replay: replay ?? null,
       body,
