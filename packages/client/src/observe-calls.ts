@@ -13,6 +13,6 @@ export function observeCalls(listener: (message: CallMessage) => void): () => vo
   throw new WebhookError(
     "invalid_option",
     `observeCalls: expected a function, not ${listener === null ? "null" : typeof listener}.`,
-    "Pass one that takes a CallMessage.",
+    "Pass a function that takes a CallMessage.",
   );
 }

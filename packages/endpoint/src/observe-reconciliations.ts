@@ -13,6 +13,6 @@ export function observeReconciliations(listener: (message: ReconcileMessage) => 
   throw new WebhookError(
     "invalid_option",
     `observeReconciliations: expected a function, not ${listener === null ? "null" : typeof listener}.`,
-    "Pass one that takes a ReconcileMessage.",
+    "Pass a function that takes a ReconcileMessage.",
   );
 }

@@ -266,10 +266,10 @@ describe("webhookRouter at start-up", () => {
       }
     }
     expect(() => webhookRouter(new Inbox(), handlers as never)).toThrow(
-      "a map of handlers is in the place of the options. Pass handlers or an inbox, not both",
+      "a map of handlers was passed as the options. Pass handlers or an inbox, not both",
     );
     expect(() => webhookRouter(handlers, new Inbox() as never)).toThrow(
-      "an inbox is in the place of the options. Pass handlers or an inbox, not both",
+      "an inbox was passed as the options. Pass handlers or an inbox, not both",
     );
     expect(() => webhookRouter({ secret } as never, handlers as never)).toThrow("Swap the arguments");
     expect(() => webhookRouter(handlers, null as never)).toThrow("the options are not an object.");

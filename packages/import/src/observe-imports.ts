@@ -14,6 +14,6 @@ export function observeImports(listener: (message: ImportMessage) => void): () =
   throw new WebhookError(
     "invalid_option",
     `observeImports: expected a function, not ${listener === null ? "null" : typeof listener}.`,
-    "Pass one that takes an ImportMessage.",
+    "Pass a function that takes an ImportMessage.",
   );
 }

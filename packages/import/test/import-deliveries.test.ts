@@ -197,10 +197,10 @@ describe("importDeliveries into an inbox", () => {
     });
     const [dump, inbox] = [ndjson(delivery("msg_1")), memoryInbox()];
     await expect(importing(inbox, dump)).rejects.toMatchObject(
-      invalid(/an inbox is in the place of the dump\. Swap/),
+      invalid(/an inbox was passed as the dump\. Swap/),
     );
     await expect(importing(dump, Promise.resolve(inbox))).rejects.toMatchObject(
-      invalid(/a promise is in the place of the target\. Await it/),
+      invalid(/a promise was passed as the target\. Await it/),
     );
   });
 

@@ -28,7 +28,7 @@ export interface BullmqInboxOptions extends StoreOptions {
   /** The prefix of all keys, also for the `Worker`. On a `Cluster`, write it in braces: `"{bull}"`. Default `"bull"`. */
   prefix?: string;
   /**
-   * Options of the jobs, over the queue's `defaultJobOptions`. Default: 16 attempts with exponential backoff from 1 s, over nine
+   * Options of the jobs; they override the queue's `defaultJobOptions`. Default: 16 attempts with exponential backoff from 1 s, over nine
    * hours; done jobs are removed after an hour or once there are 10,000. Failed jobs are always kept.
    */
   jobOptions?: EventJobOptions;

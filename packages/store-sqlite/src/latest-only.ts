@@ -3,9 +3,9 @@ import { occurredAtMs } from "@esim-webhooks/core/kit";
 import type { SqliteTransaction } from "./transact.ts";
 
 export interface LatestOnlyOptions<Event> {
-  /** What the state is kept of. An event without one is never skipped. Default: the event's `esimReference`. */
+  /** The subject whose state the handler stores. An event without one is never skipped. Default: the event's `esimReference`. */
   subject?: (event: Event) => string | undefined;
-  /** Which events change the same state. Default: the type without its last part, such as `esim.lifecycle`. */
+  /** Groups the events that change the same state. Default: the type without its last part, such as `esim.lifecycle`. */
   family?: (event: Event) => string;
 }
 

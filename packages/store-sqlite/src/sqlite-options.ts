@@ -6,17 +6,17 @@ import { realPath } from "./database/real-path.ts";
 
 /** Where the file is, and how it is written. */
 export interface SqliteFileOptions extends Pick<StoreOptions, "logger"> {
-  /** The database file, such as `"data/events.db"`; made with its folder where it is missing. Your tables may be in it. */
+  /** The database file, such as `"data/events.db"`. A missing one is created, with its folder. It may contain your own tables. */
   path: string;
   /**
-   * `"full"`: what was answered is on the disk. `"normal"`: it outlives the process, killed or not, but a power cut may lose
-   * the last moments; several times faster on slow disks. Where SQLite writes without a log (`wal_reset_bug`), it syncs as well.
-   * Default `"full"`.
+   * `"full"`: what was answered is on the disk. `"normal"`: it survives a crash of the process, but a power cut may lose the
+   * last moments; several times faster on slow disks. If SQLite writes without a log (`wal_reset_bug`), `"normal"` waits for the
+   * disk too. Default `"full"`.
    */
   durability?: Durability;
   /** How long an operation may take, in ms, waiting for other processes included, before it rejects. Default 5,000. */
   timeoutMs?: number;
-  /** Take a file on a network mount, where SQLite's locks may not hold. Default false: it is refused. */
+  /** Accepts a file on a network mount, where SQLite's locks may not hold. Default false: it is refused. */
   allowNetworkMount?: boolean;
 }
 

@@ -90,7 +90,7 @@ function refuseOtherThan(allowed: readonly string[], sql: string, where: string)
   throw new WebhookError(
     "invalid_input",
     `context.tx.${where} was given more than one statement in one text: ${headOf(sql)}`,
-    "Give it one after the other.",
+    "Make one call for each statement.",
   );
 }
 

@@ -123,7 +123,7 @@ describe("context.tx", () => {
       "changes another number of rows",
       "update seat set n = 9 where n = 8",
       1,
-      /^Write 2 of the handler \(update seat set n = …\) changed 0 rows, and was to change 1\. Another one/,
+      /^Write 2 of the handler \(update seat set n = …\) changed 0 rows instead of 1\. Another program/,
     ],
     [
       "names a table that is not there",

@@ -19,7 +19,7 @@ export async function newKeyFile(file: string): Promise<SecretPlace> {
   if (!(await writable(file, { keys: [] }, undefined))) {
     throw new ProgramError(
       "invalid_usage",
-      `${file} is there already, and no key file is overwritten.`,
+      `${file} already exists, and no key file is overwritten.`,
       "Name a new file with --key-file.",
     );
   }

@@ -20,7 +20,7 @@ export async function wholeId(
   if (found.length === 0 && written.includes(",")) {
     throw new ProgramError(
       "invalid_usage",
-      `No id is ${printable(written)}, or begins so.`,
+      `No id begins with ${printable(written)}.`,
       "An id may contain a comma: for several ids, write --id before each.",
     );
   }
@@ -29,6 +29,6 @@ export async function wholeId(
   throw new ProgramError(
     "invalid_usage",
     `Several ids begin with ${printable(written)}: ${named}${found.length > mostNamed ? ", …" : ""}.`,
-    "Write more of the one that you mean.",
+    "Write more characters of the id that you mean.",
   );
 }

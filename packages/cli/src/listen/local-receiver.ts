@@ -11,6 +11,6 @@ export function localReceiver(to: string, allowRemote: boolean): string {
   throw new ProgramError(
     "invalid_usage",
     `--to names another machine, ${hostname}, and the events have personal data of real people.`,
-    "Name a receiver on localhost; or add --allow-remote, if that machine may have them.",
+    "Name a receiver on localhost, or add --allow-remote if that machine may have the events.",
   );
 }

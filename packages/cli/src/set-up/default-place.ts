@@ -49,7 +49,7 @@ async function ownFile(folder: string): Promise<string> {
     throw new ProgramError(
       "invalid_usage",
       `The folder ${folder} cannot be created (${cause.code}).`,
-      "Name another with --data-dir or ESIM_WEBHOOKS_DATA_DIR, or a Postgres with DATABASE_URL.",
+      "Name another folder with --data-dir or ESIM_WEBHOOKS_DATA_DIR, or a Postgres with DATABASE_URL.",
       { cause },
     );
   });

@@ -77,7 +77,7 @@ describe("api endpoints create", () => {
     const { code, stderr } = await service.run([...create, "--key-file", "hook.key"], { cwd });
     expect(code).toBe(2);
     expect(stderr).toContain(
-      "Error (invalid_usage): hook.key is there already, and no key file is overwritten.",
+      "Error (invalid_usage): hook.key already exists, and no key file is overwritten.",
     );
     expect(readFileSync(join(cwd, "hook.key"), "utf8")).toBe("mine");
     expect(await endpointsOf(service)).toEqual([]);

@@ -71,7 +71,7 @@ describe("an import that is interrupted", () => {
     const { code, stdout, stderr } = await start("failing").ended;
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
     expect(stderr).toContain("Error (store_unavailable): The import stopped");
-    expect(stderr).toContain("Run it again when the target is back");
+    expect(stderr).toContain("Run it again when the target can be reached");
     const before = await stored();
     expect(before).toBeGreaterThan(0);
 

@@ -109,7 +109,7 @@ describe("inbox list", () => {
     expect({ code, stderr }).toEqual({
       code: 2,
       stderr:
-        "Error (invalid_usage): No id is evt_old,evt_done, or begins so. An id may contain a comma: for several ids, write --id before each.\n",
+        "Error (invalid_usage): No id begins with evt_old,evt_done. An id may contain a comma: for several ids, write --id before each.\n",
     });
   });
 
@@ -160,7 +160,7 @@ describe("inbox show", () => {
     const { code, stdout, stderr } = await inbox("show", "evt_");
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toMatch(
-      /^Error \(invalid_usage\): Several ids begin with evt_: evt_\w+, .+\. Write more of the one that you mean\.$/m,
+      /^Error \(invalid_usage\): Several ids begin with evt_: evt_\w+, .+\. Write more characters of the id that you mean\.$/m,
     );
     expect((await inbox("retry", "--id", "evt_de", "--dry-run")).stdout).toBe("Would retry 1 dead event.\n");
     expect((await inbox("discard", "--id", "evt_none", "--dry-run")).stdout).toContain("Nothing to do");

@@ -128,7 +128,7 @@ describe("a mistake in the set-up is told with what the user wrote:", () => {
     const { code, stderr } = await cli(["serve", "--data-dir", "/proc/esim-webhooks"]);
     expect(code).toBe(2);
     expect(stderr).toContain(
-      "The folder /proc/esim-webhooks cannot be created (ENOENT). Name another with --data-dir",
+      "The folder /proc/esim-webhooks cannot be created (ENOENT). Name another folder with --data-dir",
     );
   });
 });

@@ -99,7 +99,7 @@ export function checkArguments(caller: string, places: Places, usage: string): v
     if (kind === undefined || right.includes(kind)) continue;
     throw new WebhookError(
       "invalid_option",
-      `${caller}: ${kind} is in the place of the ${name}.`,
+      `${caller}: ${kind} was passed as the ${name}.`,
       kind === "a promise" ? "Await it." : `${isSwapped(kind, places) ? "Swap the arguments. " : ""}${usage}`,
     );
   }

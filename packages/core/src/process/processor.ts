@@ -71,8 +71,8 @@ export interface Provenance {
    */
   fingerprint?: number;
   /**
-   * Whether your queue will not try the event again after its handler threw `error`: `settle` of `observe` then says `dead`,
-   * not `retry`. Default: it will.
+   * Says whether your queue gives the event up after its handler threw `error`. `settle` of `observe` is then `dead`, not
+   * `retry`. Default: never.
    */
   givesUp?(error: unknown): boolean;
   /** Passed to the handler; aborts when the handler should stop. Once it has aborted, no handler starts. */

@@ -119,8 +119,8 @@ function startAttempts(): Attempts {
 function tooMany(): WebhookError {
   return new WebhookError(
     "store_unavailable",
-    `The store has not taken the done marks of ${maxEntries} events, which this process remembers, so it claims nothing new.`,
-    "Mend what keeps the store from marking, and leave the process running until it has.",
+    `The store could not mark ${maxEntries} events as done. This process remembers them, and claims no new events.`,
+    "Mend the store, and keep this process running until it has marked them.",
   );
 }
 

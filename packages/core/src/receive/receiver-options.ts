@@ -23,19 +23,19 @@ export interface ReceiverOptions<Data = EsimEvents, Tx = unknown> extends Proces
    * durable store, or an inbox, that remembers done ids for `past` and `future` together.
    */
   toleranceSeconds?: ToleranceSeconds;
-  /** The longest body taken, in bytes. Default 1 MiB. */
+  /** The longest body accepted, in bytes. Default 1 MiB. */
   maxBodyBytes?: number;
   /**
-   * The most memory for the bodies of all deliveries that are not verified yet, in bytes, and at least `maxBodyBytes`. Over it,
-   * the largest is answered 503 at once. Default: 64 MiB, or `maxBodyBytes` if that is more.
+   * The most memory for the bodies of all deliveries that are not verified yet, in bytes; at least `maxBodyBytes`. When they
+   * need more, the largest is answered 503 at once. Default: 64 MiB, or `maxBodyBytes` if that is more.
    */
   maxUnverifiedBytes?: number;
   /**
-   * The longest time for a body to come in, in ms. In each quarter of it, 4 KiB must come, or the rest. At most `deadlineMs`
-   * counts. Default 10,000.
+   * The longest time in which a body must arrive, in ms. At least 4 KiB, or the rest of the body, must arrive in each quarter
+   * of it. If `deadlineMs` is shorter, that is the limit. Default 10,000.
    */
   bodyTimeoutMs?: number;
-  /** The longest time until the sender is answered, in ms. Below 30,000, when it gives up. Default 25,000. */
+  /** The longest time until the sender is answered, in ms. Less than 30,000, when the sender gives up. Default 25,000. */
   deadlineMs?: number;
 }
 

@@ -35,7 +35,7 @@ export function stateKeySource(store: StateStore, options: { readonly name?: str
         throw new WebhookError(
           "invalid_option",
           "stateKeySource: this state store may lose what was written, and the service shows a secret only once.",
-          "Use one that is durable: its capabilities say so.",
+          "Use a durable one, whose capabilities say durable: true.",
         );
       }
       return store.write(name, record, version);

@@ -12,8 +12,8 @@ const longestSpreadMs = 6 * 60 * 60 * 1000;
 /** The options of every dedupe store. */
 export interface StoreOptions {
   /**
-   * How long done ids are remembered at least, in ms: up to a twentieth more, and 6 hours at most, so that not all end at once.
-   * Default 30 days. Below 8 days, replays can run again.
+   * How long done ids are remembered at least, in ms. Each id is kept a little longer (up to a twentieth, at most 6 hours), so
+   * that not all end at once. Default 30 days. Below 8 days, replays can run again.
    */
   retentionMs?: number;
   /** Gets the log lines: pino, `console`, or anything of their shape. Default: silent. */

@@ -27,7 +27,7 @@ export function keyRecordOf(json: unknown): KeyRecord {
   refuseUnknownFields(json, recordShape);
   for (const key of listOf(json)) refuseUnknownFields(key, keyShape);
   const result = z.strictObject(recordShape).safeParse(json);
-  if (!result.success) throw new WebhookError("invalid_secret", "It is not of the expected form.", form);
+  if (!result.success) throw new WebhookError("invalid_secret", "It does not have the expected form.", form);
   const record = result.data as KeyRecord; // JSON has no undefined
   if (record.keys.length > 0) prepareKeys(record.keys);
   rotationEndMs(record.rotatingUntil);

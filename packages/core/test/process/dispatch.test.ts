@@ -65,7 +65,7 @@ describe("handlers at start-up", () => {
       /There are no handlers, so every event would be acknowledged and dropped\. Pass a map/,
     ],
     ["no map", undefined, /There are no handlers/],
-    ["a store", memoryStore(), /a dedupe store is in the place of the .*such as \{.*store \}/],
+    ["a store", memoryStore(), /a dedupe store was passed as the .*such as \{.*store \}/],
     [
       "a handler that is no function",
       { "esim.faulted": "reorder" },
@@ -81,17 +81,17 @@ describe("handlers at start-up", () => {
     [
       "an inbox, and handlers after it",
       [{ put() {} }, { "*": () => {} }],
-      /an inbox is in .* createWorker\(inbox, handlers\)/,
+      /an inbox was passed as .* createWorker\(inbox, handlers\)/,
     ],
     [
       "a promise of handlers",
       [Promise.resolve({ "*": () => {} })],
-      /a promise is in the place of the handlers\. Await it\./,
+      /a promise was passed as the handlers\. Await it\./,
     ],
     [
       "a store in place of the options",
       [{ "*": () => {} }, memoryStore()],
-      /a dedupe store is .* such as \{ store \}/,
+      /a dedupe store was passed as .* such as \{ store \}/,
     ],
   ])("%s fail", (_, passed, message) => {
     const error = errorOf(() => createProcessor(...(passed as [never, never])));

@@ -297,37 +297,37 @@ describe("arguments in the wrong place", () => {
     [
       "handlers in place of the options, beside an inbox",
       () => createReceiver(inbox, handlers as never),
-      "a map of handlers is in the place of the options. Pass handlers or an inbox, not both, then options such as { secret, store }.",
+      "a map of handlers was passed as the options. Pass handlers or an inbox, not both, then options such as { secret, store }.",
     ],
     [
       "an inbox in place of the options, beside handlers",
       () => createReceiver(handlers, inbox as never),
-      "an inbox is in the place of the options. Pass handlers or an inbox, not both",
+      "an inbox was passed as the options. Pass handlers or an inbox, not both",
     ],
     [
       "the options before the handlers",
       () => createReceiver({ secret } as never, handlers as never),
-      "a map of handlers is in the place of the options. Swap the arguments.",
+      "a map of handlers was passed as the options. Swap the arguments.",
     ],
     [
       "the options before the inbox",
       () => createReceiver({ secret } as never, memoryInbox() as never),
-      "an inbox is in the place of the options. Swap the arguments.",
+      "an inbox was passed as the options. Swap the arguments.",
     ],
     [
       "a store in place of the options",
       () => createReceiver(handlers, memoryStore() as never),
-      "a dedupe store is in the place of the options. Pass handlers or an inbox, not both, then options such as { secret, store }.",
+      "a dedupe store was passed as the options. Pass handlers or an inbox, not both, then options such as { secret, store }.",
     ],
     [
       "a promise of handlers",
       () => createReceiver(Promise.resolve(handlers) as never, { secret }),
-      "a promise is in the place of the target. Await it.",
+      "a promise was passed as the target. Await it.",
     ],
     [
       "a promise of options",
       () => createReceiver(handlers, Promise.resolve({ secret }) as never),
-      "a promise is in the place of the options. Await it.",
+      "a promise was passed as the options. Await it.",
     ],
     ["null as the options", () => createReceiver(handlers, null as never), "the options are not an object."],
   ];

@@ -85,8 +85,8 @@ describe("fileKeySource", () => {
 
   it.each([
     [`{ "keys": ["${oldSecret}"`, "It is not JSON."],
-    [`{ "keys": "${oldSecret}" }`, "It is not of the expected form."],
-    [`["${oldSecret}"]`, "It is not of the expected form."],
+    [`{ "keys": "${oldSecret}" }`, "It does not have the expected form."],
+    [`["${oldSecret}"]`, "It does not have the expected form."],
     [`{ "secret": "${oldSecret}" }`, 'There is no field "secret". There are: keys, rotatingUntil, change.'],
     [`{ "${oldSecret}": "" }`, "There is an unknown field."],
     [

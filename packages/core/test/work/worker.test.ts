@@ -37,27 +37,27 @@ describe("createWorker", () => {
     [
       "the handlers before the inbox",
       () => createWorker(handlers as never, memoryInbox() as never),
-      "a map of handlers is in the place of the inbox. Swap the arguments.",
+      "a map of handlers was passed as the inbox. Swap the arguments.",
     ],
     [
       "a store in place of the inbox",
       () => createWorker(memoryStore() as never, handlers),
-      "a dedupe store is in the place of the inbox. Pass an inbox, then handlers, then options",
+      "a dedupe store was passed as the inbox. Pass an inbox, then handlers, then options",
     ],
     [
       "handlers twice",
       () => createWorker(memoryInbox(), handlers, handlers as never),
-      "a map of handlers is in the place of the options. Pass an inbox, then handlers, then options",
+      "a map of handlers was passed as the options. Pass an inbox, then handlers, then options",
     ],
     [
       "a promise of an inbox",
       () => createWorker(Promise.resolve(memoryInbox()) as never, handlers),
-      "a promise is in the place of the inbox. Await it.",
+      "a promise was passed as the inbox. Await it.",
     ],
     [
       "a promise of handlers",
       () => createWorker(memoryInbox(), Promise.resolve(handlers) as never),
-      "a promise is in the place of the handlers. Await it.",
+      "a promise was passed as the handlers. Await it.",
     ],
     [
       "an object that gives no events",

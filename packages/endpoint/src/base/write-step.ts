@@ -114,7 +114,7 @@ async function write(
 function alwaysOutrun(): WebhookError {
   return new WebhookError(
     "store_unavailable",
-    "The key store took no write: each time it answered that somebody else had written.",
-    "Stop what else writes it. If it is your own, its write() must take a write whose version is that of the last read.",
+    "The key store accepted no write: each time it answered that another program had written before.",
+    "Stop the other program. If the key store is your own, its write() must accept a write with the version of the last read.",
   );
 }

@@ -223,7 +223,7 @@ it.each([undefined, {}, { webhooks: {} }])("refuses a first argument that is no 
   for (const call of calls) {
     await expect(call(api as never, wish as never)).rejects.toMatchObject({
       code: "invalid_option",
-      message: `${call.name}: the first argument is no client. Pass what createClient returns.`,
+      message: `${call.name}: the first argument is not a client. Pass what createClient returns.`,
     });
   }
 });

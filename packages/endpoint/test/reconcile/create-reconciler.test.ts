@@ -262,7 +262,7 @@ describe("a reconciler", () => {
       code: "durable_store_required",
     });
     expect(() => createReconciler(api, endpoint, { state } as never, knownInbox() as never)).toThrow(
-      /in the place of/,
+      /was passed as/,
     );
   });
 });

@@ -541,7 +541,7 @@ describe.concurrent("rotateSecret", () => {
     const options = { clock: fastClock(), checkReceivers: false };
     await expect(rotateSecret(world.api, world.endpoint, deaf, options)).rejects.toMatchObject({
       code: "store_unavailable",
-      message: expect.stringContaining("The key store took no write"),
+      message: expect.stringContaining("The key store accepted no write"),
     });
     expect(tries).toBeLessThanOrEqual(241); // one a second
   });
@@ -767,7 +767,7 @@ describe.concurrent("rotateSecret", () => {
   });
 
   it.each([
-    [[undefined, "a", "keys"], "the first argument is no client"],
+    [[undefined, "a", "keys"], "the first argument is not a client"],
     [["api", "", "keys"], "there is no endpoint reference"],
     [
       ["api", "a", { load: async () => [] }],

@@ -104,7 +104,7 @@ function stopped(cause: unknown): WebhookError<string> {
   return new WebhookError(
     "store_unavailable",
     "The import stopped: its target cannot be reached.",
-    "Run it again when the target is back: it continues from its checkpoint file, or starts over, and no event runs twice.",
+    "Run it again when the target can be reached: it continues from its checkpoint file, or starts over, and no event runs twice.",
     { cause },
   );
 }

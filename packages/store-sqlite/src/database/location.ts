@@ -53,8 +53,8 @@ async function refuseFolders(path: string, folder: string): Promise<void> {
     if (!(await exists(join(each, "PG_VERSION")))) continue;
     throw new FaultError({
       code: "pglite_folder",
-      problem: `The folder ${each} is one that PGlite left; this version keeps its data in an SQLite file.`,
-      remedy: "Let the version that made it work its events off, then name another path.",
+      problem: `The folder ${each} has the PGlite database of an earlier version of esim-webhooks; this version uses an SQLite file.`,
+      remedy: "Process its events with the earlier version of esim-webhooks, then name another path.",
     });
   }
   if (!(await isFolder(path))) return;

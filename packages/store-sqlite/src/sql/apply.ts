@@ -64,7 +64,7 @@ function runWrite(tx: Transaction, { sql, head, parameters, changes }: HandlerWr
   const changed = tx.run(sql, ...parameters);
   if (changes === undefined || changed === changes) return;
   throw new Error(
-    `Write ${index + 1} of the handler (${head}) changed ${changed} rows, and was to change ${changes}. ` +
-      "Another one may have changed them since they were read: read them again in the next attempt.",
+    `Write ${index + 1} of the handler (${head}) changed ${changed} rows instead of ${changes}. ` +
+      "Another program may have changed them since they were read: read them again in the next attempt.",
   );
 }

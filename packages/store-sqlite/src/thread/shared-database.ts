@@ -32,14 +32,14 @@ export function useDatabase(caller: string, options: UseOptions): DatabaseUse {
     throw new WebhookError(
       "invalid_option",
       `${caller}: ${path} is open in this process with durability "${shared.options.durability}", not "${durability}".`,
-      "Give both the same: they share one writer.",
+      "Pass the same value to both: they share one writer.",
     );
   }
   if (shared.options.allowNetworkMount !== allowNetworkMount) {
     throw new WebhookError(
       "invalid_option",
       `${caller}: ${path} is open in this process with allowNetworkMount ${shared.options.allowNetworkMount}, not ${allowNetworkMount}.`,
-      "Give both the same: they share one writer.",
+      "Pass the same value to both: they share one writer.",
     );
   }
   sharedByPath.set(path, shared);
