@@ -53,7 +53,7 @@ export function checkMissed(
   const note =
     ahead === 0
       ? ""
-      : ` The attempts of ${count(ahead)} are dated ahead of this machine's clock, as on a sandbox whose clock was advanced: doctor shows them as missed until that time, although reconcile has brought them in.`;
+      : ` The attempts of ${count(ahead)} are dated ahead of this machine's clock, as on a sandbox whose clock was advanced: doctor shows them as missed until that time, also after reconcile.`;
   return failed(
     "missed",
     `The service gave up ${counted(left.length, "delivery", "deliveries")} of ${read}${rest}. esim-webhooks reconcile brings the events in.${note}`,
