@@ -24,14 +24,15 @@ export async function settle(
   { retentionMs, keepBodies }: SettleRules,
 ): Promise<boolean[]> {
   const sorted = inKeyOrder(settlements, keyText);
+  const areDone = sorted.every(({ state }) => state === "done");
   const { rows } = await sql<{ token: string }>`
     select fence::text as token from ${tables.settle}(
       ${textArray(sorted.map(({ source }) => source))}::text[],
       ${textArray(sorted.map(({ id }) => id))}::text[],
       ${textArray(sorted.map(({ token }) => token))}::bigint[],
-      ${textArray(sorted.map(({ state }) => state))}::text[],
-      ${numberArray(sorted.map((settlement) => ("afterMs" in settlement ? Math.min(settlement.afterMs, longestWaitMs) : 0)))}::float8[],
-      ${textArray(sorted.map((settlement) => ("error" in settlement ? storableError(settlement.error) : null)))}::text[],
+      ${areDone ? null : textArray(sorted.map(({ state }) => state))}::text[],
+      ${areDone ? null : numberArray(sorted.map((settlement) => ("afterMs" in settlement ? Math.min(settlement.afterMs, longestWaitMs) : 0)))}::float8[],
+      ${areDone ? null : textArray(sorted.map((settlement) => ("error" in settlement ? storableError(settlement.error) : null)))}::text[],
       ${serverTime}, ${spreadRetention(retentionMs)}::float8 * interval '1 millisecond', ${keepBodies}
     ) as fence`.execute(db);
   return wereHeld(settlements, rows);
