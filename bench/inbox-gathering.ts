@@ -9,11 +9,26 @@ interface Waiting {
   readonly failed: (error: unknown) => void;
 }
 
-const insert = `
-  insert into gathered.event (source, id, state, ends_at, type, body, fingerprint, received_at, occurred_at)
-  select 'default', id, 'ready', now(), 'esim.enabled', substring($1::bytea from body_begin for body_length), 1, now(), now()
-  from unnest($2::text[], $3::int[], $4::int[]) as given (id, body_begin, body_length)
-  on conflict do nothing`;
+/** The barest insert of bodies into a table like ours: one statement, with no comparison and no limits. */
+export function insertBare(
+  client: pg.Client,
+  schema: string,
+  rows: readonly { readonly id: string; readonly body: Uint8Array }[],
+): Promise<unknown> {
+  let end = 1;
+  const begins = rows.map(({ body }) => {
+    end += body.length;
+    return end - body.length;
+  });
+  const columns = [rows.map(({ id }) => id), begins, rows.map(({ body }) => body.length)];
+  return client.query(
+    `insert into ${schema}.event (source, id, state, ends_at, type, body, fingerprint, received_at, occurred_at)
+    select 'default', id, 'ready', now(), 'esim.enabled', substring($1::bytea from body_begin for body_length), 1, now(), now()
+    from unnest($2::text[], $3::int[], $4::int[]) as given (id, body_begin, body_length)
+    on conflict do nothing`,
+    [Buffer.concat(rows.map(({ body }) => body)), ...columns.map((column) => `{${column.join()}}`)],
+  );
+}
 
 /**
  * The floor of accepting into Postgres: a bare route that verifies, and stores what came while the last statement was under way by the next one,
@@ -31,23 +46,12 @@ export async function gathering(app: FastifyInstance, url: string, secret: strin
   let waiting: Waiting[] = [];
   let isStoring = false;
 
-  function store(batch: readonly Waiting[]): Promise<unknown> {
-    let end = 1;
-    const begins = batch.map(({ body }) => {
-      end += body.length;
-      return end - body.length;
-    });
-    const bodies = Buffer.concat(batch.map(({ body }) => body));
-    const values = [batch.map(({ id }) => id), begins, batch.map(({ body }) => body.length)];
-    return client.query(insert, [bodies, ...values.map((column) => `{${column.join()}}`)]);
-  }
-
   async function storeAll(): Promise<void> {
     while (waiting.length > 0) {
       const batch = waiting;
       waiting = [];
       try {
-        await store(batch);
+        await insertBare(client, "gathered", batch);
         for (const { stored } of batch) stored();
       } catch (error) {
         for (const { failed } of batch) failed(error);

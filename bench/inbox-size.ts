@@ -1,12 +1,31 @@
 import type { Inbox } from "@esim-webhooks/core";
 import type pg from "pg";
 import { entriesOf, newId } from "./inbox-entries.ts";
+import { insertBare } from "./inbox-gathering.ts";
 
 const batch = 500;
 
 export interface Cost {
   readonly putMs: number;
   readonly takeMs: number;
+}
+
+/** A table like that of `schema`, with the same rows. */
+export async function copyTable(pool: pg.Pool, schema: string, copy: string): Promise<void> {
+  await pool.query(`
+    create schema ${copy};
+    create table ${copy}.event (like ${schema}.event including all);
+    insert into ${copy}.event select * from ${schema}.event`);
+  await pool.query(`vacuum analyze ${copy}.event`);
+  await pool.query("checkpoint");
+}
+
+/** Inserts a batch of new events, in ms. */
+export async function measureBare(client: pg.Client, schema: string): Promise<number> {
+  const entries = entriesOf(batch, batch);
+  const start = performance.now();
+  await insertBare(client, schema, entries);
+  return performance.now() - start;
 }
 
 /** Inserts a million rows: 1 % dead, 1 % waiting for their next try, the rest done. */

@@ -11,7 +11,7 @@ import {
 } from "./inbox-accept.ts";
 import { type Drained, drain, drainPeer, jobs, lanes } from "./inbox-drain.ts";
 import { openFloor } from "./inbox-floor.ts";
-import { type Cost, fill, measureCost } from "./inbox-size.ts";
+import { type Cost, copyTable, fill, measureBare, measureCost } from "./inbox-size.ts";
 import { median } from "./measure.ts";
 import { type CpuOfEvent, parentOf, withCpu } from "./process-cpu.ts";
 import { inTurns, line, micros, ms, perSecond, times } from "./report.ts";
@@ -147,23 +147,40 @@ async function benchSize(url: string, pool: pg.Pool): Promise<void> {
   const big = postgresInbox({ url, schema: "big" });
   await Promise.all([small.migrate(), big.migrate()]);
   await fill(pool, "big");
+  await copyTable(pool, "small", "bare_small");
+  await copyTable(pool, "big", "bare_big");
+  const client = new pg.Client({ connectionString: url });
+  client.on("error", () => {});
+  await client.connect();
+  const bareCost = async (schema: string) => ({
+    putMs: await measureBare(client, schema),
+    takeMs: Number.NaN,
+  });
   const measured = {
     small: async () => {
       await pool.query("truncate small.event");
       return measureCost(small);
     },
     big: () => measureCost(big),
+    bareSmall: async () => {
+      await pool.query("truncate bare_small.event");
+      return bareCost("bare_small");
+    },
+    bareBig: () => bareCost("bare_big"),
   };
-  await inTurns<"small" | "big", Cost>(measured, warmUpRounds);
-  const costs = await inTurns<"small" | "big", Cost>(measured, costRounds);
-  await Promise.all([small.close(), big.close()]);
+  type Table = keyof typeof measured;
+  await inTurns<Table, Cost>(measured, warmUpRounds);
+  const costs = await inTurns<Table, Cost>(measured, costRounds);
+  await Promise.all([small.close(), big.close(), client.end()]);
   console.log("\n500 events, in a near-empty table and in one of a million rows");
-  for (const [name, of] of [
-    ["put", ({ putMs }: Cost) => putMs],
-    ["take", ({ takeMs }: Cost) => takeMs],
+  const putMs = ({ putMs }: Cost) => putMs;
+  for (const [name, few, many, of, wanted] of [
+    ["put", costs.small, costs.big, putMs, "≤ 1.3"],
+    ["a bare insert", costs.bareSmall, costs.bareBig, putMs],
+    ["take", costs.small, costs.big, ({ takeMs }: Cost) => takeMs, "≤ 1.3"],
   ] as const) {
-    const [few, many] = [medianOf(costs.small, of), medianOf(costs.big, of)];
-    line(name, `${ms(few)}, ${ms(many)}`);
-    line("ratio", times(many / few), "≤ 1.3");
+    const [small, big] = [medianOf(few, of), medianOf(many, of)];
+    line(name, `${ms(small)}, ${ms(big)}`);
+    line("ratio", times(big / small), wanted);
   }
 }
