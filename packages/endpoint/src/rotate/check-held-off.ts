@@ -1,7 +1,7 @@
 import type { KeyStore } from "@esim-webhooks/core";
 import { holdOffUntil } from "../base/hold-off.ts";
 import { writeStep } from "../base/write-step.ts";
-import { checkReceivers } from "./check-receivers.ts";
+import { checkReceivers, refuseOtherHoldOff } from "./check-receivers.ts";
 import type { RotateSettings } from "./rotate-options.ts";
 import { writeRotation } from "./write-rotation.ts";
 
@@ -15,6 +15,7 @@ export async function checkHeldOff(
   settings: Pick<RotateSettings, "clock" | "signal" | "logger">,
 ): Promise<void> {
   const { clock } = settings;
+  await refuseOtherHoldOff(url, keyStore, settings);
   const own = { rotatingUntil: holdOffUntil(clock.now()) };
   let replaced: { readonly rotatingUntil?: string } = {};
   await writeRotation(

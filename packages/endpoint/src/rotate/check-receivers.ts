@@ -1,7 +1,9 @@
 import { randomBytes, randomUUID } from "node:crypto";
-import { WebhookError } from "@esim-webhooks/core";
+import { type KeyStore, WebhookError } from "@esim-webhooks/core";
+import { dateTimeMs } from "@esim-webhooks/core/kit";
 import type { EndpointErrorCode } from "../base/errors.ts";
 import type { RotateSettings } from "./rotate-options.ts";
+import { presentKeys } from "./write-rotation.ts";
 
 /** How many deliveries are posted at once: behind a load balancer, they come to several receivers. */
 const posts = 5;
@@ -15,6 +17,26 @@ interface Answer {
   readonly holdsOff: boolean;
   /** How far its clock is ahead of ours, in ms; NaN if it does not tell. */
   readonly aheadMs: number;
+}
+
+/**
+ * Looks for a hold-off in another key store, which would let `checkReceivers` pass: before ours is written, it posts one delivery whose
+ * signature nobody knows. Rejects with `receivers_not_ready` if a receiver holds it off though our key store does not say so.
+ */
+export async function refuseOtherHoldOff(
+  url: string,
+  keyStore: KeyStore,
+  { clock, signal }: Pick<RotateSettings, "clock" | "signal">,
+): Promise<void> {
+  const answer = await answerOf(url, clock.now, signal);
+  signal.throwIfAborted();
+  if (!answer?.holdsOff) return;
+  const { rotatingUntil } = await presentKeys(keyStore);
+  if (dateTimeMs(rotatingUntil) > clock.now()) return;
+  throw notReady(
+    "A receiver already answers 503 to an unknown signature, though this key store has no rotatingUntil in force: the receiver reads another one.",
+    "Have all receivers read this key store, and rotate again.",
+  );
 }
 
 /**

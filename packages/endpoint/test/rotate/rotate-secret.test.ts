@@ -896,6 +896,33 @@ describe.concurrent("receivers that are not ready", () => {
     expect(await recordOf(unread)).toEqual(record);
   });
 
+  it("are found though the key store that they read holds off unknown signatures for somebody else", async () => {
+    await using world = await rotating();
+    const record = await recordOf(world.keys);
+    const unread = copyOf(record);
+    const theirs = { ...record, rotatingUntil: minutesAhead(9) };
+    await world.keys.write(theirs, (await world.keys.read())?.version);
+    await expect(
+      rotateSecret(world.api, world.endpoint, unread, { clock: fastClock() }),
+    ).rejects.toMatchObject({
+      code: "receivers_not_ready",
+      message: expect.stringMatching(
+        /^A receiver already answers 503 .* The secret was not replaced\. Have all/,
+      ),
+    });
+    expect(await recordOf(unread)).toEqual(record);
+    await expectUntouched(world, theirs);
+  });
+
+  it("are ready though the key store holds off unknown signatures already", async () => {
+    await using world = await rotating();
+    const record = { ...(await recordOf(world.keys)), rotatingUntil: minutesAhead(9) };
+    await world.keys.write(record, (await world.keys.read())?.version);
+    const logger = lines();
+    await world.rotate({ checkReceivers: true, logger });
+    expect(logger.all[0]).toContain("Receivers read the key store.");
+  });
+
   it("are found, and no hold-off stays when the answer of the write that began it was lost", async () => {
     await using world = await rotating();
     const record = await recordOf(world.keys);
