@@ -10,7 +10,7 @@ import { Queue, Worker } from "bullmq";
 import pg from "pg";
 import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { type Run, root, runCommand, runNode } from "./run.ts";
-import { startPostgres } from "./servers/index.ts";
+import { cuttingProxy, startPostgres } from "./servers/index.ts";
 import { freePort } from "./servers/kept-server.ts";
 import { postgresUrl, redisUrl } from "./servers/shared.ts";
 
@@ -504,7 +504,7 @@ describe("examples/queue-worker", () => {
 });
 
 describe("examples/bullmq-fleet", () => {
-  it("stores each event once, has one of two workers handle it, and the next ones both, and shows them on Bull Board", async () => {
+  it("stores each event once, has one of two workers handle it, and the next ones both, and shows them on Bull Board; a worker says once that Redis is away", async () => {
     const variables = { REDIS_URL: redisUrl, QUEUE: `fleet-${randomUUID()}` };
     const queue = new Queue(variables.QUEUE, { connection: { url: redisUrl } });
     onTestFinished(async () => {
@@ -512,7 +512,19 @@ describe("examples/bullmq-fleet", () => {
       await queue.close();
     });
     const receiver = await serve("examples/bullmq-fleet/receiver.ts", variables);
-    const workers = [1, 2].map(() => run(["examples/bullmq-fleet/worker.ts"], variables));
+    const proxy = await cuttingProxy({ url: redisUrl }, {});
+    onTestFinished(() => proxy.close());
+    proxy.refuse();
+    const workers = [redisUrl, proxy.url].map((url) =>
+      run(["examples/bullmq-fleet/worker.ts"], { ...variables, REDIS_URL: url }),
+    );
+    let errors = "";
+    workers[1]?.child.stderr?.on("data", (text) => {
+      errors += text;
+    });
+    await vi.waitUntil(() => errors.includes("ECONNREFUSED"), { timeout: 120_000 });
+    proxy.accept();
+    await workers[1]?.line(/^Redis answers again/);
     const healthUrls = await Promise.all(
       workers.map(async ({ line }) => (await line(/^working; health at (\S+)/))[1] ?? ""),
     );
@@ -550,6 +562,7 @@ describe("examples/bullmq-fleet", () => {
       name: "esim.faulted",
       returnValue: { outcome: "processed" },
     });
+    expect(errors.match(/ECONNREFUSED/g)).toHaveLength(1);
     await Promise.all([receiver, ...workers, board].map(endsBySigterm));
   });
 });

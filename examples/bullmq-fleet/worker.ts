@@ -17,7 +17,15 @@ const worker = new Worker(process.env["QUEUE"] ?? "esim-webhooks", processor, {
   concurrency: 20,
   maxStalledCount: 16, // how many crashes of workers a job survives; default 1
 });
-worker.on("error", (error) => console.error(error.message));
+let lastError = "";
+worker.on("error", ({ message }) => {
+  if (message !== lastError) console.error(message); // while Redis is away, BullMQ emits it at each try to connect
+  lastError = message;
+});
+worker.getBackend().on("ready", () => {
+  if (lastError !== "") console.log("Redis answers again");
+  lastError = "";
+});
 worker.on("failed", processor.onFailed); // logs events whose workers died too often
 worker.on("lockRenewalFailed", (ids) => ids.forEach((id) => void worker.cancelJob(id))); // another worker has them now
 await worker.waitUntilReady();
