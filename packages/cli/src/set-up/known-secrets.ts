@@ -1,7 +1,11 @@
 import { isUint8Array } from "node:util/types";
 import { createKeyring, type LoadedKeys, type Secret, type Secrets, WebhookError } from "@esim-webhooks/core";
+import { startDeadline } from "@esim-webhooks/core/kit";
 import { naming } from "./naming.ts";
 import type { SetUp } from "./set-up.ts";
+
+/** As receivers wait for a key source. */
+const loadTimeoutMs = 5000;
 
 /** The secret as it was given, right or not. `which` says what it is to be. Throws `missing_secret`. */
 export function givenSecret({ secret, file }: SetUp, which = "the endpoint's signingSecret"): Secret {
@@ -22,11 +26,12 @@ export function requiredSecret(setUp: SetUp, which?: string): Secret {
 
 /**
  * The current secrets. A key source is loaded once. Undefined when there is no secret. Rejects as the key
- * source does.
+ * source does, and with `store_unavailable` if it does not answer within 5 s.
  */
 export async function knownSecrets(secret: Secret | undefined): Promise<Secrets | undefined> {
   if (secret === undefined || !isSource(secret)) return secret;
-  const loaded = await secret.load();
+  const loaded = await startDeadline(loadTimeoutMs).before(secret.load());
+  if (loaded === undefined) throw noAnswer();
   return isList(loaded) ? loaded : loaded.keys;
 }
 
@@ -64,6 +69,14 @@ export async function currentSigningSecret(secret: Secret): Promise<() => Promis
     }
     return signingSecret(known);
   };
+}
+
+function noAnswer(): WebhookError {
+  return new WebhookError(
+    "store_unavailable",
+    `The key source did not answer: its load() took more than ${loadTimeoutMs / 1000} s.`,
+    "Check what it reads the secret from; receivers wait as long for it.",
+  );
 }
 
 function isSource(secret: Secret): secret is Exclude<Secret, Secrets> {

@@ -1,7 +1,9 @@
+import { writeFileSync } from "node:fs";
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { join } from "node:path";
 import { memoryStore, nodeHandler, type WebhookEvent } from "@esim-webhooks/core";
-import { sampleData } from "@esim-webhooks/core/testing";
+import { newSecret, sampleData } from "@esim-webhooks/core/testing";
 import type { SandboxOptions } from "@esim-webhooks/sandbox";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { type Service, startReceiver, startService } from "../api/service.ts";
@@ -300,16 +302,21 @@ describe("listen", () => {
     expect(nobody.stderr).toMatch(/^Error \(no_answer\): Nothing answers at .*, or name another --to\./m);
   });
 
-  it("does not stop while the API is away, and says so once", async () => {
+  it("does not stop while the API is away, and says so once; nor does a rotation of the key file break it", async () => {
     const { emit, sandbox, env } = await startWorld();
+    const old = newSecret();
     const receiver = await startLocal();
-    const cwd = folder({ "esim-webhooks.config.mjs": "export default { api: { maxAttempts: 1 } };" });
+    const config = `import { fileKeySource } from "@esim-webhooks/core/key-file";
+      export default { secret: fileKeySource("esim.key"), api: { maxAttempts: 1 } };`;
+    const cwd = folder({ "esim-webhooks.config.mjs": config, "esim.key": old });
     const running = start(["listen", "--to", receiver.url, "--every", "1s"], {
       cwd,
-      env: { ...env, ESIM_WEBHOOK_SECRET: secret },
+      env,
     });
     onTestFinished(() => void running.child.kill("SIGKILL"));
     await running.written(/Press Ctrl-C/);
+    const rotated = { keys: [{ secret: old, notAfter: "2026-11-20T12:00:00Z" }, secret] };
+    writeFileSync(join(cwd, "esim.key"), JSON.stringify(rotated));
     sandbox.faults.add({ kind: "error", status: 503, times: 2 });
     await running.written(/Error \(service_failed\): .* The listing is read again until it answers\./);
     await emit("esim.enabled");

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileKeySource } from "@esim-webhooks/core/key-file";
 import { newSecret } from "@esim-webhooks/core/testing";
-import { expect, it, onTestFinished } from "vitest";
+import { expect, it, onTestFinished, vi } from "vitest";
 import { currentSigningSecret, knownSecrets, signingSecret } from "../../src/set-up/known-secrets.ts";
 
 const [old, current] = [newSecret(), newSecret()];
@@ -47,6 +47,26 @@ it("signs with the new key once a key source has it, and with the last known one
   expect(await secret()).toBe(current);
   load = async () => ["whsec_short"];
   expect(await secret()).toBe(current);
+});
+
+it("waits 5 s for a key source that does not answer, as receivers do, and signs with the last known key then", async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const never = new Promise<never>(() => {});
+  const missing = expect(knownSecrets({ load: () => never })).rejects.toMatchObject({
+    code: "store_unavailable",
+    message: expect.stringMatching(
+      /^The key source did not answer: its load\(\) took more than 5 s\. Check /,
+    ),
+  });
+  await vi.advanceTimersByTimeAsync(5000);
+  await missing;
+  let load: () => Promise<string[]> = async () => [old];
+  const secret = await currentSigningSecret({ load: () => load() });
+  load = () => never;
+  const signing = secret();
+  await vi.advanceTimersByTimeAsync(5000);
+  expect(await signing).toBe(old);
 });
 
 it("refuses a malformed secret", () => {
