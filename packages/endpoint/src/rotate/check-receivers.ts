@@ -34,7 +34,7 @@ export async function refuseOtherHoldOff(
   const { rotatingUntil } = await presentKeys(keyStore);
   if (dateTimeMs(rotatingUntil) > clock.now()) return;
   throw notReady(
-    "A receiver already answers 503 to an unknown signature, though this key store has no rotatingUntil in force: the receiver reads another one.",
+    "A receiver already answers 503 to an unknown signature, as in a rotation, though none is under way in this key store: the receiver reads another one.",
     "Have all receivers read this key store, and rotate again.",
   );
 }
