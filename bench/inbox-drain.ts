@@ -7,8 +7,8 @@ import { type CpuOfEvent, withCpu } from "./process-cpu.ts";
 
 export const jobs = 30_000;
 export const lanes = 4000;
-const concurrency = 500;
 const batchSize = 500;
+const inHand = 1000;
 
 /** How fast jobs were drained, per second, and what each took. */
 export interface Drained {
@@ -41,7 +41,7 @@ export async function drainJobs(inbox: InboxQueue): Promise<number> {
     left -= 1;
     if (left === 0) drained.abort();
   };
-  const worker = createWorker(inbox, { "*": handler }, { concurrency });
+  const worker = createWorker(inbox, { "*": handler }, { concurrency: inHand });
   const start = performance.now();
   await worker.run({ signal: drained.signal });
   return jobs / ((performance.now() - start) / 1000);
@@ -49,7 +49,7 @@ export async function drainJobs(inbox: InboxQueue): Promise<number> {
 
 /**
  * Jobs per second of graphile-worker. With its `localQueue` it takes jobs in batches. It completes them in batches when
- * `completeJobBatchDelay` is 0, and one by one when it is -1, the default.
+ * `completeJobBatchDelay` is 0, and one by one when it is -1, the default. As many jobs run as wait in its queue, so it has as many in hand as our worker.
  */
 export async function drainPeer(
   url: string,
@@ -79,7 +79,11 @@ export async function drainPeer(
       taskList: { work },
       noHandleSignals: true,
       preset: {
-        worker: { concurrentJobs: concurrency, localQueue: { size: batchSize }, completeJobBatchDelay },
+        worker: {
+          concurrentJobs: inHand - batchSize,
+          localQueue: { size: batchSize },
+          completeJobBatchDelay,
+        },
       },
     });
     await drained;
