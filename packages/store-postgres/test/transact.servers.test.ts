@@ -78,6 +78,32 @@ describe("context.tx", () => {
     expect(await shop.orders()).toEqual(["msg_1"]);
   });
 
+  it("gives its connection back when the transaction has begun after the timeout", async () => {
+    const pool = shop.pool(1);
+    const timedOut = Promise.withResolvers<void>();
+    pool.on("connect", (client) => {
+      const query = client.query.bind(client) as (text: string, values?: unknown[]) => Promise<unknown>;
+      const late = async (text: string, values?: unknown[]) => {
+        const answer = await query(text, values);
+        if (text.includes("'300s'")) await timedOut.promise; // the last query of its beginning
+        return answer;
+      };
+      Object.assign(client, { query: late });
+    });
+    const slow = postgresStore<Shop>({ pool, schema: shop.schema, timeoutMs: 1000 });
+    await store.ready();
+    const claim = await store.claim(key("msg_1"), 600_000);
+    if (claim.status !== "claimed") throw new Error(claim.status);
+    const transacted = slow.transact(key("msg_1"), claim.token, async (tx) => {
+      await sql`select 1`.execute(tx).finally(timedOut.resolve);
+      return true;
+    });
+    await expect(transacted).rejects.toMatchObject({ code: "store_unavailable" });
+    const extend = async () => slow.extend(key("msg_1"), claim.token, 600_000);
+    await expect.poll(() => extend().catch(() => false)).toBe(true); // on the only connection
+    await slow.close();
+  });
+
   it("takes no connection from a handler that does not use it", async () => {
     const alone = storeOf(1);
     const pool = shop.pool(1);

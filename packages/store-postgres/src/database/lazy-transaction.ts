@@ -87,6 +87,7 @@ async function begin<Database>(
     signal.throwIfAborted();
     signal.addEventListener("abort", handle.giveUp);
     await sql.raw(idleLimit).execute(transaction);
+    signal.throwIfAborted(); // nobody would end it
     return { transaction, handle };
   } catch (error) {
     await transaction.rollback().execute();
