@@ -20,14 +20,17 @@ export interface SenderOptions {
   readonly url: () => string;
   /** How many seconds of the schedule pass in one real second. */
   readonly speed: number;
+  /** Lets an attempt begin. Default: at once. */
+  readonly gate?: (attempt: () => Promise<number>) => Promise<number>;
 }
 
 /** Plays the partner API: tries again on 5xx, 408 and connection errors, and on nothing else. */
 export async function sendAsThePartnerApi(id: string, options: SenderOptions): Promise<Sent> {
+  const { gate = (send) => send() } = options;
   const statuses: number[] = [];
   for (const seconds of scheduleSeconds) {
     await pause((seconds * 1000) / options.speed);
-    const status = await attempt(options.url(), signed(id, options.secret()));
+    const status = await gate(() => attempt(options.url(), signed(id, options.secret())));
     statuses.push(status);
     if (status >= 200 && status < 300) return { id, statuses, end: "delivered" };
     if (status !== 0 && status !== 408 && status < 500) return { id, statuses, end: "lost" };

@@ -7,6 +7,7 @@ import { redisStore } from "@esim-webhooks/store-redis";
 import { Kysely, PostgresDialect, type Transaction } from "kysely";
 import pg from "pg";
 import { describe, expect, it } from "vitest";
+import { createGate } from "./gate.ts";
 import { listen } from "./listen.ts";
 import { type Sent, sendAsThePartnerApi } from "./sender.ts";
 import { startPostgres, startRedis, type TestServer } from "./servers/index.ts";
@@ -71,18 +72,21 @@ async function startReceivers<Tx>(
 interface Fire {
   readonly events: number;
   readonly rounds: number;
+  /** How many requests may be under way at once. On a busy machine, with more than it can answer within the store's timeout, all get 503. */
+  readonly mostAtOnce: number;
 }
 
 /** Every event is sent by two senders, to either receiver, while the server is killed and frozen over and over. */
 async function sendUnderFire(
-  { events, rounds }: Fire,
+  { events, rounds, mostAtOnce }: Fire,
   receivers: readonly RunningServer[],
   server: TestServer,
 ): Promise<Sent[]> {
   const url = () => receivers[Math.floor(Math.random() * receivers.length)]?.url ?? "";
+  const gate = createGate(mostAtOnce);
   const senders = Array.from({ length: 2 * events }, async (_, n) => {
     await pause((n / (2 * events)) * 1300 * rounds); // spread over the outages
-    return sendAsThePartnerApi(`msg_${Math.floor(n / 2)}`, { secret: () => secret, url, speed });
+    return sendAsThePartnerApi(`msg_${Math.floor(n / 2)}`, { secret: () => secret, url, speed, gate });
   });
   const sent = Promise.all(senders);
   for (let round = 0; round < rounds; round++) {
