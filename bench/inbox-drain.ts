@@ -8,7 +8,6 @@ import { type CpuOfEvent, withCpu } from "./process-cpu.ts";
 export const jobs = 30_000;
 export const lanes = 4000;
 const batchSize = 500;
-const inHand = 1000;
 
 /** How fast jobs were drained, per second, and what each took. */
 export interface Drained {
@@ -16,17 +15,18 @@ export interface Drained {
   readonly cpu: CpuOfEvent;
 }
 
-/** `server` is the pid of the database's server. */
+/** `server` is the pid of the database's server, `concurrency` how many events are handled at a time. */
 export async function drain(
   inbox: PostgresInbox,
   pool: pg.Pool,
   schema: string,
   server: number,
+  concurrency = batchSize,
 ): Promise<Drained> {
   await pool.query(`truncate ${schema}.event`);
   await fillWithJobs(inbox);
   await pool.query(`analyze ${schema}.event`);
-  return withCpu(jobs, server, () => drainJobs(inbox));
+  return withCpu(jobs, server, () => drainJobs(inbox, concurrency));
 }
 
 export async function fillWithJobs(inbox: InboxWriter): Promise<void> {
@@ -34,14 +34,14 @@ export async function fillWithJobs(inbox: InboxWriter): Promise<void> {
 }
 
 /** Jobs per second of a worker whose handler does nothing, until all are settled. */
-export async function drainJobs(inbox: InboxQueue): Promise<number> {
+export async function drainJobs(inbox: InboxQueue, concurrency = batchSize): Promise<number> {
   const drained = new AbortController();
   let left = jobs;
   const handler = () => {
     left -= 1;
     if (left === 0) drained.abort();
   };
-  const worker = createWorker(inbox, { "*": handler }, { concurrency: inHand });
+  const worker = createWorker(inbox, { "*": handler }, { concurrency });
   const start = performance.now();
   await worker.run({ signal: drained.signal });
   return jobs / ((performance.now() - start) / 1000);
@@ -49,12 +49,13 @@ export async function drainJobs(inbox: InboxQueue): Promise<number> {
 
 /**
  * Jobs per second of graphile-worker. With its `localQueue` it takes jobs in batches. It completes them in batches when
- * `completeJobBatchDelay` is 0, and one by one when it is -1, the default. As many jobs run as wait in its queue, so it has as many in hand as our worker.
+ * `completeJobBatchDelay` is 0, and one by one when it is -1, the default.
  */
 export async function drainPeer(
   url: string,
   completeJobBatchDelay: 0 | -1,
   server: number,
+  concurrency = batchSize,
 ): Promise<Drained> {
   const pgPool = new pg.Pool({ connectionString: url, max: 10 });
   pgPool.on("error", () => {}).on("connect", (client) => client.on("error", () => {}));
@@ -79,11 +80,7 @@ export async function drainPeer(
       taskList: { work },
       noHandleSignals: true,
       preset: {
-        worker: {
-          concurrentJobs: inHand - batchSize,
-          localQueue: { size: batchSize },
-          completeJobBatchDelay,
-        },
+        worker: { concurrentJobs: concurrency, localQueue: { size: concurrency }, completeJobBatchDelay },
       },
     });
     await drained;

@@ -19,6 +19,7 @@ import { inTurns, line, micros, ms, perSecond, times } from "./report.ts";
 const rounds = 5;
 const costRounds = 80;
 const warmUpRounds = 20;
+const manyAtOnce = 2000;
 
 function medianOf<Figure>(figures: readonly Figure[], of: (figure: Figure) => number): number {
   return median(figures.map(of));
@@ -111,17 +112,17 @@ async function benchDrain(url: string, pool: pg.Pool, server: number): Promise<v
   await Promise.all([plain.migrate(), laned.migrate()]);
   const floor = await openFloor(url, "in indexes", server);
   const hotFloor = await openFloor(url, "in no index", server);
-  const drained = await inTurns<"ours" | "peer" | "batchingPeer" | "lanes" | "floor" | "hotFloor", Drained>(
-    {
-      ours: () => drain(plain, pool, "plain", server),
-      peer: () => drainPeer(url, -1, server),
-      batchingPeer: () => drainPeer(url, 0, server),
-      lanes: () => drain(laned, pool, "laned", server),
-      floor: floor.drain,
-      hotFloor: hotFloor.drain,
-    },
-    rounds,
-  );
+  const measured = {
+    ours: () => drain(plain, pool, "plain", server),
+    peer: () => drainPeer(url, -1, server),
+    batchingPeer: () => drainPeer(url, 0, server),
+    lanes: () => drain(laned, pool, "laned", server),
+    oursOfMany: () => drain(plain, pool, "plain", server, manyAtOnce),
+    batchingPeerOfMany: () => drainPeer(url, 0, server, manyAtOnce),
+    floor: floor.drain,
+    hotFloor: hotFloor.drain,
+  };
+  const drained = await inTurns<keyof typeof measured, Drained>(measured, rounds);
   await Promise.all([plain, laned, floor, hotFloor].map((opened) => opened.close()));
   const rateOf = (measured: readonly Drained[]) => medianOf(measured, ({ figure }) => figure);
   const [ours, inLanes] = [rateOf(drained.ours), rateOf(drained.lanes)];
@@ -132,12 +133,19 @@ async function benchDrain(url: string, pool: pg.Pool, server: number): Promise<v
   line("ratio", times(ours / peer), "≥ 1");
   line("graphile-worker that completes in batches too", perSecond(batchingPeer));
   line("ratio", times(ours / batchingPeer), "≥ 1");
+  const [oursOfMany, peerOfMany] = [rateOf(drained.oursOfMany), rateOf(drained.batchingPeerOfMany)];
+  const many = `${manyAtOnce.toLocaleString("en")} at a time`;
+  line(`esim-webhooks, ${many}`, perSecond(oursOfMany));
+  line(`graphile-worker in batches, ${many}`, perSecond(peerOfMany));
+  line("ratio", times(oursOfMany / peerOfMany), "≥ 1");
   line(`esim-webhooks, ${lanes.toLocaleString("en")} lanes`, perSecond(inLanes));
   line("ratio to without lanes", times(inLanes / ours), "≥ 0.9");
   line("ratio to graphile-worker without lanes", times(inLanes / peer), "≥ 0.5");
   cpuLine("esim-webhooks", cpusOf(drained.ours));
   cpuLine("esim-webhooks in lanes", cpusOf(drained.lanes));
   cpuLine("graphile-worker in batches", cpusOf(drained.batchingPeer));
+  cpuLine(`esim-webhooks, ${many}`, cpusOf(drained.oursOfMany));
+  cpuLine(`graphile-worker in batches, ${many}`, cpusOf(drained.batchingPeerOfMany));
   cpuLine("two updates by hand", cpusOf(drained.floor));
   cpuLine("two updates, leasing in no index", cpusOf(drained.hotFloor));
 }

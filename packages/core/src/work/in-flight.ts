@@ -26,11 +26,8 @@ export interface InFlightOptions {
 
 /** The events that a worker has taken and not yet settled. */
 export interface InFlightEvents {
-  /**
-   * Starts the handler of a taken event: at once, or once `turn` has resolved. `takenAt` is when `take` was called, by
-   * `performance.now()`.
-   */
-  start(taken: TakenEvent, takenAt: number, group: string | null, turn?: Promise<unknown>): void;
+  /** Starts the handler of a taken event. `takenAt` is when `take` was called, by `performance.now()`. */
+  start(taken: TakenEvent, takenAt: number, group: string | null): void;
   /**
    * Waits at most `leaseMs` for the others to be settled, then starts the handler. Resolves to true once the event is settled,
    * or to false after another `leaseMs` or when the worker stops.
@@ -145,8 +142,8 @@ export function createInFlight(options: InFlightOptions): InFlightEvents {
   }
 
   return {
-    start(taken, takenAt, group, turn) {
-      void begin(hold(taken, takenAt, group), turn === undefined ? run : (lease) => runInTurn(lease, turn));
+    start(taken, takenAt, group) {
+      void begin(hold(taken, takenAt, group), run);
     },
     async startAlone(taken, takenAt, group) {
       const turn = within(leaseMs, Promise.allSettled([...endings]), signal);

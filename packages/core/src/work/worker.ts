@@ -27,8 +27,6 @@ export interface Worker {
   run(options: { readonly signal: AbortSignal }): Promise<void>;
 }
 
-/** The most events of a take. If `concurrency` leaves room for more, the next take is under way while these are handled. */
-const maxTaken = 500;
 const takeBackoff = fullJitter({ baseMs: 200, capMs: 10_000 });
 
 /**
@@ -86,13 +84,11 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
   async function takeSome(inFlight: InFlightEvents, signal: AbortSignal): Promise<boolean> {
     let mayBeMore = false;
     const fill = async (room: number, which: Pick<TakeOptions, "only" | "except">, group: string | null) => {
-      const free = Math.min(room, concurrency - inFlight.running());
-      if (free <= 0 || signal.aborted) return;
-      const limit = Math.min(free, maxTaken);
+      const limit = Math.min(room, concurrency - inFlight.running());
+      if (limit <= 0 || signal.aborted) return;
       const takenAt = performance.now();
       const taken = await take({ limit, ...which });
-      const turn = taken.length === limit && limit < free ? nextTurn() : undefined;
-      for (const event of taken) inFlight.start(event, takenAt, group, turn);
+      for (const event of taken) inFlight.start(event, takenAt, group);
       mayBeMore ||= taken.length === limit;
     };
     for (const [type, limit] of Object.entries(typeLimits)) {
@@ -184,11 +180,6 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
       await Promise.all([inFlight.stop(shutdownMs), purging]);
     },
   };
-}
-
-/** Resolves in the next turn of the event loop. What is sent in this turn is sent before. */
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => void setImmediate(resolve));
 }
 
 function checkQueue(inbox: unknown): void {

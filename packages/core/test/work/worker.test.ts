@@ -124,27 +124,6 @@ describe("createWorker", () => {
     expect(await inbox.count({ state: "leased" })).toBe(0);
   });
 
-  it("takes at most 500 events at once, and has asked for the next ones before it handles these", async () => {
-    const inbox = memoryInbox();
-    await inbox.put(many(1200));
-    const stop = new AbortController();
-    let handled = 0;
-    const takes: string[] = [];
-    const taking: Inbox = {
-      ...inbox,
-      take: (options) => {
-        if (!options.suspects) takes.push(`${options.limit} after ${handled}`);
-        return inbox.take(options);
-      },
-    };
-    const handler = () => {
-      handled += 1;
-      if (handled === 1200) stop.abort();
-    };
-    await createWorker(taking, { "*": handler }, { concurrency: 1000 }).run({ signal: stop.signal });
-    expect(takes.slice(0, 3)).toEqual(["500 after 0", "500 after 0", "500 after 500"]);
-  });
-
   it("settles events without a handler as unhandled, and warns once per type", async () => {
     const inbox = memoryInbox();
     const unhandled = [entry("a", "esim.faulted"), entry("b", "esim.faulted"), entry("c", "esim.unheard_of")];
