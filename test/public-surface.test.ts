@@ -75,6 +75,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
     observing: ["observe"],
     state: ["fileState"],
     kit: [
+      "addressText",
       "byteBuffer",
       "checkArguments",
       "checkEntry",

@@ -15,7 +15,8 @@ export {
   withMethods,
 } from "./base/options.ts";
 export { safeListener } from "./base/safe-listener.ts";
-export { isServerUrl } from "./base/server-url.ts";
+export type { ServerAddress } from "./base/server-url.ts";
+export { addressText, isServerUrl } from "./base/server-url.ts";
 export type { ListenerWarning, Stage, StageMessage } from "./base/trace.ts";
 export { createNotice, createStage, listenTo } from "./base/trace.ts";
 export type { Deadline } from "./base/waiting.ts";

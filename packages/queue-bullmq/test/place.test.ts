@@ -15,6 +15,16 @@ it.each<[string, object | undefined, string]>([
     { url: "redis://user:hid/den@redis.example" },
     "Redis at its URL",
   ],
+  [
+    "a URL as the host",
+    { host: "redis://:hidden@redis.example:6379", db: 2 },
+    "Redis at an address that is a URL",
+  ],
+  [
+    "a URL as the path",
+    new Redis({ ...lazy, path: "redis://:hidden@redis.example:6379" }),
+    "Redis at an address that is a URL",
+  ],
   ["no options", undefined, "Redis at localhost:6379"],
 ])("says where the queue is, without user and password: %s", (_, connection, place) => {
   const queue = { name: "events", opts: { prefix: "bull", connection } } as unknown as BullmqQueue;

@@ -36,6 +36,11 @@ it.each<[string, Parameters<typeof postgresStore>[0], string]>([
     "Postgres, schema esim_webhooks",
   ],
   [
+    "a pool with a URL as its host",
+    { pool: new pg.Pool({ host: url, port: 6432, database: "shop" }) },
+    "Postgres at an address that is a URL, schema esim_webhooks",
+  ],
+  [
     "a kysely instance",
     {
       kysely: new Kysely({ dialect: new PostgresDialect({ pool: new pg.Pool({ connectionString: url }) }) }),

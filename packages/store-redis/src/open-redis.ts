@@ -57,8 +57,8 @@ export interface StoreOperation extends Operation {
 
 /** A client with the guard of the store that uses it. Rejects with a `WebhookError`. */
 export interface OpenRedis {
-  /** The server and the keys, for people. */
-  readonly place: string;
+  /** The server and the keys, for people. Undefined if the client does not tell. */
+  readonly place: string | undefined;
   /** Runs every command once, and looks at the eviction policy. Throws what is wrong. */
   ready(): Promise<void>;
   /** Runs one operation within the time limit. */
@@ -164,8 +164,9 @@ export function openRedis(
     return answer instanceof Error ? guard.runUnchecked(async () => rethrow(answer)) : answer;
   }
 
+  const server = placeOf(client);
   return {
-    place: `${placeOf(client)}, keys ${keyPrefix}*`,
+    place: server && `${server}, keys ${keyPrefix}*`,
     async ready() {
       await guard.ready();
       if (eviction.isDue()) await guard.run(() => eviction.recheck().catch(rethrow));

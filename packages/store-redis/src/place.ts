@@ -1,3 +1,4 @@
+import { addressText } from "@esim-webhooks/core/kit";
 import type { RedisClient } from "./client.ts";
 
 /** The options of an ioredis client that say where it connects to. */
@@ -12,11 +13,11 @@ interface Address {
   readonly name?: string | null;
 }
 
-/** The server of a client, for people, without user and password. */
-export function placeOf({ options, nodes }: RedisClient): string {
+/** The server of a client, for people, without user and password. Undefined if the client does not tell. */
+export function placeOf({ options, nodes }: RedisClient): string | undefined {
   if (nodes !== undefined) return "a Redis Cluster";
   const { host, port, path, db, sentinels, name }: Address = options ?? {};
-  const database = db ? `/${db}` : "";
-  if (sentinels) return `the Redis ${name} behind Sentinel${database}`;
-  return `Redis at ${path ?? `${host}:${port}`}${database}`;
+  if (sentinels) return `the Redis ${name} behind Sentinel${db ? `/${db}` : ""}`;
+  if (path) return `Redis at ${addressText({ host: path, database: db })}`;
+  return host && `Redis at ${addressText({ host, port, database: db })}`;
 }

@@ -31,7 +31,7 @@ export function redisState(redis: RedisClient | string, options: RedisStateOptio
 
   return {
     capabilities: { durable: !settings.allowEviction, multiProcess: true },
-    place,
+    ...(place && { place }),
     ready,
     async read(name) {
       checkStateName(name);

@@ -55,7 +55,7 @@ export function redisStore(redis: RedisClient | string, options: RedisStoreOptio
 
   return {
     capabilities: { durable: !allowEviction, multiProcess: true, transactional: false, retentionMs },
-    place,
+    ...(place && { place }),
     ready,
     async claim(key, leaseMs, fingerprint) {
       const token = `${randomUUID()}:${fingerprint?.toString(16) ?? ""}`;

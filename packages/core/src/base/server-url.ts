@@ -8,3 +8,18 @@ export function isServerUrl(text: string, ...protocols: readonly string[]): bool
   if (url === null || !protocols.includes(url.protocol)) return false;
   return !`${url.pathname}${url.search}${url.hash}`.includes("@");
 }
+
+/** The parts of a server's address; a part that is undefined, empty or 0 is left out. */
+export interface ServerAddress {
+  /** Or the path of a local socket. */
+  readonly host?: string | undefined;
+  readonly port?: number | undefined;
+  readonly database?: string | number | undefined;
+}
+
+/** `host:port/database`, for messages. What was given a URL in place of a host is not repeated: the URL may contain a password. */
+export function addressText({ host, port, database }: ServerAddress): string {
+  const server = [host, port].filter(Boolean).join(":");
+  const text = database ? `${server}/${database}` : server;
+  return text.includes("@") || text.includes("://") ? "an address that is a URL" : text;
+}

@@ -1,4 +1,4 @@
-import { isServerUrl } from "@esim-webhooks/core/kit";
+import { addressText, isServerUrl } from "@esim-webhooks/core/kit";
 import { describe, expect, it } from "vitest";
 
 const protocols = ["postgres:", "redis:"] as const;
@@ -29,5 +29,25 @@ describe("isServerUrl", () => {
     ["a number sign in such a password", "redis://me:1#secret@cache"],
   ])("does not take %s", (_name, url) => {
     expect(isServerUrl(url, ...protocols)).toBe(false);
+  });
+});
+
+describe("addressText", () => {
+  it.each([
+    ["db:5432/shop", { host: "db", port: 5432, database: "shop" }],
+    ["db/2", { host: "db", database: 2 }],
+    ["/run/redis.sock", { host: "/run/redis.sock", database: 0 }],
+    ["/shop", { port: undefined, database: "shop" }],
+    ["", {}],
+  ])("says %s", (text, address) => {
+    expect(addressText(address)).toBe(text);
+  });
+
+  it.each([
+    ["a URL as the host", { host: "redis://:hidden@cache:6379", port: 6379 }],
+    ["such a URL without its protocol", { host: "me:hidden@db", port: 5432, database: "shop" }],
+    ["a URL as the database", { host: "db", database: "postgres://me:hidden@db/shop" }],
+  ])("does not repeat %s", (_name, address) => {
+    expect(addressText(address)).toBe("an address that is a URL");
   });
 });

@@ -1,4 +1,4 @@
-import { isServerUrl } from "@esim-webhooks/core/kit";
+import { addressText, isServerUrl } from "@esim-webhooks/core/kit";
 import type { BullmqQueue } from "./queue.ts";
 
 /** The options of an ioredis client, or of BullMQ for one, that say where it connects to. */
@@ -32,7 +32,6 @@ function serverOf(connection: object): string {
   const options: Address = "options" in connection ? (connection.options as Address) : connection;
   if (options.url !== undefined) return `Redis at ${hostIn(options.url)}`;
   const { host = "localhost", port = 6379, path, db, sentinels, name } = options;
-  const database = db ? `/${db}` : "";
-  if (sentinels) return `the Redis ${name} behind Sentinel${database}`;
-  return `Redis at ${path ?? `${host}:${port}`}${database}`;
+  if (sentinels) return `the Redis ${name} behind Sentinel${db ? `/${db}` : ""}`;
+  return `Redis at ${addressText(path ? { host: path, database: db } : { host, port, database: db })}`;
 }

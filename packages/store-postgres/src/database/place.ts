@@ -1,21 +1,16 @@
-import { isServerUrl } from "@esim-webhooks/core/kit";
+import { addressText, isServerUrl, type ServerAddress } from "@esim-webhooks/core/kit";
 import type { DatabaseOptions } from "./database.ts";
 
 /** The options of a pool of `pg` that say where it connects to. */
-interface Address {
+interface Address extends ServerAddress {
   readonly connectionString?: string;
-  readonly host?: string;
-  readonly port?: number;
-  readonly database?: string;
 }
 
 /** The server, the database and the schema, for people, without user and password. */
 export function placeOf<Database>({ url, pool, kysely }: DatabaseOptions<Database>, schema: string): string {
   if (kysely !== undefined) return `Postgres, by a kysely instance, schema ${schema}`;
-  const { connectionString = url, host, port, database }: Address = pool?.options ?? {};
-  const server = [host, port].filter(Boolean).join(":");
-  const address =
-    connectionString === undefined ? (database ? `${server}/${database}` : server) : hostIn(connectionString);
+  const { connectionString = url, ...parts }: Address = pool?.options ?? {};
+  const address = connectionString === undefined ? addressText(parts) : hostIn(connectionString);
   return `Postgres${address && ` at ${address}`}, schema ${schema}`; // the environment may have the address
 }
 
