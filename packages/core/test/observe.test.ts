@@ -294,6 +294,31 @@ describe("a claim that is observed", () => {
     expect(seen).toEqual([["settle", dead]]);
     expect(given).toEqual([error]);
   });
+
+  it("is lost when another owner had the event by then, also if the queue does not try it again", async () => {
+    const seen = watched(["settle"]);
+    const store = { ...memoryStore(), release: async () => false };
+    const givesUp = vi.fn(() => true);
+    await createProcessor({ "*": fails }, { store }).process(event, { givesUp });
+    expect(seen).toEqual([["settle", { ...ref, by: "processor", attempt: 1, outcome: "lost", durationMs }]]);
+    expect(givesUp).not.toHaveBeenCalled();
+  });
+
+  it("is retried, and has its outcome, when what says whether the queue tries it again throws", async () => {
+    const seen = watched(["settle"]);
+    const givesUp = () => {
+      throw new Error("no job");
+    };
+    const outcome = await createProcessor({ "*": fails }).process(event, { givesUp });
+    expect(outcome).toEqual({ code: "failed", error: new Error("no order") });
+    expect(seen).toEqual([["settle", { ...ref, by: "processor", attempt: 1, outcome: "retry", durationMs }]]);
+  });
+
+  it("does not ask whether the queue tries it again while nobody observes", async () => {
+    const givesUp = vi.fn(() => true);
+    await createProcessor({ "*": fails }).process(event, { givesUp });
+    expect(givesUp).not.toHaveBeenCalled();
+  });
 });
 
 describe("an event from a queue that is observed", () => {

@@ -146,20 +146,37 @@ export function createSettler(
       return andThen(called, (released) => {
         if ("error" in released)
           logger.debug({ id: held.key.id }, "A claim could not be released; it ends with its lease.");
-        if (outcome.code === "failed" && held.givesUp?.(outcome.error))
-          publish(held, { outcome: "dead", reason: "failed", error: outcome.error });
-        else if ("error" in released) publish(held, outcomeFields(released));
-        else publish(held, { outcome: released.answer ? "retry" : "lost" });
+        if (settleNotice.hasSubscribers) publish(held, endOfUndone(held, outcome, released));
         return outcome;
       });
     },
   };
 }
 
-function publish(
-  { key, type, attempt, askedAt }: HeldClaim,
-  ending: Pick<SettleMessage, "outcome" | "reason" | "error">,
-): void {
+/** How `observe` names the end of an event that is not done. */
+function endOfUndone(
+  held: HeldClaim,
+  outcome: EventOutcome,
+  released: { readonly answer: boolean } | StoreUnavailable,
+): Ending {
+  if ("answer" in released && !released.answer) return { outcome: "lost" };
+  if (outcome.code === "failed" && isGivenUp(held, outcome.error))
+    return { outcome: "dead", reason: "failed", error: outcome.error };
+  return "error" in released ? outcomeFields(released) : { outcome: "retry" };
+}
+
+/** What `givesUp` says; false when it throws. */
+function isGivenUp({ givesUp }: HeldClaim, error: unknown): boolean {
+  try {
+    return givesUp?.(error) ?? false;
+  } catch {
+    return false;
+  }
+}
+
+type Ending = Pick<SettleMessage, "outcome" | "reason" | "error">;
+
+function publish({ key, type, attempt, askedAt }: HeldClaim, ending: Ending): void {
   if (!settleNotice.hasSubscribers) return;
   const { source, id } = key;
   const durationMs = performance.now() - askedAt;

@@ -72,7 +72,7 @@ export interface Provenance {
   fingerprint?: number;
   /**
    * Says whether your queue gives the event up after its handler threw `error`. `settle` of `observe` is then `dead`, not
-   * `retry`. Default: never.
+   * `retry`. It is called only while `settle` is observed and the event was not lost. Default: never, also when it throws.
    */
   givesUp?(error: unknown): boolean;
   /** Passed to the handler; aborts when the handler should stop. Once it has aborted, no handler starts. */
