@@ -25,13 +25,16 @@ export function requiredSecret(setUp: SetUp, which?: string): Secret {
 }
 
 /**
- * The current secrets. A key source is loaded once. Undefined when there is no secret. Rejects as the key
- * source does, and with `store_unavailable` if it does not answer within 5 s.
+ * The current secrets. A key source is loaded once. Undefined when there is no secret. Rejects as the key source does, with
+ * `store_unavailable` if it does not answer within 5 s, and with `missing_secret` if it answers undefined.
  */
 export async function knownSecrets(secret: Secret | undefined): Promise<Secrets | undefined> {
   if (secret === undefined || !isSource(secret)) return secret;
-  const loaded = await startDeadline(loadTimeoutMs).before(secret.load());
-  if (loaded === undefined) throw noAnswer();
+  const load = async () => ({ loaded: await secret.load() });
+  const answer = await startDeadline(loadTimeoutMs).before(load());
+  if (answer === undefined) throw noAnswer();
+  const { loaded } = answer;
+  if (loaded === undefined) throw noKeys();
   return isList(loaded) ? loaded : loaded.keys;
 }
 
@@ -76,6 +79,14 @@ function noAnswer(): WebhookError {
     "store_unavailable",
     `The key source did not answer: its load() took more than ${loadTimeoutMs / 1000} s.`,
     "Check what it reads the secret from; receivers wait as long for it.",
+  );
+}
+
+function noKeys(): WebhookError {
+  return new WebhookError(
+    "missing_secret",
+    "The key source has no keys: its load() resolved to undefined.",
+    "Let it return its secrets as a list, or an object such as { keys }.",
   );
 }
 

@@ -69,6 +69,15 @@ it("waits 5 s for a key source that does not answer, as receivers do, and signs 
   expect(await signing).toBe(old);
 });
 
+it("tells a key source that answers undefined from one that does not answer", async () => {
+  const load = (async () => {}) as unknown as () => Promise<string[]>;
+  await expect(knownSecrets({ load })).rejects.toMatchObject({
+    code: "missing_secret",
+    message:
+      "The key source has no keys: its load() resolved to undefined. Let it return its secrets as a list, or an object such as { keys }.",
+  });
+});
+
 it("refuses a malformed secret", () => {
   expect(() => signingSecret("whsec_short")).toThrow(expect.objectContaining({ code: "invalid_secret" }));
   expect(() => signingSecret([])).toThrow(expect.objectContaining({ code: "missing_secret" }));
