@@ -18,8 +18,12 @@ function ownStoreOf({ config, handlers }: SetUp): OwnStore | undefined {
 }
 
 /** The config's own store or inbox in messages. Contains no password. */
-export function nameOfOwn(own: OwnStore, { config, file }: SetUp): string {
-  return `the ${own} in ${file}${placeNote(config[own])}`;
+export function nameOfOwn(own: OwnStore, setUp: SetUp): string {
+  return `the ${withPlace(own, setUp)}`;
+}
+
+function withPlace(own: OwnStore, { config, file }: SetUp): string {
+  return `${own} in ${file}${placeNote(config[own])}`;
 }
 
 /** Where a store keeps its data, in brackets; empty if it cannot tell. */
@@ -31,7 +35,7 @@ function storeOf(setUp: SetUp, own: OwnStore | undefined): NamedStore | undefine
   const { place } = setUp;
   if (own !== undefined) {
     return {
-      name: nameOfOwn(own, setUp).replace(/^t/, "T"),
+      name: `The ${withPlace(own, setUp)}`,
       remedy: "Check its server, and the options that the file gives it.",
     };
   }
@@ -53,15 +57,15 @@ export function namingStore(
 ): unknown {
   if (!WebhookError.is(error)) return error;
   const store = storeOf(setUp, own);
-  if (error.code === "store_unavailable" && store !== undefined) {
+  if (store === undefined) return error;
+  if (error.code === "store_unavailable") {
     const problem = `${store.name} cannot be reached, or refused what it was asked.`;
     return new WebhookError("store_unavailable", problem, store.remedy, { cause: error });
   }
   if (error.code === "migration_missing") {
-    const name = store?.name ?? nameOf(setUp.place).replace(/^t/, "T");
     return new WebhookError<PostgresErrorCode>(
       "migration_missing",
-      `${name} is not set up for this version.`,
+      `${store.name} is not set up for this version.`,
       "Run esim-webhooks migrate.",
       { cause: error },
     );

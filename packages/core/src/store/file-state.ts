@@ -160,7 +160,7 @@ async function refuseOpenFolder(folder: string): Promise<void> {
   throw new WebhookError(
     "invalid_option",
     `Every user of this machine can write to the folder ${folder}, and so could replace the state in it.`,
-    "Run chmod 700 on it, or name a folder in it: which is then made for this user only.",
+    "Run chmod 700 on it, or name a folder in it, which is then made for this user only.",
   );
 }
 
