@@ -46,10 +46,13 @@ export function startDeadline(ms: number, startedAt: number = performance.now())
       new Promise((resolve, reject) => {
         // whole seconds only: what the work has taken so far is much if it has blocked the event loop
         const spentMs = Math.floor((performance.now() - startedAt) / 1000) * 1000;
-        const timer = setTimeout(() => {
-          resolve(undefined);
-          controller.abort(new DOMException(`There was no result within ${ms} ms.`, "TimeoutError"));
-        }, ms - spentMs);
+        const timer = setTimeout(
+          () => {
+            resolve(undefined);
+            controller.abort(new DOMException(`There was no result within ${ms} ms.`, "TimeoutError"));
+          },
+          Math.max(0, ms - spentMs),
+        );
         work.then(
           (result) => {
             clearTimeout(timer);

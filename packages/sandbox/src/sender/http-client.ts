@@ -57,7 +57,7 @@ export function createHttpClient(): HttpClient {
         end();
         controller?.abort(new Error("The endpoint took too long."));
       }
-      const timer = setTimeout(giveUp, deadline - performance.now());
+      const timer = setTimeout(giveUp, Math.max(0, deadline - performance.now()));
 
       try {
         const { origin, pathname, search } = new URL(url);
