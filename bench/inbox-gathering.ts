@@ -9,17 +9,28 @@ interface Waiting {
   readonly failed: (error: unknown) => void;
 }
 
+/** Creates a schema with a table like the events of `schema`: with its indexes and its storage parameters. */
+export async function createLike(client: pg.Client | pg.Pool, schema: string, copy: string): Promise<void> {
+  const { rows } = await client.query<{ parameters: string }>(
+    `select array_to_string(reloptions, ', ') as parameters from pg_class where oid = '${schema}.event'::regclass`,
+  );
+  await client.query(`
+    create schema ${copy};
+    create table ${copy}.event (like ${schema}.event including all) with (${rows[0]?.parameters})`);
+}
+
 /** The barest insert of bodies into a table like ours: one statement, with no comparison and no limits. */
 export function insertBare(
   client: pg.Client,
   schema: string,
   rows: readonly { readonly id: string; readonly body: Uint8Array }[],
 ): Promise<unknown> {
-  let end = 1;
-  const begins = rows.map(({ body }) => {
-    end += body.length;
-    return end - body.length;
-  });
+  const begins: number[] = [];
+  let begin = 1;
+  for (const { body } of rows) {
+    begins.push(begin);
+    begin += body.length;
+  }
   const columns = [rows.map(({ id }) => id), begins, rows.map(({ body }) => body.length)];
   return client.query(
     `insert into ${schema}.event (source, id, state, ends_at, type, body, fingerprint, received_at, occurred_at)
@@ -40,9 +51,7 @@ export async function gathering(app: FastifyInstance, url: string, secret: strin
   const client = new pg.Client({ connectionString: url });
   client.on("error", () => {});
   await client.connect();
-  await client.query(`
-    create schema gathered;
-    create table gathered.event (like esim_webhooks.event including all)`);
+  await createLike(client, "esim_webhooks", "gathered");
   let waiting: Waiting[] = [];
   let isStoring = false;
 

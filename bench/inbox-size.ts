@@ -1,7 +1,7 @@
 import type { Inbox } from "@esim-webhooks/core";
 import type pg from "pg";
 import { entriesOf, newId } from "./inbox-entries.ts";
-import { insertBare } from "./inbox-gathering.ts";
+import { createLike, insertBare } from "./inbox-gathering.ts";
 
 const batch = 500;
 
@@ -12,10 +12,8 @@ export interface Cost {
 
 /** A table like that of `schema`, with the same rows. */
 export async function copyTable(pool: pg.Pool, schema: string, copy: string): Promise<void> {
-  await pool.query(`
-    create schema ${copy};
-    create table ${copy}.event (like ${schema}.event including all);
-    insert into ${copy}.event select * from ${schema}.event`);
+  await createLike(pool, schema, copy);
+  await pool.query(`insert into ${copy}.event select * from ${schema}.event`);
   await pool.query(`vacuum analyze ${copy}.event`);
   await pool.query("checkpoint");
 }

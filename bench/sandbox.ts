@@ -1,6 +1,5 @@
 // npm run bench -- sandbox: deliveries per second of the sandbox's sender, compared with a loop that posts the same bodies and keeps nothing.
 import { type ChildProcess, fork } from "node:child_process";
-import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -8,6 +7,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { median } from "./measure.ts";
 import { inTurns, line, ms, perSecond, times } from "./report.ts";
 import type { Figures, Order } from "./sandbox-service.ts";
+import { told } from "./told.ts";
 
 const rounds = 3;
 const perRound = 10_000;
@@ -27,11 +27,8 @@ async function startEndpoint() {
   return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/webhooks` };
 }
 
-async function told<Message>(child: ChildProcess, order?: Order): Promise<Message> {
-  const answer = once(child, "message");
-  if (order !== undefined) child.send(order);
-  const [message] = await answer;
-  return message as Message;
+function ordered(child: ChildProcess, order: Order): Promise<Figures> {
+  return told(child, order);
 }
 
 /** How long pages of the listing take while `work` goes on: one after the other, 20 a second. */
@@ -63,8 +60,8 @@ export async function benchSandbox(): Promise<void> {
   try {
     const listing = await told<Listing>(child);
     const empty = await measure("few deliveries kept", child, listing);
-    const { rssMb: before } = await told<Figures>(child, { order: "fill", count: 0 });
-    const { rssMb } = await told<Figures>(child, { order: "fill", count: keptDeliveries });
+    const { rssMb: before } = await ordered(child, { order: "fill", count: 0 });
+    const { rssMb } = await ordered(child, { order: "fill", count: keptDeliveries });
     line("memory with a million deliveries", `${Math.round(rssMb)} MB`);
     line("  before them", `${Math.round(before)} MB`);
     const full = await measure("a million deliveries kept", child, listing);
@@ -80,9 +77,9 @@ async function measure(title: string, child: ChildProcess, listing: Listing): Pr
   const taken: number[] = [];
   const figures = await inTurns(
     {
-      bare: () => told<Figures>(child, { order: "bare", count: perRound }),
+      bare: () => ordered(child, { order: "bare", count: perRound }),
       ours: async () => {
-        const sent = told<Figures>(child, { order: "send", count: perRound });
+        const sent = ordered(child, { order: "send", count: perRound });
         taken.push(...(await listingTimes(listing, sent)));
         return sent;
       },

@@ -1,11 +1,16 @@
+import { fork } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 import { newSecret, signedRequest } from "@esim-webhooks/core/testing";
 import { postgresInbox } from "@esim-webhooks/store-postgres";
 import fastify from "fastify";
 import { Pool } from "pg";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { type AppName, apps, type RunningApp } from "../bench/http/apps.ts";
 import { gathering } from "../bench/inbox-gathering.ts";
 import type { Request } from "../bench/load.ts";
+import { told } from "../bench/told.ts";
 import { privatePostgres, startRedis, type TestServer } from "./servers/index.ts";
 
 const secret = newSecret();
@@ -85,6 +90,30 @@ describe("a server of the http bench", () => {
   });
 });
 
+describe("a process that a bench gives orders", () => {
+  function start(text: string) {
+    const file = join(mkdtempSync(join(tmpdir(), "told-")), "child.mjs");
+    writeFileSync(file, text);
+    const child = fork(file);
+    onTestFinished(() => {
+      child.kill();
+      rmSync(dirname(file), { recursive: true });
+    });
+    return child;
+  }
+
+  it("answers each of them", async () => {
+    const child = start('process.on("message", (order) => process.send(order + 1));');
+    expect([await told(child, 1), await told(child, 2)]).toEqual([2, 3]);
+  });
+
+  it("fails the bench when it ends before it answers, and when it has ended", async () => {
+    const child = start('process.on("message", () => process.exit(1));');
+    await expect(told(child, 1)).rejects.toThrow("child.mjs has ended before it answered.");
+    await expect(told(child, 2)).rejects.toMatchObject({ code: "ERR_IPC_CHANNEL_CLOSED" });
+  });
+});
+
 it("the floor of the inbox bench stores each authentic delivery once, with its body, and refuses forged ones", async () => {
   const server = await privatePostgres();
   const inbox = postgresInbox({ url: server.url });
@@ -102,6 +131,10 @@ it("the floor of the inbox bench stores each authentic delivery once, with its b
   expect(await send(changed(deliveries[0] as Request))).toBe(401);
   const { rows } = await pool.query("select convert_from(body, 'utf8') as body from gathered.event");
   expect(rows.map(({ body }) => body).sort()).toEqual(deliveries.map(({ body }) => body).sort());
+  const parametersOf = async (table: string) =>
+    (await pool.query(`select reloptions from pg_class where oid = '${table}'::regclass`)).rows[0].reloptions;
+  expect(await parametersOf("gathered.event")).toEqual(await parametersOf("esim_webhooks.event"));
+  expect(await parametersOf("gathered.event")).toContain("fillfactor=80");
 
   await Promise.all([app.close(), inbox.close(), pool.end()]);
   await server.close();
