@@ -1,10 +1,4 @@
-import {
-  type Inbox,
-  type InboxEntry,
-  type InboxOptions,
-  type PutResult,
-  WebhookError,
-} from "@esim-webhooks/core";
+import { type Inbox, type InboxEntry, type InboxOptions, WebhookError } from "@esim-webhooks/core";
 import {
   checkEntry,
   checkRerun,
@@ -113,20 +107,12 @@ export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
     return { entry, key: keyText(entry), lane: storableLane(laneOf(entry)), replay };
   }
 
-  /** Batched, and announced if an event became ready. `write` is given rows of different keys. */
-  function announced<Result>(
-    write: (rows: readonly PutRow[]) => Promise<Result[]>,
-    becameReady: Result,
-  ): (rows: readonly PutRow[]) => Promise<readonly Result[]> {
-    return batched(async (rows) => {
-      const results = await write(rows);
-      if (results.includes(becameReady)) announce();
-      return results;
-    });
-  }
-
-  const putRows = announced<PutResult>((rows) => put(database, rows), "stored");
-  const rerunRows = announced<boolean>((rows) => run((connection) => rerun(connection, tables, rows)), true);
+  const putRows = batched((rows) => put(database, rows, announce));
+  const rerunRows = batched(async (rows) => {
+    const results = await run((connection) => rerun(connection, tables, rows));
+    if (results.includes(true)) announce();
+    return results;
+  });
 
   return {
     capabilities: {

@@ -92,3 +92,27 @@ it("acknowledges no event whose handler's transaction the synchronous standby do
   expect(rows).toEqual([{ event: "msg_2" }]);
   await store.close();
 });
+
+it("holds no more backends than a pool has places, and one, while commits wait for the synchronous standby, and stores events after", async () => {
+  const url = new URL(server.url);
+  url.searchParams.set("application_name", "waiting");
+  const inbox = postgresInbox({ url: url.href, timeoutMs: 300 });
+  await inbox.migrate();
+  await inbox.ready();
+  const backends = async () => {
+    const { rows } = await admin.query(
+      "select count(*)::int as n from pg_stat_activity where application_name = 'waiting'",
+    );
+    return rows[0].n as number;
+  };
+
+  await waitForStandby("away");
+  for (let n = 0; n < 25; n++) {
+    await expect(inbox.put([entry(`many_${n}`)])).rejects.toMatchObject({ code: "store_unavailable" });
+    expect(await backends()).toBeLessThanOrEqual(11);
+  }
+  await waitForStandby("");
+  const stored = () => inbox.put([entry("many_after")]).catch(() => "away");
+  await expect.poll(stored).toEqual([expect.stringMatching(/stored|duplicate/)]);
+  await inbox.close();
+}, 60_000);

@@ -4,14 +4,14 @@ import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 /** A proxy to a Postgres that counts the backends at work. */
 export interface CountingProxy {
   readonly url: string;
-  /** The most connections at a time that began like one of a client, and not like a request to cancel or for TLS. */
+  /** The most connections at a time that began like one of a client, and not like a request to cancel. */
   backends(): number;
   /** All such connections so far. */
   connected(): number;
   close(): Promise<void>;
 }
 
-const requests = [80877102, 80877103]; // to cancel, for TLS
+const cancelRequest = 80877102;
 
 export async function countingProxy(target: string): Promise<CountingProxy> {
   const { hostname, port } = new URL(target);
@@ -22,7 +22,7 @@ export async function countingProxy(target: string): Promise<CountingProxy> {
   const server = createServer((client) => {
     const upstream = connect(Number(port), hostname);
     client.once("data", (bytes) => {
-      if (requests.includes(bytes.readInt32BE(4))) return;
+      if (bytes.readInt32BE(4) === cancelRequest) return;
       connected += 1;
       backends.add(upstream);
       most = Math.max(most, backends.size);

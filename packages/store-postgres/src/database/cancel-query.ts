@@ -9,36 +9,20 @@ interface Connected {
   readonly secretKey?: number | null;
 }
 
-// the protocol's numbers for requests
-const cancelRequest = 80877102;
-const sslRequest = 80877103;
+const cancelRequest = 80877102; // the protocol's number for it
 const connectMs = 10_000;
 
 /**
- * Asks the server to cancel the query that the client waits for. Resolves to whether the server took the request, or the query has
- * ended; it may still be that it cannot cancel the query.
+ * Asks the server to cancel the query that the client waits for, on a connection of its own, as the protocol wants it. Resolves
+ * to whether the server took the request, or the query has ended; it may still be that it cannot cancel the query.
  */
 export function cancelQuery(client: PostgresPoolClient, ended: Promise<unknown>): Promise<boolean> {
-  const { processID, secretKey } = client as Connected;
+  const { host = "localhost", port = 5432, processID, secretKey } = client as Connected;
   if (typeof processID !== "number" || typeof secretKey !== "number") return Promise.resolve(true); // of another driver
-  return ask(client, [cancelRequest, processID, secretKey], ended);
-}
-
-/** Asks the server whether it speaks TLS, which cancels nothing. Resolves to whether the server answers, or the query has ended. */
-export function reachServer(client: PostgresPoolClient, ended: Promise<unknown>): Promise<boolean> {
-  if (typeof (client as Connected).processID !== "number") return Promise.resolve(true); // of another driver
-  return ask(client, [sslRequest], ended);
-}
-
-/** Sends a request on a connection of its own, as the protocol wants it. */
-function ask(
-  client: PostgresPoolClient,
-  numbers: readonly number[],
-  ended: Promise<unknown>,
-): Promise<boolean> {
-  const { host = "localhost", port = 5432 } = client as Connected;
-  const request = Buffer.alloc(4 * (numbers.length + 1));
-  for (const [at, number] of [request.length, ...numbers].entries()) request.writeInt32BE(number, at * 4);
+  const request = Buffer.alloc(16);
+  for (const [at, number] of [request.length, cancelRequest, processID, secretKey].entries()) {
+    request.writeInt32BE(number, at * 4);
+  }
   const socket = createConnection(
     host.startsWith("/") ? { path: `${host}/.s.PGSQL.${port}` } : { host, port },
   );
@@ -62,6 +46,6 @@ function ask(
       failed = true;
     });
     socket.on("close", () => resolve(!failed));
-    socket.on("data", () => socket.destroy()); // a request to cancel has no answer: the server closes
+    socket.resume(); // the server says nothing, and closes
   });
 }

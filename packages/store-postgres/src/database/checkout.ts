@@ -1,6 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { PostgresPoolClient } from "kysely";
-import { cancelQuery, reachServer } from "./cancel-query.ts";
+import type { IsBusy } from "./busy-backends.ts";
+import { cancelQuery } from "./cancel-query.ts";
+import { cut } from "./cut.ts";
 
 /** The event of a client of `pg` whose connection has closed, which kysely's types omit. */
 interface Emitter {
@@ -15,7 +17,7 @@ export interface Checkout {
    * backend lives that long: with a new connection in its place, a locked table would use up all connections of the server.
    */
   giveUp(): void;
-  /** Waits as long, and then cuts the connection, if the server answers others. Cancels nothing. */
+  /** Cancels nothing. Cuts the connection once its backend is not at work any more, and the answer must be lost. */
   giveUpCommit(): void;
 }
 
@@ -25,7 +27,12 @@ const retryMs = 1000;
  * Calls `onReleased` once the pool has the connection back. `patienceMs`: how long a server that takes our requests to
  * cancel may leave a query without an answer. Then the connection itself must be dead, and is cut.
  */
-export function checkOut(client: PostgresPoolClient, patienceMs: number, onReleased: () => void): Checkout {
+export function checkOut(
+  client: PostgresPoolClient,
+  patienceMs: number,
+  isBusy: IsBusy,
+  onReleased: () => void,
+): Checkout {
   const release = client.release; // made anew by the pool for each time that it gives out the client
   const ended = Promise.withResolvers<true>();
   const closed = Promise.withResolvers<void>();
@@ -35,18 +42,25 @@ export function checkOut(client: PostgresPoolClient, patienceMs: number, onRelea
     return Promise.race([ended.promise, delay(ms, false, { ref: false })]);
   }
 
-  async function end(ask: typeof cancelQuery): Promise<void> {
-    while (!(await ask(client, ended.promise))) {
+  async function endQuery(): Promise<void> {
+    while (!(await cancelQuery(client, ended.promise))) {
       if (await endsWithin(retryMs)) return;
     }
     if (!(await endsWithin(patienceMs))) cut(client);
   }
 
-  function giveUp(ask: typeof cancelQuery): void {
+  async function endCommit(): Promise<void> {
+    do {
+      if (await endsWithin(patienceMs)) return;
+    } while (await isBusy(client));
+    cut(client);
+  }
+
+  function giveUp(end: () => Promise<void>): void {
     if (isGivenUp) return;
     isGivenUp = true;
     (client as Emitter).once?.("end", closed.resolve);
-    void end(ask);
+    void end();
   }
 
   client.release = (destroy = false) => {
@@ -59,12 +73,7 @@ export function checkOut(client: PostgresPoolClient, patienceMs: number, onRelea
   };
   return {
     client,
-    giveUp: () => giveUp(cancelQuery),
-    giveUpCommit: () => giveUp(reachServer),
+    giveUp: () => giveUp(endQuery),
+    giveUpCommit: () => giveUp(endCommit),
   };
-}
-
-/** Destroys the socket, since a server that does not answer would not close the connection. */
-function cut(client: PostgresPoolClient): void {
-  (client as { connection?: { stream?: { destroy?(): void } } }).connection?.stream?.destroy?.();
 }

@@ -72,8 +72,8 @@ async function committedOnce<T>(own: OwnConnection, work: Work<T>): Promise<T> {
   try {
     const result = await begun(own, work);
     signal.throwIfAborted();
-    const { rows } = await handle.committing(() => sql<{ command?: string }>`commit`.execute(connection));
-    if (rows[0]?.command === "ROLLBACK") throw new Error("The transaction was rolled back.");
+    const { rows } = await handle.committing(() => sql<object>`commit`.execute(connection));
+    refuseRollback(rows[0]);
     return result;
   } catch (error) {
     await rollback(connection);
@@ -94,12 +94,19 @@ async function sentWithCommit<Row>(own: OwnConnection, statement: RawBuilder<Row
     const begun = begin(own);
     const answered = client.query<Row>(text, parameters);
     const ended = client.query("commit", []);
-    await Promise.allSettled([begun, answered, ended]); // the connection is in use until then
+    const [, , { status }] = await Promise.allSettled([begun, answered, ended]); // the connection is in use until then
+    if (status === "rejected") await rollback(connection); // it was refused before it ran, and the transaction is still open
     await begun; // it is why the rest failed
     const { rows } = await answered;
-    await ended;
+    refuseRollback(await ended);
     return rows;
   });
+}
+
+/** Throws if the server has answered a COMMIT with a ROLLBACK. */
+function refuseRollback(answer: object | undefined): void {
+  const { command } = (answer ?? {}) as { command?: string };
+  if (command === "ROLLBACK") throw new Error("The transaction was rolled back.");
 }
 
 /** Runs `work`, and undoes it. */

@@ -1,5 +1,6 @@
 import type { Logger } from "@esim-webhooks/core";
 import type { PostgresPool } from "kysely";
+import { busyBackends } from "./busy-backends.ts";
 import { type Checkout, checkOut } from "./checkout.ts";
 import { currentTaking } from "./connection-handle.ts";
 import { createPlaces } from "./places.ts";
@@ -22,6 +23,7 @@ export function watchedPool(pool: PostgresPool, timeoutMs: number, logger: Logge
   const places = createPlaces(
     (pool.options as { max?: number } | undefined)?.max ?? Number.POSITIVE_INFINITY,
   );
+  const isBusy = busyBackends(pool);
   const listen = (emitter: object) => {
     if (listenedTo.has(emitter)) return;
     listenedTo.add(emitter);
@@ -37,7 +39,7 @@ export function watchedPool(pool: PostgresPool, timeoutMs: number, logger: Logge
     try {
       const client = await pool.connect();
       listen(client);
-      return checkOut(client, timeoutMs, places.free);
+      return checkOut(client, timeoutMs, isBusy, places.free);
     } catch (error) {
       places.free();
       throw error;

@@ -12,11 +12,12 @@ import { type PutRow, putRows, storable } from "./put-rows.ts";
 /**
  * Stores rows of different keys. First inserts with ON CONFLICT DO NOTHING, then selects the keys that were not inserted. One
  * statement for both would see the table as it was before, and miss a concurrent duplicate. The inserted rows are committed by then:
- * most puts end here.
+ * most puts end here. Calls `onStored` as soon as an event is ready, since the second step may fail.
  */
 export async function put(
   { run, runStatement, tables }: Pick<OpenPostgres<never>, "run" | "runStatement" | "tables">,
   rows: readonly PutRow[],
+  onStored: () => void,
 ): Promise<PutResult[]> {
   const inserted = await runStatement(
     insert(
@@ -24,10 +25,12 @@ export async function put(
       inKeyOrder(rows, ({ key }) => key),
     ),
   );
+  if (inserted.length > 0) onStored();
   if (inserted.length === rows.length) return rows.map(() => "stored");
   const stored = new Set(inserted.map(keyText));
   const others = rows.filter(({ key }) => !stored.has(key));
   const results = await run((db) => compare(db, tables, others));
+  if ([...results.values()].includes("stored")) onStored();
   return rows.map(({ key }) => results.get(key) ?? "stored");
 }
 

@@ -1,0 +1,58 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { PostgresClient, PostgresClientConstructor, PostgresPool, PostgresPoolClient } from "kysely";
+import { cut } from "./cut.ts";
+
+/** The event of a client of `pg` whose connection is lost, which kysely's types omit. */
+interface Emitter {
+  on?(event: "error", listener: () => void): unknown;
+}
+
+/** Resolves to whether the client's backend is at work, or nobody can tell. A backend that waits for its client is not. */
+export type IsBusy = (client: PostgresPoolClient) => Promise<boolean>;
+
+const pauseMs = 1000;
+const askMs = 30_000; // shorter, a server that stands still would find many questions
+
+/** Asks the server one question at a time, for all clients of the pool that want to know, and at most one a second. */
+export function busyBackends(pool: PostgresPool): IsBusy {
+  let pause: Promise<void> = Promise.resolve();
+  let answer: Promise<ReadonlySet<number> | undefined> | undefined;
+
+  async function ask(Client: PostgresClientConstructor): Promise<ReadonlySet<number> | undefined> {
+    await pause;
+    try {
+      return await busyOn(new Client(pool.options));
+    } catch {
+      return undefined;
+    } finally {
+      answer = undefined;
+      pause = delay(pauseMs, undefined, { ref: false });
+    }
+  }
+
+  return async (client) => {
+    const { processID } = client as { processID?: number | null };
+    if (typeof processID !== "number" || pool.Client === undefined) return false; // of another driver
+    answer ??= ask(pool.Client);
+    return (await answer)?.has(processID) ?? true;
+  };
+}
+
+/** The process ids of the server's backends at work. Closes the client. */
+async function busyOn(client: PostgresClient): Promise<ReadonlySet<number>> {
+  const timer = setTimeout(cut, askMs, client);
+  (client as Emitter).on?.("error", () => {});
+  try {
+    await client.connect();
+    const { rows } = await client.query<{ pid: number }>(
+      `select pid from pg_stat_activity
+      where backend_type = 'client backend' and wait_event_type is distinct from 'Client'`,
+      [],
+    );
+    await client.end();
+    return new Set(rows.map(({ pid }) => pid));
+  } finally {
+    clearTimeout(timer);
+    cut(client);
+  }
+}
