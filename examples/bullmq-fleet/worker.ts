@@ -17,14 +17,15 @@ const worker = new Worker(process.env["QUEUE"] ?? "esim-webhooks", processor, {
   concurrency: 20,
   maxStalledCount: 16, // how many crashes of workers a job survives; default 1
 });
-let lastError = "";
+let last = { message: "", at: 0 };
 worker.on("error", ({ message }) => {
-  if (message !== lastError) console.error(message); // while Redis is away, BullMQ emits it at each try to connect
-  lastError = message;
+  if (message === last.message && Date.now() - last.at < 60_000) return; // BullMQ emits it at each try: thousands a second, if Redis refuses
+  console.error(message);
+  last = { message, at: Date.now() };
 });
 worker.getBackend().on("ready", () => {
-  if (lastError !== "") console.log("Redis answers again");
-  lastError = "";
+  if (last.message !== "") console.log("Redis answers again");
+  last = { message: "", at: 0 };
 });
 worker.on("failed", processor.onFailed); // logs events whose workers died too often
 worker.on("lockRenewalFailed", (ids) => ids.forEach((id) => void worker.cancelJob(id))); // another worker has them now
