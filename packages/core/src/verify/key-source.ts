@@ -61,8 +61,15 @@ export function createLoadedKeyring(source: KeySource, clock: Clock, logger: Log
 
   async function load(): Promise<Loading> {
     try {
-      const loaded = await startDeadline(loadTimeoutMs).before(source.load());
-      if (loaded === undefined) throw new Error(`load() did not answer within ${loadTimeoutMs} ms.`);
+      const deadline = startDeadline(loadTimeoutMs);
+      const loaded = await deadline.before(source.load());
+      if (loaded === undefined) {
+        throw new Error(
+          deadline.signal.aborted
+            ? `load() did not answer within ${loadTimeoutMs} ms.`
+            : "load() resolved to undefined. Return the keys.",
+        );
+      }
       const { keys: secrets, rotatingUntil } = isList(loaded) ? { keys: loaded } : loaded;
       const reportedEndMs = rotationEndMs(rotatingUntil);
       keys = prepareKeys(secrets);

@@ -168,6 +168,17 @@ describe.concurrent("a key source", () => {
     for (const line of lines) expect(String(line["err"])).not.toContain(freshSecret.slice(6, 20));
   });
 
+  it("that answers undefined is logged as that, not as one that does not answer", async () => {
+    const source = sourceOf([oldSecret]);
+    const { receive, lines } = receiving(source);
+    await receive(oldSecret);
+    source.now = undefined as never;
+    expect(await receive(freshSecret)).toBe("keys_unavailable");
+    expect(String(lines.find(({ code }) => code === "key_source_failed")?.["err"])).toBe(
+      "Error: load() resolved to undefined. Return the keys.",
+    );
+  });
+
   it("that fails at start is asked again, and deliveries get 503 until it answers", async () => {
     const source = sourceOf(new Error("not yet"));
     const { receive } = receiving(source);
