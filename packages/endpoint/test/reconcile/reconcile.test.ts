@@ -1,3 +1,4 @@
+import type { ApiClient } from "@esim-webhooks/client";
 import { memoryStore } from "@esim-webhooks/core";
 import { memoryInbox } from "@esim-webhooks/core/testing";
 import { createReconciler, reconcile } from "@esim-webhooks/endpoint";
@@ -115,6 +116,21 @@ describe("reconcile", () => {
     const inbox = knownInbox();
     await reconcile(api, endpoint, inbox, { state: memoryState(), since: new Date(0) });
     expect([...inbox.ids]).toEqual(["one"]);
+  });
+
+  it("counts a record as invalid that is nested too deeply to be written again, and brings in the others", async () => {
+    const [one, deep, two] = ["one", "deep", "two"].map((id) => made({ id, occurredMs: Date.now() }));
+    const data = JSON.parse(`${'{"a":'.repeat(8000)}1${"}".repeat(8000)}`);
+    const listed = [one, { ...deep, payload: { ...deep?.payload, data } }, two];
+    const pages = async function* () {
+      yield { data: listed, pagination: { limit: 100, hasMore: false, nextCursor: null } };
+    };
+    const api = { webhooks: { deliveries: () => ({ pages }) } } as unknown as ApiClient;
+    const inbox = knownInbox();
+    const report = await reconcile(api, "endpoint-1", inbox, { state: memoryState(), since: new Date(0) });
+    expect(report.ledger).toEqual({ ...nothing, listed: 3, stored: 2, invalid: 1 });
+    expect(report.ids.invalid).toEqual(["deep"]);
+    expect([...inbox.ids]).toEqual(["one", "two"]);
   });
 
   it("refuses another source for an endpoint that it knows, whose events would all run again", async () => {

@@ -23,6 +23,8 @@ export type RawRecord =
       readonly reason: string;
       /** The record's text, unless it is too large. */
       readonly text?: string;
+      /** The webhook-id, if it can be read all the same. */
+      readonly id?: string;
     };
 
 /** The limits of a dump. */

@@ -26,7 +26,8 @@ export function parseNested(text: string, maxDepth: number): { readonly json: un
   }
 }
 
-function isDeeper(value: unknown, levels: number): boolean {
+/** Whether JSON is nested more than `levels` deep. */
+export function isDeeper(value: unknown, levels: number): boolean {
   if (typeof value !== "object" || value === null) return false;
   return levels === 0 || Object.values(value).some((inner) => isDeeper(inner, levels - 1));
 }

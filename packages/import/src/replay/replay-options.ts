@@ -18,6 +18,9 @@ import * as z from "zod/mini";
 import type { ImportFilter } from "../record/filter.ts";
 import { type Mapping, mappable } from "../record/mapping.ts";
 
+/** How deeply the JSON of any record may be nested. Node.js parses JSON of any depth, and overflows its stack when it writes it. */
+export const deepest = 1000;
+
 /** The options of every replay, wherever its records come from. */
 export interface ReplayOptions<Data = EsimEvents, Tx = unknown> extends ImportFilter {
   /** Verifies captured requests, with the keys that were valid at `receivedAt`. Default: `ESIM_WEBHOOK_SECRET`. */
@@ -53,7 +56,7 @@ export interface ReplayOptions<Data = EsimEvents, Tx = unknown> extends ImportFi
   readonly logger?: Logger | undefined;
   /** Tells the time, for tests. Default: the machine's clock. */
   readonly clock?: Clock | undefined;
-  /** How deeply JSON that a record contains as text may be nested. Default 64. */
+  /** How deeply JSON that a record contains as text may be nested, at most 1,000. Default 64. The record itself may be nested 1,000 deep. */
   readonly maxDepth?: number;
 }
 
@@ -103,5 +106,5 @@ export const replayShape: OptionsShape<ReplaySettings> = {
   signal: z.optional(z.instanceof(AbortSignal)),
   logger,
   clock,
-  maxDepth: z._default(z.int().check(z.gte(1), z.lte(1000)), 64),
+  maxDepth: z._default(z.int().check(z.gte(1), z.lte(deepest)), 64),
 };

@@ -1,15 +1,17 @@
 import { randomUUID } from "node:crypto";
 import type { EsimEvents } from "@esim-webhooks/core";
-import { durationMs, parseOptions, safeLogger } from "@esim-webhooks/core/kit";
+import { durationMs, idPattern, parseOptions, safeLogger } from "@esim-webhooks/core/kit";
 import * as z from "zod/mini";
 import type { RawRecord } from "../dump/record.ts";
+import { isDeeper, isObject } from "../record/fields.ts";
 import { oldestFirst as sortOldestFirst } from "../sort/oldest-first.ts";
 import { createChecks, createTimeReader } from "./classify.ts";
 import type { ReplayJournal } from "./journal.ts";
 import { openLedger, type Tally } from "./ledger.ts";
 import { createProgress } from "./progress.ts";
+import { readBatches } from "./read-batches.ts";
 import { replay } from "./replay.ts";
-import { type ReplayOptions, replayShape } from "./replay-options.ts";
+import { deepest, type ReplayOptions, replayShape } from "./replay-options.ts";
 import { openSinkOf, type ReplayTarget } from "./target.ts";
 import { untilAborted } from "./until-aborted.ts";
 
@@ -71,7 +73,7 @@ export async function replayRecords<Data = EsimEvents, Tx = unknown>(
   const progress = createProgress({ source, logger, run: () => run, total: ledger.total });
   let interrupted = false;
   try {
-    const untilThen = untilAborted(records, signal);
+    const untilThen = withoutTooDeep(untilAborted(records, signal));
     await replay(
       oldestFirst ? sortOldestFirst(untilThen, { occurredMs: createTimeReader(checks) }) : untilThen,
       {
@@ -92,6 +94,23 @@ export async function replayRecords<Data = EsimEvents, Tx = unknown>(
   }
   progress.end(interrupted ? "interrupted" : "complete");
   return { run, dryRun, interrupted, ...ledger.tally() };
+}
+
+/** The same batches, in which a record that is nested too deeply is a fault. A dump has the same limit, or a lower one. */
+function withoutTooDeep(batches: AsyncIterable<readonly RawRecord[]>): AsyncGenerator<readonly RawRecord[]> {
+  return readBatches(batches, async (next) => {
+    const { done, value } = await next();
+    return done ? { done, value } : { value: (value as readonly RawRecord[]).map(shallow) };
+  });
+}
+
+function shallow(raw: RawRecord): RawRecord {
+  if ("fault" in raw || !isDeeper(raw.value, deepest)) return raw;
+  const { position, value } = raw;
+  const id = isObject(value) ? value["eventId"] : undefined;
+  const reason = `nested more than ${deepest} deep`;
+  const isId = typeof id === "string" && idPattern.test(id);
+  return { position, fault: "too_deep", reason, ...(isId && { id }) };
 }
 
 /** Whether the error is the reason of the aborted signal. */

@@ -66,6 +66,26 @@ describe("replayRecords", () => {
     expect(seen).toEqual(["c", "a"]);
   });
 
+  it("rejects a record that is nested more than 1,000 deep, in a payload or in a captured body", async () => {
+    const deep = (levels: number) => JSON.parse("[".repeat(levels) + "]".repeat(levels));
+    const { journal, rejects } = memoryJournal("deep");
+    const captured = { headers: {}, body: { a: deep(8000) }, receivedAt: "2026-11-20T00:00:00Z" };
+    const records = pages([
+      { eventId: "a", payload: { type: "esim.enabled", data: deep(8000) } },
+      captured,
+      { eventId: "b", payload: { type: "esim.enabled", data: deep(998) } },
+    ]);
+    const report = await replayRecords(records, watchedInbox(), { ...trusted, journal });
+    expect(report.ledger).toEqual({ ...none, read: 3, stored: 1, invalid: 2 });
+    const position = { record: 1 };
+    expect(JSON.parse(rejects[0] ?? "")).toEqual({
+      position,
+      id: "a",
+      code: "too_deep",
+      reason: "nested more than 1000 deep",
+    });
+  });
+
   it("calls begin, reject and settle of its journal, in this order", async () => {
     const { journal, calls, rejects, latest } = memoryJournal("first");
     const inbox = watchedInbox();
