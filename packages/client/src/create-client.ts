@@ -2,6 +2,7 @@ import * as z from "zod/mini";
 import { askForToken } from "./auth/ask-service.ts";
 import { createTokens } from "./auth/tokens.ts";
 import { checkRequest } from "./base/check-request.ts";
+import { createOwnSecrets } from "./base/own-secrets.ts";
 import type { ClientOptions } from "./client-options.ts";
 import { parseClientOptions } from "./client-options.ts";
 import type { Method } from "./http/operation.ts";
@@ -49,8 +50,10 @@ const methodArgument: z.ZodMiniType<{ readonly method: Method }> = z.object({
 export function createClient(options: ClientOptions = {}): ApiClient {
   const settings = parseClientOptions(options);
   const { baseUrl, limiter, clock, logger, timeoutMs } = settings;
+  const secrets = createOwnSecrets();
   const open = {
     ...settings,
+    secrets,
     tokens: undefined,
     limiter: limiterOf({ clock, calls: tokenCallsPerSecond, windowMs: 1000, logger }),
   };
@@ -60,8 +63,9 @@ export function createClient(options: ClientOptions = {}): ApiClient {
     timeoutMs,
     clock,
     logger,
+    secrets,
   });
-  const transport = { ...settings, tokens };
+  const transport = { ...settings, tokens, secrets };
   const caller = createCaller({ transport, baseUrl, timeoutMs, keys: watchKeys(logger) });
   return {
     webhooks: webhooks(caller),

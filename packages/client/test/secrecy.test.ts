@@ -1,5 +1,5 @@
 import { inspect } from "node:util";
-import { type ApiError, type CallMessage, observeCalls } from "@esim-webhooks/client";
+import { type ApiError, type CallMessage, type Fetch, observeCalls } from "@esim-webhooks/client";
 import { describe, expect, it } from "vitest";
 import type { Step } from "./script-service.ts";
 import { scriptedClient } from "./scripted-client.ts";
@@ -39,6 +39,71 @@ describe("no error, log line or message has a body, a token or a secret", () => 
     for (const printed of [error, lines, messages, api].map(print)) {
       expect(printed).not.toMatch(/Lovelace|32470|token-1|s3cr3t/);
     }
+  });
+});
+
+describe("the client secret and the token", () => {
+  const clientSecret = 's3cr3t/of+ours: "é"';
+  const basic = Buffer.from(`123456:${clientSecret}`).toString("base64");
+  const repeated = (token: string) => [
+    clientSecret,
+    JSON.stringify({ client_secret: clientSecret }),
+    new URLSearchParams({ client_secret: clientSecret }).toString(),
+    `?client_secret=${encodeURIComponent(clientSecret)}`,
+    `?client_secret=${encodeURIComponent(clientSecret).replace(/%../g, (byte) => byte.toLowerCase())}`,
+    `Authorization: Basic ${basic}`,
+    `Authorization: Bearer ${token}`,
+  ];
+  const problemOf = (token: string) => {
+    const [title, ...rest] = repeated(token);
+    return { title: `${title} ${token}`, detail: rest.join("; "), sent: { [clientSecret]: [token] } };
+  };
+
+  /** What a client shows of a service that gives `token` once, and refuses everything else as `refuse` does. */
+  async function shownBy(token: string | undefined, refuse: () => Response): Promise<string> {
+    const lines: unknown[] = [];
+    const log = (...line: unknown[]) => void lines.push(line);
+    const logger = { debug: log, info: log, warn: log, error: log };
+    const tokens = [token].filter((one) => one !== undefined);
+    const fetch: Fetch = async (url) => {
+      const next = url.endsWith("/auth/token") ? tokens.shift() : undefined;
+      return next === undefined ? refuse() : Response.json({ access_token: next, expires_in: 60 });
+    };
+    const { api, clock } = scriptedClient([], { clientSecret, fetch, logger });
+    const get = () => clock.run(api.client.get().catch((thrown: ApiError) => thrown));
+    const failed = await get();
+    await clock.run(clock.wait(55_000, new AbortController().signal));
+    const errors = [failed, await get()] as ApiError[]; // the second one renews the token meanwhile
+    const causes = errors.flatMap(({ problem, cause }) => [problem, cause, (cause as ApiError)?.problem]);
+    return print([errors, causes, lines]);
+  }
+
+  it.each([
+    ["the token endpoint", undefined],
+    ["another call", "token/of+ours"],
+  ])("are hidden in what %s answers about them", async (_, token) => {
+    const refusal = () => Response.json(problemOf(token ?? "none"), { status: 400 });
+    const shown = await shownBy(token, refusal);
+    expect(shown).toMatch(/•••/);
+    for (const text of [clientSecret, "s3cr3t", "of+ours", "of%2Bours", basic.slice(0, 20)]) {
+      expect(shown).not.toContain(text);
+    }
+  });
+
+  it("are hidden in an error of the transport", async () => {
+    const shown = await shownBy("token/of+ours", () => {
+      throw new TypeError("Bearer token/of+ours is an invalid header value", {
+        cause: new Error(clientSecret),
+      });
+    });
+    expect(shown).toContain("Bearer ••• is an invalid header value");
+    expect(shown).not.toMatch(/s3cr3t|of\+ours/);
+  });
+
+  it("are hidden in a problem that is nested very deeply", async () => {
+    const deep = `${'{"a":'.repeat(20_000)}1${"}".repeat(20_000)}`;
+    const problem = `{"title":${JSON.stringify(clientSecret)},"errors":${deep}}`;
+    expect(await shownBy(undefined, () => new Response(problem, { status: 400 }))).not.toContain("s3cr3t");
   });
 });
 

@@ -27,14 +27,16 @@ const wrapped = z.object({ data: z.looseObject({}) });
 export async function askForToken(
   transport: Transport,
   baseUrl: string,
-  credentials: Credentials,
+  { clientId, clientSecret }: Credentials,
   form: TokenRequest,
   timeoutMs: number,
 ): Promise<Token> {
+  transport.secrets.add(clientSecret);
+  transport.secrets.add(Buffer.from(`${clientId}:${clientSecret}`).toString("base64").replace(/=+$/, "")); // as HTTP Basic has it
   const fields = {
     grant_type: "client_credentials",
-    client_id: credentials.clientId,
-    client_secret: credentials.clientSecret,
+    client_id: clientId,
+    client_secret: clientSecret,
   };
   const operation = {
     name: "auth.token",

@@ -2,6 +2,7 @@ import type { Logger } from "@esim-webhooks/core";
 import { ApiError } from "../base/api-error.ts";
 import type { ClientClock } from "../base/client-clock.ts";
 import { fingerprint } from "../base/conceal.ts";
+import type { OwnSecrets } from "../base/own-secrets.ts";
 import { startTimeout } from "../base/timeout.ts";
 import { unlessAborted } from "../base/unless-aborted.ts";
 import type { Tokens } from "../http/admission.ts";
@@ -31,6 +32,8 @@ export interface TokenParts {
   readonly timeoutMs: number;
   readonly clock: ClientClock;
   readonly logger: Logger;
+  /** Gets each token. */
+  readonly secrets: OwnSecrets;
 }
 
 /** A token is renewed when a tenth of its life is left, or five minutes if that is less. */
@@ -42,7 +45,14 @@ const shortestPauseMs = 1000;
  * One token for all callers. While it is valid, nobody waits: the first caller that finds it due starts its renewal. Without a
  * valid one, the first caller starts the exchange, and the others wait for it.
  */
-export function createTokens({ exchange, askService, timeoutMs, clock, logger }: TokenParts): Tokens {
+export function createTokens({
+  exchange,
+  askService,
+  timeoutMs,
+  clock,
+  logger,
+  secrets,
+}: TokenParts): Tokens {
   let held: { readonly accessToken: string; readonly renewAt: number; readonly endsAt: number } | undefined;
   let refused: string | undefined;
   let pending: Promise<string> | undefined;
@@ -50,6 +60,7 @@ export function createTokens({ exchange, askService, timeoutMs, clock, logger }:
   async function renew(): Promise<string> {
     const askedAt = clock.now();
     const { accessToken, expiresInSeconds } = await askInTime();
+    secrets.add(accessToken);
     const lifeMs = expiresInSeconds * 1000;
     const renewAt = askedAt + lifeMs - Math.min(longestMarginMs, lifeMs / 10);
     held = { accessToken, renewAt, endsAt: askedAt + lifeMs };

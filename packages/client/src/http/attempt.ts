@@ -1,5 +1,6 @@
 import { bareError } from "../base/bare-error.ts";
 import type { ClientClock } from "../base/client-clock.ts";
+import type { OwnSecrets } from "../base/own-secrets.ts";
 import { startTimeout } from "../base/timeout.ts";
 import { unlessAborted } from "../base/unless-aborted.ts";
 import { type Body, readBody } from "./body.ts";
@@ -30,6 +31,8 @@ export interface AttemptParts {
   readonly clock: ClientClock;
   /** The longest time for one attempt, in ms. */
   readonly attemptTimeoutMs: number;
+  /** Hidden in what comes back, save in the answer to a call that succeeded. */
+  readonly secrets: OwnSecrets;
 }
 
 /**
@@ -37,7 +40,7 @@ export interface AttemptParts {
  * ignores its signal. Redirects are not followed: the token must not go elsewhere.
  */
 export async function sendOnce(
-  { fetch, clock, attemptTimeoutMs }: AttemptParts,
+  { fetch, clock, attemptTimeoutMs, secrets }: AttemptParts,
   { method, url, headers, body }: Operation,
   authorization: string | undefined,
   signal: AbortSignal,
@@ -58,18 +61,23 @@ export async function sendOnce(
       throw error;
     });
     code = "connection_lost";
+    const received = await readBody(response, timeout.signal);
     return {
       kind: "answered",
       status: response.status,
       headers: response.headers,
-      body: await readBody(response, timeout.signal),
+      body: response.ok ? received : withoutSecrets(received, secrets),
     };
   } catch (cause) {
     signal.throwIfAborted();
-    return { kind: "lost", code: timeout.isOver ? "timed_out" : code, cause: bareError(cause) };
+    return { kind: "lost", code: timeout.isOver ? "timed_out" : code, cause: bareError(cause, secrets.hide) };
   } finally {
     timeout.clear();
   }
+}
+
+function withoutSecrets(body: Body, { hideIn }: OwnSecrets): Body {
+  return body.kind === "json" ? { kind: "json", value: hideIn(body.value) } : body;
 }
 
 async function cancelBody({ body }: Response): Promise<void> {
