@@ -38,7 +38,7 @@ async function startWorld() {
     if (attempt === 1) firsts.push(got);
     return attempt < 3 ? 500 : 200;
   });
-  const sender = createSender(service, createFaults(service.random), { answerLimitMs: 200_000 });
+  const sender = createSender(service, createFaults(service.random));
   const { esimReference } = order();
   const happened = bodies(); // all events so far
   const endpoints: Expected[] = [];

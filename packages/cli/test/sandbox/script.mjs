@@ -33,7 +33,8 @@ async function received(isIt) {
 }
 
 const [command, ...args] = process.argv.slice(2);
-const options = ["sandbox", "--port", "0", "--clock", "manual", "--set", "inFlight=423", "--json"];
+const switches = ["--set", "inFlight=423", "--set", "answerLimitMs=5000"];
+const options = ["sandbox", "--port", "0", "--clock", "manual", ...switches, "--json"];
 const sandbox = spawn(command, [...args, ...options], { stdio: ["ignore", "pipe", "inherit"] });
 process.on("exit", () => sandbox.kill()); // also when something was not as it says
 const ended = once(sandbox, "exit");

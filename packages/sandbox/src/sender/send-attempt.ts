@@ -11,13 +11,8 @@ const maxRedirects = 5;
 /** Sends an attempt, as its fault makes it, and resolves to the answer that counts. Never rejects. */
 export type SendAttempt = (attempt: Attempt, fault: DeliveryFault | undefined) => Promise<Answer>;
 
-/** @param answerLimitMs how long an endpoint may take to answer, redirects included, in real ms; a slow fault's body adds to it */
-export function attemptSender(
-  service: Service,
-  client: HttpClient,
-  sent: SentRequests,
-  answerLimitMs: number,
-): SendAttempt {
+/** The switch `answerLimitMs` bounds an attempt, redirects included; a slow fault's body adds to it. */
+export function attemptSender(service: Service, client: HttpClient, sent: SentRequests): SendAttempt {
   const signatureOf = attemptSigner(service);
 
   async function post(request: DeliveryRequest, redirects = 0): Promise<Answer> {
@@ -43,7 +38,7 @@ export function attemptSender(
       headers,
       body,
       fault,
-      deadline: performance.now() + answerLimitMs + bodyMs,
+      deadline: performance.now() + service.switches.answerLimitMs + bodyMs,
     };
     if (fault?.kind !== "duplicate") return post(request);
     const [answer] = await Promise.all([post(request), post(request)]);

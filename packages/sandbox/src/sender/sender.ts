@@ -42,11 +42,6 @@ export interface Sender {
   close(): Promise<void>;
 }
 
-export interface SenderOptions {
-  /** How long an endpoint may take to answer, in real ms. Default 30,000; on a manual clock 5,000: then the request hangs. */
-  readonly answerLimitMs?: number;
-}
-
 interface Begun {
   readonly attempt: Attempt;
   readonly fault: DeliveryFault | undefined;
@@ -66,12 +61,11 @@ const longestTimerMs = 2 ** 31 - 1;
  * Sends from now on: first what an earlier process has left unanswered. Sets `service.onDue`.
  * Everything that a turn of the event loop brings, answers and new deliveries, is written in one transaction.
  */
-export function createSender(service: Service, faults: Faults, options: SenderOptions = {}): Sender {
+export function createSender(service: Service, faults: Faults): Sender {
   const { db, clock } = service;
-  const { answerLimitMs = "moveTo" in clock ? 5000 : 30_000 } = options;
   const client = createHttpClient();
   const sent = createSentRequests();
-  const send = attemptSender(service, client, sent, answerLimitMs);
+  const send = attemptSender(service, client, sent);
   const answers: { attempt: Attempt; answer: Answer }[] = [];
   /** By endpoint. */
   const inFlight = new Map<number, Set<Attempt>>();

@@ -2,7 +2,6 @@ import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { createServer, type Server, type Socket } from "node:net";
 import { afterEach, expect, test } from "vitest";
-import type { SenderOptions } from "../../src/sender/sender.ts";
 import { testService } from "../service.ts";
 import { startEndpoint } from "./endpoint.ts";
 import { startSending } from "./sending.ts";
@@ -48,9 +47,9 @@ async function answering(status: number): Promise<string> {
 }
 
 /** Sends one event there. Returns its delivery after the first attempt, as the listing shows it. */
-async function firstAttempt(url: string, switches = {}, options?: SenderOptions) {
+async function firstAttempt(url: string, switches = {}) {
   const service = testService(switches);
-  await using sending = startSending(service, options);
+  await using sending = startSending(service);
   const endpoint = sending.register(url);
   sending.emit();
   await sending.sender.settle();
@@ -80,7 +79,7 @@ test.each<[string, () => Promise<string>]>([
     () => onBytes((s) => s.write("HTTP/1.1 103 Early Hints\r\n\r\n")),
   ],
 ])("tries again after %s", async (_, start) => {
-  expect(await firstAttempt(await start(), {}, { answerLimitMs: 300 })).toMatchObject(noAnswer);
+  expect(await firstAttempt(await start(), { answerLimitMs: 300 })).toMatchObject(noAnswer);
 });
 
 test.each([500, 501, 502, 503, 504, 520, 599, 408])("tries again after a %i", async (status) => {
@@ -116,7 +115,7 @@ test.each([200, 201, 202, 204, 206, 299])("has delivered after a %i", async (sta
 
 test("a status counts even if its body never ends", async () => {
   const url = await onBytes((socket) => socket.write("HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf"));
-  expect(await firstAttempt(url, {}, { answerLimitMs: 2000 })).toMatchObject({
+  expect(await firstAttempt(url, { answerLimitMs: 2000 })).toMatchObject({
     status: "delivered",
     httpStatus: 200,
     responseBody: "half",
@@ -174,7 +173,7 @@ test("redirects that are followed share the time of one answer", async () => {
     setTimeout(() => response.writeHead(302, { location: "/webhooks" }).end(), 300);
     return undefined;
   });
-  expect(await firstAttempt(endpoint.url, { redirects: "follow" }, { answerLimitMs: 500 })).toMatchObject(
+  expect(await firstAttempt(endpoint.url, { redirects: "follow", answerLimitMs: 500 })).toMatchObject(
     noAnswer,
   );
 });

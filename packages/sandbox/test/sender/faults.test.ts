@@ -10,7 +10,7 @@ import { createSender } from "../../src/sender/sender.ts";
 import { deleteEndpoint, rotateSecret } from "../../src/webhook/endpoints.ts";
 import { hourMs, testService } from "../service.ts";
 import { type Got, startEndpoint } from "./endpoint.ts";
-import { esim, patient, startSending } from "./sending.ts";
+import { esim, startSending } from "./sending.ts";
 
 function isSignedWith(secret: string, { body, headers }: Got): boolean {
   try {
@@ -71,7 +71,7 @@ test("reorder: a delivery that waits is forgotten with its endpoint, and waits o
   const early = sending.emit();
   await sending.sender.settle();
   await sending.sender.close();
-  const restarted = createSender(service, sending.faults, patient);
+  const restarted = createSender(service, sending.faults);
   await restarted.settle();
   expect(endpoint.got).toHaveLength(0);
   const late = sending.emit();
@@ -224,9 +224,9 @@ describe("half_open: half of the body, then silence on an open connection", () =
   });
 
   test("a receiver that waits for the rest has hung when the time for an answer is over", async () => {
-    const service = testService();
+    const service = testService({ answerLimitMs: 300 });
     await using endpoint = await startEndpoint(); // it answers when the body is there
-    await using sending = startSending(service, { answerLimitMs: 300 });
+    await using sending = startSending(service);
     const registered = sending.register(endpoint.url);
     sending.faults.add({ kind: "half_open" });
     sending.emit();

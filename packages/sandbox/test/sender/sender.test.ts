@@ -1,10 +1,12 @@
 import type { ServerResponse } from "node:http";
+import { startSandbox } from "@esim-webhooks/sandbox";
 import { Webhook } from "standardwebhooks";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { runningClock } from "../../src/base/clock.ts";
 import { advance } from "../../src/sender/advance.ts";
 import { forgetSlice } from "../../src/sender/retention.ts";
 import { deleteEndpoint, rotateSecret, setActive } from "../../src/webhook/endpoints.ts";
+import { call, register } from "../control/call.ts";
 import { dayMs, hourMs, testService } from "../service.ts";
 import { startEndpoint } from "./endpoint.ts";
 import { esim, startSending } from "./sending.ts";
@@ -272,17 +274,35 @@ test("on a running clock, attempts are made when they are due, by themselves", a
 });
 
 test("an answer that does not come in time is not waited for, whatever the speed of the clock", async () => {
-  const service = { ...testService(), clock: runningClock(1000) };
+  const service = { ...testService({ answerLimitMs: 30_000 }), clock: runningClock(1000) };
   await using endpoint = await startEndpoint((n, _got, response) => {
     if (n > 1) return 200;
     setTimeout(() => response.writeHead(200).end(), 200); // 200 s of the service's clock
     return undefined;
   });
-  await using sending = startSending(service, {});
+  await using sending = startSending(service);
   const registered = sending.register(endpoint.url);
   sending.emit();
   await expect.poll(() => sending.list(registered)[0]?.status).toBe("delivered");
   expect(endpoint.got).toHaveLength(1);
+});
+
+test.each([
+  [29_000, "counts", "delivered"],
+  [30_000, "is too late", "failed"],
+])("on a manual clock, too, an answer after %i ms of real time %s", async (afterMs, _, status) => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  await using sandbox = await startSandbox({ clock: "manual" });
+  const asked = Promise.withResolvers<ServerResponse>();
+  await using endpoint = await startEndpoint((_n, _got, response) => void asked.resolve(response));
+  await register(sandbox, endpoint.url);
+  await sandbox.emit({ type: "esim.enabled", data: esim });
+  const response = await asked.promise;
+  await vi.advanceTimersByTimeAsync(afterMs);
+  response.writeHead(200).end();
+  await sandbox.settled();
+  expect(await call(sandbox, "GET", "/deliveries")).toMatchObject({ data: [{ status }] });
 });
 
 test("waits for the first attempts of what an operation caused, and not for those of before", async () => {

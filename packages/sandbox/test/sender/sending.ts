@@ -1,7 +1,7 @@
 import { addClient } from "../../src/account/clients.ts";
 import type { Service } from "../../src/base/service.ts";
 import { createFaults, type Faults } from "../../src/faults/faults.ts";
-import { createSender, type Sender, type SenderOptions } from "../../src/sender/sender.ts";
+import { createSender, type Sender } from "../../src/sender/sender.ts";
 import { type DeliveryRecord, listDeliveries } from "../../src/webhook/deliveries.ts";
 import { emitEvent } from "../../src/webhook/emit.ts";
 import { createEndpoint, type EndpointWithSecret } from "../../src/webhook/endpoints.ts";
@@ -24,14 +24,11 @@ export const esim = {
   iccid: "8932042000010012344",
 };
 
-/** Longer than any machine needs for an answer: what is slow is not sent again. */
-export const patient: SenderOptions = { answerLimitMs: 200_000 };
-
 /** A sender, and a client whose endpoints it serves. */
-export function startSending(service: Service, options: SenderOptions = patient): Sending {
+export function startSending(service: Service): Sending {
   const client = addClient(service).clientId;
   const faults = createFaults(service.random);
-  const sender = createSender(service, faults, options);
+  const sender = createSender(service, faults);
   const eventTypes = ["esim.enabled", "esim.faulted", "esim.assigned"];
   return {
     client,
