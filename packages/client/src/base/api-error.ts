@@ -71,7 +71,7 @@ export class ApiError extends WebhookError<ApiErrorCode> {
   declare readonly problem: Problem | undefined;
   /**
    * The idempotency key of a POST or PATCH. The same call with the same key and body continues the operation, within 48 hours:
-   * if it was done, the service answers as it did the first time.
+   * if it was done, the service answers as it did the first time. It may repeat an error, too: see docs/client.md for when a new key is needed.
    */
   readonly idempotencyKey: string | undefined;
   /** How many requests were sent; 0 means that the service knows nothing of the call. */

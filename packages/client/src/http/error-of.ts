@@ -84,6 +84,8 @@ function mend(code: ApiErrorCode, operation: Operation, run: Run, problem: Probl
     return problem === undefined
       ? "The answer does not say why. Check the fields, and that the base URL ends in /api/v3."
       : "The reason is in error.problem.";
+  if (code === "service_failed" && operation.idempotencyKey !== undefined)
+    return `${repeatSafely(operation)} If it fails in the same way again, the service repeats its answer for the key: find out whether it was done, then use a new key.`;
   const isRepeatable = operation.isHarmless || operation.method === "DELETE" || run.attempts === 0;
   if (code === "unreachable" && isRepeatable) return checkAddress;
   if (isRepeatable) return "Call again later.";

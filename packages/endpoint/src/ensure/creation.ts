@@ -42,6 +42,8 @@ interface Called extends KeyedCall {
   readonly known: readonly string[];
   /** How many answers have not shown the secret. */
   readonly hidden: number;
+  /** The service has answered with a failure, which it may repeat for the key. Whether it registered the endpoint, its listing shows. */
+  readonly failed?: true | undefined;
 }
 
 /**
@@ -55,7 +57,8 @@ export type AtRotate = Creation & WithoutSecret;
 const text = z.string();
 const shared = {
   ...{ url: text, eventTypes: z.array(text), description: z.optional(text) },
-  ...{ known: z.array(text), hidden: z.number(), idempotencyKey: text, keyedAt: text },
+  ...{ known: z.array(text), hidden: z.number(), failed: z.optional(z.literal(true)) },
+  ...{ idempotencyKey: text, keyedAt: text },
 };
 const alone = { ...shared, kind: z.literal("ensure") };
 const inPlace = { ...shared, kind: z.literal("replace"), replaces: text, ownsKeys: z.boolean() };
@@ -91,7 +94,7 @@ export function creationIn<Kind extends Creation["kind"]>(
 }
 
 /** The step that gets another secret for an endpoint. */
-export function rotating(creation: Creation, endpoint: string, nowMs: number): AtRotate {
+export function rotating({ failed: _, ...creation }: Creation, endpoint: string, nowMs: number): AtRotate {
   return { ...creation, step: "rotate", endpoint, ...freshKey(nowMs) };
 }
 

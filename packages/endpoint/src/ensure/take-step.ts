@@ -1,14 +1,13 @@
 import {
   type ApiClient,
   ApiError,
-  type ApiErrorCode,
   type EndpointWithSecret,
   type WebhookEndpoint,
 } from "@esim-webhooks/client";
 import { WebhookError } from "@esim-webhooks/core";
 import { dateTimeMs } from "@esim-webhooks/core/kit";
 import type { EndpointErrorCode } from "../base/errors.ts";
-import { isForgotten } from "../base/idempotency-key.ts";
+import { isFailure, isForgotten, isRefusal } from "../base/idempotency-key.ts";
 import { endpointIn, listEndpoints } from "../base/list-endpoints.ts";
 import { type AtRotate, type Creation, rotating } from "./creation.ts";
 import { endpointsOfUrl } from "./endpoints-of-url.ts";
@@ -45,7 +44,7 @@ export async function takeStep(step: Step): Promise<Taken> {
 async function create(step: Step): Promise<Taken> {
   const { api, creation, isContinued, nowMs, signal } = step;
   const { url, eventTypes, description, idempotencyKey } = creation;
-  if (isForgotten(creation, nowMs)) {
+  if (creation.failed || isForgotten(creation, nowMs)) {
     const made = await findMade(step);
     return { next: made === undefined ? undefined : rotating(creation, made, nowMs) };
   }
@@ -53,6 +52,7 @@ async function create(step: Step): Promise<Taken> {
   try {
     made = await api.webhooks.create({ url, eventTypes, description }, { idempotencyKey, signal });
   } catch (error) {
+    if (isFailure(error)) return { next: { ...creation, failed: true }, error }; // the listing may show it late
     const isHidden = isWithoutSecret(error);
     if (!isHidden && !isRefusal(error)) throw error;
     if (isHidden || isContinued || isRepeated(error)) {
@@ -76,7 +76,7 @@ async function rotate(creation: AtRotate, step: Step): Promise<Taken> {
   } catch (error) {
     if (error instanceof ApiError && error.code === "not_found") return { next: undefined, error };
     const isHidden = isWithoutSecret(error);
-    if (!isHidden && !isRefusal(error)) throw error;
+    if (!isHidden && !isRefusal(error) && !isFailure(error)) throw error;
     const again = rotating(creation, endpoint, nowMs);
     if (!isHidden) return { next: again, error };
     const next = hidden(again);
@@ -123,20 +123,6 @@ function isRepeated(error: unknown): boolean {
 /** Whether the call was done, but its answer does not show the secret. */
 function isWithoutSecret(error: unknown): boolean {
   return error instanceof ApiError && error.code === "secret_not_shown";
-}
-
-const refusals: ReadonlySet<ApiErrorCode> = new Set([
-  "bad_request",
-  "conflict",
-  "forbidden",
-  "invalid_request",
-  "key_reused",
-  "not_found",
-]);
-
-/** Whether the service has refused this attempt for good: it was not done. */
-function isRefusal(error: unknown): boolean {
-  return error instanceof ApiError && refusals.has(error.code);
 }
 
 /** The most endpoints that the API documents for a client. It also speaks of three. */

@@ -2,7 +2,7 @@ import { type ApiClient, ApiError, type EndpointWithSecret } from "@esim-webhook
 import { type KeyStore, WebhookError } from "@esim-webhooks/core";
 import { dateTimeMs } from "@esim-webhooks/core/kit";
 import { callMs, holdOffUntil, isHeldOff } from "../base/hold-off.ts";
-import { freshKey, isForgotten } from "../base/idempotency-key.ts";
+import { freshKey, isFailure, isForgotten, isRefusal } from "../base/idempotency-key.ts";
 import type { RotateSettings } from "./rotate-options.ts";
 import type { AtCall } from "./rotation-change.ts";
 import { presentKeys, writeRotation } from "./write-rotation.ts";
@@ -20,8 +20,8 @@ export interface Asked {
  * Has the service replace the secret, and resolves to its answer. The same key is used until the answer is known, in later processes,
  * too. If the answer does not show the secret, or the service no longer knows the key, the secret is replaced again, under a key
  * that is written first. So it is if a call of an earlier run is answered with a secret that may have been replaced since: `listedAt` is
- * the endpoint's `updatedAt` as it was listed, undefined for a call that this run is the first to make. Deliveries with an unknown
- * signature are answered 503 all the time.
+ * the endpoint's `updatedAt` as it was listed, undefined for a call that this run is the first to make. An error that the service may
+ * repeat for the key ends the run, and the next one asks under another key. Deliveries with an unknown signature are answered 503 all the time.
  */
 export async function askNewSecret(
   api: Pick<ApiClient, "webhooks">,
@@ -56,8 +56,13 @@ export async function askNewSecret(
       await write(withFreshKey());
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
+      if (isFailure(error) || isRefusal(error)) {
+        await write(withFreshKey());
+        throw unfinished(error, "asks again, under another key");
+      }
       hidden += 1;
-      if (error.code !== "secret_not_shown" || hidden === mostHidden) throw unfinished(error);
+      if (error.code !== "secret_not_shown" || hidden === mostHidden)
+        throw unfinished(error, "continues with the same call");
       logger.warn(
         { endpoint: at.endpoint },
         "The service has replaced the secret without showing it: it is replaced again.",
@@ -72,12 +77,15 @@ export function mayBeReplaced(rotatedAt: string | null, listedAt: string | undef
   return listedAt !== undefined && !(dateTimeMs(rotatedAt) >= dateTimeMs(listedAt));
 }
 
-/** The error of a call whose effect nobody knows. Its cause has neither body nor secret. */
-function unfinished(cause: ApiError): Error {
+/**
+ * The error of a call whose effect is not known. Its cause has neither body nor secret.
+ * @param next what the next run does
+ */
+function unfinished(cause: ApiError, next: string): Error {
   return new WebhookError<ApiError["code"]>(
     cause.code,
     `The rotation is not finished. ${cause.message}`,
-    "Rotate again soon: the next run continues with the same call. Deliveries with a new signature are answered 503 for up to 10 minutes, then 401.",
+    `Rotate again soon: the next run ${next}. Deliveries with a new signature are answered 503 for up to 10 minutes, then 401.`,
     { cause },
   );
 }

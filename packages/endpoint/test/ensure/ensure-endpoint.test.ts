@@ -402,6 +402,43 @@ describe("a registration that did not end", () => {
     },
   );
 
+  describe.each([
+    ["on", false],
+    ["off", false],
+    ["on", true],
+  ] as const)(
+    "by three failures of the service, with cacheErrors %s and the endpoint registered: %s",
+    (cacheErrors, done) => {
+      it("is finished by the next calls, wherever one was killed: the endpoints are listed, and the key is a fresh one", async () => {
+        for (let fatal = 0; ; fatal += 1) {
+          const service = await startService({ clock: "manual", switches: { cacheErrors } });
+          service.sandbox.faults.add({ kind: "error", call: create, status: 500, done, times: 3 });
+          const keyStore = memoryKeys();
+          const process = killedAt(fatal, service.api, keyStore);
+          const run = ensureEndpoint(process.api, { url, handlers, keyStore: process.keyStore });
+          const ended = await Promise.race([run.catch(({ code }) => code), process.killed]);
+          const again = () => ensureEndpoint(service.api, { url, handlers, keyStore });
+          if (ended === "killed") await again().catch(() => {}); // the first one that sees the failures
+          expect(await again()).toMatchObject({ findings: [] });
+          await expectOne(service, keyStore);
+          if (ended === "killed") continue;
+          expect(ended).toBe("service_failed");
+          return expect(fatal).toBeGreaterThanOrEqual(5);
+        }
+      });
+
+      it("leaves receivers answering 503 until the next call", async () => {
+        const service = await startService({ clock: "manual", switches: { cacheErrors } });
+        service.sandbox.faults.add({ kind: "error", call: create, status: 500, done, times: 3 });
+        const keyStore = memoryKeys();
+        await expect(ensureEndpoint(service.api, { url, handlers, keyStore })).rejects.toThrow(
+          /answered 500/,
+        );
+        expect(Date.parse(keyStore.record?.rotatingUntil ?? "")).toBeGreaterThan(Date.now() + 60_000);
+      });
+    },
+  );
+
   it("holds off what was signed with the secret that nobody has for another minute", async () => {
     const service = await startService({ clock: "manual", switches: { replayShowsSecret: "off" } });
     const keyStore = memoryKeys();

@@ -12,6 +12,8 @@ import { knownInbox, memoryState } from "../reconcile/memory-state.ts";
 import { killedAt } from "./killed-at.ts";
 import { memoryKeys, type Service, secretsOf, startService, url } from "./service.ts";
 
+const create = "POST /management/webhooks";
+const rotate = "POST /management/webhooks/{webhookEndpointReference}/rotate-secret";
 const first = ["esim.enabled", "esim.faulted"];
 const second = ["esim.enabled", "esim.disabled"];
 const otherKey = { secret: "utf8:of-another-endpoint", endpoint: "another" };
@@ -503,6 +505,28 @@ describe("replacing an endpoint", () => {
         if (ended !== "killed") return expect(fatal).toBeGreaterThanOrEqual(12);
         await replaceEndpoint(service.api, options);
         await expectReplaced(service, keyStore);
+      }
+    },
+  );
+
+  it.each(["on", "off"] as const)(
+    "is finished by the next calls after failures of the service, wherever one was killed, with cacheErrors %s",
+    async (cacheErrors) => {
+      for (let fatal = 0; ; fatal += 1) {
+        const service = await startService({ clock: "manual", switches: { cacheErrors } });
+        const { options, keyStore } = await existing(service);
+        service.sandbox.faults.add({ kind: "error", call: create, status: 500, done: true, times: 3 });
+        service.sandbox.faults.add({ kind: "error", call: rotate, status: 500, times: 3 });
+        const process = killedAt(fatal, service.api, keyStore);
+        const run = replaceEndpoint(process.api, { ...options, keyStore: process.keyStore });
+        const ended = await Promise.race([run.catch(({ code }) => code), process.killed]);
+        const again = () => replaceEndpoint(service.api, options);
+        for (const _ of [create, rotate]) await again().catch(() => {});
+        await again();
+        await expectReplaced(service, keyStore);
+        if (ended === "killed") continue;
+        expect(ended).toBe("service_failed");
+        return expect(fatal).toBeGreaterThanOrEqual(5);
       }
     },
   );

@@ -23,6 +23,7 @@ import {
 } from "@esim-webhooks/endpoint";
 import { describe, expect, it } from "vitest";
 import { listen } from "../../../../test/listen.ts";
+import { killedAt } from "../ensure/killed-at.ts";
 import { memoryKeys } from "../ensure/service.ts";
 import { fastClock } from "../fast-clock.ts";
 import { knownInbox, memoryState } from "../reconcile/memory-state.ts";
@@ -180,20 +181,45 @@ describe.concurrent("rotateSecret", () => {
 
   it("continues with the same key when the service was not to be reached, in the next run, too", async () => {
     await using world = await rotating();
-    world.sandbox.faults.add({ kind: "error", call: rotateCall, status: 500, done: true, times: 3 });
+    world.sandbox.faults.add({ kind: "drop_answer", call: rotateCall, times: 6 });
     const failed = await world.rotate().catch((error: unknown) => error);
     expect(failed).toMatchObject({
-      code: "service_failed",
+      code: expect.stringMatching(/^(connection_lost|unreachable)$/),
       message: expect.stringContaining("Rotate again soon: the next run continues with the same call."),
     });
     const { change } = await recordOf(world.keys);
     expect(change).toMatchObject({ kind: "rotate", step: "call", endpoint: world.endpoint });
+    const before = await world.secret();
     const report = await world.rotate();
+    expect(await world.secret()).toBe(before); // the kept answer
     expect(report.continued).toBe("call");
     expect(report.oldKeys).toHaveLength(1);
     await world.emit();
     expect(world.handled).toHaveLength(1);
   });
+
+  it.each(["on", "off"] as const)(
+    "asks under another key in the run after three failures of the service, wherever a run was killed, with cacheErrors %s",
+    async (cacheErrors) => {
+      for (let fatal = 0; ; fatal += 1) {
+        await using world = await rotating({ switches: { cacheErrors } });
+        world.sandbox.faults.add({ kind: "error", call: rotateCall, status: 500, times: 3 });
+        const process = killedAt(fatal, world.api, world.keys);
+        const options = { clock: fastClock(), checkReceivers: false };
+        const run = rotateSecret(process.api, world.endpoint, process.keyStore, options);
+        const ended = await Promise.race([run.catch((error: unknown) => error), process.killed]);
+        if (ended === "killed") await world.rotate().catch(() => {}); // the first one that sees the failures
+        await world.rotate();
+        expect(secretsIn(await recordOf(world.keys))).toEqual([await world.secret()]);
+        if (ended === "killed") continue;
+        expect(ended).toMatchObject({
+          code: "service_failed",
+          message: expect.stringContaining("Rotate again soon: the next run asks again, under another key."),
+        });
+        return expect(fatal).toBeGreaterThanOrEqual(5);
+      }
+    },
+  );
 
   it("replaces the secret again, under another key, when the answer does not show it", async () => {
     await using world = await rotating({ switches: { replayShowsSecret: "off" } });
@@ -262,7 +288,7 @@ describe.concurrent("rotateSecret", () => {
 
   it("replaces the secret again when the answer to an earlier run's call does not say how old it is", async () => {
     await using world = await rotating();
-    world.sandbox.faults.add({ kind: "error", call: rotateCall, status: 500, done: true, times: 3 });
+    world.sandbox.faults.add({ kind: "drop_answer", call: rotateCall, times: 6 });
     await world.rotate().catch(() => {});
     await world.api.webhooks.rotateSecret(world.endpoint);
     let answers = 0;
@@ -278,7 +304,7 @@ describe.concurrent("rotateSecret", () => {
 
   it("takes another key when 47 hours have gone by since the last call, and opens the 503 again", async () => {
     await using world = await rotating();
-    world.sandbox.faults.add({ kind: "error", call: rotateCall, status: 500, times: 3 });
+    world.sandbox.faults.add({ kind: "drop_answer", call: rotateCall, times: 6 });
     await world.rotate().catch(() => {});
     const first = (await recordOf(world.keys)).change as { idempotencyKey: string };
     const clock = fastClock();
@@ -293,7 +319,7 @@ describe.concurrent("rotateSecret", () => {
 
   it("opens the 503 again in a run that continues when it may end before the new key is stored, within its 15 minutes", async () => {
     await using world = await rotating();
-    world.sandbox.faults.add({ kind: "error", call: rotateCall, status: 500, times: 3 });
+    world.sandbox.faults.add({ kind: "drop_answer", call: rotateCall, times: 6 });
     await world.rotate().catch(() => {});
     const stored = await world.keys.read();
     const rotatingUntil = minutesAhead(6); // the call may take two, and the writes of its secret four
@@ -575,7 +601,7 @@ describe.concurrent("rotateSecret", () => {
 
   it("replaces the secret again when somebody else has since the call that it continues", async () => {
     await using world = await rotating();
-    world.sandbox.faults.add({ kind: "error", call: rotateCall, status: 500, done: true, times: 3 });
+    world.sandbox.faults.add({ kind: "drop_answer", call: rotateCall, times: 6 });
     await world.rotate().catch(() => {});
     await world.sandbox.advance("1h");
     await world.api.webhooks.rotateSecret(world.endpoint);
@@ -615,7 +641,7 @@ describe.concurrent("rotateSecret", () => {
     const unlabelled = newSecret();
     const labelled = { secret: own, endpoint: world.endpoint };
     await world.keys.write({ keys: [labelled, unlabelled] }, (await world.keys.read())?.version);
-    world.sandbox.faults.add({ kind: "error", call: rotateCall, status: 500, times: 3 });
+    world.sandbox.faults.add({ kind: "drop_answer", call: rotateCall, times: 6 });
     await world.rotate().catch(() => {});
     await world.api.webhooks.delete(world.endpoint);
     const logger = lines();
@@ -955,7 +981,7 @@ describe.concurrent("receivers that are not ready", () => {
 
   it("are not looked for when a rotation goes on whose call may have been made", async () => {
     await using world = await rotating();
-    world.sandbox.faults.add({ kind: "error", call: rotateCall, status: 500, times: 3 });
+    world.sandbox.faults.add({ kind: "drop_answer", call: rotateCall, times: 6 });
     await world.rotate().catch(() => {});
     const logger = lines();
     expect(await world.rotate({ logger })).toMatchObject({ continued: "call" });
@@ -1008,7 +1034,7 @@ describe.concurrent("planRotation", () => {
     };
     const state = await reconciledState(world);
     expect(await planRotation(api, endpoint, keys, { state })).toEqual(plan);
-    world.sandbox.faults.add({ kind: "error", call: rotateCall, status: 500, times: 3 });
+    world.sandbox.faults.add({ kind: "drop_answer", call: rotateCall, times: 6 });
     await world.rotate().catch(() => {});
     expect(await planRotation(api, endpoint, keys)).toEqual({ ...plan, continues: "call" });
   });

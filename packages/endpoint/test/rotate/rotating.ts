@@ -29,6 +29,8 @@ export interface Rotating<Keys extends KeyStore = KeyStore> extends AsyncDisposa
   readonly keys: Keys;
   /** The ids of the events that were handled, in the order in which they were. */
   readonly handled: string[];
+  /** The secret that the endpoint has at the service. */
+  secret(): Promise<string>;
   /** Emits an event to the endpoint, and resolves to its id once it was answered. */
   emit(): Promise<string>;
   /** Rotates without the check of receivers, for which these have to read their keys once more, a second later. */
@@ -88,6 +90,13 @@ export async function rotatingWith<Keys extends KeyStore>(
           return Response.json(change((await answer.json()) as RotateAnswer), answer);
         },
       }),
+    async secret() {
+      const answer = await fetch(`${sandbox.controlUrl}/endpoints`);
+      const { data } = (await answer.json()) as {
+        readonly data: readonly { readonly signingSecret: string }[];
+      };
+      return data[0]?.signingSecret ?? "";
+    },
     async emit() {
       const [id = ""] = await sandbox.emit({ type: "esim.enabled", data: sampleData("esim.enabled") });
       await sandbox.settled();

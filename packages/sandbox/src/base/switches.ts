@@ -21,8 +21,8 @@ export const switchesSchema = z.strictObject({
   burst: wholeNumber(1).default(10),
   /** The bodies that the token endpoint takes. */
   tokenFormat: z.enum(["both", "form", "json"]).default("both"),
-  /** Whether a 4xx or 5xx answer is kept for its idempotency key. */
-  cacheErrors: z.enum(["off", "on"]).default("off"),
+  /** Whether an operation's 4xx or 5xx answer is kept for its idempotency key, as its success is. */
+  cacheErrors: z.enum(["on", "off"]).default("on"),
   /** Whether the kept answer of a create or rotate call shows the signing secret again. */
   replayShowsSecret: z.enum(["on", "off"]).default("on"),
   /** The body of errors for which none is specified. */

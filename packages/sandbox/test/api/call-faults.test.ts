@@ -66,7 +66,7 @@ it.each([
   [false, 0],
   [true, 1],
 ])("answers an error where the call was done: %s", async (done, count) => {
-  const { sandbox, call, endpoints } = await given();
+  const { sandbox, call, endpoints } = await given({ cacheErrors: "off" });
   sandbox.faults.add({ kind: "error", call: create, status: 503, done });
   expect((await call(create, endpoint, key)).status).toBe(503);
   expect(await endpoints()).toBe(count);
@@ -76,7 +76,7 @@ it.each([
 });
 
 it("has 100 calls at once with one key do one thing, although answers are dropped and errors are given", async () => {
-  const { sandbox, call, endpoints } = await given();
+  const { sandbox, call, endpoints } = await given({ cacheErrors: "off" });
   for (const fault of [{ kind: "drop_answer" }, { kind: "error", done: true }, { kind: "error" }] as const) {
     sandbox.faults.add({ ...fault, call: create, probability: 0.3 });
   }

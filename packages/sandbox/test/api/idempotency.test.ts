@@ -153,8 +153,8 @@ it("has no Retry-After on a 409 that trying again does not change", async () => 
 });
 
 describe.each([
-  ["off", 201],
   ["on", 409],
+  ["off", 201],
 ] as const)("an error with the switch cacheErrors: %s", (cacheErrors, statusThen) => {
   it(`is followed by ${statusThen} for the same key, when its cause has gone`, async () => {
     const given = givenApi({ cacheErrors, endpointCap: "3" });
@@ -169,8 +169,8 @@ describe.each([
 });
 
 describe.each([
-  ["off", 201],
   ["on", 500],
+  ["off", 201],
 ] as const)("a 500 with the switch cacheErrors: %s", (cacheErrors, statusThen) => {
   it(`is followed by ${statusThen} for the same key`, async () => {
     const given = givenApi({ cacheErrors });
@@ -181,8 +181,15 @@ describe.each([
   });
 });
 
+it.each([401, 423, 429])("keeps no %i, which says nothing of the operation", async (status) => {
+  const given = givenApi();
+  given.faults.add({ kind: "error", call: create, status });
+  expect((await given.call(create, endpoint, key)).status).toBe(status);
+  expect((await given.call(create, endpoint, key)).status).toBe(201);
+});
+
 it.each(["empty", "html"] as const)("keeps errors whose body is %s", async (unstatedErrorBody) => {
-  const given = givenApi({ cacheErrors: "on", unstatedErrorBody });
+  const given = givenApi({ unstatedErrorBody });
   const first = await given.call(create, {}, key);
   const again = await given.call(create, {}, key);
   expect([first.status, again.status]).toEqual([400, 400]);

@@ -6,6 +6,8 @@ import type { IdempotencyKeys } from "./idempotency-keys.ts";
 
 export const idempotencyHeader = "X-Idempotency-Key";
 const maxKeyLength = 255;
+/** They say nothing of the operation: only a fault answers so in its place. */
+const neverKept: readonly number[] = [401, 423, 429];
 
 /**
  * Answers a call whose idempotency key has an answer. The operation keeps its answer in its own transaction; errors are kept
@@ -37,7 +39,7 @@ export function idempotent(service: Service, keys: IdempotencyKeys): Middleware 
     try {
       await next();
       const { res } = context;
-      if (service.switches.cacheErrors === "on" && res.status >= 400) {
+      if (service.switches.cacheErrors === "on" && res.status >= 400 && !neverKept.includes(res.status)) {
         const contentType = res.headers.get("content-type");
         keys.keep(use, { status: res.status, contentType, body: await res.clone().text() });
       }
