@@ -375,6 +375,78 @@ describe("dedupe around the handler", () => {
     expect(await processor.process(faulted)).toEqual({ code: "lease_lost" });
   });
 
+  it("aborts the handler's signal if its caller stops during the handler's first, synchronous part", async () => {
+    const stop = new AbortController();
+    let aborted: boolean | undefined;
+    const processor = createProcessor({
+      "*": async (_, { signal }) => {
+        stop.abort();
+        await new Promise(setImmediate);
+        aborted = signal.aborted;
+      },
+    });
+    await processor.process(faulted, { signal: stop.signal });
+    expect(aborted).toBe(true);
+  });
+
+  describe("whose claim another owner takes while the handler runs,", () => {
+    const leaseMs = 90;
+
+    /** Its first handler runs until `end`, and completes nothing; the next one completes its event. */
+    function onLostClaim(extend: DedupeStore["extend"]) {
+      useFakeTimers();
+      const ended = Promise.withResolvers<void>();
+      const signals: AbortSignal[] = [];
+      const processor = createProcessor(
+        {
+          "*": (_, { signal }) => {
+            signals.push(signal);
+            return signals.length === 1 ? ended.promise : undefined;
+          },
+        },
+        {
+          store: {
+            ...memoryStore(),
+            claim: () => ({ status: "claimed", token: String(signals.length) }),
+            extend,
+            complete: () => signals.length > 1,
+          },
+          leaseMs,
+        },
+      );
+      return { signals, end: ended.resolve, process: () => processor.process(faulted) };
+    }
+
+    it("aborts the signal with the renewal that the store refuses, not a lease later", async () => {
+      const { signals, process } = onLostClaim(() => false);
+      void process();
+      await vi.advanceTimersByTimeAsync(leaseMs / 3);
+      expect(signals[0]?.aborted).toBe(true);
+    });
+
+    it("runs the event again although its handler returned: it may have stopped half-way", async () => {
+      const { signals, end, process } = onLostClaim(() => false);
+      const first = process();
+      await vi.advanceTimersByTimeAsync(leaseMs / 3);
+      end();
+      expect([await first, await process()]).toEqual([{ code: "lease_lost" }, { code: "processed" }]);
+      expect(signals).toHaveLength(2);
+    });
+
+    it("runs the event again also if a renewal succeeds after the signal has aborted", async () => {
+      const renewed = Promise.withResolvers<boolean>();
+      const { signals, end, process } = onLostClaim(() => renewed.promise);
+      const first = process();
+      await vi.advanceTimersByTimeAsync(leaseMs);
+      expect(signals[0]?.aborted).toBe(true);
+      renewed.resolve(true);
+      await vi.advanceTimersByTimeAsync(0);
+      end();
+      expect([await first, await process()]).toEqual([{ code: "lease_lost" }, { code: "processed" }]);
+      expect(signals).toHaveLength(2);
+    });
+  });
+
   it("keeps the claim, and the handler running, when one renewal cannot reach the store", async () => {
     useFakeTimers();
     const tried = Promise.withResolvers<void>();

@@ -8,6 +8,7 @@ import {
   type InboxEntry,
   memoryStore,
   type TakenEvent,
+  type TakeOptions,
 } from "@esim-webhooks/core";
 import { observe } from "@esim-webhooks/core/observe";
 import { memoryInbox, sampleData } from "@esim-webhooks/core/testing";
@@ -122,6 +123,50 @@ describe("createWorker", () => {
     await createWorker(inbox, { "*": handler }, { concurrency: 50 }).run({ signal: stop.signal });
     expect(await inbox.count({ state: "done" })).toBe(started.size);
     expect(await inbox.count({ state: "leased" })).toBe(0);
+  });
+
+  it("takes nothing more if it is stopped while a take is under way", async () => {
+    const memory = memoryInbox();
+    const stop = new AbortController();
+    const takes: TakeOptions[] = [];
+    const inbox: Inbox = {
+      ...memory,
+      take(options) {
+        takes.push(options);
+        stop.abort();
+        return memory.take(options);
+      },
+    };
+    await inbox.put([entry("a")]);
+    const typeLimits = { "esim.enabled": 1 };
+    await createWorker(inbox, { "*": () => {} }, { typeLimits }).run({ signal: stop.signal });
+    expect(takes.map(({ suspects }) => suspects)).toEqual([true]);
+    expect(await inbox.get(key("a"))).toMatchObject({ state: "ready", attempts: 0 });
+  });
+
+  it("takes no more while twice its concurrency are handled but not settled: a crash would run them again", async () => {
+    const memory = memoryInbox();
+    const concurrency = 2;
+    let handled = 0;
+    let settled = 0;
+    let mostUnsettled = 0;
+    const inbox: Inbox = {
+      ...memory,
+      async settle(settlements) {
+        for (let tick = 0; tick < 100; tick += 1) await new Promise(setImmediate); // time to take all the others
+        settled += settlements.length;
+        return memory.settle(settlements);
+      },
+    };
+    await inbox.put(many(50));
+    const stop = new AbortController();
+    const handler = () => {
+      handled += 1;
+      mostUnsettled = Math.max(mostUnsettled, handled - settled);
+      if (handled === 50) stop.abort();
+    };
+    await createWorker(inbox, { "*": handler }, { concurrency }).run({ signal: stop.signal });
+    expect(mostUnsettled).toBe(2 * concurrency);
   });
 
   it("settles events without a handler as unhandled, and warns once per type", async () => {
