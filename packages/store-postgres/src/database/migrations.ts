@@ -5,7 +5,7 @@ import type { PostgresErrorCode } from "./errors.ts";
 import { qualified, type Tables } from "./tables.ts";
 
 /** The number of the newest file in `migrations/`. */
-export const newestMigration = 5;
+export const newestMigration = 6;
 
 const folder = new URL("../../migrations/", import.meta.url);
 

@@ -4,7 +4,7 @@ import { FaultError } from "./errors.ts";
 import { inTransaction } from "./transaction.ts";
 
 /** The number of the newest file in `migrations/`. */
-export const newestMigration = 1;
+export const newestMigration = 2;
 
 const folder = new URL("../../migrations/", import.meta.url);
 
