@@ -102,6 +102,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "isServerUrl",
       "keyText",
       "laneReader",
+      "limitPauses",
       "listenTo",
       "loggerOption",
       "makeFolder",

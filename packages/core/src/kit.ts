@@ -1,3 +1,4 @@
+export { limitPauses } from "./base/backoff.ts";
 export type { ByteBuffer } from "./base/byte-buffer.ts";
 export { byteBuffer } from "./base/byte-buffer.ts";
 export { dateTimeMs, monotonicClock, systemClock } from "./base/clock.ts";

@@ -180,20 +180,20 @@ describe("concurrency", () => {
 });
 
 describe("an event whose handler", () => {
-  it("asks for a retry is worked again after that time, not before, with one more attempt", async () => {
+  it("asks for a retry is worked again after that time, not before, as the same attempt", async () => {
     const times: number[] = [];
     const attempts: number[] = [];
     const handler = (_: unknown, { attempt }: { attempt: number }) => {
       times.push(performance.now());
       attempts.push(attempt);
-      return attempt === 1 ? retryLater(300) : undefined;
+      return times.length === 1 ? retryLater(300) : undefined;
     };
     work({ "*": handler });
     await put(entry("msg_1"));
     const row = await untilState("msg_1", "done");
-    expect(attempts).toEqual([1, 2]);
+    expect(attempts).toEqual([1, 1]);
     expect((times[1] ?? 0) - (times[0] ?? 0)).toBeGreaterThanOrEqual(295);
-    expect(row).toMatchObject({ attempts: 2, error: null, body: null });
+    expect(row).toMatchObject({ attempts: 1, error: null, body: null });
   });
 
   it.each([
@@ -246,13 +246,6 @@ describe("an event whose handler", () => {
     const row = await untilState("msg_1", "dead");
     expect(row?.attempts).toBe(1);
     expect(row?.error).toEqual(expect.any(String));
-  });
-
-  it("asks for a retry every time is dead after maxAttempts", async () => {
-    work({ "*": () => retryLater(0) }, { maxAttempts: 4 });
-    await put(entry("msg_1"));
-    const row = await untilState("msg_1", "dead");
-    expect(row).toMatchObject({ attempts: 4, error: "The handler asked for a retry 4 times." });
   });
 
   it("discards it is done, and the log says so", async () => {
@@ -511,11 +504,11 @@ describe("context.tx", () => {
   it("commits the handler's writes together with the settlement, and a failed handler leaves none", async () => {
     const seen: (string | undefined)[] = [];
     const handlers: ShopHandlers = {
-      "*": async ({ id }, { tx, attempt }) => {
-        await order(tx, `${id} ${attempt}`);
+      "*": async ({ id }, { tx }) => {
+        await order(tx, `${id} ${seen.length + 1}`);
         seen.push((await inbox.get(key(id)))?.state);
-        if (attempt === 1) throw new Error("no stock");
-        if (attempt === 2) return retryLater(0);
+        if (seen.length === 1) throw new Error("no stock");
+        if (seen.length === 2) return retryLater(0);
         return undefined;
       },
     };

@@ -120,7 +120,8 @@ function plainSettlement(settlement: Settlement): Settlement {
   const lease = plainLease(settlement);
   switch (settlement.state) {
     case "ready":
-      return { ...lease, state: "ready", afterMs: settlement.afterMs, error: settlement.error };
+    case "waiting":
+      return { ...lease, state: settlement.state, afterMs: settlement.afterMs, error: settlement.error };
     case "dead":
       return { ...lease, state: "dead", error: settlement.error };
     default:

@@ -20,7 +20,7 @@ export type ConfigTarget<Tx = unknown> = Pick<InboxWriter, "put"> & Partial<Inbo
 export interface OwnWorkers {
   createWorker(
     handlers: Handlers<unknown>,
-    options: Pick<WorkerOptions<unknown>, "concurrency" | "shutdownMs" | "catalog" | "logger">,
+    options: Pick<WorkerOptions<unknown>, "concurrency" | "maxWaitMs" | "shutdownMs" | "catalog" | "logger">,
   ): Worker;
 }
 

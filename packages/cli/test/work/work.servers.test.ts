@@ -42,7 +42,7 @@ describe("work", () => {
     ]);
     const config = `${open}
       import { retryLater } from "@esim-webhooks/core";
-      export default { target, worker: { maxAttempts: 1 }, handlers: { "esim.faulted": ({ id }, { tx }) => {
+      export default { target, worker: { maxAttempts: 1, maxWaitMs: 0 }, handlers: { "esim.faulted": ({ id }, { tx }) => {
         if (id === "msg_fails") throw new Error("oh");
         if (id === "msg_later") return retryLater(5000);
       } } };`;
@@ -67,7 +67,7 @@ describe("work", () => {
     const dead = Object.fromEntries(outcomes.map(({ id, reason, cause }) => [id, { reason, cause }]));
     expect(dead).toMatchObject({
       msg_fails: { reason: "failed", cause: "Error: oh" },
-      msg_later: { reason: "retry_later", cause: expect.stringContaining("asked for a retry") },
+      msg_later: { reason: "retry_later", cause: expect.stringContaining("asked for retries") },
       msg_invalid: { reason: "invalid", cause: expect.stringMatching(/esimReference: /) },
     });
   });

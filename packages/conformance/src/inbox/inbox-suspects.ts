@@ -38,25 +38,23 @@ export const inboxSuspects: readonly InboxScenario[] = [
     ["writer", "queue"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
-        const events = newEvents();
-        await stored(inbox, events.entry("a"));
-        const { source, id, token } = await firstSuspect(events, inbox);
-        assert.deepEqual(await inbox.settle([{ source, id, token, state: "untouched" }]), [true]);
-        assert.deepEqual(await events.take(inbox), []);
-        const [again] = await events.takeSuspect(inbox);
-        assert.ok(again !== undefined);
-        const failed = {
-          source,
-          id,
-          token: again.token,
-          state: "ready",
-          afterMs: 0,
-          error: "no stock",
-        } as const;
-        assert.deepEqual(await inbox.settle([failed]), [true]);
-        assert.deepEqual(await events.takeSuspect(inbox), []);
-        const [taken] = await events.take(inbox);
-        assert.equal(taken?.attempt, 3);
+        for (const [state, attempt] of [
+          ["ready", 3],
+          ["waiting", 2],
+        ] as const) {
+          const events = newEvents();
+          await stored(inbox, events.entry("a"));
+          const { source, id, token } = await firstSuspect(events, inbox);
+          assert.deepEqual(await inbox.settle([{ source, id, token, state: "untouched" }]), [true]);
+          assert.deepEqual(await events.take(inbox), []);
+          const [again] = await events.takeSuspect(inbox);
+          assert.ok(again !== undefined);
+          const tried = { source, id, token: again.token, state, afterMs: 0, error: "no stock" } as const;
+          assert.deepEqual(await inbox.settle([tried]), [true]);
+          assert.deepEqual(await events.takeSuspect(inbox), []);
+          const [taken] = await events.take(inbox);
+          assert.equal(taken?.attempt, attempt);
+        }
       }),
   ],
   [

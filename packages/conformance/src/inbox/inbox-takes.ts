@@ -100,6 +100,43 @@ export const inboxTakes: readonly InboxScenario[] = [
       }),
   ],
   [
+    "gives out an event that waits only when it is due, counts no attempt, and states for how long it has waited until it is redriven",
+    ["writer", "queue", "admin"],
+    (open) =>
+      withInbox(open, {}, async (inbox) => {
+        const events = newEvents();
+        await stored(inbox, events.entry("a"));
+        let taken = await takenOne(events, inbox);
+        assert.equal(taken.waitedMs, 0);
+        const later = (state: "ready" | "waiting", afterMs: number) =>
+          ({ state, afterMs, error: "no order" }) as const;
+        const settledAs = async (end: { state: "untouched" } | ReturnType<typeof later>) => {
+          const { source, id, token } = taken;
+          assert.deepEqual(await inbox.settle([{ source, id, token, ...end }]), [true]);
+          const row = await inbox.get(taken);
+          taken = await events.takeInTime(inbox);
+          return row;
+        };
+        const row = await settledAs(later("waiting", 200));
+        assert.deepEqual([row?.state, row?.error, row?.attempts], ["ready", "no order", 0]);
+        for (const [end, attempt] of [
+          [later("waiting", 0), 1],
+          [{ state: "untouched" }, 1],
+          [later("ready", 0), 2],
+          [later("waiting", 0), 2],
+        ] as const) {
+          await settledAs(end);
+          assert.equal(taken.attempt, attempt);
+          assert.ok(taken.waitedMs >= 199, `It has waited for 200 ms, not for ${taken.waitedMs}.`);
+        }
+        const { source, id, token } = taken;
+        await inbox.settle([{ source, id, token, state: "dead", error: "no order" }]);
+        assert.equal(await inbox.redrive({ source }), 1);
+        const redriven = await takenOne(events, inbox);
+        assert.deepEqual([redriven.attempt, redriven.waitedMs], [1, 0]);
+      }),
+  ],
+  [
     "gives out an untouched event again at once, without counting the attempt",
     ["writer", "queue"],
     (open) =>

@@ -70,7 +70,7 @@ export const inboxWorkers: readonly InboxScenario[] = [
               throw new Error("out of stock");
             },
           },
-          { catalog, maxAttempts: 1 },
+          { catalog, maxAttempts: 1, maxWaitMs: 0 },
           async () => (await inbox.count({ source, state: "dead" })) === 4,
         ).finally(unwatch);
 
@@ -78,7 +78,7 @@ export const inboxWorkers: readonly InboxScenario[] = [
           attempts: "Its worker ended, or the inbox did not answer, 1 times.",
           failed: "Error: out of stock",
           invalid: "invalid: data.step: expected a string",
-          retry_later: "The handler asked for a retry 1 times.",
+          retry_later: "The handler asked for retries for longer than maxWaitMs, 0 ms.",
         };
         const errors = lines
           .filter(({ level }) => level === "error")
@@ -104,6 +104,54 @@ export const inboxWorkers: readonly InboxScenario[] = [
           published.map(({ id, type, outcome, reason }) => [id, type, outcome, reason]).sort(),
           Object.keys(causes).map((id) => [id, type, "dead", id]),
         );
+      }),
+  ],
+  [
+    "spends no attempt when a handler returns retryLater, however often",
+    ["writer", "queue", "admin"],
+    (open) =>
+      withInbox(open, {}, async (inbox) => {
+        const { type, source } = newEvents();
+        const entry = entryOf(source, "a", type, { step: "" });
+        await stored(inbox, entry);
+        const attempts: number[] = [];
+        const handler = (_: unknown, { attempt }: { attempt: number }) => {
+          attempts.push(attempt);
+          return attempts.length < 5 ? retryLater(1) : undefined;
+        };
+        const isDone = async () => (await inbox.get(entry))?.state === "done";
+        const options = { catalog: stepCatalog(type), maxAttempts: 1 };
+        const lines = await worked(takingOnly(inbox, [type]), { [type]: handler }, options, isDone);
+        assert.deepEqual(attempts, [1, 1, 1, 1, 1]);
+        assert.deepEqual(lines, []);
+      }),
+  ],
+  [
+    "lets an event wait for maxWaitMs from its handler's first retryLater on, however old it is, and again after a redrive",
+    ["writer", "queue", "admin"],
+    (open) =>
+      withInbox(open, {}, async (inbox) => {
+        const { type, source } = newEvents();
+        const receivedAt = new Date(Date.now() - 30 * 86_400_000);
+        const replay = { run: "of last month", rebuilt: false };
+        const entry = { ...entryOf(source, "a", type, { step: "" }), receivedAt, replay };
+        await stored(inbox, entry);
+        const options = { catalog: stepCatalog(type), maxWaitMs: 1 };
+        for (const life of ["stored", "redriven"]) {
+          let asked = 0;
+          const handler = () => {
+            asked += 1;
+            return retryLater(10);
+          };
+          const isDead = async () => (await inbox.get(entry))?.state === "dead";
+          const lines = await worked(takingOnly(inbox, [type]), { [type]: handler }, options, isDead);
+          assert.equal(asked, 2, life);
+          assert.deepEqual(
+            lines.map(({ outcome, reason, attempt }) => [outcome, reason, attempt]),
+            [["dead", "retry_later", 1]],
+          );
+          await inbox.redrive({ source });
+        }
       }),
   ],
   [

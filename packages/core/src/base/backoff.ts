@@ -1,3 +1,5 @@
+import { type Logger, warnOfSetup } from "./logger.ts";
+
 export interface FullJitterOptions {
   /** The longest pause after the first failure, in ms. */
   readonly baseMs: number;
@@ -10,15 +12,44 @@ export interface FullJitterOptions {
 /** How long to wait, in ms, after the n-th failure, counted from 1. */
 export type Backoff = (attempt: number) => number;
 
-/** Makes a backoff that never fails: where `backoff` throws or gives no number, `otherwise` decides. */
-export function safeBackoff(backoff: Backoff, otherwise: Backoff): Backoff {
-  return (attempt) => {
-    try {
-      const ms: unknown = backoff(attempt);
-      return typeof ms === "number" && ms >= 0 ? ms : otherwise(attempt);
-    } catch {
-      return otherwise(attempt);
+const longestPauseMs = 86_400_000;
+
+/**
+ * Makes the function that checks the pauses that `source` gives, in ms. It limits them to a day: an event that is due years from now
+ * appears in no health check. For what is no number of ms, `otherwise` decides. Logs the first mistake.
+ */
+export function limitPauses(
+  source: string,
+  logger: Logger,
+  otherwise: Backoff,
+): (pauseMs: unknown, attempt: number) => number {
+  let isLogged = false;
+  return (pauseMs, attempt) => {
+    const isPause = typeof pauseMs === "number" && pauseMs >= 0;
+    if (!isLogged && !(isPause && pauseMs <= longestPauseMs)) {
+      isLogged = true;
+      warnOfSetup(
+        logger,
+        "invalid_pause",
+        `${source} gave ${typeof pauseMs === "number" ? `${pauseMs} ms` : "no number"} as the pause before the next attempt, so ` +
+          `${isPause ? "the event waits for a day, the longest pause" : "the default applies"}. Give milliseconds, from 0 to ${longestPauseMs}.`,
+      );
     }
+    return isPause ? Math.min(pauseMs, longestPauseMs) : otherwise(attempt);
+  };
+}
+
+/** Makes a backoff that never fails, with the limits of `limitPauses`. */
+export function safeBackoff(backoff: Backoff, otherwise: Backoff, logger: Logger): Backoff {
+  const limited = limitPauses("The option backoff", logger, otherwise);
+  return (attempt) => {
+    let pauseMs: unknown;
+    try {
+      pauseMs = backoff(attempt);
+    } catch {
+      // no number
+    }
+    return limited(pauseMs, attempt);
   };
 }
 

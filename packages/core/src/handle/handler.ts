@@ -6,7 +6,10 @@ import type { EventOf, FamilyOf, UnknownEvent } from "../event/event.ts";
 export interface HandlerContext<Tx = unknown> {
   /** Aborts at the deadline, or when the claim is lost. Stop then, and write nothing more. */
   readonly signal: AbortSignal;
-  /** The number of this try, from 1. Inline it is 1, unless your own queue counts. */
+  /**
+   * The number of this try, from 1. Inline it is 1, unless your own queue counts. A worker does not count tries that ended with
+   * `retryLater`; BullMQ does.
+   */
   readonly attempt: number;
   /** The name of the endpoint that received the event. */
   readonly source: string;
@@ -63,8 +66,9 @@ export interface Discard {
 
 /**
  * Returned by a handler that is not ready for the event, for example because the event came before the API call that
- * caused it has answered. The event is tried again. Throws `invalid_input` for a negative pause.
- * @param afterMs the pause, in ms. A worker keeps to it; a sender keeps to its own schedule. Default 60,000
+ * caused it has answered. The event is tried again. A worker does not count this as an attempt: the event can wait for the worker's
+ * `maxWaitMs`. Throws `invalid_input` for a negative pause.
+ * @param afterMs the pause, in ms. A worker keeps to it, up to a day; a sender keeps to its own schedule. Default 60,000
  */
 export function retryLater(afterMs = 60_000): RetryLater {
   if (Number.isFinite(afterMs) && afterMs >= 0) return { [verdict]: "retry_later", afterMs };

@@ -54,7 +54,7 @@ export const handleStage: Stage<HandleMessage> = createStage("handle", "failed")
  * - `invalid`: its body does not match its schema, or is not an envelope
  * - `unhandled`: it has no handler, and its queue has no state for that (BullMQ)
  * - `failed`: its handler, or a schema of the catalog, threw at the last attempt
- * - `retry_later`: its handler asked for a retry at the last attempt
+ * - `retry_later`: its handler asked for retries for longer than the worker's `maxWaitMs`
  * - `attempts`: its worker ended, or the inbox did not answer, at every attempt
  */
 export type DeadReason = "invalid" | "unhandled" | "failed" | "retry_later" | "attempts";

@@ -3,7 +3,10 @@ import type { InboxState } from "./inbox-admin.ts";
 import type { Replay } from "./inbox-entry.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 
-/** All that an inbox stores about an event or a handled id, for a copy into another inbox. Times are absolute. */
+/**
+ * All that an inbox stores about an event or a handled id, for a copy into another inbox, but for how long it has waited by
+ * `retryLater`: the copy counts from 0. Times are absolute.
+ */
 export interface EventRecord extends EventKey {
   /** Never leased: a lease cannot be copied, and an event whose lease has ended is ready. */
   readonly state: Exclude<InboxState, "leased">;

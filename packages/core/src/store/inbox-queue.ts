@@ -31,6 +31,11 @@ export interface TakenEvent extends InboxLease {
   readonly receivedAt: Date;
   /** The attempt, from 1. The inbox counts it at take, so an attempt that kills its worker counts too. */
   readonly attempt: number;
+  /**
+   * For how long its handlers have put it off, in ms by the inbox's time: since the first settlement `waiting` after it was
+   * stored, redriven or run again. 0 without one.
+   */
+  readonly waitedMs: number;
   /** Whether an import stored it: its entry had a `replay`. Handlers get it as `context.replayed`. */
   readonly replayed: boolean;
 }
@@ -43,6 +48,8 @@ export type Settlement = InboxLease &
     | { readonly state: "unhandled" }
     /** Due again in `afterMs`. `error` says why. */
     | { readonly state: "ready"; readonly afterMs: number; readonly error: string }
+    /** Its handler is not ready for it yet: due again in `afterMs`, without counting an attempt. `error` says why. */
+    | { readonly state: "waiting"; readonly afterMs: number; readonly error: string }
     /** Returned as it was taken, without counting an attempt, for example at a clean stop. */
     | { readonly state: "untouched" }
     /** Not tried again until an operator redrives it. */

@@ -44,11 +44,11 @@ export function createMemoryQueue(table: MemoryTable, settings: MemoryQueueSetti
     return (row) => row.lane === null || (!worked.has(row.lane) && heads.get(row.lane) === row);
   }
 
-  function lease(row: MemoryRow, endsAt: number): TakenEvent {
-    const { source, id, type, body, receivedAt, replay } = row;
+  function lease(row: MemoryRow, now: number, leaseMs: number): TakenEvent {
+    const { source, id, type, body, receivedAt, waitingSince, replay } = row;
     const attempts = row.attempts + 1;
     const token = String(++lastToken); // never reused, so that a late owner cannot pass for the current one
-    table.write({ ...row, state: "leased", token, attempts, endsAt });
+    table.write({ ...row, state: "leased", token, attempts, endsAt: now + leaseMs });
     return {
       source,
       id,
@@ -57,6 +57,7 @@ export function createMemoryQueue(table: MemoryTable, settings: MemoryQueueSetti
       body: body ?? new Uint8Array(),
       receivedAt,
       attempt: attempts,
+      waitedMs: waitingSince === null ? 0 : now - waitingSince,
       replayed: replay !== null,
     };
   }
@@ -70,7 +71,12 @@ export function createMemoryQueue(table: MemoryTable, settings: MemoryQueueSetti
   }
 
   function settled(taken: MemoryRow, settlement: Settlement, now: number, keptMs: number): MemoryRow {
-    const row = { ...taken, isSuspect: taken.isSuspect && settlement.state === "untouched" };
+    const { waitingSince } = taken;
+    const row = {
+      ...taken,
+      isSuspect: taken.isSuspect && settlement.state === "untouched",
+      waitingSince: null,
+    };
     switch (settlement.state) {
       case "done":
         return {
@@ -83,9 +89,31 @@ export function createMemoryQueue(table: MemoryTable, settings: MemoryQueueSetti
       case "unhandled":
         return { ...row, state: "unhandled", endsAt: now + keptMs, error: null };
       case "ready":
-        return { ...row, state: "ready", endsAt: now + settlement.afterMs, error: settlement.error };
+        return {
+          ...row,
+          state: "ready",
+          endsAt: now + settlement.afterMs,
+          error: settlement.error,
+          waitingSince,
+        };
+      case "waiting":
+        return {
+          ...row,
+          state: "ready",
+          endsAt: now + settlement.afterMs,
+          error: settlement.error,
+          attempts: row.attempts - 1,
+          waitingSince: waitingSince ?? now,
+        };
       case "untouched":
-        return { ...row, state: "ready", endsAt: now, error: null, attempts: row.attempts - 1 };
+        return {
+          ...row,
+          state: "ready",
+          endsAt: now,
+          error: null,
+          attempts: row.attempts - 1,
+          waitingSince,
+        };
       case "dead":
         return { ...row, state: "dead", endsAt: Number.POSITIVE_INFINITY, error: settlement.error };
     }
@@ -104,7 +132,7 @@ export function createMemoryQueue(table: MemoryTable, settings: MemoryQueueSetti
         .filter((row) => row.state === "ready" && row.endsAt <= now && isWanted(row) && hasTurn(row))
         .sort((a, b) => a.endsAt - b.endsAt)
         .slice(0, limit)
-        .map((row) => lease(row, now + leaseMs));
+        .map((row) => lease(row, now, leaseMs));
     },
     extend(leases, leaseMs) {
       const endsAt = clock.now() + leaseMs;

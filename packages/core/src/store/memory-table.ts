@@ -17,6 +17,8 @@ export interface MemoryRow extends EventKey {
   readonly occurredAt: number;
   readonly lane: string | null;
   readonly attempts: number;
+  /** Since when its handlers have put it off; null if they have not. */
+  readonly waitingSince: number | null;
   /** Whether its last lease ended without a settlement. */
   readonly isSuspect: boolean;
   readonly conflicts: number;
@@ -74,6 +76,7 @@ export function readyRow(entry: InboxEntry, lane: string | null, now: number): M
     occurredAt: occurredAtMs(entry) ?? receivedAt.getTime(),
     lane,
     attempts: 0,
+    waitingSince: null,
     isSuspect: false,
     conflicts: 0,
     error: null,

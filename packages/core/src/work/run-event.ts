@@ -1,4 +1,4 @@
-import type { Backoff } from "../base/backoff.ts";
+import { type Backoff, limitPauses } from "../base/backoff.ts";
 import { monotonicClock } from "../base/clock.ts";
 import { type Logger, throttledLog } from "../base/logger.ts";
 import { type Catalog, type Issue, issueText, type Parsed, withoutValues } from "../event/catalog.ts";
@@ -26,6 +26,7 @@ export interface EventRunnerOptions {
   readonly dispatcher: Dispatcher;
   readonly catalog: Catalog<unknown>;
   readonly maxAttempts: number;
+  readonly maxWaitMs: number;
   readonly backoff: Backoff;
   readonly logger: Logger;
   readonly watch: LoopWatch;
@@ -33,7 +34,8 @@ export interface EventRunnerOptions {
 
 /** Creates the function that parses a taken event and runs its handler. It rejects only when the inbox fails. */
 export function createEventRunner(options: EventRunnerOptions): (lease: WorkerLease) => Promise<RunResult> {
-  const { inbox, dispatcher, catalog, maxAttempts, backoff, logger, watch } = options;
+  const { inbox, dispatcher, catalog, maxAttempts, maxWaitMs, backoff, logger, watch } = options;
+  const limitedWait = limitPauses("retryLater", logger, backoff);
   const runHandler = createRunHandler(dispatcher, watch, logger);
   const warnLate = throttledLog(logger.warn, monotonicClock);
 
@@ -65,9 +67,6 @@ export function createEventRunner(options: EventRunnerOptions): (lease: WorkerLe
     const { taken } = lease;
     const { source, id, token, type, attempt } = taken;
     const key = { source, id, token };
-    const retry = (afterMs: number, error: string): Ending => ({
-      settlement: { ...key, state: "ready", afterMs, error },
-    });
     const dead = (reason: DeadReason, error: string): Ending => ({
       settlement: { ...key, state: "dead", error },
       reason,
@@ -76,7 +75,7 @@ export function createEventRunner(options: EventRunnerOptions): (lease: WorkerLe
       const text = describeError(error);
       if (attempt >= maxAttempts) return { ...dead("failed", text), error };
       logger.error({ id, type, source, attempt, err: error }, message);
-      return retry(backoff(attempt), text);
+      return { settlement: { ...key, state: "ready", afterMs: backoff(attempt), error: text } };
     };
     if (attempt > maxAttempts)
       return dead("attempts", `Its worker ended, or the inbox did not answer, ${maxAttempts} times.`);
@@ -114,9 +113,19 @@ export function createEventRunner(options: EventRunnerOptions): (lease: WorkerLe
       case "discarded":
         return { settlement: { ...key, state: "done" } };
       case "retry_later":
-        return attempt >= maxAttempts
-          ? dead("retry_later", `The handler asked for a retry ${maxAttempts} times.`)
-          : retry(outcome.retryAfterMs, "retryLater");
+        if (taken.waitedMs >= maxWaitMs)
+          return dead(
+            "retry_later",
+            `The handler asked for retries for longer than maxWaitMs, ${maxWaitMs} ms.`,
+          );
+        return {
+          settlement: {
+            ...key,
+            state: "waiting",
+            afterMs: limitedWait(outcome.retryAfterMs, attempt),
+            error: "retryLater",
+          },
+        };
       case "failed":
         return failed(outcome.error, "The handler failed.");
     }
@@ -183,6 +192,7 @@ function endingFields(
   const { settlement, ...dead } = ending;
   switch (settlement.state) {
     case "ready":
+    case "waiting":
       return { outcome: "retry", afterMs: settlement.afterMs };
     case "untouched":
       return { outcome: "given_back" };

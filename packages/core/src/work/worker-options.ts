@@ -21,9 +21,17 @@ export interface WorkerOptions<Data = EsimEvents> {
   typeLimits?: { readonly [Type in keyof Data & string]?: number };
   /** How long a crashed worker blocks an event for the others, in ms; renewed while a handler runs. Default 30,000. */
   leaseMs?: number;
-  /** How many times an event is tried before it is dead. A try counts even if its worker crashes. Default 20. */
+  /**
+   * How many times an event is tried before it is dead. A try counts even if its worker crashes, but not if the handler returned
+   * `retryLater`. Default 20.
+   */
   maxAttempts?: number;
-  /** How long to wait after a failure. Default: full jitter, up to 1 s after the first failure, doubling up to 15 minutes. */
+  /**
+   * How long handlers can put an event off with `retryLater` before it is dead, in ms, counted from the first time. Default
+   * 86,400,000: a day.
+   */
+  maxWaitMs?: number;
+  /** How long to wait after a failure, at most a day. Default: full jitter, up to 1 s after the first failure, doubling up to 15 minutes. */
   backoff?: Backoff;
   /** How long to wait before asking an empty inbox again, in ms, plus or minus up to a half. Default 1,000. */
   pollMs?: number;
@@ -47,6 +55,7 @@ export const workerShape: OptionsShape<WorkerSettings> = {
   typeLimits: z._default(z.record(z.string(), z.int().check(z.gte(1))), {}),
   leaseMs: z._default(durationMs(30), 30_000),
   maxAttempts: z._default(z.int().check(z.gte(1)), 20),
+  maxWaitMs: z._default(durationMs(0), 86_400_000),
   backoff: z._default(
     z.custom<Backoff>((value) => typeof value === "function", "expected a function, such as fullJitter(…)"),
     () => defaultBackoff,

@@ -45,13 +45,22 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
   );
   checkQueue(inbox);
   const settings = readWorkerOptions(options);
-  const { concurrency, typeLimits, leaseMs, maxAttempts, pollMs, shutdownMs, catalog } = settings;
+  const { concurrency, typeLimits, leaseMs, maxAttempts, maxWaitMs, pollMs, shutdownMs, catalog } = settings;
   const logger = safeLogger(settings.logger);
   const logUnavailable = throttledLog(logger.error, monotonicClock);
-  const backoff = safeBackoff(settings.backoff, defaultBackoff);
+  const backoff = safeBackoff(settings.backoff, defaultBackoff, logger);
   const dispatcher = createDispatcher<Data>(handlers, catalog as Catalog<Data>);
   const watch = watchLoop(logger, leaseMs);
-  const runEvent = createEventRunner({ inbox, dispatcher, catalog, maxAttempts, backoff, logger, watch });
+  const runEvent = createEventRunner({
+    inbox,
+    dispatcher,
+    catalog,
+    maxAttempts,
+    maxWaitMs,
+    backoff,
+    logger,
+    watch,
+  });
 
   function take(options: Omit<TakeOptions, "leaseMs">): Promise<readonly TakenEvent[]> {
     const { limit, suspects = false } = options;

@@ -14,6 +14,7 @@ function takenEvent(id: string): TakenEvent {
     body: new Uint8Array(),
     receivedAt: new Date(0),
     attempt: 1,
+    waitedMs: 0,
     replayed: false,
   };
 }

@@ -7,8 +7,10 @@ import {
   type Inbox,
   type InboxEntry,
   memoryStore,
+  retryLater,
   type TakenEvent,
   type TakeOptions,
+  type WorkerOptions,
 } from "@esim-webhooks/core";
 import { observe } from "@esim-webhooks/core/observe";
 import { memoryInbox, sampleData } from "@esim-webhooks/core/testing";
@@ -214,6 +216,41 @@ describe("createWorker", () => {
       expect(await inbox.count({ state: "unhandled" })).toBe(4);
     },
   );
+
+  describe("waits a day at most before the next attempt, and logs once", () => {
+    const fails = () => {
+      throw new Error("no stock");
+    };
+    const dayMs = 86_400_000;
+    const cases: [string, () => unknown, WorkerOptions["backoff"], number, string][] = [
+      ["a backoff of Infinity", fails, () => Number.POSITIVE_INFINITY, dayMs, "Infinity ms"],
+      ["a backoff of 1e300", fails, () => 1e300, dayMs, "1e+300 ms"],
+      ["a backoff of NaN, in place of which the default applies", fails, () => Number.NaN, 1000, "NaN ms"],
+      ["a backoff that throws, in place of which the default applies", fails, fails, 1000, "no number"],
+      ["retryLater(1e300)", () => retryLater(1e300), undefined, dayMs, "1e+300 ms"],
+    ];
+    it.each(cases)("%s", async (_, handler, backoff, atMostMs, given) => {
+      const inbox = memoryInbox();
+      await inbox.put(many(2));
+      const stop = new AbortController();
+      const pauses: (number | undefined)[] = [];
+      const unwatch = observe({
+        settle({ afterMs }) {
+          pauses.push(afterMs);
+          if (pauses.length === 2) stop.abort();
+        },
+      });
+      const logger = keptLog();
+      const options = { logger, ...(backoff && { backoff }) };
+      await createWorker(inbox, { "*": handler }, options).run({ signal: stop.signal });
+      unwatch();
+      if (atMostMs === dayMs) expect(pauses).toEqual([dayMs, dayMs]);
+      for (const pauseMs of pauses) expect(pauseMs).toBeLessThanOrEqual(atMostMs);
+      expect(await inbox.count({ state: "ready" })).toBe(2);
+      const mistakes = logger.error.mock.calls.filter(([{ code }]) => code === "invalid_pause");
+      expect(mistakes).toEqual([[expect.anything(), expect.stringContaining(` gave ${given} as the pause`)]]);
+    });
+  });
 
   it("tries an event again whose schema throws, and says so when it is dead", async () => {
     const inbox = memoryInbox();

@@ -10,6 +10,7 @@ interface Row {
   readonly body: Buffer;
   readonly received_ms: number;
   readonly attempts: number;
+  readonly waited_ms: number;
   readonly replayed: boolean;
 }
 
@@ -22,12 +23,13 @@ export async function take(
 ): Promise<TakenEvent[]> {
   const { rows } = await sql<Row>`
     select source, id, fence::text as token, type, body,
-      date_part('epoch', received_at) * 1000 as received_ms, attempts, replay is not null as replayed
+      date_part('epoch', received_at) * 1000 as received_ms, attempts,
+      coalesce(date_part('epoch', ${serverTime} - waiting_since) * 1000, 0) as waited_ms, replay is not null as replayed
     from ${suspects ? tables.takeSuspects : tables.take}(
       ${limit}::int, ${leaseMs}::float8 * interval '1 millisecond', ${serverTime},
       ${only ? [...only] : null}::text[], ${except?.length ? [...except] : null}::text[], ${laneHeldByDead}
     )`.execute(db);
-  return rows.map(({ source, id, token, type, body, received_ms, attempts, replayed }) => ({
+  return rows.map(({ source, id, token, type, body, received_ms, attempts, waited_ms, replayed }) => ({
     source,
     id,
     token,
@@ -35,6 +37,7 @@ export async function take(
     body,
     receivedAt: new Date(Math.round(received_ms)),
     attempt: attempts,
+    waitedMs: Math.round(waited_ms),
     replayed,
   }));
 }

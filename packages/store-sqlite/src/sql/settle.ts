@@ -15,10 +15,12 @@ export function settle(
   { settlements, rules }: { readonly settlements: readonly Settlement[]; readonly rules: SettleRules },
 ): boolean[] {
   return settlements.map((settlement) => {
-    const { state, endsAt, termMs, error, refund, keepsBody } = written(tx, settlement, rules);
+    const { state, endsAt, termMs, error, refund, staysSuspect, keepsWait, waitingSince, keepsBody } =
+      written(tx, settlement, rules);
     const changed = tx.run(
       `update esim_webhooks_event
-      set state = ?, ends_at = ?, term_ms = ?, error = ?, attempts = attempts - ?, suspect = suspect and ?, body = iif(?, body, null)
+      set state = ?, ends_at = ?, term_ms = ?, error = ?, attempts = attempts - ?, suspect = suspect and ?,
+        waiting_since = iif(?, coalesce(waiting_since, ?), null), body = iif(?, body, null)
       where id = ? and source = ? and fence = ? and state = 'leased'`,
       ...[
         state,
@@ -26,7 +28,9 @@ export function settle(
         termMs,
         error,
         refund,
-        refund,
+        staysSuspect,
+        keepsWait,
+        waitingSince,
         keepsBody ? 1 : 0,
         settlement.id,
         settlement.source,
@@ -44,25 +48,44 @@ interface Written {
   readonly termMs: number;
   readonly error: string | null;
   readonly refund: 0 | 1;
+  readonly staysSuspect: 0 | 1;
+  /** Whether the time since when the event has waited stays as it is. */
+  readonly keepsWait: 0 | 1;
+  /** That time, for an event that has not waited before. */
+  readonly waitingSince: number | null;
   readonly keepsBody: boolean;
 }
 
 function written({ nowMs }: Transaction, settlement: Settlement, rules: SettleRules): Written {
-  const plain = { termMs: 0, error: null, refund: 0, keepsBody: true } as const;
+  const plain = {
+    termMs: 0,
+    error: null,
+    refund: 0,
+    staysSuspect: 0,
+    keepsWait: 0,
+    waitingSince: null,
+    keepsBody: true,
+  } as const;
   switch (settlement.state) {
     case "done":
       return { ...plain, state: "done", endsAt: nowMs + rules.retentionMs, keepsBody: rules.keepBodies };
     case "unhandled":
       return { ...plain, state: "unhandled", endsAt: nowMs + rules.retentionMs };
-    case "ready": {
-      const termMs = Math.ceil(Math.min(settlement.afterMs, longestWaitMs));
-      return { ...plain, state: "ready", endsAt: nowMs + termMs, termMs, error: storable(settlement.error) };
-    }
+    case "ready":
+      return { ...plain, ...putOff(nowMs, settlement), keepsWait: 1 };
+    case "waiting":
+      return { ...plain, ...putOff(nowMs, settlement), refund: 1, keepsWait: 1, waitingSince: nowMs };
     case "untouched":
-      return { ...plain, state: "ready", endsAt: nowMs, refund: 1 };
+      return { ...plain, state: "ready", endsAt: nowMs, refund: 1, staysSuspect: 1, keepsWait: 1 };
     case "dead":
       return { ...plain, state: "dead", endsAt: null, error: storable(settlement.error) };
   }
+}
+
+/** Ready, due later. */
+function putOff(nowMs: number, { afterMs, error }: { readonly afterMs: number; readonly error: string }) {
+  const termMs = Math.ceil(Math.min(afterMs, longestWaitMs));
+  return { state: "ready", endsAt: nowMs + termMs, termMs, error: storable(error) };
 }
 
 function storable(error: string): string {

@@ -147,6 +147,7 @@ interface Leased {
   readonly body: Uint8Array;
   readonly receivedAt: number;
   readonly attempt: number;
+  readonly waitingSince: number | null;
   readonly replayed: 0 | 1;
 }
 
@@ -157,14 +158,17 @@ function lease(tx: Transaction, rowids: readonly number[], leaseMs: number): Tak
     set state = 'leased', fence = ${newFence}, attempts = attempts + 1, ends_at = ?, term_ms = ?
     where rowid in (select value from json_each(?))
     returning rowid, source, id, fence as token, type, body, received_at as receivedAt, attempts as attempt,
-      replay is not null as replayed`,
+      waiting_since as waitingSince, replay is not null as replayed`,
     ...[tx.nowMs + leaseMs, leaseMs, JSON.stringify(rowids)],
   );
   const byRowid = new Map(leased.map((row) => [row.rowid, row]));
-  return rowids.map((rowid) => takenEvent(byRowid.get(rowid) as Leased));
+  return rowids.map((rowid) => takenEvent(tx, byRowid.get(rowid) as Leased));
 }
 
-function takenEvent({ source, id, token, type, body, receivedAt, attempt, replayed }: Leased): TakenEvent {
+function takenEvent(
+  { nowMs }: Transaction,
+  { source, id, token, type, body, receivedAt, attempt, waitingSince, replayed }: Leased,
+): TakenEvent {
   return {
     source,
     id,
@@ -173,6 +177,7 @@ function takenEvent({ source, id, token, type, body, receivedAt, attempt, replay
     body,
     receivedAt: new Date(receivedAt),
     attempt,
+    waitedMs: waitingSince === null ? 0 : nowMs - waitingSince,
     replayed: replayed === 1,
   };
 }
