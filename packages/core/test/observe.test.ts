@@ -280,7 +280,7 @@ describe("a claim that is observed", () => {
     const seen = watched(["settle"]);
     const processor = createProcessor({ "*": fails }, { store: { ...memoryStore(), ...changes } });
     const given: unknown[] = [];
-    await processor.process(event, { givesUp: (error) => given.push(error) === 1 });
+    await processor.process(event, { givesUp: (outcome) => given.push(outcome) === 1 });
     const error = new Error("no order");
     const dead = {
       ...ref,
@@ -292,7 +292,15 @@ describe("a claim that is observed", () => {
       durationMs,
     };
     expect(seen).toEqual([["settle", dead]]);
-    expect(given).toEqual([error]);
+    expect(given).toEqual([{ code: "failed", error }]);
+  });
+
+  it("is dead when its handler asks for a retry, and the queue does not try it again", async () => {
+    const seen = watched(["settle"]);
+    const processor = createProcessor({ "*": () => retryLater(9) });
+    await processor.process(event, { givesUp: ({ code }) => code === "retry_later" });
+    const dead = { ...ref, by: "processor", attempt: 1, outcome: "dead", reason: "retry_later", durationMs };
+    expect(seen).toEqual([["settle", dead]]);
   });
 
   it("is lost when another owner had the event by then, also if the queue does not try it again", async () => {

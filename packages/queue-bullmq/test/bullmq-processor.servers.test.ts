@@ -137,6 +137,38 @@ it("delays an event for retryLater without an attempt spent", async () => {
   expect(job.attemptsMade).toBe(1);
 });
 
+it.each(["an operator", "a dashboard"])(
+  "lets an event wait for maxWaitMs, with no attempt spent, after which it is dead until %s redrives it",
+  async (by) => {
+    const seen: unknown[] = [];
+    const stop = observe({ settle: ({ outcome, reason }) => void seen.push([outcome, reason]) });
+    const { lines, logger } = recorded();
+    const worker = work({ "*": () => retryLater(10) }, { maxWaitMs: 1, logger });
+    const waits = ["retry", undefined];
+    const dead = ["dead", "retry_later"];
+    await inbox.put([entryOf("msg_1")]);
+    const job = await failed(worker);
+    expect(job.failedReason).toMatch(/^retry_later: .* longer than maxWaitMs, 1 ms\.$/);
+    expect(job.attemptsMade).toBe(1);
+    expect(seen).toEqual([waits, dead]);
+    expect(lines).toMatchObject([{ id: "msg_1", outcome: "dead", cause: job.failedReason }]);
+    if (by === "an operator") await inbox.redrive({ ids: ["msg_1"], source: "default" });
+    else await (await queue.getJob(job.id ?? ""))?.retry("failed");
+    await failed(worker);
+    stop();
+    expect(seen).toEqual([waits, dead, waits, dead]);
+  },
+);
+
+it("delays an event for a day at most, and logs a longer retryLater once", async () => {
+  const { lines, logger } = recorded();
+  work({ "*": () => retryLater(1e300) }, { logger });
+  await inbox.put([entryOf("msg_1"), entryOf("msg_2")]);
+  await expect.poll(() => queue.getJobCounts("delayed")).toEqual({ delayed: 2 });
+  for (const { delay } of await queue.getJobs(["delayed"])) expect(delay).toBeLessThanOrEqual(86_400_000);
+  expect(lines).toMatchObject([{ code: "invalid_pause" }]);
+});
+
 it("completes a discarded event with the reason", async () => {
   const worker = work({ "*": () => discard("the device may still succeed") });
   await inbox.put([entryOf()]);

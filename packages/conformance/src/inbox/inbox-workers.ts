@@ -107,7 +107,7 @@ export const inboxWorkers: readonly InboxScenario[] = [
       }),
   ],
   [
-    "spends no attempt when a handler returns retryLater, however often",
+    "spends no attempt each time a handler returns retryLater",
     ["writer", "queue", "admin"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
@@ -127,7 +127,7 @@ export const inboxWorkers: readonly InboxScenario[] = [
       }),
   ],
   [
-    "lets an event wait for maxWaitMs from its handler's first retryLater on, however old it is, and again after a redrive",
+    "lets an event, also an old one, wait for maxWaitMs from its handler's first retryLater on, and again after a redrive",
     ["writer", "queue", "admin"],
     (open) =>
       withInbox(open, {}, async (inbox) => {

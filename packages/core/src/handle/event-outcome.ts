@@ -33,6 +33,9 @@ export type EventOutcome =
   | { readonly code: "lease_lost" }
   | { readonly code: "store_unavailable"; readonly error: unknown };
 
+/** What became of a handler that is to run again. */
+export type UndoneOutcome = Extract<EventOutcome, { code: "retry_later" | "failed" }>;
+
 /** What became of a handler. */
 export type DispatchOutcome = Extract<
   EventOutcome,

@@ -68,7 +68,7 @@ export interface Discard {
  * Returned by a handler that is not ready for the event, for example because the event came before the API call that
  * caused it has answered. The event is tried again. A worker does not count this as an attempt: the event can wait for the worker's
  * `maxWaitMs`. Throws `invalid_input` for a negative pause.
- * @param afterMs the pause, in ms. A worker keeps to it, up to a day; a sender keeps to its own schedule. Default 60,000
+ * @param afterMs the pause, in ms. A worker waits for a day at most; a sender has its own schedule. Default 60,000
  */
 export function retryLater(afterMs = 60_000): RetryLater {
   if (Number.isFinite(afterMs) && afterMs >= 0) return { [verdict]: "retry_later", afterMs };

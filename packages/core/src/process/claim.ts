@@ -3,7 +3,7 @@ import type { Logger } from "../base/logger.ts";
 import { outcomeFields } from "../base/trace.ts";
 import { andThen, attempt, startDeadline } from "../base/waiting.ts";
 import type { EventKey } from "../event/event.ts";
-import type { EventOutcome } from "../handle/event-outcome.ts";
+import type { EventOutcome, UndoneOutcome } from "../handle/event-outcome.ts";
 import { type HandlerLease, type LoopWatch, lostLease } from "../handle/run-handler.ts";
 import { type SettleMessage, settleNotice } from "../handle/stages.ts";
 import type { DedupeStore } from "../store/dedupe-store.ts";
@@ -20,8 +20,8 @@ export interface HeldClaim extends HandlerLease {
   heldUntil: number;
   /** The CRC-32 of the body, if it is known. */
   readonly fingerprint: number | undefined;
-  /** Whether the queue behind the processor will not try the event again after this error. */
-  readonly givesUp: ((error: unknown) => boolean) | undefined;
+  /** Whether the queue behind the processor will not try the event again after this outcome. */
+  readonly givesUp: ((outcome: UndoneOutcome) => boolean) | undefined;
   /** Aborts `signal`. */
   readonly controller: AbortController;
 }
@@ -160,15 +160,16 @@ function endOfUndone(
   released: { readonly answer: boolean } | StoreUnavailable,
 ): Ending {
   if ("answer" in released && !released.answer) return { outcome: "lost" };
-  if (outcome.code === "failed" && isGivenUp(held, outcome.error))
-    return { outcome: "dead", reason: "failed", error: outcome.error };
+  const { code } = outcome;
+  if ((code === "failed" || code === "retry_later") && isGivenUp(held, outcome))
+    return { outcome: "dead", reason: code, ...("error" in outcome && { error: outcome.error }) };
   return "error" in released ? outcomeFields(released) : { outcome: "retry" };
 }
 
 /** What `givesUp` says; false when it throws. */
-function isGivenUp({ givesUp }: HeldClaim, error: unknown): boolean {
+function isGivenUp({ givesUp }: HeldClaim, outcome: UndoneOutcome): boolean {
   try {
-    return givesUp?.(error) ?? false;
+    return givesUp?.(outcome) ?? false;
   } catch {
     return false;
   }

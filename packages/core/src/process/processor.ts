@@ -19,7 +19,7 @@ import { catalogOption } from "../event/esim-catalog.ts";
 import type { EsimEvents } from "../event/esim-events.ts";
 import type { EventKey, WebhookEvent } from "../event/event.ts";
 import { createDispatcher, createTypeWarning } from "../handle/dispatcher.ts";
-import type { EventOutcome } from "../handle/event-outcome.ts";
+import type { EventOutcome, UndoneOutcome } from "../handle/event-outcome.ts";
 import type { Handlers } from "../handle/handler.ts";
 import {
   createRunHandler,
@@ -71,10 +71,11 @@ export interface Provenance {
    */
   fingerprint?: number;
   /**
-   * Says whether your queue gives the event up after its handler threw `error`. `settle` of `observe` is then `dead`, not
-   * `retry`. It is called only while `settle` is observed and the event was not lost. Default: never, also when it throws.
+   * Says whether your queue gives the event up after its handler threw (`failed`) or returned `retryLater` (`retry_later`). `settle` of
+   * `observe` is then `dead`, not `retry`. It is called only while `settle` is observed and the event was not lost. Default: never,
+   * also when it throws.
    */
-  givesUp?(error: unknown): boolean;
+  givesUp?(outcome: UndoneOutcome): boolean;
   /** Passed to the handler; aborts when the handler should stop. Once it has aborted, no handler starts. */
   signal?: AbortSignal;
 }

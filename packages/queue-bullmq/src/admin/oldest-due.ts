@@ -1,10 +1,10 @@
 import type { BullmqJob, BullmqQueue, QueueClient } from "../redis/queue.ts";
 import { eventOf } from "./rows.ts";
 
-/** BullMQ does not keep when a job was retried, so the time is in the data of an event that was redriven. */
+/** BullMQ does not keep when a job was retried, so the time is in the data of an event that was redriven. It can also wait again. */
 export async function noteRedrive(job: BullmqJob): Promise<void> {
   if (eventOf(job, "dead") === undefined) return; // another program's data
-  await job.updateData({ ...(job.data as object), redrivenAt: Date.now() });
+  await job.updateData({ ...(job.data as object), redrivenAt: Date.now(), waitingSince: undefined });
 }
 
 /**

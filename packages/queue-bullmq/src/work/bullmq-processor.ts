@@ -14,6 +14,8 @@ import {
 } from "@esim-webhooks/core";
 import {
   decodeEntry,
+  durationMs,
+  limitPauses,
   monotonicClock,
   type OptionsShape,
   parseOptions,
@@ -23,10 +25,12 @@ import {
   throttledLog,
 } from "@esim-webhooks/core/kit";
 import { DelayedError, RATE_LIMIT_ERROR, UnrecoverableError } from "bullmq";
+import * as z from "zod/mini";
 import { endingOf, type JobOutcome, type JobResult } from "./ending.ts";
 import { lockStore } from "./lock-store.ts";
 import { logDead } from "./log-dead.ts";
 import { publishSettled } from "./publish-settled.ts";
+import { forgetWait, noteWait, waitedMs } from "./waiting.ts";
 
 /** The part of BullMQ's `Job` that the processor calls. */
 export interface EventJob {
@@ -40,6 +44,7 @@ export interface EventJob {
   readonly finishedOn?: number | undefined;
   readonly opts: { readonly attempts?: number };
   moveToDelayed(timestamp: number, token?: string): Promise<unknown>;
+  updateData(data: unknown): Promise<unknown>;
 }
 
 export interface BullmqProcessorOptions<Data = EsimEvents, Tx = unknown> {
@@ -50,6 +55,11 @@ export interface BullmqProcessorOptions<Data = EsimEvents, Tx = unknown> {
   store?: DedupeStore<Tx>;
   /** How long a crashed worker blocks an id in that store, in ms. Default 30,000. */
   leaseMs?: number;
+  /**
+   * How long handlers can put an event off with `retryLater` before it is dead, in ms, counted from the first time. Default
+   * 86,400,000: a day.
+   */
+  maxWaitMs?: number;
   /** The event types and their schemas. Default: the eSIM events. Extend them with `defineCatalog`. */
   catalog?: Catalog<Data>;
   /** Gets the log lines: pino, `console`, or anything of their shape. Default: silent. */
@@ -68,18 +78,21 @@ export interface BullmqProcessor {
   onFailed(job: EventJob | undefined, error: Error): void;
 }
 
-type Settings = Required<Pick<BullmqProcessorOptions<unknown>, "leaseMs" | "catalog" | "logger">> & {
+type Settings = Required<
+  Pick<BullmqProcessorOptions<unknown>, "leaseMs" | "maxWaitMs" | "catalog" | "logger">
+> & {
   store: DedupeStore | undefined;
 };
 
 const { store, leaseMs, catalog, logger } = processorShape;
-const shape: OptionsShape<Settings> = { store, leaseMs, catalog, logger };
+export const maxWaitMs: z.ZodMiniDefault<z.ZodMiniNumber> = z._default(durationMs(0), 86_400_000);
+const shape: OptionsShape<Settings> = { store, leaseMs, maxWaitMs, catalog, logger };
 
 /**
  * The processor of the events of a `bullmqInbox`: `new Worker(name, bullmqProcessor(handlers), { connection })`. Concurrency,
  * attempts, backoff and rate limits are BullMQ's.
  *
- * A handler's `retryLater` delays the job without an attempt spent, `discard` completes it, and a throw fails the attempt. An
+ * A handler's `retryLater` delays the job without an attempt spent, for `maxWaitMs` in all; `discard` completes it, and a throw fails the attempt. An
  * event that is invalid, or that no handler takes, fails once and for good. `context.signal` aborts when BullMQ cancels the job,
  * and `context.attempt` counts every start. Throws `unknown_event_type` and `invalid_option`.
  */
@@ -89,7 +102,7 @@ export function bullmqProcessor<Data = EsimEvents, Tx = unknown>(
 ): BullmqProcessor {
   const settings = parseOptions("bullmqProcessor", shape, options);
   const logger = safeLogger(settings.logger);
-  const { store = lockStore, leaseMs } = settings;
+  const { store = lockStore, leaseMs, maxWaitMs } = settings;
   const catalog = (options.catalog ?? esimCatalog) as Catalog<Data>;
   const processor = createProcessor<Data, Tx>(handlers, {
     store: store as DedupeStore<Tx>,
@@ -97,6 +110,7 @@ export function bullmqProcessor<Data = EsimEvents, Tx = unknown>(
     leaseMs,
     logger,
   });
+  const limited = limitPauses("retryLater", logger, () => 60_000);
   const logAway = throttledLog(logger.error, monotonicClock);
   const loggedAsDead = new WeakSet<EventJob>();
   let takenAt: number | undefined;
@@ -106,6 +120,7 @@ export function bullmqProcessor<Data = EsimEvents, Tx = unknown>(
     { source, id, body, receivedAt, replay }: InboxEntry,
     job: EventJob,
     signal: AbortSignal | undefined,
+    mayWait: boolean,
   ): Awaitable<JobOutcome> {
     let parsed: Parsed<Data>;
     try {
@@ -118,7 +133,7 @@ export function bullmqProcessor<Data = EsimEvents, Tx = unknown>(
       receivedAt,
       attempt: job.attemptsStarted,
       replayed: replay !== undefined,
-      givesUp: (error) => isFinal(error, job, signal),
+      givesUp: (outcome) => (outcome.code === "failed" ? isFinal(outcome.error, job, signal) : !mayWait),
       ...(settings.store && !replay?.rebuilt && { fingerprint: crc32(body) }),
       ...(signal && { signal }),
     });
@@ -146,19 +161,23 @@ export function bullmqProcessor<Data = EsimEvents, Tx = unknown>(
     takenAt = startedAt;
     const entry = entryIn(job);
     const attempt = job.attemptsStarted;
-    const outcome = await outcomeOf(entry, job, signal);
+    const mayWait = waitedMs(job) < maxWaitMs;
+    const ran = await outcomeOf(entry, job, signal, mayWait);
+    const outcome: JobOutcome =
+      ran.code === "retry_later" && !mayWait ? { code: "waited_too_long", maxWaitMs } : ran;
     const ending = endingOf(outcome, entry.type);
     if ("error" in ending) {
       const { error } = ending;
       if (isRateLimit(error)) throw error; // BullMQ makes the job wait: nothing has failed
       const isDead = isFinal(error, job, signal);
-      if (outcome.code !== "failed")
+      if (outcome.code !== "failed" && outcome.code !== "waited_too_long")
         publishSettled(entry, {
           attempt,
           ...(isDead ? deadBefore(outcome) : { outcome: "retry" }),
           durationMs: monotonicClock.now() - startedAt,
         });
       if (isDead) {
+        await forgetWait(job);
         loggedAsDead.add(job);
         logDead(logger, entry, attempt, error, outcome);
       } else log(outcome, entry, attempt);
@@ -166,7 +185,8 @@ export function bullmqProcessor<Data = EsimEvents, Tx = unknown>(
     }
     log(outcome, entry, attempt);
     if ("result" in ending) return ending.result;
-    await job.moveToDelayed(Date.now() + ending.retryAfterMs, token);
+    if (outcome.code === "retry_later") await noteWait(job);
+    await job.moveToDelayed(Date.now() + limited(ending.retryAfterMs, attempt), token);
     throw new DelayedError();
   }
 

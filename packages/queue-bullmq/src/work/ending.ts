@@ -18,7 +18,9 @@ export type Ending =
 export type JobOutcome =
   | EventOutcome
   /** A schema of the catalog threw, so no handler ran. */
-  | { readonly code: "schema_threw"; readonly error: unknown };
+  | { readonly code: "schema_threw"; readonly error: unknown }
+  /** The handler asked for a retry, and the event has waited for the longest time that it may. */
+  | { readonly code: "waited_too_long"; readonly maxWaitMs: number };
 
 /** The pause after which a job is tried again while the store is away, or another owner has its event. */
 const pauseMs = 5000;
@@ -45,6 +47,12 @@ export function endingOf(outcome: JobOutcome, type: string | null): Ending {
       return { error: new UnrecoverableError(`unhandled: no handler takes ${type}`) };
     case "invalid":
       return { error: new UnrecoverableError(`invalid: ${outcome.issues.map(withoutValues).join("; ")}`) };
+    case "waited_too_long":
+      return {
+        error: new UnrecoverableError(
+          `retry_later: The handler asked for retries for longer than maxWaitMs, ${outcome.maxWaitMs} ms.`,
+        ),
+      };
     case "failed":
     case "schema_threw":
       return { error: errorOf(outcome.error) };

@@ -13,12 +13,17 @@ import { Worker as QueueWorker } from "bullmq";
 import { type Cluster, Redis } from "ioredis";
 import * as z from "zod/mini";
 import { withoutArguments } from "../redis/without-arguments.ts";
-import { type BullmqProcessor, bullmqProcessor } from "./bullmq-processor.ts";
+import { type BullmqProcessor, bullmqProcessor, maxWaitMs } from "./bullmq-processor.ts";
 import { createJobsInHand } from "./jobs-in-hand.ts";
 
 export interface QueueWorkerOptions<Data = EsimEvents> {
   /** How many handlers run at the same time. Default 20. */
   concurrency?: number;
+  /**
+   * How long handlers can put an event off with `retryLater` before it is dead, in ms, counted from the first time. Default
+   * 86,400,000: a day.
+   */
+  maxWaitMs?: number;
   /** How long handlers may continue after the signal to stop, in ms. Default 20,000. */
   shutdownMs?: number;
   /** The event types and their schemas. Default: the eSIM events. Extend them with `defineCatalog`. */
@@ -30,6 +35,7 @@ export interface QueueWorkerOptions<Data = EsimEvents> {
 const { catalog, logger } = processorShape;
 const shape: OptionsShape<Required<QueueWorkerOptions<unknown>>> = {
   concurrency: z._default(z.int().check(z.gte(1)), 20),
+  maxWaitMs,
   shutdownMs: z._default(durationMs(0), 20_000),
   catalog,
   logger,
@@ -57,11 +63,11 @@ export function createQueueWorker<Data>(
   options: QueueWorkerOptions<Data>,
 ): BullmqWorker {
   const settings = parseOptions("bullmqInbox.createWorker", shape, options);
-  const { concurrency, shutdownMs } = settings;
+  const { concurrency, maxWaitMs, shutdownMs } = settings;
   const { name, prefix, timeoutMs } = place;
   const logger = safeLogger(settings.logger);
   const catalog = settings.catalog as Catalog<Data>;
-  const processor = bullmqProcessor<Data>(handlers, { catalog, logger });
+  const processor = bullmqProcessor<Data>(handlers, { maxWaitMs, catalog, logger });
   return {
     sinceLastTakeMs: processor.sinceLastTakeMs,
     async run({ signal }) {
