@@ -69,14 +69,12 @@ describe("the packed packages, installed elsewhere", () => {
     "%s has a licence, types and nothing but what it needs",
     (name) => {
       const folder = join(project, "node_modules/@esim-webhooks", name);
-      const more = name === "store-postgres" || name === "store-sqlite" ? ["migrations"] : [];
       const served = name === "sandbox" ? ["page"] : [];
       expect(readdirSync(folder).sort()).toEqual([
         "LICENSE",
         "README.md",
         ...(name === "cli" ? ["bin"] : []),
         "dist",
-        ...more,
         "package.json",
         ...served,
         "src",
@@ -128,7 +126,7 @@ export default defineConfig({ secret: "whsec_${"Zm9v".repeat(8)}", handlers: { "
     );
     expect(run(bin, ["doctor"])).toMatch(/✔ ok {2}handlers {2}esim\.faulted/);
     writeFileSync(join(project, "empty.ndjson"), "");
-    run(bin, ["import", "empty.ndjson"]); // opens the embedded store: its thread and its migrations are in the package
+    run(bin, ["import", "empty.ndjson"]); // opens the embedded store: its thread is in the package
     expect(run(bin, ["doctor"])).toContain("the embedded inbox in .esim-webhooks; durable");
   });
 

@@ -154,7 +154,8 @@ it("exports what is meant to be public, and nothing by accident", () => {
     client: ["ApiError", "createClient", "createLimiter", "idempotencyKeyOf", "observeCalls"],
     express: ["webhookRouter"],
     fastify: ["webhookPlugin"],
-    storePostgres: ["latestOnly", "postgresCopyTarget", "postgresInbox", "postgresState", "postgresStore"],
+    storePostgres: ["latestOnly", "postgresCopyTarget", "postgresInbox",
+      "postgresMigrations", "postgresState", "postgresStore"],
     storeRedis: ["redisState", "redisStore"],
     storeSqlite: [
       "latestOnly",

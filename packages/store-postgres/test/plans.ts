@@ -186,6 +186,12 @@ export function goesByIndexes(rows: number): void {
       expect(Math.max(...plans.map(({ rows }) => rows))).toBeLessThan(10_000);
     });
 
+    it("ready() reads a thousand rows, however many wait", async () => {
+      const plans = await plansOf(() => open().ready());
+      expectIndexed(plans, "event_pending", "event_pending_in_lane", "event_pkey");
+      expect(Math.max(...plans.map(({ rows }) => rows))).toBeLessThan(1500);
+    });
+
     it("put of new events, duplicates and conflicts uses the primary key", async () => {
       const inbox = open();
       const entries = Array.from({ length: 500 }, (_, n) => entry(`old_${n * spread + 1}`));

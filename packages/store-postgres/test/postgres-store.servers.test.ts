@@ -1,14 +1,19 @@
-import { readdir, readFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
 import { createProcessor } from "@esim-webhooks/core";
-import { postgresStore } from "@esim-webhooks/store-postgres";
+import {
+  postgresInbox,
+  postgresMigrations,
+  postgresState,
+  postgresStore,
+} from "@esim-webhooks/store-postgres";
 import { sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { runNode } from "../../../test/run.ts";
 import { privatePgBouncer, silentProxy } from "../../../test/servers/index.ts";
 import { postgresUrl } from "../../../test/servers/shared.ts";
-import { newestMigration } from "../src/database/migrations.ts";
-import { createSchema, faulted, type TestSchema } from "./schema.ts";
+import { migrations } from "../src/database/migrations.ts";
+import { createSchema, earlierSchema, faulted, type TestSchema } from "./schema.ts";
 
 let shop: TestSchema;
 beforeEach(async () => {
@@ -16,7 +21,6 @@ beforeEach(async () => {
 });
 afterEach(() => shop.drop());
 
-const migrations = new URL("../migrations/", import.meta.url);
 const key = (id: string) => ({ source: "default", id });
 
 describe("migrations", () => {
@@ -34,47 +38,47 @@ describe("migrations", () => {
     const outputs = await Promise.all(runs.map(async ({ ended }) => (await ended).output.trim()));
     expect(outputs.sort()).toEqual([...Array(9).fill("busy"), "claimed"]);
     const { rows } = await sql`select number from ${sql.id(shop.schema, "migration")}`.execute(shop.db);
-    expect(rows).toHaveLength(newestMigration);
+    expect(rows).toHaveLength(migrations.length);
   });
 
-  it("can be run from the files that the package ships, and migrate() then has nothing to do", async () => {
-    const files = (await readdir(migrations)).sort();
-    expect(files).toHaveLength(newestMigration);
+  it("can be run by another tool, and migrate() then has nothing to do", async () => {
     const pool = shop.pool(1);
-    for (const file of files) {
-      const text = await readFile(new URL(file, migrations), "utf8");
-      await pool.query(text.replaceAll("esim_webhooks", shop.schema));
-    }
+    for (const text of postgresMigrations(shop.schema)) await pool.query(text);
     const store = postgresStore({ pool, schema: shop.schema });
     await store.ready();
     await store.migrate();
     expect((await store.claim(key("msg_1"), 1000)).status).toBe("claimed");
   });
 
-  it("do not interrupt workers: those that were running keep taking events", async () => {
-    const files = (await readdir(migrations)).sort();
-    const pool = shop.pool(1);
-    const run = async (file: string) => {
-      const text = await readFile(new URL(file, migrations), "utf8");
-      await pool.query(text.replaceAll("esim_webhooks", shop.schema));
-    };
-    for (const file of files.slice(0, 2)) await run(file);
-    const put = (id: string) =>
-      pool.query(
-        `insert into ${shop.schema}.event (source, id, state, ends_at, body) values ('default', $1, 'ready', now(), 'x')`,
-        [id],
-      );
-    const taken = async () => {
-      const { rows } = await pool.query(
-        `select id, fence from ${shop.schema}.take(10, '1 minute', statement_timestamp(), null, null, false)`,
-      );
-      return rows.map(({ id }) => id);
-    };
-    await put("before");
-    expect(await taken()).toEqual(["before"]);
-    await put("across");
-    for (const file of files.slice(2)) await run(file);
-    expect(await taken()).toEqual(["across"]);
+  it("of an earlier version are refused, and its rows can be moved as the README shows", async () => {
+    const pool = shop.pool(2);
+    const old = `${shop.schema}_old`;
+    const readme = await readFile(new URL("../README.md", import.meta.url), "utf8");
+    const [renaming, moving, dropping] = [...readme.matchAll(/```sql\n([\s\S]*?)```/g)].map(
+      ([, block = ""]) => block.replaceAll("esim_webhooks", shop.schema),
+    );
+    await pool.query(await earlierSchema(shop.schema));
+    await pool.query(`
+      insert into ${shop.schema}.event (source, id, state, ends_at, type, body, received_at)
+      values ('default', 'msg_done', 'done', now() + '1 day', null, null, null),
+        ('default', 'msg_waits', 'ready', now(), 'esim.faulted', '{}', now());
+      insert into ${shop.schema}.state (name, value) values ('mine', '7')`);
+    const given = { pool, schema: shop.schema };
+    const [store, inbox, state] = [postgresStore(given), postgresInbox(given), postgresState(given)];
+    for (const refused of [store.ready(), store.migrate(), inbox.stats(), state.read("mine")])
+      await expect(refused).rejects.toMatchObject({
+        code: "schema_mismatch",
+        message: expect.stringMatching(/migration 1 has no id.*A schema of another version/),
+      });
+    await pool.query(renaming ?? "");
+    await store.migrate();
+    await pool.query(moving ?? "");
+    await pool.query(dropping ?? "");
+    expect((await store.claim(key("msg_done"), 1000)).status).toBe("done");
+    expect(await inbox.take({ limit: 10, leaseMs: 60_000 })).toMatchObject([{ id: "msg_waits" }]);
+    expect((await state.read("mine"))?.value).toBe(7);
+    const { rows } = await pool.query("select to_regnamespace($1) as old", [old]);
+    expect(rows).toEqual([{ old: null }]);
   });
 
   it("that are missing make every operation reject, until they were run", async () => {
@@ -82,7 +86,7 @@ describe("migrations", () => {
     const processor = createProcessor({ "*": () => {} }, { store });
     await expect(store.ready()).rejects.toMatchObject({
       code: "migration_missing",
-      message: `The schema "${shop.schema}" is at migration 0, and this version needs ${newestMigration}. Call migrate() at deployment, or run the later files of the package's migrations/*.sql.`,
+      message: `The schema "${shop.schema}" is at migration 0, and this version needs ${migrations.length}. Call migrate() at deployment, or run the later texts of postgresMigrations().`,
     });
     const outcome = await processor.process(faulted("msg_1"));
     expect(outcome).toMatchObject({ code: "store_unavailable", error: { code: "migration_missing" } });

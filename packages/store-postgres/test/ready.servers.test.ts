@@ -8,8 +8,9 @@ import {
 import { sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { privatePostgres } from "../../../test/servers/index.ts";
-import { newestMigration } from "../src/database/migrations.ts";
-import { createSchema, type TestSchema } from "./schema.ts";
+import { migrations } from "../src/database/migrations.ts";
+import { entry } from "./entry.ts";
+import { createSchema, earlierSchema, type TestSchema } from "./schema.ts";
 import { withDefaults } from "./settings.ts";
 
 let shop: TestSchema;
@@ -68,18 +69,18 @@ describe.each(kinds)("ready() of %s", (_, open) => {
   });
 
   it("rejects for a schema of a newer version", async () => {
-    await sql`insert into ${migration()} (number) values (${newestMigration + 1})`.execute(shop.db);
+    await sql`insert into ${migration()} (number, id) values (${migrations.length + 1}, '')`.execute(shop.db);
     await expect(ready()).rejects.toMatchObject({
       code: "database_newer",
-      message: `The schema "${shop.schema}" is at migration ${newestMigration + 1}, and this version knows no later one than ${newestMigration}. Run the version that migrated it, in every process.`,
+      message: `The schema "${shop.schema}" is at migration ${migrations.length + 1}, and this version knows no later one than ${migrations.length}. Run the version that migrated it, in every process.`,
     });
   });
 
-  it("rejects for a schema with a gap in its migrations, and names it", async () => {
-    await sql`delete from ${migration()} where number = 3`.execute(shop.db);
+  it("rejects for a schema with a migration of another text under the same number", async () => {
+    await sql`update ${migration()} set id = 'another'`.execute(shop.db);
     await expect(ready()).rejects.toMatchObject({
-      code: "migration_gap",
-      message: expect.stringContaining("has later migrations, but not 3."),
+      code: "schema_mismatch",
+      message: expect.stringMatching(/its migration 1 is "another", and this version's is "[0-9a-f]{16}"/),
     });
   });
 
@@ -102,17 +103,54 @@ describe.each(kinds)("ready() of %s", (_, open) => {
   });
 });
 
+describe("a schema whose tables do not fit, although its migrations do", () => {
+  const open = () => postgresInbox({ pool: shop.pool(1), schema: shop.schema });
+
+  async function replaceSettle(): Promise<void> {
+    const [settle = ""] =
+      /create function .*settle[\s\S]*?\$settle\$;/.exec(await earlierSchema(shop.schema)) ?? [];
+    await sql.raw(settle.replace("create function", "create or replace function")).execute(shop.db);
+  }
+
+  it("is refused by ready() when no worker could settle", async () => {
+    await replaceSettle();
+    await expect(open().ready()).rejects.toMatchObject({
+      code: "schema_mismatch",
+      message: expect.stringContaining('null value in column "state"'),
+    });
+  });
+
+  it("is refused by ready() when no worker could take", async () => {
+    await sql`alter table ${sql.id(shop.schema, "event")} drop column suspect`.execute(shop.db);
+    await expect(open().ready()).rejects.toMatchObject({ code: "schema_mismatch" });
+  });
+
+  it("is named by the operations of a process that was running", async () => {
+    const inbox = open();
+    await inbox.put([entry("msg_1")]);
+    const taken = await inbox.take({ limit: 1, leaseMs: 60_000 });
+    await replaceSettle();
+    const done = taken.map((lease) => ({ ...lease, state: "done" as const }));
+    await expect(inbox.settle(done)).rejects.toMatchObject({ code: "schema_mismatch" });
+  });
+});
+
 describe("migrate()", () => {
   it.each([
     [
       "of a newer version",
-      () => sql`insert into ${sql.id(shop.schema, "migration")} values (1000)`,
+      () => sql`insert into ${sql.id(shop.schema, "migration")} (number, id) values (1000, '')`,
       "database_newer",
     ],
     [
-      "with a gap",
-      () => sql`delete from ${sql.id(shop.schema, "migration")} where number = 2`,
-      "migration_gap",
+      "of other migrations",
+      () => sql`update ${sql.id(shop.schema, "migration")} set id = 'another'`,
+      "schema_mismatch",
+    ],
+    [
+      "whose list of migrations was lost",
+      () => sql`drop table ${sql.id(shop.schema, "migration")}`,
+      "schema_mismatch",
     ],
   ])("rejects for a schema %s, and changes nothing", async (_, change, code) => {
     await change().execute(shop.db);

@@ -1,8 +1,8 @@
 import { execFileSync } from "node:child_process";
-import { chmodSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { sqliteInbox, sqliteStore } from "@esim-webhooks/store-sqlite";
+import { sqliteBackup, sqliteInbox, sqliteState, sqliteStore } from "@esim-webhooks/store-sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { faultOf } from "../src/database/faults.ts";
 import { networkTypeOf } from "../src/database/network-mount.ts";
@@ -92,11 +92,58 @@ describe("the file", () => {
     await store.ready();
     await store.close();
     const own = new DatabaseSync(path);
-    own.exec("insert into esim_webhooks_migration (number, applied_at) values (1000, 0)");
+    own.exec("insert into esim_webhooks_migration (number, id, applied_at) values (1000, '', 0)");
     own.close();
     expect(await refused(path)).toMatchObject({
       code: "database_newer",
-      message: expect.stringContaining("migration 1000"),
+      message: expect.stringContaining("migration 2, and this version knows 1"),
+    });
+  });
+
+  it("is refused when other migrations have made its tables, and its rows can be moved as the README shows", async () => {
+    const path = join(folder.path, "events.db");
+    const read = (file: string) => readFileSync(new URL(file, import.meta.url), "utf8");
+    const [aside = "", back = ""] = [...read("../README.md").matchAll(/```sql\n([\s\S]*?)```/g)].map(
+      ([, block]) => block,
+    );
+    const run = (text: string) => {
+      const own = new DatabaseSync(path);
+      own.exec(text);
+      own.close();
+    };
+    run(read("./earlier-tables.sql"));
+    run(`insert into esim_webhooks_event (source, id, state, ends_at, type, received_at, body) values
+      ('default', 'msg_done', 'done', unixepoch() * 1000 + 60000, null, null, null),
+      ('default', 'msg_waits', 'ready', 0, 'esim.faulted', 0, x'7b7d')`);
+    run("insert into esim_webhooks_state values ('mine', '7', 'a')");
+    expect(await refused(path)).toMatchObject({
+      code: "schema_mismatch",
+      message: expect.stringMatching(/migration 1 has no id.*Tables of another version/),
+    });
+    await sqliteBackup({ path }, join(folder.path, "backup.db"));
+    run(aside);
+    const making = sqliteInbox({ path });
+    await making.ready();
+    await making.close();
+    run(back);
+    const [store, inbox, state] = [sqliteStore({ path }), sqliteInbox({ path }), sqliteState({ path })];
+    expect((await store.claim(key("msg_done"), 1000)).status).toBe("done");
+    expect(await inbox.take({ limit: 10, leaseMs: 60_000 })).toMatchObject([{ id: "msg_waits" }]);
+    expect((await state.read("mine"))?.value).toBe(7);
+    await Promise.all([store.close(), inbox.close(), state.close()]);
+  });
+
+  it("is refused when a migration of its tables has another text", async () => {
+    const path = join(folder.path, "events.db");
+    const store = sqliteStore({ path });
+    await store.ready();
+    await store.close();
+    const own = new DatabaseSync(path);
+    own.exec("update esim_webhooks_migration set id = 'another'");
+    own.close();
+    expect(await refused(path)).toMatchObject({
+      code: "schema_mismatch",
+      message: expect.stringMatching(/migration 1 is "another", and this version's is "[0-9a-f]{16}"/),
     });
   });
 

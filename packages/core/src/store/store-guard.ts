@@ -12,6 +12,8 @@ export interface StoreGuardOptions {
   readonly backend?: "server" | "file";
   /** Checks the server's set-up before the first operation. Rejects with a `WebhookError` for a mistake. */
   check(signal: AbortSignal): Promise<void>;
+  /** The error to reject with in place of `store_unavailable`, if the cause is known. */
+  explain?(error: unknown): WebhookError<string> | undefined;
 }
 
 /** Makes a store check its set-up, answer in time, and reject only with a `WebhookError`. */
@@ -45,6 +47,7 @@ export function createStoreGuard({
   logger,
   backend = "server",
   check,
+  explain,
 }: StoreGuardOptions): StoreGuard {
   const remedy = remedies[backend];
   let checked: Promise<void> | undefined;
@@ -75,6 +78,8 @@ export function createStoreGuard({
       return await operation();
     } catch (error) {
       if (WebhookError.is(error)) throw error;
+      const explained = explain?.(error);
+      if (explained !== undefined) throw explained;
       throw new WebhookError(
         "store_unavailable",
         `The ${backend} of the ${name} could not be reached, or refused the operation.`,

@@ -2,8 +2,8 @@
 export type PostgresErrorCode =
   /** A migration has not been run. */
   | "migration_missing"
-  /** A migration has not been run, but later ones have. */
-  | "migration_gap"
+  /** The tables are not those of this version: another version has made them, or they were changed. */
+  | "schema_mismatch"
   /** A newer version of this package has migrated the schema. */
   | "database_newer"
   /** The server is a standby, or refuses writes by its settings. */

@@ -1,21 +1,35 @@
-import { readdir, readFile } from "node:fs/promises";
 import { WebhookError } from "@esim-webhooks/core";
 import { type Kysely, sql } from "kysely";
 import type { PostgresErrorCode } from "./errors.ts";
+import * as first from "./migration-0001.ts";
 import { qualified, type Tables } from "./tables.ts";
 
-/** The number of the newest file in `migrations/`. */
-export const newestMigration = 6;
+export interface Migration {
+  readonly id: string;
+  readonly text: string;
+}
 
-const folder = new URL("../../migrations/", import.meta.url);
+/** In the order in which they are run. Their numbers count from 1. */
+export const migrations: readonly Migration[] = [first];
+
+/**
+ * What `migrate()` runs in a database without the schema, in order: for a review, or for a migration tool of your own. Each text is
+ * several statements, and records that it was run.
+ */
+export function postgresMigrations(schema = "esim_webhooks"): readonly string[] {
+  return migrations.map(({ id, text }, index) =>
+    `${text}
+insert into esim_webhooks.migration (number, id) values (${index + 1}, '${id}');
+`.replaceAll("esim_webhooks", `"${schema}"`),
+  );
+}
 
 /**
  * Updates the schema in one transaction. When several processes do it at the same time, the first one runs the migrations
  * and the others wait for it. The lock belongs to the transaction, so it works behind a transaction pooler. Rejects for a schema
- * that a newer version has migrated, and for one with a gap: running an older file after a newer one could undo it.
+ * that a newer version has migrated, and for one that other migrations have made.
  */
 export async function migrate(db: Kysely<unknown>, tables: Tables): Promise<void> {
-  const files = (await readdir(folder)).filter((name) => name.endsWith(".sql")).sort();
   await db
     .transaction()
     .setIsolationLevel("read committed") // so that those who waited see what the first one did
@@ -24,61 +38,72 @@ export async function migrate(db: Kysely<unknown>, tables: Tables): Promise<void
         tx,
       );
       const applied = await appliedMigrations(tx, tables);
-      const newest = applied.at(-1) ?? 0;
-      refuseNewer(newest, tables);
-      refuseGap(missingUpTo(newest, applied), tables);
-      for (const file of files.filter((name) => Number.parseInt(name, 10) > newest)) {
-        const text = await readFile(new URL(file, folder), "utf8");
-        for (const statement of text.replaceAll("esim_webhooks", `"${tables.schema}"`).split(/;\n\n/)) {
-          if (statement.trim() !== "") await sql.raw(statement).execute(tx);
-        }
-      }
+      for (const text of postgresMigrations(tables.schema).slice(applied)) await sql.raw(text).execute(tx);
     });
 }
 
-/** Rejects with `migration_missing`, `migration_gap` or `database_newer` unless the schema has exactly the migrations of this package. */
+/** Rejects with `migration_missing`, `schema_mismatch` or `database_newer` unless the schema has exactly the migrations of this package. */
 export async function checkMigrations(db: Kysely<unknown>, tables: Tables): Promise<void> {
   const applied = await appliedMigrations(db, tables);
-  const newest = applied.at(-1) ?? 0;
-  refuseNewer(newest, tables);
-  refuseGap(missingUpTo(newest, applied), tables);
-  if (newest === newestMigration) return;
+  if (applied === migrations.length) return;
   throw new WebhookError<PostgresErrorCode>(
     "migration_missing",
-    `The schema "${tables.schema}" is at migration ${newest}, and this version needs ${newestMigration}.`,
-    "Call migrate() at deployment, or run the later files of the package's migrations/*.sql.",
+    `The schema "${tables.schema}" is at migration ${applied}, and this version needs ${migrations.length}.`,
+    "Call migrate() at deployment, or run the later texts of postgresMigrations().",
   );
 }
 
-function refuseNewer(newest: number, { schema }: Tables): void {
-  if (newest <= newestMigration) return;
+/** How many migrations were run. Rejects unless they are the first ones of this package, by their ids: a number may be another version's. */
+async function appliedMigrations(db: Kysely<unknown>, tables: Tables): Promise<number> {
+  const recorded = await recordedMigrations(db, tables);
+  const known = recorded.slice(0, migrations.length);
+  const differing = known.findIndex(({ id }, index) => id !== migrations[index]?.id);
+  if (differing !== -1) {
+    const id = known[differing]?.id;
+    throw schemaMismatch(
+      tables,
+      `its migration ${differing + 1} ${id === undefined ? "has no id" : `is "${id}"`}, and this version's is "${migrations[differing]?.id}"`,
+    );
+  }
+  if (recorded.length === known.length) return recorded.length;
   throw new WebhookError<PostgresErrorCode>(
     "database_newer",
-    `The schema "${schema}" is at migration ${newest}, and this version knows no later one than ${newestMigration}.`,
+    `The schema "${tables.schema}" is at migration ${recorded.length}, and this version knows no later one than ${migrations.length}.`,
     "Run the version that migrated it, in every process.",
   );
 }
 
-function refuseGap(missing: readonly number[], { schema }: Tables): void {
-  if (missing.length === 0) return;
-  throw new WebhookError<PostgresErrorCode>(
-    "migration_gap",
-    `The schema "${schema}" has later migrations, but not ${missing.join(", ")}.`,
-    "Restore it from a backup; or, if only the rows of its table migration were lost, insert them again.",
-  );
-}
-
-function missingUpTo(newest: number, applied: readonly number[]): readonly number[] {
-  return Array.from({ length: newest }, (_, index) => index + 1).filter((one) => !applied.includes(one));
-}
-
-/** In ascending order. Checks first that the table exists: a failing query would abort the transaction. */
-async function appliedMigrations(db: Kysely<unknown>, tables: Tables): Promise<readonly number[]> {
+/** Without an id where the table has no such column. Checks first that it exists: a failing query would abort the transaction. */
+async function recordedMigrations(
+  db: Kysely<unknown>,
+  tables: Tables,
+): Promise<readonly Partial<Pick<Migration, "id">>[]> {
   const { rows } = await sql<{ present: boolean }>`
     select to_regclass(${qualified(tables, "migration")}) is not null as present`.execute(db);
   if (!rows[0]?.present) return [];
-  const applied = await sql<{
-    number: number;
-  }>`select number from ${tables.migration} order by number`.execute(db);
-  return applied.rows.map(({ number }) => number);
+  const recorded = await sql<{ id?: string }>`select * from ${tables.migration} order by number`.execute(db);
+  return recorded.rows;
+}
+
+/** SQLSTATEs by which our own statements find other tables than theirs: a missing or a second one, a missing column or function, a constraint. */
+const misfits: ReadonlySet<unknown> = new Set(["42P01", "42P07", "42703", "42883", "23502", "23514"]);
+
+/** The `schema_mismatch` that an error of the server means; undefined for any other error. */
+export function misfitOf(error: unknown, tables: Tables): WebhookError<PostgresErrorCode> | undefined {
+  if (!misfits.has((error as { code?: unknown } | undefined)?.code)) return undefined;
+  return schemaMismatch(tables, (error as Error).message, { cause: error });
+}
+
+/** `reason` completes a sentence. */
+export function schemaMismatch(
+  { schema }: Tables,
+  reason: string,
+  options?: { readonly cause: unknown },
+): WebhookError<PostgresErrorCode> {
+  return new WebhookError<PostgresErrorCode>(
+    "schema_mismatch",
+    `The tables of the schema "${schema}" are not those of this version: ${reason}.`,
+    `To keep the events and handled ids in it, move them to a new schema as the README of @esim-webhooks/store-postgres shows under "A schema of another version". Otherwise drop it, and call migrate() or run esim-webhooks migrate.`,
+    options,
+  );
 }

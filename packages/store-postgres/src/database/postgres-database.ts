@@ -12,7 +12,7 @@ import { type Kysely, sql } from "kysely";
 import * as z from "zod/mini";
 import { type Checked, checkServer } from "./check.ts";
 import { type DatabaseOptions, type OpenPool, openPool, type Pool } from "./database.ts";
-import { migrate } from "./migrations.ts";
+import { migrate, misfitOf } from "./migrations.ts";
 import { onConnection, rolledBack } from "./own-transaction.ts";
 import { placeOf } from "./place.ts";
 import { type RunOn, type RunStatement, runOn } from "./run-on.ts";
@@ -80,7 +80,8 @@ export function openPostgres<Database>(
     onConnection(ours, timeoutMs, signal, async (own) => {
       durable = await rolledBack(own, (tx) => checkServer(tx, { tables, logger, tryOut }));
     });
-  const guard = createStoreGuard({ name, timeoutMs, logger, check });
+  const explain = (error: unknown) => misfitOf(error, tables);
+  const guard = createStoreGuard({ name, timeoutMs, logger, check, explain });
   return {
     db,
     ...pool,

@@ -35,7 +35,7 @@ export async function put(
 }
 
 /** Its rows are the keys that were inserted. */
-function insert(tables: Tables, rows: readonly PutRow[]): RawBuilder<EventKey> {
+export function insert(tables: Tables, rows: readonly PutRow[]): RawBuilder<EventKey> {
   return sql<EventKey>`
     insert into ${tables.event}
       (source, id, state, ends_at, type, body, fingerprint, received_at, occurred_at, lane, replay)

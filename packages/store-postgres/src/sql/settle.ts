@@ -15,7 +15,7 @@ const longestWaitMs = 100 * 365 * 24 * 3_600_000; // a time beyond Postgres's ca
 
 /**
  * Leased → done, unhandled, ready or dead, for each lease that is still held. Answers one to one whether it was held.
- * `migrations/0002-inbox.sql` says why it is a function in the database; `0006-waiting.sql` has the function.
+ * `database/migration-0001.ts` says why it is a function in the database.
  */
 export async function settle(
   db: Kysely<unknown>,

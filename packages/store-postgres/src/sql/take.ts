@@ -14,7 +14,7 @@ interface Row {
   readonly replayed: boolean;
 }
 
-/** Ready and due → leased. `migrations/0002-inbox.sql` and `0004-lanes.sql` explain the functions in the database. */
+/** Ready and due → leased. `database/migration-0001.ts` explains the functions in the database. */
 export async function take(
   db: Kysely<unknown>,
   tables: Tables,

@@ -1,22 +1,50 @@
 import { randomUUID } from "node:crypto";
-import type { Kysely } from "kysely";
+import { type Kysely, sql } from "kysely";
+import { schemaMismatch } from "../database/migrations.ts";
 import type { Tables } from "../database/tables.ts";
 import { claim } from "./claim.ts";
 import { completeInTransaction, release } from "./mark.ts";
+import { insert } from "./put.ts";
 import { renew, settle } from "./settle.ts";
 import { take } from "./take.ts";
 import { writeState } from "./write-state.ts";
 
-/** Does with an event of its own what stores and inboxes do. For a transaction that is rolled back. */
+/** Does with events of its own what stores, inboxes and workers do. For a transaction that is rolled back. */
 export async function tryEvents(db: Kysely<unknown>, tables: Tables): Promise<void> {
   const key = { source: "", id: randomUUID() };
   const claimed = await claim(db, tables, key, 1000, undefined);
   const token = claimed.status === "claimed" ? claimed.token : "";
   await completeInTransaction(db, tables, key, token, 1000);
   await release(db, tables, key, token);
-  for (const suspects of [false, true]) await take(db, tables, { limit: 0, leaseMs: 1000, suspects }, false);
-  await settle(db, tables, [], { retentionMs: 1000, keepBodies: false });
-  await renew(db, tables, [], 1000);
+  await tryWork(db, tables);
+}
+
+/**
+ * Stores two events, one of them in a lane, then takes and settles one. They are due the longest: a take that wants only their type
+ * would otherwise read whatever else is due.
+ */
+async function tryWork(db: Kysely<unknown>, tables: Tables): Promise<void> {
+  const type = randomUUID();
+  const rows = [null, type].map((lane) => {
+    const id = randomUUID();
+    const entry = { source: "", id, type, event: null, body: new Uint8Array(), receivedAt: new Date() };
+    return { entry, key: id, lane, replay: null };
+  });
+  await insert(tables, rows).execute(db);
+  await sql`update ${tables.event} set ends_at = '-infinity' where source = '' and id = any (${rows.map(({ key }) => key)})`.execute(
+    db,
+  );
+  const taken = await take(db, tables, { limit: 1, leaseMs: 1000, only: [type] }, true);
+  const leases = await renew(db, tables, taken, 1000);
+  const settled = await settle(
+    db,
+    tables,
+    taken.map(({ source, id, token }) => ({ source, id, token, state: "done" })),
+    { retentionMs: 1000, keepBodies: false },
+  );
+  await take(db, tables, { limit: 0, leaseMs: 1000, suspects: true }, true);
+  if (!leases.includes(true) || !settled.includes(true))
+    throw schemaMismatch(tables, "an event that was stored in them could not be taken and settled");
 }
 
 /** Writes a state of its own. For a transaction that is rolled back. */

@@ -5,6 +5,6 @@ import type { Transaction } from "./transaction.ts";
  * is gone, and one that has changed no page does nothing. The tables must be there.
  */
 export function changeSomething(tx: Transaction): void {
-  tx.run("insert into esim_webhooks_migration (number, applied_at) values (0, 0)");
+  tx.run("insert into esim_webhooks_migration (number, id, applied_at) values (0, '', 0)");
   tx.run("delete from esim_webhooks_migration where number = 0");
 }

@@ -12,6 +12,8 @@ export type SqliteErrorCode =
   | "node_too_old"
   /** The folder is one that PGlite left. */
   | "pglite_folder"
+  /** The tables are not those of this version: an unreleased or unknown one has made them. */
+  | "schema_mismatch"
   /** This SQLite must not use a write-ahead log, and another process is using one on the file. */
   | "wal_in_use";
 

@@ -1,7 +1,7 @@
 import { type Connection, connect, pragma } from "./connection.ts";
 import { FaultError } from "./errors.ts";
 import { type Durability, type Journal, setUpJournal, sqliteVersionOf } from "./journal.ts";
-import { appliedMigration, migrate } from "./migrations.ts";
+import { appliedMigrations, migrate } from "./migrations.ts";
 import { syncRecovered } from "./recovered.ts";
 
 export interface OpenOptions {
@@ -43,11 +43,11 @@ export function openReader({ path, busyMs }: OpenOptions): Connection {
   return connection;
 }
 
-/** A connection for questions to a file that is read as it is: it is not migrated, and may hold no tables of ours. */
+/** A connection for questions to a file that is read as it is: it is not migrated, and its tables may be of another version, or not ours. */
 export function openAsItIs(options: OpenOptions): Connection {
   const connection = openReader(options);
   try {
-    appliedMigration(connection, options.path);
+    connection.get("select 1 from sqlite_schema"); // refuses what is no database
     return connection;
   } catch (error) {
     connection.close();
@@ -58,11 +58,15 @@ export function openAsItIs(options: OpenOptions): Connection {
 /** The same, for a file whose events are to be copied. */
 export function openSource(options: OpenOptions): Connection {
   const connection = openAsItIs(options);
-  if (appliedMigration(connection, options.path) > 0) return connection;
-  connection.close();
-  throw new FaultError({
-    code: "invalid_option",
-    problem: `The database ${options.path} holds no tables of esim-webhooks.`,
-    remedy: "Check the path: name the file that your store or inbox was given.",
-  });
+  try {
+    if (appliedMigrations(connection, options.path) > 0) return connection;
+    throw new FaultError({
+      code: "invalid_option",
+      problem: `The database ${options.path} holds no tables of esim-webhooks.`,
+      remedy: "Check the path: name the file that your store or inbox was given.",
+    });
+  } catch (error) {
+    connection.close();
+    throw error;
+  }
 }

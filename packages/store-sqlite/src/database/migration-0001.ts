@@ -1,6 +1,16 @@
+/**
+ * The SHA-256 of `text`, cut to 16 digits: a file records it, and is refused by a version whose migration has another one. Once
+ * released, neither changes again.
+ */
+export const id = "6e4a10c30ec01adc";
+
+export const text: string = `\
 -- Events, handled ids, how far latestOnly has come, and small states. Times are in ms since the Unix epoch.
+
+-- The migrations that were run. The id is that of the migration's text, so a file of another text is recognised.
 create table esim_webhooks_migration (
   number integer primary key,
+  id text not null,
   applied_at integer not null
 ) strict;
 
@@ -86,3 +96,4 @@ create table esim_webhooks_state (
   -- random, for the reason of fence
   version text not null
 ) strict, without rowid;
+`;
