@@ -10,6 +10,7 @@ import {
   parseOptions,
   type StoreOptions,
   safeListener,
+  safePurge,
   storeShape,
   warnOfShortRetention,
 } from "@esim-webhooks/core/kit";
@@ -31,7 +32,7 @@ import {
   transactionShape,
 } from "./database/transaction-form.ts";
 import { count, get, list, purgeDead, redrive, sources, stats } from "./sql/admin.ts";
-import { forget } from "./sql/forget.ts";
+import { purgeSteps } from "./sql/forget.ts";
 import { put } from "./sql/put.ts";
 import { type PutRow, shortened, storableJson, storableLane } from "./sql/put-rows.ts";
 import { rerun } from "./sql/rerun.ts";
@@ -89,6 +90,7 @@ export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
   const form = transactionForm("postgresInbox", options);
   const notifyPool = settings.notify ? listenable(pool) : undefined;
   const laneOf = laneReader(settings, settings.logger);
+  const purge = safePurge("postgresInbox", settings.logger, purgeSteps(database));
   const hints = createHints();
   const channel = channelOf(tables.schema);
   let reapAt = 0;
@@ -160,7 +162,7 @@ export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
       if (redriven > 0) hints.give();
       return redriven;
     },
-    purge: (limit = operatorLimit) => run((connection) => forget(connection, tables, limit)),
+    purge: (limit = operatorLimit) => purge(limit),
     purgeDead: (filter, limit = operatorLimit) =>
       run((connection) => purgeDead(connection, tables, filter, limit)),
     sources: () => run((connection) => sources(connection, tables)),

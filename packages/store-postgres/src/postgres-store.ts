@@ -4,6 +4,7 @@ import {
   type OptionsShape,
   parseOptions,
   type StoreOptions,
+  safePurge,
   storeShape,
   warnOfShortRetention,
 } from "@esim-webhooks/core/kit";
@@ -23,7 +24,7 @@ import {
 } from "./database/transaction-form.ts";
 import { sources } from "./sql/admin.ts";
 import { claim } from "./sql/claim.ts";
-import { forget } from "./sql/forget.ts";
+import { purgeSteps } from "./sql/forget.ts";
 import { complete, completeInTransaction, extend, release } from "./sql/mark.ts";
 import { tryEvents } from "./sql/try-out.ts";
 
@@ -62,13 +63,9 @@ export function postgresStore<Database = unknown, Tx = Transaction<Database>>(
   warnOfShortRetention("postgresStore", settings);
   const { retentionMs, timeoutMs } = settings;
   const form = transactionForm("postgresStore", options);
-  const { db, guard, run, tables, isDurable, place, migrate, now, close } = openPostgres(
-    "postgresStore",
-    options,
-    settings,
-    tryEvents,
-  );
-  const purger = createPurger((limit) => run((connection) => forget(connection, tables, limit)));
+  const database = openPostgres("postgresStore", options, settings, tryEvents);
+  const { db, guard, run, tables, isDurable, place, migrate, now, close } = database;
+  const purger = createPurger(safePurge("postgresStore", settings.logger, purgeSteps(database)));
 
   /** Deletes some ids whose retention is over, beside the events. */
   function forgetSome(): void {

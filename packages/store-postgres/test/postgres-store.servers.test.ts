@@ -13,6 +13,7 @@ import { runNode } from "../../../test/run.ts";
 import { privatePgBouncer, silentProxy } from "../../../test/servers/index.ts";
 import { postgresUrl } from "../../../test/servers/shared.ts";
 import { migrations } from "../src/database/migrations.ts";
+import { entry } from "./entry.ts";
 import { createSchema, earlierSchema, faulted, type TestSchema } from "./schema.ts";
 
 let shop: TestSchema;
@@ -65,8 +66,8 @@ describe("migrations", () => {
       insert into ${shop.schema}.state (name, value) values ('mine', '7')`);
     const given = { pool, schema: shop.schema };
     const [store, inbox, state] = [postgresStore(given), postgresInbox(given), postgresState(given)];
-    for (const refused of [store.ready(), store.migrate(), inbox.stats(), state.read("mine")])
-      await expect(refused).rejects.toMatchObject({
+    for (const ask of [store.ready, store.migrate, inbox.stats, () => state.read("mine")])
+      await expect(ask()).rejects.toMatchObject({
         code: "schema_mismatch",
         message: expect.stringMatching(/migration 1 has no id.*A schema of another version/),
       });
@@ -224,6 +225,74 @@ describe("connections", () => {
     await expect
       .poll(() => Promise.resolve(store.claim(key("msg_1"), 1000)).catch(() => undefined))
       .toMatchObject({ status: "busy" });
+  });
+});
+
+describe("a server whose clock jumped ahead", () => {
+  const ids = Array.from({ length: 20 }, (_, n) => `msg_${n}`);
+
+  /** Moves all times of ours by `days`, as if the server's clock had been set back by as much. */
+  async function moveTimes(days: number): Promise<void> {
+    await sql`update ${sql.id(shop.schema, "event")} set ends_at = ends_at + ${days} * interval '1 day'`.execute(
+      shop.db,
+    );
+    const ms = days * 86_400_000;
+    await sql`
+      update ${sql.id(shop.schema, "purge_clock")}
+      set seen_ms = seen_ms + ${ms}, held_until_ms = held_until_ms + ${ms}`.execute(shop.db);
+  }
+
+  it("forgets no handled id, inline or in an inbox, before it has purged and after", async () => {
+    const given = { pool: shop.pool(3), schema: shop.schema };
+    let store = postgresStore(given);
+    await store.migrate();
+    const complete = async (id: string) => {
+      const claim = await store.claim(key(id), 60_000);
+      if (claim.status === "claimed") await store.complete(key(id), claim.token);
+      return claim.status;
+    };
+    expect(await postgresInbox(given).purge()).toBe(0);
+    for (const id of ids) expect(await complete(id)).toBe("claimed");
+    await moveTimes(-32);
+    for (const id of ids) expect(await complete(id)).toBe("done");
+    const inbox = postgresInbox(given); // as after a restart: a running process compares its own clock, which the test cannot set
+    for (let purged = 0; purged < 2; purged += 1) expect(await inbox.purge()).toBe(0);
+    store = postgresStore(given);
+    for (const id of ids) expect(await complete(id)).toBe("done");
+    await moveTimes(32);
+    for (const id of ids) expect(await complete(id)).toBe("done");
+    expect(await inbox.put(ids.map((id) => entry(id)))).toEqual(ids.map(() => "duplicate"));
+  });
+
+  it("ends leases early, and a late owner settles nothing", async () => {
+    const given = { pool: shop.pool(1), schema: shop.schema };
+    const [store, inbox] = [postgresStore(given), postgresInbox(given)];
+    await store.migrate();
+    await inbox.put([entry("msg_1")]);
+    const [taken] = await inbox.take({ limit: 1, leaseMs: 60_000 });
+    const claim = await store.claim(key("msg_2"), 60_000);
+    if (taken === undefined || claim.status !== "claimed") throw new Error("nothing was leased");
+    await moveTimes(-1);
+    const other = postgresInbox(given); // the first one looks for ended leases once a second
+    const [again] = await other.take({ limit: 1, leaseMs: 60_000, suspects: true });
+    expect(again).toMatchObject({ id: "msg_1", attempt: 2 });
+    expect(await inbox.settle([{ ...taken, state: "done" }])).toEqual([false]);
+    expect((await store.claim(key("msg_2"), 60_000)).status).toBe("claimed");
+    expect(await store.complete(key("msg_2"), claim.token)).toBe(false);
+  });
+});
+
+describe("a server whose clock was set back", () => {
+  it("keeps leases and events that wait for longer, by as much", async () => {
+    const inbox = postgresInbox({ pool: shop.pool(1), schema: shop.schema });
+    await inbox.migrate();
+    await inbox.put([entry("msg_leased"), entry("msg_waits")]);
+    await inbox.take({ limit: 1, leaseMs: 1 });
+    await sql`update ${sql.id(shop.schema, "event")} set ends_at = ends_at + interval '1 hour'`.execute(
+      shop.db,
+    );
+    for (const suspects of [false, true])
+      expect(await inbox.take({ limit: 10, leaseMs: 60_000, suspects })).toEqual([]);
   });
 });
 

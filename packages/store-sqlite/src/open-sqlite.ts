@@ -1,6 +1,6 @@
 import { isBuiltin } from "node:module";
 import { WebhookError } from "@esim-webhooks/core";
-import { createStoreGuard, warnOfSetup } from "@esim-webhooks/core/kit";
+import { createStoreGuard, safePurge, warnOfSetup } from "@esim-webhooks/core/kit";
 import { type FaultCode, FaultError } from "./database/errors.ts";
 import type { Journal } from "./database/journal.ts";
 import type { InputOf, OutputOf, Reads, Writes } from "./sql/operations.ts";
@@ -14,6 +14,8 @@ export interface OpenSqlite {
   /** Resolves once it is on the disk, as far as the durability says so. */
   write<Name extends keyof Writes>(name: Name, input: InputOf<Name>): Promise<OutputOf<Name>>;
   read<Name extends keyof Reads>(name: Name, input: InputOf<Name>): Promise<OutputOf<Name>>;
+  /** Deletes some events whose retention is over. Resolves to how many. */
+  purge(limit: number): Promise<number>;
   readonly hints: Hints;
   close(): Promise<void>;
 }
@@ -31,9 +33,16 @@ export function openSqlite(caller: string, settings: SqliteFileSettings): OpenSq
     warnOfSetup(logger, ...whyWithoutLog(path, journal));
   }
 
+  const write: OpenSqlite["write"] = (name, input) =>
+    guard.run(() => database.write(name, input, timeoutMs).catch(rethrow));
+
   return {
     ready: () => guard.run(async () => {}), // rejects once it was closed, too
-    write: (name, input) => guard.run(() => database.write(name, input, timeoutMs).catch(rethrow)),
+    write,
+    purge: safePurge(caller, logger, {
+      look: () => write("purgeClock", undefined),
+      forget: (limit, next, kept) => write("forget", { limit, next, kept }),
+    }),
     read: (name, input) => guard.run(() => database.read(name, input, timeoutMs).catch(rethrow)),
     hints: database.hints,
     close: () => guard.close(release),

@@ -100,7 +100,7 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
       hintIf(redriven > 0);
       return redriven;
     },
-    purge: (limit = operatorLimit) => write("forget", { limit }),
+    purge: (limit = operatorLimit) => open.purge(limit),
     purgeDead: (filter, limit = operatorLimit) =>
       write("purgeDead", { filter: { ...filter, state: "dead" }, limit }),
     close: open.close,

@@ -27,7 +27,7 @@ export function sqliteStore(options: SqliteOptions): SqliteStore {
   warnOfShortRetention("sqliteStore", settings);
   const open = openSqlite("sqliteStore", settings);
   const { write, hints } = open;
-  const purger = createPurger((limit) => write("forget", { limit }));
+  const purger = createPurger(open.purge);
 
   function markOf(key: EventKey, token: string): CompleteInput {
     return { key: plain(key), token, retentionMs: spreadRetention(retentionMs) };

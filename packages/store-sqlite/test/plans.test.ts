@@ -75,7 +75,10 @@ describe("no operation that many events make reads the whole table", () => {
     ["extend", (tx) => writes.extend(tx, { ...held, leaseMs: 1000 })],
     ["complete", (tx) => writes.complete(tx, { ...held, retentionMs: 1000 })],
     ["release", (tx) => writes.release(tx, held)],
-    ["forget", (tx) => writes.forget(tx, { limit: 10 })],
+    [
+      "forget",
+      (tx) => writes.forget(tx, { limit: 10, next: { seenMs: 0, heldUntilMs: 0 }, kept: undefined }),
+    ],
     ["redrive of the dead", (tx) => writes.redrive(tx, dead)],
     ["redrive of the unhandled", (tx) => writes.redrive(tx, unhandled)],
     ["purgeDead", (tx) => writes.purgeDead(tx, dead)],

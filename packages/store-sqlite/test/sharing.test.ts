@@ -404,3 +404,80 @@ describe("a machine whose clock was set back", () => {
     await Promise.all([store.close(), inbox.close()]);
   });
 });
+
+describe("a machine whose clock jumped ahead", () => {
+  /** Moves all times of ours by `days`, as if the clock had been set back by as much. */
+  function moveTimes(days: number): void {
+    const shop = openShop(path);
+    const ms = days * 24 * 3_600_000;
+    shop.run(`
+      update esim_webhooks_event set ends_at = ends_at + ${ms};
+      update esim_webhooks_purge_clock set seen_at = seen_at + ${ms}, held_until = held_until + ${ms}`);
+    shop.close();
+  }
+
+  const ids = Array.from({ length: 20 }, (_, n) => `msg_${n}`);
+
+  it("forgets no handled id in an inbox, however often it is opened meanwhile", async () => {
+    let inbox = sqliteInbox({ path });
+    await inbox.put(ids.map((id) => entry(id)));
+    const taken = await inbox.take({ limit: 20, leaseMs: 60_000 });
+    await inbox.settle(taken.map(({ source, id, token }) => ({ source, id, token, state: "done" })));
+    expect(await inbox.purge()).toBe(0);
+    await inbox.close(); // this process would compare its own clock, which the test cannot set
+    moveTimes(-32);
+    for (let opened = 0; opened < 2; opened += 1) {
+      inbox = sqliteInbox({ path });
+      expect(await inbox.purge()).toBe(0);
+      expect(await inbox.purge()).toBe(0);
+      await inbox.close();
+    }
+    inbox = sqliteInbox({ path });
+    moveTimes(32);
+    expect(new Set(await inbox.put(taken.map(({ id, body }) => ({ ...entry(id), body }))))).toEqual(
+      new Set(["duplicate"]),
+    );
+    await inbox.close();
+  });
+
+  it("forgets no handled id in a store, before it has purged and after", async () => {
+    let store = sqliteStore({ path });
+    const complete = async (id: string) => {
+      const claim = await store.claim(key(id), 60_000);
+      if (claim.status === "claimed") await store.complete(key(id), claim.token);
+      return claim.status;
+    };
+    const inbox = sqliteInbox({ path });
+    await inbox.purge();
+    for (const id of ids) expect(await complete(id)).toBe("claimed");
+    moveTimes(-32);
+    for (const id of ids) expect(await complete(id)).toBe("done");
+    await store.close();
+    store = sqliteStore({ path }); // purges after its first event
+    expect(await complete("msg_new")).toBe("claimed");
+    const shop = openShop(path);
+    await expect
+      .poll(() => shop.all("select held_until > seen_at as held from esim_webhooks_purge_clock"))
+      .toEqual([{ held: 1 }]);
+    shop.close();
+    for (const id of ids) expect(await complete(id)).toBe("done");
+    moveTimes(32);
+    for (const id of ids) expect(await complete(id)).toBe("done");
+    await Promise.all([store.close(), inbox.close()]);
+  });
+
+  it("ends leases early, and a late owner settles nothing", async () => {
+    const [store, inbox] = [sqliteStore({ path }), sqliteInbox({ path })];
+    await inbox.put([entry("msg_1")]);
+    const [taken] = await inbox.take({ limit: 1, leaseMs: 60_000 });
+    const claim = await store.claim(key("msg_2"), 60_000);
+    if (taken === undefined || claim.status !== "claimed") throw new Error("nothing was leased");
+    moveTimes(-1);
+    const [again] = await inbox.take({ limit: 1, leaseMs: 60_000, suspects: true });
+    expect(again).toMatchObject({ id: "msg_1", attempt: 2 });
+    expect(await inbox.settle([{ ...taken, state: "done" }])).toEqual([false]);
+    expect((await store.claim(key("msg_2"), 60_000)).status).toBe("claimed");
+    expect(await store.complete(key("msg_2"), claim.token)).toBe(false);
+    await Promise.all([store.close(), inbox.close()]);
+  });
+});

@@ -1,3 +1,5 @@
+import { type Logger, warnOfSetup } from "../base/logger.ts";
+
 /** Deletes what is over, one slice at a time. */
 export interface Purger {
   /** Deletes a slice, unless it is too early or another slice is being deleted. Rejects as `purge` does. */
@@ -31,4 +33,86 @@ export function createPurger(purge: (limit: number) => Promise<number>): Purger 
       }
     },
   };
+}
+
+/** What a store keeps of its own clock from one purge to the next, in ms since the Unix epoch by that clock. */
+export interface PurgeClock {
+  /** When a purge last looked. */
+  readonly seenMs: number;
+  /** Nothing is deleted before this time. */
+  readonly heldUntilMs: number;
+}
+
+const hourMs = 3_600_000;
+const longestHoldMs = 24 * hourMs;
+
+/**
+ * What to keep when the store's clock shows `nowMs`. `expectedMs` is what it should show by this process's monotonic clock; undefined if
+ * this process has not looked before. A clock that is more than an hour ahead of that, and of the last purge of any process, holds
+ * purging for as long as it is ahead, 24 hours at most. A hold ends when the clock is set back again.
+ *
+ * A process that has not looked before cannot tell a jump from a pause in which nothing ran. So it begins a hold, but does not
+ * prolong one: else a store whose processes are all short would never be purged.
+ */
+export function nextPurgeClock(
+  nowMs: number,
+  last: PurgeClock | undefined,
+  expectedMs: number | undefined,
+): PurgeClock {
+  if (last === undefined || nowMs < last.seenMs - hourMs) return { seenMs: nowMs, heldUntilMs: nowMs };
+  const aheadMs = nowMs - Math.max(last.seenMs, expectedMs ?? last.seenMs);
+  const wasHeld = last.heldUntilMs > last.seenMs;
+  if (aheadMs <= hourMs || (wasHeld && expectedMs === undefined)) return { ...last, seenMs: nowMs };
+  return { seenMs: nowMs, heldUntilMs: nowMs + Math.min(aheadMs, longestHoldMs) };
+}
+
+/** How a store purges by a clock that may jump. */
+export interface PurgeSteps {
+  /** The time by the clock that ends retentions, and what is kept of it. */
+  look(): Promise<{ readonly nowMs: number; readonly kept: PurgeClock | undefined }>;
+  /**
+   * Keeps `next` in place of `kept`, then deletes at most `limit` rows whose retention was over at `next.seenMs`. Resolves to how
+   * many, or to undefined if another process has replaced `kept` since the look.
+   */
+  forget(limit: number, next: PurgeClock, kept: PurgeClock | undefined): Promise<number | undefined>;
+}
+
+/**
+ * For authors of stores: the `purge` of a store whose clock may jump. It deletes nothing while purging is held, and logs one line when a
+ * hold begins. `name` is the public function of the store, for messages.
+ */
+export function safePurge(
+  name: string,
+  logger: Logger,
+  { look, forget }: PurgeSteps,
+): (limit: number) => Promise<number> {
+  let seen: { readonly storeMs: number; readonly at: number } | undefined;
+
+  return async (limit) => {
+    for (;;) {
+      const expectedMs = seen && seen.storeMs + performance.now() - seen.at;
+      const { nowMs, kept } = await look();
+      const next = nextPurgeClock(nowMs, kept, expectedMs);
+      const forgotten = await forget(next.heldUntilMs > nowMs ? 0 : limit, next, kept);
+      if (forgotten === undefined) continue;
+      seen = { storeMs: nowMs, at: performance.now() };
+      if (next.heldUntilMs > Math.max(nowMs, kept?.heldUntilMs ?? nowMs)) logHold(next, expectedMs);
+      return forgotten;
+    }
+  };
+
+  function logHold({ seenMs, heldUntilMs }: PurgeClock, expectedMs: number | undefined): void {
+    const shown = `The clock of the ${name} shows ${timeText(seenMs)}`;
+    const until = `Handled ids are kept until it shows ${timeText(heldUntilMs)}, in case it is wrong.`;
+    if (expectedMs === undefined) {
+      logger.info({ code: "purge_held" }, `${shown}, and nothing was purged in the hour before. ${until}`);
+    } else {
+      const jumped = `${shown}, where ${timeText(expectedMs)} was expected. ${until}`;
+      warnOfSetup(logger, "clock_jumped", `${jumped} Set the clock right, and keep it so with NTP.`);
+    }
+  }
+}
+
+function timeText(ms: number): string {
+  return new Date(ms).toISOString();
 }

@@ -1,4 +1,4 @@
-import { createPurger } from "@esim-webhooks/core/kit";
+import { createPurger, type PurgeClock, safePurge } from "@esim-webhooks/core/kit";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 
 /** A store in which so many rows are over. Deleting a slice takes it 20 ms, on a clock of the test's own. */
@@ -54,5 +54,132 @@ describe("createPurger", () => {
     const purger = createPurger(() => Promise.reject(away));
     await expect(purger.purgeIfDue()).rejects.toBe(away);
     expect(purger.waitMs()).toBe(60_000);
+  });
+});
+
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
+
+/** A store with a clock of its own, in which something is always over. `process` opens it as a process does. */
+function storeWithClock() {
+  vi.useFakeTimers({ toFake: ["performance"] });
+  onTestFinished(() => void vi.useRealTimers());
+  let aheadMs = 0;
+  let kept: PurgeClock | undefined;
+  const lines: object[] = [];
+  const at = (level: string) => (fields: object) => void lines.push({ level, ...fields });
+  const logger = { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
+  const look = async () => ({ nowMs: dayMs + performance.now() + aheadMs, kept });
+  return {
+    lines,
+    /** Sets the store's clock ahead, or back. */
+    set(ms: number) {
+      aheadMs += ms;
+    },
+    process() {
+      const purge = safePurge("testStore", logger, {
+        look,
+        async forget(limit, next, last) {
+          if (last !== kept) return undefined;
+          kept = next;
+          return limit;
+        },
+      });
+      return async () => (await purge(1)) === 1;
+    },
+  };
+}
+
+/** Calls `purges` once a minute. Resolves to how long it deleted nothing, in whole hours. */
+async function heldHours(purges: () => Promise<boolean>): Promise<number> {
+  const startedAt = performance.now();
+  while (!(await purges())) vi.advanceTimersByTime(60_000);
+  return Math.round((performance.now() - startedAt) / hourMs);
+}
+
+describe("safePurge", () => {
+  it.each([
+    ["two hours", 2 * hourMs, 2],
+    ["32 days", 32 * dayMs, 24],
+  ])("holds for as long as the clock jumped ahead, by %s, and 24 hours at most", async (_, jumpMs, hours) => {
+    const { process, set, lines } = storeWithClock();
+    const purges = process();
+    expect(await purges()).toBe(true);
+    set(jumpMs);
+    expect(await heldHours(purges)).toBe(hours);
+    expect(await purges()).toBe(true);
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toMatchObject({ level: "error", code: "clock_jumped" });
+  });
+
+  it("purges again as soon as the clock is set right", async () => {
+    const { process, set } = storeWithClock();
+    const purges = process();
+    await purges();
+    set(32 * dayMs);
+    expect(await purges()).toBe(false);
+    set(-32 * dayMs);
+    expect(await purges()).toBe(true);
+  });
+
+  it("does not take hours without a purge for a jump, if its process was there", async () => {
+    const { process } = storeWithClock();
+    const purges = process();
+    await purges();
+    vi.advanceTimersByTime(5 * dayMs);
+    expect(await purges()).toBe(true);
+  });
+
+  it("does not take an hour's correction for a jump", async () => {
+    const { process, set } = storeWithClock();
+    const purges = process();
+    await purges();
+    set(hourMs - 1000);
+    expect(await purges()).toBe(true);
+  });
+
+  it("finds a jump however long this process has not purged, if another one has", async () => {
+    const { process, set } = storeWithClock();
+    const [first, second] = [process(), process()];
+    await first();
+    await second();
+    for (let n = 0; n < 10; n += 1) {
+      vi.advanceTimersByTime(hourMs / 2);
+      expect(await second()).toBe(true);
+    }
+    set(2 * hourMs);
+    expect(await first()).toBe(false);
+  });
+
+  it("keeps a hold that another process has begun, and finds a jump that happened while none ran", async () => {
+    const { process, set, lines } = storeWithClock();
+    const purges = process();
+    await purges();
+    set(32 * dayMs);
+    await purges();
+    expect(await heldHours(process())).toBe(24);
+    set(32 * dayMs);
+    expect(await process()()).toBe(false);
+    expect(lines).toMatchObject([{ code: "clock_jumped" }, { level: "info", code: "purge_held" }]);
+  });
+
+  it("finds a second jump during a hold", async () => {
+    const { process, set } = storeWithClock();
+    const purges = process();
+    await purges();
+    set(32 * dayMs);
+    await purges();
+    set(32 * dayMs);
+    expect(await heldHours(purges)).toBe(24);
+  });
+
+  it("is not held for ever in a store whose processes all end after one purge", async () => {
+    const { process } = storeWithClock();
+    const purged: boolean[] = [];
+    for (let n = 0; n < 5; n += 1) {
+      purged.push(await process()());
+      vi.advanceTimersByTime(2 * hourMs);
+    }
+    expect(purged).toEqual([true, false, true, false, true]);
   });
 });

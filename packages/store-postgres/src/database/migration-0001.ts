@@ -2,7 +2,7 @@
  * The SHA-256 of `text`, cut to 16 digits: a schema records it, and is refused by a version whose migration has another one. Once
  * released, neither changes again.
  */
-export const id = "c4d8d010d832eee0";
+export const id = "7a721209d1896bb8";
 
 /** For another schema, every `esim_webhooks` is replaced with its name. */
 export const text: string = `\
@@ -342,6 +342,13 @@ create table esim_webhooks.latest (
   occurred_at timestamptz not null,
   primary key (family, subject)
 ) with (fillfactor = 80);
+
+-- One row: what the last purge saw of the server's clock, and before when nothing is deleted, in ms since the Unix epoch by that clock.
+create table esim_webhooks.purge_clock (
+  one boolean primary key default true check (one),
+  seen_ms double precision not null,
+  held_until_ms double precision not null
+);
 
 -- Small state: one row per name. The value is JSON as text: jsonb refuses NUL and rewrites numbers.
 create table esim_webhooks.state (

@@ -7,6 +7,7 @@ export interface Tables {
   readonly migration: RawBuilder<unknown>;
   readonly latest: RawBuilder<unknown>;
   readonly state: RawBuilder<unknown>;
+  readonly purgeClock: RawBuilder<unknown>;
   readonly take: RawBuilder<unknown>;
   readonly takeSuspects: RawBuilder<unknown>;
   readonly settle: RawBuilder<unknown>;
@@ -24,6 +25,16 @@ export function inMs(ms: number): RawBuilder<Date> {
   return sql`(${serverTime} + ${ms}::float8 * interval '1 millisecond')`;
 }
 
+/**
+ * The time by which a retention is over, as SQL: the server's, unless it has jumped ahead by more than an hour since the last purge, or
+ * purging is held.
+ */
+export function retentionTime({ purgeClock }: Tables): RawBuilder<Date> {
+  return sql`least(${serverTime}, (
+    select to_timestamp(case when held_until_ms > seen_ms then 0 else seen_ms / 1000 + 3600 end) from ${purgeClock}
+  ))`;
+}
+
 /** `"schema".name` as text, for functions such as `to_regclass`. */
 export function qualified({ schema }: Pick<Tables, "schema">, name: string): string {
   return `"${schema}".${name}`;
@@ -36,6 +47,7 @@ export function tablesIn(schema: string): Tables {
     migration: sql.id(schema, "migration"),
     latest: sql.id(schema, "latest"),
     state: sql.id(schema, "state"),
+    purgeClock: sql.id(schema, "purge_clock"),
     take: sql.id(schema, "take"),
     takeSuspects: sql.id(schema, "take_suspects"),
     settle: sql.id(schema, "settle"),

@@ -1,6 +1,6 @@
 import type { Claim, EventKey } from "@esim-webhooks/core";
 import { type Kysely, type RawBuilder, sql } from "kysely";
-import { inMs, qualified, serverTime, type Tables } from "../database/tables.ts";
+import { inMs, qualified, retentionTime, serverTime, type Tables } from "../database/tables.ts";
 import { countConflict } from "./count-conflict.ts";
 
 const retryHeldRowMs = 1000;
@@ -70,6 +70,11 @@ function isConflict(fingerprint: number | null): RawBuilder<boolean> {
   return sql`coalesce(fingerprint <> ${fingerprint}::bigint and replay -> 'rebuilt' is distinct from 'true', false)`;
 }
 
+/** The time by which the lease or the retention of a row is over, as SQL. */
+function endTime(tables: Tables): RawBuilder<Date> {
+  return sql`case when state in ('done', 'unhandled') then ${retentionTime(tables)} else ${serverTime} end`;
+}
+
 async function look(
   db: Kysely<unknown>,
   tables: Tables,
@@ -78,7 +83,7 @@ async function look(
   const { rows } = await sql<{ state: Held["state"]; queued: boolean; conflict: boolean; left_ms: number }>`
     select state, state not in ('done', 'unhandled') and body is not null as queued,
       ${isConflict(fingerprint)} as conflict,
-      case when state = 'dead' then 0 else (extract(epoch from ends_at - ${serverTime}) * 1000)::float8 end as left_ms
+      case when state = 'dead' then 0 else (extract(epoch from ends_at - ${endTime(tables)}) * 1000)::float8 end as left_ms
     from ${tables.event} where source = ${source} and id = ${id}`.execute(db);
   const row = rows[0];
   return row && { state: row.state, isQueued: row.queued, leftMs: row.left_ms, isConflict: row.conflict };
@@ -100,7 +105,7 @@ async function takeOver(
     with over as (
       select source, id, ${isKept} as is_kept from ${tables.event}
       where source = ${source} and id = ${id}
-        and (${isKept} or ends_at <= ${serverTime} and (state in ('done', 'unhandled') or body is null))
+        and (${isKept} or ends_at <= ${endTime(tables)} and (state in ('done', 'unhandled') or body is null))
       for update skip locked
     )
     update ${tables.event} as taken

@@ -1,13 +1,48 @@
+import type { PurgeClock, PurgeSteps } from "@esim-webhooks/core/kit";
 import { type Kysely, sql } from "kysely";
-import { serverTime, type Tables } from "../database/tables.ts";
+import type { OpenPostgres } from "../database/postgres-database.ts";
+import type { Tables } from "../database/tables.ts";
 
-/** Deletes at most `limit` rows whose retention is over, but none that another process has locked. Resolves to how many. */
-export async function forget(db: Kysely<unknown>, tables: Tables, limit: number): Promise<number> {
+/** Each step is a transaction of its own: the clock is one row, which no process may keep locked while it deletes others. */
+export function purgeSteps({ run, tables }: Pick<OpenPostgres<never>, "run" | "tables">): PurgeSteps {
+  return {
+    look: () => run((db) => lookAtClock(db, tables)),
+    async forget(limit, next, kept) {
+      if (!(await run((db) => keepClock(db, tables, next, kept)))) return undefined;
+      return limit === 0 ? 0 : run((db) => forget(db, tables, limit, next.seenMs));
+    },
+  };
+}
+
+async function lookAtClock(db: Kysely<unknown>, tables: Tables): ReturnType<PurgeSteps["look"]> {
+  const { rows } = await sql<{ nowMs: number; seenMs: number | null; heldUntilMs: number | null }>`
+    select floor(extract(epoch from clock_timestamp()) * 1000)::float8 as "nowMs", seen_ms as "seenMs", held_until_ms as "heldUntilMs"
+    from (select) as one left join ${tables.purgeClock} on true`.execute(db);
+  const { nowMs = Number.NaN, seenMs = null, heldUntilMs = null } = rows[0] ?? {};
+  return { nowMs, kept: seenMs === null || heldUntilMs === null ? undefined : { seenMs, heldUntilMs } };
+}
+
+/** False: another process has replaced `kept`. */
+export async function keepClock(
+  db: Kysely<unknown>,
+  tables: Tables,
+  next: PurgeClock,
+  kept: PurgeClock | undefined,
+): Promise<boolean> {
+  const { numAffectedRows = 0n } = await sql`
+    insert into ${tables.purgeClock} as clock (seen_ms, held_until_ms) values (${next.seenMs}, ${next.heldUntilMs})
+    on conflict (one) do update set seen_ms = excluded.seen_ms, held_until_ms = excluded.held_until_ms
+    where clock.seen_ms = ${kept?.seenMs ?? null}`.execute(db);
+  return numAffectedRows > 0n;
+}
+
+/** Deletes at most `limit` rows whose retention was over at `untilMs`, but none that another process has locked. Resolves to how many. */
+async function forget(db: Kysely<unknown>, tables: Tables, limit: number, untilMs: number): Promise<number> {
   const { numAffectedRows = 0n } = await sql`
     delete from ${tables.event} as old
     using (
       select source, id from ${tables.event}
-      where state in ('done', 'unhandled') and ends_at <= ${serverTime}
+      where state in ('done', 'unhandled') and ends_at <= to_timestamp(${untilMs / 1000}::float8)
       order by ends_at limit ${limit}
       for update skip locked
     ) as over

@@ -3,6 +3,7 @@ import { type Kysely, sql } from "kysely";
 import { schemaMismatch } from "../database/migrations.ts";
 import type { Tables } from "../database/tables.ts";
 import { claim } from "./claim.ts";
+import { keepClock } from "./forget.ts";
 import { completeInTransaction, release } from "./mark.ts";
 import { insert } from "./put.ts";
 import { renew, settle } from "./settle.ts";
@@ -17,6 +18,7 @@ export async function tryEvents(db: Kysely<unknown>, tables: Tables): Promise<vo
   await completeInTransaction(db, tables, key, token, 1000);
   await release(db, tables, key, token);
   await tryWork(db, tables);
+  await keepClock(db, tables, { seenMs: 0, heldUntilMs: 0 }, undefined); // last, since purges of others wait for it
 }
 
 /**

@@ -2,7 +2,7 @@
  * The SHA-256 of `text`, cut to 16 digits: a file records it, and is refused by a version whose migration has another one. Once
  * released, neither changes again.
  */
-export const id = "6e4a10c30ec01adc";
+export const id = "c5f8d43bfed4c32f";
 
 export const text: string = `\
 -- Events, handled ids, how far latestOnly has come, and small states. Times are in ms since the Unix epoch.
@@ -88,6 +88,13 @@ create table esim_webhooks_latest (
   occurred_at real not null,
   primary key (family, subject)
 ) strict, without rowid;
+
+-- one row: what the last purge saw of the machine's clock, and before when nothing is deleted
+create table esim_webhooks_purge_clock (
+  one integer primary key check (one = 1),
+  seen_at integer not null,
+  held_until integer not null
+) strict;
 
 -- small durable states, such as the steps of a rotation, as JSON: written only by who knows the version that is there
 create table esim_webhooks_state (

@@ -1,7 +1,7 @@
 import type { Claim, EventKey } from "@esim-webhooks/core";
 import type { Transaction } from "../database/transaction.ts";
 import { countConflict } from "./count-conflict.ts";
-import { hasEnded, newFence } from "./lease.ts";
+import { hasEnded, isOver, newFence } from "./lease.ts";
 
 export interface ClaimInput {
   readonly key: EventKey;
@@ -42,7 +42,7 @@ export function claim(tx: Transaction, input: ClaimInput): Claim {
 function look(tx: Transaction, { id, source }: EventKey): Held | undefined {
   return tx.get<Held>(
     `select state, state not in ('done', 'unhandled') and body is not null as queued,
-      case state when 'leased' then ${hasEnded} else ends_at <= $now end as ended,
+      case state when 'leased' then ${hasEnded} else ${isOver} end as ended,
       coalesce(ends_at - $now, 0) as leftMs,
       iif(coalesce(replay ->> 'rebuilt', 0), null, fingerprint) as fingerprint
     from esim_webhooks_event where id = $id and source = $source`,

@@ -1,14 +1,41 @@
+import type { PurgeClock } from "@esim-webhooks/core/kit";
 import type { Transaction } from "../database/transaction.ts";
 import { shrink } from "./shrink.ts";
 
-/** Deletes some events whose retention is over, and says how many: done and unhandled ones. */
-export function forget(tx: Transaction, { limit }: { readonly limit: number }): number {
+/** The machine's clock, and what the last purge kept of it. */
+export function purgeClock(
+  tx: Transaction,
+  _: undefined,
+): { readonly nowMs: number; readonly kept: PurgeClock | undefined } {
+  const kept = tx.get<PurgeClock>(
+    "select seen_at as seenMs, held_until as heldUntilMs from esim_webhooks_purge_clock",
+  );
+  return { nowMs: tx.nowMs, kept };
+}
+
+export interface ForgetInput {
+  readonly limit: number;
+  readonly next: PurgeClock;
+  readonly kept: PurgeClock | undefined;
+}
+
+/**
+ * Keeps `next` in place of `kept`, then deletes some events whose retention was over at that time, and says how many: done and unhandled
+ * ones. Undefined where another process has replaced `kept`.
+ */
+export function forget(tx: Transaction, { limit, next, kept }: ForgetInput): number | undefined {
+  const replaced = tx.run(
+    `insert into esim_webhooks_purge_clock (one, seen_at, held_until) values (1, $seenMs, $heldUntilMs)
+    on conflict do update set seen_at = excluded.seen_at, held_until = excluded.held_until where seen_at = $keptMs`,
+    { ...next, keptMs: kept?.seenMs ?? null },
+  );
+  if (replaced === 0) return undefined;
   const forgotten = tx.run(
     `delete from esim_webhooks_event where rowid in (
       select rowid from esim_webhooks_event
-      where state in ('done', 'unhandled') and ends_at <= $now order by ends_at limit $limit
+      where state in ('done', 'unhandled') and ends_at <= $untilMs order by ends_at limit $limit
     )`,
-    { now: tx.nowMs, limit },
+    { untilMs: next.seenMs, limit },
   );
   if (forgotten > 0) shrink(tx);
   return forgotten;

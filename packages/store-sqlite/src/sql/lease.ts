@@ -7,6 +7,14 @@ export const driftMs = 1000;
  */
 export const hasEnded: string = `(ends_at <= $now or ends_at > $now + term_ms + ${driftMs})`;
 
+/**
+ * Whether a retention in a row is over at the time `$now`: SQL. It is not over by a clock that has jumped ahead by more than an hour since the
+ * last purge, nor while purging is held.
+ */
+export const isOver: string = `ends_at <= min($now, coalesce(
+  (select iif(held_until > seen_at, 0, seen_at + 3600000) from esim_webhooks_purge_clock), $now
+))`;
+
 /** A fence that was never given before: SQL. */
 export const newFence = "lower(hex(randomblob(12)))";
 

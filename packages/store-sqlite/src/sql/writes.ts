@@ -3,7 +3,7 @@ export { apply } from "./apply.ts";
 export { claim } from "./claim.ts";
 export { complete } from "./complete.ts";
 export { extend } from "./extend.ts";
-export { forget } from "./forget.ts";
+export { forget, purgeClock } from "./forget.ts";
 export { purgeDead } from "./purge-dead.ts";
 export { put } from "./put.ts";
 export { redrive } from "./redrive.ts";
