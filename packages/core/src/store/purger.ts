@@ -51,7 +51,7 @@ const longestHoldMs = 24 * hourMs;
  * this process has not looked before. A clock that is more than an hour ahead of that, and of the last purge of any process, holds
  * purging for as long as it is ahead, 24 hours at most. A hold ends when the clock is set back again.
  *
- * A process that has not looked before cannot tell a jump from a pause in which nothing ran. So it begins a hold, but does not
+ * To a process that has not looked before, a pause in which nothing ran looks like a jump. So it begins a hold, but does not
  * prolong one: else a store whose processes are all short would never be purged.
  */
 export function nextPurgeClock(
