@@ -2,7 +2,7 @@
  * The SHA-256 of `text`, cut to 16 digits: a schema records it, and is refused by a version whose migration has another one. Once
  * released, neither changes again.
  */
-export const id = "7a721209d1896bb8";
+export const id = "f4f044c09fa95e4f";
 
 /** For another schema, every `esim_webhooks` is replaced with its name. */
 export const text: string = `\
@@ -41,6 +41,8 @@ create table esim_webhooks.event (
   suspect boolean not null default false,
   conflicts integer not null default 0,
   error text,
+  -- since when a handler has put it off with retryLater; null if it has not since it was stored, redriven or run again
+  waiting_since timestamptz,
   -- null for an event that came as a delivery
   replay jsonb,
   -- the imports that made the event ready before the one in replay
@@ -268,7 +270,8 @@ begin
 end
 $take$;
 
--- Leased → the state of each settlement, for the leases that are still held; 'untouched' is ready with the attempt refunded. When all are
+-- Leased → the state of each settlement, for the leases that are still held. 'untouched' and 'waiting' are ready with the attempt refunded.
+-- 'waiting' notes since when the event waits, 'ready' and 'untouched' keep that time, and the other states clear it. When all are
 -- done, which is usual, states, waits and errors are null: three arrays fewer to read. Returns the fences of the others, which are few.
 -- It is a function too: by the statistics almost no row is leased, and the planner would scan
 -- all leased rows. It locks rows in the order of the settlements, so that two calls with the same rows cannot deadlock.
@@ -287,14 +290,17 @@ declare
 begin
   with held as (
     update esim_webhooks.event as settled
-    set state = case given.state when 'untouched' then 'ready' else given.state end,
+    set state = case when given.state in ('untouched', 'waiting') then 'ready' else given.state end,
       ends_at = case given.state
         when 'done' then moment + retention
         when 'unhandled' then moment + retention
         when 'dead' then 'infinity'
         else moment + given.wait * interval '1 millisecond' end,
-      attempts = settled.attempts - (given.state = 'untouched')::integer,
+      attempts = settled.attempts - (given.state in ('untouched', 'waiting'))::integer,
       suspect = settled.suspect and given.state = 'untouched',
+      waiting_since = case
+        when given.state = 'waiting' then coalesce(settled.waiting_since, moment)
+        when given.state in ('ready', 'untouched') then settled.waiting_since end,
       error = given.error,
       body = case when given.state = 'done' and not keep_bodies then null else settled.body end
     from (

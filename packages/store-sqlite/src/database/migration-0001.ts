@@ -2,7 +2,7 @@
  * The SHA-256 of `text`, cut to 16 digits: a file records it, and is refused by a version whose migration has another one. Once
  * released, neither changes again.
  */
-export const id = "c5f8d43bfed4c32f";
+export const id = "a9ac0e7fc1acfd67";
 
 export const text: string = `\
 -- Events, handled ids, how far latestOnly has come, and small states. Times are in ms since the Unix epoch.
@@ -36,6 +36,8 @@ create table esim_webhooks_event (
   suspect integer not null default 0,
   conflicts integer not null default 0,
   error text,
+  -- since when a handler has put it off with retryLater; null if it has not since it was stored, redriven or run again
+  waiting_since integer,
   -- what an import says of it, as JSON; null for a delivery
   replay text,
   -- JSON: the imports that had made the event ready before the one in replay
