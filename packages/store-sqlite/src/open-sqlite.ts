@@ -10,6 +10,7 @@ import { useDatabase } from "./thread/shared-database.ts";
 
 /** The database as a store or an inbox calls it. Everything rejects with a `WebhookError` only, within the timeout. */
 export interface OpenSqlite {
+  /** Writes something, so that it rejects while nothing can be stored. */
   ready(): Promise<void>;
   /** Resolves once it is on the disk, as far as the durability says so. */
   write<Name extends keyof Writes>(name: Name, input: InputOf<Name>): Promise<OutputOf<Name>>;
@@ -37,7 +38,7 @@ export function openSqlite(caller: string, settings: SqliteFileSettings): OpenSq
     guard.run(() => database.write(name, input, timeoutMs).catch(rethrow));
 
   return {
-    ready: () => guard.run(async () => {}), // rejects once it was closed, too
+    ready: () => write("probe", undefined), // rejects once it was closed, too
     write,
     purge: safePurge(caller, logger, {
       look: () => write("purgeClock", undefined),

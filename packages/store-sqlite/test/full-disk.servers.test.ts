@@ -1,17 +1,11 @@
-import { spawnSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { type SqliteInbox, sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { expect, it } from "vitest";
+import { mountDisk, unmountDisk } from "../../../test/small-disk.ts";
 import { entry } from "./entry.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
-
-/** Mounts a disk of this size, or makes the one that is there so large. Returns why it cannot. */
-function mount(folder: string, size: string, options = "size"): string | undefined {
-  const args = ["-t", "tmpfs", "-o", `${options}=${size}`, "tmpfs", folder];
-  const { status, stderr, error } = spawnSync("mount", args, { encoding: "utf8" });
-  return status === 0 ? undefined : `a small disk cannot be mounted here: ${error?.message ?? stderr.trim()}`;
-}
 
 const body = new Uint8Array(20_000);
 
@@ -38,9 +32,9 @@ async function idsIn(inbox: SqliteInbox): Promise<string[]> {
 it("keeps every acknowledged event when its disk is full, says so, and goes on once there is room", async (context) => {
   const folder = temporaryFolder();
   context.onTestFinished(folder.remove);
-  const refused = mount(folder.path, "4m");
+  const refused = mountDisk(folder.path, "4m");
   context.skip(refused !== undefined, refused);
-  context.onTestFinished(() => void spawnSync("umount", ["-l", folder.path]));
+  context.onTestFinished(() => unmountDisk(folder.path));
   const path = join(folder.path, "events.db");
 
   let inbox = sqliteInbox({ path });
@@ -52,7 +46,7 @@ it("keeps every acknowledged event when its disk is full, says so, and goes on o
 
   inbox = sqliteInbox({ path }); // and the disk is still full
   expect(await idsIn(inbox)).toEqual(expect.arrayContaining(stored));
-  expect(mount(folder.path, "32m", "remount,size")).toBeUndefined();
+  expect(mountDisk(folder.path, "32m", "remount,size")).toBeUndefined();
   const more = await fill(inbox, "after", 100);
   expect(more).toMatchObject({ stored: { length: 100 }, refusals: [] });
   const taken = await inbox.take({ limit: 1000, leaseMs: 60_000 });
@@ -63,4 +57,22 @@ it("keeps every acknowledged event when its disk is full, says so, and goes on o
   const database = new DatabaseSync(path);
   expect(database.prepare("pragma integrity_check").get()).toEqual({ integrity_check: "ok" });
   database.close();
+});
+
+it("is not ready while its disk is so full that nothing can be stored", async (context) => {
+  const folder = temporaryFolder();
+  context.onTestFinished(folder.remove);
+  const refused = mountDisk(folder.path, "4m");
+  context.skip(refused !== undefined, refused);
+  context.onTestFinished(() => unmountDisk(folder.path));
+  const inbox = sqliteInbox({ path: join(folder.path, "events.db") });
+  await inbox.ready();
+  expect(() => writeFileSync(join(folder.path, "other"), new Uint8Array(4 * 1024 * 1024))).toThrow(/ENOSPC/);
+  const untilFull = async () => {
+    for (let n = 0; n < 100; n++) await inbox.ready(); // the log has some room left
+  };
+  await expect(untilFull()).rejects.toMatchObject({ code: "store_full" });
+  expect(mountDisk(folder.path, "32m", "remount,size")).toBeUndefined();
+  await inbox.ready();
+  await inbox.close();
 });

@@ -34,7 +34,10 @@ export async function checkStores(setUp: SetUp, folder: Check | undefined): Prom
   const beside = "inbox" in found ? undefined : await openBeside(setUp);
   const inbox = "inbox" in found ? found.inbox : beside?.inbox;
   try {
-    const store = withPlace(await check("store", () => checkReady(opened, found.where, setUp)), opened);
+    const store = withPlace(
+      await check("store", () => checkReady(opened, found.where, setUp, folder)),
+      opened,
+    );
     const isReachable = store.ok || store.code === "migration_missing";
     return [
       store,
@@ -66,11 +69,17 @@ async function openBeside(setUp: SetUp): Promise<OpenInbox | undefined> {
 }
 
 /** Whether it is reachable, migrated and configured correctly: a Redis that may evict keys fails. */
-async function checkReady(opened: Opened, where: string, setUp: SetUp): Promise<Check> {
+async function checkReady(
+  opened: Opened,
+  where: string,
+  setUp: SetUp,
+  folder: Check | undefined,
+): Promise<Check> {
   if (opened.ready === undefined) return passed("store", `${where}; not checked, since it has no ready()`);
   await opened.ready().catch((error: unknown) => {
     throw namingStore(error, setUp);
   });
+  if (folder?.ok === false) return passed("store", `${where}; it can store events now, but see folder`);
   return passed("store", `${where}${durabilityOf(opened)}`);
 }
 

@@ -78,6 +78,7 @@ const byErrorCode: Readonly<Record<ErrorCode, ExitCode>> = {
   not_found: exitCodes.problem,
   conflict: exitCodes.problem,
   database_corrupt: exitCodes.unexpected,
+  database_moved: exitCodes.unexpected,
   database_newer: exitCodes.unexpected,
   database_read_only: exitCodes.unexpected,
   checkpoint_in_use: exitCodes.unexpected,

@@ -7,6 +7,7 @@ import { Redis } from "ioredis";
 import { describe, expect, it } from "vitest";
 import { privatePostgres, privateRedis } from "../../../../test/servers/index.ts";
 import { postgresUrl, redisUrl } from "../../../../test/servers/shared.ts";
+import { mountDisk, unmountDisk } from "../../../../test/small-disk.ts";
 import { checkFile } from "../../src/doctor/file-check.ts";
 import { checkNode } from "../../src/doctor/set-up-checks.ts";
 import { checkWaiting } from "../../src/doctor/waiting-check.ts";
@@ -113,6 +114,28 @@ describe("doctor", () => {
       message: expect.stringContaining("ECONNREFUSED"),
     });
     expect(stdout).not.toContain("hidden");
+  });
+
+  it("does not call the embedded inbox durable on a disk with hardly any room, and reports it where nothing can be stored", async (context) => {
+    const cwd = folder();
+    const data = join(cwd, ".esim-webhooks");
+    mkdirSync(data);
+    const refused = mountDisk(data, "8m");
+    context.skip(refused !== undefined, refused);
+    context.onTestFinished(() => unmountDisk(data));
+    const inbox = sqliteInbox({ path: join(data, "events.db") });
+    await inbox.ready();
+    await inbox.close();
+    const { of: nearly } = await examine({ cwd });
+    expect(nearly["folder"]).toMatchObject({ ok: false });
+    expect(nearly["store"]).toMatchObject({
+      ok: true,
+      message: expect.stringMatching(/; it can store events now, but see folder$/),
+    });
+    expect(() => writeFileSync(join(data, "other"), new Uint8Array(8 * 1024 * 1024))).toThrow(/ENOSPC/);
+    const { of: full } = await examine({ cwd });
+    expect(full["folder"]).toMatchObject({ ok: false });
+    expect(full["store"]).toMatchObject({ ok: false, code: "store_full" });
   });
 
   it("reports a Postgres that only reads, and one that does not sync to its disk", async () => {

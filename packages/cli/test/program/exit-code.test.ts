@@ -38,6 +38,7 @@ describe("exit codes", () => {
     missing_rights: 1,
     read_only_store: 1,
     database_corrupt: 1,
+    database_moved: 1,
     database_newer: 1,
     database_read_only: 1,
     network_mount: 2,

@@ -44,6 +44,11 @@ export function connect(path: string, { busyMs }: { readonly busyMs: number }): 
   };
 }
 
+/** The database file as SQLite calls it. It names its own files after that. */
+export function fileOf(connection: Connection): string {
+  return connection.get<{ file: string }>("pragma database_list")?.file ?? "";
+}
+
 /** The one value of a pragma. */
 export function pragma(connection: Connection, sql: string): unknown {
   return Object.values(connection.prepared(`pragma ${sql}`).get() ?? {})[0];

@@ -2,6 +2,8 @@
 export type SqliteErrorCode =
   /** The file is damaged, or is no SQLite database. */
   | "database_corrupt"
+  /** The file or its log was removed or replaced while it was open. */
+  | "database_moved"
   /** The file was written by a newer version of this package. */
   | "database_newer"
   /** The file or its folder cannot be written by this process. */

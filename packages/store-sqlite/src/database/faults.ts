@@ -13,6 +13,13 @@ const resultCodes = {
   notADatabase: 26,
 } as const;
 
+const extendedCodes = {
+  /** Without a log, SQLite itself looks whether its file is still at its path. */
+  moved: resultCodes.readOnly | (4 << 8),
+  /** The index of the log cannot grow: the disk is full. */
+  indexSize: resultCodes.ioError | (19 << 8),
+} as const;
+
 const aboutTheFile: ReadonlySet<number> = new Set(Object.values(resultCodes));
 
 /** The primary result code of an error of `node:sqlite`; undefined for every other error. */
@@ -47,6 +54,12 @@ export function isOfTheFile(error: unknown): boolean {
 export function faultOf(error: unknown, path: string): Fault {
   if (error instanceof FaultError) return error.fault;
   const cause = error instanceof Error ? error.message : String(error);
+  switch ((error as { errcode?: unknown } | null)?.errcode) {
+    case extendedCodes.moved:
+      return { ...moved(path), cause };
+    case extendedCodes.indexSize:
+      return full(path, cause);
+  }
   switch (resultCodeOf(error)) {
     case resultCodes.busy:
     case resultCodes.locked:
@@ -90,6 +103,16 @@ function full(path: string, cause: string): Fault {
     problem: `There is no room left for ${path}: nothing new can be stored, and what was acknowledged is untouched.`,
     remedy: "Free space on its disk, or raise the quota.",
     cause,
+  };
+}
+
+/** `file`: the database, or a file of SQLite next to it. */
+export function moved(file: string): Fault {
+  return {
+    code: "database_moved",
+    problem: `The file ${file} was removed or replaced while this process had it open, so nothing can be stored.`,
+    remedy:
+      "Put it back, or restart every process that uses it: they then open the file that is at its path.",
   };
 }
 

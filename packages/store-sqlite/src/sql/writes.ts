@@ -1,4 +1,5 @@
 // What the writer does. Each takes a transaction, which others may share, and what it is asked.
+export { changeSomething as probe } from "../database/change-something.ts";
 export { apply } from "./apply.ts";
 export { claim } from "./claim.ts";
 export { complete } from "./complete.ts";

@@ -67,8 +67,8 @@ function serve(connection: Connection, answer: (calls: readonly Call[]) => Answe
 
 try {
   if (role === "writer") {
-    const { journal, ...connection } = openWriter(options);
-    const writer = { path, connection, journal, clock: createClock() };
+    const { journal, files, ...connection } = openWriter(options);
+    const writer = { path, connection, journal, files, clock: createClock() };
     serve(connection, (calls) => writeCalls(writer, calls));
     reply({ kind: "opened", journal });
   } else {

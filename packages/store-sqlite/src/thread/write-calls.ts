@@ -2,6 +2,7 @@ import { busyMsOf } from "../database/busy.ts";
 import { changeSomething } from "../database/change-something.ts";
 import type { Connection } from "../database/connection.ts";
 import { faultOf, isOfTheFile } from "../database/faults.ts";
+import type { HeldFiles } from "../database/held-files.ts";
 import { type Journal, refuseWal } from "../database/journal.ts";
 import { inTransaction, type Transaction, TransactionEnded } from "../database/transaction.ts";
 import { refused } from "../sql/apply.ts";
@@ -15,6 +16,7 @@ export interface Writer {
   readonly path: string;
   readonly connection: Connection;
   readonly journal: Journal;
+  readonly files: HeldFiles;
   readonly clock: Clock;
 }
 
@@ -29,11 +31,12 @@ export function writeCalls(writer: Writer, calls: readonly Call[]): Answer[] {
   const leftMs = ({ untilMs }: Call) => untilMs - uptimeMs();
 
   function together(asked: readonly Call[]): Answer[] {
-    const { path, connection, journal, clock } = writer;
+    const { path, connection, journal, files, clock } = writer;
     const longestMs = Math.max(...asked.map(leftMs));
     if (longestMs <= 0) return asked.map(() => notAsked);
     connection.exec(`pragma busy_timeout = ${busyMsOf(longestMs)}`);
     try {
+      files.checkAgain();
       const { nowMs, answers } = inTransaction(connection, (tx) => {
         if (journal.hasWalResetBug) refuseWal(tx, path, journal);
         if (clock.mayBeSetBack(tx.nowMs)) shortenWaits(tx);
@@ -44,6 +47,7 @@ export function writeCalls(writer: Writer, calls: readonly Call[]): Answer[] {
           answers: asked.map((call) => (leftMs(call) <= 0 ? notAsked : { output: done(tx, call) })),
         };
       });
+      files.check();
       clock.saw(nowMs);
       return answers;
     } catch (thrown) {

@@ -1,0 +1,145 @@
+import { renameSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { createReceiver } from "@esim-webhooks/core";
+import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { sqliteBackup, sqliteInbox, sqliteState, sqliteStore } from "@esim-webhooks/store-sqlite";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { hasWalResetBug } from "../src/database/wal-reset-bug.ts";
+import { entry, key } from "./entry.ts";
+import { openShop } from "./shop.ts";
+import { temporaryFolder } from "./temporary-folder.ts";
+
+let folder: ReturnType<typeof temporaryFolder>;
+let path: string;
+beforeEach(() => {
+  folder = temporaryFolder();
+  path = join(folder.path, "data", "events.db");
+});
+afterEach(() => folder.remove());
+
+const hasLog = !hasWalResetBug(process.versions["sqlite"] ?? "");
+
+function remove(...ends: readonly string[]): void {
+  for (const end of ends) rmSync(`${path}${end}`);
+}
+
+async function replace(): Promise<void> {
+  const other = `${path}.other`;
+  await sqliteBackup({ path }, other);
+  renameSync(other, path);
+}
+
+const tokenOf = (claim: object) => ("token" in claim ? String(claim.token) : "");
+
+describe.skipIf(process.platform === "win32")("a file that is open", () => {
+  it.each<[string, () => unknown]>([
+    ["its folder is removed", () => rmSync(join(folder.path, "data"), { recursive: true })],
+    ["it is removed", () => remove("")],
+    ["another file is renamed over it", replace],
+    ...(hasLog
+      ? ([
+          ["its log is removed", () => remove("-wal")],
+          ["the index of its log is removed", () => remove("-shm")],
+        ] as [string, () => unknown][])
+      : []),
+  ])("refuses everything that would be acknowledged once %s", async (_, happens) => {
+    const [inbox, store, state] = [sqliteInbox({ path }), sqliteStore({ path }), sqliteState({ path })];
+    const claimed = tokenOf(await store.claim(key("msg_inline"), 60_000));
+    await inbox.put([entry("msg_1"), entry("msg_2")]);
+    openShop(path).close();
+    const [taken, other] = await inbox.take({ limit: 2, leaseMs: 60_000 });
+    await happens();
+    const writing = async (tx: { write(statement: { sql: string }): void }) => {
+      tx.write({ sql: "delete from orders" });
+      return true;
+    };
+    const operations: (() => unknown)[] = [
+      () => inbox.put([entry("msg_3")]),
+      () => inbox.put([entry("msg_1")]), // a duplicate is acknowledged, too
+      () => inbox.take({ limit: 1, leaseMs: 60_000 }),
+      () => inbox.settle([{ ...key("msg_1"), token: tokenOf(taken ?? {}), state: "done" }]),
+      () => inbox.transact(other as never, writing),
+      () => store.claim(key("msg_4"), 60_000),
+      () => store.transact(key("msg_inline"), claimed, writing),
+      () => store.complete(key("msg_inline"), claimed),
+      () => state.write("name", 1, undefined),
+      ...[inbox, store, state].map(({ ready }) => ready),
+    ];
+    for (const operation of operations)
+      await expect(operation()).rejects.toMatchObject({
+        code: "database_moved",
+        message: expect.stringMatching(/was removed or replaced .* Put it back, or restart every process/),
+      });
+    await Promise.all([inbox.close(), store.close(), state.close()]);
+    const reopened = sqliteInbox({ path });
+    expect(await reopened.put([entry("msg_5")])).toEqual(["stored"]);
+    await reopened.close();
+  });
+
+  it.runIf(hasLog)("keeps what was acknowledged when its log is removed, once it is closed", async () => {
+    let inbox = sqliteInbox({ path });
+    await inbox.put([entry("msg_1")]);
+    remove("-wal", "-shm");
+    await expect(inbox.ready()).rejects.toMatchObject({ code: "database_moved" });
+    await inbox.close();
+    inbox = sqliteInbox({ path });
+    expect(await inbox.get(key("msg_1"))).toMatchObject({ state: "ready" });
+    await inbox.close();
+  });
+
+  it("stores again once it is back, and has spent no more than one attempt of an event meanwhile", async () => {
+    const inbox = sqliteInbox({ path });
+    await inbox.put([entry("msg_1")]);
+    const away = join(folder.path, "away");
+    renameSync(join(folder.path, "data"), away);
+    for (let n = 0; n < 5; n++)
+      await expect(inbox.take({ limit: 1, leaseMs: 1 })).rejects.toMatchObject({ code: "database_moved" });
+    renameSync(away, join(folder.path, "data"));
+    await inbox.ready();
+    expect(await inbox.put([entry("msg_2")])).toEqual(["stored"]);
+    expect((await inbox.get(key("msg_1")))?.attempts).toBeLessThanOrEqual(1);
+    await inbox.close();
+  });
+
+  it("is the same one after all that SQLite and other processes may do to it", async () => {
+    const inbox = sqliteInbox({ path });
+    for (const work of [
+      "pragma wal_checkpoint(truncate)",
+      "vacuum",
+      "pragma journal_size_limit = 0; pragma wal_checkpoint(restart)",
+    ]) {
+      await inbox.put([entry(`msg before ${work}`)]);
+      const shop = openShop(path);
+      shop.run(work);
+      shop.close(); // the last connection that closes removes the log, and this is not the last
+      await sqliteBackup({ path }, join(folder.path, `backup ${work}`));
+      expect(await inbox.put([entry(`msg after ${work}`)])).toEqual(["stored"]);
+    }
+    await inbox.ready();
+    await inbox.close();
+  });
+
+  it("answers 503 in a receiver when it is gone, and logs what to do", async () => {
+    const secret = newSecret();
+    const inbox = sqliteInbox({ path });
+    await inbox.ready();
+    const errors: Record<string, unknown>[] = [];
+    const quiet = () => {};
+    const error = (fields: Record<string, unknown>) => void errors.push(fields);
+    const logger = { debug: quiet, info: quiet, warn: quiet, error };
+    const receiver = createReceiver(inbox, { secret, logger });
+    rmSync(join(folder.path, "data"), { recursive: true });
+    for (let n = 0; n < 20; n++) {
+      const { headers, body } = signedRequest(
+        { type: "esim.faulted", data: sampleData("esim.faulted") },
+        { secret },
+      );
+      const reply = await receiver.receive({ method: "POST", headers, body: Buffer.from(body) });
+      expect(reply.status).toBe(503);
+    }
+    expect(errors[0]).toMatchObject({ outcome: "store_unavailable", err: { code: "database_moved" } });
+    expect(errors.length).toBeLessThan(20);
+    await receiver.close();
+    await inbox.close();
+  });
+});
