@@ -116,6 +116,15 @@ export function moved(file: string): Fault {
   };
 }
 
+/** As `moved`, where another database is at the path, next to the log of the old one. */
+export function replaced(database: string): Fault {
+  return {
+    code: "database_moved",
+    problem: `Another file is now at ${database}, next to the log of the one that this process has open, so nothing can be stored.`,
+    remedy: `Stop every process that uses it, remove ${database}-wal and ${database}-shm, and start them again. The old log would corrupt the new file.`,
+  };
+}
+
 function noFolder(path: string, cause: string): Fault {
   return {
     code: "database_read_only",

@@ -1,47 +1,68 @@
-import { statSync } from "node:fs";
+import { type BigIntStats, statSync } from "node:fs";
 import { FaultError } from "./errors.ts";
-import { faultOf, moved } from "./faults.ts";
+import { faultOf, moved, replaced } from "./faults.ts";
 
 /**
  * The files that a connection has open. If one of them is removed or replaced, SQLite keeps writing to it, and what it writes is
  * lost. An open file keeps its inode, so another inode at the path is another file.
  */
 export interface HeldFiles {
-  /** Adds a file that the connection has just opened. */
-  hold(file: string): void;
+  /** Adds the log and its index, which the connection has just opened. */
+  holdLog(): void;
   /** Throws a `FaultError` unless every file is still at its path. After a commit, so that nothing is acknowledged that is lost. */
   check(): void;
   /** Checks only if the last check failed. Before a transaction, so that no more is written where it would be lost. */
   checkAgain(): void;
 }
 
-/** `path`: of the database, for messages. */
-export function createHeldFiles(path: string): HeldFiles {
-  const held: { readonly file: string; readonly dev: bigint; readonly ino: bigint }[] = [];
+interface Held {
+  readonly file: string;
+  readonly dev: bigint;
+  readonly ino: bigint;
+}
+
+/** `database`: the file that the connection has just opened. */
+export function holdFiles(database: string): HeldFiles {
+  const held: Held[] = [hold(database)];
   let hasFailed = false;
 
-  function identityAt(file: string): { readonly dev: bigint; readonly ino: bigint } | undefined {
+  function statOf(file: string): BigIntStats | undefined {
     try {
       return statSync(file, { bigint: true, throwIfNoEntry: false });
     } catch (error) {
-      throw new FaultError(faultOf(error, path));
+      throw new FaultError(faultOf(error, database));
     }
+  }
+
+  function hold(file: string): Held {
+    const found = statOf(file);
+    if (found === undefined) throw new FaultError(moved(file));
+    return { file, dev: found.dev, ino: found.ino };
+  }
+
+  function isInPlace({ file, dev, ino }: Held): boolean {
+    const found = statOf(file);
+    return found?.ino === ino && found.dev === dev;
   }
 
   function check(): void {
     hasFailed = true;
-    for (const { file, dev, ino } of held) {
-      const found = identityAt(file);
-      if (found?.ino !== ino || found.dev !== dev) throw new FaultError(moved(file));
-    }
+    const missing = held.find((each) => !isInPlace(each));
+    if (missing !== undefined)
+      throw new FaultError(isNextToOldLog() ? replaced(database) : moved(missing.file));
     hasFailed = false;
   }
 
+  /** Whether another database would be opened with the log of this one. SQLite deletes the log of an empty one. */
+  function isNextToOldLog(): boolean {
+    const [own, log] = held;
+    const size = statOf(database)?.size ?? 0n;
+    return own !== undefined && !isInPlace(own) && size > 0n && log !== undefined && isInPlace(log);
+  }
+
   return {
-    hold(file) {
-      const found = identityAt(file);
-      if (found === undefined) throw new FaultError(moved(file));
-      held.push({ file, dev: found.dev, ino: found.ino });
+    holdLog() {
+      held.push(hold(`${database}-wal`), hold(`${database}-shm`));
     },
     check,
     checkAgain() {

@@ -1,6 +1,6 @@
 import { type Connection, connect, fileOf, pragma } from "./connection.ts";
 import { FaultError } from "./errors.ts";
-import { createHeldFiles, type HeldFiles } from "./held-files.ts";
+import { type HeldFiles, holdFiles } from "./held-files.ts";
 import { type Durability, type Journal, setUpJournal, sqliteVersionOf } from "./journal.ts";
 import { appliedMigrations, migrate } from "./migrations.ts";
 import { syncRecovered } from "./recovered.ts";
@@ -19,17 +19,15 @@ export function openWriter({
   busyMs,
 }: OpenOptions): Connection & { readonly journal: Journal; readonly files: HeldFiles } {
   const connection = connect(path, { busyMs });
-  const files = createHeldFiles(path);
   try {
-    const file = fileOf(connection);
-    files.hold(file);
+    const files = holdFiles(fileOf(connection));
     if (pragma(connection, "page_count") === 0) connection.exec("pragma auto_vacuum = incremental"); // before anything is in it
     const journal = setUpJournal(connection, { path, durability }, sqliteVersionOf(connection));
     connection.exec("pragma cache_size = -32768"); // KiB
     // pages, 48 MiB: each checkpoint syncs the file itself, and writes a page that changed often but once
     connection.exec("pragma wal_autocheckpoint = 12288");
     migrate(connection, path); // the first read opens the log
-    if (journal.mode === "wal") for (const end of ["-wal", "-shm"]) files.hold(`${file}${end}`);
+    if (journal.mode === "wal") files.holdLog();
     syncRecovered(connection, journal);
     return { ...connection, journal, files };
   } catch (error) {
