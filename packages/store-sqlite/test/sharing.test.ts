@@ -309,6 +309,7 @@ describe.concurrent("stores and inboxes on one file that another process has loc
 
   it("lease and claim nothing for a caller who gave up while the file was locked", async ({
     onTestFinished,
+    expect, // of this test: it polls while others end
   }) => {
     const path = ownPath(onTestFinished);
     const patient = sqliteInbox({ path, timeoutMs: 120_000 });
@@ -333,6 +334,7 @@ describe.concurrent("stores and inboxes on one file that another process has loc
 
   it("lease nothing for a caller who gave up while a message of many rows waited for the lock", async ({
     onTestFinished,
+    expect, // of this test: it polls while others end
   }) => {
     const path = ownPath(onTestFinished);
     const patient = sqliteInbox({ path, timeoutMs: 120_000 });
