@@ -138,7 +138,7 @@ describe("the program", () => {
     const debugged = await cli(["serve"], {
       env: { ESIM_WEBHOOK_SECRET: "whsec_short", ESIM_WEBHOOKS_DEBUG: "1" },
     });
-    expect(debugged.stderr).toMatch(/\n {4}at /);
+    expect(debugged.stderr).toMatch(/\n {6}at /);
   });
 
   it("ends without an error when its reader closes standard output", async () => {
@@ -159,14 +159,24 @@ describe("the program", () => {
     expect(stderr).toMatch(/^Error \(unexpected\): A promise never settled, .+\n$/);
   });
 
-  it("prints no personal data and no control characters of an unexpected error", async () => {
-    const error = String.raw`new Error("no SIM 8932042000001234567 \u001b[31m at LPA:1$smdp.example.com$SECRET")`;
+  it("prints no personal data, no control characters and no secret of an unexpected error, with its stack or without", async () => {
+    const text = String.raw`"no SIM 8932042000001234567 \u001b[31m at LPA:1$smdp.example.com$SECRET" + process.env.ESIM_CLIENT_SECRET`;
+    const cause = String.raw`Object.assign(new Error("NOAUTH \u001b]0;title\u0007"), { command: { name: "auth", args: ["hidden-secret"] } })`;
+    const error = `new Error(${text}, { cause: ${cause} })`;
     const cwd = folder({
       "esim-webhooks.config.mjs": `export default { secret: { load: () => { throw ${error}; } } };`,
     });
-    const { code, stderr } = await cli(["send", "esim.enabled"], { cwd, env: { ESIM_WEBHOOK_SECRET: "" } });
-    expect(code).toBe(1);
-    expect(stderr).toMatch(/^Error \(unexpected\): no SIM ••• \ufffd\[31m at •••\. Set/);
+    const env = { ESIM_WEBHOOK_SECRET: "", ESIM_CLIENT_SECRET: "hidden-secret" };
+    for (const debug of ["", "1"]) {
+      const { code, stderr } = await cli(["send", "esim.enabled"], {
+        cwd,
+        env: { ...env, ESIM_WEBHOOKS_DEBUG: debug },
+      });
+      expect(code).toBe(1);
+      expect(stderr).toMatch(/^Error \(unexpected\): no SIM ••• \ufffd\[31m at •••\. Set/);
+      expect(stderr.includes("\n    cause: NOAUTH \ufffd]0;title\ufffd\n      at ")).toBe(debug === "1");
+      expect(stderr).not.toMatch(/(?!\n)\p{Cc}|hidden/u);
+    }
   });
 
   it("has colours only on a terminal or with FORCE_COLOR", async () => {

@@ -1,6 +1,7 @@
 import { maskSecrets } from "../masking/mask-secrets.ts";
 import { causeOf } from "../program/error-text.ts";
 import { errorCodeOf } from "../program/exit-code.ts";
+import { messageOf } from "../program/shown-error.ts";
 
 /** The result of one check. */
 export interface Check {
@@ -17,7 +18,7 @@ export function passed(name: string, message: string): Check {
 }
 
 export function failed(name: string, message: string): Check {
-  return { name, ok: false, message };
+  return { name, ok: false, message: maskSecrets(message) };
 }
 
 /** Runs `look`. An error that it throws becomes a failed check. */
@@ -25,8 +26,7 @@ export async function check(name: string, look: () => Promise<Check> | Check): P
   try {
     return await look();
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
     const code = errorCodeOf(error);
-    return { ...failed(name, maskSecrets(`${message}${causeOf(error)}`)), ...(code && { code }) };
+    return { ...failed(name, `${messageOf(error)}${causeOf(error)}`), ...(code && { code }) };
   }
 }

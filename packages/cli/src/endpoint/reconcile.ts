@@ -121,7 +121,7 @@ function setupOf(
   { options }: OpenReconcileTarget,
 ): ReconcileSetup<unknown> & { readonly logger: Logger } {
   const json = process.stderr.isTTY !== true;
-  const logger = commandLogger({ write: output.note, json, style: output.styleNote });
+  const logger = commandLogger({ write: output.log, json, style: output.styleNote });
   return {
     ...options,
     ...(source !== undefined && { source }),

@@ -59,11 +59,11 @@ async function run(
     columns: isTerminal ? () => stderr.columns || 80 : undefined,
     ...(paint && { paint }),
   });
-  const note = (line: string) => {
+  const above = (write: (line: string) => void) => (line: string) => {
     meter.clear();
-    output.note(line);
+    write(line);
   };
-  const stop = stopSignal({ ...output, note });
+  const stop = stopSignal({ ...output, note: above(output.note) });
   try {
     return await importDeliveries<unknown, unknown>(input, target as never, {
       ...options,
@@ -72,7 +72,7 @@ async function run(
       rejectsFile,
       checkpointFile,
       signal: stop.signal,
-      logger: commandLogger({ write: note, json: !isTerminal, style: output.styleNote }),
+      logger: commandLogger({ write: above(output.log), json: !isTerminal, style: output.styleNote }),
       onProgress: (progress) => meter.update(progress),
     });
   } finally {

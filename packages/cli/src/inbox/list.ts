@@ -26,10 +26,9 @@ export async function list(this: CliContext, flags: ListFlags): Promise<void> {
       rest = nextCursor;
     }
     if (found === 0) output.note("No event matches.");
-    if (rest !== null)
-      output.note(
-        json ? JSON.stringify({ nextCursor: rest }) : "There are more events: --limit or --all shows them.",
-      );
+    if (rest === null) return;
+    if (json) output.log(JSON.stringify({ nextCursor: rest }));
+    else output.note("There are more events: --limit or --all shows them.");
   });
 }
 

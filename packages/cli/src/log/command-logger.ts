@@ -1,14 +1,16 @@
 import type { Logger } from "@esim-webhooks/core";
+import { maskField, maskSecrets } from "../masking/mask-secrets.ts";
 import { maskText } from "../masking/mask-text.ts";
 import type { Output } from "../program/output.ts";
 import { printable, printableJson } from "../program/printable.ts";
-import { type ShownError, shownError } from "./shown-error.ts";
+import { detailsOf, headOf, shownError } from "../program/shown-error.ts";
 
 type Level = "debug" | "info" | "warn" | "error";
 type Fields = Readonly<Record<string, unknown>>;
 
 /** Where log lines are written, and in which form. */
 export interface LogLines {
+  /** Gets lines that are masked. */
   write(line: string): void;
   /** JSON lines instead of lines for people. */
   readonly json: boolean;
@@ -21,7 +23,7 @@ export function dataLines(output: Output, { json = false }: { json?: boolean | u
   return { write: output.data, json: json || !output.isTerminal, style: output.style };
 }
 
-/** The logger of a command. It prints the outcomes of deliveries and events, and what handlers log. */
+/** The logger of a command. It prints the outcomes of deliveries and events, and what handlers log, without the secrets in it. */
 export function commandLogger({ write, json, style }: LogLines): Logger {
   const lineOf = json ? jsonLine : prettyLine;
   const withBindings = (bindings: Fields): Logger => {
@@ -49,7 +51,7 @@ function withMaskedTexts(fields: Fields): Fields {
 
 function jsonLine(_style: LogLines["style"], level: Level, { err, ...fields }: Fields, msg: string): string {
   const error = err === undefined ? {} : { err: shownError(err) };
-  return printableJson({ time: new Date().toISOString(), level, ...fields, ...error, msg }, bigintAsText);
+  return printableJson({ time: new Date().toISOString(), level, ...fields, ...error, msg }, shownValue);
 }
 
 const marks = {
@@ -71,7 +73,7 @@ function prettyLine(style: LogLines["style"], level: Level, fields: Fields, msg:
   const notes = [
     ...(source === undefined || source === "default" ? [] : [source]),
     ...Object.entries(rest).map(([name, value]) =>
-      name === "key" || name === "reason" ? value : `${name} ${textOf(value)}`,
+      name === "key" || name === "reason" ? value : `${name} ${textOf(name, value)}`,
     ),
     ...(Array.isArray(issues) ? [`wrong: ${issues.join(", ")}`] : []),
     ...(typeof durationMs === "number" ? [`${Math.round(durationMs)} ms`] : []),
@@ -79,28 +81,24 @@ function prettyLine(style: LogLines["style"], level: Level, fields: Fields, msg:
   ];
   const columns = [
     style("dim", new Date().toTimeString().slice(0, 8)),
-    style(colour, `${mark} ${printable(what).padEnd(14)}`),
-    ...[type, id].filter((part) => part !== undefined).map(printable),
-    style("dim", notes.map(printable).join("  ")),
+    style(colour, `${mark} ${shownText(what).padEnd(14)}`),
+    ...[type, id].filter((part) => part !== undefined).map(shownText),
+    style("dim", notes.map(shownText).join("  ")),
   ];
   const details = error === undefined ? [] : detailsOf(error).map((line) => style("dim", printable(line)));
   return [columns.join("  ").trimEnd(), ...details].join("\n");
 }
 
-function headOf({ code, message }: ShownError): string {
-  return code === undefined ? message : `${code}: ${message}`;
+function shownText(text: unknown): string {
+  return printable(maskSecrets(String(text)));
 }
 
-/** The stack of an error, then each cause with its own. */
-function detailsOf({ stack, cause }: ShownError): readonly string[] {
-  const calls = stack === undefined ? [] : stack.split("\n").map((call) => `      ${call}`);
-  return cause === undefined ? calls : [...calls, `    cause: ${headOf(cause)}`, ...detailsOf(cause)];
+function textOf(name: string, value: unknown): string {
+  return typeof value === "object" ? printableJson(value, shownValue) : String(shownValue(name, value));
 }
 
-function textOf(value: unknown): string {
-  return typeof value === "object" ? printableJson(value, bigintAsText) : String(value);
-}
-
-function bigintAsText(_name: string, value: unknown): unknown {
-  return typeof value === "bigint" ? String(value) : value;
+/** A value of JSON: no secret, and no bigint, which JSON lacks. */
+function shownValue(name: string, value: unknown): unknown {
+  if (typeof value === "bigint") return String(value);
+  return typeof value === "string" ? maskField(name, value) : value;
 }

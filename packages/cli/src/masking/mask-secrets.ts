@@ -1,21 +1,45 @@
 const masked = "•••";
 
-// of libpq, of a URL's query, and of an object that Node.js prints
-const namedPassword = /(\b\w*passw(?:or)?d["']?(?:\s*=\s*|:\s*(?=["'])))("[^"]*"|'[^']*'|[^\s&;,"']+)/gi;
+const secretNames = "passw(?:or)?d|passphrase|pwd|secret|token|api[_-]?key";
+const secretName = new RegExp(`(?:${secretNames})$`, "i");
+// of libpq, of a URL's query or a form, of JSON, and of an object that Node.js prints
+const namedSecret = new RegExp(
+  `(\\b\\w*(?:${secretNames})["']?(?:\\s*=\\s*|:\\s*(?=["'])))("(?:[^"\\\\]|\\\\.)*"|'(?:[^'\\\\]|\\\\.)*'|[^\\s&]+)`,
+  "gi",
+);
+const authorization = /\b(bearer|basic)\s+[\w+/=.~-]{16,}/gi;
 const signingSecret = /whsec_[A-Za-z0-9+/=_-]{8,}/g;
-const word = /[^\s"'`]+/g;
-const user = /[^:/?#@[]*:/y;
+const word = /\S+/g;
+const user = /[^:/?#[]*:/y;
 
-/** Masks the passwords of URLs and of connection strings, and signing secrets, wherever a text quotes them. */
+/** The variables of ours whose value is a secret of any form. */
+const ownVariables = ["ESIM_CLIENT_SECRET", "ESIM_WEBHOOK_SECRET"];
+/** A shorter value may be a word of a message. */
+const shortestOwn = 8;
+const ownSecrets = ownVariables
+  .flatMap((name) => process.env[name]?.trim().split(/\s+/) ?? [])
+  .filter((value) => value.length >= shortestOwn);
+
+/**
+ * Masks the secrets that a text quotes: passwords of URLs and of connection strings, values with the name of a password, a secret, a
+ * token or an API key, authorization headers, signing secrets, and the values of our own variables.
+ */
 export function maskSecrets(text: string): string {
-  return text
-    .replace(namedPassword, `$1${masked}`)
+  return ownSecrets
+    .reduce((shown, secret) => shown.replaceAll(secret, masked), text)
+    .replace(namedSecret, `$1${masked}`)
+    .replace(authorization, `$1 ${masked}`)
     .replace(signingSecret, `whsec_${masked}`)
     .replace(word, maskUrls);
 }
 
+/** The same for a field of an object, whose name may say that its value is a secret. */
+export function maskField(name: string, value: string): string {
+  return secretName.test(name) ? masked : maskSecrets(value);
+}
+
 /**
- * Masks what follows `://user:` up to the last `@`, since a password may contain one. Without an `@`, only a number can be a
+ * Masks what follows `://user:` up to the last `@`, since a password may contain one, and quotes. Without an `@`, only a number can be a
  * port.
  */
 function maskUrls(text: string): string {

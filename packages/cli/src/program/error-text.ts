@@ -3,20 +3,20 @@ import { maskText } from "../masking/mask-text.ts";
 import { shortened } from "../masking/shortened.ts";
 import { errorCodeOf } from "./exit-code.ts";
 import { printable } from "./printable.ts";
+import { detailsOf, messageOf, tracedError } from "./shown-error.ts";
 
 const debugVariable = "ESIM_WEBHOOKS_DEBUG";
 
-/** An error as text: its code, what is wrong, how to mend it. With a stack only when ESIM_WEBHOOKS_DEBUG is set. Shows no secret. */
+/** An error as text: its code, what is wrong, how to fix it. With a stack only when ESIM_WEBHOOKS_DEBUG is set. Shows no secret. */
 export function describeError(error: unknown): string {
   const code = errorCodeOf(error);
-  const message = error instanceof Error ? error.message : String(error);
-  const text = printable(
+  const message = messageOf(error);
+  const text =
     code === undefined
       ? `Error (unexpected): ${maskText(message).replace(/[^.!?]$/, "$&.")} Set ${debugVariable}=1 to see where it comes from.`
-      : `Error (${code}): ${maskSecrets(`${message}${causeOf(error)}`)}`,
-  );
-  if (!process.env[debugVariable]) return text;
-  return `${text}\n${maskSecrets(process.getBuiltinModule("node:util").inspect(error))}`;
+      : `Error (${code}): ${maskSecrets(`${message}${causeOf(error)}`)}`;
+  const details = process.env[debugVariable] ? detailsOf(tracedError(error)) : [];
+  return [text, ...details].map(printable).join("\n");
 }
 
 /** The message of the innermost cause, such as the host that refused or the missing permission. Empty without a cause. */
@@ -25,6 +25,6 @@ export function causeOf(error: unknown): string {
   while (innermost instanceof Error && innermost.cause !== undefined) innermost = innermost.cause;
   if (innermost instanceof AggregateError) innermost = innermost.errors[0];
   if (!(error instanceof Error) || innermost === error) return "";
-  const message = (innermost instanceof Error ? innermost.message : String(innermost)).replace(/\.$/, "");
+  const message = messageOf(innermost).replace(/\.$/, "");
   return message === "" || error.message.includes(message) ? "" : ` Cause: ${shortened(message)}.`;
 }

@@ -1,9 +1,13 @@
 import type * as util from "node:util";
-import { printableJson } from "./printable.ts";
+import { maskSecrets } from "../masking/mask-secrets.ts";
+import { printableJson, printableLines } from "./printable.ts";
 
 type Style = Parameters<typeof util.styleText>[0];
 
-/** The output of a command: data on standard output, everything else on standard error. */
+/**
+ * The output of a command: data on standard output, everything else on standard error. Nothing that is written here controls the
+ * terminal, and no note shows a secret.
+ */
 export interface Output {
   /** Whether standard output is a terminal. */
   readonly isTerminal: boolean;
@@ -11,8 +15,10 @@ export interface Output {
   data(line: string): void;
   /** Writes a value as one line of JSON, as data. */
   json(value: unknown): void;
-  /** Writes a message to standard error. */
+  /** Writes a message to standard error, without the secrets that it may quote. */
   note(line: string): void;
+  /** Writes a line to standard error that is masked already, or JSON: only its values can be masked. */
+  log(line: string): void;
   /** Text for `data`, with colour where standard output supports it (NO_COLOR, FORCE_COLOR). */
   style(style: Style, text: string): string;
   /** The same for `note`. */
@@ -22,9 +28,10 @@ export interface Output {
 export function createOutput({ stdout, stderr }: Pick<NodeJS.Process, "stdout" | "stderr">): Output {
   return {
     isTerminal: stdout.isTTY === true,
-    data: (line) => void stdout.write(`${line}\n`),
+    data: (line) => void stdout.write(`${printableLines(line)}\n`),
     json: (value) => void stdout.write(`${printableJson(value)}\n`),
-    note: (line) => void stderr.write(`${line}\n`),
+    note: (line) => void stderr.write(`${printableLines(maskSecrets(line))}\n`),
+    log: (line) => void stderr.write(`${printableLines(line)}\n`),
     style: (style, text) => styled(style, text, stdout),
     styleNote: (style, text) => styled(style, text, stderr),
   };

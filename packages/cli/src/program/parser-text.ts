@@ -10,6 +10,7 @@ import {
 } from "@stricli/core";
 import { maskSecrets } from "../masking/mask-secrets.ts";
 import { describeError } from "./error-text.ts";
+import { printable } from "./printable.ts";
 
 const seeHelp = "Run it with --help to see its commands and flags.";
 
@@ -53,7 +54,7 @@ export const text: ApplicationText = {
 };
 
 function usage(problem: string, remedy: string): string {
-  return `Error (invalid_usage): ${maskSecrets(`${problem} ${remedy}`)}`; // it may quote a URL that was not expected there
+  return printable(`Error (invalid_usage): ${maskSecrets(`${problem} ${remedy}`)}`); // it may quote a URL that was not expected there
 }
 
 function guess(corrections: readonly string[]): string {

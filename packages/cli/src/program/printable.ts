@@ -1,11 +1,23 @@
 // control characters (C0, C1), lone surrogates, and characters that change the direction of text
 const unprintable = /[\p{Cc}\p{Cs}\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
 
+const sequence = "\u001b\\[";
+/** The colours of `Output.style` and of `Paint`, or an unprintable character. */
+const colourOrUnprintable = new RegExp(`${sequence}(?:1|2|22|3[1236]|39)m|${unprintable.source}`, "gu");
+const replacement = "\ufffd";
+
 /** Text from the network or a file, on one line and without characters that control the terminal. */
 export function printable(value: unknown): string {
   return String(value)
     .replace(/[\n\t]/g, " ")
-    .replace(unprintable, "\ufffd");
+    .replace(unprintable, replacement);
+}
+
+/** Lines of output without characters that control the terminal. The colours of our own output stay. */
+export function printableLines(text: string): string {
+  return text.replace(colourOrUnprintable, (found) =>
+    found === "\n" || found.length > 1 ? found : replacement,
+  );
 }
 
 /** A value as one line of JSON, also without characters that control the terminal: JSON itself escapes only C0. */

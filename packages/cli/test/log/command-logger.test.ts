@@ -24,6 +24,19 @@ describe("the logger of the command line", () => {
     });
   });
 
+  it("shows no secret in any field or message, and its JSON stays JSON", () => {
+    for (const json of [true, false]) {
+      const { logger, lines } = logged(json);
+      const err = Object.assign(new Error("no login at redis://me:hunter2@cache"), {
+        code: "password=hunter2",
+      });
+      const fields = { password: "hunter2", at: { urls: ["redis://me:hunter2@cache"] }, id: "token=hunter2" };
+      logger.error({ ...fields, err, issues: ["pwd='hunter2'"] }, "password=hunter2");
+      expect(lines).toEqual([expect.not.stringContaining("hunter2")]);
+      if (json) expect(JSON.parse(lines[0] ?? "")).toMatchObject({ level: "error", msg: "password=•••" });
+    }
+  });
+
   it("writes the beginning of a long error and a long reason", () => {
     const dates = "2026-11-20 ".repeat(90_000);
     for (const json of [true, false]) {

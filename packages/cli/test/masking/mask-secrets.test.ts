@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { maskSecrets } from "../../src/masking/mask-secrets.ts";
+import { maskField, maskSecrets } from "../../src/masking/mask-secrets.ts";
 
 describe("maskSecrets", () => {
   it.each([
@@ -15,6 +15,14 @@ describe("maskSecrets", () => {
     ["PGPASSWORD=hunter2 psql", "PGPASSWORD=••• psql"],
     ["{ password: 'hunter2', port: 1 }", "{ password: •••, port: 1 }"],
     ["the key whsec_aHVudGVyMmh1bnRlcjI= is old", "the key whsec_••• is old"],
+    ["postgres://me@corp:hunter2@db:5432/shop", "postgres://me@corp:•••@db:5432/shop"],
+    [`postgres://me:it's"hunter2@db/shop`, "postgres://me:•••@db/shop"],
+    ["password=it's,hunter2 user=me", "password=••• user=me"],
+    [String.raw`{"password":"hunter\"2","port":1}`, '{"password":•••,"port":1}'],
+    ["{ clientSecret: 'hunter2', access_token: \"hunter2\" }", "{ clientSecret: •••, access_token: ••• }"],
+    ["POST /token client_id=me&client_secret=hunter2", "POST /token client_id=me&client_secret=•••"],
+    ["x-api-key=hunter2", "x-api-key=•••"],
+    ["authorization: Bearer eyJhbGciOi.J9.hunter2_x", "authorization: Bearer •••"],
   ])("masks %j", (text, shown) => {
     expect(maskSecrets(text)).toBe(shown);
   });
@@ -27,7 +35,22 @@ describe("maskSecrets", () => {
     "postgres://me@db:5432/shop",
     "Check the host, the user, the password and the database in DATABASE_URL.",
     "ESIM_WEBHOOK_SECRET: A signing secret begins with whsec_…",
+    'give the config a secret, such as secret: fileKeySource("esim.key")',
+    "It uses basic authentication, and a bearer token.",
   ])("leaves %j", (text) => {
     expect(maskSecrets(text)).toBe(text);
+  });
+});
+
+describe("maskField", () => {
+  it("masks a value whose name says that it is a secret, and any secret in another one", () => {
+    const fields = {
+      password: "hunter2",
+      authToken: "hunter2",
+      url: "redis://:hunter2@cache",
+      key: "key:1a2b3c4d",
+    };
+    const shown = Object.entries(fields).map(([name, value]) => maskField(name, value));
+    expect(shown).toEqual(["•••", "•••", "redis://:•••@cache", "key:1a2b3c4d"]);
   });
 });
