@@ -18,6 +18,7 @@ import {
   type EndpointErrorCode,
   planRotation,
   type RotateOptions,
+  type RotationReport,
   reconcile,
   rotateSecret,
 } from "@esim-webhooks/endpoint";
@@ -651,18 +652,20 @@ describe.concurrent("rotateSecret", () => {
     expect(await recordOf(world.keys)).toEqual({ keys: [ended, unlabelled] });
   });
 
-  it("ends well when another process finishes the same rotation first", async () => {
+  it("lets a run join a rotation that another one is at: both end well, and the secret is replaced once", async () => {
     await using world = await rotating();
     const clock = fastClock();
-    const report = await world.rotate({
+    const joined: RotationReport<typeof donePass>[] = [];
+    const first = await world.rotate({
       clock,
       state: await reconciledState(world),
       reconcile: async () => {
-        await world.rotate({ clock });
+        joined.push(await world.rotate({ clock }));
         return donePass;
       },
     });
-    expect(secretsIn(await recordOf(world.keys)).map(fingerprint)).toEqual([report.newKey]);
+    expect(joined).toMatchObject([{ continued: "stored", newKey: first.newKey }]);
+    expect(secretsIn(await recordOf(world.keys)).map(fingerprint)).toEqual([first.newKey]);
   });
 
   it("ends only its own keys: those of other endpoints, and of nobody knows which, stay", async () => {
@@ -698,7 +701,7 @@ describe.concurrent("rotateSecret", () => {
     expect(secretsIn(await recordOf(world.keys))).toEqual([own, other, expect.any(String)]);
   });
 
-  it("lets one of two rotations at once go on, and refuses the other with what to do", async () => {
+  it("lets one of two rotations that begin together continue, and refuses the other with what to do", async () => {
     await using world = await rotating();
     const both = await Promise.allSettled([world.rotate(), world.rotate()]);
     expect(both.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
