@@ -126,6 +126,22 @@ describe("limits", () => {
     expect((await processor.process(faulted("msg_1"))).code).toBe("processed");
   });
 
+  it("end the transaction of a handler whose process is frozen for 5 minutes, on the server", async () => {
+    const store = postgresStore({ pool: shop.pool(1), schema: shop.schema, timeoutMs: 1000 });
+    await store.migrate();
+    const shown: unknown[] = [];
+    const processor = createProcessor(
+      {
+        "*": async (_, { tx }) => {
+          shown.push(...(await sql`show idle_in_transaction_session_timeout`.execute(tx)).rows);
+        },
+      },
+      { store },
+    );
+    expect((await processor.process(faulted("msg_1"))).code).toBe("processed");
+    expect(shown).toEqual([{ idle_in_transaction_session_timeout: "5min" }]);
+  });
+
   it("end on the server the query that a handler has left behind, and free its connection", async () => {
     const pool = shop.pool(1);
     const store = postgresStore({ pool, schema: shop.schema, timeoutMs: 1000 });

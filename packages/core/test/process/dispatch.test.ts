@@ -282,6 +282,14 @@ describe("dedupe around the handler", () => {
     expect(runs).toBe(3);
   });
 
+  it("runs an event that was ignored for want of a handler when it comes again once there is one", async () => {
+    const store = memoryStore();
+    const ignoring = createProcessor({ "esim.assigned": () => {} }, { store });
+    expect(await ignoring.process(faulted)).toEqual({ code: "unhandled_type" });
+    const handling = createProcessor({ "esim.faulted": () => {} }, { store });
+    expect(await handling.process(faulted)).toEqual({ code: "processed" });
+  });
+
   it("runs once for many concurrent calls, but also for the same id of another source", async () => {
     let runs = 0;
     const processor = createProcessor({

@@ -2,6 +2,7 @@ import {
   createReceiver,
   type Delivery,
   defineCatalog,
+  esimCatalog,
   type HandlerContext,
   type Logger,
   memoryStore,
@@ -367,6 +368,25 @@ describe("close", () => {
 });
 
 describe("createReceiver", () => {
+  it("asks for no body behind headers that it refuses, and parses none that is not authentic", async () => {
+    const body = vi.fn();
+    const parse = vi.fn(esimCatalog.parse);
+    const options = { catalog: { ...esimCatalog, parse } };
+    const { headers, ...rest } = delivery();
+    const malformed = { ...rest, headers: { ...headers, "webhook-timestamp": "now" }, body };
+    const codes = [malformed, delivery("tampered"), delivery("wrong_key"), delivery("stale")].map(
+      async (given) => (await receive({ "*": () => {} }, given, options)).reply.outcome.code,
+    );
+    expect(await Promise.all(codes)).toEqual([
+      "malformed_header",
+      "no_matching_key",
+      "no_matching_key",
+      "timestamp_out_of_tolerance",
+    ]);
+    expect(body).not.toHaveBeenCalled();
+    expect(parse).not.toHaveBeenCalled();
+  });
+
   it("answers 500 to what nobody foresaw, and never rejects", async () => {
     const body = () => {
       throw new Error("the framework is broken");

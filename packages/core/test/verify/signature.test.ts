@@ -103,6 +103,24 @@ describe("verify", () => {
     expect(verify({ headers, body: foreign }, secret).ok).toBe(true);
   });
 
+  it("makes one HMAC for each key, however many signatures a delivery has", () => {
+    const macs: string[] = [];
+    const watched = createKeyring([newSecret(), newSecret()])
+      .keysAt(0)
+      .map((key) => ({
+        ...key,
+        mac: (...args: Parameters<typeof key.mac>) => {
+          macs.push(key.fingerprint);
+          return key.mac(...args);
+        },
+      }));
+    const signatures = Array(30).fill(headers["webhook-signature"]).join(" ");
+    const keyring = { keysAt: () => watched, keysAfter: () => [] };
+    const refused = verify({ headers: { ...headers, "webhook-signature": signatures }, body }, keyring);
+    expect(refused).toMatchObject({ ok: false, code: "no_matching_key" });
+    expect(macs).toEqual(watched.map(({ fingerprint }) => fingerprint));
+  });
+
   it("compares nothing that an earlier comparison left, when a keyring of the caller's own answers too little", () => {
     const [key] = createKeyring(secret).keysAt(0);
     expect(verify({ headers, body }, secret).ok).toBe(true);

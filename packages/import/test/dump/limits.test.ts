@@ -1,4 +1,6 @@
 import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { Readable } from "node:stream";
 import { createGzip, createZstdCompress, gzipSync, zstdCompressSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
@@ -265,6 +267,13 @@ describe("a dump that is made to waste time or disk space", () => {
     expect(damage?.code).toBe("unknown_dump");
     // in processor time, which does not depend on the load: it once took a minute, for each entry of an archive
     expect(process.cpuUsage(before).user / 1000).toBeLessThan(10_000);
+  });
+
+  it("with entries whose names are paths is read, and nothing is written there", async () => {
+    const names = ["zip-slip.ndjson", "../zip-slip.ndjson", `${tmpdir()}/zip-slip.ndjson`];
+    const { records } = await readBytes(zipSync(names.map((name) => ({ name, bytes: '{"a":1}\n' }))));
+    expect(records.map(({ position }) => position.entry)).toEqual(names);
+    for (const name of names) expect(existsSync(name)).toBe(false);
   });
 
   it("with a long name of an entry has the name cut in the positions of its records", async () => {
