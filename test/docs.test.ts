@@ -8,6 +8,9 @@ import { root } from "./run.ts";
 const read = (file: string) => readFileSync(join(root, file), "utf8");
 const pages = globSync("{*.md,docs/**/*.md,bench/*.md,packages/*/README.md}", { cwd: root });
 
+/** A link to a file, with a title. */
+const titledLink = /\]\(([^)\s]+) "([^"]+)"\)/g;
+
 /** The anchors of a page's headings, as GitHub makes them. */
 function anchorsIn(page: string): string[] {
   const headings = page.replaceAll(/```[\s\S]*?```/g, "").matchAll(/^#+ (.*)$/gm);
@@ -58,10 +61,20 @@ describe("docs", () => {
   );
 
   it.each(pages)("%s has no dead link to a file or to a heading", (page) => {
-    for (const [, link = "", anchor] of read(page).matchAll(/\]\((?!https?:)([^)#]*)(?:#([^)]+))?\)/g)) {
+    for (const [, link = "", anchor] of read(page).matchAll(
+      /\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?(?: "[^"]*")?\)/g,
+    )) {
       const file = link === "" ? page : join(dirname(page), link);
       expect(existsSync(join(root, file)), link).toBe(true);
       if (anchor !== undefined) expect(anchorsIn(read(file)), link).toContain(anchor);
+    }
+  });
+
+  it.each(pages)("%s names tests by links whose title is the test's name, as its file has it", (page) => {
+    for (const [, file = "", name = ""] of read(page).matchAll(titledLink)) {
+      const source = read(join(dirname(page), file));
+      const isThere = [`"${name}",`, `\`${name}\`,`].some((literal) => source.includes(literal));
+      expect(isThere, `${file} has no test: ${name}`).toBe(true);
     }
   });
 
