@@ -126,19 +126,28 @@ describe("limits", () => {
     expect((await processor.process(faulted("msg_1"))).code).toBe("processed");
   });
 
-  it("end the transaction of a handler whose process is frozen for 5 minutes, on the server", async () => {
-    const store = postgresStore({ pool: shop.pool(1), schema: shop.schema, timeoutMs: 1000 });
-    await store.migrate();
-    const shown: unknown[] = [];
-    const processor = createProcessor(
-      {
-        "*": async (_, { tx }) => {
-          shown.push(...(await sql`show idle_in_transaction_session_timeout`.execute(tx)).rows);
-        },
-      },
-      { store },
+  it("have the server end a transaction whose process is frozen: ours after timeoutMs, that of a handler after 5 minutes", async () => {
+    const inbox = postgresInbox({ pool: shop.pool(1), schema: shop.schema, timeoutMs: 7000 });
+    await inbox.migrate();
+    const schema = sql.id(shop.schema);
+    await sql`create table ${schema}.seen (idle_limit text)`.execute(shop.db);
+    await sql`create function ${schema}.see() returns trigger language plpgsql as $$ begin
+      execute format('insert into %I.seen values (current_setting(''idle_in_transaction_session_timeout''))', tg_table_schema);
+      return null; end $$`.execute(shop.db);
+    await sql`create trigger see after insert on ${schema}.event execute function ${schema}.see()`.execute(
+      shop.db,
     );
-    expect((await processor.process(faulted("msg_1"))).code).toBe("processed");
+    await inbox.put([entry("msg_1")]);
+    expect((await sql`select * from ${schema}.seen`.execute(shop.db)).rows).toEqual([{ idle_limit: "7s" }]);
+
+    const shown: unknown[] = [];
+    const store = postgresStore({ pool: shop.pool(1), schema: shop.schema });
+    const handlers = {
+      "*": async (_: unknown, { tx }: { tx: Kysely<unknown> }) => {
+        shown.push(...(await sql`show idle_in_transaction_session_timeout`.execute(tx)).rows);
+      },
+    };
+    expect((await createProcessor(handlers, { store }).process(faulted("msg_2"))).code).toBe("processed");
     expect(shown).toEqual([{ idle_in_transaction_session_timeout: "5min" }]);
   });
 

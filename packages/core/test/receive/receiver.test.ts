@@ -368,6 +368,17 @@ describe("close", () => {
 });
 
 describe("createReceiver", () => {
+  it("takes another body that has the same CRC-32 for the same one, which only an owner of the secret can make", async () => {
+    const receiver = createReceiver({ "*": () => {} }, { secret });
+    const { body } = signedRequest({ type: "esim.faulted", data: sampleData("esim.faulted") }, { secret });
+    const codes = ["plumless", "buckeroo"].map(async (note) => {
+      const noted = body.replace("{", `{"note":"${note}",`);
+      const headers = { ...sign({ id: "msg_same", body: noted }, secret) };
+      return (await receiver.receive({ method: "POST", headers, body: Buffer.from(noted) })).outcome.code;
+    });
+    expect(await Promise.all(codes)).toEqual(["processed", "duplicate"]);
+  });
+
   it("asks for no body behind headers that it refuses, and parses none that is not authentic", async () => {
     const body = vi.fn();
     const parse = vi.fn(esimCatalog.parse);
