@@ -23,7 +23,7 @@ async function bundleBytes(name: string, from: string, external: readonly string
 it.each([
   ["webhookHandler", "core", 29],
   ["createWorker", "core", 19],
-  ["verify", "core", 5],
+  ["verify", "core", 5.5],
   ["webhookRouter", "express", 30],
   ["redisStore", "store-redis", 15],
   ["createClient", "client", 23],

@@ -113,6 +113,7 @@ describe("docs", () => {
       conflict: true,
       missing_header: true,
       malformed_header: true,
+      unusable_header: true,
       timestamp_out_of_tolerance: true,
       key_not_yet_valid: true,
       no_matching_key: true,

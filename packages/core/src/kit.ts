@@ -22,7 +22,7 @@ export type { ListenerWarning, Stage, StageMessage } from "./base/trace.ts";
 export { createNotice, createStage, listenTo } from "./base/trace.ts";
 export type { Deadline } from "./base/waiting.ts";
 export { startDeadline } from "./base/waiting.ts";
-export { eventOf, keyText } from "./event/event.ts";
+export { eventOf, idPattern, isStorableId, keyText, shownId } from "./event/event.ts";
 export type { SettleMessage } from "./handle/stages.ts";
 export { settleNotice } from "./handle/stages.ts";
 export { processorShape } from "./process/processor.ts";
@@ -59,5 +59,5 @@ export {
   storeShape,
   warnOfShortRetention,
 } from "./store/store-options.ts";
-export { headerReader, idPattern } from "./verify/headers.ts";
+export { headerReader, headerText } from "./verify/headers.ts";
 export { defaultToleranceSeconds } from "./verify/tolerance.ts";

@@ -196,6 +196,7 @@ const everyOutcome: Readonly<Record<OutcomeCode, true>> = {
   internal_error: true,
   missing_header: true,
   malformed_header: true,
+  unusable_header: true,
   timestamp_out_of_tolerance: true,
   key_not_yet_valid: true,
   no_matching_key: true,

@@ -113,6 +113,14 @@ function findings(
           ...listOf(ids.invalid, ids.invalid.length),
         ]
       : []),
+    ...(ids.unstorable.length > 0
+      ? [
+          "",
+          bad("Events whose id no store can hold, so they are not handled (reported once):"),
+          ...listOf(ids.unstorable, ids.unstorable.length),
+          "Report it to the provider, and handle their payloads yourself: esim-webhooks api deliveries lists them.",
+        ]
+      : []),
     ...(givenUp > 0
       ? [
           "",

@@ -123,13 +123,13 @@ export const inboxPuts: readonly InboxScenario[] = [
           inbox,
           events.entry("b:c", { source: `${source}a` }),
           events.entry("c", { source: `${source}a:b` }),
-          ...[" ", "7", "'\";--", "🦓", "a,b", longestId].map((id) => events.entry(id)),
+          ...[" ", "7", "'\";--", "🦓", "a, b", "é".repeat(512), longestId].map((id) => events.entry(id)),
           events.entry("null", { type: null, event: null }),
           events.entry("nul", { type: "a\0b" }),
           events.entry("old", { timestamp: "0001-01-01T00:00:00Z" }),
           events.entry("far", { timestamp: "9999-12-31T23:59:59.999+14:00" }),
         );
-        assert.equal((await events.take(inbox)).length, 10);
+        assert.equal((await events.take(inbox)).length, 11);
         for (const state of ["ready"] as const) {
           const { rows } = await inbox.list({ state, source, ids: ["null", "nul"] });
           assert.equal(rows.length, 2);

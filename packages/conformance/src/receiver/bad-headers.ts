@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { memoryStore } from "@esim-webhooks/core";
 import { longestId } from "../base/longest-id.ts";
-import { authentic, base, envelope, exchange, now } from "./exchange.ts";
+import { authentic, base, envelope, exchange, now, signedWith } from "./exchange.ts";
 import { assertAnswer, faulted, recording, type Scenario, secret } from "./scenario.ts";
 import { send } from "./wire.ts";
 
@@ -11,6 +11,19 @@ const nowSeconds = Math.floor(now.getTime() / 1000);
 const good = faulted({ at: now });
 const goodSignature = good.headers["webhook-signature"] as string;
 const wrongSignature = `v1,${Buffer.alloc(32, 7).toString("base64")}`;
+
+/** Timestamps that are not in Unix seconds, as digits. */
+const otherTimestamps: readonly string[] = [
+  "",
+  `-${nowSeconds}`,
+  `+${nowSeconds}`,
+  `${nowSeconds}.5`,
+  `${nowSeconds}junk`,
+  `0x${nowSeconds.toString(16)}`,
+  "1e9",
+  `${nowSeconds}000000000`,
+  now.toISOString(),
+];
 
 /** Replaces the good headers with each of these. Expects a refusal with `code`, and that no handler runs. */
 function refusedHeaders(sentence: string, status: number, code: string, cases: readonly Headers[]): Scenario {
@@ -28,41 +41,67 @@ function refusedHeaders(sentence: string, status: number, code: string, cases: r
 
 /** Signature headers at the limits of their grammar, and beyond. */
 export const badHeaders: readonly Scenario[] = [
-  exchange("answers 400 when one of the three headers is missing or empty", async (exchangeOne) => {
-    for (const name of ["webhook-id", "webhook-timestamp", "webhook-signature"]) {
-      const { [name]: _, ...others } = good.headers;
-      assertAnswer((await exchangeOne({ headers: others, body: good.body })).answer, 400, "missing_header");
-      const empty = { ...others, [name]: "" };
-      assertAnswer((await exchangeOne({ headers: empty, body: good.body })).answer, 400, "missing_header");
-    }
-  }),
-  refusedHeaders("answers 400 when one of the three headers is repeated", 400, "malformed_header", [
+  exchange(
+    "answers 400 when one of the three headers is missing, or the signature is empty",
+    async (exchangeOne) => {
+      for (const name of ["webhook-id", "webhook-timestamp", "webhook-signature"]) {
+        const { [name]: _, ...others } = good.headers;
+        assertAnswer((await exchangeOne({ headers: others, body: good.body })).answer, 400, "missing_header");
+      }
+      const headers = { ...good.headers, "webhook-signature": "" };
+      assertAnswer((await exchangeOne({ headers, body: good.body })).answer, 400, "missing_header");
+    },
+  ),
+  refusedHeaders("answers 401 when the id or the timestamp is not the signed one", 401, "no_matching_key", [
+    { "webhook-id": "" },
     { "webhook-id": ["msg_a", "msg_a"] },
-    { "webhook-timestamp": [String(nowSeconds), String(nowSeconds)] },
-    { "webhook-signature": [goodSignature, goodSignature] },
-  ]),
-  refusedHeaders("answers 400 to overlong headers", 400, "malformed_header", [
+    { "webhook-id": [good.headers["webhook-id"] as string, good.headers["webhook-id"] as string] },
     { "webhook-id": "m".repeat(1025) },
-    { "webhook-timestamp": "1".repeat(17) },
-    { "webhook-signature": `v2,${"A".repeat(5000)} ${goodSignature}` },
+    { "webhook-id": "m\u00e9\t" },
+    ...otherTimestamps.map((timestamp) => ({ "webhook-timestamp": timestamp })),
+    { "webhook-timestamp": [String(nowSeconds), String(nowSeconds)] },
   ]),
-  exchange("takes every id of up to 1,024 visible ASCII characters, commas included", async (exchangeOne) => {
+  exchange("takes every id of up to 1,024 bytes, as the signed bytes spell it", async (exchangeOne) => {
     const visible = String.fromCharCode(...Array.from({ length: 94 }, (_, n) => 33 + n));
-    for (const id of [visible, ",", "a,b", longestId]) {
-      const { answer, events } = await exchangeOne(authentic(envelope(`{${base}}`), id));
+    for (const id of [visible, ",", "a,b", "a, b", "a  b", "a\tb", longestId]) {
+      const { answer, events } = await exchangeOne(signedWith(id));
+      assertAnswer(answer, 200, "processed");
+      assert.equal(events.at(-1)?.id, id);
+    }
+    const inUtf8 = (text: string) => Buffer.from(text).toString("latin1");
+    for (const [id, sent, signed] of [
+      ["žluťoučký 🦓", inUtf8("žluťoučký 🦓"), inUtf8("žluťoučký 🦓")],
+      [
+        "sent in latin1, signed in UTF-8: é",
+        "sent in latin1, signed in UTF-8: é",
+        inUtf8("sent in latin1, signed in UTF-8: é"),
+      ],
+      ["both in latin1: é", "both in latin1: é", "both in latin1: é"],
+      ["é".repeat(512), inUtf8("é".repeat(512)), inUtf8("é".repeat(512))],
+    ] as const) {
+      const { answer, events } = await exchangeOne(signedWith(sent, { signed }));
       assertAnswer(answer, 200, "processed");
       assert.equal(events.at(-1)?.id, id);
     }
   }),
-  refusedHeaders("answers 400 to timestamps that are not plain digits", 400, "malformed_header", [
-    { "webhook-timestamp": `-${nowSeconds}` },
-    { "webhook-timestamp": `+${nowSeconds}` },
-    { "webhook-timestamp": `${nowSeconds}.5` },
-    { "webhook-timestamp": `${nowSeconds}junk` },
-    { "webhook-timestamp": `0x${nowSeconds.toString(16)}` },
-    { "webhook-timestamp": "1e9" },
-    { "webhook-timestamp": now.toISOString() },
-  ]),
+  exchange(
+    "runs the handler once for an id that is sent in UTF-8 and then in latin1",
+    async (exchangeOne) => {
+      const signed = Buffer.from("é").toString("latin1");
+      assertAnswer((await exchangeOne(signedWith(signed))).answer, 200, "processed");
+      assertAnswer((await exchangeOne(signedWith("é", { signed }))).answer, 200, "duplicate");
+    },
+  ),
+  exchange(
+    "answers 503 to authentic timestamps that are not in Unix seconds, as digits",
+    async (exchangeOne) => {
+      for (const timestamp of otherTimestamps) {
+        const { answer, events } = await exchangeOne(signedWith("msg_1", { timestamp }));
+        assertAnswer(answer, 503, "unusable_header");
+        assert.equal(events.length, 0);
+      }
+    },
+  ),
   exchange("accepts timestamps 300 s off, either way, and answers 503 at 301 s", async (exchangeOne) => {
     for (const [offset, status, code] of [
       [-300, 200, "processed"],
@@ -88,26 +127,26 @@ export const badHeaders: readonly Scenario[] = [
     { "webhook-signature": "v1," },
     { "webhook-signature": "v1,not-base64-at-all" },
     { "webhook-signature": goodSignature.slice(0, -5) },
-    { "webhook-signature": `${goodSignature},` },
+    { "webhook-signature": `${goodSignature}=` },
   ]),
   refusedHeaders("answers 401 when no signature of the list is right", 401, "no_matching_key", [
     { "webhook-signature": wrongSignature },
     { "webhook-signature": `${wrongSignature} ${wrongSignature}` },
   ]),
-  exchange("accepts one good signature among unknown versions, junk or 50 bad ones", async (exchangeOne) => {
+  exchange("accepts one good signature among unknown versions, junk or 200 bad ones", async (exchangeOne) => {
     for (const list of [
       `v2,abc v1a,def ${goodSignature}`,
       `${goodSignature} v9,whatever`,
       `junk  v1,x ${goodSignature}`,
-      `${Array(50).fill(wrongSignature).join(" ")} ${goodSignature}`,
+      `${Array(200).fill(wrongSignature).join(" ")} ${goodSignature}`,
+      `v2,${"A".repeat(5000)} ${goodSignature}`,
+      [wrongSignature, goodSignature, wrongSignature],
+      `${wrongSignature},${goodSignature},`,
     ]) {
       const headers = { ...good.headers, "webhook-signature": list };
       assert.equal((await exchangeOne({ headers, body: good.body })).answer.status, 200);
     }
   }),
-  refusedHeaders("answers 400 to more signatures than a sender can mean", 400, "malformed_header", [
-    { "webhook-signature": `${Array(64).fill(wrongSignature).join(" ")} ${goodSignature}` },
-  ]),
   [
     "accepts a timestamp of 15 h 51 min 30 s ago when `past` allows it, and none from ten minutes ahead",
     async (withServer) => {

@@ -1,3 +1,4 @@
+import { createHmac } from "node:crypto";
 import { sign, type WebhookEvent } from "@esim-webhooks/core";
 import { recording, type Scenario, secret } from "./scenario.ts";
 import { type Answer, send, type WireRequest } from "./wire.ts";
@@ -25,6 +26,24 @@ export function exchange(sentence: string, run: (exchange: Exchange) => Promise<
 /** An authentic request with exactly these bytes as its body. */
 export function authentic(body: string | Uint8Array, id = "msg_bytes", timestamp: Date = now): WireRequest {
   return { headers: { ...sign({ id, body, timestamp }, secret) }, body };
+}
+
+/**
+ * An authentic request with any id and timestamp in its headers, which have a character for each byte.
+ * @param signed the bytes of the id that the sender has signed, if they are other ones than it has sent
+ */
+export function signedWith(
+  id: string,
+  {
+    signed = id,
+    timestamp = String(Math.floor(now.getTime() / 1000)),
+  }: { readonly signed?: string; readonly timestamp?: string } = {},
+): WireRequest {
+  const body = envelope(`{${base}}`);
+  const hmac = createHmac("sha256", Buffer.from(secret.slice("whsec_".length), "base64"));
+  const mac = hmac.update(`${signed}.${timestamp}.`, "latin1").update(body).digest("base64");
+  const headers = { "webhook-id": id, "webhook-timestamp": timestamp, "webhook-signature": `v1,${mac}` };
+  return { headers, body: Buffer.from(body) }; // with a text as the body, Node.js would send the headers in UTF-8
 }
 
 /** The body of an event with this JSON as its data. */

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { Skew } from "@esim-webhooks/core";
 import { newSecret } from "@esim-webhooks/core/testing";
+import { now, signedWith } from "./exchange.ts";
 import {
   assertAnswer,
   faulted,
@@ -17,6 +18,7 @@ export const unverifiedDeliveries: Pick<
   ScenarioByOutcome,
   | "missing_header"
   | "malformed_header"
+  | "unusable_header"
   | "no_matching_key"
   | "key_not_yet_valid"
   | "timestamp_out_of_tolerance"
@@ -36,9 +38,25 @@ export const unverifiedDeliveries: Pick<
     (withServer) =>
       withServer(noHandler, { secret }, async ({ url }) => {
         const { headers, body } = faulted();
-        const malformed = { ...headers, "webhook-timestamp": "yesterday" };
+        const malformed = { ...headers, "webhook-signature": "v1,none" };
         assertAnswer(await send(url, { headers: malformed, body }), 400, "malformed_header");
       }),
+  ],
+  unusable_header: [
+    "answers 503 to an authentic delivery whose id no store can hold, runs no handler, and logs an error with the id escaped and shortened",
+    (withServer) => {
+      const { logger, lines } = recordingLogger();
+      const options = { secret, logger, clock: { now: () => now.getTime() } };
+      return withServer(noHandler, options, async ({ url }) => {
+        for (const id of [`msg\t${"m".repeat(1021)}`, Buffer.from("é".repeat(513)).toString("latin1"), ""]) {
+          assertAnswer(await send(url, signedWith(id)), 503, "unusable_header");
+          assertAnswer(await send(url, signedWith(id, { signed: "other" })), 401, "no_matching_key");
+        }
+        const [line] = lines.filter(({ outcome }) => outcome === "unusable_header");
+        const id = `msg\\u{9}${"m".repeat(60)}… (1025 characters)`;
+        assert.deepEqual([line?.["level"], line?.["id"]], ["error", id]);
+      });
+    },
   ],
   no_matching_key: [
     "answers 401 when no key matches, because the secret is another or the body was changed",

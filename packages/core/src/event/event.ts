@@ -4,7 +4,10 @@
  * @template Data the fields of this event type, which `EsimEvents` describes
  */
 export interface WebhookEvent<Type extends string = string, Data = unknown> {
-  /** The webhook-id: the same for every delivery of this event, unique within its source. Opaque. */
+  /**
+   * The webhook-id, opaque: the same at every attempt of a delivery, and unique within its source. The event has another id at another
+   * endpoint, and may have a new one after a replay.
+   */
   readonly id: string;
   readonly type: Type;
   /** When the event occurred, as sent: a date-time (RFC 3339). */
@@ -46,6 +49,23 @@ export function keyText({ source, id }: EventKey): string {
 export function sourceIn(text: string): string {
   const begin = text.indexOf(":") + 1;
   return text.slice(begin, begin + Number.parseInt(text, 10));
+}
+
+/** Whether every store can hold this id: 1 to 1,024 bytes in UTF-8, without a NUL and without half of a surrogate pair. */
+export function isStorableId(id: string): boolean {
+  return id !== "" && Buffer.byteLength(id) <= 1024 && id.isWellFormed() && !id.includes("\0");
+}
+
+/** An id that every HTTP client sends, and every terminal shows, as it is. */
+export const idPattern: RegExp = /^[!-~]{1,1024}$/;
+
+const shownCharacters = 64;
+
+/** An id of any form as a log line shows it: without its end if no store can hold it, and with control characters escaped. */
+export function shownId(id: string): string {
+  if (idPattern.test(id)) return id;
+  const whole = isStorableId(id) ? id : `${id.slice(0, shownCharacters)}… (${id.length} characters)`;
+  return whole.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (one) => `\\u{${one.codePointAt(0)?.toString(16)}}`);
 }
 
 /** The data of every event type: event type → data. */

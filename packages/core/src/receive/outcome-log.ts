@@ -1,6 +1,7 @@
 import { monotonicClock } from "../base/clock.ts";
 import { type Logger, silentLogger, throttledLog, warnOnce } from "../base/logger.ts";
 import { type Issue, issueText, withoutValues } from "../event/catalog.ts";
+import { shownId } from "../event/event.ts";
 import type { Outcome, OutcomeCode } from "./outcome.ts";
 import { logLevelOf, replyTo } from "./reply.ts";
 
@@ -17,15 +18,17 @@ export interface Seen {
 /** Logs an outcome, with its time since `startedAt`. */
 export type OutcomeLog = (outcome: Outcome, seen: Seen, startedAt: number) => void;
 
-/** Outcomes of authentic deliveries of which there may be many at once: anybody can repeat one that is stale. */
+/** Outcomes of authentic deliveries of which there may be a flood: anybody can repeat one that is stale or cannot be used. */
 const floods: ReadonlySet<OutcomeCode> = new Set<OutcomeCode>([
   "store_unavailable",
+  "unusable_header",
   "timestamp_out_of_tolerance",
 ]);
 
 /** Outcomes that a mistake of the developer causes, and that cost an event or may cost it. */
 const warned: ReadonlySet<OutcomeCode> = new Set<OutcomeCode>([
   "body_consumed",
+  "unusable_header",
   "timestamp_out_of_tolerance",
   "no_matching_key",
   "failed",
@@ -59,7 +62,8 @@ export function createOutcomeLog(logger: Logger, source: string): OutcomeLog {
     }
     if (outcome.code === "body_consumed") logHint({ code: outcome.code }, outcome.hint);
     const durationMs = Math.round(performance.now() - startedAt);
-    const fields = { source, ...seen, outcome: outcome.code, durationMs, ...loggable(outcome) };
+    const id = seen.id !== undefined && { id: shownId(seen.id) };
+    const fields = { source, ...seen, ...id, outcome: outcome.code, durationMs, ...loggable(outcome) };
     writerFor(outcome, seen)(fields, "webhook delivery");
   };
 }

@@ -5,7 +5,13 @@ import { createStage, outcomeFields, type Stage, type StageMessage } from "../ba
 import { andThen, attempt, isPromise, startDeadline } from "../base/waiting.ts";
 import type { Catalog } from "../event/catalog.ts";
 import type { EsimEvents } from "../event/esim-events.ts";
-import { type HeaderReader, headerReader, readSignedHeaders, type SignedHeaders } from "../verify/headers.ts";
+import {
+  type HeaderReader,
+  headerReader,
+  headerText,
+  readSignedHeaders,
+  type SignedHeaders,
+} from "../verify/headers.ts";
 import { refuseBySkew } from "../verify/tolerance.ts";
 import { createBodyIntake, freeRefused } from "./body-intake.ts";
 import type { Delivery, Received, Receiver } from "./delivery.ts";
@@ -22,7 +28,7 @@ import { createVerifier, knownKeys, type Verifier, verifyStage } from "./verifie
  */
 export interface ReceiveMessage extends StageMessage {
   readonly source: string;
-  /** Read from the headers once they are well-formed. Authentic only if there is a `key`. */
+  /** Read from the headers, in any form. Authentic only if there is a `key`. */
   readonly id?: string;
   /** The fingerprint of the key that matched. */
   readonly key?: string;
@@ -87,7 +93,7 @@ export function receiverWith<Data, Tx>(
     const header = headerReader(delivery.headers);
     const signed = readSignedHeaders(header);
     if (!signed.ok) return signed;
-    seen.id = signed.id;
+    seen.id = headerText(signed.id);
 
     const given = delivery.body; // once: to ask a Node.js request for its body is to read it
     const announcedBytes = typeof given === "function" ? Number(header("content-length")) : Number.NaN;
@@ -106,6 +112,7 @@ export function receiverWith<Data, Tx>(
           return skewed;
         }
 
+        seen.id = proof.id;
         const parsed = catalog.parse(proof.id, bytes);
         if (parsed.type !== null) seen.type = parsed.type;
         return accept({ parsed, id: proof.id, body: bytes, source, receivedAt, signal });
@@ -117,7 +124,7 @@ export function receiverWith<Data, Tx>(
     const atMs = receivedAt.getTime();
     if (!verifyStage.isWatched()) return verify(signed, body, atMs);
     return verifyStage.trace(
-      () => ({ source, id: signed.id }),
+      () => ({ source, id: headerText(signed.id) }),
       () => verify(signed, body, atMs),
       (found) => (found.ok ? { outcome: "verified", key: found.key } : { outcome: found.code }),
     );
@@ -192,7 +199,7 @@ export function receiverWith<Data, Tx>(
 
 function isEncoded(header: HeaderReader): boolean {
   const encoding = header("content-encoding");
-  return encoding === null || (encoding !== undefined && !/^(identity)?$/i.test(encoding));
+  return encoding !== undefined && !/^(identity)?$/i.test(encoding);
 }
 
 const unsupportedEncoding: Outcome = {

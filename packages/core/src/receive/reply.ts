@@ -41,6 +41,12 @@ const answers: Readonly<Record<OutcomeCode, Answer>> = {
   keys_unavailable: { status: 503, log: "error", title: "Temporarily unavailable", headers: soon },
   missing_secret: { status: 503, log: "error", title: "The receiver is not set up correctly", headers: soon },
   key_not_yet_valid: { status: 503, log: "error", title: "The signing key is not valid yet", headers: soon },
+  unusable_header: {
+    status: 503,
+    log: "error",
+    title: "A signature header cannot be used",
+    headers: soon,
+  },
   timestamp_out_of_tolerance: {
     status: 503,
     log: "error",

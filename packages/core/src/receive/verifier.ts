@@ -36,7 +36,7 @@ export type Verifier = (
  */
 export interface VerifyMessage extends StageMessage {
   readonly source: string;
-  /** Read from the headers. Authentic only if the outcome is `verified`. */
+  /** Read from the headers, in any form. Authentic only if there is a `key`. */
   readonly id: string;
   /** The fingerprint of the key that matched. */
   readonly key?: string;
@@ -54,7 +54,7 @@ export function createVerifier(options: SecretOption, clock: Clock, logger: Logg
     const ready = await keyring.ready();
     if (ready === "too_many_waiting") return keysUnavailable(ready);
     const first = prove(signed, body, keyring, atMs);
-    if (first.ok) {
+    if (first.ok || first.code === "unusable_header") {
       keyring.refreshIfOld();
       return first;
     }

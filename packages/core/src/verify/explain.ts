@@ -1,5 +1,11 @@
 import { WebhookError } from "../base/errors.ts";
-import { type HeaderSource, headerReader, readSignedHeaders, type SignedHeaders } from "./headers.ts";
+import {
+  type HeaderSource,
+  headerReader,
+  readSignedHeaders,
+  type SignedHeaders,
+  timestampPattern,
+} from "./headers.ts";
 import { keyringOf, listSecrets, type Secrets } from "./keyring.ts";
 import type { HeaderRefusal, Refusal, SkewRefusal } from "./refusal.ts";
 import {
@@ -65,12 +71,17 @@ export function explainVerification(
     keyringOf(() => keys),
     atMs,
   );
+  if (!proof.ok && proof.code === "unusable_header") {
+    return { verdict: proof, findings: [malformed(proof.reason)] };
+  }
   const timestamp = Number(signed.timestamp);
-  const skewed = refuseBySkew(timestamp, atMs, tolerance);
+  const isReadable = timestampPattern.test(signed.timestamp);
+  const skewed = isReadable ? refuseBySkew(timestamp, atMs, tolerance) : undefined;
   const isAuthentic = proof.ok || proof.code === "key_not_yet_valid";
   return {
     verdict: (proof.ok && skewed) || proof,
     findings: [
+      ...(proof.ok ? [] : oddHeaders(signed)),
       ...(proof.ok ? [] : keyOrBodyFindings(badSecrets, keyOrBodyFinding(signed, body, keys, secrets))),
       ...(skewed ? [timeFinding(skewed, timestamp, atMs, tolerance, isAuthentic)] : []),
     ],
@@ -91,6 +102,23 @@ function readSecrets(secrets: Secrets): { keys: SigningKey[]; findings: Finding[
   return { keys, findings };
 }
 
+const checkProxies = "Check what the proxies in between do to headers";
+
+function malformed(reason: string): Finding {
+  return { code: "malformed_header", message: sentence(reason) };
+}
+
+/** What is unusual about the signed headers of a delivery that does not verify. */
+function oddHeaders({ id, timestamp }: SignedHeaders): Finding[] {
+  const isOdd = id === "" || id.includes(", ");
+  return [
+    ...(isOdd ? [malformed(`webhook-id is empty, or is there more than once. ${checkProxies}`)] : []),
+    ...(timestampPattern.test(timestamp)
+      ? []
+      : [malformed(`webhook-timestamp is not decimal digits. ${checkProxies}`)]),
+  ];
+}
+
 /** Names that senders and proxies give to the signature headers. An x-request-id is not one of them. */
 const vendorHeader =
   /^(?:x[-_])?(?:http[-_])?(?:webhook|svix|standard)s?[-_](?:webhook[-_])?(?:id|timestamp|signature)$/;
@@ -107,8 +135,7 @@ const hexFinding: Finding = {
 function headerFindings(headers: HeaderSource, refusal: HeaderRefusal): Finding[] {
   if (refusal.code !== "missing_header") {
     if (hexSignature.test(headerReader(headers)("webhook-signature") ?? "")) return [hexFinding];
-    const remedy = "Check what the proxies in between do to headers.";
-    return [{ code: "malformed_header", message: `${sentence(refusal.reason)} ${remedy}` }];
+    return [malformed(`${refusal.reason}. ${checkProxies}`)];
   }
   const names = headerNames(headers);
   return refusal.headers.map((name): Finding => {
@@ -162,7 +189,7 @@ function keyOrBodyFinding(
 ): Finding {
   const outside = signerOf(signed, body, keys);
   if (outside !== undefined) {
-    const message = `${outside} made the signature, but is outside its window. Correct its notBefore or notAfter.`;
+    const message = `${outside.key} made the signature, but is outside its window. Correct its notBefore or notAfter.`;
     return { code: "key_outside_window", message };
   }
   for (const [reading, form, misread] of misreadings(secrets)) {

@@ -19,8 +19,15 @@ interface Refused<Code extends string> {
 }
 
 export interface HeaderRefusal extends Refused<"missing_header" | "malformed_header"> {
-  /** All headers that are missing; or those that are malformed, in which case none is missing. */
+  /** All headers that are missing; or the one that is malformed, in which case none is missing. */
   readonly headers: readonly (keyof SignatureHeaders)[];
+}
+
+/** Authentic, but no store holds its id, or its timestamp is not in Unix seconds. */
+export interface UnusableRefusal extends Refused<"unusable_header"> {
+  readonly headers: readonly [keyof SignatureHeaders];
+  /** The fingerprint of the key that made the signature. */
+  readonly key: string;
 }
 
 /** Authentic, but the timestamp is further from the time than `toleranceSeconds` allows. */
@@ -38,4 +45,9 @@ export interface EarlyKeyRefusal extends Refused<"key_not_yet_valid"> {
  * Why a delivery is not accepted. A value: forged deliveries are expected, not exceptional. With `no_matching_key`, none
  * of the keys made the signature: it is forged, or the secret is another.
  */
-export type Refusal = HeaderRefusal | SkewRefusal | EarlyKeyRefusal | Refused<"no_matching_key">;
+export type Refusal =
+  | HeaderRefusal
+  | UnusableRefusal
+  | SkewRefusal
+  | EarlyKeyRefusal
+  | Refused<"no_matching_key">;

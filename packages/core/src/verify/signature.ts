@@ -1,16 +1,18 @@
 import { timingSafeEqual } from "node:crypto";
 import { isUint8Array } from "node:util/types";
 import { WebhookError } from "../base/errors.ts";
+import { idPattern, isStorableId } from "../event/event.ts";
 import {
   type HeaderSource,
   headerReader,
-  idPattern,
+  headerText,
   readSignedHeaders,
   type SignedHeaders,
+  signedForms,
   timestampPattern,
 } from "./headers.ts";
 import { createKeyring, type Keyring, type Secrets } from "./keyring.ts";
-import type { Refusal, SignatureHeaders } from "./refusal.ts";
+import type { Refusal, SignatureHeaders, UnusableRefusal } from "./refusal.ts";
 import { createSigningKey, type SigningKey } from "./signing-key.ts";
 import {
   refuseBySkew,
@@ -38,7 +40,7 @@ export interface VerifyOptions {
 
 /**
  * Signs a delivery as the sender does (Standard Webhooks v1): for tests, tools and relays.
- * Throws `invalid_input` for an id or a timestamp that no receiver would take, and `invalid_secret`.
+ * Throws `invalid_input` for an id that not every HTTP client sends as it is, or a timestamp that no receiver accepts, and `invalid_secret`.
  * @param delivery.timestamp defaults to now; sent as whole Unix seconds
  * @param secret a secret; or a key of a keyring made once by `createKeyring`, where speed matters
  */
@@ -60,9 +62,9 @@ export function sign(
 }
 
 /**
- * Verifies a delivery over its raw bytes (Standard Webhooks v1): the headers' grammar, then HMAC-SHA256 over
- * `id.timestamp.body` with every key that counts, in constant time, then the timestamp's tolerance. So the refusals
- * `key_not_yet_valid` and `timestamp_out_of_tolerance` are those of authentic deliveries.
+ * Verifies a delivery over its raw bytes (Standard Webhooks v1): HMAC-SHA256 over `id.timestamp.body` with every valid key, in
+ * constant time, then the form of the id and the timestamp, then the timestamp's tolerance. So the refusals
+ * `key_not_yet_valid`, `unusable_header` and `timestamp_out_of_tolerance` are those of authentic deliveries.
  * Throws `invalid_input` for a delivery of other types, and `invalid_option`.
  * @param secret as for the receiver; pass a keyring made once by `createKeyring` where speed matters
  */
@@ -117,11 +119,9 @@ export function prove(
   atMs: number,
 ): Proof | Refusal {
   const valid = keyring.keysAt(atMs);
-  const key = signerOf(signed, body, valid);
-  if (key !== undefined) {
-    return { ok: true, id: signed.id, timestamp: Number(signed.timestamp), key: key.fingerprint };
-  }
-  const early = signerOf(signed, body, keyring.keysAfter(atMs));
+  const signer = signerOf(signed, body, valid);
+  if (signer !== undefined) return proofOf(signer, signed);
+  const early = signerOf(signed, body, keyring.keysAfter(atMs))?.key;
   if (early !== undefined) {
     const reason = `${early} made the signature, and its notBefore is still ahead; deliveries wait for it`;
     return { ok: false, code: "key_not_yet_valid", key: early.fingerprint, reason };
@@ -133,6 +133,32 @@ export function prove(
   return { ok: false, code: "no_matching_key", reason };
 }
 
+/** A key, and the bytes of the id and the timestamp that it has signed, a character for each. */
+interface Signer {
+  readonly key: SigningKey;
+  readonly prefix: string;
+}
+
+/** The id is that of the signed bytes: with other headers for the same bytes, a captured delivery would have another id. */
+function proofOf(
+  { key: { fingerprint }, prefix }: Signer,
+  { timestamp }: SignedHeaders,
+): Proof | UnusableRefusal {
+  if (!timestampPattern.test(timestamp)) {
+    return unusable("webhook-timestamp", "is not in Unix seconds, as digits", fingerprint);
+  }
+  const id = headerText(prefix.slice(0, -`.${timestamp}.`.length));
+  if (!isStorableId(id)) {
+    return unusable("webhook-id", "is not 1 to 1,024 bytes of text, so no store can hold it", fingerprint);
+  }
+  return { ok: true, id, timestamp: Number(timestamp), key: fingerprint };
+}
+
+function unusable(name: keyof SignatureHeaders, problem: string, key: string): UnusableRefusal {
+  const reason = `${name} ${problem}, and the delivery is authentic: report it to the provider`;
+  return { ok: false, code: "unusable_header", headers: [name], key, reason };
+}
+
 // shared: each use begins and ends within one call
 const expected = Buffer.alloc(44);
 const given = Buffer.alloc(44);
@@ -142,14 +168,15 @@ export function signerOf(
   signed: SignedHeaders,
   body: Uint8Array,
   keys: readonly SigningKey[],
-): SigningKey | undefined {
-  const prefix = `${signed.id}.${signed.timestamp}.`;
-  for (const key of keys) {
-    // a caller's own keyring may return a short MAC: bytes of the last comparison must not take part in this one
-    if (expected.write(key.mac(prefix, body), "latin1") !== expected.byteLength) continue;
-    for (const signature of signed.signatures) {
-      given.write(signature, "latin1");
-      if (timingSafeEqual(given, expected)) return key;
+): Signer | undefined {
+  for (const prefix of signedForms(`${signed.id}.${signed.timestamp}.`)) {
+    for (const key of keys) {
+      // a caller's own keyring may return a short MAC: bytes of the last comparison must not take part in this one
+      if (expected.write(key.mac(prefix, body), "latin1") !== expected.byteLength) continue;
+      for (const signature of signed.signatures) {
+        given.write(signature, "latin1");
+        if (timingSafeEqual(given, expected)) return { key, prefix };
+      }
     }
   }
   return undefined;

@@ -14,7 +14,7 @@ export interface Key {
   readonly notAfter?: Date | string | null | undefined;
 }
 
-/** The base64 HMAC-SHA256 of `prefix` (ASCII) followed by `body`. */
+/** The base64 HMAC-SHA256 of `prefix` (latin1: a character for each byte) followed by `body`. */
 export type Hmac = (prefix: string, body: Uint8Array) => string;
 
 /** A key, ready for use. Prints as its fingerprint in every form; the secret cannot be read back. */
@@ -25,7 +25,7 @@ export interface SigningKey {
   validAt(atMs: number): boolean;
   /** Whether the key's window begins after this time. */
   beginsAfter(atMs: number): boolean;
-  /** The base64 HMAC-SHA256 of a prefix (ASCII) followed by a body. */
+  /** The base64 HMAC-SHA256 of a prefix (latin1) followed by a body. */
   readonly mac: Hmac;
 }
 
@@ -96,7 +96,7 @@ export function hmacSha256(anyKey: Uint8Array): Hmac {
     const bodyStart = blockBytes + prefix.length;
     const end = bodyStart + body.byteLength;
     if (end > inner.byteLength) {
-      return createHmac("sha256", prepared).update(prefix).update(body).digest("base64");
+      return createHmac("sha256", prepared).update(prefix, "latin1").update(body).digest("base64");
     }
     inner.write(prefix, blockBytes, "latin1");
     inner.set(body, bodyStart);

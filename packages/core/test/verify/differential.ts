@@ -20,9 +20,7 @@ interface Sample {
 const stricter: Readonly<Record<string, (sample: Sample) => boolean>> = {
   "timestamp with anything but digits, or too long": ({ timestamp }) => !/^\d{1,16}$/.test(timestamp),
   "timestamp with leading zeros, which is signed as sent": ({ timestamp }) => /^0\d/.test(timestamp),
-  "id outside visible ASCII, or too long": ({ id }) => !/^[!-~]{1,1024}$/.test(id),
-  "signature followed by a comma and more": ({ signature }) => /v1,[^ ]{44},/.test(signature),
-  "more than 64 signatures": ({ signature }) => signature.split(" ").length > 64,
+  "id of more than 1,024 bytes": ({ id }) => Buffer.byteLength(id) > 1024,
 };
 
 /** Where it is `standardwebhooks` that refuses: the true bytes are signed, and it hashes other ones. */

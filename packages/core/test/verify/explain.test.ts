@@ -73,7 +73,31 @@ describe("explainVerification", () => {
         code: "malformed_header",
         message: expect.stringMatching(/^Webhook-timestamp is not decimal digits\. Check/),
       },
+      { code: "wrong_secret_or_body", message: expect.any(String) },
     ]);
+    for (const odd of ["", ["msg_1", "msg_1"]]) {
+      expect(explain({ headers: { ...headers, "webhook-id": odd } }).findings[0]).toEqual({
+        code: "malformed_header",
+        message: expect.stringMatching(/^Webhook-id is empty, or is there more than once\. Check/),
+      });
+    }
+  });
+
+  it("says which header of an authentic delivery cannot be used", () => {
+    const signed = (timestamp: string) => {
+      const mac = createHmac("sha256", bytes).update(`msg_1.${timestamp}.${body}`).digest("base64");
+      return { ...headers, "webhook-timestamp": timestamp, "webhook-signature": `v1,${mac}` };
+    };
+    expect(explain({ headers: signed("noon") })).toMatchObject({
+      verdict: { code: "unusable_header", headers: ["webhook-timestamp"] },
+      findings: [
+        {
+          code: "malformed_header",
+          message:
+            "Webhook-timestamp is not in Unix seconds, as digits, and the delivery is authentic: report it to the provider.",
+        },
+      ],
+    });
   });
 
   it("gives the clock's skew in seconds, and whether the signature itself is right", () => {

@@ -1,10 +1,11 @@
 import { type Clock, WebhookError } from "@esim-webhooks/core";
+import { shownId } from "@esim-webhooks/core/kit";
 import type { RecordVerdict } from "@esim-webhooks/import";
 import type { EndpointErrorCode } from "../base/errors.ts";
 import { type PassState, shortHash } from "./pass-state.ts";
 import { areUsedUp, isDue, oneMore, type Tries } from "./tries.ts";
 
-/** The events of a pass that handlers did not take, and those that no target can. */
+/** The events of a pass that handlers did not take, and those that no target can take. */
 export interface Failures {
   /** Notes the verdicts of a batch. Throws `too_many_failures`. */
   note(verdicts: readonly RecordVerdict[]): void;
@@ -18,6 +19,8 @@ export interface Failures {
   readonly givenUp: readonly string[];
   /** The ids of invalid records that no pass before has reported, empty if they have none. */
   readonly invalid: readonly string[];
+  /** The same of events whose id no store can hold: escaped, and without their end. */
+  readonly unstorable: readonly string[];
   /**
    * What the next pass has to know. `isWhole`: this one has seen all that is listed, and forgets what was not. No other pass
    * may: the mark may move back, and what was given up would be in range again.
@@ -47,13 +50,16 @@ export function createFailures(
   const reportedBefore = new Set(before.reported);
   const reported = new Set<string>();
   const invalid: string[] = [];
+  const unstorable: string[] = [];
   let oldestMs = Number.POSITIVE_INFINITY;
 
-  function noteInvalid(id: string): void {
+  function noteInvalid({ id, code }: RecordVerdict): void {
     const key = shortHash(id);
     if (reported.has(key) || reported.size >= mostReported) return;
     reported.add(key);
-    if (!reportedBefore.has(key)) invalid.push(id);
+    if (reportedBefore.has(key)) return;
+    if (code === "unstorable_id") unstorable.push(shownId(id));
+    else invalid.push(id);
   }
 
   function noteFailed({ id, occurredMs }: RecordVerdict): void {
@@ -102,7 +108,7 @@ export function createFailures(
   return {
     note(verdicts) {
       for (const verdict of verdicts) {
-        if (verdict.fate === "invalid") noteInvalid(verdict.id);
+        if (verdict.fate === "invalid") noteInvalid(verdict);
         else if (verdict.fate === "rejected" && triedCodes.has(verdict.code)) noteFailed(verdict);
         else if (verdict.fate === "rejected") noteUntried(verdict);
         else noteTaken(verdict);
@@ -132,9 +138,8 @@ export function createFailures(
     get givenUp() {
       return [...failed.values()].filter(({ tries }) => areUsedUp(tries)).map(({ id }) => id);
     },
-    get invalid() {
-      return invalid;
-    },
+    invalid,
+    unstorable,
     kept(isWhole) {
       const all = [...unchanged(isWhole), ...tried()];
       const failures = all.sort(([, [, one]], [, [, other]]) => one - other).slice(-mostFailures);

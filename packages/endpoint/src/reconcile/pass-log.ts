@@ -59,6 +59,12 @@ export function createPassLog(
           "These records of the listing are not valid events. They are not reported again.",
         );
       }
+      if (ids.unstorable.length > 0) {
+        logger.error(
+          { ...fields, ids: ids.unstorable },
+          "No store can hold the ids of these events, so they are not handled. Report it to the provider, and handle their payloads in the listing yourself.",
+        );
+      }
       if (givenUp > 0) {
         logger.error(
           { ...fields, events: givenUp, ids: ids.givenUp },

@@ -133,6 +133,7 @@ export async function runPass(parts: PassParts, claim: PassClaim): Promise<Recon
         acknowledgedAndLost: log.acknowledgedAndLost,
         givenUp: failures.givenUp.slice(0, mostIds),
         invalid: failures.invalid.slice(0, mostIds),
+        unstorable: failures.unstorable.slice(0, mostIds),
       },
       lost,
       mark: claim.mark,

@@ -30,6 +30,8 @@ export interface ReconcileReport {
     readonly givenUp: readonly string[];
     /** Of records that cannot be brought in, and that no earlier pass has reported. */
     readonly invalid: readonly string[];
+    /** Of events whose id no store can hold, likewise: escaped, and without their end. */
+    readonly unstorable: readonly string[];
   };
   /** The time of the events that the listing has forgotten before they were settled: only support can replay them. */
   readonly lost: Stretch | null;

@@ -304,6 +304,22 @@ describe("reconcile with handlers", () => {
     expect(errors.filter((message) => message.includes("not valid events"))).toHaveLength(1);
   });
 
+  it("raises the alarm once for an event whose id no store can hold, with the id escaped and shortened", async () => {
+    const seen: string[] = [];
+    const long = `msg\u0007${"é".repeat(600)}`;
+    const { pass, errors } = handled(
+      [exhausted(long, startMs + 1), exhausted("żółw one, two", startMs + 2)],
+      (id) => seen.push(id),
+    );
+    expect(await pass()).toMatchObject({
+      ledger: { listed: 2, stored: 1, invalid: 1 },
+      ids: { invalid: [], unstorable: [`msg\\u{7}${"é".repeat(60)}… (604 characters)`] },
+    });
+    expect(await pass()).toMatchObject({ ledger: { duplicate: 1, invalid: 1 }, ids: { unstorable: [] } });
+    expect(seen).toEqual(["żółw one, two"]);
+    expect(errors.filter((message) => message.includes("No store can hold the ids"))).toHaveLength(1);
+  });
+
   it("counts a delivery without an id as invalid, reports it once, and reads on", async () => {
     const seen: string[] = [];
     const nameless = { ...exhausted("", startMs + 1), eventId: null };

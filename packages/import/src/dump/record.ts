@@ -10,8 +10,8 @@ export interface Position {
   readonly entry?: string;
 }
 
-/** Why a part of a dump is not a record. */
-export type FaultCode = "not_json" | "not_a_record" | "too_large" | "too_deep";
+/** Why a part of a dump is not a record, or has an id that no store can hold. */
+export type FaultCode = "not_json" | "not_a_record" | "too_large" | "too_deep" | "unstorable_id";
 
 /** A record as it was read: its JSON, or a fault. */
 export type RawRecord =

@@ -1,4 +1,4 @@
-import { headerReader, idPattern } from "@esim-webhooks/core/kit";
+import { headerReader, headerText, isStorableId } from "@esim-webhooks/core/kit";
 import { readCapturedRequest } from "./captured-request.ts";
 import { type DumpedEvent, dumpedEvent } from "./dumped-event.ts";
 import type { Fields, RecordFault } from "./fields.ts";
@@ -10,10 +10,10 @@ export function readCapturedEvent(fields: Fields, maxDepth: number): DumpedEvent
   const { headers, payload, receivedAt } = request;
   if (receivedAt === null) return fault("it has no receivedAt: the date-time at which it was received");
   const header = headerReader(headers);
-  const id = header("webhook-id") ?? "";
+  const id = headerText(header("webhook-id") ?? "");
   const isSigned = header("webhook-signature") !== undefined;
-  if (!isSigned && !idPattern.test(id)) {
-    return fault("it has neither a signature nor a webhook-id of 1 to 1,024 visible ASCII characters");
+  if (!isSigned && !isStorableId(id)) {
+    return fault("it has neither a signature nor a webhook-id of 1 to 1,024 bytes");
   }
   return dumpedEvent(id, payload, null, { ...request, receivedAt, isSigned });
 }

@@ -1,11 +1,12 @@
 import type { Replay } from "@esim-webhooks/core";
-import { idPattern } from "@esim-webhooks/core/kit";
+import { isStorableId } from "@esim-webhooks/core/kit";
 import { type DumpedEvent, dumpedEvent } from "./dumped-event.ts";
 import { type Fields, isObject, parseNested, type RecordFault } from "./fields.ts";
 
-const badId: RecordFault = {
-  fault: "not_a_record",
-  reason: "its eventId is not 1 to 1,024 visible ASCII characters",
+const noId: RecordFault = { fault: "not_a_record", reason: "its eventId is not a text" };
+const unstorableId: RecordFault = {
+  fault: "unstorable_id",
+  reason: "its eventId is not 1 to 1,024 bytes of text, so no store can hold it",
 };
 const badPayload: RecordFault = { fault: "not_a_record", reason: "its payload is not an object" };
 const otherType: RecordFault = {
@@ -19,7 +20,8 @@ const otherType: RecordFault = {
  */
 export function readDeliveryRecord(fields: Fields, maxDepth: number): DumpedEvent | RecordFault {
   const { eventId, payload } = fields as { readonly eventId?: unknown; readonly payload?: unknown };
-  if (typeof eventId !== "string" || !idPattern.test(eventId)) return badId;
+  if (typeof eventId !== "string") return noId;
+  if (!isStorableId(eventId)) return { ...unstorableId, id: eventId };
   if (typeof payload === "string") {
     const parsed = parseNested(payload, maxDepth);
     if ("fault" in parsed) return { ...parsed, id: eventId };
