@@ -155,7 +155,14 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "rotateSecret",
       "sentAtMs",
     ],
-    client: ["ApiError", "createClient", "createLimiter", "idempotencyKeyOf", "observeCalls"],
+    client: [
+      "ApiError",
+      "createClient",
+      "createLimiter",
+      "idempotencyKeyOf",
+      "idempotencyKeyOfDelivery",
+      "observeCalls",
+    ],
     express: ["webhookRouter"],
     fastify: ["webhookPlugin"],
     storePostgres: [

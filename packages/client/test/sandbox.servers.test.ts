@@ -5,10 +5,14 @@ import {
   type ClientOptions,
   createClient,
   idempotencyKeyOf,
+  idempotencyKeyOfDelivery,
   observeCalls,
 } from "@esim-webhooks/client";
+import { memoryStore, nodeHandler } from "@esim-webhooks/core";
+import { sampleData } from "@esim-webhooks/core/testing";
 import { type Sandbox, type SandboxOptions, startSandbox } from "@esim-webhooks/sandbox";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { listen } from "../../../test/listen.ts";
 
 interface OfSandbox {
   readonly sandbox: Sandbox;
@@ -313,15 +317,49 @@ describe("one effect, whatever happens to the answer", () => {
     expect(await failureOf(api.esims.order({}))).toMatchObject({ code: "service_failed", attempts: 3 });
   });
 
-  it("one event, delivered five times, orders once; with another body, the key is refused", async () => {
+  it("a key is refused with another body", async () => {
     const { api } = await clientOf();
-    const { webhookEndpointReference } = await api.webhooks.create(endpoint);
-    const idempotencyKey = idempotencyKeyOf({ id: "msg_1" }, "reorder");
-    await Promise.all(Array.from({ length: 5 }, () => api.esims.order({}, { idempotencyKey })));
-    expect(await allOf(api.webhooks.deliveries(webhookEndpointReference))).toHaveLength(1);
+    const idempotencyKey = idempotencyKeyOfDelivery({ id: "msg_1" }, "reorder");
+    await api.esims.order({}, { idempotencyKey });
     const error = await failureOf(api.esims.order({ externalProfileId: "other" }, { idempotencyKey }));
     expect(error).toMatchObject({ code: "key_reused", status: 422, attempts: 1 });
   });
+
+  it.each(["delivery", "event"] as const)(
+    "one event orders once at two endpoints, and after support has sent it again under new ids (an id per %s)",
+    async (idPer) => {
+      const { api, sandbox } = await clientOf({ idPer }, {}, { clock: "manual" });
+      const counting = await api.webhooks.create({ ...endpoint, eventTypes: ["esim.assigned"] });
+      const runs: string[] = [];
+      const store = memoryStore();
+      for (const source of ["eu", "us"]) {
+        const { promise: secret, resolve } = Promise.withResolvers<string>();
+        const handler = nodeHandler(
+          {
+            "esim.faulted": async (event) => {
+              runs.push(`${source} ${event.id}`);
+              await api.esims.order({}, { idempotencyKey: idempotencyKeyOf(event, "reorder") });
+            },
+          },
+          { source, store, secret: { load: async () => [await secret] } },
+        );
+        const server = await listen(handler, "/webhooks", handler.close);
+        onTestFinished(server.close);
+        const { signingSecret } = await api.webhooks.create({
+          url: server.url,
+          eventTypes: ["esim.faulted"],
+        });
+        resolve(signingSecret);
+      }
+      const data = { ...sampleData("esim.faulted"), reason: "download_order_expired" };
+      const ids = await sandbox.emit({ type: "esim.faulted", data });
+      await sandbox.settled();
+      await sandbox.replay({ ids, under: "new" });
+      await sandbox.settled();
+      expect(new Set(runs).size).toBe(4);
+      expect(await allOf(api.webhooks.deliveries(counting.webhookEndpointReference))).toHaveLength(1);
+    },
+  );
 });
 
 describe("time", () => {

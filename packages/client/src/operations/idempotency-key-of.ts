@@ -1,23 +1,58 @@
 import { createHash } from "node:crypto";
-import { WebhookError } from "@esim-webhooks/core";
+import { WebhookError, type WebhookEvent } from "@esim-webhooks/core";
 
 /**
- * The idempotency key of what a handler does about an event: the same for every delivery and every run of it, so that the
- * service does it once. The body of such a call must depend on the event alone, or the second run is refused with 422
+ * The idempotency key of what a handler does about an event: the same for all its deliveries, at every endpoint and under every
+ * id, and for every run, so that the service does it once. It is made from the event's type, timestamp and data.
+ *
+ * Two events with the same type, timestamp and data have the same key: what both ask for is done once. Do not use it to
+ * deduplicate deliveries. The body of such a call must depend on the event alone, or the second run is refused with 422
  * (`key_reused`). The service remembers keys for 48 hours: an event that is replayed later has its effect again.
  *
- * Throws `invalid_input` for an event without an id, or an empty purpose.
+ * Throws `invalid_input` for what is not an event, or an empty purpose.
  * @param purpose what is done, such as `"reorder"`: each operation about an event needs one of its own
  */
-export function idempotencyKeyOf(event: { readonly id: string }, purpose: string): string {
-  if (typeof event?.id !== "string" || event.id === "" || typeof purpose !== "string" || purpose === "") {
+export function idempotencyKeyOf(
+  event: Pick<WebhookEvent, "type" | "timestamp" | "data">,
+  purpose: string,
+): string {
+  const { type, timestamp, data } = event ?? {};
+  return keyOf("idempotencyKeyOf", { type, timestamp }, purpose, data);
+}
+
+/**
+ * The idempotency key of what a handler does about a delivery: the same for all its attempts and every run. The same event has
+ * another one at another endpoint, or after a replay under a new id. For events that may be different although their type,
+ * timestamp and data are equal; otherwise, use `idempotencyKeyOf`.
+ *
+ * Throws `invalid_input` for an event without an id, or an empty purpose.
+ * @param purpose as for `idempotencyKeyOf`
+ */
+export function idempotencyKeyOfDelivery(event: Pick<WebhookEvent, "id">, purpose: string): string {
+  return keyOf("idempotencyKeyOfDelivery", { id: event?.id }, purpose);
+}
+
+/** A hash, because ids and data may be longer than a key. */
+function keyOf(
+  caller: string,
+  texts: Readonly<Record<string, unknown>>,
+  purpose: string,
+  ...data: unknown[]
+): string {
+  for (const [name, text] of Object.entries({ ...texts, purpose })) {
+    if (typeof text === "string" && text !== "") continue;
     throw new WebhookError(
       "invalid_input",
-      "idempotencyKeyOf: there is no event with an id, or no purpose.",
-      'Pass the event of a handler and what is done: idempotencyKeyOf(event, "reorder").',
+      `${caller}: there is no ${name}.`,
+      `Pass the event of a handler and what is done: ${caller}(event, "reorder").`,
     );
   }
-  return createHash("sha256")
-    .update(JSON.stringify([purpose, event.id]))
-    .digest("hex");
+  const json = JSON.stringify([purpose, ...Object.values(texts), ...data], inOrder);
+  return createHash("sha256").update(json).digest("hex");
+}
+
+/** Sorts the fields of an object: the sender may write them in any order. */
+function inOrder(_name: string, value: unknown): unknown {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)));
 }
