@@ -514,7 +514,7 @@ describe("importDeliveries", () => {
     expect(report.ledger).toMatchObject({ stored: 2, invalid: report.ledger.read - 2 });
     const rejects = lines(rejectsFile);
     expect(rejects).toHaveLength(report.ledger.invalid);
-    for (const { position, code, reason } of rejects) {
+    for (const { position, reason } of rejects) {
       expect(position).toEqual({
         record: expect.any(Number),
         line: expect.any(Number),
