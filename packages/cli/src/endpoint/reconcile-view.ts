@@ -138,7 +138,8 @@ function findings(
           bad(
             `Events from ${instant(new Date(lost.from))} to ${instant(new Date(lost.to))} are no longer listed.`,
           ),
-          "Ask support for a dump of them, and import it: esim-webhooks import <dump> --trust-unsigned",
+          "The service keeps events for 7 days, so support cannot replay them. If a dump was made in time, import it:",
+          "esim-webhooks import <dump> --trust-unsigned. Otherwise, read the state of their eSIMs through the API.",
         ]),
   ];
 }

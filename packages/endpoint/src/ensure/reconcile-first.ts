@@ -50,7 +50,7 @@ export async function reconcileFirst<Reconciled extends FirstReconciled>(
 }
 
 const alreadyDeleted =
-  "The first endpoint was deleted before this run could reconcile it, by a run that was killed or by somebody else. If it was somebody else, only support can replay what was not brought in.";
+  "The first endpoint was deleted before this run could reconcile it, by a run that was killed or by somebody else. If it was somebody else, only support can replay what was not brought in, for 7 days.";
 
 /** Which of the two endpoints the service has. Throws `not_settled` if the second one gets nothing while the first is there. */
 async function whatIsThere(
@@ -105,7 +105,7 @@ function lossWith(endpoint: string, { failing, givenUp, ledger, lost }: FirstRec
     return `The target did not take ${notTaken} of the deliveries of the endpoint ${endpoint}: they are not valid events, or their ids are those of other events`;
   }
   if (lost === null) return undefined;
-  return `The listing of the endpoint ${endpoint} has forgotten events from ${lost.from} to ${lost.to}, which only support can replay`;
+  return `The listing of the endpoint ${endpoint} has forgotten events from ${lost.from} to ${lost.to} that were not brought in`;
 }
 
 function notSettled(endpoint: string, problem: string, remedy: string): WebhookError<EndpointErrorCode> {

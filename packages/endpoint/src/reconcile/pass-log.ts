@@ -74,7 +74,7 @@ export function createPassLog(
       if (lost !== null) {
         logger.error(
           { ...fields, lost },
-          "The listing does not go back far enough: only support can replay the events of this time.",
+          "The service has forgotten the events of this time before they were settled, and support cannot replay them. Import a dump that was made in time, or read the state of their eSIMs through the API.",
         );
       }
     },

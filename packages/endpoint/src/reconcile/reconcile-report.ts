@@ -33,7 +33,7 @@ export interface ReconcileReport {
     /** Of events whose id no store can hold, likewise: escaped, and without their end. */
     readonly unstorable: readonly string[];
   };
-  /** The time of the events that the listing has forgotten before they were settled: only support can replay them. */
+  /** The time of the events that the service has forgotten before they were settled: support cannot replay them either. */
   readonly lost: Stretch | null;
   /** The watermark after this pass. */
   readonly mark: string;

@@ -123,7 +123,9 @@ describe("the watermark", () => {
     const { from, to } = report.lost ?? { from: "", to: "" };
     expect(Date.parse(to) - Date.parse(from)).toBeGreaterThan(20 * hour);
     expect(world.lines.map(({ message }) => message)).toContainEqual(
-      expect.stringMatching(/only support can replay/),
+      expect.stringMatching(
+        /has forgotten the events of this time .* support cannot replay them\. Import a dump/,
+      ),
     );
     expect(await world.stored()).not.toContain(lost[0]);
     expect(await world.reconcile({ clock })).toMatchObject({ lost: null });

@@ -27,7 +27,7 @@ export const switchesSchema = z.strictObject({
   replayShowsSecret: z.enum(["on", "off"]).default("on"),
   /** The body of errors for which none is specified. */
   unstatedErrorBody: z.enum(["problem", "empty", "html"]).default("problem"),
-  /** How long an endpoint may take to answer: ms in real time, whatever the clock. */
+  /** How long an endpoint may take to answer: ms in real time, on every clock. */
   answerLimitMs: wholeNumber(1).default(30_000),
   /** The status of a delivery that was answered so that it is not retried. */
   nonRetryable: z.enum(["failed", "exhausted"]).default("failed"),
