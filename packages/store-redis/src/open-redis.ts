@@ -59,7 +59,7 @@ export interface StoreOperation extends Operation {
 export interface OpenRedis {
   /** The server and the keys, for people. Undefined if the client does not tell. */
   readonly place: string | undefined;
-  /** Runs every command once, and looks at the eviction policy. Throws what is wrong. */
+  /** Runs every command once, each time, and looks at the eviction policy. Throws what is wrong. */
   ready(): Promise<void>;
   /** Runs one operation within the time limit. */
   send(operation: StoreOperation): Promise<unknown>;
@@ -108,14 +108,19 @@ export function openRedis(
     logger,
     async check(signal) {
       await eviction.check().catch(rethrow);
-      const letter = probe.letters.probe;
-      const probing: Operation = { letter, key: `${keyPrefix}probe`, args: [] };
-      const evaluated = client.eval(probe.source, 1, probing.key, letter); // needed only after a restart of the server
-      await evaluated.then((answer) => answerOf(answersIn(answer, 1)[0])).catch(rethrow);
-      await runAlone(probe, probing, signal).then(answerOf).catch(rethrow);
+      await tryOut(signal);
       areTogether = !runOnReplicas && (await areOnOneServer(client, keyPrefix).catch(rethrow));
     },
   });
+
+  /** Runs every command once: shows whether the server accepts them all. */
+  async function tryOut(signal: AbortSignal): Promise<void> {
+    const letter = probe.letters.probe;
+    const probing: Operation = { letter, key: `${keyPrefix}probe`, args: [] };
+    const evaluated = client.eval(probe.source, 1, probing.key, letter); // needed only after a restart of the server
+    await evaluated.then((answer) => answerOf(answersIn(answer, 1)[0])).catch(rethrow);
+    await runAlone(probe, probing, signal).then(answerOf).catch(rethrow);
+  }
 
   async function runAlone(script: Script, operation: Operation, signal: AbortSignal): Promise<unknown> {
     if (runOnReplicas) return runOnReplicas(script, operation, signal);
@@ -167,10 +172,11 @@ export function openRedis(
   const server = placeOf(client);
   return {
     place: server && `${server}, keys ${keyPrefix}*`,
-    async ready() {
-      await guard.ready();
-      if (eviction.isDue()) await guard.run(() => eviction.recheck().catch(rethrow));
-    },
+    ready: () =>
+      guard.run(async (signal) => {
+        if (eviction.isDue()) await eviction.recheck().catch(rethrow);
+        await tryOut(signal);
+      }),
     send,
     begin: (operation) => (eviction.isDue() ? sendChecked(operation) : send(operation)),
     close: () => guard.close(close),

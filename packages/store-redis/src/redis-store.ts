@@ -30,8 +30,8 @@ const shape: OptionsShape<Required<RedisStoreOptions>> = { ...storeShape, ...red
  * A restart loses what was not yet on disk (`appendonly yes`, `appendfsync`).
  *
  * Throws `invalid_option`. Operations reject with `store_unavailable`; with `read_only_store` on a replica, `missing_rights`
- * while the user may not run a command, and `store_full` while the server is out of memory; and with `invalid_option` while
- * it refuses the database in the URL. While the server may evict keys, `claim` rejects with `evicting_store`: the policy is
+ * while the user may not run a command, `store_full` while the server is out of memory, `missing_replicas` while it has fewer than
+ * it asks for, and `unsaved_store` while it cannot save its data; and with `invalid_option` while it refuses the database in the URL. While the server may evict keys, `claim` rejects with `evicting_store`: the policy is
  * read before the first operation, again every ten seconds, and before every claim until it could be read and is accepted.
  */
 export function redisStore(redis: RedisClient | string, options: RedisStoreOptions = {}): RedisStore {

@@ -15,17 +15,31 @@ const refusals: readonly {
     remedy: "Connect to its master: by the master's address, through Sentinel, or with a Cluster.",
   },
   {
-    answer: /\bNOPERM\b|user executing the script can't/,
+    answer: /\bNOPERM\b|user executing the script can't|\bunknown (?:redis )?command\b/i,
     code: "missing_rights",
-    problem: (name) => `The Redis user of ${name} lacks rights that it needs.`,
+    problem: (name) => `The Redis server of ${name} refuses commands or keys that it needs.`,
     remedy:
-      "Grant it the keys of the keyPrefix (~esim-webhooks:*) and +evalsha +eval +get +set +del +pttl +pexpire, and with waitReplicas +wait.",
+      "Grant its user the keys of the keyPrefix (~esim-webhooks:*) and +evalsha +eval +get +set +del +pttl +pexpire, and with waitReplicas +wait; rename no command.",
   },
   {
     answer: /\bOOM command not allowed/,
     code: "store_full",
     problem: (name) => `The Redis server of ${name} has used all the memory that maxmemory allows.`,
     remedy: "Raise maxmemory, or remove keys of other programs.",
+  },
+  {
+    answer: /\bMISCONF\b/,
+    code: "unsaved_store",
+    problem: (name) =>
+      `The Redis server of ${name} refuses writes, since it could not save its data to disk.`,
+    remedy: "See its log; make room on its disk, or correct the rights of its folder.",
+  },
+  {
+    answer: /\bNOREPLICAS\b/,
+    code: "missing_replicas",
+    problem: (name) =>
+      `The Redis server of ${name} refuses writes, since too few replicas are in sync with it.`,
+    remedy: "Bring its replicas back, or lower min-replicas-to-write.",
   },
 ];
 

@@ -9,6 +9,7 @@ import { redisState, redisStore } from "@esim-webhooks/store-redis";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { closedAfterEach } from "../../../test/closed-after-each.ts";
+import { breakSnapshots } from "../../../test/servers/break-snapshots.ts";
 import { lossyProxy, privateRedis, privateReplica, type TestServer } from "../../../test/servers/index.ts";
 import { freePort } from "../../../test/servers/kept-server.ts";
 
@@ -318,6 +319,46 @@ describe("redisStore and redisState on a server that answers, but where nothing 
       for (const one of needed) expect(message).toContain(one);
     },
   );
+
+  it.each(makers.flatMap(([name, make]) => needed.map((right) => [name, right, make] as const)))(
+    "%s is ready no longer once %s was taken away",
+    async (_, right, make) => {
+      await as("~esim-webhooks:*", ...needed);
+      const store = openAs(make, server.url, user);
+      await store.ready?.();
+      await as("~esim-webhooks:*", ...needed.filter((one) => one !== right));
+      expect((await refusal(store.ready?.())).code).toBe("missing_rights");
+      await as("~esim-webhooks:*", ...needed);
+      await store.ready?.();
+    },
+  );
+
+  it.each(makers)("%s is not ready while too few replicas are in sync, and then is", async (_, make) => {
+    const store = openAs(make, server.url);
+    await store.ready?.();
+    await admin.config("SET", "min-replicas-to-write", "1");
+    const refusals = await Promise.all(
+      [store, openAs(make, server.url)].map((one) => refusal(one.ready?.())),
+    );
+    await admin.config("SET", "min-replicas-to-write", "0");
+    for (const { code, message } of refusals)
+      expect({ code, message }).toMatchObject({
+        code: "missing_replicas",
+        message: /lower min-replicas-to-write/,
+      });
+    await store.ready?.();
+  });
+
+  it.each(makers)("%s is not ready while the server cannot save its data, and then is", async (_, make) => {
+    onTestFinished(() => breakSnapshots(admin, false));
+    const store = openAs(make, server.url);
+    await store.ready?.();
+    await breakSnapshots(admin, true);
+    const { code, message } = await refusal(store.ready?.());
+    expect({ code, message }).toMatchObject({ code: "unsaved_store", message: /make room on its disk/ });
+    await breakSnapshots(admin, false);
+    await store.ready?.();
+  });
 
   it.each(makers)("%s is not ready with rights for other keys alone", async (_, make) => {
     await as("~other:*", ...needed);
