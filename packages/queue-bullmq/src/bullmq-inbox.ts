@@ -18,6 +18,7 @@ import {
 import type { JobsOptions } from "bullmq";
 import { createAdmin } from "./admin/admin.ts";
 import { type BullmqInboxOptions, defaultEventJobOptions, readInboxOptions } from "./inbox-settings.ts";
+import { addProbe, makeAddsAtomic } from "./redis/atomic-add.ts";
 import { openQueue } from "./redis/connection.ts";
 import { deduplicationIdOf, newJobId, resultOf } from "./redis/job-identity.ts";
 import { oncePerTurn } from "./redis/once-per-turn.ts";
@@ -63,8 +64,8 @@ interface Put {
  * Redis. Each is one atomic `queue.add` with BullMQ's deduplication, so an id is enqueued once in `retentionMs`, counted from
  * its first delivery. BullMQ's `Worker` handles the events, with `bullmqProcessor`.
  *
- * Throws `invalid_option`. Operations reject with `store_unavailable`, `store_full`, `wrong_credentials`, `missing_rights` or
- * `read_only_store`; while the server may evict keys, with `evicting_store`; and those for operators with `invalid_input` for
+ * Throws `invalid_option`. Operations reject with `store_unavailable`, `store_full`, `wrong_credentials`, `missing_rights`,
+ * `missing_replicas`, `unsaved_store` or `read_only_store`; while the server may evict keys, with `evicting_store`; and those for operators with `invalid_input` for
  * filters that BullMQ cannot answer.
  */
 export function bullmqInbox(
@@ -100,8 +101,16 @@ export function bullmqInbox(
 
   async function check(signal: AbortSignal): Promise<void> {
     await connected(queue, signal);
+    makeAddsAtomic(queue, await client());
     if (waitAof) checkCanWait(await client());
     await server.check();
+  }
+
+  /** Adds a job as `put` does: shows whether the server accepts all that a put writes. */
+  async function tryOut(): Promise<void> {
+    await server.recheck();
+    const redis = await client();
+    await onDisk(() => addProbe(queue, redis, jobOptions));
   }
 
   const explain = (error: unknown) => Promise.reject(explained(error));
@@ -169,14 +178,16 @@ export function bullmqInbox(
     capabilities: {
       roles: ["writer", "admin"],
       filters: ["state", "ids"],
-      durable: !allowEviction,
+      get durable() {
+        return !allowEviction && server.isPersistent();
+      },
       multiProcess: true,
       transactional: false,
       ordered: false,
       retentionMs,
     },
     place: placeOf(queue),
-    ready: () => guard.ready(),
+    ready: () => run(tryOut),
     async put(entries) {
       const jobs = entries.map(newJob);
       if (jobs.length === 0) return [];

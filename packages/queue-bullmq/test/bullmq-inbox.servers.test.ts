@@ -13,8 +13,9 @@ import {
   Worker,
 } from "bullmq";
 import { Redis } from "ioredis";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { closedAfterEach } from "../../../test/closed-after-each.ts";
+import { breakSnapshots } from "../../../test/servers/break-snapshots.ts";
 import { privateRedis, privateReplica, type TestServer } from "../../../test/servers/index.ts";
 import { freePort } from "../../../test/servers/kept-server.ts";
 import { entryOf } from "./events.ts";
@@ -377,6 +378,178 @@ describe("the server's users", () => {
   );
 });
 
+describe("an add that the server refuses half-way", () => {
+  const at = () => server.url.replace("//", "//shop:secret@");
+  beforeEach(() => admin.acl("SETUSER", "shop", "reset", "on", ">secret", "~*", "+@all"));
+  afterEach(() => admin.call("ACL", "DELUSER", "shop"));
+
+  /** Puts an event twice while something is `broken`, and twice again. Nothing but the event may be left. */
+  async function putsAround(
+    inbox: BullmqInbox,
+    broken: () => Promise<unknown>,
+    fixed: () => Promise<unknown>,
+  ) {
+    const entry = entryOf("msg_1");
+    await inbox.ready();
+    await broken();
+    const refusals = [await refusal(inbox.put([entry])), await refusal(inbox.put([entry]))];
+    expect(await admin.keys("bull:events:de:*")).toEqual([]);
+    await fixed();
+    const ends = [await inbox.put([entry]), await inbox.put([entry])].flat();
+    expect(ends).toEqual(["stored", "duplicate"]);
+    expect(await inbox.stats()).toMatchObject({ states: { ready: 1, leased: 0, done: 0, dead: 0 } });
+    expect(await inbox.get({ source: "default", id: "msg_1" })).toMatchObject({ state: "ready" });
+    const jobs = await admin.keys("bull:events:????????-*");
+    expect(jobs).toEqual([expect.stringMatching(/^bull:events:[\da-f-]{36}s/)]);
+    return refusals.map(({ code }) => code);
+  }
+
+  it.each<[string, NonNullable<BullmqInboxOptions["jobOptions"]>]>([
+    ["hmset", {}],
+    ["xadd", {}],
+    ["hmget", {}],
+    ["lpush", {}],
+    ["zadd", {}],
+    ["rpush", { lifo: true }],
+    ["zadd", { lifo: true }],
+    ["zadd", { delay: 60_000 }],
+    ["zadd", { priority: 3 }],
+  ])("stores the event later if the user lacks %s, with the job options %o", async (right, jobOptions) => {
+    const codes = await putsAround(
+      open({ connection: at(), jobOptions }),
+      () => admin.acl("SETUSER", "shop", `-${right}`),
+      () => admin.acl("SETUSER", "shop", "+@all"),
+    );
+    expect(codes).toEqual(["missing_rights", "missing_rights"]);
+  });
+
+  it.each(["wait", "events", "marker"])(
+    "stores the event later if the queue's key %s is another program's, and says so until then",
+    async (name) => {
+      const key = `bull:events:${name}`;
+      const inbox = open();
+      const codes = await putsAround(
+        inbox,
+        async () => {
+          await admin.set(key, "theirs");
+          const { message } = await refusal(inbox.ready());
+          expect(message).toMatch(/has a value that BullMQ did not write\. Delete that key/);
+        },
+        () => admin.del(key),
+      );
+      expect(codes).toEqual(["store_unavailable", "store_unavailable"]);
+    },
+  );
+
+  it("stores the event later through a queue that had its scripts before, if the user may not delete either", async () => {
+    const client = new Redis(at());
+    opened.push({ close: () => client.disconnect() });
+    const queue = openQueue({ connection: client });
+    await queue.add("other", {});
+    await queue.drain();
+    const inbox = open({ queue });
+    const entry = entryOf("msg_1");
+    await inbox.ready();
+    await admin.acl("SETUSER", "shop", "-hmset", "-del");
+    expect((await refusal(inbox.put([entry]))).code).toBe("missing_rights");
+    await admin.acl("SETUSER", "shop", "+@all");
+    await expect.poll(() => inbox.put([entry])).toEqual(["stored"]); // without DEL, the key ends after 1 ms
+  });
+
+  it("leaves the job of an event that was stored before", async () => {
+    const inbox = open({ connection: at() });
+    const entry = entryOf("msg_1");
+    await inbox.put([entry]);
+    await admin.acl("SETUSER", "shop", "-xadd");
+    expect((await refusal(inbox.put([entry]))).code).toBe("missing_rights");
+    await admin.acl("SETUSER", "shop", "+@all");
+    expect(await inbox.put([entry, other(entry)])).toEqual(["duplicate", "conflict"]);
+    expect(await inbox.stats()).toMatchObject({ states: { ready: 1 } });
+  });
+});
+
+describe("ready()", () => {
+  const rights = ["evalsha", "eval", "set", "hmset", "xadd", "lpush", "zadd", "get", "pttl", "lpop", "del"];
+
+  it.each(rights)("says that the user lacks %s, also after it has said that all is well", async (right) => {
+    await admin.acl("SETUSER", "shop", "reset", "on", ">secret", "~*", "+@all");
+    onTestFinished(async () => void (await admin.call("ACL", "DELUSER", "shop")));
+    const connection = server.url.replace("//", "//shop:secret@");
+    const inbox = open({ connection });
+    await inbox.ready();
+    await admin.acl("SETUSER", "shop", `-${right}`);
+    for (const one of [inbox, open({ connection })]) {
+      const { code, message } = await refusal(one.ready());
+      expect({ code, message }).toMatchObject({
+        code: "missing_rights",
+        message: /Grant its user .*~bull:\*/,
+      });
+    }
+    await admin.acl("SETUSER", "shop", "+@all");
+    await inbox.ready();
+  });
+
+  it.each<[string, (on: boolean) => Promise<unknown>, string, RegExp]>([
+    [
+      "its memory is full",
+      (on) => admin.config("SET", "maxmemory", on ? "1" : "0"),
+      "store_full",
+      /Raise maxmemory/,
+    ],
+    [
+      "too few replicas are in sync",
+      (on) => admin.config("SET", "min-replicas-to-write", on ? "1" : "0"),
+      "missing_replicas",
+      /lower min-replicas-to-write/,
+    ],
+    [
+      "it could not save its data",
+      (on) => breakSnapshots(admin, on),
+      "unsaved_store",
+      /make room on its disk/,
+    ],
+  ])(
+    "says that the server refuses writes because %s, and put says so too",
+    async (_, refuse, code, remedy) => {
+      onTestFinished(async () => void (await refuse(false)));
+      const inbox = open();
+      await inbox.ready();
+      await refuse(true);
+      const failed = [inbox.ready(), open().ready(), inbox.put([entryOf()])];
+      for (const error of await Promise.all(failed.map(refusal)))
+        expect(error).toMatchObject({ code, message: remedy });
+      await refuse(false);
+      await inbox.ready();
+    },
+  );
+
+  it("says that the server is a replica", async () => {
+    const replica = await privateReplica(server);
+    opened.push(replica);
+    expect((await refusal(open({ connection: replica.url }).ready())).code).toBe("read_only_store");
+  });
+
+  it.each([{}, { lifo: true }, { delay: 1 }, { priority: 3 }])(
+    "adds no job that a worker sees, and leaves none, with the job options %o",
+    async (jobOptions) => {
+      const seen: string[] = [];
+      const worker = new Worker("events", async ({ name }) => void seen.push(name), {
+        connection: { url: server.url, maxRetriesPerRequest: null },
+      });
+      opened.push(worker);
+      await worker.waitUntilReady();
+      const inbox = open({ jobOptions });
+      for (let n = 0; n < 20; n += 1) await inbox.ready();
+      const done = new Promise((resolve) => worker.on("completed", resolve));
+      await inbox.put([entryOf()]);
+      await done;
+      expect(seen).toEqual(["esim.enabled"]);
+      expect(await admin.keys("*probe*")).toEqual([]);
+      expect(await inbox.stats()).toMatchObject({ states: { ready: 0, leased: 0, dead: 0 } });
+    },
+  );
+});
+
 describe("a server that may lose events", () => {
   it("is refused while it may evict keys, at the start and later", async () => {
     vi.useFakeTimers({ toFake: ["performance"] });
@@ -416,8 +589,10 @@ describe("a server that may lose events", () => {
     await admin.config("SET", "appendfsync", "everysec");
     await admin.config("SET", "appendonly", "no");
     const off = lineLogger();
-    await open({ logger: off.logger }).ready();
+    const lossy = open({ logger: off.logger });
+    await lossy.ready();
     expect(off.lines).toEqual(["persistence_off"]);
+    expect(lossy.capabilities.durable).toBe(false);
   });
 
   it("is refused with waitAof when its version has no WAITAOF", async ({ skip }) => {

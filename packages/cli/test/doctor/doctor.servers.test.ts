@@ -194,6 +194,36 @@ describe("doctor", () => {
     });
   });
 
+  it("reports a Redis where a bullmqInbox can store nothing, with what to do", async () => {
+    const server = await privateRedis("--min-replicas-to-write", "1");
+    const config = `import { bullmqInbox } from "@esim-webhooks/queue-bullmq";
+      export default { target: bullmqInbox({ connection: ${JSON.stringify(server.url)} }) };`;
+    const { code, of } = await examine({ cwd: folder({ "esim-webhooks.config.ts": config }) });
+    await server.close();
+    expect(code).toBe(3);
+    expect(of["store"]).toMatchObject({
+      ok: false,
+      code: "missing_replicas",
+      message: expect.stringMatching(
+        /lower min-replicas-to-write\..* Looked at: the queue esim-webhooks on /,
+      ),
+    });
+  });
+
+  it("does not call a bullmqInbox durable on a Redis without an append-only file", async () => {
+    const server = await privateRedis("--appendonly", "no");
+    const config = `import { bullmqInbox } from "@esim-webhooks/queue-bullmq";
+      export default { target: bullmqInbox({ connection: ${JSON.stringify(server.url)} }) };`;
+    const { code, of } = await examine({ cwd: folder({ "esim-webhooks.config.ts": config }) });
+    await server.close();
+    expect(code).toBe(3);
+    expect(of["store"]).toMatchObject({ ok: true, message: expect.stringContaining("; not durable: ") });
+    expect(of["persistence_off"]).toMatchObject({
+      ok: false,
+      message: expect.stringContaining("appendonly to yes"),
+    });
+  });
+
   it.each<[string, string, () => string, RegExp]>([
     [
       "a bullmqInbox",

@@ -6,7 +6,7 @@ import { withoutArguments } from "./without-arguments.ts";
 /** A server that answers, but refuses what the queue needs. */
 const refusals: readonly {
   readonly answer: RegExp;
-  readonly code: BullmqErrorCode | "store_full";
+  readonly code: BullmqErrorCode | "store_full" | "store_unavailable";
   readonly problem: string;
   readonly remedy: string;
 }[] = [
@@ -29,16 +29,34 @@ const refusals: readonly {
     remedy: "Add it: redis://user:password@host:6379, or redis://:password@host:6379 for the default user.",
   },
   {
-    answer: /\bNOPERM\b|user executing the script can't/,
+    answer: /\bNOPERM\b|user executing the script can't|\bunknown (?:redis )?command\b/i,
     code: "missing_rights",
-    problem: "The Redis user of bullmqInbox lacks rights that BullMQ needs.",
-    remedy: "Grant it the queue's keys (~bull:*), all commands on them, and +info.",
+    problem: "The Redis server of bullmqInbox refuses commands or keys that BullMQ needs.",
+    remedy: "Grant its user the queue's keys (~bull:*), all commands on them, and +info; rename no command.",
   },
   {
     answer: /\bOOM command not allowed/,
     code: "store_full",
     problem: "The Redis server of bullmqInbox has used all the memory that maxmemory allows.",
     remedy: "Raise maxmemory, or keep done jobs for a shorter time (removeOnComplete).",
+  },
+  {
+    answer: /\bMISCONF\b/,
+    code: "unsaved_store",
+    problem: "The Redis server of bullmqInbox refuses writes, since it could not save its data to disk.",
+    remedy: "See its log; make room on its disk, or correct the rights of its folder.",
+  },
+  {
+    answer: /\bNOREPLICAS\b/,
+    code: "missing_replicas",
+    problem: "The Redis server of bullmqInbox refuses writes, since too few replicas are in sync with it.",
+    remedy: "Bring its replicas back, or lower min-replicas-to-write.",
+  },
+  {
+    answer: /\bWRONGTYPE\b/,
+    code: "store_unavailable",
+    problem: "A key of the queue of bullmqInbox has a value that BullMQ did not write.",
+    remedy: "Delete that key, or give the inbox a queue or a prefix of its own.",
   },
 ];
 
@@ -49,7 +67,7 @@ export function explained(error: unknown): unknown {
   const refusal = refusals.find(({ answer }) => answer.test(error.message));
   if (refusal === undefined) return cause;
   const { code, problem, remedy } = refusal;
-  return new WebhookError<BullmqErrorCode | "store_full">(code, problem, remedy, { cause });
+  return new WebhookError<typeof code>(code, problem, remedy, { cause });
 }
 
 /**

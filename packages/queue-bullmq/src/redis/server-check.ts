@@ -22,17 +22,22 @@ export interface ServerCheck {
   check(): Promise<void>;
   /** Looks at the eviction policy again, ten seconds after the last look: it can change while the server runs. */
   recheck(): Promise<void>;
+  /** False once a server has said that it writes no append-only file. */
+  isPersistent(): boolean;
 }
 
 export function createServerCheck(options: ServerCheckOptions): ServerCheck {
   const { client, keyStart, allowEviction, waitAof, logger } = options;
   let checkedAt = Number.NEGATIVE_INFINITY;
   let rechecked: Promise<void> | undefined;
+  let isPersistent = true;
 
   async function factsOfAll(): Promise<readonly ServerFacts[]> {
     const any = await client();
     const masters = any.nodes?.("master") ?? [];
-    return Promise.all((masters.length > 0 ? masters : [any]).map(serverFacts));
+    const servers = await Promise.all((masters.length > 0 ? masters : [any]).map(serverFacts));
+    isPersistent = servers.every(({ isAofOn }) => isAofOn !== false);
+    return servers;
   }
 
   function refuseEviction(servers: readonly ServerFacts[]): void {
@@ -76,6 +81,7 @@ export function createServerCheck(options: ServerCheckOptions): ServerCheck {
       }
       return rechecked;
     },
+    isPersistent: () => isPersistent,
   };
 }
 
