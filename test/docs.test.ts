@@ -78,6 +78,13 @@ describe("docs", () => {
     }
   });
 
+  it.each(["docs/threat-model.md", "docs/status-contract.md"])("%s names a test in each row", (page) => {
+    const tables = [...read(page).matchAll(/^\|[-|]+\|\n((?:\|.*\n)+)/gm)];
+    const rows = tables.flatMap(([, body = ""]) => body.trim().split("\n"));
+    expect(rows.length).toBeGreaterThan(30);
+    expect(rows.filter((row) => row.match(titledLink) === null)).toEqual([]);
+  });
+
   it("order a replacement only for a dead download order, since a device may recover from any other fault", () => {
     const blocks = [
       ...pages.flatMap((page) => read(page).match(/```ts[\s\S]*?```/g) ?? []),
