@@ -8,7 +8,10 @@ export interface Run {
   readonly child: ChildProcess;
   /** Resolves with the first line of standard output that matches. Rejects if the process ends before. */
   line(pattern: RegExp): Promise<RegExpExecArray>;
-  /** Resolves when the process has ended. */
+  /**
+   * Resolves when the process has ended. `output` has the lines of both streams. It may lack the last ones of a process that was
+   * killed: a pipe has room for some 200, and the others are lost unless the process writes them by `writeSync`.
+   */
   readonly ended: Promise<{ readonly code: number | null; readonly output: string }>;
 }
 
@@ -30,11 +33,12 @@ export function runCommand(
   let output = "";
   const lines: string[] = [];
   const waiting = new Set<(line: string) => void>();
-  child.stderr.on("data", (chunk) => {
-    output += chunk;
-  });
-  createInterface(child.stdout).on("line", (line) => {
+  const addLine = (line: string) => {
     output += `${line}\n`;
+  };
+  createInterface(child.stderr).on("line", addLine); // a chunk may end within a line, and would be joined to one of stdout
+  createInterface(child.stdout).on("line", (line) => {
+    addLine(line);
     lines.push(line);
     for (const wake of waiting) wake(line);
   });

@@ -1,5 +1,6 @@
 // A worker with OPTIONS on the inbox of DATABASE_URL and SCHEMA, or of the SQLite file FILE. The handler of the event
 // "deadly" kills the process. Prints "ran <id>" for every other event whose handler was started.
+import { writeSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import { createWorker, type InboxQueue } from "@esim-webhooks/core";
 import { postgresInbox } from "@esim-webhooks/store-postgres";
@@ -12,7 +13,7 @@ const handler = async ({ id }: { id: string }) => {
     await pause(50); // for those that were taken with it to start
     process.kill(process.pid, "SIGKILL");
   }
-  console.log(`ran ${id}`);
+  writeSync(1, `ran ${id}\n`); // so that nothing said is lost in a kill
   await pause(200);
 };
 const stopping = new AbortController();

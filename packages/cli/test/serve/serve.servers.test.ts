@@ -109,7 +109,8 @@ describe("serve", () => {
         throw new Error("no SIM 8932042000001234567, LPA:1$smdp.example.com$CODE");
       } } };`;
       const running = start(["serve"], { cwd: folder({ "esim-webhooks.config.ts": config }) });
-      await fetch(await urlOf(running), event("msg_1"));
+      const { status } = await fetch(await urlOf(running), event("msg_1"));
+      expect(status).toBe(way === "inbox" ? 202 : 500);
       await running.written(/no SIM/);
       running.child.kill("SIGTERM");
       const { stdout, stderr } = await running.ended;
@@ -297,7 +298,7 @@ export default { port: 0, handlers: { "*": () => order("8932042000001234567") } 
   it("prints text on a terminal, and JSON there with --json", async () => {
     const cwd = folder({ "esim-webhooks.config.ts": withMemory });
     const pretty = startInTerminal(["serve"], { cwd });
-    await fetch(await urlOf(pretty), event("msg_1"));
+    expect((await fetch(await urlOf(pretty), event("msg_1"))).status).toBe(200);
     await pretty.written(/handled .*order \{"number":"7"\}/);
     const [line] = await pretty.written(/.*processed.*/);
     expect(line).toMatch(/\d\d:\d\d:\d\d.*✔ processed .*esim\.faulted {2}msg_1/);
@@ -305,7 +306,7 @@ export default { port: 0, handlers: { "*": () => order("8932042000001234567") } 
     pretty.child.stdin?.write("\u0003"); // Ctrl-C
     expect((await pretty.ended).code).toBe(0);
     const json = startInTerminal(["serve", "--json"], { cwd });
-    await fetch(await urlOf(json), event("msg_1"));
+    expect((await fetch(await urlOf(json), event("msg_1"))).status).toBe(200);
     await json.written(/^\{"time".*"outcome":"processed"/m);
     json.child.stdin?.write("\u0003");
     await json.ended;

@@ -115,7 +115,8 @@ it("doctor reports an option of the worker that work refuses for BullMQ", async 
 it("inbox lists and retries dead events, and says which filters BullMQ cannot answer", async () => {
   const running = start(["serve"], { cwd });
   const [, url = ""] = await running.written(/Listening at \S*?(http:\S+\/[\w/]+)/);
-  await fetch(url, signedRequest({ id: "msg_fails", ...envelope }, { secret }));
+  const { status } = await fetch(url, signedRequest({ id: "msg_fails", ...envelope }, { secret }));
+  expect(status).toBe(202);
   await running.written(/"id":"msg_fails".*no luck/);
   running.child.kill("SIGTERM");
   await running.ended;
