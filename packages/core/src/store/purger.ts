@@ -44,7 +44,7 @@ export interface PurgeClock {
 }
 
 const hourMs = 3_600_000;
-const longestHoldMs = 24 * hourMs;
+const longestHoldMs = 86_400_000;
 
 /**
  * What to keep when the store's clock shows `nowMs`. `expectedMs` is what it should show by this process's monotonic clock; undefined if

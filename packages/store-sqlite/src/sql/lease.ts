@@ -12,7 +12,7 @@ export const hasEnded: string = `(ends_at <= $now or ends_at > $now + term_ms + 
  * last purge, nor while purging is held.
  */
 export const isOver: string = `ends_at <= min($now, coalesce(
-  (select iif(held_until > seen_at, 0, seen_at + 3600000) from esim_webhooks_purge_clock), $now
+  (select iif(held_until > seen_at, 0, seen_at + 3600000) from esim_webhooks_purge_clock where one = 1), $now
 ))`;
 
 /** A fence that was never given before: SQL. */
