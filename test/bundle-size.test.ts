@@ -22,7 +22,7 @@ async function bundleBytes(name: string, from: string, external: readonly string
 
 it.each([
   ["webhookHandler", "core", 29],
-  ["createWorker", "core", 19],
+  ["createWorker", "core", 20],
   ["verify", "core", 5.5],
   ["webhookRouter", "express", 30],
   ["redisStore", "store-redis", 15],

@@ -92,9 +92,9 @@ const shape: OptionsShape<Settings> = { store, leaseMs, maxWaitMs, catalog, logg
  * The processor of the events of a `bullmqInbox`: `new Worker(name, bullmqProcessor(handlers), { connection })`. Concurrency,
  * attempts, backoff and rate limits are BullMQ's.
  *
- * A handler's `retryLater` delays the job without an attempt spent, for `maxWaitMs` in all; `discard` completes it, and a throw fails the attempt. An
- * event that is invalid, or that no handler takes, fails once and for good. `context.signal` aborts when BullMQ cancels the job,
- * and `context.attempt` counts every start. Throws `unknown_event_type` and `invalid_option`.
+ * A handler's `retryLater` delays the job without an attempt spent, until it has waited for `maxWaitMs`; `discard` completes it, and a
+ * throw fails the attempt. An event that is invalid, or that no handler takes, fails once and for good. `context.signal` aborts when
+ * BullMQ cancels the job, and `context.attempt` counts every start. Throws `unknown_event_type` and `invalid_option`.
  */
 export function bullmqProcessor<Data = EsimEvents, Tx = unknown>(
   handlers: NoInfer<Handlers<Data, Tx>>,
