@@ -384,7 +384,7 @@ describe("createReceiver", () => {
     const parse = vi.fn(esimCatalog.parse);
     const options = { catalog: { ...esimCatalog, parse } };
     const { headers, ...rest } = delivery();
-    const malformed = { ...rest, headers: { ...headers, "webhook-timestamp": "now" }, body };
+    const malformed = { ...rest, headers: { ...headers, "webhook-signature": "v2,other" }, body };
     const codes = [malformed, delivery("tampered"), delivery("wrong_key"), delivery("stale")].map(
       async (given) => (await receive({ "*": () => {} }, given, options)).reply.outcome.code,
     );
