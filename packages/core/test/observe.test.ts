@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { tracingChannel } from "node:diagnostics_channel";
+import { once } from "node:events";
 import { type Runner, receiverSuite } from "@esim-webhooks/conformance";
 import {
   createProcessor,
@@ -19,7 +20,7 @@ import {
 } from "@esim-webhooks/core";
 import { type HandleMessage, type Observer, observe } from "@esim-webhooks/core/observe";
 import { memoryInbox, newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { listen } from "../../../test/listen.ts";
 
 const secret = newSecret();
@@ -486,10 +487,19 @@ describe("a worker that is observed", () => {
   });
 
   it("shows a lease that was lost", async () => {
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const leaseMs = 60_000;
     const lost = await endings(
-      { "*": (_event, { signal }) => new Promise((resolve) => signal.addEventListener("abort", resolve)) },
+      {
+        "*": async (_event, { signal }) => {
+          const aborted = once(signal, "abort");
+          vi.advanceTimersByTime(leaseMs / 3); // when the lease is renewed
+          await aborted;
+        },
+      },
       { extend: async (leases) => leases.map(() => false) },
-      { leaseMs: 60 },
+      { leaseMs },
     );
     expect(lost).toEqual([{ ...about, attempt: 1, outcome: "lost" }]);
   });

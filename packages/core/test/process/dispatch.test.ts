@@ -491,6 +491,8 @@ describe("dedupe around the handler", () => {
     ["fails", () => Promise.reject(new Error("connection lost"))],
     ["never answers", () => new Promise<boolean>(() => {})],
   ])("aborts the handler's signal when the store %s for a whole lease", async (_case, extend) => {
+    useFakeTimers();
+    const leaseMs = 60_000;
     const store: DedupeStore = { ...memoryStore(), extend };
     const reasons: unknown[] = [];
     const handlers = {
@@ -502,13 +504,17 @@ describe("dedupe around the handler", () => {
           });
         }),
     };
-    const processor = createProcessor(handlers, { store, leaseMs: 30 });
-    expect((await processor.process(faulted)).code).toBe("lease_lost");
+    const processor = createProcessor(handlers, { store, leaseMs });
+    const processing = processor.process(faulted);
+    await vi.advanceTimersByTimeAsync(leaseMs);
+    expect((await processing).code).toBe("lease_lost");
     expect(reasons).toEqual(["The claim on this event was lost."]);
   });
 
   it("starts no handler after its claim has ended while another one blocked the event loop, and warns with its type", async () => {
-    const leaseMs = 60;
+    vi.useFakeTimers({ toFake: ["performance"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const leaseMs = 60_000;
     const memory = memoryStore();
     const bothClaimed = Promise.withResolvers<void>();
     let claims = 0;
@@ -528,7 +534,7 @@ describe("dedupe around the handler", () => {
       {
         "*": ({ id }) => {
           started.push(id);
-          for (const until = performance.now() + 2 * leaseMs; performance.now() < until; );
+          vi.advanceTimersByTime(2 * leaseMs); // as if it blocked the event loop
         },
       },
       { store, leaseMs, logger: { debug: () => {}, info: () => {}, warn, error: () => {} } },
@@ -590,6 +596,7 @@ describe("dedupe around the handler", () => {
 
   it("answers store_unavailable when the done mark cannot be written, and failed when the handler failed", async () => {
     const down = () => Promise.reject(new Error("connection lost"));
+    useFakeTimers();
     const store: DedupeStore = { ...memoryStore(), complete: down, release: down };
     let fails = false;
     const processor = createProcessor(
@@ -600,7 +607,9 @@ describe("dedupe around the handler", () => {
       },
       { store, leaseMs: 90 },
     );
-    expect((await processor.process(faulted)).code).toBe("store_unavailable");
+    const processing = processor.process(faulted);
+    await vi.advanceTimersByTimeAsync(90);
+    expect((await processing).code).toBe("store_unavailable");
     fails = true;
     expect((await processor.process({ ...faulted, id: "msg_2" })).code).toBe("failed");
   });

@@ -14,7 +14,7 @@ import {
 } from "@esim-webhooks/core";
 import { observe } from "@esim-webhooks/core/observe";
 import { memoryInbox, sampleData } from "@esim-webhooks/core/testing";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 
 function entry(id: string, type = "esim.enabled"): InboxEntry {
   const event = { id, type, timestamp: "2026-01-01T00:00:00Z", data: sampleData("esim.enabled") };
@@ -400,7 +400,9 @@ describe("createWorker", () => {
   });
 
   it("starts no handler after its lease has ended, and names the type of the handler that blocked the loop", async () => {
-    const leaseMs = 60;
+    vi.useFakeTimers({ toFake: ["performance"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const leaseMs = 60_000;
     const inbox = memoryInbox();
     const others = many(19);
     await inbox.put([entry("blocks", "esim.disabled"), ...others]);
@@ -410,7 +412,7 @@ describe("createWorker", () => {
     let elsewhere: Promise<readonly TakenEvent[]> = Promise.resolve([]);
     const handlers: Handlers<EsimEvents> = {
       "esim.disabled": () => {
-        block(2 * leaseMs);
+        vi.advanceTimersByTime(2 * leaseMs); // as if it blocked the event loop
         elsewhere = inbox.take({ limit: 20, leaseMs: 60_000 }); // as another process does meanwhile
         stop.abort();
       },
@@ -428,13 +430,15 @@ describe("createWorker", () => {
   });
 
   it("gives an event back whose handler comes too late, without counting the attempt", async () => {
-    const leaseMs = 500; // a machine that stalls for as long would count the attempt
+    vi.useFakeTimers({ toFake: ["performance"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const leaseMs = 60_000;
     const inbox = memoryInbox();
     await inbox.put([entry("blocks", "esim.disabled"), entry("late")]);
     const stop = new AbortController();
     const attempts: number[] = [];
     const handlers: Handlers<EsimEvents> = {
-      "esim.disabled": () => block(1.2 * leaseMs),
+      "esim.disabled": () => void vi.advanceTimersByTime(1.2 * leaseMs), // as if it blocked the event loop
       "esim.enabled": (_, { attempt }) => {
         attempts.push(attempt);
         stop.abort();
