@@ -1,9 +1,20 @@
 import { execFileSync } from "node:child_process";
-import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  copyFileSync,
+  cpSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { sqliteBackup, sqliteInbox, sqliteState, sqliteStore } from "@esim-webhooks/store-sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { root } from "../../../test/run.ts";
 import { faultOf } from "../src/database/faults.ts";
 import { networkTypeOf } from "../src/database/network-mount.ts";
 import { entry, key } from "./entry.ts";
@@ -25,6 +36,25 @@ async function refused(path: string): Promise<{ code: string; message: string }>
   );
   await store.close();
   return error;
+}
+
+/**
+ * How to run this package as a user who may not write everywhere, as root may. Another user may not even read this clone, if
+ * it is in root's home folder, so Node.js and the sources are copied for him.
+ */
+function asUserWithoutRights(): { node: string; entry: string; user: { uid?: number; gid?: number } } {
+  const entry = "packages/store-sqlite/src/index.ts";
+  if (process.getuid?.() !== 0) return { node: process.execPath, entry: join(root, entry), user: {} };
+  const copy = join(folder.path, "copy");
+  for (const path of ["packages/core", "packages/store-sqlite", "node_modules/zod", "node_modules/leven"]) {
+    cpSync(join(root, path), join(copy, path), { recursive: true });
+  }
+  mkdirSync(join(copy, "node_modules/@esim-webhooks"));
+  symlinkSync("../../packages/core", join(copy, "node_modules/@esim-webhooks/core"));
+  const node = join(copy, "node");
+  copyFileSync(process.execPath, node);
+  execFileSync("chmod", ["-R", "a+rX", copy]);
+  return { node, entry: join(copy, entry), user: { uid: 65_534, gid: 65_534 } };
 }
 
 describe("the file", () => {
@@ -152,17 +182,17 @@ describe("the file", () => {
     mkdirSync(join(folder.path, "data"));
     chmodSync(join(folder.path, "data"), 0o555);
     chmodSync(folder.path, 0o755);
+    const { node, entry, user } = asUserWithoutRights();
     const script = `
-      import { sqliteStore } from ${JSON.stringify(import.meta.resolve("@esim-webhooks/store-sqlite"))};
-      const store = sqliteStore({ path: process.argv[1] });
+      import { sqliteStore } from ${JSON.stringify(entry)};
+      const store = sqliteStore({ path: process.argv[1], timeoutMs: 120_000 });
       console.log(await store.ready().then(() => "ready", ({ code }) => code));
       await store.close();`;
-    const user = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}; // root may write anywhere
     const args = ["--conditions=@esim-webhooks/source", "--input-type=module", "-e", script, path];
     const environment = { ...process.env };
     delete environment["NODE_COMPILE_CACHE"];
-    const run = () =>
-      execFileSync(process.execPath, args, { ...user, env: environment, encoding: "utf8" }).trim();
+    const options = { ...user, cwd: folder.path, env: environment, encoding: "utf8" } as const;
+    const run = () => execFileSync(node, args, options).trim();
     expect(run()).toBe("database_read_only");
     chmodSync(join(folder.path, "data"), 0o777);
     expect(run()).toBe("ready");
