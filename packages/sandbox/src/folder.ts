@@ -22,8 +22,12 @@ export async function openFolder(folder: string): Promise<Database> {
 
 /** Secrets are in the file: it is for its owner alone. SQLite gives its own files beside it the same mode. */
 async function makePrivate(path: string): Promise<void> {
-  await using file = await open(path, "a", 0o600);
-  await file.chmod(0o600);
+  const file = await open(path, "a", 0o600);
+  try {
+    await file.chmod(0o600);
+  } finally {
+    await file.close();
+  }
 }
 
 function isBusy(error: unknown): boolean {

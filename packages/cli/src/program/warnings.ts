@@ -9,10 +9,14 @@ export interface Warning {
   readonly isOurs: boolean;
 }
 
-/** Replaces the listeners for process warnings. Ignores our warnings with an error code, which are thrown as well. */
+/**
+ * Replaces the listeners for process warnings. Ignores our warnings with an error code, which are thrown as well, and those of
+ * Node.js about its experimental features, such as SQLite in Node.js 22: the user has not chosen them.
+ */
 export function onWarning(listener: (warning: Warning) => void): void {
   process.removeAllListeners("warning").on("warning", (warning: Error & { code?: string }) => {
     const { name, code = name, message } = warning;
+    if (name === "ExperimentalWarning") return;
     const isOurs = name === "EsimWebhooksWarning";
     if (!isOurs || !isErrorCode(code)) listener({ code, message: maskSecrets(message), isOurs });
   });
