@@ -7,11 +7,15 @@ import { postgresInbox } from "@esim-webhooks/store-postgres";
 import fastify from "fastify";
 import { Pool } from "pg";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { type AppName, apps, type RunningApp } from "../bench/http/apps.ts";
+import type { AppName, RunningApp } from "../bench/http/apps.ts";
 import { gathering } from "../bench/inbox-gathering.ts";
 import type { Request } from "../bench/load.ts";
 import { told } from "../bench/told.ts";
+import { installed } from "./installed.ts";
 import { privatePostgres, startRedis, type TestServer } from "./servers/index.ts";
+
+installed("bench");
+const { apps } = await import("../bench/http/apps.ts");
 
 const secret = newSecret();
 const names = Object.keys(apps) as AppName[];

@@ -10,6 +10,7 @@ import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { Queue, Worker } from "bullmq";
 import pg from "pg";
 import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import { installed } from "./installed.ts";
 import { type Run, root, runCommand, runNode } from "./run.ts";
 import { cuttingProxy, startPostgres } from "./servers/index.ts";
 import { freePort } from "./servers/kept-server.ts";
@@ -158,14 +159,14 @@ describe("npm start and npm run send", () => {
 });
 
 describe("examples/adapters", () => {
-  const bin = (name: string) => join(root, "node_modules/.bin", name);
+  const runtimes = join(installed("test/runtimes"), ".bin");
   const permissions = ["--allow-net", "--allow-env", "--allow-read"];
   it.each([
     ["fastify", process.execPath, []],
     ["hono", process.execPath, []],
     ["node", process.execPath, []],
-    ["bun", bin("bun"), []],
-    ["deno", bin("deno"), ["run", ...permissions]],
+    ["bun", join(runtimes, "bun"), []],
+    ["deno", join(runtimes, "deno"), ["run", ...permissions]],
   ])(
     "%s takes a delivery, refuses a forged one, and answers a redelivery without running it",
     async (name, command, flags) => {

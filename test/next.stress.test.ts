@@ -4,11 +4,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { installed } from "./installed.ts";
 import { root, runCommand } from "./run.ts";
 
 const home = mkdtempSync(join(tmpdir(), "esim-webhooks-next-"));
 const app = join(home, "app");
-const next = join(root, "node_modules/next/dist/bin/next");
+const packages = installed("test/next");
+const next = join(packages, "next/dist/bin/next");
 const secret = newSecret();
 
 const withoutSecret = { NEXT_TELEMETRY_DISABLED: "1", NODE_ENV: "production", ESIM_WEBHOOK_SECRET: "" };
@@ -17,6 +19,9 @@ beforeAll(() => {
   symlinkSync(join(root, "node_modules"), join(home, "node_modules"));
   const core = join(app, "node_modules/@esim-webhooks/core");
   mkdirSync(core, { recursive: true });
+  for (const name of ["next", "react", "react-dom"]) {
+    symlinkSync(join(packages, name), join(app, "node_modules", name));
+  }
   copyFileSync(join(root, "packages/core/package.json"), join(core, "package.json"));
   // not into packages/core/dist, which another test may be packing
   const built = ["--outDir", join(core, "dist"), "--tsBuildInfoFile", join(home, "core.tsbuildinfo")];

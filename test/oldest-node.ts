@@ -1,12 +1,15 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { root } from "./run.ts";
+import { installed } from "./installed.ts";
 
-const file = join(root, "node_modules/node-22-linux-x64/bin/node");
+const packages = installed("test/runtimes");
+const file = join(packages, "node-22-linux-x64/bin/node");
 const isForThis = process.platform === "linux" && process.arch === "x64";
 
 if (isForThis && !existsSync(file)) {
-  throw new Error(`The tests need Node.js 22.18 as ${file}. Run npm ci, without --omit=optional.`);
+  throw new Error(
+    `The tests need Node.js 22.18 as ${file}. Delete ${packages}, and run the tests again: they install it.`,
+  );
 }
 
 /** The oldest Node.js that is supported, 22.18, with an SQLite that has the WAL-reset bug. Its package is for Linux on x64 alone. */

@@ -7,11 +7,12 @@ import { sampleData } from "@esim-webhooks/core/testing";
 import { startSandbox } from "@esim-webhooks/sandbox";
 import pg from "pg";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { root, runCommand } from "./run.ts";
+import { installed } from "./installed.ts";
+import { runCommand } from "./run.ts";
 import { freePort } from "./servers/kept-server.ts";
 import { postgresUrl, redisUrl } from "./servers/shared.ts";
 
-const bin = (name: string) => join(root, "node_modules/.bin", name);
+const runtimes = join(installed("test/runtimes"), ".bin");
 const processed = [200, '{"outcome":"processed"}'];
 const stored = [202, '{"outcome":"stored"}'];
 
@@ -72,10 +73,10 @@ describe("an event of the sandbox is taken by", () => {
 
 function start(file: string, environment: Record<string, string>) {
   const condition = "--conditions=@esim-webhooks/source";
-  if (file.endsWith("bun.ts")) return runCommand(bin("bun"), [condition, file], environment);
+  if (file.endsWith("bun.ts")) return runCommand(join(runtimes, "bun"), [condition, file], environment);
   const permissions = ["--allow-net", "--allow-env", "--allow-read"];
   if (file.endsWith("deno.ts")) {
-    return runCommand(bin("deno"), ["run", ...permissions, condition, file], environment);
+    return runCommand(join(runtimes, "deno"), ["run", ...permissions, condition, file], environment);
   }
   return runCommand(process.execPath, [condition, file], environment);
 }

@@ -1,12 +1,13 @@
 import { join } from "node:path";
 import { afterAll, expect, it } from "vitest";
-import { root, runCommand } from "../../../test/run.ts";
+import { installed } from "../../../test/installed.ts";
+import { runCommand } from "../../../test/run.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
 const folder = temporaryFolder();
 afterAll(folder.remove);
 
-const bin = (name: string) => join(root, "node_modules/.bin", name);
+const runtimes = join(installed("test/runtimes"), ".bin");
 
 it("names the Node.js that it needs where there is no SQLite", async () => {
   const script = `const { sqliteInbox } = await import("@esim-webhooks/store-sqlite");
@@ -26,8 +27,8 @@ it("names the Node.js that it needs where there is no SQLite", async () => {
 
 it.each([
   ["Node.js", process.execPath, []],
-  ["Bun", bin("bun"), []],
-  ["Deno", bin("deno"), ["run", "--allow-all"]],
+  ["Bun", join(runtimes, "bun"), []],
+  ["Deno", join(runtimes, "deno"), ["run", "--allow-all"]],
 ])("stores and works events under %s, and the process ends by itself", async (name, command, flags) => {
   const script = "packages/store-sqlite/test/runtime-process.ts";
   const args = [...flags, "--conditions=@esim-webhooks/source", script, join(folder.path, `${name}.db`)];

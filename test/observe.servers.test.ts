@@ -1,13 +1,14 @@
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { root, runCommand } from "./run.ts";
+import { installed } from "./installed.ts";
+import { runCommand } from "./run.ts";
 
-const bin = (name: string) => join(root, "node_modules/.bin", name);
+const runtimes = join(installed("test/runtimes"), ".bin");
 
 it.each([
   ["Node.js", process.execPath, []],
-  ["Bun", bin("bun"), []],
-  ["Deno", bin("deno"), ["run", "--allow-env", "--allow-read"]],
+  ["Bun", join(runtimes, "bun"), []],
+  ["Deno", join(runtimes, "deno"), ["run", "--allow-env", "--allow-read"]],
 ])("deliveries are observed under %s, each in its own async context", async (_, command, flags) => {
   const args = [...flags, "--conditions=@esim-webhooks/source", "test/observe-process.ts"];
   const { code, output } = await runCommand(command, args).ended;
