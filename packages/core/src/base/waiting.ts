@@ -111,3 +111,8 @@ export function createWakeup(signal: AbortSignal): Wakeup {
     },
   };
 }
+
+/** Lets the process end while a timer runs. Not all runtimes have timers that keep a process alive: those of workerd are numbers. */
+export function unref(timer: unknown): void {
+  (timer as { unref?(): void }).unref?.();
+}

@@ -1,7 +1,7 @@
 import type { Awaitable } from "../base/awaitable.ts";
 import type { Logger } from "../base/logger.ts";
 import { outcomeFields } from "../base/trace.ts";
-import { andThen, attempt, startDeadline } from "../base/waiting.ts";
+import { andThen, attempt, startDeadline, unref } from "../base/waiting.ts";
 import type { EventKey } from "../event/event.ts";
 import type { EventOutcome, UndoneOutcome } from "../handle/event-outcome.ts";
 import { type HandlerLease, type LoopWatch, lostLease } from "../handle/run-handler.ts";
@@ -45,7 +45,7 @@ export function keepLease(
   let renewalsAfterAbort = 3 * leasesAfterAbort;
   let dueAt = held.askedAt + leaseMs / 3;
   const timer = setInterval(renew, leaseMs / 3);
-  timer.unref();
+  unref(timer);
   const onOuterAbort = () => controller.abort(outer?.reason);
   outer?.addEventListener("abort", onOuterAbort);
   if (outer?.aborted) onOuterAbort(); // during the call of the handler

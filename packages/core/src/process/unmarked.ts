@@ -1,7 +1,7 @@
 import { monotonicClock } from "../base/clock.ts";
 import { WebhookError } from "../base/errors.ts";
 import { type Logger, throttledLog } from "../base/logger.ts";
-import { startDeadline } from "../base/waiting.ts";
+import { startDeadline, unref } from "../base/waiting.ts";
 import { type EventKey, keyText } from "../event/event.ts";
 import type { EventOutcome } from "../handle/event-outcome.ts";
 import type { DedupeStore } from "../store/dedupe-store.ts";
@@ -108,7 +108,7 @@ export function createUnmarked(store: DedupeStore, logger: Logger, leaseMs: numb
 
 /** Does not keep the process alive. */
 function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => void setTimeout(resolve, ms).unref());
+  return new Promise((resolve) => unref(setTimeout(resolve, ms)));
 }
 
 function startAttempts(): Attempts {

@@ -6,7 +6,7 @@ import type { ReceiverOptions } from "./receiver-options.ts";
 import type { Target } from "./target.ts";
 import { createLateVerifier, keysOf } from "./verifier.ts";
 
-/** A handler of fetch requests, for Next.js, Hono, Bun and Deno. */
+/** A handler of fetch requests, for Next.js, Hono, Bun, Deno and Cloudflare Workers. */
 export interface WebhookHandler {
   (request: Request): Promise<Response>;
   /** For a check at start-up: rejects with `missing_secret` while there is no secret. */

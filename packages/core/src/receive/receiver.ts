@@ -80,7 +80,8 @@ export function receiverWith<Data, Tx>(
   checkReplayWindow(tolerance, remembersIds);
   const leaveSource =
     remembersIds && joinSource(remembersIds, source, knownKeys(options, clock.now()), logger);
-  const closing = new AbortController();
+  const closing = () => (controller ??= new AbortController());
+  let controller: AbortController | undefined; // made late: workerd allows none while a module is loaded
   let inFlight = 0;
   let onIdle = () => {};
   let closed: Promise<void> | undefined;
@@ -177,7 +178,9 @@ export function receiverWith<Data, Tx>(
   }
 
   return {
-    closing: closing.signal,
+    get closing() {
+      return closing().signal;
+    },
     receive(delivery) {
       const seen: Seen = {};
       const startedAt = performance.now();
@@ -191,7 +194,7 @@ export function receiverWith<Data, Tx>(
         onIdle = () => setImmediate(resolve); // late work is logged first
         if (inFlight === 0) onIdle();
       });
-      closing.abort();
+      closing().abort();
       return closed;
     },
   };
