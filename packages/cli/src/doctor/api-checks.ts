@@ -69,7 +69,7 @@ function checkActive({ webhookEndpointReference, url, active }: WebhookEndpoint)
   if (active) return passed("endpoint", `${named} is active`);
   return failed(
     "endpoint",
-    `${named} is not active, so the service sends nothing to it. Only support can activate it; esim-webhooks endpoint ensure <url> registers another one, once this one is deleted.`,
+    `${named} is not active, so the service sends nothing to it. The API has no call that activates it: ask support; esim-webhooks endpoint ensure <url> registers another one, once this one is deleted.`,
   );
 }
 

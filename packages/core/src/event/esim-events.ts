@@ -95,8 +95,8 @@ export interface EsimBalanceUpdatedData extends EsimData {
   readonly source: Open<"client" | "provider">;
   /** Why the balance changed. */
   readonly reason: string;
-  /** More about the change, for people. It has no fixed form and is not always text. */
-  readonly detail?: unknown;
+  /** More about the change, for people. */
+  readonly detail?: string | undefined;
   /** How much was added or taken: a whole number in the minor unit of `currency`, such as cents. */
   readonly amount: number;
   /** The balance after the change: a whole number in the minor unit of `currency`. */
@@ -113,7 +113,7 @@ export interface EsimBalanceUpdatedData extends EsimData {
 
 /** The data of `package.ended`. Only `reason` is documented by the API; other fields are kept as sent. */
 export interface PackageEndedData {
-  /** Why the package ended. `removed`: its eSIM is about to be suspended or terminated. It may have any form, or be absent. */
+  /** Why the package ended. `removed`: its eSIM is about to be suspended or terminated. It has no documented type. */
   readonly reason?: Untyped<"removed">;
   readonly [field: string]: unknown;
 }
@@ -162,7 +162,7 @@ export interface EsimEvents {
    */
   readonly "esim.disabled": EsimDeviceData;
   /**
-   * A profile that was on a device has been deleted there. The network status of the line does not change.
+   * A profile that was on a device has been deleted there. This is no lifecycle event: the API does not say whether the line changes.
    *
    * **Next:** nothing that you can rely on.
    *

@@ -91,10 +91,8 @@ describe("the eSIM catalog", () => {
   it.each([{ codes: ["8.1.1"], message: "refused" }, ["8.1.1"], 811, true, null, "8.1.1: refused"])(
     "keeps the free-form detail of an experimental event as it came: %j",
     (detail) => {
-      for (const type of ["esim.faulted", "esim.balance.updated"] as const) {
-        const data = { ...sampleData(type), detail };
-        expect(parseData(type, data)).toMatchObject({ kind: "known", event: { data } });
-      }
+      const data = { ...sampleData("esim.faulted"), detail };
+      expect(parseData("esim.faulted", data)).toMatchObject({ kind: "known", event: { data } });
     },
   );
 
