@@ -310,7 +310,6 @@ describe.concurrent("stores and inboxes on one file that another process has loc
   it("lease and claim nothing for a caller who gave up while the file was locked", async ({
     expect, // the global one does not know which of several tests polls
     onTestFinished,
-    expect, // of this test: it polls while others end
   }) => {
     const path = ownPath(onTestFinished);
     const patient = sqliteInbox({ path, timeoutMs: 120_000 });
@@ -336,7 +335,6 @@ describe.concurrent("stores and inboxes on one file that another process has loc
   it("lease nothing for a caller who gave up while a message of many rows waited for the lock", async ({
     expect, // the global one does not know which of several tests polls
     onTestFinished,
-    expect, // of this test: it polls while others end
   }) => {
     const path = ownPath(onTestFinished);
     const patient = sqliteInbox({ path, timeoutMs: 120_000 });
