@@ -73,7 +73,10 @@ export function checkKey(keys: readonly string[], { deliveries }: NewestDeliveri
   if (newest === undefined)
     return passed("key", `${configured}; no delivery shows yet whether the service signs with it`);
   if (newest.httpStatus !== 401)
-    return passed("key", `${configured}; the receiver accepted a delivery ${when(newest)}`);
+    return passed(
+      "key",
+      `${configured} here; the receiver accepted a delivery ${when(newest)}, and only its log shows with which key`,
+    );
   return failed(
     "key",
     `The receiver answered 401 ${when(newest)}: it does not have the key that the service signs with (here: ${configured}). Give it the endpoint's signingSecret; if that is lost, esim-webhooks rotate gets a new one.`,
