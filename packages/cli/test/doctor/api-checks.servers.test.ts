@@ -58,7 +58,9 @@ describe("doctor with the partner API", () => {
       /^3 of the newest 3 deliveries were delivered; the last attempt, .+, got answer 200$/,
     );
     expect(of["missed"]?.message).toBe("none of the last 7 days");
-    expect(of["key"]?.message).toMatch(/^key:[0-9a-f]{8} here; the receiver accepted a delivery (now|\d+s ago), and only its log/);
+    expect(of["key"]?.message).toMatch(
+      /^key:[0-9a-f]{8} here; the receiver accepted a delivery (now|\d+s ago), and only its log/,
+    );
   });
 
   it("says that there is no delivery yet", async () => {

@@ -49,7 +49,7 @@ const longestHoldMs = 86_400_000;
 /**
  * What to keep when the store's clock shows `nowMs`. `expectedMs` is what it should show by this process's monotonic clock; undefined if
  * this process has not looked before. A clock that is more than an hour ahead of that, and of the last purge of any process, holds
- * purging for as long as it is ahead, 24 hours at most. A hold ends when the clock is set back again.
+ * purging for as long as it is ahead, 24 hours at most. A clock that is set back keeps what is left of a hold: it may still be ahead.
  *
  * To a process that has not looked before, a pause in which nothing ran looks like a jump. So it begins a hold, but does not
  * prolong one: else a store whose processes are all short would never be purged.
@@ -59,7 +59,10 @@ export function nextPurgeClock(
   last: PurgeClock | undefined,
   expectedMs: number | undefined,
 ): PurgeClock {
-  if (last === undefined || nowMs < last.seenMs - hourMs) return { seenMs: nowMs, heldUntilMs: nowMs };
+  if (last === undefined) return { seenMs: nowMs, heldUntilMs: nowMs };
+  if (nowMs < last.seenMs - hourMs) {
+    return { seenMs: nowMs, heldUntilMs: nowMs + Math.max(0, last.heldUntilMs - last.seenMs) };
+  }
   const aheadMs = nowMs - Math.max(last.seenMs, expectedMs ?? last.seenMs);
   const wasHeld = last.heldUntilMs > last.seenMs;
   if (aheadMs <= hourMs || (wasHeld && expectedMs === undefined)) return { ...last, seenMs: nowMs };

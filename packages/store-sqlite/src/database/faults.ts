@@ -112,7 +112,7 @@ export function moved(file: string): Fault {
     code: "database_moved",
     problem: `The file ${file} was removed or replaced while this process had it open, so nothing can be stored.`,
     remedy:
-      "Put it back, or restart every process that uses it: they then open the file that is at its path.",
+      "Put it back. Or stop every process that uses it before you start the first one again: a process that starts earlier loses what it stores.",
   };
 }
 

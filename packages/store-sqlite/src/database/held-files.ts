@@ -9,10 +9,12 @@ import { faultOf, moved, replaced } from "./faults.ts";
 export interface HeldFiles {
   /** Adds the log and its index, which the connection has just opened. */
   holdLog(): void;
-  /** Throws a `FaultError` unless every file is still at its path. After a commit, so that nothing is acknowledged that is lost. */
+  /**
+   * Throws a `FaultError` unless every file is still at its path. Before a transaction, since another process may use the files that
+   * are there now: without a common index of the log, the two overwrite each other's events. After its commit, so that nothing is
+   * acknowledged that is lost.
+   */
   check(): void;
-  /** Checks only if the last check failed. Before a transaction, so that no more is written where it would be lost. */
-  checkAgain(): void;
 }
 
 interface Held {
@@ -24,7 +26,6 @@ interface Held {
 /** `database`: the file that the connection has just opened. */
 export function holdFiles(database: string): HeldFiles {
   const held: Held[] = [hold(database)];
-  let hasFailed = false;
 
   function statOf(file: string): BigIntStats | undefined {
     try {
@@ -46,11 +47,9 @@ export function holdFiles(database: string): HeldFiles {
   }
 
   function check(): void {
-    hasFailed = true;
     const missing = held.find((each) => !isInPlace(each));
     if (missing !== undefined)
       throw new FaultError(isNextToOldLog() ? replaced(database) : moved(missing.file));
-    hasFailed = false;
   }
 
   /** Whether another database would be opened with the log of this one. SQLite deletes the log of an empty one. */
@@ -65,8 +64,5 @@ export function holdFiles(database: string): HeldFiles {
       held.push(hold(`${database}-wal`), hold(`${database}-shm`));
     },
     check,
-    checkAgain() {
-      if (hasFailed) check();
-    },
   };
 }

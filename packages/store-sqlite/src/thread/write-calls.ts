@@ -36,7 +36,7 @@ export function writeCalls(writer: Writer, calls: readonly Call[]): Answer[] {
     if (longestMs <= 0) return asked.map(() => notAsked);
     connection.exec(`pragma busy_timeout = ${busyMsOf(longestMs)}`);
     try {
-      files.checkAgain();
+      files.check();
       const { nowMs, answers } = inTransaction(connection, (tx) => {
         if (journal.hasWalResetBug) refuseWal(tx, path, journal);
         if (clock.mayBeSetBack(tx.nowMs)) shortenWaits(tx);
