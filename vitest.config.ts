@@ -52,7 +52,7 @@ export default defineConfig({
       { extends: true, test: { name: "servers", include: ending(".servers.test.ts"), ...servers, ...quick } },
       {
         extends: true,
-        test: { name: "stress", include: ending(".stress.test.ts"), testTimeout: 900_000, ...servers },
+        test: { name: "stress", include: ending(".stress.test.ts"), testTimeout: 1_800_000, ...servers },
       },
     ],
   },

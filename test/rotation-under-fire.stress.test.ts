@@ -1,7 +1,7 @@
 import { rotationUnderFire } from "./rotation-under-fire.ts";
 import { moments } from "./rotator.ts";
 
-const rotations = Number(process.env["ROTATIONS"] ?? 50);
+const rotations = Number(process.env["ROTATIONS"] ?? 26);
 
 // each second rotation is killed: once at each moment, and then at any
 const anyMoment = () => 1 + Math.floor(Math.random() * moments);
