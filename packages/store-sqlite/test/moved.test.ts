@@ -10,8 +10,9 @@ import {
   sqliteStore,
 } from "@esim-webhooks/store-sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { runNode } from "../../../test/run.ts";
 import { hasWalResetBug } from "../src/database/wal-reset-bug.ts";
-import { entry, key } from "./entry.ts";
+import { entry, everyTime, key } from "./entry.ts";
 import { openShop } from "./shop.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
@@ -35,7 +36,7 @@ async function replace(): Promise<void> {
   renameSync(other, path);
 }
 
-const putBack = /was removed or replaced .* Put it back\. Or stop every process/;
+const putBack = /was removed or replaced .* Put it back\. Or stop every process .* with SIGTERM/;
 const removeLog = /Another file is now at .* remove \S+-wal and \S+-shm, and start them again/;
 
 const tokenOf = (claim: object) => ("token" in claim ? String(claim.token) : "");
@@ -97,6 +98,35 @@ describe.skipIf(process.platform === "win32")("a file that is open", () => {
     expect(await inbox.get(key("msg_1"))).toMatchObject({ state: "ready" });
     await inbox.close();
   });
+
+  it.runIf(hasLog).each(["-wal", "-shm"])(
+    "loses nothing when its %s is removed and another process is started too early, which is refused",
+    async (end) => {
+      const inbox = sqliteInbox({ path });
+      await inbox.put([entry("msg_1", everyTime)]);
+      remove(end);
+      const opens = `
+        import { sqliteCheck, sqliteInbox } from "@esim-webhooks/store-sqlite";
+        const path = process.env.FILE;
+        for (const open of [() => sqliteInbox({ path }).ready(), () => sqliteCheck({ path })])
+          await open().then(() => console.log("opened"), ({ code }) => console.log("refused:", code));
+        process.exit(); // as a process does that may not start
+      `;
+      const { output } = await runNode(["--input-type=module", "--eval", opens], { FILE: path }).ended;
+      expect(output.match(/^(opened|refused: .*)$/gm)).toEqual([
+        "refused: database_moved",
+        "refused: database_moved",
+      ]);
+      expect(output).toMatch(/-shm file was removed\. Stop that process with SIGTERM/);
+      await inbox.close();
+      const reopened = sqliteInbox({ path });
+      expect(await reopened.put([entry("msg_1", everyTime), entry("msg_2")])).toEqual([
+        "duplicate",
+        "stored",
+      ]);
+      await reopened.close();
+    },
+  );
 
   it("stores again once it is back, and has written nothing meanwhile, where another process may write now", async () => {
     const inbox = sqliteInbox({ path });

@@ -112,7 +112,17 @@ export function moved(file: string): Fault {
     code: "database_moved",
     problem: `The file ${file} was removed or replaced while this process had it open, so nothing can be stored.`,
     remedy:
-      "Put it back. Or stop every process that uses it before you start the first one again: a process that starts earlier loses what it stores.",
+      "Put it back. Or stop every process that uses it, with SIGTERM and not with SIGKILL, and start them again.",
+  };
+}
+
+/** For a process that would open the database while another one has a log of it that is gone. */
+export function lostLog(database: string): Fault {
+  return {
+    code: "database_moved",
+    problem: `Another process has ${database} open, and its -wal or -shm file was removed.`,
+    remedy:
+      "Stop that process with SIGTERM, and not with SIGKILL: when it ends, it writes what it stored into the database. Then start this one again.",
   };
 }
 

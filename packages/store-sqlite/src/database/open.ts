@@ -1,7 +1,17 @@
+import { existsSync } from "node:fs";
 import { type Connection, connect, fileOf, pragma } from "./connection.ts";
 import { FaultError } from "./errors.ts";
+import { isBusy, lostLog } from "./faults.ts";
 import { type HeldFiles, holdFiles } from "./held-files.ts";
-import { type Durability, type Journal, setUpJournal, sqliteVersionOf } from "./journal.ts";
+import {
+  type Durability,
+  type Journal,
+  pauseMs,
+  setUpJournal,
+  sqliteVersionOf,
+  tries,
+  wait,
+} from "./journal.ts";
 import { appliedMigrations, migrate } from "./migrations.ts";
 import { syncRecovered } from "./recovered.ts";
 
@@ -13,12 +23,11 @@ export interface OpenOptions {
 }
 
 /** The connection that writes: one a process. The file is there already, and perhaps empty. */
-export function openWriter({
-  path,
-  durability,
-  busyMs,
-}: OpenOptions): Connection & { readonly journal: Journal; readonly files: HeldFiles } {
-  const connection = connect(path, { busyMs });
+export function openWriter(
+  options: OpenOptions,
+): Connection & { readonly journal: Journal; readonly files: HeldFiles } {
+  const { path, durability } = options;
+  const connection = openConnection(options);
   try {
     const files = holdFiles(fileOf(connection));
     if (pragma(connection, "page_count") === 0) connection.exec("pragma auto_vacuum = incremental"); // before anything is in it
@@ -40,8 +49,8 @@ export function openWriter({
  * A connection for questions, which may take as long as they take: the writer does not wait for it. It could write, since
  * whoever opens the file first after a kill must roll back what was left, but runs no statement that does.
  */
-export function openReader({ path, busyMs }: OpenOptions): Connection {
-  const connection = connect(path, { busyMs });
+export function openReader(options: OpenOptions): Connection {
+  const connection = openConnection(options);
   connection.exec("pragma query_only = on");
   return connection;
 }
@@ -71,5 +80,43 @@ export function openSource(options: OpenOptions): Connection {
   } catch (error) {
     connection.close();
     throw error;
+  }
+}
+
+function openConnection({ path, busyMs }: OpenOptions): Connection {
+  const connection = connect(path, { busyMs });
+  try {
+    refuseLostLog(fileOf(connection));
+    return connection;
+  } catch (error) {
+    connection.close();
+    throw error;
+  }
+}
+
+/**
+ * Refuses a file that another process has open and whose log was removed. SQLite would begin a second log, and one of the two would
+ * be lost. A process that is opening the file makes its log a moment after it has locked the file, so that is waited for.
+ */
+function refuseLostLog(database: string): void {
+  const hasLog = () => existsSync(`${database}-wal`) && existsSync(`${database}-shm`);
+  for (let left = tries; !hasLog() && isInUse(database); left--) {
+    if (left === 0) throw new FaultError(lostLog(database));
+    wait(pauseMs);
+  }
+}
+
+/** Whether another connection has the file open with a log. SQLite keeps a file locked for as long as it uses a log of it. */
+function isInUse(database: string): boolean {
+  const probe = connect(database, { busyMs: 0 });
+  try {
+    probe.exec("pragma checkpoint_fullfsync = on; pragma locking_mode = exclusive");
+    probe.get("select 1 from sqlite_schema");
+    return false;
+  } catch (error) {
+    if (isBusy(error)) return true;
+    throw error;
+  } finally {
+    probe.close();
   }
 }
