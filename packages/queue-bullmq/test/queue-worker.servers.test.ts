@@ -70,6 +70,26 @@ it("tells how long ago it took its last job", async () => {
   await running;
 });
 
+describe("a program that can write to the queue's Redis is believed", () => {
+  it("when it adds a job, which runs without a signature", async () => {
+    await inbox.put([entryOf("msg_1")]);
+    const [real] = await queue.getJobs(["waiting"]);
+    await queue.add("esim.enabled", { ...real?.data, id: "msg_forged" });
+    const [handled, both] = [new Set<string>(), Promise.withResolvers<void>()];
+    const worker = run({ "*": ({ id }) => void (handled.add(id).size === 2 && both.resolve()) });
+    await both.promise;
+    expect(handled).toEqual(new Set(["msg_1", "msg_forged"]));
+    await worker.stop();
+  });
+
+  it("when it copies a deduplication key: the event of that id is a conflict, and never runs", async () => {
+    await inbox.put([entryOf("msg_1")]);
+    await redis.admin.copy("bull:events:de:7:default:msg_1", "bull:events:de:7:default:msg_2");
+    expect(await inbox.put([entryOf("msg_2", { type: "esim.faulted" })])).toEqual(["conflict"]);
+    expect(await inbox.count()).toBe(1);
+  });
+});
+
 describe("a worker that stops", () => {
   it("lets handlers finish that do so in time", async () => {
     await inbox.put([entryOf()]);
