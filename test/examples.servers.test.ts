@@ -158,35 +158,43 @@ describe("npm start and npm run send", () => {
   });
 });
 
-describe("examples/adapters", () => {
+describe("examples/adapters and examples/platforms", () => {
   const runtimes = join(installed("test/runtimes"), ".bin");
+  installed("examples/platforms");
   const permissions = ["--allow-net", "--allow-env", "--allow-read"];
   it.each([
-    ["fastify", process.execPath, []],
-    ["hono", process.execPath, []],
-    ["node", process.execPath, []],
-    ["bun", join(runtimes, "bun"), []],
-    ["deno", join(runtimes, "deno"), ["run", ...permissions]],
+    ["adapters/fastify", process.execPath, [], {}],
+    ["adapters/hono", process.execPath, [], {}],
+    ["adapters/node", process.execPath, [], {}],
+    ["adapters/bun", join(runtimes, "bun"), [], {}],
+    ["adapters/deno", join(runtimes, "deno"), ["run", ...permissions], {}],
+    ["platforms/nest-express", process.execPath, [], {}],
+    ["platforms/nest-express", process.execPath, [], { RAW_BODY: "1" }],
+    ["platforms/nest-fastify", process.execPath, [], {}],
+    ["platforms/nest-fastify", process.execPath, [], { RAW_BODY: "1" }],
+    ["platforms/koa", process.execPath, [], {}],
+    ["platforms/h3", process.execPath, [], {}],
   ])(
     "%s takes a delivery, refuses a forged one, and answers a redelivery without running it",
-    async (name, command, flags) => {
-      const file = `examples/adapters/${name}.ts`;
+    async (name, command, flags, environment) => {
+      const file = `examples/${name}.ts`;
       const server = runCommand(command, [...flags, "--conditions=@esim-webhooks/source", file], {
         PORT: "0",
         ESIM_WEBHOOK_SECRET: secret,
+        ...environment,
       });
       running.push(server);
-      const [, base = ""] = await server.line(/listening at (\S+)/);
+      const [, base] = await server.line(/listening at (\S+)/);
+      const url = new URL("/webhooks", base);
       const request = signedRequest({ type: "esim.faulted", data: sampleData("esim.faulted") }, { secret });
-      const send = async (changes = {}) =>
-        (await fetch(`${base}/webhooks`, { ...request, ...changes })).json();
+      const send = async (changes = {}) => (await fetch(url, { ...request, ...changes })).json();
       expect(await send()).toEqual({ outcome: "processed" });
       await server.line(/^faulted: download_order_expired/);
       expect(await send()).toEqual({ outcome: "duplicate" });
       expect(await send({ body: request.body.replace("esim", "ESIM") })).toMatchObject({
         code: "no_matching_key",
       });
-      expect(await (await fetch(`${base}/webhooks`, { method: "POST", body: "{}" })).json()).toMatchObject({
+      expect(await (await fetch(url, { method: "POST", body: "{}" })).json()).toMatchObject({
         code: "missing_header",
       });
     },
@@ -198,6 +206,28 @@ describe("examples/adapters", () => {
     const request = signedRequest({ type: "esim.faulted", data: sampleData("esim.faulted") }, { secret });
     const response = await POST(new Request("http://localhost/webhooks", request));
     expect([response.status, await response.json()]).toEqual([200, { outcome: "processed" }]);
+    vi.unstubAllEnvs();
+  });
+
+  it("lambda.ts takes an event of a function URL, whose body is text or base64, and refuses a forged one", async () => {
+    vi.stubEnv("ESIM_WEBHOOK_SECRET", secret);
+    const { handler } = await import("../examples/platforms/lambda.ts");
+    const invoke = async (body: string, isBase64Encoded: boolean) => {
+      const event = { headers, body, isBase64Encoded, requestContext: { http: { method: "POST" } } };
+      return handler(event as never, {} as never, () => {});
+    };
+    const { body, headers } = signedRequest(
+      { type: "esim.faulted", data: { ...sampleData("esim.faulted"), detail: "ü" } },
+      { secret },
+    );
+    expect(await invoke(body, false)).toEqual({
+      statusCode: 200,
+      headers: { "content-type": "application/json" },
+      body: '{"outcome":"processed"}',
+    });
+    const encoded = Buffer.from(body).toString("base64");
+    expect(await invoke(encoded, true)).toMatchObject({ body: '{"outcome":"duplicate"}' });
+    expect(await invoke(body.replace("esim", "ESIM"), false)).toMatchObject({ statusCode: 401 });
     vi.unstubAllEnvs();
   });
 });

@@ -1,0 +1,24 @@
+import "reflect-metadata";
+import { webhookPlugin } from "@esim-webhooks/fastify";
+import { Module } from "@nestjs/common";
+import { NestFactory } from "@nestjs/core";
+import { FastifyAdapter, type NestFastifyApplication } from "@nestjs/platform-fastify";
+
+class Faults {
+  note(reason: string) {
+    console.log(`faulted: ${reason}`);
+  }
+}
+class AppModule {}
+Module({ providers: [Faults] })(AppModule); // as a decorator: @Module({ providers: [Faults] })
+
+// `rawBody` is not needed
+const options = { logger: false, rawBody: Boolean(process.env["RAW_BODY"]) } as const;
+const app = await NestFactory.create<NestFastifyApplication>(AppModule, new FastifyAdapter(), options);
+const faults = app.get(Faults);
+await app.register(webhookPlugin, {
+  handlers: { "esim.faulted": ({ data }) => faults.note(data.reason) },
+});
+app.enableShutdownHooks();
+await app.listen(process.env["PORT"] ?? 3000, "127.0.0.1");
+console.log(`listening at ${await app.getUrl()}`);
