@@ -1,0 +1,15 @@
+import { discard, type EsimEvents, type Handlers } from "@esim-webhooks/core";
+import type { SqliteTransaction } from "@esim-webhooks/store-sqlite";
+
+/** The second type parameter of `Handlers` is the type of `context.tx`. */
+export function handlersFor(
+  notify: (esim: string) => Promise<void>,
+): Handlers<EsimEvents, SqliteTransaction> {
+  return {
+    "esim.faulted": async ({ data }, { tx }) => {
+      if (data.reason !== "download_order_expired") return discard("the device may still succeed");
+      tx.write({ sql: "insert into replacement values (?)", parameters: [data.esimReference] });
+      await notify(data.esimReference);
+    },
+  };
+}
