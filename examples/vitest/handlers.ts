@@ -9,7 +9,7 @@ export function handlersFor(
     "esim.faulted": async ({ data }, { tx }) => {
       if (data.reason !== "download_order_expired") return discard("the device may still succeed");
       tx.write({ sql: "insert into replacement values (?)", parameters: [data.esimReference] });
-      await notify(data.esimReference);
+      return notify(data.esimReference);
     },
   };
 }
