@@ -41,7 +41,6 @@ const faults = createFaults(service.random);
 const sender = createSender(service, faults);
 const api = await listen(createApi(service, faults, sender, createRateLimits(service)), 0, {
   name: "the API",
-  flag: "",
   option: "",
 });
 const event = { type: "esim.enabled", data: sampleData("esim.enabled") };

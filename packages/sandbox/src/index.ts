@@ -17,6 +17,7 @@ export type { NewPortIn } from "./port-in/new-port-in.ts";
 export type { PortInReason } from "./port-in/port-in-steps.ts";
 export type { Sandbox } from "./sandbox.ts";
 export { startSandbox } from "./sandbox.ts";
+export type { DeliveryAttempt } from "./sender/sender.ts";
 export type { Dump } from "./support/dump.ts";
 export type { Replay } from "./support/replay.ts";
 export type { NewEvent } from "./webhook/emit.ts";

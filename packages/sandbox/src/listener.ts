@@ -20,12 +20,11 @@ export interface Listening {
 /** What listens, and how its port is chosen, for messages. */
 export interface Listener {
   readonly name: string;
-  readonly flag: string;
   readonly option: string;
 }
 
 /** Listens on 127.0.0.1 alone. Throws `cannot_listen`. */
-export async function listen(app: App, port: number, { name, flag, option }: Listener): Promise<Listening> {
+export async function listen(app: App, port: number, { name, option }: Listener): Promise<Listening> {
   const server = createAdaptorServer({
     fetch: (request, bindings) => app.fetch(request, bindings as HttpBindings), // HTTP/1.1, so not those of HTTP/2
     overrideGlobalObjects: false,
@@ -39,7 +38,7 @@ export async function listen(app: App, port: number, { name, flag, option }: Lis
     throw new WebhookError<SandboxErrorCode>(
       "cannot_listen",
       `Cannot listen on port ${port} of 127.0.0.1 for ${name}${why}.`,
-      `Choose another with ${flag} (or the option ${option}); 0 is any free one.`,
+      `Choose another with the option ${option}; 0 is any free one.`,
       { cause },
     );
   }

@@ -3,6 +3,7 @@ import { type OptionsShape, parseOptions, type SettingsOf, suggest } from "@esim
 import * as z from "zod";
 import type { SandboxErrorCode } from "./base/errors.ts";
 import { type Switches, type SwitchSettings, switchesSchema } from "./base/switches.ts";
+import type { DeliveryAttempt } from "./sender/sender.ts";
 
 /** The options of `startSandbox`. Each has a default. */
 export interface SandboxOptions {
@@ -20,9 +21,14 @@ export interface SandboxOptions {
   readonly seed?: number;
   /** How the service answers where its specification says two things, or nothing. With a manual clock, `rateLimit` is `off` by default. */
   readonly switches?: SwitchSettings;
+  /** Called after each attempt to deliver an event, with the answer or the error of the connection. */
+  readonly onAttempt?: (attempt: DeliveryAttempt) => void;
 }
 
-export type SandboxSettings = Omit<SettingsOf<SandboxOptions, "speed" | "clock" | "data">, "switches"> & {
+export type SandboxSettings = Omit<
+  SettingsOf<SandboxOptions, "speed" | "clock" | "data" | "onAttempt">,
+  "switches"
+> & {
   readonly switches: Switches;
 };
 
@@ -38,6 +44,12 @@ const shape: OptionsShape<Omit<SandboxSettings, "switches"> & { switches: Record
     .min(0)
     .default(() => Math.floor(Math.random() * 2 ** 32)),
   switches: z.looseObject({}).default({}),
+  onAttempt: z
+    .custom<Required<SandboxOptions>["onAttempt"]>(
+      (given) => typeof given === "function",
+      "expected a function",
+    )
+    .optional(),
 };
 
 /** Throws `invalid_option`, which names the option or the switch. */

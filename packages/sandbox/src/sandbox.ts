@@ -10,6 +10,7 @@ import type { Service } from "./base/service.ts";
 import { createAdvance } from "./control/advance.ts";
 import { createControl } from "./control/app.ts";
 import { createChanges, tellingDatabase } from "./control/changes.ts";
+import { environmentLines } from "./control/environment.ts";
 import { createHandle, type Handle } from "./control/handle.ts";
 import type { Parts } from "./control/parts.ts";
 import { createFaults } from "./faults/faults.ts";
@@ -32,8 +33,8 @@ export interface Sandbox extends Handle, AsyncDisposable {
   close(): Promise<void>;
 }
 
-const apiListener: Listener = { name: "the API", flag: "--port", option: "port" };
-const controlListener: Listener = { name: "the control side", flag: "--control-port", option: "controlPort" };
+const apiListener: Listener = { name: "the API", option: "port" };
+const controlListener: Listener = { name: "the control side", option: "controlPort" };
 
 /**
  * Starts the partner service on 127.0.0.1, with one client.
@@ -55,17 +56,22 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     const parts = partsOf(settings, db);
     closers.push(keepTime(db, parts.service.clock), () => parts.sender.close());
     const advance = createAdvance(parts);
-    const control = createControl(parts, advance).route("/", createPage());
+    const credentials = credentialsOf(parts.service);
     const listening = async (app: App, port: number, listener: Listener) => {
       const { url, close } = await listen(app, port, listener);
       closers.push(close);
       return url;
     };
+    const api = createApi(parts.service, parts.faults, parts.sender, parts.limits);
+    const url = `${await listening(api, settings.port, apiListener)}${basePath}`;
+    const control = createControl(parts, advance)
+      .get("/environment", ({ text }) => text(environmentLines(parts.service, url, credentials)))
+      .route("/", createPage());
     return {
       ...createHandle(parts, advance),
-      url: `${await listening(createApi(parts.service, parts.faults, parts.sender, parts.limits), settings.port, apiListener)}${basePath}`,
+      url,
       controlUrl: await listening(control, settings.controlPort, controlListener),
-      credentials: credentialsOf(parts.service),
+      credentials,
       close,
       [Symbol.asyncDispose]: close,
     };
@@ -85,7 +91,10 @@ function checkNode(): void {
   );
 }
 
-function partsOf({ speed = 1, switches, seed, ...settings }: SandboxSettings, db: Database): Parts {
+function partsOf(
+  { speed = 1, switches, seed, onAttempt, ...settings }: SandboxSettings,
+  db: Database,
+): Parts {
   const changes = createChanges();
   const random = seededRandom(seed);
   const startAt = savedTime(db);
@@ -103,7 +112,7 @@ function partsOf({ speed = 1, switches, seed, ...settings }: SandboxSettings, db
   return {
     service,
     faults,
-    sender: createSender(service, faults),
+    sender: createSender(service, faults, onAttempt),
     limits: createRateLimits(service),
     changes,
     manualClock: still,

@@ -3,7 +3,7 @@ import { maskEvent } from "../masking/mask-event.ts";
 import { shortened } from "../masking/shortened.ts";
 import type { Output } from "../program/output.ts";
 import { printable, printableJson } from "../program/printable.ts";
-import type { Answer, NoAnswer } from "../send/post.ts";
+import { type Answer, codeOf, type NoAnswer } from "../send/post.ts";
 import { span } from "../terminal/quantities.ts";
 import type { Posting } from "./relay.ts";
 
@@ -54,16 +54,6 @@ export function printPosting(posting: Posting, output: Output, flags: PostingFla
   ];
   output.data(columns.join("  "));
   if (payload !== undefined) output.data(`          ${printableJson(payload)}`);
-}
-
-/** The code in the body of an answer: the outcome, or that of a problem. Nothing else of the body is shown. */
-export function codeOf({ body }: Answer): string | undefined {
-  try {
-    const { outcome, code = outcome } = JSON.parse(body) as { outcome?: unknown; code?: unknown };
-    return typeof code === "string" && /^[a-z_]{1,40}$/.test(code) ? code : undefined;
-  } catch {
-    return undefined; // not JSON: another receiver than ours
-  }
 }
 
 function jsonOf(result: Answer | NoAnswer): object {

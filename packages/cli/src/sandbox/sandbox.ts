@@ -1,17 +1,28 @@
 import { once } from "node:events";
+import { WebhookError } from "@esim-webhooks/core";
 import { type Sandbox, type SandboxOptions, startSandbox } from "@esim-webhooks/sandbox";
 import type { CliContext } from "../program/context.ts";
+import { ProgramError } from "../program/program-error.ts";
 import { stopSignal } from "../program/stopping.ts";
+import { typedCommand } from "../program/typed-command.ts";
+import { attemptLine } from "./attempt-view.ts";
 import type { SandboxFlags } from "./flags.ts";
 import { welcome } from "./welcome.ts";
 
 /** Runs the partner service until it is stopped by a signal. */
 export async function sandbox(this: CliContext, { json, ...flags }: SandboxFlags): Promise<void> {
   const { output } = this;
-  const started = await startSandbox(optionsOf(flags));
+  const { env } = this.process;
+  const options = optionsOf(flags);
+  const started = await startSandbox({
+    ...options,
+    ...(!json && { onAttempt: (attempt) => output.data(attemptLine(attempt, output)) }),
+  }).catch((error: unknown) => {
+    throw explained(error, options, typedCommand("sandbox", env));
+  });
   const stop = stopSignal(output);
   if (json) output.json(firstLine(started));
-  else output.data(welcome(started, flags, output));
+  else output.data(welcome(started, flags, output, env));
   await once(stop.signal, "abort");
   await started.close();
   stop.release();
@@ -25,6 +36,18 @@ function optionsOf({
 }: Omit<SandboxFlags, "json">): SandboxOptions {
   const switches = Object.fromEntries(set) as SandboxOptions["switches"] & object;
   return { ...flags, port, controlPort: controlPort ?? (port === 0 ? 0 : port + 1), switches };
+}
+
+/** A port that is taken, with the command that chooses another one. */
+function explained(error: unknown, { port }: SandboxOptions, command: string): unknown {
+  if (!WebhookError.is(error) || error.code !== "cannot_listen") return error;
+  const taken = (error.cause as { readonly port?: number }).port;
+  return new ProgramError(
+    "cannot_listen",
+    error.message.replace(/ Choose another .*/, ""),
+    `Stop that one, or choose another port: ${command} ${taken === port ? "--port" : "--control-port"} 0 takes any free one.`,
+    { cause: error.cause },
+  );
 }
 
 function firstLine({ url, controlUrl, credentials }: Sandbox): object {

@@ -50,6 +50,16 @@ export async function post(url: string, request: SignedRequest, flag: string): P
   );
 }
 
+/** The code in the body of an answer: the outcome, or that of a problem. Nothing else of the body is shown. */
+export function codeOf({ body }: Pick<Answer, "body">): string | undefined {
+  try {
+    const { outcome, code = outcome } = JSON.parse(body) as { outcome?: unknown; code?: unknown };
+    return typeof code === "string" && /^[a-z_]{1,40}$/.test(code) ? code : undefined;
+  } catch {
+    return undefined; // not JSON: another receiver than ours
+  }
+}
+
 /** Whether no byte was sent: the address does not exist, or nothing listens there. */
 function isUnconnected(error: unknown): boolean {
   let innermost = error;

@@ -63,28 +63,38 @@ describe("sandbox", () => {
     ]);
   });
 
-  it("prints three commands to try next, which work as they are", async () => {
+  it("prints commands to try next, which work as they are, each attempt to deliver, and no secret", async () => {
     const receiver = createServer(
       (request, response) => void request.resume().on("end", () => response.end()),
     );
     await once(receiver.listen(0, "127.0.0.1"), "listening");
     const running = start(["sandbox", "--port", "0"]);
-    await running.written(/esim-webhooks serve/);
-    const [, register = ""] = await running.written(/^ +(curl \S+\/endpoints .*)$/m);
+    await running.written(/is printed below/);
+    const [, register = ""] = await running.written(/^ +(curl .*\/endpoints .*)$/m);
     const [, order = ""] = await running.written(/^ +(curl \S+\/esims .*)$/m);
-    const [, look = ""] = await running.written(/^ +(curl \S+\/deliveries)$/m);
+    const [, variables = ""] = await running.written(/^ +(eval .*)$/m);
     const { port } = receiver.address() as AddressInfo;
     const registered = await shell(register.replace("127.0.0.1:3000", `127.0.0.1:${port}`));
-    expect(JSON.parse(registered.stdout)).toMatchObject({ data: { signingSecret: expect.any(String) } });
+    expect(registered.stdout).toBe("");
+    const set = await shell(`${variables}; echo "$ESIM_WEBHOOK_SECRET $ESIM_CLIENT_SECRET"`);
+    const secrets = set.stdout.trim().split(" ");
+    expect(secrets).toEqual([expect.stringMatching(/^whsec_/), expect.stringMatching(/^sandbox_/)]);
     const delivered = once(receiver, "request");
     const ordered = JSON.parse((await shell(order)).stdout) as { data: { esimReference: string } };
     await delivered;
-    expect(JSON.parse((await shell(look)).stdout)).toMatchObject({
-      data: [{ eventType: "esim.assigned", esimReference: ordered.data.esimReference }],
-    });
-    expect(await stopped(running)).toMatchObject({ code: 0 });
+    await running.written(
+      new RegExp(
+        `✔ 200 +esim\\.assigned  msg_\\w+  eSIM ${ordered.data.esimReference}  \\d+ ms  to http://127`,
+      ),
+    );
     receiver.close();
     receiver.closeAllConnections();
+    await once(receiver, "close");
+    await shell(order);
+    await running.written(/! no answer +esim\.assigned .* again in 30s\n +connect ECONNREFUSED 127\.0\.0\.1/);
+    const { code, stdout } = await stopped(running);
+    expect(code).toBe(0);
+    expect(secrets.filter((secret) => stdout.includes(secret))).toEqual([]);
   });
 
   it("shows the delivery that was sent last so that verify reads it, and finds out why it is refused", async () => {
@@ -113,9 +123,8 @@ describe("sandbox", () => {
     receiver.closeAllConnections();
   });
 
-  it("ends cleanly at Ctrl-C in a terminal, and shows its credentials there", async () => {
+  it("ends cleanly at Ctrl-C in a terminal", async () => {
     const running = startInTerminal(["sandbox", "--port", "0", "--clock", "manual"]);
-    await running.written(/client_secret {2}\S+/);
     await running.written(/clock +stands still/);
     running.child.stdin?.write("\u0003");
     expect(await running.ended).toMatchObject({ code: 0 });
@@ -205,14 +214,20 @@ describe("sandbox", () => {
     receiver.closeAllConnections();
   });
 
-  it("says which port is taken", async () => {
+  it.each([
+    ["installed", {}, "esim-webhooks sandbox"],
+    ["with npx", { npm_lifecycle_event: "npx" }, "npx @esim-webhooks/cli sandbox"],
+    ["by the script of a clone", { npm_lifecycle_event: "sandbox" }, "npm run sandbox --"],
+  ])("says which port is taken, with the command as it was typed: %s", async (_how, env, command) => {
     const server = createServer().listen(0, "127.0.0.1");
     await once(server, "listening");
     const { port } = server.address() as AddressInfo;
-    const { code, stdout, stderr } = await cli(["sandbox", "--port", String(port), "--control-port", "0"]);
+    const { code, stdout, stderr } = await cli(["sandbox", "--port", String(port), "--control-port", "0"], {
+      env,
+    });
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
     expect(stderr).toContain(
-      `Error (cannot_listen): Cannot listen on port ${port} of 127.0.0.1 for the API: another program, perhaps another sandbox, has it. Choose another with --port (or the option port); 0 is any free one.`,
+      `Error (cannot_listen): Cannot listen on port ${port} of 127.0.0.1 for the API: another program, perhaps another sandbox, has it. Stop that one, or choose another port: ${command} --port 0 takes any free one.`,
     );
     server.close();
   });

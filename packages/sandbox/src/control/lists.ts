@@ -1,5 +1,11 @@
 import type { Service } from "../base/service.ts";
-import { type DeliveryRecord, type DeliveryRow, deliveryRecord } from "../webhook/deliveries.ts";
+import type { EndedAttempt } from "../sender/sent-requests.ts";
+import {
+  type DeliveryRecord,
+  type DeliveryRow,
+  deliveryRecord,
+  esimReferenceOf,
+} from "../webhook/deliveries.ts";
 import {
   type EndpointRecord,
   type EndpointRow,
@@ -26,6 +32,8 @@ export interface ShownDelivery extends DeliveryRecord {
   /** The eSIM that the event is about, if its data names one. */
   readonly esimReference: string | null;
   readonly createdAt: string;
+  /** Those that have ended, oldest first. Null when they are no longer in memory. */
+  readonly attempts: readonly EndedAttempt[] | null;
   /**
    * The request of the latest attempt, in the form of a captured request, so that `esim-webhooks verify` and `import` read it. Null
    * when there was none, and when it is no longer in memory.
@@ -86,18 +94,18 @@ export function allDeliveries({ service, sender }: Parts, page: PageRequest): Pa
       ),
     (row) => {
       const record = deliveryRecord(row);
-      const request = sender.requestOf(row.sequence);
-      const { esimReference } = (record.payload["data"] ?? {}) as { readonly esimReference?: unknown };
+      const sent = sender.sentOf(row.sequence);
       return {
         ...record,
         sequence: row.sequence,
         webhookEndpointReference: row.webhookEndpointReference,
         clientReference: row.clientReference,
-        esimReference: typeof esimReference === "string" ? esimReference : null,
+        esimReference: esimReferenceOf(record.payload),
         createdAt: new Date(row.createdAt).toISOString(),
-        headers: request?.headers ?? null,
-        body: request ? row.body : null,
-        receivedAt: request ? new Date(request.sentAt).toISOString() : null,
+        attempts: sent?.attempts ?? (row.attemptNumber === 0 ? [] : null),
+        headers: sent?.request.headers ?? null,
+        body: sent ? row.body : null,
+        receivedAt: sent ? new Date(sent.request.sentAt).toISOString() : null,
       };
     },
   );

@@ -17,7 +17,7 @@ export interface DeliveryRequest {
 }
 
 export interface HttpClient {
-  /** Resolves to the answer, or to `no_answer` after the deadline and after an error of DNS, TLS or TCP. Never rejects. */
+  /** Resolves to the answer, or to the error: the deadline has passed, or one of DNS, TLS or TCP. Never rejects. */
   post(request: DeliveryRequest): Promise<Answer>;
   /** Closes all connections. Requests under way have no answer. */
   close(): Promise<void>;
@@ -43,18 +43,19 @@ export function createHttpClient(): HttpClient {
       let received = 0;
       let isOver = false;
 
-      function end(): void {
+      function end(error: string): void {
         if (isOver) return;
         isOver = true;
         clearTimeout(timer);
-        if (status === undefined) resolve("no_answer");
+        if (status === undefined)
+          resolve({ httpStatus: null, responseBody: null, location: undefined, error });
         else {
           const responseBody = Buffer.concat(chunks).toString("utf8", 0, keptBytes);
-          resolve({ httpStatus: status, responseBody, location });
+          resolve({ httpStatus: status, responseBody, location, error: null });
         }
       }
       function giveUp(): void {
-        end();
+        end("no answer in time");
         controller?.abort(new Error("The endpoint took too long."));
       }
       const timer = setTimeout(giveUp, Math.max(0, deadline - performance.now()));
@@ -84,17 +85,23 @@ export function createHttpClient(): HttpClient {
               received += chunk.byteLength;
               if (received > readBytes) giveUp();
             },
-            onResponseEnd: end,
-            onResponseError: end,
+            onResponseEnd: () => end("no answer"),
+            onResponseError: (_controller, error) => end(messageOf(error)),
           },
         );
-      } catch {
-        end(); // not a URL that can be asked
+      } catch (error) {
+        end(messageOf(error)); // not a URL that can be asked
       }
     });
   }
 
   return { post, close: () => agent.destroy() };
+}
+
+/** One address of a host that has several speaks for all. */
+function messageOf(error: unknown): string {
+  const first: unknown = error instanceof AggregateError ? error.errors[0] : error;
+  return first instanceof Error ? first.message : String(first);
 }
 
 function faulted(body: Buffer, fault: DeliveryFault | undefined): Buffer | Readable {

@@ -1,7 +1,7 @@
 import type { Service } from "../base/service.ts";
 import type { Answer } from "./answer.ts";
 import type { Attempt } from "./attempt.ts";
-import { settlementOf } from "./retry-schedule.ts";
+import { type Settlement, settlementOf } from "./retry-schedule.ts";
 
 /** An active endpoint to which something is due. */
 export interface DueEndpoint {
@@ -55,12 +55,15 @@ export function markSending({ db, clock }: Service, { sequence, number }: Attemp
   );
 }
 
-/** What an attempt's answer makes of its delivery. Changes nothing if that, or its endpoint, has been deleted meanwhile. */
+/**
+ * Writes what an attempt's answer makes of its delivery, and returns it. Changes nothing if that, or its endpoint, has been deleted
+ * meanwhile.
+ */
 export function settleAttempt(
   { db, clock, switches }: Service,
   { sequence, number }: Attempt,
   answer: Answer,
-): void {
+): Settlement {
   const now = clock.now();
   const settlement = settlementOf(answer, number, switches);
   const retryAfterMs = settlement.status === "failed" ? settlement.retryAfterMs : null;
@@ -69,10 +72,11 @@ export function settleAttempt(
     settlement.status,
     retryAfterMs === null ? null : now + retryAfterMs,
     settlement.status === "delivered" ? now : null,
-    answer === "no_answer" ? null : answer.httpStatus,
-    answer === "no_answer" ? null : answer.responseBody,
+    answer.httpStatus,
+    answer.responseBody,
     sequence,
   );
+  return settlement;
 }
 
 /** Holds the delivery until it is overtaken, or `waitMs` have passed: the fault `reorder`. */

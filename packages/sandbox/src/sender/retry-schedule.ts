@@ -30,9 +30,9 @@ export type Settlement =
  * @param attempt 1 for the first one
  */
 export function settlementOf(answer: Answer, attempt: number, switches: Switches): Settlement {
-  const status = answer === "no_answer" ? undefined : answer.httpStatus;
-  if (status !== undefined && status >= 200 && status < 300) return { status: "delivered" };
-  if (status === undefined || status >= 500 || status === 408) {
+  const { httpStatus: status } = answer;
+  if (status !== null && status >= 200 && status < 300) return { status: "delivered" };
+  if (status === null || status >= 500 || status === 408) {
     const retryAfterMs = delaysMs[attempt];
     return retryAfterMs === undefined ? { status: "exhausted" } : { status: "failed", retryAfterMs };
   }

@@ -18,8 +18,7 @@ export function attemptSender(service: Service, client: HttpClient, sent: SentRe
   async function post(request: DeliveryRequest, redirects = 0): Promise<Answer> {
     const answer = await client.post(request);
     if (service.switches.redirects !== "follow" || redirects === maxRedirects) return answer;
-    const url =
-      answer === "no_answer" ? undefined : redirectOf(answer.httpStatus, answer.location, request.url);
+    const url = redirectOf(answer, request.url);
     return url === undefined ? answer : post({ ...request, url }, redirects + 1);
   }
 
@@ -32,7 +31,7 @@ export function attemptSender(service: Service, client: HttpClient, sent: SentRe
       "user-agent": "esim-webhooks-sandbox",
       ...signatureOf(attempt, fault),
     };
-    sent.keep(attempt.sequence, { headers, sentAt: Date.now() });
+    sent.keep(attempt, { headers, sentAt: Date.now() });
     const request: DeliveryRequest = {
       url: attempt.url,
       headers,
@@ -47,8 +46,8 @@ export function attemptSender(service: Service, client: HttpClient, sent: SentRe
 }
 
 /** Where a 3xx answer points to, if it is somewhere that can be asked. */
-function redirectOf(status: number, location: string | undefined, from: string): string | undefined {
-  if (status < 300 || status > 399 || location === undefined) return undefined;
+function redirectOf({ httpStatus, location }: Answer, from: string): string | undefined {
+  if (httpStatus === null || httpStatus < 300 || httpStatus > 399 || location === undefined) return undefined;
   const url = URL.parse(location, from);
   return url?.protocol === "http:" || url?.protocol === "https:" ? url.href : undefined;
 }

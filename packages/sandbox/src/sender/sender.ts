@@ -2,6 +2,7 @@ import { sandboxClosed } from "../base/refused.ts";
 import type { Service } from "../base/service.ts";
 import type { DeliveryFault } from "../faults/fault.ts";
 import type { Faults } from "../faults/faults.ts";
+import { esimReferenceOf } from "../webhook/deliveries.ts";
 import type { Answer } from "./answer.ts";
 import type { Attempt } from "./attempt.ts";
 import { withNewField, withNewReason } from "./faulted-body.ts";
@@ -23,7 +24,7 @@ import {
 } from "./queue.ts";
 import { forgetSlice } from "./retention.ts";
 import { attemptSender } from "./send-attempt.ts";
-import { createSentRequests, type SentRequest } from "./sent-requests.ts";
+import { createSentRequests, type EndedAttempt, type SentDelivery } from "./sent-requests.ts";
 
 /** Sends what is due, and again what fails. */
 export interface Sender {
@@ -34,8 +35,8 @@ export interface Sender {
    * after: that resolves when the first attempts of all deliveries made in between were answered, or have failed. Rejects with `closed`.
    */
   watchNewDeliveries(): () => Promise<void>;
-  /** What was sent with the delivery's latest attempt; undefined when there was none, and of attempts that were too long ago. */
-  requestOf(sequence: number): SentRequest | undefined;
+  /** What was sent of a delivery; undefined when nothing was, and when that was too long ago. */
+  sentOf(sequence: number): SentDelivery | undefined;
   /** When the next attempt will be due, in ms of the service's clock; undefined when none will be. What is due now does not count. */
   nextDueAt(): number | undefined;
   /** Starts no more attempts, and ends those under way: their deliveries are sent again at the next start. Who waits is told `closed`. */
@@ -45,6 +46,28 @@ export interface Sender {
 interface Begun {
   readonly attempt: Attempt;
   readonly fault: DeliveryFault | undefined;
+}
+
+/** An attempt of a delivery, and what it makes of that. */
+export interface DeliveryAttempt extends EndedAttempt {
+  readonly eventType: string;
+  /** The `webhook-id`. */
+  readonly eventId: string;
+  readonly esimReference: string | null;
+  /** The endpoint's. */
+  readonly url: string;
+  /** The first 4 KiB of the answer's body. */
+  readonly responseBody: string | null;
+  readonly status: "delivered" | "failed" | "exhausted";
+  /** When the service tries again, in ms of its clock; null when it does not. */
+  readonly retryInMs: number | null;
+}
+
+interface Ended {
+  readonly attempt: Attempt;
+  readonly answer: Answer;
+  readonly sentAt: number;
+  readonly durationMs: number;
 }
 
 interface Waiter {
@@ -61,12 +84,16 @@ const longestTimerMs = 2 ** 31 - 1;
  * Sends from now on: first what an earlier process has left unanswered. Sets `service.onDue`.
  * Everything that a turn of the event loop brings, answers and new deliveries, is written in one transaction.
  */
-export function createSender(service: Service, faults: Faults): Sender {
+export function createSender(
+  service: Service,
+  faults: Faults,
+  onAttempt: (attempt: DeliveryAttempt) => void = () => {},
+): Sender {
   const { db, clock } = service;
   const client = createHttpClient();
   const sent = createSentRequests();
   const send = attemptSender(service, client, sent);
-  const answers: { attempt: Attempt; answer: Answer }[] = [];
+  const ended: Ended[] = [];
   /** By endpoint. */
   const inFlight = new Map<number, Set<Attempt>>();
   let waiters: Waiter[] = [];
@@ -84,11 +111,13 @@ export function createSender(service: Service, faults: Faults): Sender {
     isScheduled = false;
     if (isClosed) return;
     const now = clock.now(); // one for the whole turn, so that what falls due meanwhile is left to the timer
+    const made: DeliveryAttempt[] = [];
     const begun = db.transaction(() => {
-      for (const { attempt, answer } of answers.splice(0)) settle(attempt, answer);
+      made.push(...ended.splice(0).map(settle));
       if (forgetSlice(service)) schedule();
       return dueEndpoints(service, now).flatMap((endpoint) => begin(endpoint, now));
     });
+    for (const attempt of made) onAttempt(attempt);
     for (const one of begun) void run(one);
     wakeAfter(now);
     const over = waiters.filter((waiter) => waiter.isOver());
@@ -96,12 +125,26 @@ export function createSender(service: Service, faults: Faults): Sender {
     for (const waiter of over) waiter.resolve();
   }
 
-  function settle(attempt: Attempt, answer: Answer): void {
+  function settle({ attempt, answer, sentAt, durationMs }: Ended): DeliveryAttempt {
     const attempts = inFlight.get(attempt.endpointSequence);
     attempts?.delete(attempt);
     if (attempts?.size === 0) inFlight.delete(attempt.endpointSequence);
-    settleAttempt(service, attempt, answer);
+    const settlement = settleAttempt(service, attempt, answer);
     overtake(service, attempt);
+    const { number: attemptNumber, eventType, eventId, url } = attempt;
+    const { httpStatus, responseBody, error } = answer;
+    const made = { attemptNumber, sentAt: new Date(sentAt).toISOString(), durationMs, httpStatus, error };
+    sent.end(attempt, made);
+    return {
+      ...made,
+      eventType,
+      eventId,
+      esimReference: esimReferenceOf(JSON.parse(attempt.body)),
+      url,
+      responseBody,
+      status: settlement.status,
+      retryInMs: settlement.status === "failed" ? settlement.retryAfterMs : null,
+    };
   }
 
   function begin(endpoint: DueEndpoint, now: number): Begun[] {
@@ -128,7 +171,10 @@ export function createSender(service: Service, faults: Faults): Sender {
   }
 
   async function run({ attempt, fault }: Begun): Promise<void> {
-    answers.push({ attempt, answer: await send(attempt, fault) });
+    const sentAt = clock.now();
+    const startedAt = performance.now();
+    const answer = await send(attempt, fault);
+    ended.push({ attempt, answer, sentAt, durationMs: Math.round(performance.now() - startedAt) });
     schedule();
   }
 
@@ -170,7 +216,7 @@ export function createSender(service: Service, faults: Faults): Sender {
         await until(() => !someAreNew(service, first, last));
       };
     },
-    requestOf: (sequence) => sent.of(sequence),
+    sentOf: (sequence) => sent.of(sequence),
     nextDueAt: () => nextDueAt(service, clock.now()),
     async close() {
       isClosed = true;

@@ -1,3 +1,5 @@
+import type { Attempt } from "./attempt.ts";
+
 /** What was sent with an attempt, beside its body. */
 export interface SentRequest {
   readonly headers: Readonly<Record<string, string>>;
@@ -5,22 +7,50 @@ export interface SentRequest {
   readonly sentAt: number;
 }
 
-/** The requests of the latest attempts: in memory alone, and of so many deliveries at most. */
+/** What became of an attempt. */
+export interface EndedAttempt {
+  /** 1 for the first one. */
+  readonly attemptNumber: number;
+  /** RFC 3339, by the service's clock. */
+  readonly sentAt: string;
+  /** In real time. */
+  readonly durationMs: number;
+  /** Null: no answer. */
+  readonly httpStatus: number | null;
+  /** Why there was no answer, such as `connect ECONNREFUSED 127.0.0.1:3000`. */
+  readonly error: string | null;
+}
+
+/** A delivery's latest request, and its attempts that have ended, oldest first. */
+export interface SentDelivery {
+  readonly request: SentRequest;
+  readonly attempts: readonly EndedAttempt[];
+}
+
+/** What was sent: in memory alone, and of that many deliveries at most. */
 export interface SentRequests {
-  /** @param sequence the delivery's: its attempts before are forgotten */
-  keep(sequence: number, request: SentRequest): void;
-  of(sequence: number): SentRequest | undefined;
+  /** The attempt begins. */
+  keep(attempt: Pick<Attempt, "sequence" | "number">, request: SentRequest): void;
+  /** The attempt has ended. */
+  end(attempt: Pick<Attempt, "sequence">, ended: EndedAttempt): void;
+  /** @param sequence the delivery's */
+  of(sequence: number): SentDelivery | undefined;
 }
 
 const keptDeliveries = 1000;
 
 export function createSentRequests(): SentRequests {
-  const kept = new Map<number, SentRequest>(); // the oldest first
+  const kept = new Map<number, SentDelivery>(); // the oldest first
   return {
-    keep(sequence, request) {
+    keep({ sequence, number }, request) {
+      const attempts = number === 1 ? [] : (kept.get(sequence)?.attempts ?? []); // a deleted delivery's number is used again
       kept.delete(sequence);
-      kept.set(sequence, request);
+      kept.set(sequence, { request, attempts });
       if (kept.size > keptDeliveries) kept.delete(kept.keys().next().value as number);
+    },
+    end({ sequence }, ended) {
+      const delivery = kept.get(sequence);
+      if (delivery) kept.set(sequence, { ...delivery, attempts: [...delivery.attempts, ended] });
     },
     of: (sequence) => kept.get(sequence),
   };

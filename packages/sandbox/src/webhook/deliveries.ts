@@ -124,6 +124,12 @@ export function deliveryRecord(row: DeliveryRow): DeliveryRecord {
   };
 }
 
+/** The eSIM that an event is about, if its data names one. */
+export function esimReferenceOf(payload: Readonly<Record<string, unknown>>): string | null {
+  const { esimReference } = (payload["data"] ?? {}) as { readonly esimReference?: unknown };
+  return typeof esimReference === "string" ? esimReference : null;
+}
+
 function dateTime(time: number | null): string | null {
   return time === null ? null : new Date(time).toISOString();
 }

@@ -266,8 +266,52 @@ describe("the control side", () => {
     await sandbox.orderEsim();
     await sandbox.settled();
     expect((await call(sandbox, "GET", "/deliveries?limit=1")).data).toMatchObject([
-      { headers: null, body: null, receivedAt: null }, // nothing was sent yet
+      { attempts: [], headers: null, body: null, receivedAt: null }, // nothing was sent yet
     ]);
+  });
+
+  it("shows every attempt of a delivery with its time, and why no answer came", async () => {
+    await using sandbox = await startSandbox({ clock: "manual" });
+    await using endpoint = await startEndpoint((n) => (n === 1 ? 500 : 200));
+    await register(sandbox, endpoint.url);
+    await register(sandbox, "http://127.0.0.1:9/nothing-listens");
+    await sandbox.orderEsim();
+    await sandbox.settled();
+    await sandbox.advance("30s");
+    const shown = async () =>
+      (await call(sandbox, "GET", "/deliveries")).data.map(({ attempts }) => attempts);
+    const unanswered = { httpStatus: null, error: "connect ECONNREFUSED 127.0.0.1:9" };
+    expect(await shown()).toMatchObject([
+      [
+        { attemptNumber: 1, ...unanswered },
+        { attemptNumber: 2, ...unanswered },
+      ],
+      [
+        { attemptNumber: 1, httpStatus: 500, error: null },
+        { attemptNumber: 2, httpStatus: 200, error: null },
+      ],
+    ]);
+    const [first, second] = ((await shown())[1] as { sentAt: string }[]).map(({ sentAt }) =>
+      Date.parse(sentAt),
+    );
+    expect(Number(second) - Number(first)).toBe(30_000); // the service's clock
+  });
+
+  it("gives a shell the variables that programs read, with the secret of the endpoint", async () => {
+    await using sandbox = await startSandbox({ clock: "manual" });
+    await using endpoint = await startEndpoint();
+    await register(sandbox, endpoint.url);
+    const [shown] = (await call(sandbox, "GET", "/endpoints")).data;
+    const answer = await fetch(`${sandbox.controlUrl}/environment`);
+    expect(await answer.text()).toBe(
+      [
+        `export ESIM_API_URL='${sandbox.url}'`,
+        `export ESIM_CLIENT_ID='${sandbox.credentials.clientId}'`,
+        `export ESIM_CLIENT_SECRET='${sandbox.credentials.clientSecret}'`,
+        `export ESIM_WEBHOOK_SECRET='${shown?.["signingSecret"]}'`,
+        "",
+      ].join("\n"),
+    );
   });
 
   it("shows deliveries as the import reads them: what was sent is proven by its signature, the rest is not", async () => {
