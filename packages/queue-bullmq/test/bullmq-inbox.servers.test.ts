@@ -867,6 +867,7 @@ describe("for operators", () => {
       [{ types: ["esim.enabled"] }, /by type/],
       [{ idPrefix: "msg" }, /write the whole id/],
       [{ since: new Date() }, /by time/],
+      [{ error: "no SIM" }, /by error/],
       [{ source: "eu" }, /by source alone/],
       [{ state: "unhandled" }, /are dead/],
     ] as const) {

@@ -6,6 +6,8 @@ import {
   copyFlags,
   type DeadFlags,
   deadFlags,
+  type ErrorsFlags,
+  errorsFlags,
   type InboxFlags,
   inboxFlags,
   type ListFlags,
@@ -39,6 +41,20 @@ const list: Command<CliContext> = command<ListFlags, []>({
     "esim-webhooks inbox list --types 'esim.lifecycle.*' --limit 10",
     "esim-webhooks inbox list --status dead --all --json | jq -r .id",
   ]),
+});
+
+const errors: Command<CliContext> = command<ErrorsFlags, []>({
+  loader: async () => (await import("../inbox/errors.ts")).errors,
+  parameters: { flags: errorsFlags },
+  docs: help(
+    "Group dead events by their error",
+    "Shows why events are dead, the most frequent error first: how many events, when the oldest and\nthe newest were received, one id, and the types. Errors that differ only in ids and numbers are\none; # stands for these.",
+    [
+      "esim-webhooks inbox errors",
+      "esim-webhooks inbox errors --since yesterday --types 'esim.lifecycle.*'",
+      "esim-webhooks inbox errors --json | jq -r .exampleId",
+    ],
+  ),
 });
 
 const show: Command<CliContext> = command<ShowFlags, [string]>({
@@ -76,6 +92,7 @@ const retry: Command<CliContext> = command<RetryFlags, []>({
     [
       "esim-webhooks inbox retry --status dead --since 2026-11-20 --dry-run",
       "esim-webhooks inbox retry --types esim.faulted --limit 100",
+      "esim-webhooks inbox retry --since yesterday --error 'order refused'",
       "esim-webhooks inbox retry --status unhandled --dry-run",
       "esim-webhooks inbox retry --id msg_JX6U --yes",
     ],
@@ -137,10 +154,10 @@ const copy: Command<CliContext> = command<CopyFlags, []>({
 });
 
 export const inbox: RouteMap<CliContext> = group<string>({
-  routes: { stats, list, show, retry, discard, purge, backup, copy },
+  routes: { stats, list, errors, show, retry, discard, purge, backup, copy },
   docs: help("Inspect and repair the inbox", "Commands for operators of an inbox.", [
     "esim-webhooks inbox stats",
-    "esim-webhooks inbox list --status dead",
+    "esim-webhooks inbox errors",
     "esim-webhooks inbox retry --status dead --since 2h --dry-run",
   ]),
 });

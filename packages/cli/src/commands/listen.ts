@@ -13,7 +13,9 @@ export const listen: Command<CliContext> = command<ListenFlags, []>({
     flags: {
       to: textFlag("url", "The receiver's URL. Default: where serve listens on this machine"),
       endpoint: textFlag("reference", "Whose events. Default: the client's only endpoint"),
-      since: timeFlag("Begin with the events since then: 2h or 7d ago, a day, a date-time. Default: now"),
+      since: timeFlag(
+        "Begin with the events since then: 2h or 7d ago, yesterday, a day, a date-time. Default: now",
+      ),
       only: textsFlag("type,…", "Only events of these types, or families such as esim.lifecycle.*"),
       id: textFlag("id", "Post this event once, and end"),
       every: durationFlag("How often the listing is read", "2s", { min: "1s", max: "1h" }),

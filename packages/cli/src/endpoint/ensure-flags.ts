@@ -18,7 +18,9 @@ export const ensureFlags: FlagParametersForType<EnsureFlags, CliContext> = {
   replace: switchFlag(
     "Change the event types, by a second endpoint: reconcile the first one, then delete it. One event may come under two ids",
   ),
-  since: sinceFlag("With --replace, how far back to reconcile if that was never done: 2h, 7d, 2026-11-20"),
+  since: sinceFlag(
+    "With --replace, how far back to reconcile if that was never done: 2h, 7d, yesterday, 2026-11-20",
+  ),
   acceptLoss: switchFlag(
     "With --replace, delete the first endpoint even if events of it are lost: handlers fail, they are not valid, or the listing has forgotten them",
   ),

@@ -18,7 +18,7 @@ export interface ReconcileFlags extends SetUpFlags {
 
 export const reconcileFlags: FlagParametersForType<ReconcileFlags, CliContext> = {
   since: sinceFlag(
-    "How far back to look at least: 2h, 7d, 2026-11-20. Needed the first time. Default: to where it has come",
+    "How far back to look at least: 2h, 7d, yesterday, 2026-11-20. Needed the first time. Default: to where it has come",
   ),
   every: {
     kind: "parsed",

@@ -56,7 +56,7 @@ export const importFlags: FlagParametersForType<ImportFlags, CliContext> = {
     placeholder: "status,…",
     brief: "Only these delivery statuses",
   },
-  since: timeFlag("Only from this time on: 2h, 7d, 2026-11-20"),
+  since: timeFlag("Only from this time on: 2h, 7d, yesterday, 2026-11-20"),
   until: timeFlag("Only before this time"),
   types: textsFlag("type,…", "Only these types or families: esim.lifecycle.*"),
   id: idsFlag("Only the event with this id; repeat it for more"),

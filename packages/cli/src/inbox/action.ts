@@ -22,6 +22,8 @@ export interface Action {
   readonly verb: string;
   /** The sentence to print at the end. `events` is the amount with its noun: `3 dead events`. */
   report(events: string): string;
+  /** A sentence for the operator after events were changed: what to do next. */
+  readonly next?: string;
   /** Counts the events that it would change without a limit. */
   count(): Promise<number>;
   /** Changes at most `limit` events. Resolves to how many it changed. */
@@ -61,6 +63,7 @@ export async function perform(context: CliContext, flags: ActionFlags, action: A
   if (!yes && !(await isConfirmed(context, plan))) return output.note("Nothing was changed.");
   const done = await actInSteps(action, events);
   report(done, action.report(named(done)));
+  if (action.next !== undefined && done > 0 && !json) output.note(action.next);
 }
 
 async function isConfirmed({ process }: CliContext, plan: string): Promise<boolean> {

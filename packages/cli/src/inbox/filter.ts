@@ -11,11 +11,12 @@ export interface FilterFlags {
   readonly since?: Date;
   readonly until?: Date;
   readonly id?: readonly string[];
+  readonly error?: string;
 }
 
 /** The inbox's filter for these flags. Warns about types that neither the catalog nor the inbox contains. */
 export async function filterOf(
-  { source, types, since, until, id }: FilterFlags,
+  { source, types, since, until, id, error }: FilterFlags,
   access: InboxAccess,
   output: Output,
 ): Promise<Omit<InboxFilter, "state">> {
@@ -24,6 +25,7 @@ export async function filterOf(
     ...(types && { types: await exactTypes(types, access, output) }),
     ...(since && { since }),
     ...(until && { until }),
+    ...(error !== undefined && { error }),
     ...(id && { ids: await Promise.all(id.map((each) => wholeId(access.inbox, each, source))) }),
   };
 }

@@ -21,6 +21,10 @@ export interface ListFlags extends InboxFlags, FilterFlags {
   readonly reveal?: boolean;
 }
 
+export interface ErrorsFlags extends InboxFlags, FilterFlags {
+  readonly limit: number;
+}
+
 export interface ShowFlags extends InboxFlags {
   readonly source?: string;
   readonly reveal?: boolean;
@@ -52,11 +56,12 @@ const source = textFlag("name", "Only events from this source");
 const filterFlags: FlagsOf<FilterFlags> = {
   source,
   types: textsFlag("type,…", "Only events of these types, or families such as esim.lifecycle.*"),
-  since: timeFlag("Only events received at this time or later: 2h, 7d, 2026-11-20"),
+  since: timeFlag("Only events received at this time or later: 2h, 7d, yesterday, 2026-11-20"),
   until: timeFlag("Only events received before this time"),
   id: idsFlag(
     "Only events with this id; repeat it for more. The beginning of an id is enough if no other id begins so",
   ),
+  error: textFlag("text", "Only events whose last error contains this text"),
 };
 
 const from = textFlag(
@@ -85,6 +90,12 @@ export const listFlags: FlagsOf<ListFlags> = {
     brief: "Continue an earlier list: its nextCursor",
   },
   reveal: revealFlag,
+  ...inboxFlags,
+};
+
+export const errorsFlags: FlagsOf<ErrorsFlags> = {
+  ...filterFlags,
+  limit: limitFlag("The most errors to show", 20),
   ...inboxFlags,
 };
 

@@ -62,7 +62,7 @@ function countCells(counts: Counts) {
 }
 
 function remarks({ states, oldestReadyMs, conflicts }: InboxStats, paint: Paint): string[] {
-  const dead = `${counted(states.dead, "event is", "events are")} dead: esim-webhooks inbox list --status dead`;
+  const dead = `${counted(states.dead, "event is", "events are")} dead: esim-webhooks inbox errors`;
   const unhandled = `${counted(states.unhandled, "event has", "events have")} no handler. Once there is one: esim-webhooks inbox retry --status unhandled`;
   const conflicting = `${counted(conflicts, "delivery", "deliveries")} had the id of a stored event, but another body`;
   return [

@@ -24,14 +24,25 @@ describe("parseTime", () => {
     ]);
   });
 
-  it.each(["", "yesterday", "2026-11-20T14:00:00", "2026-13-01", "-2h", "2 h", "1700000000", "99999999d"])(
-    "refuses %j, and says what it accepts",
-    (text) => {
-      expect(() => parseTime(text, now)).toThrow(
-        /not a point in time\. Write how long ago it was \(30m, 2h, 7d\)/,
-      );
-    },
-  );
+  it("reads today and yesterday, each as midnight UTC", () => {
+    expect(["today", "yesterday"].map(at)).toEqual(["2026-11-20T00:00:00.000Z", "2026-11-19T00:00:00.000Z"]);
+  });
+
+  it.each([
+    "",
+    "tomorrow",
+    "constructor",
+    "2026-11-20T14:00:00",
+    "2026-13-01",
+    "-2h",
+    "2 h",
+    "1700000000",
+    "99999999d",
+  ])("refuses %j, and says what it accepts", (text) => {
+    expect(() => parseTime(text, now)).toThrow(
+      /not a point in time\. Write how long ago it was \(30m, 2h, 7d\)/,
+    );
+  });
 });
 
 describe("parsePastTime", () => {
@@ -42,7 +53,7 @@ describe("parsePastTime", () => {
 
   it("refuses a later one, which would leave out every event until then", () => {
     expect(() => parsePastTime("2026-11-22", now)).toThrow(
-      '"2026-11-22" is in the future. Write how long ago it was (30m, 2h, 7d), a day (2026-11-20',
+      '"2026-11-22" is in the future. Write how long ago it was (30m, 2h, 7d), a day (today, yesterday, 2026-11-20',
     );
   });
 });

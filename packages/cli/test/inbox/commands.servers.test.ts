@@ -45,7 +45,7 @@ describe("inbox stats", () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(stdout).toMatch(/^TYPE +READY +LEASED +DONE +UNHANDLED +DEAD$/m);
     expect(stdout).toMatch(/^esim\.faulted +· +· +· +· +1$/m);
-    expect(stdout).toMatch(/^2 events are dead: esim-webhooks inbox list --status dead$/m);
+    expect(stdout).toMatch(/^2 events are dead: esim-webhooks inbox errors$/m);
   });
 
   it("prints the counts as JSON", async () => {
@@ -70,6 +70,8 @@ describe("inbox list", () => {
     ["family of types", ["--types", "esim.lifecycle.*"], ["evt_ready"]],
     ["time of receipt, from --since", ["--status", "dead", "--since", "2h"], ["evt_dead"]],
     ["time of receipt, before --until", ["--until", "1d"], ["evt_old"]],
+    ["text of the error", ["--error", "no SIM"], ["evt_dead", "evt_old"]],
+    ["text of the error that is no pattern", ["--error", "no_%"], []],
     ["id", ["--id", "evt_old", "--id", "evt_done"], ["evt_done", "evt_old"]],
     ["source", ["--source", "backup"], []],
   ])("filters by %s", async (_name, filter, found) => {
@@ -122,9 +124,45 @@ describe("inbox list", () => {
   });
 
   it("refuses a --since that is not a point in time, and ends with 2", async () => {
-    const { code, stderr } = await inbox("list", "--since", "yesterday");
+    const { code, stderr } = await inbox("list", "--since", "noon");
     expect(code).toBe(2);
-    expect(stderr).toContain('"yesterday" is not a point in time.');
+    expect(stderr).toContain('"noon" is not a point in time.');
+  });
+});
+
+describe("inbox errors", () => {
+  it("groups dead events by their error, whatever ids and numbers it contains", async () => {
+    await operated.inbox.put(
+      ["evt_1", "evt_2", "evt_3"].map((id) => entry(id, "esim.faulted", new Date(Date.now() - hourMs))),
+    );
+    const taken = await operated.inbox.take({ limit: 3, leaseMs: 60_000, only: ["esim.faulted"] });
+    await operated.inbox.settle(
+      taken.map((lease, n) => ({ ...lease, state: "dead", error: `Error: order ${n} refused with 409` })),
+    );
+    const shown = await inbox("errors");
+    expect(shown.code).toBe(0);
+    expect(lines(shown)).toEqual([
+      expect.stringMatching(/^EVENTS +OLDEST +NEWEST +EXAMPLE +TYPES$/),
+      expect.stringMatching(/^ +3 +1h ago +1h ago +evt_[123] +esim\.faulted$/),
+      "  Error: order # refused with 409",
+      expect.stringMatching(/^ +2 +1d ago +1h ago +evt_\w+ +esim\.\w+, esim\.\w+$/),
+      "  Error: no SIM #",
+    ]);
+    const json = lines(await inbox("errors", "--limit", "1", "--json")).map((line) => JSON.parse(line));
+    expect(json).toEqual([
+      expect.objectContaining({
+        error: "Error: order # refused with 409",
+        count: 3,
+        types: ["esim.faulted"],
+        exampleId: expect.stringMatching(/^evt_[123]$/),
+      }),
+    ]);
+  });
+
+  it("takes the filters of list, and says that no dead event matches", async () => {
+    expect(lines(await inbox("errors", "--since", "2h"))[1]).toMatch(/^ +1 .* evt_dead +esim\.enabled$/);
+    const none = await inbox("errors", "--error", "another");
+    expect(none).toMatchObject({ code: 0, stdout: "", stderr: "No dead event matches.\n" });
   });
 });
 
@@ -185,6 +223,20 @@ describe("inbox retry", () => {
     const { code, stdout } = await inbox("retry", "--status", "dead", "--since", "2h", "--yes");
     expect({ code, stdout }).toEqual({ code: 0, stdout: "Made ready again: 1 dead event.\n" });
     expect(ids(await inbox("list", "--status", "dead", "--json"))).toEqual(["evt_old"]);
+  });
+
+  it("retries the events of one error, and prints the command that shows what becomes of them", async () => {
+    expect((await inbox("retry", "--error", "another", "--yes")).stdout).toContain("Nothing to do");
+    const one = await inbox("retry", "--error", "no SIM", "--types", "esim.enabled", "--yes");
+    expect(one).toMatchObject({ code: 0, stdout: "Made ready again: 1 dead event.\n" });
+    const [, watch = ""] = /^To see what becomes of them: esim-webhooks inbox (.+)$/m.exec(one.stderr) ?? [];
+    expect(watch).toBe(`list --types esim.enabled --error 'no SIM' --config ${configOf("postgres")}`);
+    const shown = await inbox("list", "--types", "esim.enabled", "--error", "no SIM", "--json");
+    expect(ids(shown)).toEqual(["evt_dead"]);
+    expect(shown.stdout).toContain('"state":"ready"');
+    const all = await inbox("retry", "--yes");
+    expect(all.stderr).toMatch(/^To see what becomes of them: esim-webhooks inbox stats --config /);
+    expect(ids(await inbox("list", "--status", "dead", "--json"))).toEqual([]);
   });
 
   it("changes nothing with --dry-run, and says what it would do", async () => {

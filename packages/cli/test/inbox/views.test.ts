@@ -1,5 +1,7 @@
 import type { StoredEvent } from "@esim-webhooks/core";
 import { describe, expect, it } from "vitest";
+import { groupByError } from "../../src/inbox/error-groups.ts";
+import { errorsView } from "../../src/inbox/errors-view.ts";
 import { listView } from "../../src/inbox/list-view.ts";
 import { listedJson, shownJson } from "../../src/inbox/row-json.ts";
 import { showView } from "../../src/inbox/show-view.ts";
@@ -55,7 +57,7 @@ describe("statsView", () => {
       "",
       "The oldest due event has waited 2h 05m.",
       "3 events have no handler. Once there is one: esim-webhooks inbox retry --status unhandled",
-      "2 events are dead: esim-webhooks inbox list --status dead",
+      "2 events are dead: esim-webhooks inbox errors",
       "1 delivery had the id of a stored event, but another body",
     ]);
   });
@@ -106,6 +108,58 @@ describe("listView", () => {
   it("prints no control characters of an id or an error", () => {
     const lines = listView([row({ id: "\u001b[2J", error: "\u001b]0;title\u0007" })], { now, reveal: true });
     expect(lines.join("")).not.toMatch(/\p{Cc}/u);
+  });
+});
+
+describe("groupByError", () => {
+  async function causes(...errors: string[]): Promise<[number, string][]> {
+    const pages = async function* () {
+      for (const error of errors) yield [row({ error })];
+    };
+    return (await groupByError(pages())).map(({ count, error }) => [count, error]);
+  }
+
+  it("takes errors as one that differ in ids, numbers, hosts and personal data only, the most frequent first", async () => {
+    expect(
+      await causes(
+        "Error: no SIM 123",
+        `Error: no SIM ${iccid}`,
+        "Error: no SIM +49 151 2345 6789",
+        "connect ECONNREFUSED 10.0.0.1:5432",
+        "connect ECONNREFUSED 10.0.0.2:5433",
+        "Error: no account of anna@shop.example",
+        "Error: no account of b.k+1@shop.example",
+        "Error: order msg_JX6U of 7d1c9a6e-0b5e-4a53-9c0f-6b0f2a1d4e55 is gone",
+        "Error: order msg_A1 of 11111111-2222-3333-4444-555555555555 is gone",
+      ),
+    ).toEqual([
+      [3, "Error: no SIM #"],
+      [2, "connect ECONNREFUSED #"],
+      [2, "Error: no account of #"],
+      [2, "Error: order # of # is gone"],
+    ]);
+  });
+
+  it("keeps HTTP statuses and error codes apart", async () => {
+    expect(
+      await causes("refused with 404", "refused with 500", "P2002: unique", "P2003: unique"),
+    ).toHaveLength(4);
+  });
+
+  it("shows when the oldest and the newest of a group were received, and its types, the most frequent first", async () => {
+    const received = ["2026-11-20T10:00:00Z", "2026-11-18T10:00:00Z", "2026-11-19T10:00:00Z"];
+    const rows = received.map((time, n) =>
+      row({ id: `evt_${n}`, receivedAt: new Date(time), type: n === 0 ? null : "esim.faulted" }),
+    );
+    const pages = async function* () {
+      yield* [rows.slice(0, 2), rows.slice(2)];
+    };
+    const groups = await groupByError(pages());
+    expect(errorsView(groups, { now, width: 60 })).toEqual([
+      "EVENTS  OLDEST  NEWEST  EXAMPLE  TYPES",
+      "     3  2d ago  2h ago  evt_0    esim.faulted, (invalid)",
+      "  no SIM #",
+    ]);
   });
 });
 

@@ -72,18 +72,28 @@ export const inboxOperations: readonly InboxScenario[] = [
           ...Array.from({ length: 60 }, (_, n) => events.entry(`msg_${n}`, { receivedAt: at(n) })),
         );
         const taken = await events.take(inbox, 10);
-        await inbox.settle(taken.map((one) => ({ ...one, state: "done" })));
+        const [died, ...worked] = taken;
+        assert.ok(died !== undefined);
+        await inbox.settle([
+          { ...died, state: "dead", error: "Error: 100% of 7_000 orders\nwere refused" },
+          ...worked.map((one) => ({ ...one, state: "done" }) as const),
+        ]);
         const counts = [
           [60, {}],
           [50, { state: "ready" }],
-          [10, { state: "done" }],
-          [0, { state: "dead" }],
+          [9, { state: "done" }],
+          [1, { state: "dead" }],
+          [1, { error: "100% of 7_000" }],
+          [1, { state: "dead", error: "orders\nwere" }],
+          [0, { state: "ready", error: "orders" }],
+          [0, { error: "100%7_000" }],
+          [0, { error: "ORDERS" }],
           [20, { since: at(10), until: at(30) }],
           [2, { ids: ["msg_1", "msg_2", "none"] }],
           [11, { idPrefix: "msg_1" }],
           [0, { idPrefix: "m_g" }],
           [0, { state: "done", endedBy: at(0) }],
-          [10, { state: "done", endedBy: new Date("2999-01-01T00:00:00Z") }],
+          [9, { state: "done", endedBy: new Date("2999-01-01T00:00:00Z") }],
         ] as const;
         for (const [expected, filter] of counts) {
           assert.equal(await inbox.count({ source, types: [type], ...filter }), expected);

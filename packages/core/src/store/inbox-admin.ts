@@ -17,6 +17,8 @@ export interface InboxFilter {
   readonly since?: Date;
   /** Received before this time. */
   readonly until?: Date;
+  /** Text that their `error` or `stack` contains, as it is written there. */
+  readonly error?: string;
   /** `endsAt` is at this time or earlier. With the state `done`: their retention is over. */
   readonly endedBy?: Date;
 }

@@ -90,7 +90,7 @@ export function hashOf(body: Uint8Array): string {
 }
 
 export function matches(row: MemoryRow, filter: InboxFilter): boolean {
-  const { state, types, source, ids, idPrefix, since, until, endedBy } = filter;
+  const { state, types, source, ids, idPrefix, since, until, error, endedBy } = filter;
   return (
     (state === undefined || row.state === state) &&
     (types === undefined || (row.type !== null && types.includes(row.type))) &&
@@ -99,6 +99,7 @@ export function matches(row: MemoryRow, filter: InboxFilter): boolean {
     (idPrefix === undefined || row.id.startsWith(idPrefix)) &&
     (since === undefined || row.receivedAt >= since) &&
     (until === undefined || row.receivedAt < until) &&
+    (error === undefined || (row.error?.includes(error) ?? false)) &&
     (endedBy === undefined || row.endsAt <= endedBy.getTime())
   );
 }

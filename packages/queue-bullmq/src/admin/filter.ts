@@ -24,6 +24,7 @@ const reasons: Readonly<Partial<Record<keyof InboxFilter, string>>> = {
   idPrefix: "by the beginning of an id; write the whole id",
   since: "by time",
   until: "by time",
+  error: "by error",
   endedBy: "by the end of the retention: done jobs leave by removeOnComplete",
 };
 

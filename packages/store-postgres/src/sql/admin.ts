@@ -34,7 +34,7 @@ function rowOf<More>({ received_at: receivedAt, ends_at: endsAt, replay, ...row 
 }
 
 function matching(filter: InboxFilter): RawBuilder<boolean> {
-  const { state, types, source, ids, idPrefix, since, until, endedBy } = filter;
+  const { state, types, source, ids, idPrefix, since, until, error, endedBy } = filter;
   const conditions = [
     sql`true`,
     state && sql`state = ${state}`,
@@ -44,6 +44,7 @@ function matching(filter: InboxFilter): RawBuilder<boolean> {
     idPrefix !== undefined && sql`starts_with(id, ${idPrefix})`,
     since && sql`received_at >= ${since}`,
     until && sql`received_at < ${until}`,
+    error !== undefined && sql`strpos(error, ${error}) > 0`,
     endedBy && sql`ends_at <= ${endedBy}`,
   ].filter((condition) => typeof condition === "object");
   return sql`${sql.join(conditions, sql` and `)}`;

@@ -9,7 +9,7 @@ export interface Condition {
 
 /** The rows that a filter means. */
 export function matching(filter: InboxFilter): Condition {
-  const { state, types, source, ids, idPrefix, since, until, endedBy } = filter;
+  const { state, types, source, ids, idPrefix, since, until, error, endedBy } = filter;
   const conditions: Condition[] = [
     ...(state === undefined ? [] : [{ sql: `state = '${state}'`, parameters: [] }]), // written out, for the partial indexes
     ...anyOf("type", types),
@@ -20,6 +20,7 @@ export function matching(filter: InboxFilter): Condition {
       : [{ sql: "substr(id, 1, length(?)) = ?", parameters: [idPrefix, idPrefix] }]), // a LIKE would take _ for any character
     ...where("received_at >=", since?.getTime()),
     ...where("received_at <", until?.getTime()),
+    ...(error === undefined ? [] : [{ sql: "instr(error, ?) > 0", parameters: [error] }]),
     ...where("ends_at <=", endedBy?.getTime()),
   ];
   return {
