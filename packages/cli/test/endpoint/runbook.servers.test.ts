@@ -259,10 +259,25 @@ describe("docs/runbook.md: a handler failed for hours", () => {
     backend.failing(true);
     const ids = await backend.emit(2);
     await workUntil(backend, async () => (await backend.stored("dead")).length === ids.length);
+    const [errors] = await follow(section, 2, backend);
+    expect(errors?.stdout).toMatch(/^ +2 .* esim\.installed\n {2}Error: the handler is broken$/m);
     backend.failing(false);
-    expect(outcomes(await follow(section, 2, backend))).toEqual([ok, ok]);
+    const [some] = await follow(section, 3, backend);
+    expect(some).toMatchObject({ code: 0, stdout: "Made ready again: 2 dead events.\n" });
+    expect(some?.stderr).toMatch(/inbox list --types esim\.installed --error 'the handler is broken'$/m);
     await workUntil(backend, () => backend.handled().length === ids.length);
-    expect(backend.handled().sort()).toEqual(ids.sort());
+    expect(backend.handled().sort()).toEqual([...ids].sort());
+
+    backend.failing(true);
+    const more = await backend.emit(1);
+    await workUntil(backend, async () => (await backend.stored("dead")).length === more.length);
+    backend.failing(false);
+    expect(await follow(section, 4, backend)).toMatchObject([
+      { code: 0 },
+      { code: 0, stdout: "Made ready again: 1 dead event.\n" },
+    ]);
+    await workUntil(backend, () => backend.handled().length === ids.length + 1);
+    expect(backend.handled().sort()).toEqual([...ids, ...more].sort());
   });
 });
 
