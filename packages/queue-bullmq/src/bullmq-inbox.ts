@@ -21,6 +21,7 @@ import { type BullmqInboxOptions, defaultEventJobOptions, readInboxOptions } fro
 import { addProbe, makeAddsAtomic } from "./redis/atomic-add.ts";
 import { openQueue } from "./redis/connection.ts";
 import { deduplicationIdOf, newJobId, resultOf } from "./redis/job-identity.ts";
+import { createLastDelivery } from "./redis/last-delivery.ts";
 import { oncePerTurn } from "./redis/once-per-turn.ts";
 import { placeOf } from "./redis/place.ts";
 import { type BullmqQueue, clientReader } from "./redis/queue.ts";
@@ -45,6 +46,8 @@ export interface BullmqInbox extends InboxWriter, InboxAdmin {
 /** What `queue.add` takes for an entry. */
 interface NewJob {
   readonly source: string;
+  /** When it was received; minus infinity for an import. */
+  readonly deliveredAtMs: number;
   readonly name: string;
   readonly data: EncodedEntry;
   readonly options: JobsOptions & { readonly jobId: string };
@@ -98,6 +101,7 @@ export function bullmqInbox(
     removeOnFail: false, // a dead event is for an operator to see
   };
   const sources = createSources(queue);
+  const lastDelivery = createLastDelivery(queue);
 
   async function check(signal: AbortSignal): Promise<void> {
     await connected(queue, signal);
@@ -129,6 +133,7 @@ export function bullmqInbox(
     const deduplication = { id: deduplicationIdOf(entry), ttl: spreadRetention(retentionMs) };
     return {
       source: entry.source,
+      deliveredAtMs: entry.replay === undefined ? entry.receivedAt.getTime() : Number.NEGATIVE_INFINITY,
       name: entry.type || "(no type)",
       data: encodeEntry({ ...entry, event: null }), // the event is in the body
       options: { ...jobOptions, jobId: newJobId(entry), deduplication },
@@ -153,6 +158,8 @@ export function bullmqInbox(
       if (signal.aborted) return; // nobody waits for them any more
       for (const source of new Set(puts.flatMap((put) => put.jobs.map((job) => job.source))))
         await sources.note(source);
+      const receivedAtMs = Math.max(...puts.flatMap((put) => put.jobs.map((job) => job.deliveredAtMs)));
+      if (Number.isFinite(receivedAtMs)) await lastDelivery.note(receivedAtMs);
       gatherWrites();
       await Promise.all(
         puts.map(({ jobs, context, resolve, reject }) =>
@@ -173,7 +180,7 @@ export function bullmqInbox(
     createWorker: (handlers, options = {}) => createQueueWorker(place, handlers, options),
   };
 
-  const admin = createAdmin({ queue, client, keyStart, sources });
+  const admin = createAdmin({ queue, client, keyStart, sources, lastDelivery });
   return {
     capabilities: {
       roles: ["writer", "admin"],

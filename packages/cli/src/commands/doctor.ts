@@ -1,5 +1,6 @@
 import type { Command } from "@stricli/core";
 import type { DoctorFlags } from "../doctor/doctor.ts";
+import { durationFlag } from "../flags/duration-flag.ts";
 import { textFlag } from "../flags/flag-kinds.ts";
 import { jsonFlag, setUpFlags } from "../flags/set-up-flags.ts";
 import { command } from "../program/command.ts";
@@ -14,6 +15,10 @@ export const doctor: Command<CliContext> = command<DoctorFlags, []>({
         "reference",
         "The endpoint that this set-up receives for. Default: the client's only endpoint",
       ),
+      silence: durationFlag("Fail when the inbox has stored no delivery for this long", "1d", {
+        min: "1m",
+        max: "365d",
+      }),
       ...setUpFlags,
       json: jsonFlag,
     },

@@ -21,6 +21,8 @@ import { checkStores } from "./store-checks.ts";
 
 export interface DoctorFlags extends SetUpFlags {
   readonly endpoint?: string;
+  /** In ms. */
+  readonly silence: number;
   readonly json?: boolean;
 }
 
@@ -60,7 +62,7 @@ async function checkSetUp(context: CliContext, flags: DoctorFlags): Promise<read
     ...(setUp.config.receiver ? [await check("receiver", () => checkReceiverOptions(setUp))] : []),
     ...(setUp.config.worker ? [await check("worker", () => checkWorker(setUp))] : []),
     ...(folder ? [folder] : []),
-    ...(await checkStores(setUp, folder)),
+    ...(await checkStores(setUp, folder, flags.silence)),
     ...(await checkApi(setUp, context.process, flags.endpoint)),
   ];
 }

@@ -8,6 +8,7 @@ import { openLeftBehind } from "../set-up/waiting.ts";
 import { type Check, check, failed, passed } from "./check.ts";
 import { checkDead } from "./dead-check.ts";
 import { checkFile } from "./file-check.ts";
+import { checkSilence } from "./silence-check.ts";
 import { checkWaiting } from "./waiting-check.ts";
 
 /** As much of a store or an inbox as doctor looks at. */
@@ -17,7 +18,11 @@ type Opened = Partial<Lifecycle> & { readonly capabilities?: { readonly durable:
 const mostSkewMs = 5000;
 
 /** Checks the store or the inbox, without changing anything in it. `folder` is the check of the folder for embedded data. */
-export async function checkStores(setUp: SetUp, folder: Check | undefined): Promise<readonly Check[]> {
+export async function checkStores(
+  setUp: SetUp,
+  folder: Check | undefined,
+  silenceMs: number,
+): Promise<readonly Check[]> {
   const { place, config } = setUp;
   const isDefault =
     config.target === undefined && (setUp.handlers === undefined || config.store === undefined);
@@ -49,6 +54,8 @@ export async function checkStores(setUp: SetUp, folder: Check | undefined): Prom
         ? [
             await check("waiting", () => checkWaiting(inbox, setUp.handlers !== undefined)),
             await check("dead", () => checkDead(inbox)),
+            // an inbox beside the store of inline handlers gets no deliveries
+            ...("inbox" in found ? [await check("silence", () => checkSilence(inbox, silenceMs))] : []),
           ]
         : []),
     ];

@@ -3,7 +3,7 @@ import { shortened } from "../masking/shortened.ts";
 import { printable } from "../program/printable.ts";
 import type { Layout } from "../terminal/layout.ts";
 import { type Paint, type Tone, unpainted } from "../terminal/paint.ts";
-import { count, counted, span } from "../terminal/quantities.ts";
+import { count, counted, instant, span } from "../terminal/quantities.ts";
 import { table } from "../terminal/table.ts";
 
 export const stateTones: Readonly<Record<InboxState, Tone>> = {
@@ -61,12 +61,13 @@ function countCells(counts: Counts) {
   );
 }
 
-function remarks({ states, oldestReadyMs, conflicts }: InboxStats, paint: Paint): string[] {
+function remarks({ states, oldestReadyMs, conflicts, lastReceivedAt }: InboxStats, paint: Paint): string[] {
   const dead = `${counted(states.dead, "event is", "events are")} dead: esim-webhooks inbox errors`;
   const unhandled = `${counted(states.unhandled, "event has", "events have")} no handler. Once there is one: esim-webhooks inbox retry --status unhandled`;
   const conflicting = `${counted(conflicts, "delivery", "deliveries")} had the id of a stored event, but another body`;
   return [
     oldestReadyMs === null ? "No event is due." : `The oldest due event has waited ${span(oldestReadyMs)}.`,
+    ...(lastReceivedAt === null ? [] : [`The last delivery was received at ${instant(lastReceivedAt)}.`]),
     ...(states.unhandled > 0 ? [paint("warn", unhandled)] : []),
     ...(states.dead > 0 ? [paint("bad", dead)] : []),
     ...(conflicts > 0 ? [paint("warn", conflicting)] : []),

@@ -33,7 +33,7 @@ function as(url: string): string {
 }
 
 function counting(states: InboxStats["states"], oldestReadyMs: number) {
-  return { stats: async () => ({ states, types: [], oldestReadyMs, conflicts: 0 }) };
+  return { stats: async () => ({ states, types: [], oldestReadyMs, conflicts: 0, lastReceivedAt: null }) };
 }
 
 describe("doctor", () => {
@@ -89,6 +89,7 @@ describe("doctor", () => {
       "clock",
       "waiting",
       "dead",
+      "silence",
       "api",
     ]);
   });
@@ -463,5 +464,32 @@ describe("doctor", () => {
     expect(checkNode("v22.17.1").ok).toBe(false);
     expect(checkNode("v22.18.0").ok).toBe(true);
     expect(checkNode("v24.0.0").ok).toBe(true);
+  });
+});
+
+describe("the silence of an inbox", () => {
+  it("fails a day after the last delivery, or after --silence", async () => {
+    const cwd = folder();
+    await storeAt(cwd, [entry("evt_1", "esim.enabled", new Date(Date.now() - 25 * 3_600_000))]);
+    const { of } = await examine({ cwd });
+    expect(of["silence"]).toMatchObject({
+      ok: false,
+      message: expect.stringMatching(
+        /^The last delivery was received at \S+ \S+Z, more than 1d 0h ago\. Check /,
+      ),
+    });
+    expect((await cli(["doctor", "--silence", "2d"], { cwd })).stdout).toMatch(
+      /ok {2}silence {3}the last delivery was received 1d ago$/m,
+    );
+  });
+
+  it("is no failure of an inbox without a delivery, which may be new", async () => {
+    const cwd = folder();
+    await storeAt(cwd, []);
+    expect((await examine({ cwd })).of["silence"]).toEqual({
+      name: "silence",
+      ok: true,
+      message: "no delivery is stored; done events are kept for 30d 0h",
+    });
   });
 });

@@ -46,6 +46,7 @@ describe("statsView", () => {
       ],
       oldestReadyMs: 7_500_000,
       conflicts: 1,
+      lastReceivedAt: new Date("2026-11-20T11:59:00Z"),
     } as const;
     expect(statsView(stats)).toEqual([
       "TYPE          READY  LEASED  DONE  UNHANDLED  DEAD",
@@ -56,6 +57,7 @@ describe("statsView", () => {
       "all           1,200       1    30          3     2",
       "",
       "The oldest due event has waited 2h 05m.",
+      "The last delivery was received at 2026-11-20 11:59:00Z.",
       "3 events have no handler. Once there is one: esim-webhooks inbox retry --status unhandled",
       "2 events are dead: esim-webhooks inbox errors",
       "1 delivery had the id of a stored event, but another body",
@@ -64,9 +66,9 @@ describe("statsView", () => {
 
   it("says that the inbox is empty", () => {
     const states = { ready: 0, leased: 0, done: 0, unhandled: 0, dead: 0 };
-    expect(statsView({ states, types: [], oldestReadyMs: null, conflicts: 0 })).toEqual([
-      "The inbox is empty.",
-    ]);
+    expect(statsView({ states, types: [], oldestReadyMs: null, conflicts: 0, lastReceivedAt: null })).toEqual(
+      ["The inbox is empty."],
+    );
   });
 });
 

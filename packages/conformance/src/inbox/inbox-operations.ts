@@ -60,6 +60,20 @@ export const inboxOperations: readonly InboxScenario[] = [
       }),
   ],
   [
+    "states when the last delivery was received, whatever was imported since",
+    ["writer", "admin"],
+    (open) =>
+      withInbox(open, {}, async (inbox) => {
+        const events = newEvents();
+        const { receivedAt } = events.entry("a");
+        const imported = new Date("2999-01-01T00:00:00Z");
+        await stored(inbox, events.entry("a", { receivedAt }));
+        await stored(inbox, events.entry("b", { receivedAt: imported, replay: { run: "a", rebuilt: true } }));
+        const { lastReceivedAt } = await inbox.stats();
+        assert.ok(lastReceivedAt !== null && lastReceivedAt >= receivedAt && lastReceivedAt < imported);
+      }),
+  ],
+  [
     "counts the same events as a list with the same filter",
     ["writer", "queue", "admin"],
     (open) =>

@@ -17,7 +17,7 @@ export interface InboxFilter {
   readonly since?: Date;
   /** Received before this time. */
   readonly until?: Date;
-  /** Text that their `error` or `stack` contains, as it is written there. */
+  /** Text that their `error` contains, as it is written there. */
   readonly error?: string;
   /** `endsAt` is at this time or earlier. With the state `done`: their retention is over. */
   readonly endedBy?: Date;
@@ -69,6 +69,8 @@ export interface InboxStats {
   readonly oldestReadyMs: number | null;
   /** How many deliveries had the id of a stored event but another body. */
   readonly conflicts: number;
+  /** When the newest delivery was received, of the events that the inbox still has; imports do not count. Null: it has none. */
+  readonly lastReceivedAt: Date | null;
 }
 
 /** The role of an inbox for operators: inspect events, and redrive or delete dead ones. */

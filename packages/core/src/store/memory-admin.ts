@@ -38,15 +38,19 @@ export function createMemoryAdmin(table: MemoryTable, clock: Clock): MemoryAdmin
       const types = new Map<string, { state: InboxState; type: string | null; count: number }>();
       let oldestReadyMs: number | null = null;
       let conflicts = 0;
+      let lastReceivedAt: Date | null = null;
       for (const { state, type, endsAt, ...row } of table.all()) {
         const counted = types.get(`${state} ${type}`) ?? { state, type, count: 0 };
         counted.count += 1;
         types.set(`${state} ${type}`, counted);
         states[state] += 1;
         conflicts += row.conflicts;
+        const { receivedAt, replay } = row;
+        if (replay === null && (lastReceivedAt === null || receivedAt > lastReceivedAt))
+          lastReceivedAt = receivedAt;
         if (state === "ready" && endsAt <= now) oldestReadyMs = Math.max(oldestReadyMs ?? 0, now - endsAt);
       }
-      return { states, types: [...types.values()], oldestReadyMs, conflicts };
+      return { states, types: [...types.values()], oldestReadyMs, conflicts, lastReceivedAt };
     },
     count: (filter) => matching(filter).length,
     list(filter, limit, cursor) {

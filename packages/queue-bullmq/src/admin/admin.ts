@@ -1,5 +1,6 @@
 import type { EventKey, InboxAdmin, InboxRow, StoredEvent } from "@esim-webhooks/core";
 import { deduplicationIdOf } from "../redis/job-identity.ts";
+import type { LastDelivery } from "../redis/last-delivery.ts";
 import type { BullmqJob, BullmqQueue, QueueClient } from "../redis/queue.ts";
 import type { Sources } from "../redis/sources.ts";
 import { createDeleteDead } from "./delete-dead.ts";
@@ -26,10 +27,17 @@ export interface AdminOptions {
   /** The prefix and the name of the queue's keys. */
   readonly keyStart: string;
   readonly sources: Sources;
+  readonly lastDelivery: LastDelivery;
 }
 
 /** The operations for operators, as far as BullMQ can tell: by state, or by ids. */
-export function createAdmin({ queue, client, keyStart, sources }: AdminOptions): AdminOperations {
+export function createAdmin({
+  queue,
+  client,
+  keyStart,
+  sources,
+  lastDelivery,
+}: AdminOptions): AdminOperations {
   const deleteDead = createDeleteDead(client, keyStart);
 
   async function counts(): Promise<Readonly<Record<BullmqState, number>>> {
@@ -86,8 +94,18 @@ export function createAdmin({ queue, client, keyStart, sources }: AdminOptions):
 
   return {
     async stats() {
-      const [states, oldest] = await Promise.all([counts(), oldestReadyMs()]);
-      return { states: { ...states, unhandled: 0 }, types: [], oldestReadyMs: oldest, conflicts: 0 };
+      const [states, oldest, lastReceivedAt] = await Promise.all([
+        counts(),
+        oldestReadyMs(),
+        lastDelivery.read(),
+      ]);
+      return {
+        states: { ...states, unhandled: 0 },
+        types: [],
+        oldestReadyMs: oldest,
+        conflicts: 0,
+        lastReceivedAt,
+      };
     },
     async count(filter = {}) {
       const selected = readFilter(filter);

@@ -51,12 +51,22 @@ function matching(filter: InboxFilter): RawBuilder<boolean> {
 }
 
 export async function stats(db: Kysely<unknown>, tables: Tables): Promise<InboxStats> {
-  const counted = await sql<{ state: InboxState; type: string | null; count: number }>`
-    select state, type, count(*)::int as count from ${tables.event} group by state, type order by state, type`.execute(
-    db,
+  const counted = await sql<{
+    state: InboxState;
+    type: string | null;
+    count: number;
+    last_ms: number | null;
+  }>`
+    select state, type, count(*)::int as count,
+      (extract(epoch from max(received_at) filter (where replay is null)) * 1000)::float8 as last_ms
+    from ${tables.event} group by state, type order by state, type`.execute(db);
+  const types = counted.rows.map(({ last_ms: _, ...rest }) => rest);
+  const last = counted.rows.reduce(
+    (newest, row) => Math.max(newest, row.last_ms ?? newest),
+    Number.NEGATIVE_INFINITY,
   );
   const states = { ready: 0, leased: 0, done: 0, unhandled: 0, dead: 0 };
-  for (const { state, count } of counted.rows) states[state] += count;
+  for (const { state, count } of types) states[state] += count;
   const oldest = await sql<{ oldest_ms: number | null; conflicts: number }>`
     select
       (select (extract(epoch from ${serverTime} - min(ends_at)) * 1000)::float8 from ${tables.event}
@@ -65,7 +75,13 @@ export async function stats(db: Kysely<unknown>, tables: Tables): Promise<InboxS
     db,
   );
   const { oldest_ms: oldestReadyMs = null, conflicts = 0 } = oldest.rows[0] ?? {};
-  return { states, types: counted.rows, oldestReadyMs, conflicts };
+  return {
+    states,
+    types,
+    oldestReadyMs,
+    conflicts,
+    lastReceivedAt: Number.isFinite(last) ? new Date(last) : null,
+  };
 }
 
 export async function count(db: Kysely<unknown>, tables: Tables, filter: InboxFilter): Promise<number> {

@@ -3,15 +3,32 @@ import type { Connection } from "../database/connection.ts";
 import { nowMs } from "../database/transaction.ts";
 
 export function stats(connection: Connection, _: undefined): InboxStats {
-  const types = connection.all<{ state: InboxState; type: string | null; count: number }>(
-    "select state, type, count(*) as count from esim_webhooks_event group by state, type order by state, type",
+  const counted = connection.all<{
+    state: InboxState;
+    type: string | null;
+    count: number;
+    last: number | null;
+  }>(
+    `select state, type, count(*) as count, max(received_at) filter (where replay is null) as last
+    from esim_webhooks_event group by state, type order by state, type`,
+  );
+  const types = counted.map(({ last: _, ...rest }) => rest);
+  const last = counted.reduce(
+    (newest, row) => Math.max(newest, row.last ?? newest),
+    Number.NEGATIVE_INFINITY,
   );
   const states = { ready: 0, leased: 0, done: 0, unhandled: 0, dead: 0 };
   for (const { state, count } of types) states[state] += count;
   const conflicts = connection.get<{ sum: number }>(
     "select coalesce(sum(conflicts), 0) as sum from esim_webhooks_event where conflicts > 0",
   );
-  return { states, types, oldestReadyMs: oldestReadyMs(connection), conflicts: conflicts?.sum ?? 0 };
+  return {
+    states,
+    types,
+    oldestReadyMs: oldestReadyMs(connection),
+    conflicts: conflicts?.sum ?? 0,
+    lastReceivedAt: Number.isFinite(last) ? new Date(last) : null,
+  };
 }
 
 /** Each index is asked by itself: its first row is the answer. */
