@@ -3,6 +3,7 @@ import { rethrow } from "./open-sqlite.ts";
 import type { InputOf, OutputOf, Reads } from "./sql/operations.ts";
 import type { SqliteFileSettings } from "./sqlite-options.ts";
 import { createSourceDatabase } from "./thread/source-database.ts";
+import { requireThread } from "./thread/thread.ts";
 
 /** A file to be copied. Everything rejects with a `WebhookError` only. */
 export interface OpenSource {
@@ -20,6 +21,7 @@ export function openSource(
   role: "source" | "backup",
   settings: SqliteFileSettings,
 ): OpenSource {
+  requireThread(caller);
   const { timeoutMs, logger } = settings;
   const database = createSourceDatabase(role, { ...settings, busyMs: () => timeoutMs });
   const guard = createStoreGuard({

@@ -7,6 +7,7 @@ import type { InputOf, OutputOf, Reads, Writes } from "./sql/operations.ts";
 import type { SqliteFileSettings } from "./sqlite-options.ts";
 import type { Hints } from "./thread/hints.ts";
 import { useDatabase } from "./thread/shared-database.ts";
+import { requireThread } from "./thread/thread.ts";
 
 /** The database as a store or an inbox calls it. Everything rejects with a `WebhookError` only, within the timeout. */
 export interface OpenSqlite {
@@ -21,8 +22,9 @@ export interface OpenSqlite {
   close(): Promise<void>;
 }
 
-/** Opens nothing yet: the first operation does, or `ready()`. Throws `invalid_option`. */
+/** Opens nothing yet: the first operation does, or `ready()`. Throws `invalid_option` or `thread_missing`. */
 export function openSqlite(caller: string, settings: SqliteFileSettings): OpenSqlite {
+  requireThread(caller);
   const { path, allowNetworkMount, durability, timeoutMs, logger } = settings;
   const { database, release } = useDatabase(caller, { path, allowNetworkMount, durability, timeoutMs });
   const guard = createStoreGuard({ name: caller, timeoutMs, logger, backend: "file", check: open });

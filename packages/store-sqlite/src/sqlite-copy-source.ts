@@ -6,7 +6,7 @@ import { type SqliteFileOptions, sqliteFileShape } from "./sqlite-options.ts";
  * What the stores and inboxes in an SQLite file keep, to be copied into another inbox. Stop everybody who writes to the file
  * first. Your own tables are not among it.
  *
- * Throws `invalid_option`; operations reject with `invalid_option` when the file is not there or holds nothing of ours, `store_unavailable`, or a code of `SqliteErrorCode`.
+ * Throws `invalid_option` or `thread_missing`; operations reject with `invalid_option` when the file is not there or holds nothing of ours, `store_unavailable`, or a code of `SqliteErrorCode`.
  */
 export function sqliteCopySource(options: SqliteFileOptions): CopySource {
   const settings = parseOptions("sqliteCopySource", sqliteFileShape, options);

@@ -35,7 +35,7 @@ const pageLimit = 50;
  * once the entries are on the disk; calls of the same time share one sync. Workers of other processes on the same machine
  * hear of new events within 100 ms.
  *
- * Throws `invalid_option`; operations reject with `store_unavailable`, `store_full`, or a code of `SqliteErrorCode`.
+ * Throws `invalid_option` or `thread_missing`; operations reject with `store_unavailable`, `store_full`, or a code of `SqliteErrorCode`.
  */
 export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
   const settings = parseOptions("sqliteInbox", shape, options);

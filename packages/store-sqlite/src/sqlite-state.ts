@@ -6,7 +6,7 @@ import { type SqliteFileOptions, sqliteFileShape } from "./sqlite-options.ts";
 /**
  * Small durable states in an SQLite file, which may be that of a store or an inbox.
  *
- * Throws `invalid_option`; operations reject with `invalid_input`, `store_unavailable`, `store_full`, or a code of
+ * Throws `invalid_option` or `thread_missing`; operations reject with `invalid_input`, `store_unavailable`, `store_full`, or a code of
  * `SqliteErrorCode`.
  */
 export function sqliteState(options: SqliteFileOptions): StateStore {

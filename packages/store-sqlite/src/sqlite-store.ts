@@ -19,7 +19,7 @@ export interface SqliteStore extends DedupeStore<SqliteTransaction> {
  * The dedupe store in an SQLite file, for any number of processes on one machine. Needs nothing installed: SQLite is in
  * Node.js. Time is the machine's clock. What a handler writes by `context.tx` commits together with the mark.
  *
- * Throws `invalid_option`; operations reject with `store_unavailable`, `store_full`, or a code of `SqliteErrorCode`.
+ * Throws `invalid_option` or `thread_missing`; operations reject with `store_unavailable`, `store_full`, or a code of `SqliteErrorCode`.
  */
 export function sqliteStore(options: SqliteOptions): SqliteStore {
   const settings = parseOptions("sqliteStore", sqliteShape, options);

@@ -61,6 +61,7 @@ const byErrorCode: Readonly<Record<ErrorCode, ExitCode>> = {
   no_handlers: exitCodes.usage,
   network_mount: exitCodes.usage,
   node_too_old: exitCodes.usage,
+  thread_missing: exitCodes.usage,
   pglite_folder: exitCodes.usage,
   damaged_dump: exitCodes.problem,
   unknown_dump: exitCodes.problem,

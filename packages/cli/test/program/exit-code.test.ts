@@ -44,6 +44,7 @@ describe("exit codes", () => {
     database_read_only: 1,
     network_mount: 2,
     node_too_old: 2,
+    thread_missing: 2,
     pglite_folder: 2,
     wal_in_use: 1,
     migration_missing: 1,

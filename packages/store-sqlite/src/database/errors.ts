@@ -16,6 +16,8 @@ export type SqliteErrorCode =
   | "pglite_folder"
   /** The tables are not those of this version: an unreleased or unknown one has made them. */
   | "schema_mismatch"
+  /** A bundler has left out the code of the thread that has the database. */
+  | "thread_missing"
   /** This SQLite must not use a write-ahead log, and another process is using one on the file. */
   | "wal_in_use";
 

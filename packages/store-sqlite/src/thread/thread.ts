@@ -1,6 +1,8 @@
+import { existsSync } from "node:fs";
 import { extname } from "node:path";
 import { type Transferable, Worker } from "node:worker_threads";
-import { type Fault, FaultError } from "../database/errors.ts";
+import { WebhookError } from "@esim-webhooks/core";
+import { type Fault, type FaultCode, FaultError } from "../database/errors.ts";
 import type { Journal } from "../database/journal.ts";
 import type { Answer, PackedCalls, Reply, Request, ThreadData } from "./protocol.ts";
 
@@ -24,6 +26,23 @@ export interface ThreadListeners {
 /** Node.js 22 warns of node:sqlite. Deno does not, and refuses the flag. */
 const execArgv = "deno" in process.versions ? [] : ["--disable-warning=ExperimentalWarning"];
 
+/** Bundlers replace `new URL(…, import.meta.url)` with a copy of the file, without what it imports. */
+const file = fileNextTo(import.meta.url);
+
+function fileNextTo(url: string | undefined): URL | null {
+  return URL.parse(`./database-thread${extname(url ?? "")}`, url); // esbuild's CommonJS has no import.meta.url
+}
+
+/** Throws `thread_missing` in a bundle that was moved away from the installed package. */
+export function requireThread(caller: string): void {
+  if (file !== null && existsSync(file)) return;
+  throw new WebhookError<FaultCode>(
+    "thread_missing",
+    `${caller}: a bundler has separated this code from database-thread.js, the code of the thread that has the database.`,
+    'Leave the package out of the bundle, and install it where the bundle runs. In next.config: serverExternalPackages: ["@esim-webhooks/store-sqlite"]. With esbuild: --external:@esim-webhooks/store-sqlite.',
+  );
+}
+
 const ended: Fault = {
   code: "store_unavailable",
   problem: "The thread that has the database ended.",
@@ -35,8 +54,7 @@ const ended: Fault = {
  * cannot open the file.
  */
 export function startThread(data: ThreadData, { onChanged, onEnded }: ThreadListeners): Promise<Thread> {
-  const file = new URL(`./database-thread${extname(import.meta.url)}`, import.meta.url);
-  const worker = new Worker(file, {
+  const worker = new Worker(file as URL, {
     workerData: data,
     name: `esim-webhooks sqlite ${data.role}`,
     execArgv, // without the flags of the process, which mean its own code
