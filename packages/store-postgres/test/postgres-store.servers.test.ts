@@ -343,9 +343,7 @@ describe("postgresStore", () => {
 
   it("says what is wrong with its options", () => {
     expect(() => postgresStore({})).toThrow("needs exactly one database. Pass one of url, pool and kysely.");
-    expect(() => postgresStore({ url: undefined })).toThrow(
-      'postgresStore: "url" is undefined. If it comes from a variable such as DATABASE_URL, set that variable.',
-    );
+    expect(() => postgresStore({ pool: undefined })).toThrow('postgresStore: "pool" is undefined.');
     expect(() => postgresStore({ url: "postgres://x/y", pool: shop.pool(1) })).toThrow("Pass one of url");
     expect(() => postgresStore({ url: "mysql://x/y" })).toThrow('"url": expected a postgres:// URL');
     for (const url of [
@@ -362,6 +360,16 @@ describe("postgresStore", () => {
     expect(() => postgresStore({ pool: shop.pool(1), shcema: "a" } as never)).toThrow(
       'Did you mean "schema"?',
     );
+  });
+
+  it("can be made with an undefined url, as in a build, and says what to set when it is used", async () => {
+    const store = postgresStore({ url: undefined });
+    const unset =
+      'postgresStore: "url" is undefined. If it comes from a variable such as DATABASE_URL, set that variable.';
+    await expect(store.ready()).rejects.toThrow(unset);
+    await expect(store.migrate()).rejects.toThrow(unset);
+    await expect(store.claim(key("msg_1"), 60_000)).rejects.toMatchObject({ code: "invalid_option" });
+    await store.close();
   });
 
   it("closes its own pool, but not the caller's", async () => {

@@ -9,7 +9,10 @@ export type Pool = PostgresPool;
 
 /** The database: pass exactly one of the three. */
 export interface DatabaseOptions<Database = unknown> {
-  /** A `postgres://` URL. The store opens a pool of ten connections, and closes it in `close()`. */
+  /**
+   * A `postgres://` URL. The store opens a pool of ten connections, and closes it in `close()`. If it is undefined, as an unset
+   * `process.env.DATABASE_URL` during a build, operations and `ready()` reject with `invalid_option`.
+   */
   url?: string | undefined;
   /**
    * A pool of `pg`, which stays yours to close. If you also use it yourself, add an `"error"` listener to its clients:
@@ -42,14 +45,16 @@ export function openPool<Database>(
 ): OpenPool<Database> {
   const { url, pool, kysely } = options;
   const unset = (["url", "pool", "kysely"] as const).filter((name) => name in options);
-  if ((url ?? pool ?? kysely) === undefined && unset.length === 1) {
-    throw new WebhookError(
+  const isUnset = (url ?? pool ?? kysely) === undefined && unset.length === 1;
+  const undefinedOption = () =>
+    new WebhookError(
       "invalid_option",
       `${caller}: "${unset[0]}" is undefined.`,
       "If it comes from a variable such as DATABASE_URL, set that variable.",
     );
-  }
-  if ([url, pool, kysely].filter((option) => option !== undefined).length !== 1) {
+  const isUrlUnset = isUnset && unset[0] === "url";
+  if (isUnset && !isUrlUnset) throw undefinedOption();
+  if (!isUrlUnset && [url, pool, kysely].filter((option) => option !== undefined).length !== 1) {
     throw new WebhookError(
       "invalid_option",
       `${caller} needs exactly one database.`,
@@ -63,8 +68,10 @@ export function openPool<Database>(
     sockets.add(socket);
     return socket.once("close", () => sockets.delete(socket));
   };
+  const unsetPool = { options: {}, connect: () => Promise.reject(undefinedOption()), end: async () => {} };
   const used =
     pool ??
+    (isUrlUnset ? unsetPool : undefined) ??
     new pg.Pool({
       connectionString: url,
       connectionTimeoutMillis: connectMs,
