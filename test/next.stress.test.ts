@@ -3,9 +3,13 @@ import { copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { postgresStore } from "@esim-webhooks/store-postgres";
+import { Kysely, PostgresDialect, sql } from "kysely";
+import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { installed } from "./installed.ts";
 import { root, runCommand } from "./run.ts";
+import { postgresUrl } from "./servers/shared.ts";
 
 const home = mkdtempSync(join(tmpdir(), "esim-webhooks-next-"));
 const app = join(home, "app");
@@ -13,37 +17,76 @@ const packages = installed("test/next");
 const next = join(packages, "next/dist/bin/next");
 const secret = newSecret();
 
-const withoutSecret = { NEXT_TELEMETRY_DISABLED: "1", NODE_ENV: "production", ESIM_WEBHOOK_SECRET: "" };
+const schema = `next_${process.pid}`;
+const database = postgresStore({ url: postgresUrl, schema });
+const db = new Kysely<unknown>({
+  dialect: new PostgresDialect({ pool: new pg.Pool({ connectionString: postgresUrl }) }),
+});
 
-beforeAll(() => {
+const withoutSecret = {
+  NEXT_TELEMETRY_DISABLED: "1",
+  NODE_ENV: "production",
+  ESIM_WEBHOOK_SECRET: "",
+};
+
+/** A route whose store, if it has one, is made as its module is loaded. */
+function addRoute(name: string, makeStore: string): void {
+  mkdirSync(join(app, "app", name), { recursive: true });
+  writeFileSync(
+    join(app, "app", name, "route.js"),
+    `import { webhookHandler } from "@esim-webhooks/core";
+${makeStore}
+const handlers = { "esim.faulted": ({ data }) => console.log("faulted:", data.reason) };
+export const POST = webhookHandler(handlers, ${makeStore === "" ? "{}" : "{ store }"});
+`,
+  );
+}
+
+function build(...flags: string[]): void {
+  execFileSync(process.execPath, [next, "build", ...flags], {
+    cwd: app,
+    env: { ...process.env, ...withoutSecret, DATABASE_URL: undefined },
+    stdio: ["ignore", "ignore", "inherit"],
+  });
+}
+
+beforeAll(async () => {
   symlinkSync(join(root, "node_modules"), join(home, "node_modules"));
-  const core = join(app, "node_modules/@esim-webhooks/core");
-  mkdirSync(core, { recursive: true });
+  mkdirSync(join(app, "node_modules"), { recursive: true });
   for (const name of ["next", "react", "react-dom"]) {
     symlinkSync(join(packages, name), join(app, "node_modules", name));
   }
-  copyFileSync(join(root, "packages/core/package.json"), join(core, "package.json"));
-  // not into packages/core/dist, which another test may be packing
-  const built = ["--outDir", join(core, "dist"), "--tsBuildInfoFile", join(home, "core.tsbuildinfo")];
-  execFileSync(join(root, "node_modules/.bin/tsc"), ["-p", join(root, "packages/core"), ...built]);
-  mkdirSync(join(app, "app/webhooks"), { recursive: true });
+  for (const name of ["core", "store-postgres", "store-sqlite"]) {
+    const folder = join(app, "node_modules/@esim-webhooks", name);
+    mkdirSync(folder, { recursive: true });
+    copyFileSync(join(root, "packages", name, "package.json"), join(folder, "package.json"));
+    // not into the package's own dist, which another test may be packing
+    const built = ["--outDir", join(folder, "dist"), "--tsBuildInfoFile", join(home, `${name}.tsbuildinfo`)];
+    execFileSync(join(root, "node_modules/.bin/tsc"), ["-p", join(root, "packages", name), ...built]);
+  }
   writeFileSync(join(app, "package.json"), '{ "type": "module" }');
   // Next.js itself is linked, and so outside the application's folder
   writeFileSync(join(app, "next.config.js"), 'export default { turbopack: { root: "/" } };');
-  writeFileSync(
-    join(app, "app/webhooks/route.js"),
-    `import { webhookHandler } from "@esim-webhooks/core";
-export const POST = webhookHandler({ "esim.faulted": ({ data }) => console.log("faulted:", data.reason) });
-`,
+  addRoute("webhooks", "");
+  addRoute(
+    "postgres",
+    `import { postgresStore } from "@esim-webhooks/store-postgres";
+const store = postgresStore({ url: process.env.DATABASE_URL, schema: ${JSON.stringify(schema)} });`,
   );
-  execFileSync(process.execPath, [next, "build"], {
-    cwd: app,
-    env: { ...process.env, ...withoutSecret },
-    stdio: ["ignore", "ignore", "inherit"],
-  });
+  addRoute(
+    "sqlite",
+    `import { sqliteStore } from "@esim-webhooks/store-sqlite";
+const store = sqliteStore({ path: ${JSON.stringify(join(home, "events.db"))} });`,
+  );
+  await database.migrate();
 });
 
-afterAll(() => rmSync(home, { recursive: true, force: true }));
+afterAll(async () => {
+  await sql`drop schema if exists ${sql.id(schema)} cascade`.execute(db);
+  await database.close();
+  await db.destroy();
+  rmSync(home, { recursive: true, force: true });
+});
 
 /** Serves the build, as on a server with these variables. */
 async function start(variables: Record<string, string> = {}) {
@@ -54,9 +97,9 @@ async function start(variables: Record<string, string> = {}) {
   );
   const [, url] = await server.line(/(http:\/\/127\.0\.0\.1:\d+)/);
   return {
-    async deliver(): Promise<[number, unknown]> {
-      const event = { type: "esim.faulted", data: sampleData("esim.faulted") } as const;
-      const response = await fetch(`${url}/webhooks`, signedRequest(event, { secret }));
+    async deliver(route = "webhooks", id?: string): Promise<[number, unknown]> {
+      const event = { type: "esim.faulted", data: sampleData("esim.faulted"), ...(id && { id }) } as const;
+      const response = await fetch(`${url}/${route}`, signedRequest(event, { secret }));
       return [response.status, await response.json()];
     },
     async end(): Promise<string> {
@@ -66,18 +109,35 @@ async function start(variables: Record<string, string> = {}) {
   };
 }
 
-describe("a route of Next.js that was built without a secret", () => {
-  it("works a signed delivery on a server that has the secret", async () => {
-    const server = await start({ ESIM_WEBHOOK_SECRET: secret });
-    expect(await server.deliver()).toEqual([200, { outcome: "processed" }]);
-    expect(await server.end()).toContain("faulted: ");
-  });
+describe.each([["--turbopack"], ["--webpack"]])(
+  "a route of Next.js, built by %s without a secret and a database",
+  (bundler) => {
+    beforeAll(() => build(bundler));
 
-  it("answers 503 on a server without one, and says once what to set", async () => {
-    const server = await start();
-    for (let n = 0; n < 2; n++) {
-      expect(await server.deliver()).toMatchObject([503, { code: "missing_secret" }]);
-    }
-    expect((await server.end()).match(/Set ESIM_WEBHOOK_SECRET/g)).toHaveLength(1);
-  });
-});
+    it.each(["postgres", "sqlite"])(
+      "remembers a delivery in its %s store beyond a restart",
+      async (route) => {
+        const variables = { ESIM_WEBHOOK_SECRET: secret, DATABASE_URL: postgresUrl };
+        for (const outcome of ["processed", "duplicate"]) {
+          const server = await start(variables);
+          expect(await server.deliver(route, `msg_${bundler}`)).toEqual([200, { outcome }]);
+          await server.end();
+        }
+      },
+    );
+
+    it("works a signed delivery on a server that has the secret", async () => {
+      const server = await start({ ESIM_WEBHOOK_SECRET: secret });
+      expect(await server.deliver()).toEqual([200, { outcome: "processed" }]);
+      expect(await server.end()).toContain("faulted: ");
+    });
+
+    it("answers 503 on a server without one, and says once what to set", async () => {
+      const server = await start();
+      for (let n = 0; n < 2; n++) {
+        expect(await server.deliver()).toMatchObject([503, { code: "missing_secret" }]);
+      }
+      expect((await server.end()).match(/Set ESIM_WEBHOOK_SECRET/g)).toHaveLength(1);
+    });
+  },
+);
