@@ -4,13 +4,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import SQLite from "better-sqlite3";
+import { holdFiles } from "../packages/store-sqlite/src/database/held-files.ts";
 import { buildCli, firstAcknowledgedMs, servers } from "./embedded-serve.ts";
 import { type AcceptingServer, measurePut, startServer } from "./inbox-accept.ts";
 import { drainJobs, fillWithJobs, jobs, lanes } from "./inbox-drain.ts";
-import { newId } from "./inbox-entries.ts";
+import { entriesOf, newId } from "./inbox-entries.ts";
 import { type Cost, measureCost } from "./inbox-size.ts";
 import { median } from "./measure.ts";
-import { inTurns, line, ms, perSecond, times } from "./report.ts";
+import { inTurns, line, micros, ms, perSecond, times } from "./report.ts";
 
 const rounds = 5;
 const startRounds = 15;
@@ -22,6 +23,7 @@ export async function benchEmbedded(): Promise<void> {
     await benchStart(join(folder, "start"));
     await benchServe(folder);
     await benchAccept(folder);
+    await benchFileChecks(join(folder, "checks.db"));
     await benchDrain(folder);
     await benchSize(folder);
   } finally {
@@ -102,6 +104,36 @@ async function benchAccept(folder: string): Promise<void> {
   }
   console.log("\ninbox.put of 500 events, two at a time");
   line("esim-webhooks", perSecond(median(put)), "≥ 60,000/s");
+}
+
+/** Around each transaction the writer looks twice whether its files are still there. A put of one event pays for both alone. */
+async function benchFileChecks(path: string): Promise<void> {
+  const inbox = sqliteInbox({ path });
+  await inbox.ready();
+  const files = holdFiles(path);
+  files.holdLog();
+  const { put, checks } = await inTurns(
+    {
+      put: () => meanMs(500, () => inbox.put(entriesOf(1, 1))),
+      checks: () =>
+        meanMs(500, async () => {
+          files.check();
+          files.check();
+        }),
+    },
+    costRounds,
+  );
+  await inbox.close();
+  console.log("\ninbox.put of one event, and the checks of its files in it");
+  line("put", micros(median(put) * 1000));
+  line("both checks", micros(median(checks) * 1000));
+  line("part of put", `${((median(checks) / median(put)) * 100).toFixed(1)} %`, "≤ 3 %");
+}
+
+async function meanMs(calls: number, call: () => Promise<unknown>): Promise<number> {
+  const start = performance.now();
+  for (let n = 0; n < calls; n++) await call();
+  return (performance.now() - start) / calls;
 }
 
 async function loopP99Ms({ url }: AcceptingServer): Promise<number> {
