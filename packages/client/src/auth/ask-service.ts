@@ -32,7 +32,8 @@ export async function askForToken(
   timeoutMs: number,
 ): Promise<Token> {
   transport.secrets.add(clientSecret);
-  transport.secrets.add(Buffer.from(`${clientId}:${clientSecret}`).toString("base64").replace(/=+$/, "")); // as HTTP Basic has it
+  for (const encoded of [clientSecret, `${clientId}:${clientSecret}`]) // the latter as HTTP Basic has it
+    transport.secrets.add(Buffer.from(encoded).toString("base64").replace(/=+$/, ""));
   const fields = {
     grant_type: "client_credentials",
     client_id: clientId,
