@@ -17,7 +17,7 @@ export const switchesSchema = z.strictObject({
   rateHeadersOn2xx: z.enum(["on", "off"]).default("on"),
   /** Whether calls are limited at all. `startSandbox` turns it off by default on a manual clock. */
   rateLimit: z.enum(["on", "off"]).default("on"),
-  /** How many calls may come at once before the rate of 10 a second counts. */
+  /** How many calls of a client pass in any second. */
   burst: wholeNumber(1).default(10),
   /** The bodies that the token endpoint takes. */
   tokenFormat: z.enum(["both", "form", "json"]).default("both"),

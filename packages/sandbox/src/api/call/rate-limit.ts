@@ -24,42 +24,44 @@ export interface RateLimits {
 
 export function createRateLimits(service: Service): RateLimits {
   return {
-    calls: createRateLimit(service, 10, service.switches.burst),
-    tokens: createRateLimit(service, 30, 30),
+    calls: createRateLimit(service, service.switches.burst),
+    tokens: createRateLimit(service, 30),
   };
 }
 
-/**
- * At most `burst` calls at once and `perSecond` on average, for each key, on the service's clock. For each key it keeps
- * one time: when all of its calls will be available again (GCRA). `X-RateLimit-Reset` and `Retry-After` are in real time, in which callers live;
- * on a manual clock, as if it went like the real one.
- */
-export function createRateLimit(service: Service, perSecond: number, burst: number): RateLimit {
-  const { clock, switches } = service;
-  const msPerCall = 1000 / perSecond;
-  const fullAt = new Map<string, number>();
+const windowMs = 1000;
 
-  const remaining = (key: string) =>
-    Math.floor((burst * msPerCall - Math.max(0, (fullAt.get(key) ?? 0) - clock.now())) / msPerCall + 1e-9);
+/**
+ * At most `most` calls in any second of the service's clock, for each key: it keeps the times of the calls in the last second.
+ * `X-RateLimit-Reset` and `Retry-After` are in real time, in which callers live; on a manual clock, as if it went like the real one.
+ */
+export function createRateLimit(service: Service, most: number): RateLimit {
+  const { clock, switches } = service;
+  const times = new Map<string, readonly number[]>();
+
+  const recent = (key: string): readonly number[] =>
+    (times.get(key) ?? []).filter((time) => time > clock.now() - windowMs);
 
   function take(key: string): boolean {
-    if (remaining(key) < 1) return false;
-    fullAt.set(key, Math.max(fullAt.get(key) ?? 0, clock.now()) + msPerCall);
+    const before = recent(key);
+    if (before.length >= most) return false;
+    times.set(key, [...before, clock.now()]);
     return true;
   }
 
   const headers = (key: string): Headers => ({
-    "x-ratelimit-limit": String(burst),
-    "x-ratelimit-remaining": String(remaining(key)),
-    "ratelimit-policy": `${perSecond};w=1`,
+    "x-ratelimit-limit": String(most),
+    "x-ratelimit-remaining": String(most - recent(key).length),
+    "ratelimit-policy": `${most};w=${windowMs / 1000}`,
   });
 
   function refusal(key: string): HttpRefusal {
+    const counted = recent(key);
     const now = clock.now();
-    const end = fullAt.get(key) ?? now;
+    const endOf = (time = now - windowMs) => time + windowMs;
+    const free = endOf(counted[counted.length - most]); // now, where a fault refuses a call within the limit
     const secondsUntil = (time: number) => Math.max(1, Math.ceil(realMsUntil(clock, time) / 1000));
-    const reset = secondsUntil(end);
-    const free = end - (burst - 1) * msPerCall;
+    const reset = secondsUntil(endOf(counted.at(-1)));
     const remedy =
       clock.realMsUntil(free) === undefined
         ? "The clock stands still: advance it, or start the sandbox with the switch rateLimit=off."
@@ -74,7 +76,7 @@ export function createRateLimit(service: Service, perSecond: number, burst: numb
     });
   }
 
-  return { take, headers, refusal, clear: () => fullAt.clear() };
+  return { take, headers, refusal, clear: () => times.clear() };
 }
 
 function realMsUntil(clock: ServiceClock, time: number): number {
