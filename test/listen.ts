@@ -1,5 +1,12 @@
-import { createServer, type RequestListener, type Server } from "node:http";
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from "node:http";
 import type { AddressInfo } from "node:net";
+import { pipeline } from "node:stream";
 import type { RunningServer } from "@esim-webhooks/conformance";
 
 /** Serves `listener` on a free port of the loopback interface; `path` is where the endpoint is. */
@@ -20,4 +27,13 @@ export async function listen(
         server.closeAllConnections();
       }),
   };
+}
+
+/** Answers 200 with a body that ends when the client leaves. */
+export function answerEndlessly(_request: IncomingMessage, response: ServerResponse): void {
+  pipeline(endless, response, () => {}); // the error says that the client has left
+}
+
+function* endless(): Generator<Buffer> {
+  for (;;) yield Buffer.alloc(64 * 1024, "a");
 }

@@ -76,6 +76,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
     state: ["fileState"],
     kit: [
       "addressText",
+      "answerText",
       "byteBuffer",
       "checkArguments",
       "checkEntry",

@@ -1,3 +1,4 @@
+export { answerText } from "./base/answer-text.ts";
 export { limitPauses } from "./base/backoff.ts";
 export type { ByteBuffer } from "./base/byte-buffer.ts";
 export { byteBuffer } from "./base/byte-buffer.ts";

@@ -1,3 +1,4 @@
+import { answerText } from "@esim-webhooks/core/kit";
 import type { SignedRequest } from "@esim-webhooks/core/testing";
 import { ProgramError } from "../program/program-error.ts";
 
@@ -26,7 +27,7 @@ export async function tryPost(url: string, request: SignedRequest): Promise<Answ
   try {
     const signal = AbortSignal.timeout(timeoutMs);
     const response = await fetch(url, { ...request, redirect: "manual", signal });
-    const body = (await response.text()).slice(0, shownCharacters);
+    const body = (await answerText(response)).slice(0, shownCharacters);
     return { status: response.status, body, ms: ms() };
   } catch (cause) {
     const isLate = (cause as Error).name === "TimeoutError";

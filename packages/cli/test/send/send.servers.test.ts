@@ -2,7 +2,8 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { memoryStore, nodeHandler } from "@esim-webhooks/core";
 import { newSecret, sampleData } from "@esim-webhooks/core/testing";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { answerEndlessly, listen } from "../../../../test/listen.ts";
 import { send } from "../../src/commands/send.ts";
 import { faults } from "../../src/send/expectation.ts";
 import { cli, folder, jsonLines, secret } from "../cli.ts";
@@ -190,6 +191,13 @@ describe("send", () => {
     const { code, stderr } = await sent(...args);
     expect(code).toBe(2);
     expect(stderr).toContain(message);
+  });
+
+  it("reads the beginning of an endless answer, and shows its status", async () => {
+    const endless = await listen(answerEndlessly, "/", async () => {});
+    onTestFinished(() => endless.close());
+    const { code, stdout } = await cli(["send", "esim.enabled", "--url", endless.url]);
+    expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining("200") });
   });
 
   it("refuses a URL with a password, and does not repeat it", async () => {

@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { type KeyStore, WebhookError } from "@esim-webhooks/core";
-import { dateTimeMs } from "@esim-webhooks/core/kit";
+import { answerText, dateTimeMs } from "@esim-webhooks/core/kit";
 import type { EndpointErrorCode } from "../base/errors.ts";
 import type { RotateSettings } from "./rotate-options.ts";
 import { presentKeys } from "./write-rotation.ts";
@@ -91,8 +91,7 @@ async function answerOf(url: string, now: () => number, signal: AbortSignal): Pr
       signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
     });
     const aheadMs = Date.parse(answer.headers.get("date") ?? "") - now();
-    const text = await answer.text();
-    return { status: answer.status, holdsOff: isRotating(text), aheadMs };
+    return { status: answer.status, holdsOff: isRotating(await answerText(answer)), aheadMs };
   } catch {
     return undefined;
   }

@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { silentLogger } from "@esim-webhooks/core/kit";
 import { expect, it, onTestFinished, vi } from "vitest";
-import { listen } from "../../../../test/listen.ts";
+import { answerEndlessly, listen } from "../../../../test/listen.ts";
 import { checkReceivers } from "../../src/rotate/check-receivers.ts";
 import { fastClock } from "../fast-clock.ts";
 
@@ -29,3 +29,15 @@ it.each([
     expect(info).toHaveBeenCalledWith({}, "Receivers read the key store.");
   },
 );
+
+it("reads the beginning of an endless answer, which is not that of a receiver", async () => {
+  const server = await listen(answerEndlessly, "/webhooks", async () => {});
+  onTestFinished(() => server.close());
+  const warn = vi.fn();
+  await checkReceivers(server.url, {
+    clock: fastClock(),
+    signal: new AbortController().signal,
+    logger: { ...silentLogger, warn },
+  });
+  expect(warn).toHaveBeenCalledWith({ answers: Array(5).fill(200) }, expect.stringMatching(/^Nothing shows/));
+});
