@@ -115,22 +115,44 @@ describe("the README's first minute", () => {
 });
 
 describe("npm start and npm run send", () => {
-  it("leave a receiver listening, and send it an event by the command that it prints", async () => {
+  it("leave a receiver listening, send it events by the command that it prints, and print a line for each, but no secret", async () => {
     const server = run(["examples/receiver/serve.ts"], { PORT: "0", ESIM_WEBHOOK_SECRET: "", ...noSandbox });
-    const [, variable = "", type = "", url = ""] = await server.line(
-      /ESIM_WEBHOOK_SECRET=(\S+) npm run send -- (\S+) (\S+)/,
-    );
-    const sent = await run(["examples/receiver/send.ts", type, url], { ESIM_WEBHOOK_SECRET: variable }).ended;
+    const [, type = "", url = ""] = await server.line(/^ {2}npm run send -- (\S+) (\S+)$/);
+    const sent = await run(["examples/receiver/send.ts", type, url], { ESIM_WEBHOOK_SECRET: "" }).ended;
     expect(sent.output).toBe('200 {"outcome":"processed"}\n');
     await server.line(/^handled esim\.faulted/);
     const refused = await run(["examples/receiver/send.ts", type, url], { ESIM_WEBHOOK_SECRET: secret })
       .ended;
     expect(refused).toMatchObject({ code: 1, output: expect.stringMatching(/^401 /) });
+    expect(refused.output).toContain("Set ESIM_WEBHOOK_SECRET to the receiver's secret.");
+    await server.line(/^no_matching_key {2}msg_\S+ {2}none of the keys/);
+    server.child.kill();
+    const { output } = await server.ended;
+    expect(output).not.toContain("whsec_");
+    const { mode } = await stat(join(root, "node_modules/.cache/esim-webhooks/receiver-secret"));
+    expect(mode & 0o077).toBe(0);
+    expect(output.split(`${url}\n\n`)[1]?.trim().split("\n")).toHaveLength(2);
+  });
+
+  it("end a receiver that the sandbox refuses, with the sandbox's reason", async () => {
+    const sandbox = await startSandbox();
+    onTestFinished(() => sandbox.close());
+    for (const number of [1, 2, 3, 4, 5]) {
+      const body = JSON.stringify({ url: `http://127.0.0.1:9/${number}` });
+      expect((await fetch(`${sandbox.controlUrl}/endpoints`, { method: "POST", body })).status).toBe(201);
+    }
+    const { code, output } = await run(["examples/receiver/serve.ts"], {
+      PORT: "0",
+      ESIM_WEBHOOK_SECRET: "",
+      SANDBOX_URL: sandbox.controlUrl,
+    }).ended;
+    expect({ code, output }).toEqual({
+      code: 1,
+      output: expect.stringMatching(/^Listening at \S+\nThe sandbox refused the receiver: [^\n]*5[^\n]*\n$/),
+    });
   });
 
   it("say what is missing, and name the event types there are", async () => {
-    const bare = await run(["examples/receiver/send.ts", "esim.faulted"], { ESIM_WEBHOOK_SECRET: "" }).ended;
-    expect(bare).toMatchObject({ code: 2, output: expect.stringContaining("Set ESIM_WEBHOOK_SECRET") });
     const typo = await run(["examples/receiver/send.ts", "esim.fault"], { ESIM_WEBHOOK_SECRET: secret })
       .ended;
     expect(typo).toMatchObject({ code: 2, output: expect.stringContaining("Name one of: esim.assigned,") });

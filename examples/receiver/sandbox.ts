@@ -34,8 +34,8 @@ async function registeredSecret(url: string): Promise<string | undefined> {
 async function call<Data>(path: string, request: RequestInit = {}): Promise<Data | undefined> {
   const response = await fetch(sandboxUrl + path, request).catch(() => undefined);
   if (response === undefined) return undefined;
-  const answer = await response.json().catch(() => ({})); // something else listens there
-  const { data, error } = answer as { data?: Data; error?: { message: string } };
-  if (error !== undefined) throw new Error(`The sandbox refused ${path}: ${error.message}`);
+  const answer = await response.json().catch(() => undefined); // something else listens there
+  const { data, error } = (answer ?? {}) as { data?: Data; error?: { message: string } };
+  if (error !== undefined) throw new Error(`The sandbox refused the receiver: ${error.message}`);
   return data;
 }

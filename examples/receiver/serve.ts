@@ -1,24 +1,30 @@
 // npm start: runs a receiver, registers it at the sandbox as soon as one runs, and prints how to send it an event.
 import type { AddressInfo } from "node:net";
-import { WebhookError } from "@esim-webhooks/core";
-import { newSecret } from "@esim-webhooks/core/testing";
+import { type Logger, WebhookError } from "@esim-webhooks/core";
 import { webhookRouter } from "@esim-webhooks/express";
 import express from "express";
 import { registeredSecrets, sandboxUrl } from "./sandbox.ts";
+import { sharedSecret } from "./shared-secret.ts";
 
 const ownSecret = process.env["ESIM_WEBHOOK_SECRET"] || undefined;
-const secretOfThisRun = newSecret();
 let registered: string | undefined;
 /** Asked again at a signature that fits no key: the sandbox may have come since. */
 const keys = {
-  load: async () => (registered === undefined ? [secretOfThisRun] : [registered, secretOfThisRun]),
+  load: async () => (registered === undefined ? [sharedSecret()] : [registered, sharedSecret()]),
+};
+
+/** A line for each delivery without one of its handler: `duplicate  esim.faulted  msg_1`. */
+const log: Logger["info"] = ({ outcome, type, id, reason, issues, err }, message) => {
+  if (outcome === "processed") return;
+  const texts = [outcome ?? message, type, id, reason ?? issues ?? err].filter((text) => text !== undefined);
+  console.log(texts.join("  "));
 };
 
 function router(): ReturnType<typeof webhookRouter> {
   try {
     return webhookRouter(
       { "*": ({ type, data }) => console.log(`handled ${type} with ${Object.keys(data).join(", ")}`) },
-      { secret: ownSecret ?? keys, logger: console },
+      { secret: ownSecret ?? keys, logger: { debug: log, info: log, warn: log, error: log } },
     );
   } catch (error) {
     if (!WebhookError.is(error)) throw error;
@@ -34,7 +40,7 @@ async function register(url: string): Promise<void> {
       console.log(
         `No sandbox at ${sandboxUrl}: start it with npm run sandbox, or set SANDBOX_URL to another. I register as soon as it is there.`,
       );
-      printSend(url, `ESIM_WEBHOOK_SECRET=${secretOfThisRun} `);
+      printSend(url);
     } else {
       console.log(`Registered at the sandbox. Order an eSIM from another terminal, or on the page ${sandboxUrl}:\n
   curl -d '{}' ${sandboxUrl}/esims\n`);
@@ -42,9 +48,9 @@ async function register(url: string): Promise<void> {
   }
 }
 
-function printSend(url: string, environment = ""): void {
+function printSend(url: string, condition = ""): void {
   console.log(
-    `Send it an event from another terminal:\n\n  ${environment}npm run send -- esim.faulted ${url}\n`,
+    `Send it an event from another terminal${condition}:\n\n  npm run send -- esim.faulted ${url}\n`,
   );
 }
 
@@ -58,6 +64,9 @@ const server = app.listen(Number(process.env["PORT"] ?? 3000), "127.0.0.1", asyn
   const { port } = server.address() as AddressInfo;
   const url = `http://127.0.0.1:${port}/webhooks`;
   console.log(`Listening at ${url}.`);
-  if (ownSecret === undefined) await register(url);
-  else printSend(url);
+  if (ownSecret !== undefined) return printSend(url, " with the same ESIM_WEBHOOK_SECRET");
+  await register(url).catch((error: Error) => {
+    console.error(error.message);
+    process.exit(1);
+  });
 });
