@@ -1,4 +1,4 @@
-import { open } from "node:fs/promises";
+import { constants, open } from "node:fs/promises";
 import { join } from "node:path";
 import { WebhookError } from "@esim-webhooks/core";
 import { makeFolder } from "@esim-webhooks/core/kit";
@@ -13,16 +13,18 @@ export async function openFolder(folder: string): Promise<Database> {
     await makePrivate(path);
     return openDatabase(path);
   } catch (cause) {
-    const [problem, remedy] = isBusy(cause)
-      ? [`Another sandbox keeps its state in ${folder}.`, "Stop that one, or name another folder."]
-      : [`The state cannot be kept in ${folder}.`, "Name a folder that this user can write to."];
+    const [problem, remedy] = reasonOf(cause, folder);
     throw new WebhookError<SandboxErrorCode>("unusable_data", problem, remedy, { cause });
   }
 }
 
-/** Secrets are in the file: it is for its owner alone. SQLite gives its own files beside it the same mode. */
+/**
+ * Secrets are in the file: it is for its owner alone. SQLite gives its own files the same mode. A symbolic link is refused: the mode of
+ * a file elsewhere is not ours to change.
+ */
 async function makePrivate(path: string): Promise<void> {
-  const file = await open(path, "a", 0o600);
+  const { O_RDWR, O_CREAT, O_NOFOLLOW = 0 } = constants; // Windows has no O_NOFOLLOW
+  const file = await open(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0o600);
   try {
     await file.chmod(0o600);
   } finally {
@@ -30,6 +32,15 @@ async function makePrivate(path: string): Promise<void> {
   }
 }
 
-function isBusy(error: unknown): boolean {
-  return (error as { errcode?: unknown }).errcode === 5; // SQLITE_BUSY
+function reasonOf(error: unknown, folder: string): readonly [problem: string, remedy: string] {
+  const { code, errcode } = error as { code?: unknown; errcode?: unknown };
+  if (errcode === 5)
+    // SQLITE_BUSY
+    return [`Another sandbox keeps its state in ${folder}.`, "Stop that one, or name another folder."];
+  if (code === "ELOOP")
+    return [
+      `The file sandbox.db in ${folder} is a symbolic link.`,
+      "Name the folder that has the file itself.",
+    ];
+  return [`The state cannot be kept in ${folder}.`, "Name a folder that this user can write to."];
 }

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { verify } from "@esim-webhooks/core";
@@ -150,6 +150,21 @@ describe("startSandbox", () => {
       message: `The sandbox needs node:sqlite, which Node.js ${process.versions.node} does not have. Use Node.js 22.18 or newer.`,
     });
   });
+
+  it.skipIf(process.platform === "win32")(
+    "refuses a symbolic link as its database, and leaves the mode of the file that it points to",
+    async () => {
+      const [data, other] = [folder(), join(folder(), "other")];
+      writeFileSync(other, "");
+      chmodSync(other, 0o644);
+      symlinkSync(other, join(data, "sandbox.db"));
+      await expect(startSandbox({ data })).rejects.toMatchObject({
+        code: "unusable_data",
+        message: `The file sandbox.db in ${data} is a symbolic link. Name the folder that has the file itself.`,
+      });
+      expect(statSync(other).mode & 0o777).toBe(0o644);
+    },
+  );
 
   it("says that a file is not a folder it could keep its state in", async () => {
     const file = join(folder(), "file");

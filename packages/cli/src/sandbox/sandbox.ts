@@ -5,6 +5,7 @@ import type { CliContext } from "../program/context.ts";
 import { ProgramError } from "../program/program-error.ts";
 import { stopSignal } from "../program/stopping.ts";
 import { typedCommand } from "../program/typed-command.ts";
+import { openModeOf } from "../set-up/folder-mode.ts";
 import { attemptLine } from "./attempt-view.ts";
 import type { SandboxFlags } from "./flags.ts";
 import { welcome } from "./welcome.ts";
@@ -23,6 +24,8 @@ export async function sandbox(this: CliContext, { json, ...flags }: SandboxFlags
   const stop = stopSignal(output);
   if (json) output.json(firstLine(started));
   else output.data(welcome(started, flags, output, env));
+  const openMode = flags.data === undefined ? undefined : await openModeOf(flags.data, "secrets");
+  if (openMode !== undefined) output.note(openMode);
   await once(stop.signal, "abort");
   await started.close();
   stop.release();

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { InboxStats } from "@esim-webhooks/core";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
@@ -366,6 +366,20 @@ describe("doctor", () => {
     chmodSync(data, 0o700);
     expect((await cli(["migrate", ...args], { cwd })).stderr).not.toContain("Other users");
   });
+
+  it.runIf(process.getuid?.() === 0)(
+    "says that the folder belongs to another user, also to root",
+    async () => {
+      const cwd = folder();
+      const data = join(cwd, "data");
+      mkdirSync(data, { mode: 0o700 });
+      chownSync(data, 65_534, 65_534);
+      const args = ["--data-dir", data];
+      const warning = `The folder ${data}, which has personal data, belongs to another user (uid 65534), who can`;
+      expect((await cli(["doctor", ...args], { cwd })).stdout).toContain(warning);
+      expect((await cli(["migrate", ...args], { cwd })).stderr).toContain(warning);
+    },
+  );
 
   it("says what waits unprocessed, and fails when it has waited for too long", async () => {
     const cwd = folder();

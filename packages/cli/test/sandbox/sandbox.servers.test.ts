@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process";
 import { once } from "node:events";
+import { chmodSync, mkdirSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -151,6 +152,20 @@ describe("sandbox", () => {
     expect(esims.data).toHaveLength(1);
     await stopped(second);
   });
+
+  it.skipIf(process.platform === "win32")(
+    "warns of a folder of --data that other users can use",
+    async () => {
+      const cwd = folder();
+      mkdirSync(join(cwd, "state"));
+      chmodSync(join(cwd, "state"), 0o777);
+      const running = start(["sandbox", "--port", "0", "--data", "state"], { cwd });
+      await running.written(
+        /Other users can write to the folder state, which has secrets\. Run chmod 700 on it\./,
+      );
+      await stopped(running);
+    },
+  );
 
   it("ends when it is stopped while its clock is advanced", async () => {
     const receiver = createServer((request) => void request.resume()); // it never answers
