@@ -40,15 +40,21 @@ export async function post(url: string, request: SignedRequest, flag: string): P
   const result = await tryPost(url, request);
   if ("status" in result) return result;
   const { reason, cause } = result;
-  const isLate = reason === "late";
-  throw new ProgramError(
-    "no_answer",
-    isLate ? `${url} did not answer within 30 s, the sender's timeout.` : `Nothing answers at ${url}.`,
-    isLate
-      ? "Answer sooner: store the event, and process it later."
-      : `Start a receiver there (esim-webhooks serve), or name another ${flag}.`,
-    { cause },
-  );
+  const [problem, remedy] = {
+    late: [
+      `${url} did not answer within 30 s, the sender's timeout.`,
+      "Answer sooner: store the event, and process it later.",
+    ],
+    unconnected: [
+      `Nothing answers at ${url}.`,
+      `Start a receiver there (esim-webhooks serve), or name another ${flag}.`,
+    ],
+    broken: [
+      `What came from ${url} was no complete HTTP answer.`,
+      `Look into the log of what listens there, and of each proxy in front of it, or name another ${flag}.`,
+    ],
+  }[reason] as [string, string];
+  throw new ProgramError("no_answer", problem, remedy, { cause });
 }
 
 /** The code in the body of an answer: the outcome, or that of a problem. Nothing else of the body is shown. */
@@ -66,6 +72,7 @@ function isUnconnected(error: unknown): boolean {
   let innermost = error;
   while (innermost instanceof Error && innermost.cause !== undefined) innermost = innermost.cause;
   const each: unknown = innermost instanceof AggregateError ? innermost.errors[0] : innermost;
-  const { syscall, code } = (each ?? {}) as NodeJS.ErrnoException;
+  const { syscall, code, message } = (each ?? {}) as NodeJS.ErrnoException;
+  if (message === "bad port") return true; // fetch refuses some ports, such as 1
   return syscall === "connect" || syscall === "getaddrinfo" || code === "UND_ERR_CONNECT_TIMEOUT";
 }

@@ -181,6 +181,18 @@ describe("send", () => {
     );
   });
 
+  it("ends with 1 when the answer cannot be read, and does not say that nothing answers", async () => {
+    const broken = createServer(({ socket }) => socket.end("HTTP/1.1 101 Switching Protocols\r\n\r\n"));
+    onTestFinished(() => void broken.close());
+    await new Promise<void>((resolve) => broken.listen(0, "127.0.0.1", resolve));
+    const { port } = broken.address() as AddressInfo;
+    const { code, stderr } = await cli(["send", "esim.enabled", "--url", `http://127.0.0.1:${port}/`]);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(
+      /^Error \(no_answer\): What came from \S+ was no complete HTTP answer\. Look into the log/m,
+    );
+  });
+
   it.each([
     [["esim.enabeld"], 'Did you mean "esim.enabled"? For any other type, give its data with --body file.'],
     [["esim.enabled", "http://127.0.0.1:9/"], "one argument too many. Write --url before a URL."],

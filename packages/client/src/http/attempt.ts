@@ -70,10 +70,18 @@ export async function sendOnce(
     };
   } catch (cause) {
     signal.throwIfAborted();
-    return { kind: "lost", code: timeout.isOver ? "timed_out" : code, cause: bareError(cause, secrets.hide) };
+    const bare = bareError(cause, secrets.hide);
+    if (isBroken(bare)) code = "connection_lost";
+    return { kind: "lost", code: timeout.isOver ? "timed_out" : code, cause: bare };
   } finally {
     timeout.clear();
   }
+}
+
+/** Whether there was a connection: what came over it ended too soon, or is no HTTP answer that Node.js accepts. */
+function isBroken({ code, cause }: Error & { readonly code?: unknown }): boolean {
+  if (/^(?:HPE_|UND_ERR_(?:SOCKET|HEADERS_OVERFLOW|RES_)|ECONNRESET|EPIPE)/.test(String(code))) return true;
+  return cause instanceof Error && isBroken(cause);
 }
 
 function withoutSecrets(body: Body, { hideIn }: OwnSecrets): Body {

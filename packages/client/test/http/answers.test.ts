@@ -56,6 +56,18 @@ describe("a body that cannot be read is told for what it is, and not quoted", ()
     expect(error).toMatchObject({ code: "connection_lost", status: undefined, attempts: 1, retryable: true });
   });
 
+  it.each([
+    ["whose headers are too long", `HTTP/1.1 200 OK\r\nx: ${"x".repeat(100_000)}\r\n\r\n`],
+    [
+      "that switches protocols",
+      "HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n",
+    ],
+    ["with two lengths", "HTTP/1.1 200 OK\r\ncontent-length: 2\r\ntransfer-encoding: chunked\r\n\r\n{}"],
+  ])("an answer %s is connection_lost, not unreachable", async (_, answer) => {
+    const { api } = await clientOf(({ socket }) => socket.end(answer));
+    expect(await failureOf(api.client.get())).toMatchObject({ code: "connection_lost" });
+  });
+
   it("JSON of another form: its fields are named, and their values are not", async () => {
     const { api } = await clientOf((_, response) =>
       response.end(JSON.stringify({ data: { clientReference: 470123123, name: "secret name" } })),
