@@ -23,6 +23,9 @@ const db = new Kysely<unknown>({
   dialect: new PostgresDialect({ pool: new pg.Pool({ connectionString: postgresUrl }) }),
 });
 
+const newDelivery = () =>
+  signedRequest({ type: "esim.faulted", data: sampleData("esim.faulted") }, { secret });
+
 const withoutSecret = {
   NEXT_TELEMETRY_DISABLED: "1",
   NODE_ENV: "production",
@@ -97,9 +100,8 @@ async function start(variables: Record<string, string> = {}) {
   );
   const [, url] = await server.line(/(http:\/\/127\.0\.0\.1:\d+)/);
   return {
-    async deliver(route = "webhooks", id?: string): Promise<[number, unknown]> {
-      const event = { type: "esim.faulted", data: sampleData("esim.faulted"), ...(id && { id }) } as const;
-      const response = await fetch(`${url}/${route}`, signedRequest(event, { secret }));
+    async deliver(route = "webhooks", delivery = newDelivery()): Promise<[number, unknown]> {
+      const response = await fetch(`${url}/${route}`, delivery);
       return [response.status, await response.json()];
     },
     async end(): Promise<string> {
@@ -118,9 +120,10 @@ describe.each([["--turbopack"], ["--webpack"]])(
       "remembers a delivery in its %s store beyond a restart",
       async (route) => {
         const variables = { ESIM_WEBHOOK_SECRET: secret, DATABASE_URL: postgresUrl };
+        const delivery = newDelivery();
         for (const outcome of ["processed", "duplicate"]) {
           const server = await start(variables);
-          expect(await server.deliver(route, `msg_${bundler}`)).toEqual([200, { outcome }]);
+          expect(await server.deliver(route, delivery)).toEqual([200, { outcome }]);
           await server.end();
         }
       },
