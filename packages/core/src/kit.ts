@@ -55,6 +55,7 @@ export type { StoreGuard, StoreGuardOptions } from "./store/store-guard.ts";
 export { createStoreGuard } from "./store/store-guard.ts";
 export type { StoreOptions } from "./store/store-options.ts";
 export {
+  durableStores,
   shortestSafeRetentionMs,
   spreadRetention,
   storeShape,

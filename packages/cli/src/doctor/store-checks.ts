@@ -1,5 +1,5 @@
 import type { Lifecycle } from "@esim-webhooks/core";
-import { hasRole } from "@esim-webhooks/core/kit";
+import { durableStores, hasRole } from "@esim-webhooks/core/kit";
 import { fileIn, isThere } from "../set-up/default-place.ts";
 import { namingStore } from "../set-up/named-store.ts";
 import { findInbox, findTarget, type OpenInbox, type OpenTarget } from "../set-up/open-target.ts";
@@ -98,7 +98,8 @@ function withPlace(store: Check, { place }: Opened): Check {
 
 function durabilityOf({ capabilities }: Opened): string {
   if (capabilities === undefined) return "";
-  return capabilities.durable ? "; durable" : "; not durable: it may lose events that it has acknowledged";
+  if (capabilities.durable) return "; durable";
+  return `; not durable: it may lose events that it has acknowledged, and reconcile refuses it. Durable: ${durableStores}`;
 }
 
 async function checkClock(opened: Partial<Lifecycle>): Promise<Check> {

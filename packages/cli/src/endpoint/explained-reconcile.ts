@@ -1,4 +1,5 @@
 import { WebhookError } from "@esim-webhooks/core";
+import { durableStores } from "@esim-webhooks/core/kit";
 import type { EndpointErrorCode } from "@esim-webhooks/endpoint";
 import type { ImportErrorCode } from "@esim-webhooks/import";
 import { namingStore } from "../set-up/named-store.ts";
@@ -25,7 +26,7 @@ export function explainedReconcile(error: unknown, setUp: SetUp): unknown {
       return new WebhookError<EndpointErrorCode>(
         "durable_store_required",
         `${error.message.split(": ")[0]}: what is brought in could be lost, or done twice.`,
-        `Give ${setUp.file ?? "the config"} one that is, or leave it out to use the default one.`,
+        `Give ${setUp.file ?? "the config"} one that is: ${durableStores}. Or leave it out to use the default one.`,
       );
     default:
       return namingStore(error, setUp);

@@ -443,7 +443,9 @@ describe("doctor", () => {
     const config = `import { sqliteInbox } from "@esim-webhooks/store-sqlite";
       export default { target: sqliteInbox({ path: "fast/events.db", durability: "normal" }) };`;
     const fast = await examine({ cwd: folder({ "esim-webhooks.config.ts": config }) });
-    expect(fast.of["store"]?.message).toContain("not durable: it may lose events that it has acknowledged");
+    expect(fast.of["store"]?.message).toMatch(
+      /not durable: .* and reconcile refuses it\. Durable: SQLite with durability "full"/,
+    );
   });
 
   it("finds damage in an embedded inbox that opens well, and says how to mend it", async () => {

@@ -108,6 +108,21 @@ describe("reconcile", () => {
     expect(stderr).toMatch(/Error \(invalid_config\): \S+config\.mjs has its own target but no state/);
   });
 
+  it('names the option that makes an SQLite inbox forget: durability "normal"', async () => {
+    const backend = await startBackend();
+    writeFileSync(
+      join(backend.cwd, "esim-webhooks.config.mjs"),
+      `import { sqliteInbox, sqliteState } from "@esim-webhooks/store-sqlite";
+       const target = sqliteInbox({ path: "mine.db", durability: "normal" });
+       export default { target, state: sqliteState({ path: "state.db" }) };`,
+    );
+    const { code, stderr } = await reconcile(backend, "--since", "1h");
+    expect(code).toBe(2);
+    expect(stderr).toMatch(
+      /Error \(durable_store_required\): The inbox is not durable.* Give \S+config\.mjs one that is: SQLite with durability "full"/,
+    );
+  });
+
   it("goes on with --every while the API fails, prints what a pass found, and ends with 0 at SIGTERM", async () => {
     const backend = await startBackend();
     const { sandbox, cwd, env } = backend;

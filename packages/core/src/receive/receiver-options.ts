@@ -4,6 +4,7 @@ import { durationMs, type OptionsShape, parseOptions, type SettingsOf } from "..
 import type { EsimEvents } from "../event/esim-events.ts";
 import { type ProcessorOptions, processorShape } from "../process/processor.ts";
 import type { StoreCapabilities } from "../store/dedupe-store.ts";
+import { durableStores } from "../store/store-options.ts";
 import {
   defaultToleranceSeconds,
   type Tolerance,
@@ -101,7 +102,7 @@ export function checkReplayWindow({ past, future }: Tolerance, store: object | u
     throw new WebhookError(
       "invalid_option",
       `webhook receiver: "toleranceSeconds" is more than ${defaultToleranceSeconds}, and no durable store remembers done ids, so a captured delivery could run again.`,
-      `Use a store or inbox that is durable (SQLite with durability "full", Redis without allowEviction, Postgres), or set at most ${defaultToleranceSeconds}.`,
+      `Use a store or inbox that is durable (${durableStores}), or set at most ${defaultToleranceSeconds}.`,
     );
   }
   const seconds = past + future;

@@ -3,6 +3,7 @@ import { keyRecordOf, loadedKeysOf } from "../verify/key-record.ts";
 import type { KeyRecord, KeyStore } from "../verify/key-store.ts";
 import { keysIn } from "../verify/keyring.ts";
 import { checkStateName, type StateStore } from "./state-store.ts";
+import { durableStores } from "./store-options.ts";
 
 /**
  * Keeps keys in a state store, for receivers on many machines: Postgres, Redis, SQLite, a folder. Secrets are stored as they are, so
@@ -35,7 +36,7 @@ export function stateKeySource(store: StateStore, options: { readonly name?: str
         throw new WebhookError(
           "invalid_option",
           "stateKeySource: this state store may lose what was written, and the service shows a secret only once.",
-          "Use a durable one, whose capabilities say durable: true.",
+          `Use a durable one: ${durableStores}.`,
         );
       }
       return store.write(name, record, version);

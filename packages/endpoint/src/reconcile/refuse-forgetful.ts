@@ -1,5 +1,5 @@
 import { type DedupeStore, type StateStore, WebhookError } from "@esim-webhooks/core";
-import { isInbox, shortestSafeRetentionMs } from "@esim-webhooks/core/kit";
+import { durableStores, isInbox, shortestSafeRetentionMs } from "@esim-webhooks/core/kit";
 import type { EndpointErrorCode } from "../base/errors.ts";
 
 /** What can say how durable it is, and how long it remembers done ids. */
@@ -18,22 +18,14 @@ export async function refuseForgetful(
   store: DedupeStore | undefined,
   state: StateStore,
 ): Promise<void> {
-  await refuse(
-    state,
-    "The state store",
-    "Pass fileState(folder), sqliteState(…), postgresState(…) or redisState(…).",
-  );
+  await refuse(state, "The state store", `Pass fileState(folder), or a state store on ${durableStores}.`);
   if (isInbox(target)) {
     const keeper = target as Keeper;
-    await refuse(keeper, "The inbox", "Pass sqliteInbox(…) or postgresInbox(…).");
+    await refuse(keeper, "The inbox", `Pass an inbox on ${durableStores}.`);
     refuseShortRetention(keeper, "The inbox");
   } else {
     const keeper: Keeper = (target as { readonly store?: DedupeStore }).store ?? store ?? {};
-    await refuse(
-      keeper,
-      "The store of the handlers",
-      "Pass { store }: sqliteStore(…), postgresStore(…) or redisStore(…).",
-    );
+    await refuse(keeper, "The store of the handlers", `Pass { store }, on ${durableStores}.`);
     refuseShortRetention(keeper, "The store of the handlers");
   }
 }

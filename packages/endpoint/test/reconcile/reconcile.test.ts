@@ -202,19 +202,22 @@ describe("reconcile", () => {
     });
   });
 
-  it("refuses a target or a state store that forgets", async () => {
+  it("refuses a target or a state store that forgets, and names the options that make one forget", async () => {
     const world = await startWorld();
     const { api, endpoint, state } = world;
     const options = { state, since: new Date() };
-    const code = "durable_store_required";
-    await expect(reconcile(api, endpoint, memoryInbox(), options)).rejects.toMatchObject({ code });
-    await expect(reconcile(api, endpoint, { "*": () => {} }, options)).rejects.toMatchObject({ code });
+    const refusal = {
+      code: "durable_store_required",
+      message: expect.stringMatching(/SQLite with durability "full", Redis without allowEviction/),
+    };
+    await expect(reconcile(api, endpoint, memoryInbox(), options)).rejects.toMatchObject(refusal);
+    await expect(reconcile(api, endpoint, { "*": () => {} }, options)).rejects.toMatchObject(refusal);
     const store = memoryStore();
-    await expect(reconcile(api, endpoint, { "*": () => {} }, { ...options, store })).rejects.toMatchObject({
-      code,
-    });
+    await expect(reconcile(api, endpoint, { "*": () => {} }, { ...options, store })).rejects.toMatchObject(
+      refusal,
+    );
     const forgetful = { ...state, capabilities: { durable: false, multiProcess: true } };
-    await expect(world.reconcile({ state: forgetful })).rejects.toMatchObject({ code });
+    await expect(world.reconcile({ state: forgetful })).rejects.toMatchObject(refusal);
   });
 
   it("refuses a target that forgets done ids before the listing does", async () => {
