@@ -90,6 +90,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "dateTimeMs",
       "decodeEntry",
       "defaultToleranceSeconds",
+      "durableStores",
       "durationMs",
       "encodeEntry",
       "encodeState",
