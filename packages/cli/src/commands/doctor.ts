@@ -15,7 +15,7 @@ export const doctor: Command<CliContext> = command<DoctorFlags, []>({
         "reference",
         "The endpoint that this set-up receives for. Default: the client's only endpoint",
       ),
-      silence: durationFlag("Fail when the inbox has stored no delivery for this long", "1d", {
+      silence: durationFlag("Warn when the inbox has received no delivery for this long", "1d", {
         min: "1m",
         max: "365d",
       }),
@@ -27,15 +27,17 @@ export const doctor: Command<CliContext> = command<DoctorFlags, []>({
     "Check the set-up",
     [
       "Checks Node.js, the config file, the secret, the handlers, the worker's options, the folder and its disk, the store or inbox",
-      "with its migrations, the clock against the database's, the eviction policy of Redis, the retention, and what waits in the",
-      "inbox. With the credentials of the partner API (ESIM_API_URL, ESIM_CLIENT_ID, ESIM_CLIENT_SECRET), also the credentials, the",
-      "clock against the service's, whether the endpoint is active, its event types against the handlers, how the last deliveries",
-      "went, those that the service has given up, and whether the receiver has the right key. Changes nothing. Each line says ok or",
-      "what to do. Ends with 3 when a check fails.",
+      "with its migrations, the clock against the database's, the eviction policy of Redis, the retention, what waits in the inbox,",
+      "and when it received its last delivery: more than a day ago is a warning (--silence). With the credentials of the partner API",
+      "(ESIM_API_URL, ESIM_CLIENT_ID, ESIM_CLIENT_SECRET), also the credentials, the clock against the service's, whether the",
+      "endpoint is active, its event types against the handlers, how the last deliveries went, those that the service has given up,",
+      "and whether the receiver has the right key. Changes nothing. Each line says ok or what to do. Ends with 3 when a check fails;",
+      "a warning is no failure.",
     ].join("\n"),
     [
       "esim-webhooks doctor",
       "DATABASE_URL=postgres://… esim-webhooks doctor --json",
+      "esim-webhooks doctor --silence 7d",
       "esim-webhooks doctor --endpoint WHEII53EXDON  # of several",
     ],
   ),

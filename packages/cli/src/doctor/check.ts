@@ -7,6 +7,8 @@ import { messageOf } from "../program/shown-error.ts";
 export interface Check {
   readonly name: string;
   readonly ok: boolean;
+  /** It is ok, but may be a sign of a problem. `doctor` still ends with 0. */
+  readonly warning?: true;
   /** What was found, or what is wrong and how to mend it. Contains no secret. */
   readonly message: string;
   /** The error's code, if it has one. */
@@ -15,6 +17,10 @@ export interface Check {
 
 export function passed(name: string, message: string): Check {
   return { name, ok: true, message };
+}
+
+export function warned(name: string, message: string): Check {
+  return { name, ok: true, warning: true, message: maskSecrets(message) };
 }
 
 export function failed(name: string, message: string): Check {

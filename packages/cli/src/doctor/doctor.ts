@@ -75,7 +75,12 @@ function usesFolder(setUp: SetUp): setUp is WithFolder {
   return isDefault && "dataDir" in place;
 }
 
-function show(output: Output, { name, ok, message }: Check): void {
-  const mark = ok ? output.style("green", "✔ ok") : output.style("red", "✘   ");
-  output.data(`${mark}  ${output.style("bold", name.padEnd(9))} ${printable(message)}`);
+function show(output: Output, check: Check): void {
+  const { name, message } = check;
+  output.data(`${mark(output, check)}  ${output.style("bold", name.padEnd(9))} ${printable(message)}`);
+}
+
+function mark(output: Output, { ok, warning }: Check): string {
+  if (warning) return output.style("yellow", "!   ");
+  return ok ? output.style("green", "✔ ok") : output.style("red", "✘   ");
 }

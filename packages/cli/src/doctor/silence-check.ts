@@ -1,8 +1,10 @@
 import type { InboxAdmin } from "@esim-webhooks/core";
 import { ago, instant, span } from "../terminal/quantities.ts";
-import { type Check, failed, passed } from "./check.ts";
+import { type Check, passed, warned } from "./check.ts";
 
-/** Fails when the last delivery is longer ago than `silenceMs`. An inbox without one may be new, so that is no failure. */
+const remedy = "Check that the endpoint is active and that its URL reaches the receiver";
+
+/** Warns when the last delivery is longer ago than `silenceMs`: no failure, since a small partner may have quiet days. */
 export async function checkSilence(
   { stats, capabilities }: Pick<InboxAdmin, "stats" | "capabilities">,
   silenceMs: number,
@@ -10,14 +12,14 @@ export async function checkSilence(
 ): Promise<Check> {
   const { lastReceivedAt } = await stats();
   if (lastReceivedAt === null)
-    return passed(
+    return warned(
       "silence",
-      `no delivery is stored; done events are kept for ${span(capabilities.retentionMs)}`,
+      `The inbox has no delivery: it is new, or received none in the ${span(capabilities.retentionMs)} that it keeps done events. ${remedy}.`,
     );
   if (now - lastReceivedAt.getTime() <= silenceMs)
     return passed("silence", `the last delivery was received ${ago(lastReceivedAt, now)}`);
-  return failed(
+  return warned(
     "silence",
-    `The last delivery was received at ${instant(lastReceivedAt)}, more than ${span(silenceMs)} ago. Check that the endpoint is active and its URL reaches the receiver; if so few events are usual, raise --silence.`,
+    `The last delivery was received at ${instant(lastReceivedAt)}, more than ${span(silenceMs)} ago. ${remedy}; if so few events are usual, raise --silence.`,
   );
 }

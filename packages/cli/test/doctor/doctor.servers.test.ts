@@ -484,28 +484,35 @@ describe("doctor", () => {
 });
 
 describe("the silence of an inbox", () => {
-  it("fails a day after the last delivery, or after --silence", async () => {
+  it("is a warning a day after the last delivery, or after --silence, and no failure", async () => {
     const cwd = folder();
     await storeAt(cwd, [entry("evt_1", "esim.enabled", new Date(Date.now() - 25 * 3_600_000))]);
-    const { of } = await examine({ cwd });
+    const { code, ok, of } = await examine({ cwd });
+    expect({ code, ok }).toEqual({ code: 0, ok: true });
     expect(of["silence"]).toMatchObject({
-      ok: false,
+      ok: true,
+      warning: true,
       message: expect.stringMatching(
         /^The last delivery was received at \S+ \S+Z, more than 1d 0h ago\. Check /,
       ),
     });
+    expect((await cli(["doctor"], { cwd })).stdout).toMatch(/^! {4} silence {3}The last delivery /m);
     expect((await cli(["doctor", "--silence", "2d"], { cwd })).stdout).toMatch(
       /ok {2}silence {3}the last delivery was received 1d ago$/m,
     );
   });
 
-  it("is no failure of an inbox without a delivery, which may be new", async () => {
+  it("is a warning for an inbox without a delivery, whose deliveries may all be purged", async () => {
     const cwd = folder();
     await storeAt(cwd, []);
-    expect((await examine({ cwd })).of["silence"]).toEqual({
-      name: "silence",
+    const { code, of } = await examine({ cwd });
+    expect(code).toBe(0);
+    expect(of["silence"]).toMatchObject({
       ok: true,
-      message: "no delivery is stored; done events are kept for 30d 0h",
+      warning: true,
+      message: expect.stringMatching(
+        /^The inbox has no delivery: it is new, or received none in the 30d 0h /,
+      ),
     });
   });
 });
