@@ -19,6 +19,7 @@ import { redisShape } from "../packages/store-redis/src/open-redis.ts";
 import { sqliteShape } from "../packages/store-sqlite/src/sqlite-options.ts";
 import { eventsPage, readEvents } from "../scripts/docs/events-page.ts";
 import { functions, optionsPage, readOptions } from "../scripts/docs/options-page.ts";
+import { openTypes } from "../scripts/docs/read-types.ts";
 import { root } from "./run.ts";
 
 const events = readEvents();
@@ -46,6 +47,23 @@ describe("docs/events.md", () => {
     if (type !== "package.ended")
       expect(described).toEqual(expect.arrayContaining(Object.keys(sampleData(type))));
   });
+});
+
+it("docs/client.md marks the operations as experimental that editors mark with @experimental", () => {
+  const file = "packages/client/src/create-client.ts";
+  const marked = openTypes([file])(file, "ApiClient").flatMap(({ name, members }) =>
+    members().flatMap((member) => (member.isExperimental ? [`${name}.${member.name}`] : [])),
+  );
+  const page = readFileSync(join(root, "docs/client.md"), "utf8");
+  const rows = [...page.matchAll(/^\| `([\w.]+)\(.* \| experimental \|$/gm)].map(([, name]) => name);
+  expect(rows).toEqual(marked);
+  expect(rows).toContain("webhooks.rotateSecret");
+});
+
+it("docs/events.md marks the events that are experimental, in the table of all types", () => {
+  const page = readFileSync(join(root, "docs/events.md"), "utf8");
+  const rows = [...page.matchAll(/^\| \[`([\w.]+)`\].* \| experimental \|$/gm)].map(([, type]) => type);
+  expect(rows).toEqual(["esim.faulted", "esim.balance.updated"]);
 });
 
 describe("docs/options.md", () => {

@@ -30,12 +30,17 @@ export function eventsPage(page: string, events: readonly EventDoc[]): string {
 
 ## All types
 
-| type | sent when |
-|---|---|
-${events.map(({ type, doc }) => `| [\`${type}\`](#${anchorOf(type)}) | ${firstSentence(doc)} |`).join("\n")}
+| type | sent when | |
+|---|---|---|
+${events.map(row).join("\n")}
 
 ${events.map(section).join("\n\n")}
 `;
+}
+
+function row({ type, doc }: EventDoc): string {
+  const mark = doc.startsWith(experimental) ? " experimental " : " ";
+  return `| [\`${type}\`](#${anchorOf(type)}) | ${firstSentence(doc)} |${mark}|`;
 }
 
 function section({ type, doc, fields }: EventDoc): string {
@@ -56,11 +61,12 @@ function example(type: keyof EsimEvents): string {
   return `\`\`\`json\n${JSON.stringify(envelope, null, 2)}\n\`\`\``;
 }
 
+const experimental = "**Experimental.** ";
 const hasList = ({ doc }: Member): boolean => doc.includes("\n\n");
 const firstParagraph = (doc: string): string => doc.split("\n\n")[0]?.replaceAll("\n", " ") ?? "";
 const afterFirst = (doc: string): string => doc.split("\n\n").slice(1).join("\n\n");
 const firstSentence = (doc: string): string =>
   firstParagraph(doc)
-    .replace("**Experimental.** ", "")
+    .replace(experimental, "")
     .split(/(?<=\.) /)[0] ?? "";
 const anchorOf = (type: string): string => type.replaceAll(".", "");

@@ -9,6 +9,8 @@ export interface Member {
   readonly optional: boolean;
   /** The doc comment, in Markdown. */
   readonly doc: string;
+  /** Its doc comment has `@experimental`. */
+  readonly isExperimental: boolean;
   /** The type in words, such as "string" or "`credit`, `debit`, or another string". */
   readonly type: string;
   /** The members of the type, if it is an object. */
@@ -33,6 +35,7 @@ export function openTypes(files: readonly string[]): ReadInterface {
         name: symbol.name,
         optional: (symbol.flags & ts.SymbolFlags.Optional) !== 0,
         doc: ts.displayPartsToString(symbol.getDocumentationComment(checker)),
+        isExperimental: symbol.getJsDocTags(checker).some(({ name }) => name === "experimental"),
         type: inWords(memberType),
         members: () => membersOf(memberType),
       };

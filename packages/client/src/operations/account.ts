@@ -2,7 +2,10 @@ import * as z from "zod/mini";
 import type { Caller, CallOptions } from "./caller.ts";
 import { dataOf, orNull } from "./data-of.ts";
 
-/** The client that the credentials belong to. */
+/**
+ * The client that the credentials belong to.
+ * @experimental
+ */
 export interface Client {
   readonly clientReference: string;
   readonly name: string;
@@ -15,6 +18,10 @@ export interface Client {
 }
 
 export interface Account {
+  /**
+   * The client that the credentials belong to.
+   * @experimental
+   */
   get(options?: CallOptions): Promise<Client>;
 }
 

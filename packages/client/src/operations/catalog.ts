@@ -2,7 +2,10 @@ import * as z from "zod/mini";
 import type { Caller, CallOptions } from "./caller.ts";
 import { dataOf, ifThere } from "./data-of.ts";
 
-/** A kind of eSIM that the client may order. The API does not say which fields are always there. */
+/**
+ * A kind of eSIM that the client may order. The API does not say which fields are always there.
+ * @experimental
+ */
 export interface EsimVariant {
   /** What an order names. */
   readonly esimVariant?: string | null | undefined;
@@ -14,15 +17,22 @@ export interface EsimVariant {
   readonly inventory?: { readonly available: number } | null | undefined;
 }
 
+/** @experimental */
 export interface WebhookEventType {
   /** What an endpoint subscribes to. */
   readonly eventType: string;
 }
 
 export interface EsimCatalog {
-  /** The variants that the client may order. */
+  /**
+   * The variants that the client may order.
+   * @experimental
+   */
   esimVariants(options?: CallOptions): Promise<readonly EsimVariant[]>;
-  /** Every event type that an endpoint can get. */
+  /**
+   * Every event type that an endpoint can get.
+   * @experimental
+   */
   webhookEventTypes(options?: CallOptions): Promise<readonly WebhookEventType[]>;
 }
 

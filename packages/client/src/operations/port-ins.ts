@@ -5,7 +5,10 @@ import type { Caller, ChangeOptions } from "./caller.ts";
 import { dataOf, ifThere } from "./data-of.ts";
 import { path } from "./path.ts";
 
-/** What the donor, the operator that the number leaves, wants to know. Which fields are needed depends on the eSIM variant. */
+/**
+ * What the donor, the operator that the number leaves, wants to know. Which fields are needed depends on the eSIM variant.
+ * @experimental
+ */
 export interface DonorDetails {
   readonly donorContractType: "prepaid" | "postpaid";
   /** The card number of the donor's SIM. Personal data. */
@@ -14,6 +17,7 @@ export interface DonorDetails {
   readonly donorAccountNumber?: string | undefined;
 }
 
+/** @experimental */
 export interface CreatePortInRequest {
   /**
    * The number: country code first, no `+` and no 0 after the country code. Belgium: 324 and 8 digits; the Netherlands: 316
@@ -23,7 +27,10 @@ export interface CreatePortInRequest {
   readonly details: DonorDetails;
 }
 
-/** A request to port a number into an eSIM. */
+/**
+ * A request to port a number into an eSIM.
+ * @experimental
+ */
 export interface PortIn {
   readonly portInRequestReference: string;
   readonly profileReference: string;
@@ -58,6 +65,7 @@ export interface PortIns {
   /**
    * Asks for a number to be ported into an eSIM: after an earlier request has ended without success, or on an eSIM that is not
    * active yet. Rejects with `conflict` if the eSIM is active, a request is under way or porting was abandoned.
+   * @experimental
    */
   create(
     profileReference: string,

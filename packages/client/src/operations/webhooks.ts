@@ -8,7 +8,10 @@ import { dataOf, orElse, orNull } from "./data-of.ts";
 import { type Listing, type ListOptions, listingOf } from "./listing.ts";
 import { path } from "./path.ts";
 
-/** A registered endpoint. */
+/**
+ * A registered endpoint.
+ * @experimental
+ */
 export interface WebhookEndpoint {
   /** Identifies the endpoint. Opaque. */
   readonly webhookEndpointReference: string;
@@ -28,6 +31,7 @@ export interface WebhookEndpoint {
 /**
  * An endpoint with its signing secret, which the API shows only once. So no other field that is odd may cost the secret: what the answer
  * lacks is null, and `list` shows it.
+ * @experimental
  */
 export interface EndpointWithSecret
   extends Pick<WebhookEndpoint, "webhookEndpointReference">,
@@ -38,6 +42,7 @@ export interface EndpointWithSecret
 
 type OrNull<Fields> = { readonly [Name in keyof Fields]: Fields[Name] | null };
 
+/** @experimental */
 export interface CreateWebhookRequest {
   /** Where events are posted to. */
   readonly url: string;
@@ -47,7 +52,10 @@ export interface CreateWebhookRequest {
   readonly description?: string | undefined;
 }
 
-/** One event that was sent to one endpoint, with its latest attempt. Contains personal data. */
+/**
+ * One event that was sent to one endpoint, with its latest attempt. Contains personal data.
+ * @experimental
+ */
 export interface WebhookDelivery {
   /** The webhook-id. Null, like the other fields that may be, if the service sent none, or something else. */
   readonly eventId: string | null;
@@ -71,21 +79,32 @@ export interface WebhookDelivery {
 }
 
 export interface Webhooks {
-  /** Registers an endpoint. A repeated call may be answered without the secret, which is the error `secret_not_shown`. */
+  /**
+   * Registers an endpoint. A repeated call may be answered without the secret, which is the error `secret_not_shown`.
+   * @experimental
+   */
   create(request: CreateWebhookRequest, options?: ChangeOptions): Promise<EndpointWithSecret>;
-  /** The client's endpoints. */
+  /**
+   * The client's endpoints.
+   * @experimental
+   */
   list(options?: ListOptions): Listing<WebhookEndpoint>;
   /**
    * Replaces the secret at once: the next attempt of every delivery is signed with the new one. Let the receiver answer 503 to
    * unknown keys before, and store the new secret before anything else. Rejects with `secret_not_shown` as `create` does.
+   * @experimental
    */
   rotateSecret(webhookEndpointReference: string, options?: ChangeOptions): Promise<EndpointWithSecret>;
   /**
    * Removes an endpoint; its deliveries can no longer be listed. Resolves to the removed endpoint, or to undefined when it is
    * removed and the answer was lost.
+   * @experimental
    */
   delete(webhookEndpointReference: string, options?: CallOptions): Promise<WebhookEndpoint | undefined>;
-  /** The deliveries of the last 7 days, newest first. */
+  /**
+   * The deliveries of the last 7 days, newest first.
+   * @experimental
+   */
   deliveries(webhookEndpointReference: string, options?: ListOptions): Listing<WebhookDelivery>;
 }
 

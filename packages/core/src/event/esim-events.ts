@@ -42,7 +42,10 @@ export type FaultReason = Open<
   | "unknown"
 >;
 
-/** The data of `esim.faulted`. */
+/**
+ * The data of `esim.faulted`.
+ * @experimental
+ */
 export interface EsimFaultedData extends EsimDeviceData {
   /**
    * Why it failed. Only `download_order_expired` is final; treat a value that you do not know as not final.
@@ -87,7 +90,10 @@ export interface EsimLifecycleData<Status extends LifecycleStatus> extends EsimD
   readonly previousLifecycleStatus?: Open<LifecycleStatus> | undefined;
 }
 
-/** The data of `esim.balance.updated`. */
+/**
+ * The data of `esim.balance.updated`.
+ * @experimental
+ */
 export interface EsimBalanceUpdatedData extends EsimData {
   /** Whether money was added or taken. */
   readonly updateType: Open<"credit" | "debit">;

@@ -47,7 +47,7 @@ it("has every operation of the specification, with the statuses that it lists an
     "GET /catalog/webhook-event-types": "200 401 403 429 500",
     "POST /management/webhooks": "201 400 401 409 422 429 500",
     "GET /management/webhooks": "200 400 401 429 500",
-    [`POST ${webhook}/rotate-secret`]: "200 401 404 409 422 429 500",
+    [`POST ${webhook}/rotate-secret`]: "200 400 401 404 409 422 429 500",
     [`DELETE ${webhook}`]: "200 401 404 429 500",
     [`GET ${webhook}/deliveries`]: "200 400 401 404 429 500",
     "POST /number/{profileReference}/allocate": "200 400 401 403 404 409 422 429 500",
@@ -55,6 +55,34 @@ it("has every operation of the specification, with the statuses that it lists an
     "POST /esims": "201 400 401 409 422 429 500",
     [`PATCH ${esim}/lifecycle`]: "200 400 401 403 404 409 422 429 500",
   });
+});
+
+it("marks the operations that the specification calls experimental, as extension and in words", async () => {
+  const { paths } = await documentOf(givenApi());
+  const marked = Object.entries(paths).flatMap(([path, operations]) =>
+    Object.entries(operations)
+      .filter(([, operation]) => "x-experimental" in operation)
+      .map(([method, operation]) => {
+        expect(operation).toMatchObject({
+          "x-experimental": true,
+          description: expect.stringMatching(/^Experimental: /),
+        });
+        return `${method.toUpperCase()} ${path}`;
+      }),
+  );
+  expect(marked.sort()).toEqual(
+    [
+      "GET /management/client",
+      "GET /catalog/esim-variants",
+      "GET /catalog/webhook-event-types",
+      "POST /management/webhooks",
+      "GET /management/webhooks",
+      `POST ${webhook}/rotate-secret`,
+      `DELETE ${webhook}`,
+      `GET ${webhook}/deliveries`,
+      `POST ${esim}/port-ins`,
+    ].sort(),
+  );
 });
 
 it("says that a body is required where it has required fields, and refuses a call without it", async () => {

@@ -21,6 +21,8 @@ export interface Operation<
   /** Below `/api/v3`, with parameters in braces: `/management/webhooks/{webhookEndpointReference}`. */
   readonly path: string;
   readonly summary: string;
+  /** It can change without notice, says the specification. */
+  readonly experimental?: true;
   readonly params?: Params;
   readonly query?: Query;
   readonly body?: Body;
@@ -63,14 +65,19 @@ export interface OperationParts {
 
 export function operationAdder({ app, service, keys, middlewares }: OperationParts): AddOperation {
   return (operation) => {
-    const { method, path, summary, params, query, body, status, answer, errors, problems = [] } = operation;
+    const { method, path, summary, experimental, params, query, body, status, answer, errors } = operation;
+    const { problems = [] } = operation;
     const isIdempotent = method === "post" || method === "patch";
     const { inFlight } = service.switches;
-    const listed = [401, 429, 500, ...errors, ...(isIdempotent ? [Number(inFlight), 422] : [])];
+    const listed = [401, 429, 500, ...errors, ...(isIdempotent ? [400, Number(inFlight), 422] : [])];
     const route: RouteConfig = {
       method,
       path,
       summary,
+      ...(experimental && {
+        "x-experimental": true,
+        description: "Experimental: it can change without notice.",
+      }),
       security: [{ bearer: [] }],
       middleware: middlewares(callName(method, path), isIdempotent, problems),
       request: {

@@ -12,6 +12,7 @@ export function addPortInOperations(add: AddOperation): void {
     path: "/profiles/{profileReference}/esims/{esimReference}/port-ins",
     summary:
       "Port a number into an eSIM that is not activated; also corrects a request that ended without success",
+    experimental: true,
     params: z.object({ profileReference: z.string(), esimReference: z.string() }),
     body: newPortInSchema,
     status: 201,
