@@ -24,17 +24,33 @@ const optional = orAbsent(text);
 const optionalCode = orAbsent(networkCode);
 
 /**
- * An object that keeps unknown fields, like `z.looseObject`. Compiled where the runtime allows it, as `zod` does and
- * `zod/mini` does not: every event passes one of these.
+ * An object that keeps unknown fields, like `z.looseObject`, and also one named `__proto__`, which zod drops. Compiled where the
+ * runtime allows it, as `zod` does and `zod/mini` does not: every event passes one of these.
  */
-function dataOf<Shape extends z.core.$ZodShape>(shape: Shape): z.core.$ZodObject<Shape, z.core.$loose> {
+function dataOf<Shape extends z.core.$ZodShape>(shape: Shape): DataSchema<Shape> {
   const schema: z.core.$ZodObject = new $ZodObjectJIT({
     type: "object",
     shape,
     catchall: z.unknown(),
   });
-  return schema as z.core.$ZodObject<Shape, z.core.$loose>;
+  const standard = (schema as z.core.$ZodObject<Shape, z.core.$loose>)["~standard"];
+  return {
+    "~standard": {
+      ...standard,
+      validate(data) {
+        const result = standard.validate(data);
+        const own = Object.getOwnPropertyDescriptor(data, "__proto__");
+        if (own !== undefined && "value" in result) Object.defineProperty(result.value, "__proto__", own);
+        return result;
+      },
+    },
+  };
 }
+
+type DataSchema<Shape extends z.core.$ZodShape> = StandardSchemaV1<
+  unknown,
+  z.output<z.core.$ZodObject<Shape, z.core.$loose>>
+>;
 
 const esim = { profileReference: text, esimReference: text, iccid: optional };
 const device = { ...esim, eid: optional };
