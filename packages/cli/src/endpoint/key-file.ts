@@ -28,6 +28,8 @@ export async function refuseUnfitForRotation(file: string): Promise<void> {
 export async function refuseNoFile(file: string): Promise<void> {
   const found = await stat(file).catch(() => undefined);
   if (found?.isDirectory()) throw unfit(file, "is a folder", "Name the file in it that the receivers read.");
+  if (found?.isFile() === false)
+    throw unfit(file, "is not a regular file", "Name the file that the receivers read.");
   const folder = dirname(file);
   if (found === undefined && (await stat(folder).catch(() => undefined)) === undefined)
     throw unfit(

@@ -48,7 +48,7 @@ describe("a key file, before a rotation", () => {
   });
 });
 
-it("there is no key file in a folder that does not exist, and none where a folder is", async () => {
+it("there is no key file in a folder that does not exist, and none where a folder or a device is", async () => {
   await refuseNoFile(join(folder, "to-be-created"));
   const lost = join(folder, "nowhere/esim.key");
   await expect(refuseNoFile(lost)).rejects.toMatchObject({
@@ -57,5 +57,8 @@ it("there is no key file in a folder that does not exist, and none where a folde
   });
   await expect(refuseNoFile(folder)).rejects.toThrow(
     `The key file ${folder} is a folder. Name the file in it that the receivers read.`,
+  );
+  await expect(refuseNoFile("/dev/null")).rejects.toThrow(
+    "The key file /dev/null is not a regular file. Name the file that the receivers read.",
   );
 });

@@ -1,12 +1,18 @@
 import { randomUUID } from "node:crypto";
-import { readFile, stat } from "node:fs/promises";
 import { errnoOf } from "../base/durable-file.ts";
 import { WebhookError } from "../base/errors.ts";
 import { type Logger, silentLogger, warnOfSetup } from "../base/logger.ts";
 import { keyRecordOf, loadedKeysOf, parseKeyJson } from "./key-record.ts";
 import type { KeyRecord, KeyStore } from "./key-store.ts";
 import { keysIn, listSecrets } from "./keyring.ts";
-import { createFile, fileItself, readSettled, replaceFile } from "./swap-file.ts";
+import {
+  createFile,
+  type FileVersion,
+  fileItself,
+  readSettled,
+  readVersion,
+  replaceFile,
+} from "./swap-file.ts";
 
 /** A key store that is a file. */
 export interface FileKeySource extends KeyStore {
@@ -25,7 +31,7 @@ export interface FileKeySource extends KeyStore {
  * renames guarantee less.
  *
  * Throws `invalid_option` without a path. `load` rejects with `missing_secret` without a file, and with `store_unavailable` when it
- * cannot be read.
+ * cannot be read. Both `load` and `read` reject with `missing_secret` for a pipe or a device, and with `invalid_secret` for more than 1 MiB.
  */
 export function fileKeySource(path: string, options: { logger?: Logger } = {}): FileKeySource {
   if (typeof path !== "string" || path === "") {
@@ -39,10 +45,7 @@ export function fileKeySource(path: string, options: { logger?: Logger } = {}): 
   return {
     keyFile: path,
     async load() {
-      const file = await readable(path, () => stat(path));
-      if (file.isDirectory()) {
-        throw new WebhookError("missing_secret", `The key file ${path} is a folder.`, "Name a file in it.");
-      }
+      const file = await readable(path);
       if (process.platform !== "win32" && (file.mode & 0o077) !== 0) {
         warnOfSetup(
           options.logger ?? silentLogger,
@@ -50,8 +53,7 @@ export function fileKeySource(path: string, options: { logger?: Logger } = {}): 
           `Other users can read the key file ${path}. Run chmod 600 on it.`,
         );
       }
-      const text = await readable(path, () => readFile(path, "utf8"));
-      return keysIn(place, () => loadedKeysOf(readKeys(text)));
+      return keysIn(place, () => loadedKeysOf(readKeys(file.text)));
     },
     async read() {
       const found = await onDisk(path, async () => readSettled(await fileItself(path)));
@@ -80,31 +82,35 @@ function readKeys(content: string): KeyRecord {
 }
 
 /** Names the file that a receiver cannot read, and the remedy. */
-async function readable<T>(path: string, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (cause) {
+async function readable(path: string): Promise<FileVersion> {
+  const missing = () =>
+    new WebhookError(
+      "missing_secret",
+      `The key file ${path} does not exist.`,
+      "Correct the path; or write the endpoint's signingSecret into it, with the mode 0600. esim-webhooks endpoint ensure <url> writes that of a new endpoint.",
+    );
+  const file = await readVersion(path).catch((cause: unknown) => {
+    if (WebhookError.is(cause)) throw cause;
     const code = errnoOf(cause);
-    if (code === "ENOENT" || code === "ENOTDIR") {
-      throw new WebhookError(
-        "missing_secret",
-        `The key file ${path} does not exist.`,
-        "Correct the path; or write the endpoint's signingSecret into it, with the mode 0600. esim-webhooks endpoint ensure <url> writes that of a new endpoint.",
-      );
-    }
+    if (code === "ENOTDIR") throw missing();
+    if (code === "EISDIR")
+      throw new WebhookError("missing_secret", `The key file ${path} is a folder.`, "Name a file in it.");
     throw new WebhookError(
       "store_unavailable",
       `The key file ${path} cannot be read (${code}).`,
       "Correct the path, or let this user read it.",
       { cause },
     );
-  }
+  });
+  if (file === undefined) throw missing();
+  return file;
 }
 
 async function onDisk<T>(path: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (cause) {
+    if (WebhookError.is(cause)) throw cause;
     throw new WebhookError(
       "store_unavailable",
       `The key file ${path} cannot be read or replaced.`,

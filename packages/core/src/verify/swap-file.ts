@@ -1,4 +1,5 @@
 import { hash, randomUUID } from "node:crypto";
+import { type BigIntStats, constants } from "node:fs";
 import {
   chmod,
   chown,
@@ -15,6 +16,7 @@ import {
 } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { errnoOf, syncFolder, unlessMissing, writeDurably } from "../base/durable-file.ts";
+import { WebhookError } from "../base/errors.ts";
 
 /** A file as it is read at once: its text, and what identifies this text in this file. */
 export interface FileVersion {
@@ -34,6 +36,8 @@ export interface FileVersion {
 
 /** How old a draft or a claim is when its writer must have been killed. */
 const abandonedMs = 60 * 60_000;
+
+const mostBytes = 1024 * 1024;
 
 const remainsPattern = /^(?:draft|next)-[0-9a-f-]{32,36}$/;
 
@@ -106,17 +110,42 @@ async function finish(file: string, claim: string, id: string): Promise<void> {
   await removeEmpty(claim);
 }
 
-async function readVersion(file: string): Promise<FileVersion | undefined> {
-  const handle = await open(file, "r").catch(unlessMissing);
+/**
+ * Reads the file as it is. Resolves to undefined if there is no file. Throws `missing_secret` for a pipe or a device, and
+ * `invalid_secret` for a file of more than 1 MiB.
+ */
+export async function readVersion(file: string): Promise<FileVersion | undefined> {
+  const { O_RDONLY, O_NONBLOCK } = constants; // opening a FIFO would wait for its writer
+  const handle = await open(file, O_RDONLY | O_NONBLOCK).catch(unlessMissing);
   if (handle === undefined) return undefined;
   try {
-    const { mode, uid, gid, ino, birthtimeNs, mtimeNs } = await handle.stat({ bigint: true });
+    const found = await handle.stat({ bigint: true });
+    refuseUnfit(file, found);
+    const { mode, uid, gid, ino, birthtimeNs, mtimeNs } = found;
     const text = await handle.readFile("utf8");
     // not ctime: chmod, and a link that goes, would change the version under a claim
     const version = hash("sha256", [ino, birthtimeNs, mtimeNs, text].join(" ")).slice(0, 32);
     return { text, version, mode: Number(mode) & 0o777, uid: Number(uid), gid: Number(gid) };
   } finally {
     await handle.close();
+  }
+}
+
+/** A folder is refused by the system itself, when it is read. */
+function refuseUnfit(file: string, found: BigIntStats): void {
+  if (!found.isFile() && !found.isDirectory()) {
+    throw new WebhookError(
+      "missing_secret",
+      `The key file ${file} is not a regular file.`,
+      "A pipe or a device cannot keep keys. Name a regular file, or a link to one.",
+    );
+  }
+  if (found.size > mostBytes) {
+    throw new WebhookError(
+      "invalid_secret",
+      `The key file ${file} has more than 1 MiB.`,
+      "Name the file that has the keys.",
+    );
   }
 }
 

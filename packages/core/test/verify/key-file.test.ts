@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import promises, {
   chmod,
   lstat,
@@ -154,6 +155,28 @@ describe("fileKeySource", () => {
       message: `The key file ${folder} is a folder. Name a file in it.`,
     });
     expect(lines).toEqual([]);
+  });
+
+  it.skipIf(process.platform === "win32")(
+    "refuses a pipe or a device, and does not wait for it",
+    async () => {
+      execFileSync("mkfifo", [path]);
+      for (const unfit of [path, "/dev/zero"]) {
+        const refused = {
+          code: "missing_secret",
+          message: `The key file ${unfit} is not a regular file. A pipe or a device cannot keep keys. Name a regular file, or a link to one.`,
+        };
+        await expect(fileKeySource(unfit).load()).rejects.toMatchObject(refused);
+        await expect(fileKeySource(unfit).read()).rejects.toMatchObject(refused);
+      }
+    },
+  );
+
+  it("refuses a file of more than 1 MiB", async () => {
+    await rewrite(`${oldSecret}${" ".repeat(1024 * 1024)}`);
+    const refused = { code: "invalid_secret", message: expect.stringContaining("has more than 1 MiB") };
+    await expect(fileKeySource(path).load()).rejects.toMatchObject(refused);
+    await expect(fileKeySource(path).read()).rejects.toMatchObject(refused);
   });
 
   it("rejects when there is no file, and the receiver answers 503 until there is one", async () => {
