@@ -1,4 +1,4 @@
-import type { ApiClient, WebhookDelivery } from "@esim-webhooks/client";
+import { type ApiClient, ApiError, type WebhookDelivery } from "@esim-webhooks/client";
 import { newestMs, sentAtMs } from "./delivery-times.ts";
 
 export interface ReadDeliveriesOptions {
@@ -7,6 +7,9 @@ export interface ReadDeliveriesOptions {
   /** Gives up when it aborts: the iteration rejects. */
   readonly signal?: AbortSignal | undefined;
 }
+
+/** Ten million deliveries, in about three hours at the service's rate limit: a listing that is longer has no end. */
+const mostPages = 100_000;
 
 /** A page of the deliveries listing. */
 export interface DeliveriesPage {
@@ -22,7 +25,8 @@ export interface DeliveriesPage {
  * yet is never older: the service may have made it now, of an event that occurred long ago. So `until` works whichever of
  * these the service orders by, as long as their differences are small; without it, none is missed.
  *
- * The listing reaches back 7 days, and may show deliveries late, or one on two pages. Rejects with an `ApiError`.
+ * The listing reaches back 7 days, and may show deliveries late, or one on two pages. Rejects with an `ApiError`:
+ * `unexpected_answer` when more pages follow after 100,000.
  */
 export async function* readDeliveries(
   api: Pick<ApiClient, "webhooks">,
@@ -33,14 +37,22 @@ export async function* readDeliveries(
   const isOlder = (delivery: WebhookDelivery) =>
     !Number.isNaN(sentAtMs(delivery)) && newestMs(delivery) < untilMs;
   const listing = api.webhooks.deliveries(endpointReference, { limit: 100, signal });
+  let pages = 0;
   for await (const { data: deliveries, pagination } of listing.pages()) {
+    pages += 1;
     if (!pagination.hasMore) {
       yield { deliveries, end: "listing" };
     } else if (deliveries.length > 0 && deliveries.every(isOlder)) {
       yield { deliveries, end: "older" };
       return;
-    } else {
+    } else if (pages < mostPages) {
       yield { deliveries };
+    } else {
+      throw new ApiError(
+        "unexpected_answer",
+        `webhooks.deliveries: the listing of the endpoint ${endpointReference} has more than 100,000 pages, so it may have no end.`,
+        "Ask the service's support why its cursors do not end.",
+      );
     }
   }
 }

@@ -54,6 +54,22 @@ it("goes on after a page of deliveries that were not attempted yet, however long
   expect(pages.map(({ end }) => end)).toEqual([undefined, undefined, "older"]);
 });
 
+it("ends with an error that says so when the cursors of the listing never end", async () => {
+  async function* endless() {
+    for (let cursor = 1; ; cursor += 1)
+      yield { data: [], pagination: { limit: 100, hasMore: true, nextCursor: String(cursor) } };
+  }
+  const api = { webhooks: { deliveries: () => ({ pages: endless }) } } as never;
+  let pages = 0;
+  const reading = async () => {
+    for await (const _ of readDeliveries(api, "endpoint-1")) if (++pages > 200_000) break;
+  };
+  await expect(reading()).rejects.toMatchObject({
+    code: "unexpected_answer",
+    message: expect.stringContaining("the listing of the endpoint endpoint-1 has more than 100,000 pages"),
+  });
+});
+
 it("never takes a delivery that shows no time for older", async () => {
   const deliveries = aMinuteApart(300).map((delivery) => ({
     ...delivery,

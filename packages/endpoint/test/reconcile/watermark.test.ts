@@ -327,6 +327,16 @@ describe("the watermark", () => {
     });
   });
 
+  it("takes no event for lost because the only listed delivery shows a time in the year 9999", async () => {
+    const farMs = Date.parse("9999-12-31T00:00:00Z");
+    const { api, endpoint, inbox, options, since } = served([made({ occurredMs: farMs, sentMs: farMs })]);
+    expect(await reconcile(api, endpoint, inbox, { ...options, since })).toMatchObject({ lost: null });
+    const clock = { now: () => startMs + 10 * day };
+    expect(await reconcile(api, endpoint, inbox, { ...options, clock })).toMatchObject({
+      lost: { to: new Date(startMs + 3 * day).toISOString() },
+    });
+  });
+
   it("stays at since until there is something newer, and no page below that is read", async () => {
     const { api, endpoint, inbox, options } = served(many());
     const since = new Date(startMs + 550 * minute);
