@@ -23,11 +23,27 @@ export interface Listener {
   readonly option: string;
 }
 
-/** Listens on 127.0.0.1 alone. Throws `cannot_listen`. */
-export async function listen(app: App, port: number, { name, option }: Listener): Promise<Listening> {
+/** How long a request may take to arrive. */
+const arrivalMs = 10_000;
+
+/**
+ * Listens on 127.0.0.1 alone, and answers 408 to a request that has not arrived whole after `requestTimeout` ms. Throws
+ * `cannot_listen`.
+ */
+export async function listen(
+  app: App,
+  port: number,
+  { name, option }: Listener,
+  requestTimeout: number = arrivalMs,
+): Promise<Listening> {
   const server = createAdaptorServer({
     fetch: (request, bindings) => app.fetch(request, bindings as HttpBindings), // HTTP/1.1, so not those of HTTP/2
     overrideGlobalObjects: false,
+    serverOptions: {
+      requestTimeout,
+      headersTimeout: requestTimeout,
+      connectionsCheckingInterval: requestTimeout / 4,
+    },
   }) as Server;
   server.listen(port, "127.0.0.1");
   try {

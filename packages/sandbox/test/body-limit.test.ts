@@ -1,7 +1,9 @@
 import { once } from "node:events";
-import { connect } from "node:net";
+import { connect, type Socket } from "node:net";
 import { startSandbox } from "@esim-webhooks/sandbox";
+import { Hono } from "hono";
 import { expect, it, onTestFinished } from "vitest";
+import { listen } from "../src/listener.ts";
 
 async function start() {
   const sandbox = await startSandbox();
@@ -41,6 +43,38 @@ it("stops reading a body without a length at its limit", async () => {
     socket.destroy();
   }
 });
+
+it("answers 503 while the bodies that others are sending have 64 MiB together, and takes calls again afterwards", async () => {
+  const { controlUrl } = await start();
+  const path = `${controlUrl}/esims`;
+  const silent = await Promise.all(Array.from({ length: 64 }, () => silentBody(path)));
+  const answered = async () => (await fetch(path, { method: "POST", body: "{}" })).status;
+  expect(await answered()).toBe(503);
+  for (const socket of silent) socket.destroy();
+  await expect.poll(answered).toBe(201);
+});
+
+it("answers 408 to a body that does not arrive in time", async () => {
+  const app = new Hono().post("/", async ({ req, text }) => text(await req.text()));
+  const { url, close } = await listen(app, 0, { name: "a test", flag: "--port", option: "port" }, 200);
+  onTestFinished(close);
+  const socket = await silentBody(url);
+  const [answer] = await once(socket, "data");
+  expect(String(answer)).toMatch(/^HTTP\/1\.1 408 /);
+});
+
+/** Announces a body of 1 MiB, and sends none of it. Resolves once the request has begun. */
+async function silentBody(url: string): Promise<Socket> {
+  const { port, host, pathname } = new URL(url);
+  const socket = connect(Number(port), "127.0.0.1");
+  onTestFinished(() => void socket.destroy());
+  socket.on("error", () => {}); // the server closes it
+  socket.write(
+    `POST ${pathname} HTTP/1.1\r\nhost: ${host}\r\ncontent-length: ${1024 * 1024}\r\nexpect: 100-continue\r\n\r\n`,
+  );
+  await once(socket, "data");
+  return socket;
+}
 
 it("refuses a body that is too large, with or without a length", async () => {
   const { controlUrl, url } = await start();

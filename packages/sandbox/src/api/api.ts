@@ -78,8 +78,16 @@ function stating(problems: readonly number[]): Middleware {
   };
 }
 
-const withinLimit: Middleware = bodyLimit(() => {
-  throw new HttpRefusal(413, `The body is larger than ${maxBodyBytes} bytes. Send a smaller one.`);
+const withinLimit: Middleware = bodyLimit({
+  tooLarge() {
+    throw new HttpRefusal(413, `The body is larger than ${maxBodyBytes} bytes. Send a smaller one.`);
+  },
+  tooMany() {
+    throw new HttpRefusal(
+      503,
+      "Other requests are sending too many bytes at the moment. Send this one again later.",
+    );
+  },
 });
 
 /** Answers 405 at paths that have other methods. */

@@ -4,18 +4,38 @@ import type { MiddlewareHandler } from "hono";
 /** The largest body that is read, of the API and of the control side. */
 export const maxBodyBytes: number = 1024 * 1024;
 
+/** What the bodies of all requests in progress may have together, as announced. */
+const mostBytesTogether = 64 * maxBodyBytes;
+
+export interface BodyRefusals {
+  /** Answers a body that is larger than the limit. May also throw. */
+  tooLarge(): Response;
+  /** Answers a body that does not fit next to those of the other requests in progress. May also throw. */
+  tooMany(): Response;
+}
+
 /**
- * Answers larger bodies with `refuse`, which may also throw. Not Hono's own: that makes a `Request` of one that is not Node's,
+ * Limits one body, and all bodies together: a silent sender keeps what it has sent until its time is up. Not Hono's own: that makes a `Request` of one that is not Node's,
  * which throws for every body without a length.
  */
-export function bodyLimit(refuse: () => Response): MiddlewareHandler {
+export function bodyLimit({ tooLarge, tooMany }: BodyRefusals): MiddlewareHandler {
+  let heldBytes = 0;
   return async ({ req }, next) => {
-    if (Number(req.header("content-length") ?? 0) > maxBodyBytes) return refuse();
-    if (req.header("transfer-encoding") === undefined) return next();
-    const body = await readUpToLimit(req.raw.body);
-    if (body === undefined) return refuse();
-    req.bodyCache.arrayBuffer = Promise.resolve(body) as never; // Hono keeps promises here; its type leaves them out
-    return next();
+    const isChunked = req.header("transfer-encoding") !== undefined;
+    const bytes = isChunked ? maxBodyBytes : Number(req.header("content-length") ?? 0);
+    if (bytes > maxBodyBytes) return tooLarge();
+    if (heldBytes + bytes > mostBytesTogether) return tooMany();
+    heldBytes += bytes;
+    try {
+      if (isChunked) {
+        const body = await readUpToLimit(req.raw.body);
+        if (body === undefined) return tooLarge();
+        req.bodyCache.arrayBuffer = Promise.resolve(body) as never; // Hono keeps promises here; its type leaves them out
+      }
+      return await next();
+    } finally {
+      heldBytes -= bytes;
+    }
   };
 }
 

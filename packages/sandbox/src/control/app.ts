@@ -26,7 +26,17 @@ export function createControl(parts: Parts, advance: Advance): Hono {
     ),
   );
   app.use(guard);
-  app.use(bodyLimit(() => errorAnswer(413, "too_large", "The body is larger than 1 MiB. Send less.")));
+  app.use(
+    bodyLimit({
+      tooLarge: () => errorAnswer(413, "too_large", "The body is larger than 1 MiB. Send less."),
+      tooMany: () =>
+        errorAnswer(
+          503,
+          "overloaded",
+          "Other requests are sending too many bytes at the moment. Send this one again later.",
+        ),
+    }),
+  );
   app.get("/live", () => liveFeed(parts.changes));
   app.route("/", esimRoutes(parts));
   app.route("/", endpointRoutes(parts));

@@ -5,7 +5,7 @@ const ownNames: readonly string[] = ["127.0.0.1", "localhost", "[::1]"];
 
 /**
  * Lets in what this machine asks for under a loopback name. A web page on the internet can make a browser send requests
- * here, also under a name of its own that leads to 127.0.0.1 (DNS rebinding): its Host or its Origin gives it away.
+ * here, also under a name of its own that leads to 127.0.0.1 (DNS rebinding): its Host or its Origin gives it away. A delivery is refused, too: its endpoint has the wrong URL.
  */
 export const guard: MiddlewareHandler = async (c, next) => {
   const host = c.req.header("host") ?? "";
@@ -21,6 +21,12 @@ export const guard: MiddlewareHandler = async (c, next) => {
       403,
       "foreign_origin",
       `Pages of ${origin} may not use the control side. Open its own page, or call it from a program.`,
+    );
+  if (c.req.header("webhook-signature") !== undefined)
+    return errorAnswer(
+      421,
+      "misdirected_delivery",
+      "A delivery has arrived at the control side of the sandbox. Register the URL of your receiver for the endpoint, such as http://127.0.0.1:3000/webhooks.",
     );
   return next();
 };

@@ -51,6 +51,18 @@ describe("the control side", () => {
     },
   );
 
+  it("refuses a delivery that was sent to it, and says which URL to register instead", async () => {
+    await using sandbox = await startSandbox({ clock: "manual" });
+    const { profileReference } = await sandbox.orderEsim();
+    await register(sandbox, `${sandbox.controlUrl}/reset`);
+    await sandbox.emit({ type: "esim.enabled", data: {} });
+    await sandbox.settled();
+    expect((await call(sandbox, "GET", "/esims")).data).toMatchObject([{ profileReference }]);
+    expect((await call(sandbox, "GET", "/deliveries")).data).toMatchObject([
+      { httpStatus: 421, responseBody: expect.stringContaining("Register the URL of your receiver") },
+    ]);
+  });
+
   it("lets no page of another origin read its answers", async () => {
     await using sandbox = await startSandbox();
     const { headers } = await fetch(`${sandbox.controlUrl}/state`);
