@@ -6,15 +6,22 @@ import { listOf } from "./lists.js";
 
 const showList = listOf("esims", (/** @type {Esim} */ { esimReference }) => esimReference, createEntry);
 
+/** @type {string | undefined} */
+let newestReference;
+
 /**
- * Shows the eSIMs. The chosen one is what the forms below the list are about.
+ * Shows the eSIMs. The chosen one is what the forms of the page are about. A new one becomes it, but not while the focus is in
+ * those forms: the next press of a button there is meant for the one that was chosen.
  * @param {readonly Esim[]} esims
  */
 export function showEsims(esims) {
   showList(esims);
-  const [newest] = esims;
-  byId("chosen").hidden = newest === undefined;
-  if (newest !== undefined && chosenEsim() === "") choose(newest.esimReference);
+  const reference = esims[0]?.esimReference;
+  const chosen = byId("chosen");
+  chosen.hidden = reference === undefined;
+  const isNew = reference !== newestReference && !chosen.contains(document.activeElement);
+  newestReference = reference;
+  if (reference !== undefined && (isNew || chosenEsim() === "")) choose(reference);
 }
 
 /**

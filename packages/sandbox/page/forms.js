@@ -16,7 +16,7 @@ export function makeFormsCalls() {
       await submit(event.target, event.submitter);
       say(`${what}: done.`);
     } catch (error) {
-      say(`${what}: ${error instanceof Error ? error.message : error}`);
+      say(`${what} failed: ${error instanceof Error ? error.message : error}`, "bad");
     }
   });
 }
@@ -79,7 +79,12 @@ function save(name, text) {
   URL.revokeObjectURL(url);
 }
 
-/** @param {string} text */
-function say(text) {
-  byId("said").textContent = text;
+/**
+ * @param {string} text
+ * @param {string} [look]
+ */
+function say(text, look = "") {
+  const said = byId("said");
+  said.textContent = text;
+  said.className = look;
 }

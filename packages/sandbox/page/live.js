@@ -3,11 +3,11 @@ const pauseMs = 250;
 
 /**
  * Calls `refresh` with each view of the sandbox that has changed, and with all of them at the start: for one at a time, and with
- * a pause between two rounds. `tell` gets the state of the connection in words.
+ * a pause between two rounds. `onConnection` gets the state of the connection in words, and whether it works.
  * @param {(view: string) => Promise<void>} refresh
- * @param {(connection: string) => void} tell
+ * @param {(connection: string, isUp: boolean) => void} onConnection
  */
-export function whenChanged(refresh, tell) {
+export function whenChanged(refresh, onConnection) {
   /** @type {Set<string>} */
   const stale = new Set();
   let isRefreshing = false;
@@ -26,8 +26,8 @@ export function whenChanged(refresh, tell) {
   }
 
   const live = new EventSource("live");
-  live.addEventListener("open", () => tell("Connected: what you see is live."));
-  live.addEventListener("error", () => tell("The sandbox does not answer. Trying again …"));
+  live.addEventListener("open", () => onConnection("Connected: what you see is live.", true));
+  live.addEventListener("error", () => onConnection("The sandbox does not answer. Trying again …", false));
   live.addEventListener("changed", (event) => {
     for (const view of JSON.parse(event.data).views) stale.add(view);
     refreshAll();

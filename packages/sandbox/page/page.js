@@ -17,4 +17,8 @@ async function refresh(view) {
 }
 
 makeFormsCalls();
-whenChanged(refresh, (connection) => setText(byId("connection"), connection));
+whenChanged(refresh, (text, isUp) => {
+  const connection = byId("connection");
+  setText(connection, text);
+  connection.className = isUp ? "" : "bad";
+});

@@ -37,6 +37,15 @@
  * @property {number | null} httpStatus
  * @property {string | null} responseBody
  * @property {string | null} nextRetryAt
+ * @property {readonly Attempt[] | null} attempts those that have ended, oldest first; null: no longer in memory
+ */
+
+/**
+ * @typedef {object} Attempt
+ * @property {string} sentAt
+ * @property {number} durationMs
+ * @property {number | null} httpStatus
+ * @property {string | null} error why there was no answer
  */
 
 /**

@@ -1,4 +1,5 @@
 import { byId, setText } from "./element.js";
+import { shownTime } from "./shown-time.js";
 
 /** @typedef {import("./records.js").State} State */
 
@@ -26,7 +27,7 @@ function tick() {
   if (reading === undefined) return;
   const { state, at } = reading;
   const now = Date.parse(state.now) + (performance.now() - at) * (state.speed ?? 0);
-  setText(byId("clock"), new Date(now).toISOString().replace("T", " ").slice(0, 19));
+  setText(byId("clock"), shownTime(now));
 }
 
 setInterval(tick, 500);

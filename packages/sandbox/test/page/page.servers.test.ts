@@ -65,6 +65,14 @@ const said = (page: Page, text: string) => page.locator("#said", { hasText: text
 const esim = (page: Page, text: string | RegExp) => page.locator("#esims li", { hasText: text }).waitFor();
 const delivery = (page: Page, text: string): Locator => page.locator("#deliveries li", { hasText: text });
 
+const colour = (page: Page, selector: string, of: "borderColor" | "backgroundColor"): Promise<string> =>
+  page.evaluate(`getComputedStyle(document.querySelector('${selector}')).${of}`);
+
+async function edges(of: Locator): Promise<{ readonly top: number; readonly bottom: number }> {
+  const { y, height } = (await of.boundingBox()) ?? { y: NaN, height: NaN };
+  return { top: y, bottom: y + height };
+}
+
 describe("the page", () => {
   it("orders an eSIM by its button, and shows that a receiver has taken its event", async () => {
     const { page, errors } = await open();
@@ -109,8 +117,70 @@ describe("the page", () => {
     await expect.poll(() => handled.at(-1)).toBe("esim.lifecycle.terminated");
     expect(handled).toEqual(expect.arrayContaining(["esim.faulted", "esim.mccswitch", "package.ended"]));
     await press(page, "Reactivate");
-    await said(page, "Reactivate: The eSIM is terminated");
+    await said(page, "Reactivate failed: The eSIM is terminated");
     expect(errors.filter((error) => !error.includes("409"))).toEqual([]);
+  });
+
+  it("chooses a new eSIM, but not while the focus is in the forms of the chosen one", async () => {
+    const { page, sandbox } = await open();
+    const chosen = (esimReference: string) =>
+      page.locator("#chosen-esim", { hasText: esimReference }).waitFor();
+    const first = await sandbox.orderEsim();
+    await chosen(first.esimReference);
+    await press(page, "Order an eSIM");
+    await page.locator("#esims li").nth(1).waitFor();
+    await chosen(await page.locator("#esims input").first().inputValue());
+    const third = await sandbox.orderEsim();
+    await chosen(third.esimReference);
+    await press(page, "Download");
+    await sandbox.orderEsim();
+    await page.locator("#esims li").nth(3).waitFor();
+    await chosen(third.esimReference);
+  });
+
+  it("shows each attempt at a delivery with its time, and the error of the connection", async () => {
+    const { page } = await open();
+    await page.getByLabel("URL").fill("http://127.0.0.1:9/webhooks");
+    await press(page, "Register for every event");
+    await page.locator("#endpoints li").waitFor();
+    await press(page, "Order an eSIM");
+    await delivery(page, "esim.assigned").filter({ hasText: "connect ECONNREFUSED" }).waitFor();
+    await press(page, "Advance the clock");
+    const attempts = page.getByRole("list", { name: "Attempts" }).getByRole("listitem");
+    await attempts.nth(1).waitFor();
+    const attempt = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d: connect ECONNREFUSED 127\.0\.0\.1:9, after \d+ ms$/;
+    expect(await attempts.allTextContents()).toEqual(
+      [attempt, attempt].map((text) => expect.stringMatching(text)),
+    );
+  });
+
+  it("makes a failure look other than a success, and Delete and Terminate other than other buttons", async () => {
+    const { page } = await open();
+    await press(page, "Order an eSIM");
+    await said(page, "Order an eSIM: done.");
+    const ofSuccess = await colour(page, "#said", "borderColor");
+    await press(page, "Approve");
+    await said(page, "Approve failed: ");
+    expect(await colour(page, "#said", "borderColor")).not.toBe(ofSuccess);
+    const selectors = ['[data-call$="/deleted"]', "[value=terminate]", "[value=suspend]"];
+    const colours = await Promise.all(selectors.map((each) => colour(page, each, "backgroundColor")));
+    expect(colours[0]).toBe(colours[1]);
+    expect(colours[0]).not.toBe(colours[2]);
+  });
+
+  it("has deliveries as high as a wide screen, in view wherever it is scrolled, and before the controls on a narrow one", async () => {
+    const { page, sandbox } = await open({ viewport: { width: 1280, height: 800 } });
+    await register(page);
+    for (let ordered = 0; ordered < 10; ordered++) await sandbox.orderEsim();
+    await page.locator("#deliveries li").nth(9).waitFor();
+    await page.evaluate("scrollTo(0, document.body.scrollHeight)");
+    const deliveries = page.locator("section", { has: page.locator("#deliveries") });
+    const { bottom, top } = await edges(deliveries);
+    expect(top).toBeGreaterThan(0);
+    expect(bottom).toBeGreaterThan(750);
+    expect(bottom).toBeLessThanOrEqual(800);
+    await page.setViewportSize({ width: 400, height: 800 });
+    expect((await edges(deliveries)).bottom).toBeLessThan((await edges(page.locator("#chosen"))).top);
   });
 
   it("can be used with the keyboard alone", async () => {
