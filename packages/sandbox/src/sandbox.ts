@@ -64,9 +64,8 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     };
     const api = createApi(parts.service, parts.faults, parts.sender, parts.limits);
     const url = `${await listening(api, settings.port, apiListener)}${basePath}`;
-    const control = createControl(parts, advance)
-      .get("/environment", ({ text }) => text(environmentLines(parts.service, url, credentials)))
-      .route("/", createPage());
+    const environment = () => environmentLines(parts.service, url, credentials);
+    const control = createControl(parts, advance, environment).route("/", createPage());
     return {
       ...createHandle(parts, advance),
       url,

@@ -13,9 +13,9 @@ import { supportRoutes } from "./support-routes.ts";
 
 /**
  * The control side: what devices, networks, operators and support do, as calls with JSON in and out. An answer is
- * `{ "data" }`, an error is `{ "error": { "code", "message" } }`.
+ * `{ "data" }`, an error is `{ "error": { "code", "message" } }`. `environment` makes the lines of `GET /environment`.
  */
-export function createControl(parts: Parts, advance: Advance): Hono {
+export function createControl(parts: Parts, advance: Advance, environment: () => string): Hono {
   const app = new Hono();
   app.onError(thrownAnswer);
   app.notFound(({ req }) =>
@@ -38,6 +38,7 @@ export function createControl(parts: Parts, advance: Advance): Hono {
     }),
   );
   app.get("/live", () => liveFeed(parts.changes));
+  app.get("/environment", ({ text }) => text(environment()));
   app.route("/", esimRoutes(parts));
   app.route("/", endpointRoutes(parts));
   app.route("/", eventRoutes(parts));
