@@ -41,6 +41,9 @@ try {
     const output = await outputOf(program, format);
     expect(output).toMatch(/^thread_missing /);
     expect(output).toContain('serverExternalPackages: ["@esim-webhooks/store-sqlite"]');
+    expect(output).toContain(
+      'outputFileTracingIncludes: { "/*": ["./node_modules/@esim-webhooks/store-sqlite/',
+    );
     expect(output).toContain("--external:@esim-webhooks/store-sqlite");
   },
 );

@@ -1,14 +1,23 @@
 import { execFileSync } from "node:child_process";
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { postgresStore } from "@esim-webhooks/store-postgres";
 import { Kysely, PostgresDialect, sql } from "kysely";
 import pg from "pg";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { installed } from "./installed.ts";
 import { root, runCommand } from "./run.ts";
+import { freePort } from "./servers/kept-server.ts";
 import { postgresUrl } from "./servers/shared.ts";
 
 const home = mkdtempSync(join(tmpdir(), "esim-webhooks-next-"));
@@ -45,7 +54,18 @@ export const POST = webhookHandler(handlers, ${makeStore === "" ? "{}" : "{ stor
   );
 }
 
-function build(...flags: string[]): void {
+/** Next.js itself is linked, and so outside the application's folder. */
+const linked = { turbopack: { root: "/" }, outputFileTracingRoot: "/" };
+
+/** As the page of store-sqlite has it. */
+const standalone = {
+  output: "standalone",
+  serverExternalPackages: ["@esim-webhooks/store-sqlite"],
+  outputFileTracingIncludes: { "/*": ["./node_modules/@esim-webhooks/store-sqlite/dist/**/*"] },
+};
+
+function build(config: object, ...flags: string[]): void {
+  writeFileSync(join(app, "next.config.js"), `export default ${JSON.stringify({ ...linked, ...config })};`);
   execFileSync(process.execPath, [next, "build", ...flags], {
     cwd: app,
     env: { ...process.env, ...withoutSecret, DATABASE_URL: undefined },
@@ -68,8 +88,6 @@ beforeAll(async () => {
     execFileSync(join(root, "node_modules/.bin/tsc"), ["-p", join(root, "packages", name), ...built]);
   }
   writeFileSync(join(app, "package.json"), '{ "type": "module" }');
-  // Next.js itself is linked, and so outside the application's folder
-  writeFileSync(join(app, "next.config.js"), 'export default { turbopack: { root: "/" } };');
   addRoute("webhooks", "");
   addRoute(
     "postgres",
@@ -92,12 +110,13 @@ afterAll(async () => {
 });
 
 /** Serves the build, as on a server with these variables. */
-async function start(variables: Record<string, string> = {}) {
-  const server = runCommand(
-    process.execPath,
-    [next, "start", app, "--hostname", "127.0.0.1", "--port", "0"],
-    { ...withoutSecret, ...variables },
-  );
+function start(variables: Record<string, string> = {}) {
+  return serve([next, "start", app, "--hostname", "127.0.0.1", "--port", "0"], variables);
+}
+
+async function serve(command: readonly string[], variables: Record<string, string>) {
+  const server = runCommand(process.execPath, command, { ...withoutSecret, ...variables });
+  onTestFinished(() => void server.child.kill());
   const [, url] = await server.line(/(http:\/\/127\.0\.0\.1:\d+)/);
   return {
     async deliver(route = "webhooks", delivery = newDelivery()): Promise<[number, unknown]> {
@@ -114,7 +133,7 @@ async function start(variables: Record<string, string> = {}) {
 describe.each([["--turbopack"], ["--webpack"]])(
   "a route of Next.js, built by %s without a secret and a database",
   (bundler) => {
-    beforeAll(() => build(bundler));
+    beforeAll(() => build({}, bundler));
 
     it.each(["postgres", "sqlite"])(
       "remembers a delivery in its %s store beyond a restart",
@@ -142,5 +161,27 @@ describe.each([["--turbopack"], ["--webpack"]])(
       }
       expect((await server.end()).match(/Set ESIM_WEBHOOK_SECRET/g)).toHaveLength(1);
     });
+  },
+);
+
+it.each([["--turbopack"], ["--webpack"]])(
+  "a standalone build of Next.js by %s keeps deliveries in its sqlite store where only its folder is deployed",
+  async (bundler) => {
+    build(standalone, bundler);
+    const deployed = mkdtempSync(join(tmpdir(), "esim-webhooks-next-"));
+    const away = `${app}-away`; // the server must not find the packages where they were built
+    renameSync(join(app, ".next/standalone"), join(deployed, "standalone"));
+    renameSync(app, away);
+    onTestFinished(() => {
+      renameSync(away, app);
+      rmSync(deployed, { recursive: true, force: true });
+    });
+    const server = await serve([join(deployed, "standalone", app, "server.js")], {
+      ESIM_WEBHOOK_SECRET: secret,
+      HOSTNAME: "127.0.0.1",
+      PORT: String(await freePort()),
+    });
+    expect(await server.deliver("sqlite")).toEqual([200, { outcome: "processed" }]);
+    await server.end();
   },
 );

@@ -39,7 +39,7 @@ export function requireThread(caller: string): void {
   throw new WebhookError<FaultCode>(
     "thread_missing",
     `${caller}: a bundler has separated this code from database-thread.js, the code of the thread that has the database.`,
-    'Leave the package out of the bundle, and install it where the bundle runs. In next.config: serverExternalPackages: ["@esim-webhooks/store-sqlite"]. With esbuild: --external:@esim-webhooks/store-sqlite.',
+    'Leave the package out of the bundle, and install it where the bundle runs. In next.config: serverExternalPackages: ["@esim-webhooks/store-sqlite"], and with output "standalone": outputFileTracingIncludes: { "/*": ["./node_modules/@esim-webhooks/store-sqlite/dist/**/*"] }. With esbuild: --external:@esim-webhooks/store-sqlite.',
   );
 }
 
