@@ -21,13 +21,12 @@ import { type BullmqInboxOptions, defaultEventJobOptions, readInboxOptions } fro
 import { addProbe, makeAddsAtomic } from "./redis/atomic-add.ts";
 import { openQueue } from "./redis/connection.ts";
 import { deduplicationIdOf, newJobId, resultOf } from "./redis/job-identity.ts";
-import { createLastDelivery } from "./redis/last-delivery.ts";
+import { createNotes } from "./redis/notes.ts";
 import { oncePerTurn } from "./redis/once-per-turn.ts";
 import { placeOf } from "./redis/place.ts";
 import { type BullmqQueue, clientReader } from "./redis/queue.ts";
 import { connected, explained } from "./redis/refusal.ts";
 import { createServerCheck } from "./redis/server-check.ts";
-import { createSources } from "./redis/sources.ts";
 import { checkCanWait, createOnDisk, type OnDisk } from "./redis/wait-aof.ts";
 import { type BullmqWorker, createQueueWorker, type QueueWorkerOptions } from "./work/queue-worker.ts";
 
@@ -100,8 +99,7 @@ export function bullmqInbox(
     ...settings.jobOptions,
     removeOnFail: false, // a dead event is for an operator to see
   };
-  const sources = createSources(queue);
-  const lastDelivery = createLastDelivery(queue);
+  const notes = createNotes(queue);
 
   async function check(signal: AbortSignal): Promise<void> {
     await connected(queue, signal);
@@ -113,6 +111,7 @@ export function bullmqInbox(
   /** Adds a job as `put` does: shows whether the server accepts all that a put writes. */
   async function tryOut(): Promise<void> {
     await server.recheck();
+    await notes.tryOut();
     const redis = await client();
     await onDisk(() => addProbe(queue, redis, jobOptions));
   }
@@ -157,9 +156,9 @@ export function bullmqInbox(
       await server.recheck();
       if (signal.aborted) return; // nobody waits for them any more
       for (const source of new Set(puts.flatMap((put) => put.jobs.map((job) => job.source))))
-        await sources.note(source);
+        await notes.noteSource(source);
       const receivedAtMs = Math.max(...puts.flatMap((put) => put.jobs.map((job) => job.deliveredAtMs)));
-      if (Number.isFinite(receivedAtMs)) await lastDelivery.note(receivedAtMs);
+      if (Number.isFinite(receivedAtMs)) await notes.noteDelivery(receivedAtMs);
       gatherWrites();
       await Promise.all(
         puts.map(({ jobs, context, resolve, reject }) =>
@@ -180,7 +179,7 @@ export function bullmqInbox(
     createWorker: (handlers, options = {}) => createQueueWorker(place, handlers, options),
   };
 
-  const admin = createAdmin({ queue, client, keyStart, sources, lastDelivery });
+  const admin = createAdmin({ queue, client, keyStart, notes });
   return {
     capabilities: {
       roles: ["writer", "admin"],

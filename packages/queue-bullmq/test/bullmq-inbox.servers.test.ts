@@ -469,7 +469,20 @@ describe("an add that the server refuses half-way", () => {
 });
 
 describe("ready()", () => {
-  const rights = ["evalsha", "eval", "set", "hmset", "xadd", "lpush", "zadd", "get", "pttl", "lpop", "del"];
+  const rights = [
+    "evalsha",
+    "eval",
+    "set",
+    "hset",
+    "hmset",
+    "xadd",
+    "lpush",
+    "zadd",
+    "get",
+    "pttl",
+    "lpop",
+    "del",
+  ];
 
   it.each(rights)("says that the user lacks %s, also after it has said that all is well", async (right) => {
     await admin.acl("SETUSER", "shop", "reset", "on", ">secret", "~*", "+@all");

@@ -1,8 +1,7 @@
 import type { EventKey, InboxAdmin, InboxRow, StoredEvent } from "@esim-webhooks/core";
 import { deduplicationIdOf } from "../redis/job-identity.ts";
-import type { LastDelivery } from "../redis/last-delivery.ts";
+import type { Notes } from "../redis/notes.ts";
 import type { BullmqJob, BullmqQueue, QueueClient } from "../redis/queue.ts";
-import type { Sources } from "../redis/sources.ts";
 import { createDeleteDead } from "./delete-dead.ts";
 import {
   type AdminFilter,
@@ -26,18 +25,11 @@ export interface AdminOptions {
   readonly client: () => Promise<QueueClient>;
   /** The prefix and the name of the queue's keys. */
   readonly keyStart: string;
-  readonly sources: Sources;
-  readonly lastDelivery: LastDelivery;
+  readonly notes: Notes;
 }
 
 /** The operations for operators, as far as BullMQ can tell: by state, or by ids. */
-export function createAdmin({
-  queue,
-  client,
-  keyStart,
-  sources,
-  lastDelivery,
-}: AdminOptions): AdminOperations {
+export function createAdmin({ queue, client, keyStart, notes }: AdminOptions): AdminOperations {
   const deleteDead = createDeleteDead(client, keyStart);
 
   async function counts(): Promise<Readonly<Record<BullmqState, number>>> {
@@ -60,7 +52,7 @@ export function createAdmin({
 
   /** The events with the ids of a filter, in its states. */
   async function findByIds({ states, ids = [], source }: AdminFilter) {
-    const from = source === undefined ? await sources.known() : [source];
+    const from = source === undefined ? await notes.sources() : [source];
     const keys = from.flatMap((source) => [...new Set(ids)].map((id) => ({ source, id })));
     const found = await Promise.all(keys.map(find));
     return found.filter((each) => each !== undefined).filter(({ event }) => isIn(states, event));
@@ -97,7 +89,7 @@ export function createAdmin({
       const [states, oldest, lastReceivedAt] = await Promise.all([
         counts(),
         oldestReadyMs(),
-        lastDelivery.read(),
+        notes.lastDelivery(),
       ]);
       return {
         states: { ...states, unhandled: 0 },
