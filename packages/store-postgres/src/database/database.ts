@@ -44,17 +44,17 @@ export function openPool<Database>(
   logger: Logger,
 ): OpenPool<Database> {
   const { url, pool, kysely } = options;
-  const unset = (["url", "pool", "kysely"] as const).filter((name) => name in options);
-  const isUnset = (url ?? pool ?? kysely) === undefined && unset.length === 1;
+  const named = (["url", "pool", "kysely"] as const).filter((name) => name in options);
+  const given = named.filter((name) => options[name] !== undefined);
+  const unset = given.length === 0 && named.length === 1 ? named[0] : undefined;
   const undefinedOption = () =>
     new WebhookError(
       "invalid_option",
-      `${caller}: "${unset[0]}" is undefined.`,
+      `${caller}: "${unset}" is undefined.`,
       "If it comes from a variable such as DATABASE_URL, set that variable.",
     );
-  const isUrlUnset = isUnset && unset[0] === "url";
-  if (isUnset && !isUrlUnset) throw undefinedOption();
-  if (!isUrlUnset && [url, pool, kysely].filter((option) => option !== undefined).length !== 1) {
+  if (unset === "pool" || unset === "kysely") throw undefinedOption();
+  if (unset === undefined && given.length !== 1) {
     throw new WebhookError(
       "invalid_option",
       `${caller} needs exactly one database.`,
@@ -68,10 +68,7 @@ export function openPool<Database>(
     sockets.add(socket);
     return socket.once("close", () => sockets.delete(socket));
   };
-  const unsetPool = { options: {}, connect: () => Promise.reject(undefinedOption()), end: async () => {} };
-  const used =
-    pool ??
-    (isUrlUnset ? unsetPool : undefined) ??
+  const ownPool = () =>
     new pg.Pool({
       connectionString: url,
       connectionTimeoutMillis: connectMs,
@@ -79,7 +76,9 @@ export function openPool<Database>(
       pipeline: true,
       stream,
     });
-  const watched = watchedPool(used, timeoutMs, logger);
+  // a build has no DATABASE_URL: the first connection is refused, not the store
+  const noPool = { options: {}, connect: () => Promise.reject(undefinedOption()), end: async () => {} };
+  const watched = watchedPool(unset === undefined ? (pool ?? ownPool()) : noPool, timeoutMs, logger);
   const db = new Kysely<Database>({ dialect: new PostgresDialect({ pool: watched }) });
   return {
     db,
