@@ -31,6 +31,8 @@ export { toleranceOption } from "./receive/receiver-options.ts";
 export { isInbox } from "./receive/target.ts";
 export type { EncodedEntry } from "./store/entry-codec.ts";
 export { decodeEntry, encodeEntry } from "./store/entry-codec.ts";
+export type { KeptError } from "./store/error-text.ts";
+export { frameStart, framesOf, readErrorText, stackText } from "./store/error-text.ts";
 export type { InboxRoles } from "./store/inbox.ts";
 export { hasRole, inboxEntry, putEntries } from "./store/inbox.ts";
 export type {

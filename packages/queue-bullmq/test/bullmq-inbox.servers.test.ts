@@ -719,6 +719,22 @@ describe("for operators", () => {
     expect(rows[0]).toMatchObject({ state: "dead", error: "no luck", attempts: 1, type: "esim.enabled" });
   });
 
+  it("shows the stack of the last attempt with a dead event, and none in a list or after a redrive", async () => {
+    const inbox = open({ jobOptions: { attempts: 1 } });
+    await inbox.put([entryOf("a")]);
+    await workOff(1, async function outOfStock() {
+      throw new Error("no luck:\nnone left");
+    });
+    const key = { source: "default", id: "a" };
+    expect(await inbox.get(key)).toMatchObject({
+      error: "no luck:\nnone left",
+      stack: expect.stringMatching(/^at .*outOfStock.*(?:\nat .*)*$/),
+    });
+    expect((await inbox.list({ state: "dead" })).rows[0]).not.toHaveProperty("stack");
+    await inbox.redrive();
+    expect(await inbox.get(key)).toMatchObject({ error: null, stack: null });
+  });
+
   it("makes dead events ready again with attempts from 0, and still knows their ids", async () => {
     const inbox = open({ jobOptions: { attempts: 1 } });
     const entries = ["a", "b", "c"].map((id) => entryOf(id));

@@ -194,6 +194,7 @@ it("fails an event once and for good if it is invalid, naming no value, or if no
   await inbox.put([entryOf("unhandled", { type: "esim.deleted" })]);
   const unhandled = await failed(worker);
   expect(unhandled.failedReason).toBe("unhandled: no handler takes esim.deleted");
+  expect(await inbox.get({ source: "default", id: "unhandled" })).toMatchObject({ stack: null });
   expect(lines).toMatchObject([
     { id: "invalid", outcome: "dead", cause: expect.stringMatching(/^invalid/) },
     { id: "unhandled", outcome: "dead" },

@@ -35,6 +35,7 @@ export function shownJson(row: StoredEvent, reveal: boolean): Record<string, unk
   const body = row.body && readBody(row.body);
   return {
     ...listedJson(row, reveal),
+    stack: row.stack && (reveal ? row.stack : maskText(row.stack)),
     lane: reveal ? row.lane : maskLane(row),
     replay: reveal ? row.replay : maskReplay(row),
     bodyBytes: row.body?.byteLength ?? null,

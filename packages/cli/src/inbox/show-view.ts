@@ -27,7 +27,7 @@ export function showView(row: StoredEvent, { now, reveal, paint = unpainted }: S
   const text = (error: string) => printable(reveal ? error : maskText(error));
   const when = (date: Date) => `${instant(date)}  ${paint("faint", ago(date, now))}`;
   const lane = reveal ? row.lane : maskLane(row);
-  const { state, type, receivedAt, endsAt, attempts, error, conflicts } = row;
+  const { state, type, receivedAt, endsAt, attempts, error, stack, conflicts } = row;
   const replay = reveal ? row.replay : maskReplay(row);
   const facts: [name: string, value: string][] = [
     ["id", paint("strong", printable(row.id))],
@@ -53,6 +53,7 @@ export function showView(row: StoredEvent, { now, reveal, paint = unpainted }: S
   return [
     ...facts.map(([name, value]) => `${paint("faint", name.padEnd(room))}  ${value}`),
     "",
+    ...(stack === null ? [] : [paint("faint", "stack"), ...stack.split("\n").map(text), ""]),
     ...bodyLines(row, reveal, paint),
   ];
 }

@@ -26,6 +26,7 @@ function row(fields: Partial<StoredEvent> = {}): StoredEvent {
     attempts: 8,
     endsAt: null,
     error: `no SIM ${iccid}`,
+    stack: null,
     conflicts: 0,
     body: Buffer.from(JSON.stringify(body)),
     replay: null,
@@ -229,6 +230,20 @@ describe("showView", () => {
         "  deliveredAt    none",
       ]),
     );
+  });
+
+  it("shows the stack of the last error below the facts, masked", () => {
+    const stack = `at order (file:///app/orders.ts:12:5)\nat ${iccid}`;
+    const shown = showView(row({ stack }), { now, reveal: false });
+    expect(shown.slice(shown.indexOf("stack") - 1).slice(0, 5)).toEqual([
+      "",
+      "stack",
+      "at order (file:///app/orders.ts:12:5)",
+      "at •••",
+      "",
+    ]);
+    expect(shownJson(row({ stack }), false)["stack"]).toBe("at order (file:///app/orders.ts:12:5)\nat •••");
+    expect(shownJson(row({ stack }), true)["stack"]).toBe(stack);
   });
 
   it("says why a done event has no body", () => {

@@ -107,6 +107,37 @@ export const inboxWorkers: readonly InboxScenario[] = [
       }),
   ],
   [
+    "shows the stack of what a handler threw with the event only: lists and filters have its message",
+    ["writer", "queue", "admin"],
+    (open) =>
+      withInbox(open, {}, async (inbox) => {
+        const { type, source } = newEvents();
+        const entry = entryOf(source, "a", type, { step: "" });
+        await stored(inbox, entry);
+        const outOfStock = () => {
+          throw new Error("out of stock:\nnone left");
+        };
+        const isDead = async () => (await inbox.get(entry))?.state === "dead";
+        const options = { catalog: stepCatalog(type), maxAttempts: 1 };
+        await worked(takingOnly(inbox, [type]), { [type]: outOfStock }, options, isDead);
+
+        const { error, stack } = (await inbox.get(entry)) ?? {};
+        assert.equal(error, "Error: out of stock:\nnone left");
+        const frames = stack?.split("\n") ?? [];
+        assert.match(frames[0] ?? "", /^at .*outOfStock.*:\d+:\d+/);
+        assert.deepEqual(
+          frames.filter((frame) => !frame.startsWith("at ")),
+          [],
+        );
+        const { rows } = await inbox.list({ source, error: "none left" });
+        assert.deepEqual(
+          rows.map((row) => [row.error, "stack" in row]),
+          [[error, false]],
+        );
+        assert.equal(await inbox.count({ source, error: "outOfStock" }), 0);
+      }),
+  ],
+  [
     "spends no attempt each time a handler returns retryLater",
     ["writer", "queue", "admin"],
     (open) =>

@@ -45,8 +45,10 @@ export interface InboxRow extends EventKey {
   readonly replay: Replay | null;
 }
 
-/** An event with its body. */
+/** An event with its body and the stack of its last error. */
 export interface StoredEvent extends InboxRow {
+  /** The frames of what its last attempt threw, a line each. Null: nothing was thrown, or its stack is not known. */
+  readonly stack: string | null;
   /** Null once the event is done, unless bodies are kept. */
   readonly body: Uint8Array | null;
 }

@@ -40,7 +40,7 @@ export interface TakenEvent extends InboxLease {
   readonly replayed: boolean;
 }
 
-/** How a lease ends. */
+/** How a lease ends. An `error` may have the frames of a stack after its message: `readErrorText` of the kit splits them. */
 export type Settlement = InboxLease &
   (
     | { readonly state: "done" }

@@ -86,7 +86,7 @@ export function createMemoryAdmin(table: MemoryTable, clock: Clock): MemoryAdmin
 }
 
 function withoutBody(row: MemoryRow): InboxRow {
-  const { body: _, ...rest } = storedEvent(row);
+  const { body: _, stack: __, ...rest } = storedEvent(row);
   return rest;
 }
 

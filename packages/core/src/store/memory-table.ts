@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { type EventKey, keyText } from "../event/event.ts";
+import { readErrorText } from "./error-text.ts";
 import type { InboxFilter, InboxState, StoredEvent } from "./inbox-admin.ts";
 import { type InboxEntry, occurredAtMs, type Replay } from "./inbox-entry.ts";
 
@@ -99,7 +100,7 @@ export function matches(row: MemoryRow, filter: InboxFilter): boolean {
     (idPrefix === undefined || row.id.startsWith(idPrefix)) &&
     (since === undefined || row.receivedAt >= since) &&
     (until === undefined || row.receivedAt < until) &&
-    (error === undefined || (row.error?.includes(error) ?? false)) &&
+    (error === undefined || (readErrorText(row.error).error?.includes(error) ?? false)) &&
     (endedBy === undefined || row.endsAt <= endedBy.getTime())
   );
 }
@@ -116,7 +117,7 @@ export function storedEvent(row: MemoryRow): StoredEvent {
     receivedAt,
     attempts,
     endsAt: Number.isFinite(endsAt) ? new Date(endsAt) : null,
-    error,
+    ...readErrorText(error),
     conflicts,
     replay,
     body,

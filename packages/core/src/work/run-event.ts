@@ -6,6 +6,7 @@ import type { WebhookEvent } from "../event/event.ts";
 import { createTypeWarning, type Dispatcher } from "../handle/dispatcher.ts";
 import { createRunHandler, isDone, type LoopWatch, type Ran, transacted } from "../handle/run-handler.ts";
 import { type DeadReason, type SettleMessage, settleNotice } from "../handle/stages.ts";
+import { errorText, readErrorText } from "../store/error-text.ts";
 import type { InboxQueue, Settlement, TakenEvent } from "../store/inbox-queue.ts";
 import type { WorkerLease } from "./leases.ts";
 
@@ -72,7 +73,7 @@ export function createEventRunner(options: EventRunnerOptions): (lease: WorkerLe
       reason,
     });
     const failed = (error: unknown, message: string): Ending => {
-      const text = describeError(error);
+      const text = errorText(error);
       if (attempt >= maxAttempts) return { ...dead("failed", text), error };
       logger.error({ id, type, source, attempt, err: error }, message);
       return { settlement: { ...key, state: "ready", afterMs: backoff(attempt), error: text } };
@@ -132,15 +133,6 @@ export function createEventRunner(options: EventRunnerOptions): (lease: WorkerLe
   };
 }
 
-/** What was thrown, without its stack: the inbox keeps it for operators. */
-function describeError(error: unknown): string {
-  try {
-    return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
-  } catch {
-    return "A value was thrown that cannot be converted to text."; // such as an object without a prototype
-  }
-}
-
 const mostIssues = 20;
 
 /** The paths of the first issues, and what was expected there. */
@@ -166,7 +158,7 @@ export function logDead(
       attempt,
       outcome: "dead",
       reason,
-      cause: cause ?? settlement.error,
+      cause: cause ?? readErrorText(settlement.error).error,
       ...(error !== undefined && { err: error }),
     },
     "An event is dead and will not be tried again. Mend the cause, then redrive it: esim-webhooks inbox retry.",

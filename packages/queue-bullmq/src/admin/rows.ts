@@ -1,5 +1,5 @@
 import type { EventKey, InboxRow, StoredEvent } from "@esim-webhooks/core";
-import { decodeEntry } from "@esim-webhooks/core/kit";
+import { decodeEntry, framesOf, stackText } from "@esim-webhooks/core/kit";
 import type { BullmqJob } from "../redis/queue.ts";
 import type { BullmqState } from "./filter.ts";
 
@@ -19,6 +19,7 @@ export function eventOf(job: BullmqJob, state: BullmqState): StoredEvent | undef
       attempts: attemptsStarted,
       endsAt: state === "done" && ttl !== undefined ? new Date(timestamp + ttl) : null,
       error: state === "done" ? null : (failedReason ?? null), // BullMQ keeps that of an earlier attempt
+      stack: state === "done" ? null : stackOf(job),
       conflicts: 0, // BullMQ keeps no count
       replay: replay ?? null,
       body,
@@ -40,12 +41,20 @@ export function goneEvent({ source, id }: EventKey): StoredEvent {
     attempts: 0,
     endsAt: null,
     error: null,
+    stack: null,
     conflicts: 0,
     replay: null,
     body: null,
   };
 }
 
-export function withoutBody({ body: _, ...row }: StoredEvent): InboxRow {
+/** BullMQ may keep a stack of an earlier attempt: a job that stalled has no stack of its own. */
+function stackOf({ failedReason, stacktrace }: BullmqJob): string | null {
+  const stack = stacktrace?.at(-1);
+  if (!failedReason || !stack?.includes(failedReason)) return null;
+  return stackText(framesOf({ message: failedReason, stack }));
+}
+
+export function withoutBody({ body: _, stack: __, ...row }: StoredEvent): InboxRow {
   return row;
 }

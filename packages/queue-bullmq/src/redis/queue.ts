@@ -28,6 +28,8 @@ export interface BullmqJob {
   readonly processedOn?: number | undefined;
   readonly attemptsStarted: number;
   readonly failedReason: string | null;
+  /** The stacks of its attempts, the last one last. */
+  readonly stacktrace: readonly string[] | null;
   getState(): Promise<JobState | "unknown">;
   updateData(data: object): Promise<void>;
   retry(

@@ -44,12 +44,12 @@ export function endingOf(outcome: JobOutcome, type: string | null): Ending {
       return { retryAfterMs: pauseMs };
     case "unknown_type":
     case "unhandled_type":
-      return { error: new UnrecoverableError(`unhandled: no handler takes ${type}`) };
+      return { error: unrecoverable(`unhandled: no handler takes ${type}`) };
     case "invalid":
-      return { error: new UnrecoverableError(`invalid: ${outcome.issues.map(withoutValues).join("; ")}`) };
+      return { error: unrecoverable(`invalid: ${outcome.issues.map(withoutValues).join("; ")}`) };
     case "waited_too_long":
       return {
-        error: new UnrecoverableError(
+        error: unrecoverable(
           `retry_later: The handler asked for retries for longer than maxWaitMs, ${outcome.maxWaitMs} ms.`,
         ),
       };
@@ -57,6 +57,11 @@ export function endingOf(outcome: JobOutcome, type: string | null): Ending {
     case "schema_threw":
       return { error: errorOf(outcome.error) };
   }
+}
+
+/** Nothing was thrown, so it has no stack: frames of this package would lead nowhere. */
+function unrecoverable(message: string): Error {
+  return Object.assign(new UnrecoverableError(message), { stack: "" });
 }
 
 /** The message of a schema of the user's own may contain values of the event. */

@@ -8,7 +8,7 @@ import type {
   Replay,
   StoredEvent,
 } from "@esim-webhooks/core";
-import { readCursor, writeCursor } from "@esim-webhooks/core/kit";
+import { frameStart, readCursor, readErrorText, writeCursor } from "@esim-webhooks/core/kit";
 import { type Kysely, type RawBuilder, sql } from "kysely";
 import { qualified, serverTime, type Tables } from "../database/tables.ts";
 
@@ -29,8 +29,14 @@ interface Row {
 const columns = sql`source, id, state, type, lane, received_at, attempts,
   case when state = 'dead' then null else ends_at end as ends_at, error, conflicts, replay::text as replay`; // as text, since a user's type parsers may change how jsonb is read
 
-function rowOf<More>({ received_at: receivedAt, ends_at: endsAt, replay, ...row }: Row & More) {
-  return { ...row, receivedAt, endsAt, replay: replay === null ? null : (JSON.parse(replay) as Replay) };
+function rowOf<More>({ received_at: receivedAt, ends_at: endsAt, error, replay, ...row }: Row & More) {
+  return {
+    ...row,
+    receivedAt,
+    endsAt,
+    error: readErrorText(error).error,
+    replay: replay === null ? null : (JSON.parse(replay) as Replay),
+  };
 }
 
 function matching(filter: InboxFilter): RawBuilder<boolean> {
@@ -44,7 +50,7 @@ function matching(filter: InboxFilter): RawBuilder<boolean> {
     idPrefix !== undefined && sql`starts_with(id, ${idPrefix})`,
     since && sql`received_at >= ${since}`,
     until && sql`received_at < ${until}`,
-    error !== undefined && sql`strpos(error, ${error}) > 0`,
+    error !== undefined && sql`strpos(split_part(error, ${frameStart}, 1), ${error}) > 0`,
     endedBy && sql`ends_at <= ${endedBy}`,
   ].filter((condition) => typeof condition === "object");
   return sql`${sql.join(conditions, sql` and `)}`;
@@ -130,7 +136,7 @@ export async function get(
 ): Promise<StoredEvent | undefined> {
   const { rows } = await sql<Row & { body: Buffer | null }>`
     select ${columns}, body from ${tables.event} where source = ${source} and id = ${id}`.execute(db);
-  return rows[0] && rowOf(rows[0]);
+  return rows[0] && { ...rowOf(rows[0]), stack: readErrorText(rows[0].error).stack };
 }
 
 /** Dead or unhandled → ready, oldest received first. */

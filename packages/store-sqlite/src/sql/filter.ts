@@ -1,5 +1,6 @@
 import type { SQLInputValue } from "node:sqlite";
 import type { InboxFilter } from "@esim-webhooks/core";
+import { frameStart } from "@esim-webhooks/core/kit";
 
 /** A condition on the rows of events: SQL with a `?` for each of its parameters. */
 export interface Condition {
@@ -20,13 +21,19 @@ export function matching(filter: InboxFilter): Condition {
       : [{ sql: "substr(id, 1, length(?)) = ?", parameters: [idPrefix, idPrefix] }]), // a LIKE would take _ for any character
     ...where("received_at >=", since?.getTime()),
     ...where("received_at <", until?.getTime()),
-    ...(error === undefined ? [] : [{ sql: "instr(error, ?) > 0", parameters: [error] }]),
+    ...(error === undefined ? [] : [inMessage(error)]),
     ...where("ends_at <=", endedBy?.getTime()),
   ];
   return {
     sql: ["true", ...conditions.map(({ sql }) => sql)].join(" and "),
     parameters: conditions.flatMap(({ parameters }) => parameters),
   };
+}
+
+/** The frames of a stack, which follow the message, are not searched. */
+function inMessage(text: string): Condition {
+  const message = "substr(error, 1, instr(error || ?, ?) - 1)";
+  return { sql: `instr(${message}, ?) > 0`, parameters: [frameStart, frameStart, text] };
 }
 
 function where(comparison: string, value: string | number | undefined): Condition[] {

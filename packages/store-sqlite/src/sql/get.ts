@@ -1,4 +1,5 @@
 import type { EventKey, StoredEvent } from "@esim-webhooks/core";
+import { readErrorText } from "@esim-webhooks/core/kit";
 import type { Connection } from "../database/connection.ts";
 import { type EventRow, eventColumns, inboxRow } from "./event-row.ts";
 
@@ -11,5 +12,5 @@ export function get(connection: Connection, { source, id }: EventKey): StoredEve
   );
   if (row === undefined) return undefined;
   const { body, ...rest } = row;
-  return { ...inboxRow(rest), body };
+  return { ...inboxRow(rest), stack: readErrorText(row.error).stack, body };
 }
