@@ -1,8 +1,10 @@
 import { existsSync, globSync, readFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import type { Outcome, OutcomeCode } from "@esim-webhooks/core";
 import { describe, expect, it } from "vitest";
+import { pageOf } from "../packages/core/src/base/pages.ts";
 import { replyTo } from "../packages/core/src/receive/reply.ts";
+import { packedReadme } from "../scripts/packed-readme.ts";
 import { root } from "./run.ts";
 
 const read = (file: string) => readFileSync(join(root, file), "utf8");
@@ -83,6 +85,38 @@ describe("docs", () => {
     const rows = tables.flatMap(([, body = ""]) => body.trim().split("\n"));
     expect(rows.length).toBeGreaterThan(30);
     expect(rows.filter((row) => row.match(titledLink) === null)).toEqual([]);
+  });
+
+  it.each(globSync("packages/*", { cwd: root }))(
+    "%s is packed with a README whose links to files are absolute, or a page's name while the pages have no URL",
+    (folder) => {
+      const { scripts } = JSON.parse(read(`${folder}/package.json`));
+      expect(scripts).toEqual({
+        prepack: "node ../../scripts/packed-readme.ts write",
+        postpack: "node ../../scripts/packed-readme.ts restore",
+      });
+      const readme = read(`${folder}/README.md`);
+      const relative = /\]\((?!https?:|#)/;
+      const url = "https://pages.example/";
+      const linked = packedReadme(readme, basename(folder), url);
+      expect(linked).not.toMatch(relative);
+      for (const [, file = ""] of linked.matchAll(/\]\(https:\/\/pages\.example\/([^)#]+)/g))
+        expect(existsSync(join(root, file)), file).toBe(true);
+      const unlinked = packedReadme(readme, basename(folder), undefined);
+      expect(unlinked).not.toMatch(relative);
+      if (readme.includes("](../../README.md)")) expect(unlinked).toContain("(`README.md`)");
+    },
+  );
+
+  it("are named in messages by their URL, from the one constant, or by their name and project while there is none", () => {
+    expect(pageOf("docs/sandbox.md", "https://pages.example/")).toBe("https://pages.example/docs/sandbox.md");
+    expect(pageOf("docs/sandbox.md", undefined)).toContain("docs/sandbox.md of esim-webhooks");
+    const code = globSync("packages/*/src/**/*.ts", { cwd: root }).flatMap((file) =>
+      read(file)
+        .replaceAll(/\/\*[\s\S]*?\*\/|\/\/ .*$/gm, "")
+        .split("\n"),
+    );
+    expect(code.filter((line) => /docs\/[\w/-]+\.md/.test(line) && !line.includes("pageOf("))).toEqual([]);
   });
 
   it("order a replacement only for a dead download order, since a device may recover from any other fault", () => {

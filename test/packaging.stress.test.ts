@@ -20,6 +20,7 @@ import { root } from "./run.ts";
 
 const project = mkdtempSync(join(tmpdir(), "esim-webhooks-packed-"));
 const packages = globSync("packages/*/package.json", { cwd: root }).map((file) => join(root, dirname(file)));
+const readmes = packages.map((folder) => readFileSync(join(folder, "README.md"), "utf8"));
 const manifests = packages.map((folder) => JSON.parse(readFileSync(join(folder, "package.json"), "utf8")));
 
 function run(command: string, args: readonly string[], cwd = project): string {
@@ -86,6 +87,15 @@ describe("the packed packages, installed elsewhere", () => {
       });
     },
   );
+
+  it("have READMEs without links that are dead elsewhere, and the working tree keeps its own", () => {
+    for (const [index, folder] of packages.entries()) {
+      const packed = join(project, "node_modules", manifests[index].name, "README.md");
+      expect(readFileSync(packed, "utf8")).not.toMatch(/\]\((?!https?:|#)/);
+      expect(readFileSync(join(folder, "README.md"), "utf8")).toBe(readmes[index]);
+      expect(readdirSync(folder)).not.toContain(".README.md.kept");
+    }
+  });
 
   it("import from every entry, as JavaScript", () => {
     const entries = manifests.flatMap(({ name, exports }) =>

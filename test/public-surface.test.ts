@@ -114,6 +114,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "makeFolder",
       "monotonicClock",
       "occurredAtMs",
+      "pageOf",
       "parseOptions",
       "processorShape",
       "putEntries",

@@ -16,6 +16,7 @@ export {
   suggest,
   withMethods,
 } from "./base/options.ts";
+export { pageOf } from "./base/pages.ts";
 export { safeListener } from "./base/safe-listener.ts";
 export type { ServerAddress } from "./base/server-url.ts";
 export { addressText, isServerUrl } from "./base/server-url.ts";

@@ -62,7 +62,7 @@ export const sandbox: Command<CliContext> = command<SandboxFlags, []>({
     "Run the partner service on this machine",
     [
       "Runs the partner service on 127.0.0.1: its API, its webhooks, and a control side where you play the device, the operator and support.",
-      "Open the address of the control side in a browser for its page. docs/sandbox.md has its calls, switches and faults.",
+      "Open the address of the control side in a browser for its page. The README of @esim-webhooks/sandbox names the page of its calls, switches and faults.",
       "Its credentials are made up and open nothing but this sandbox.",
     ].join("\n"),
     [

@@ -1,4 +1,5 @@
 import { stat } from "node:fs/promises";
+import { pageOf } from "@esim-webhooks/core/kit";
 import { errorCodeOf } from "../program/exit-code.ts";
 import { bytes } from "../terminal/quantities.ts";
 import { type Check, failed, passed } from "./check.ts";
@@ -27,7 +28,7 @@ export async function checkFile(path: string, most: number = mostBytes): Promise
     return {
       ...failed(
         "file",
-        `${problem} Stop what uses it, keep a copy, and restore a backup: docs/runbook.md says how under "We lost the database". What came after the backup, esim-webhooks reconcile brings in.`,
+        `${problem} Stop what uses it, keep a copy, and restore a backup: ${pageOf("docs/runbook.md")} says how under "We lost the database". What came after the backup, esim-webhooks reconcile brings in.`,
       ),
       code,
     };

@@ -1,3 +1,4 @@
+import { pageOf } from "@esim-webhooks/core/kit";
 import { Hono } from "hono";
 import { bodyLimit } from "../base/body-limit.ts";
 import type { Advance } from "./advance.ts";
@@ -22,7 +23,7 @@ export function createControl(parts: Parts, advance: Advance, environment: () =>
     errorAnswer(
       404,
       "not_found",
-      `The control side has no ${req.method} ${req.path}. docs/sandbox.md lists its calls.`,
+      `The control side has no ${req.method} ${req.path}. ${pageOf("docs/sandbox.md")} lists its calls.`,
     ),
   );
   app.use(guard);

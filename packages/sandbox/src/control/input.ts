@@ -1,3 +1,4 @@
+import { pageOf } from "@esim-webhooks/core/kit";
 import type { HonoRequest } from "hono";
 import * as z from "zod";
 import { problemsOf } from "../base/problems.ts";
@@ -51,6 +52,6 @@ export function checked<Schema extends z.ZodType>(
   if (read.success) return read.data;
   throw new Refused(
     "invalid",
-    `The ${what} is not valid: ${problemsOf(read.error)}. Correct it; docs/sandbox.md has the fields.`,
+    `The ${what} is not valid: ${problemsOf(read.error)}. Correct it; ${pageOf("docs/sandbox.md")} has the fields.`,
   );
 }
