@@ -8,6 +8,6 @@ export async function checkDead(inbox: Pick<InboxAdmin, "count">): Promise<Check
   if (dead === 0) return passed("dead", "no event is dead");
   return failed(
     "dead",
-    `${counted(dead, "event is", "events are")} dead and not tried again. See why: esim-webhooks inbox errors. Mend the cause and redrive them, esim-webhooks inbox retry; or delete them, esim-webhooks inbox discard.`,
+    `${counted(dead, "event is", "events are")} dead and not tried again. See why: esim-webhooks inbox errors. Fix the cause and redrive them, esim-webhooks inbox retry; or delete them, esim-webhooks inbox discard.`,
   );
 }

@@ -419,7 +419,7 @@ describe("doctor", () => {
       ok: false,
       message:
         "2 events are dead and not tried again. See why: esim-webhooks inbox errors. " +
-        "Mend the cause and redrive them, esim-webhooks inbox retry; or delete them, esim-webhooks inbox discard.",
+        "Fix the cause and redrive them, esim-webhooks inbox retry; or delete them, esim-webhooks inbox discard.",
     });
     expect((await cli(["inbox", "retry", "--id", "evt_1", "--yes"], { cwd })).code).toBe(0);
     expect((await examine({ cwd })).of["dead"]?.message).toMatch(/^1 event is dead/);

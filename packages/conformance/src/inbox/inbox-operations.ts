@@ -119,7 +119,7 @@ export const inboxOperations: readonly InboxScenario[] = [
       }),
   ],
   [
-    "omits bodies in a list, and returns the body in get",
+    "omits bodies and stacks in a list, and returns both in get",
     ["writer", "admin"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
@@ -127,8 +127,9 @@ export const inboxOperations: readonly InboxScenario[] = [
         const entry = events.entry("a");
         await stored(inbox, entry);
         const { rows } = await inbox.list({ source: events.source, ids: ["a"] });
-        const { body, ...row } = (await inbox.get(entry)) ?? ({} as Partial<StoredEvent>);
+        const { body, stack, ...row } = (await inbox.get(entry)) ?? ({} as Partial<StoredEvent>);
         assert.deepEqual(rows, [row]);
+        assert.equal(stack, null);
         assert.deepEqual(Buffer.from(body ?? []), Buffer.from(entry.body));
       }),
   ],
