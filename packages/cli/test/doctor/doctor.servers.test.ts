@@ -467,7 +467,7 @@ describe("doctor", () => {
       ok: false,
       code: "database_corrupt",
       message: expect.stringMatching(
-        /is damaged: (?:(?!\. ).)*\. Stop what uses it, keep a copy, and restore a backup: docs\/runbook\.md says how/s,
+        /is damaged: (?:(?!\. ).)*\. Stop what uses it, keep a copy, and restore a backup: docs\/runbook\.md of esim-webhooks says how/s,
       ),
     });
     expect(await checkFile(path, 1000)).toMatchObject({
