@@ -8,6 +8,7 @@ import {
   type OptionsShape,
   parseOptions,
   readCursor,
+  readErrorText,
   spreadRetention,
   warnOfShortRetention,
   writeCursor,
@@ -92,9 +93,12 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
       const last = rows.at(-1);
       const nextCursor =
         isLast || last === undefined ? null : writeCursor({ ...last, receivedAt: timeText(last.receivedAt) });
-      return { rows, nextCursor };
+      return { rows: rows.map((row) => ({ ...row, error: readErrorText(row.error).error })), nextCursor };
     },
-    get: ({ source, id }) => read("get", { source, id }),
+    async get({ source, id }) {
+      const row = await read("get", { source, id });
+      return row && { ...row, ...readErrorText(row.error) };
+    },
     async redrive({ state = "dead", ...filter } = {}, limit = operatorLimit) {
       const redriven = await write("redrive", { filter: { ...filter, state }, limit });
       hintIf(redriven > 0);

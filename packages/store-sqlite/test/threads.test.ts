@@ -1,8 +1,10 @@
 import { readdirSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
+import { build } from "esbuild";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { entry } from "./entry.ts";
 import { openShop } from "./shop.ts";
@@ -90,4 +92,19 @@ describe("the thread that writes", () => {
     shop.close();
     await inbox.close();
   });
+});
+
+it("runs code of this package alone in the thread, so that it works in a clone where nothing was built", async () => {
+  const { metafile } = await build({
+    entryPoints: [fileURLToPath(new URL("../src/thread/database-thread.ts", import.meta.url))],
+    bundle: true,
+    packages: "external",
+    platform: "node",
+    format: "esm",
+    write: false,
+    metafile: true,
+  });
+  const imports = Object.values(metafile.inputs).flatMap((input) => input.imports);
+  expect(imports.length).toBeGreaterThan(10);
+  expect(imports.filter(({ path }) => path.startsWith("@esim-webhooks/"))).toEqual([]);
 });

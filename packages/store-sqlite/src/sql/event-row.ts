@@ -1,5 +1,4 @@
 import type { InboxRow, InboxState, Replay } from "@esim-webhooks/core";
-import { readErrorText } from "@esim-webhooks/core/kit";
 
 /** An event as it is in the table, without its body. */
 export interface EventRow {
@@ -20,13 +19,12 @@ export interface EventRow {
 export const eventColumns =
   "source, id, state, type, lane, received_at, attempts, ends_at, error, conflicts, replay";
 
-/** As operators see it. */
-export function inboxRow({ received_at, ends_at, error, replay, ...row }: EventRow): InboxRow {
+/** As operators see it, except that `error` is the kept text, with the frames of its stack. */
+export function inboxRow({ received_at, ends_at, replay, ...row }: EventRow): InboxRow {
   return {
     ...row,
     receivedAt: received_at === null ? null : new Date(received_at),
     endsAt: ends_at === null ? null : new Date(ends_at),
-    error: readErrorText(error).error,
     replay: replay === null ? null : (JSON.parse(replay) as Replay),
   };
 }

@@ -1,6 +1,5 @@
 import type { SQLInputValue } from "node:sqlite";
 import type { InboxFilter } from "@esim-webhooks/core";
-import { frameStart } from "@esim-webhooks/core/kit";
 
 /** A condition on the rows of events: SQL with a `?` for each of its parameters. */
 export interface Condition {
@@ -29,6 +28,9 @@ export function matching(filter: InboxFilter): Condition {
     parameters: conditions.flatMap(({ parameters }) => parameters),
   };
 }
+
+/** What begins each frame of a stack in the kept text of an error, as core writes it. The thread loads nothing of core. */
+const frameStart = "\n    at ";
 
 /** The frames of a stack, which follow the message, are not searched. */
 function inMessage(text: string): Condition {

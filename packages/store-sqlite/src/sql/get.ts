@@ -1,10 +1,12 @@
 import type { EventKey, StoredEvent } from "@esim-webhooks/core";
-import { readErrorText } from "@esim-webhooks/core/kit";
 import type { Connection } from "../database/connection.ts";
 import { type EventRow, eventColumns, inboxRow } from "./event-row.ts";
 
 /** One event, with its body. */
-export function get(connection: Connection, { source, id }: EventKey): StoredEvent | undefined {
+export function get(
+  connection: Connection,
+  { source, id }: EventKey,
+): Omit<StoredEvent, "stack"> | undefined {
   const row = connection.get<EventRow & { body: Uint8Array | null }>(
     `select ${eventColumns}, body from esim_webhooks_event where id = ? and source = ?`,
     id,
@@ -12,5 +14,5 @@ export function get(connection: Connection, { source, id }: EventKey): StoredEve
   );
   if (row === undefined) return undefined;
   const { body, ...rest } = row;
-  return { ...inboxRow(rest), stack: readErrorText(row.error).stack, body };
+  return { ...inboxRow(rest), body };
 }
