@@ -151,6 +151,7 @@ describe("records of another inbox", () => {
       ...rest,
       receivedAt: new Date(receivedAtMs ?? 0),
       endsAt: new Date(endsAtMs),
+      stack: null,
     });
     expect(await inbox.get(key("msg_2"))).toMatchObject({ state: "dead", endsAt: null });
     await inbox.close();

@@ -4,3 +4,8 @@ const dayMs = 24 * 60 * 60_000;
 export function latestBelievedMs(nowMs: number): number {
   return nowMs + dayMs;
 }
+
+/** Whether our clock can be that far behind. A listed time that is further ahead is a mistake in its record. */
+export function isPlausible(listedMs: number, nowMs: number): boolean {
+  return listedMs <= nowMs + 30 * dayMs;
+}

@@ -5,7 +5,7 @@ import { newest } from "../listing/delivery-times.ts";
 import { listedMs } from "../listing/listed-ms.ts";
 import { openBacklog } from "./backlog.ts";
 import type { PassClaim } from "./claim-pass.ts";
-import { latestBelievedMs } from "./clock-tolerance.ts";
+import { isPlausible } from "./clock-tolerance.ts";
 import { depthOf } from "./depth.ts";
 import { createFailures } from "./failures.ts";
 import { createIgnored } from "./ignored.ts";
@@ -113,7 +113,7 @@ export async function runPass(parts: PassParts, claim: PassClaim): Promise<Recon
   /** What the listing has forgotten. What it shows is not forgotten, whatever the clocks say. */
   async function lostBefore(): Promise<Stretch | null> {
     if (!isDeep || !backlog.isWhole) return null;
-    const endMs = backlog.newestMs <= latestBelievedMs(nowMs) ? newest([nowMs, backlog.newestMs]) : nowMs;
+    const endMs = isPlausible(backlog.newestMs, nowMs) ? newest([nowMs, backlog.newestMs]) : nowMs;
     const toMs = Math.min(endMs - listedMs, backlog.oldestMs);
     return lostStretch({ api, endpoint, since, signal, fromMs: dateTimeMs(begun.settledTo), toMs });
   }
