@@ -41,14 +41,15 @@ function optionsOf({
   return { ...flags, port, controlPort: controlPort ?? (port === 0 ? 0 : port + 1), switches };
 }
 
-/** A port that is taken, with the command that chooses another one. */
+/** A port that is taken or not allowed, with the command that chooses another one. */
 function explained(error: unknown, { port }: SandboxOptions, command: string): unknown {
   if (!WebhookError.is(error) || error.code !== "cannot_listen") return error;
-  const taken = (error.cause as { readonly port?: number }).port;
+  const { code, port: refused } = error.cause as { readonly code?: string; readonly port?: number };
+  const choose = code === "EADDRINUSE" ? "Stop that one, or choose another port" : "Choose another port";
   return new ProgramError(
     "cannot_listen",
     error.message.replace(/ Choose another .*/, ""),
-    `Stop that one, or choose another port: ${command} ${taken === port ? "--port" : "--control-port"} 0 takes any free one.`,
+    `${choose}: ${command} ${refused === port ? "--port" : "--control-port"} 0 takes any free one.`,
     { cause: error.cause },
   );
 }

@@ -5,7 +5,7 @@ export function latestBelievedMs(nowMs: number): number {
   return nowMs + dayMs;
 }
 
-/** Whether our clock can be that far behind. A listed time that is further ahead is a mistake in its record. */
+/** Whether a listed time, in ms, can be right: our clock may be up to 30 days behind. A time further ahead is a mistake in its record. */
 export function isPlausible(listedMs: number, nowMs: number): boolean {
   return listedMs <= nowMs + 30 * dayMs;
 }

@@ -29,7 +29,7 @@ export function matching(filter: InboxFilter): Condition {
   };
 }
 
-/** What begins each frame of a stack in the kept text of an error, as core writes it. The thread loads nothing of core. */
+/** As in core, which the thread does not load: what begins each frame of a stack in the text that is kept of an error. */
 const frameStart = "\n    at ";
 
 /** The frames of a stack, which follow the message, are not searched. */
