@@ -129,5 +129,5 @@ function checkBaseUrl(text: string): string {
 }
 
 function invalid(problem: string, remedy: string): WebhookError {
-  return new WebhookError("invalid_option", `createClient: ${problem}.`, remedy);
+  return new WebhookError("invalid_option", `${problem}.`, remedy, { where: "createClient" });
 }

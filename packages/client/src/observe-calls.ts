@@ -12,7 +12,8 @@ export function observeCalls(listener: (message: CallMessage) => void): () => vo
   if (typeof listener === "function") return listenTo("call", callStage.ended, listener);
   throw new WebhookError(
     "invalid_option",
-    `observeCalls: expected a function, not ${listener === null ? "null" : typeof listener}.`,
+    `expected a function, not ${listener === null ? "null" : typeof listener}.`,
     "Pass a function that takes a CallMessage.",
+    { where: "observeCalls" },
   );
 }

@@ -88,7 +88,7 @@ describe("every operation", () => {
     for (let made = 0; made < cap; made++) await api.webhooks.create(endpoint);
     const error = await failureOf(api.webhooks.create(endpoint));
     expect(error).toMatchObject({ code: "conflict", status: 409, attempts: 1, retryable: false });
-    expect(error.problem).toMatchObject({ title: expect.any(String), detail: expect.any(String) });
+    expect(error.problemDetails).toMatchObject({ title: expect.any(String), detail: expect.any(String) });
   });
 
   it.each(["snapshot", "live"] as const)(
@@ -185,7 +185,7 @@ describe("every operation", () => {
     });
     const error = await failureOf(api.portIns.create(profileReference, esimReference, request));
     expect(error).toMatchObject({ code: "conflict", status: 409, attempts: 1 });
-    expect(error.problem?.detail).toEqual(expect.any(String));
+    expect(error.problemDetails?.detail).toEqual(expect.any(String));
   });
 
   it("an order for a profile that exists is a conflict, whose problem says whose it is", async () => {
@@ -193,7 +193,7 @@ describe("every operation", () => {
     await api.esims.order({ externalProfileId: "ours" });
     const error = await failureOf(api.esims.order({ externalProfileId: "ours" }));
     expect(error).toMatchObject({ code: "conflict", attempts: 1 });
-    expect(error.problem?.detail).toContain("ours");
+    expect(error.problemDetails?.detail).toContain("ours");
     expect(error.message).not.toContain("ours");
   });
 });
@@ -203,7 +203,7 @@ describe("what the API leaves open", () => {
     const { api } = await clientOf({ unstatedErrorBody });
     const error = await failureOf(api.webhooks.delete("none"));
     expect(error).toMatchObject({ code: "not_found", status: 404 });
-    expect(error.problem !== undefined).toBe(unstatedErrorBody === "problem");
+    expect(error.problemDetails !== undefined).toBe(unstatedErrorBody === "problem");
   });
 
   it.each(["409", "423"] as const)(

@@ -75,7 +75,11 @@ describe("the client secret and the token", () => {
     const failed = await get();
     await clock.run(clock.wait(55_000, new AbortController().signal));
     const errors = [failed, await get()] as ApiError[]; // the second one renews the token meanwhile
-    const causes = errors.flatMap(({ problem, cause }) => [problem, cause, (cause as ApiError)?.problem]);
+    const causes = errors.flatMap(({ problemDetails, cause }) => [
+      problemDetails,
+      cause,
+      (cause as ApiError)?.problemDetails,
+    ]);
     return print([errors, causes, lines]);
   }
 

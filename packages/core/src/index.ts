@@ -3,7 +3,7 @@ export type { Backoff, FullJitterOptions } from "./base/backoff.ts";
 export { fullJitter } from "./base/backoff.ts";
 export type { Clock } from "./base/clock.ts";
 export type { CoreErrorCode } from "./base/errors.ts";
-export { WebhookError } from "./base/errors.ts";
+export { type ErrorSubject, WebhookError } from "./base/errors.ts";
 export type { Logger } from "./base/logger.ts";
 export type { Catalog, DataOf, Issue, Parsed, Schemas } from "./event/catalog.ts";
 export { createCatalog } from "./event/catalog.ts";

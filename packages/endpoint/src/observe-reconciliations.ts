@@ -12,7 +12,8 @@ export function observeReconciliations(listener: (message: ReconcileMessage) => 
   if (typeof listener === "function") return listenTo("reconcile", reconcileNotice, listener);
   throw new WebhookError(
     "invalid_option",
-    `observeReconciliations: expected a function, not ${listener === null ? "null" : typeof listener}.`,
+    `expected a function, not ${listener === null ? "null" : typeof listener}.`,
     "Pass a function that takes a ReconcileMessage.",
+    { where: "observeReconciliations" },
   );
 }

@@ -59,8 +59,9 @@ export function parseImportOptions(options: unknown): ImportSettings {
   ) {
     throw new WebhookError(
       "invalid_option",
-      "importDeliveries: rejectsFile and checkpointFile are the same file, and each would overwrite the other.",
+      "rejectsFile and checkpointFile are the same file, and each would overwrite the other.",
       "Use two files.",
+      { where: "importDeliveries" },
     );
   }
   return { ...settings, logger: safeLogger(settings.logger) };

@@ -157,8 +157,9 @@ async function refuseInput(
     if (path === undefined || !(await input.isRead(path))) continue;
     throw new WebhookError(
       "invalid_option",
-      `importDeliveries: ${option} is the dump itself, which would be overwritten.`,
+      `${option} is the dump itself, which would be overwritten.`,
       "Use another file.",
+      { where: "importDeliveries" },
     );
   }
 }

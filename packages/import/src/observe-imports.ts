@@ -13,7 +13,8 @@ export function observeImports(listener: (message: ImportMessage) => void): () =
   if (typeof listener === "function") return listenTo("import", importNotice, listener);
   throw new WebhookError(
     "invalid_option",
-    `observeImports: expected a function, not ${listener === null ? "null" : typeof listener}.`,
+    `expected a function, not ${listener === null ? "null" : typeof listener}.`,
     "Pass a function that takes an ImportMessage.",
+    { where: "observeImports" },
   );
 }

@@ -108,7 +108,8 @@ export function readInboxOptions(options: unknown): BullmqInboxSettings {
   if (unused === undefined) return settings;
   throw new WebhookError(
     "invalid_option",
-    `bullmqInbox: the option ${unused} has no effect beside a queue, which has its own.`,
+    `the option ${unused} has no effect beside a queue, which has its own.`,
     `Remove ${unused}, or pass connection in place of the queue.`,
+    { where: "bullmqInbox" },
   );
 }

@@ -25,13 +25,18 @@ export function explainedCreate(error: unknown): unknown {
   );
 }
 
-const pointer = "The reason is in error.problem.";
+const pointer = "The reason is in error.problemDetails.";
 
-/** The first sentence of a message is what happened, and begins with the name of a function. */
-function halvesOf({ message, problem }: ApiError): { readonly problem: string; readonly remedy: string } {
-  const text = message.replace(/^[\w.]+: (.)/, (_, first: string) => first.toUpperCase());
-  const end = text.search(/\.(?= [A-Z])/) + 1;
-  const said = problem?.detail === undefined ? "" : `The service says: ${maskText(problem.detail)}`;
-  const remedy = [said, text.slice(end).replace(pointer, "").trim()].filter((part) => part !== "").join(" ");
-  return { problem: end === 0 ? text : text.slice(0, end), remedy };
+/** What happened, and what the service says about it. */
+function halvesOf({ problem, remedy, problemDetails }: ApiError): {
+  readonly problem: string;
+  readonly remedy: string;
+} {
+  const said =
+    problemDetails?.detail === undefined ? "" : `The service says: ${maskText(problemDetails.detail)}`;
+  const what = remedy === pointer ? "" : remedy;
+  return {
+    problem: problem.replace(/^./, (letter) => letter.toUpperCase()),
+    remedy: [said, what].filter((part) => part !== "").join(" "),
+  };
 }

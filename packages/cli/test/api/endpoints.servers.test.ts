@@ -98,7 +98,7 @@ describe("api endpoints create", () => {
     const { code, stderr } = await run(call, { cwd });
     expect(code).toBe(2);
     expect(stderr).toMatch(/^Error \(bad_request\): The service answered 400 .*The service says: /);
-    expect(stderr).not.toContain("error.problem");
+    expect(stderr).not.toContain("error.problemDetails");
     expect(existsSync(join(cwd, "hook.key"))).toBe(false);
   });
 

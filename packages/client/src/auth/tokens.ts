@@ -125,17 +125,17 @@ function checked(token: Token): Token {
 function exchangeFailed(problem: string, cause?: unknown): ApiError {
   return new ApiError(
     "exchange_failed",
-    `auth.token: ${problem}.`,
+    `${problem}.`,
     "An exchange resolves to { accessToken, expiresInSeconds }.",
-    cause === undefined ? {} : { cause },
+    { where: "auth.token", ...(cause === undefined ? {} : { cause }) },
   );
 }
 
 function exchangeHung(timeoutMs: number, cause: unknown): ApiError {
   return new ApiError(
     "timed_out",
-    `auth.token: the exchange of the token did not end within ${timeoutMs} ms.`,
+    `the exchange of the token did not end within ${timeoutMs} ms.`,
     "Call again later; an exchange of your own should have a shorter limit.",
-    { cause },
+    { where: "auth.token", cause },
   );
 }

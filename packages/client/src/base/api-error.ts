@@ -9,7 +9,7 @@ import type { Problem } from "./problem.ts";
  * - `exchange_failed`: the `exchange` that was handed in threw, or returned no token
  * - `limiter_failed`: the `limiter` that was handed in threw
  * - `bad_request` (400), `unauthorized` (401), `forbidden` (403), `not_found` (404): as the service answered
- * - `conflict` (409 without `Retry-After`): a rule of the service forbids it; `problem` says which
+ * - `conflict` (409 without `Retry-After`): a rule of the service forbids it; `problemDetails` says which
  * - `key_reused` (422): the idempotency key was used with another body before
  * - `in_flight` (423, or 409 with `Retry-After`): the first request with the same idempotency key was still under way at the last attempt
  * - `rate_limited` (429): at the last attempt, too; or the service asked for a pause that is longer than the call's time
@@ -49,8 +49,10 @@ export type ApiErrorCode =
 export interface ApiErrorDetails {
   /** The status of the last answer. */
   readonly status?: number | undefined;
-  /** The problem object of the last answer (RFC 9457). */
-  readonly problem?: Problem | undefined;
+  /** The operation, such as `webhooks.create`. */
+  readonly where?: string | undefined;
+  /** The problem details of the last answer (RFC 9457). */
+  readonly problemDetails?: Problem | undefined;
   /** The key of the operation. */
   readonly idempotencyKey?: string | undefined;
   /** How many requests were sent. */
@@ -65,10 +67,10 @@ export class ApiError extends WebhookError<ApiErrorCode> {
   /** The status of the last answer; undefined when there was none. */
   readonly status: number | undefined;
   /**
-   * The problem object of the last answer (RFC 9457), if there is one. It may quote what was sent, so it is not enumerable:
-   * logs and `JSON.stringify` leave it out.
+   * The problem details of the last answer (RFC 9457), if there are any. They may quote what was sent, so they are not enumerable:
+   * logs and `JSON.stringify` leave them out.
    */
-  declare readonly problem: Problem | undefined;
+  declare readonly problemDetails: Problem | undefined;
   /**
    * The idempotency key of a POST or PATCH. The same call with the same key and body continues the operation, within 48 hours:
    * if it was done, the service answers as it did the first time. It may repeat an error, too: see docs/client.md for when a new key is needed.
@@ -82,13 +84,13 @@ export class ApiError extends WebhookError<ApiErrorCode> {
   readonly retryAfterMs: number | undefined;
 
   constructor(code: ApiErrorCode, problem: string, remedy: string, details: ApiErrorDetails = {}) {
-    super(code, problem, remedy, "cause" in details ? { cause: details.cause } : undefined);
+    super(code, problem, remedy, { where: details.where, cause: details.cause });
     this.status = details.status;
     this.idempotencyKey = details.idempotencyKey;
     this.attempts = details.attempts ?? 0;
     this.retryable = retryable[code];
     this.retryAfterMs = details.retryAfterMs;
-    Object.defineProperty(this, "problem", { value: details.problem });
+    Object.defineProperty(this, "problemDetails", { value: details.problemDetails });
     Object.defineProperty(this, "name", { value: "ApiError" });
   }
 }

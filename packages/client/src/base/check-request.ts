@@ -29,7 +29,7 @@ export function checkRequest<Request>(
 }
 
 export function invalidRequest(name: string, problem: string, remedy: string): ApiError {
-  return new ApiError("invalid_request", `${name}: ${problem}.`, `${remedy} Nothing was sent.`);
+  return new ApiError("invalid_request", `${problem}.`, `${remedy} Nothing was sent.`, { where: name });
 }
 
 type Issue = z.core.$ZodIssue;

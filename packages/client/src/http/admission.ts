@@ -91,9 +91,9 @@ async function turnFor(
     }
     throw new ApiError(
       "limiter_failed",
-      `${operation.name}: the limiter threw, and nothing was sent.`,
+      "the limiter threw, and nothing was sent.",
       "See the cause; a limiter or budget that cannot reach its store should count alone.",
-      { idempotencyKey: operation.idempotencyKey, cause },
+      { where: operation.name, idempotencyKey: operation.idempotencyKey, cause },
     );
   }
 }
@@ -108,5 +108,5 @@ function ofCall(
 ): ApiError {
   const { code, status, problem: answer, retryAfterMs } = cause;
   const details = { status, problem: answer, retryAfterMs, idempotencyKey, attempts, cause };
-  return new ApiError(code, `${name}: ${problem}.`, remedy, details);
+  return new ApiError(code, `${problem}.`, remedy, { where: name, ...details });
 }

@@ -29,11 +29,12 @@ export function errorOf(operation: Operation, code: ApiErrorCode, run: Run, caus
   const lostBy = last?.kind === "lost" ? last.cause : undefined;
   return new ApiError(
     code,
-    `${operation.name}: ${whatHappened(code, operation, run, problem)}${attempts > 1 ? ` after ${attempts} attempts` : ""}.`,
+    `${whatHappened(code, operation, run, problem)}${attempts > 1 ? ` after ${attempts} attempts` : ""}.`,
     mend(code, operation, run, problem),
     {
+      where: operation.name,
       status: answer?.status,
-      problem,
+      problemDetails: problem,
       idempotencyKey,
       attempts,
       retryAfterMs: answer && retryAfterMs(answer.headers),
@@ -83,7 +84,7 @@ function mend(code: ApiErrorCode, operation: Operation, run: Run, problem: Probl
   )
     return problem === undefined
       ? "The answer does not say why. Check the fields, and that the base URL ends in /api/v3."
-      : "The reason is in error.problem.";
+      : "The reason is in error.problemDetails.";
   if (code === "service_failed" && operation.idempotencyKey !== undefined)
     return `${repeatSafely(operation)} If it fails in the same way again, the service repeats its answer for the key: find out whether it was done, then use a new key.`;
   const isRepeatable = operation.isHarmless || operation.method === "DELETE" || run.attempts === 0;

@@ -31,9 +31,9 @@ export function readAnswer<T>(
     if (body.kind === "empty") throw unreadable("an empty body");
     throw new ApiError(
       "unexpected_answer",
-      `${operation.name}: the answer does not have the form it should have${issuesOf(error)}.`,
+      `the answer does not have the form it should have${issuesOf(error)}.`,
       readOtherwise(operation),
-      details,
+      { where: operation.name, ...details },
     );
   }
 }

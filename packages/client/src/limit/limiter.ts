@@ -134,8 +134,8 @@ export function limiterOf({ clock, calls, windowMs, budget, logger }: LimiterPar
 function pausedFor(pauseMs: number): ApiError {
   return new ApiError(
     "rate_limited",
-    `limiter: the service asked for a pause, of which ${pauseMs} ms are left.`,
+    `the service asked for a pause, of which ${pauseMs} ms are left.`,
     "Call again after error.retryAfterMs, or raise timeoutMs.",
-    { retryAfterMs: pauseMs },
+    { where: "limiter", retryAfterMs: pauseMs },
   );
 }

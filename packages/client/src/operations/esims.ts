@@ -17,7 +17,7 @@ export interface OrderEsimRequest {
 export interface Esims {
   /**
    * Orders an eSIM; `esim.assigned` follows. Resolves to the answer as it is, since its form is not documented. On `conflict`,
-   * read `error.problem.detail` before you order again: the `externalProfileId` may belong to another profile.
+   * read `error.problemDetails.detail` before you order again: the `externalProfileId` may belong to another profile.
    */
   order(request?: OrderEsimRequest, options?: ChangeOptions): Promise<unknown>;
 }

@@ -43,8 +43,9 @@ function keyOf(
     if (typeof text === "string" && text !== "") continue;
     throw new WebhookError(
       "invalid_input",
-      `${caller}: there is no ${name}.`,
+      `there is no ${name}.`,
       `Pass the event of a handler and what is done: ${caller}(event, "reorder").`,
+      { where: caller },
     );
   }
   const json = JSON.stringify([purpose, ...Object.values(texts), ...data], inOrder);

@@ -99,7 +99,8 @@ function pageSchema<Item>(item: z.ZodMiniType<Item>): z.ZodMiniType<Page<Item>> 
 function noWayOn(name: string, cursor: string | null): ApiError {
   return new ApiError(
     "unexpected_answer",
-    `${name}: a page says that more pages follow, but has ${cursor === null ? "no cursor" : "a cursor that was used already"}.`,
+    `a page says that more pages follow, but has ${cursor === null ? "no cursor" : "a cursor that was used already"}.`,
     "The list is not complete. Ask again from the top.",
+    { where: name },
   );
 }

@@ -207,8 +207,9 @@ function readSecret(
     }
     throw new ApiError(
       "secret_not_shown",
-      `${name}: it was done, and the answer does not show the secret.`,
+      "it was done, and the answer does not show the secret.",
       `Rotate it: webhooks.rotateSecret(${JSON.stringify(shown.webhookEndpointReference)}), with a new key.`,
+      { where: name },
     );
   };
 }

@@ -97,11 +97,11 @@ describe("an error answer", () => {
       name: "ApiError",
       code: "conflict",
       status: 409,
-      problem,
+      problemDetails: problem,
       retryable: false,
     });
     expect(error.message).toBe(
-      "request: the service answered 409 (Number taken). The reason is in error.problem.",
+      "request: the service answered 409 (Number taken). The reason is in error.problemDetails.",
     );
     expect(JSON.stringify(error)).not.toContain("3247");
   });
@@ -121,7 +121,7 @@ describe("an error answer", () => {
     for (const body of ["<html>nginx</html>", ""]) {
       const { api } = await clientOf((_, response) => response.writeHead(status).end(body));
       const error = await failureOf(api.request("POST", "/esims", {}));
-      expect(error).toMatchObject({ code, status, problem: undefined, attempts: 1 });
+      expect(error).toMatchObject({ code, status, problemDetails: undefined, attempts: 1 });
       expect(error.message).toMatch(body === "" ? /with an empty body/ : /with an HTML page, 18 bytes/);
     }
   });
@@ -233,10 +233,10 @@ describe("the title of a problem in a message", () => {
     const { api, clock } = scriptedClient([
       titled(`No\r\n\u001b[31m\u2028\u202emore ${"x".repeat(100_000)}`),
     ]);
-    const { message, problem } = await failureOf(clock.run(api.client.get()));
+    const { message, problemDetails } = await failureOf(clock.run(api.client.get()));
     expect(message).toMatch(/^client\.get: the service answered 400 \(No \[31m more x{80,100}…\)\. /);
     expect(message).not.toMatch(/x{101}/);
-    expect(problem?.title).toContain("\n");
+    expect(problemDetails?.title).toContain("\n");
   });
 
   it("is left out when the token is refused: it may repeat the secret", async () => {

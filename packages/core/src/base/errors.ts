@@ -11,18 +11,53 @@ export type CoreErrorCode =
 
 const brand = Symbol.for("esim-webhooks.error");
 
+/** What an error is about, for code that says it in other words. Each is undefined where it does not apply. */
+export interface ErrorSubject {
+  /** Where the mistake is: the function that was called, a variable, a file. The message begins with it. */
+  readonly where?: string | undefined;
+  /** The option that is wrong or missing. */
+  readonly option?: string | undefined;
+  /** The source of the events. */
+  readonly source?: string | undefined;
+  /** The file or folder. */
+  readonly path?: string | undefined;
+  /** The reference of the endpoint. */
+  readonly endpoint?: string | undefined;
+}
+
 /**
  * An error in set-up or infrastructure. The result of a delivery is an `Outcome`, never an error.
- * Match on `code`, not on the message. The message says what is wrong and how to mend it.
+ * Match on `code`, not on the message. Only `code` is enumerable, so a log line has each sentence once.
  * @template Code the codes of the package that throws it; default: those of core
  */
-export class WebhookError<Code extends string = CoreErrorCode> extends Error {
+export class WebhookError<Code extends string = CoreErrorCode> extends Error implements ErrorSubject {
   override readonly name = "WebhookError";
   readonly code: Code;
+  /** What is wrong: a sentence, which may begin in lower case after `where`. */
+  declare readonly problem: string;
+  /** How to fix it: a sentence. */
+  declare readonly remedy: string;
+  declare readonly where: string | undefined;
+  declare readonly option: string | undefined;
+  declare readonly source: string | undefined;
+  declare readonly path: string | undefined;
+  declare readonly endpoint: string | undefined;
 
-  constructor(code: NoInfer<Code>, problem: string, remedy: string, options?: { cause: unknown }) {
-    super(`${problem} ${remedy}`, options);
+  constructor(
+    code: NoInfer<Code>,
+    problem: string,
+    remedy: string,
+    { cause, ...subject }: ErrorSubject & { readonly cause?: unknown } = {},
+  ) {
+    const text = `${problem} ${remedy}`;
+    super(
+      subject.where === undefined ? text : `${subject.where}: ${text}`,
+      cause === undefined ? {} : { cause },
+    );
     this.code = code;
+    for (const [name, value] of Object.entries({ problem, remedy, ...subject })) {
+      Object.defineProperty(this, name, { value });
+    }
     Object.defineProperty(this, brand, { value: true });
   }
 

@@ -21,19 +21,22 @@ export type SettingsOf<Options, WithoutDefault extends keyof Options = never> = 
 /** The schema of each option. */
 export type OptionsShape<Settings> = { readonly [Name in keyof Settings]-?: z.core.$ZodType<Settings[Name]> };
 
-/** Parses the options that were passed to the function `caller`. Throws `invalid_option`, which names every issue. */
+/**
+ * Parses the options that were passed to the function `caller`. Throws `invalid_option`, which names every issue, and says `remedy`
+ * where a value is wrong.
+ */
 export function parseOptions<Settings>(
   caller: string,
   shape: OptionsShape<Settings>,
   options: unknown,
+  remedy = "Correct the options; their docstrings give units and ranges.",
 ): Settings {
   if (typeof options !== "object" || options === null || Array.isArray(options)) {
     throw new WebhookError(
       "invalid_option",
-      options === undefined
-        ? `${caller}: there are no options.`
-        : `${caller}: the options are not an object.`,
+      options === undefined ? "there are no options." : "the options are not an object.",
       `Pass them by name: ${examplesOf(Object.keys(shape), options)}.`,
+      { where: caller },
     );
   }
   const result = z.strictObject(shape).safeParse(options, { error: inEnglish });
@@ -47,8 +50,9 @@ export function parseOptions<Settings>(
   const remedies = [...new Set(unknownKeys.map((key) => suggest(key, Object.keys(shape))))];
   throw new WebhookError(
     "invalid_option",
-    `${caller}: ${problems.join("; ")}.`,
-    remedies.length > 0 ? remedies.join(" ") : "Correct the options; their docstrings give units and ranges.",
+    `${problems.join("; ")}.`,
+    remedies.length > 0 ? remedies.join(" ") : remedy,
+    { where: caller, option: String(result.error.issues[0]?.path[0] ?? unknownKeys[0] ?? "") || undefined },
   );
 }
 
@@ -99,8 +103,9 @@ export function checkArguments(caller: string, places: Places, usage: string): v
     if (kind === undefined || right.includes(kind)) continue;
     throw new WebhookError(
       "invalid_option",
-      `${caller}: ${kind} was passed as the ${name}.`,
+      `${kind} was passed as the ${name}.`,
       kind === "a promise" ? "Await it." : `${isSwapped(kind, places) ? "Swap the arguments. " : ""}${usage}`,
+      { where: caller },
     );
   }
 }

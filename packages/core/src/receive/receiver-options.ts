@@ -80,8 +80,9 @@ export function readReceiverOptions(options: unknown, ownOptions: readonly strin
   if (maxUnverifiedBytes < maxBodyBytes) {
     throw new WebhookError(
       "invalid_option",
-      `webhook receiver: "maxUnverifiedBytes" is ${maxUnverifiedBytes}, and "maxBodyBytes" ${maxBodyBytes}, so the longest body would never be taken.`,
+      `"maxUnverifiedBytes" is ${maxUnverifiedBytes}, and "maxBodyBytes" ${maxBodyBytes}, so the longest body would never be taken.`,
       "Raise maxUnverifiedBytes, or lower maxBodyBytes.",
+      { where: "webhook receiver" },
     );
   }
   const tolerance = toleranceOf(toleranceSeconds) as Tolerance; // checked by its schema
@@ -101,15 +102,17 @@ export function checkReplayWindow({ past, future }: Tolerance, store: object | u
   if (capabilities?.durable !== true) {
     throw new WebhookError(
       "invalid_option",
-      `webhook receiver: "toleranceSeconds" is more than ${defaultToleranceSeconds}, and no durable store remembers done ids, so a captured delivery could run again.`,
+      `"toleranceSeconds" is more than ${defaultToleranceSeconds}, and no durable store remembers done ids, so a captured delivery could run again.`,
       `Use a store or inbox that is durable (${durableStores}), or set at most ${defaultToleranceSeconds}.`,
+      { where: "webhook receiver" },
     );
   }
   const seconds = past + future;
   if (seconds * 1000 <= capabilities.retentionMs) return;
   throw new WebhookError(
     "invalid_option",
-    `webhook receiver: "toleranceSeconds" accepts a delivery for ${seconds} s (past and future together), and the store forgets done ids after ${Math.floor(capabilities.retentionMs / 1000)} s.`,
+    `"toleranceSeconds" accepts a delivery for ${seconds} s (past and future together), and the store forgets done ids after ${Math.floor(capabilities.retentionMs / 1000)} s.`,
     "Lower toleranceSeconds, or raise the store's retentionMs.",
+    { where: "webhook receiver" },
   );
 }

@@ -35,8 +35,9 @@ export function stateKeySource(store: StateStore, options: { readonly name?: str
       if (!store.capabilities.durable) {
         throw new WebhookError(
           "invalid_option",
-          "stateKeySource: this state store may lose what was written, and the service shows a secret only once.",
+          "this state store may lose what was written, and the service shows a secret only once.",
           `Use a durable one: ${durableStores}.`,
+          { where: "stateKeySource" },
         );
       }
       return store.write(name, record, version);

@@ -37,8 +37,9 @@ export function fileKeySource(path: string, options: { logger?: Logger } = {}): 
   if (typeof path !== "string" || path === "") {
     throw new WebhookError(
       "invalid_option",
-      "fileKeySource: there is no path.",
+      "there is no path.",
       "Pass the path of the key file. If it comes from an environment variable, set that.",
+      { where: "fileKeySource" },
     );
   }
   const place = `The key file ${path}`;

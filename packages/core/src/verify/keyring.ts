@@ -37,7 +37,7 @@ export function keysIn<Result>(place: string, prepare: () => Result): Result {
     return prepare();
   } catch (error) {
     if (!WebhookError.is(error) || error.code !== "invalid_secret") throw error;
-    throw new WebhookError("invalid_secret", `${place}:`, error.message);
+    throw new WebhookError("invalid_secret", error.problem, error.remedy, { where: place });
   }
 }
 

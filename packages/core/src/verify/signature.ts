@@ -108,7 +108,7 @@ export function readVerifyOptions(options: VerifyOptions = noOptions): {
 }
 
 function invalid(problem: string, remedy: string): WebhookError {
-  return new WebhookError("invalid_option", `verify: ${problem}.`, remedy);
+  return new WebhookError("invalid_option", `${problem}.`, remedy, { where: "verify" });
 }
 
 /** Looks for a key that made the signature over these bytes, among the valid keys and those that are yet to be valid. */

@@ -78,7 +78,8 @@ function checkType(type: string, catalog: Catalog<unknown>): void {
   if (types.includes(type)) return;
   throw new WebhookError(
     "unknown_event_type",
-    `createWorker: typeLimits names "${type}", which is not in the catalog.`,
+    `typeLimits names "${type}", which is not in the catalog.`,
     `${suggest(type, types)} Each limit is for one exact type.`,
+    { where: "createWorker" },
   );
 }

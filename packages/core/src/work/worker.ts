@@ -195,8 +195,9 @@ function checkQueue(inbox: unknown): void {
   if (hasMethod(inbox, "take")) return;
   throw new WebhookError(
     "invalid_option",
-    "createWorker: the first argument is not an inbox that a worker can take events from.",
+    "the first argument is not an inbox that a worker can take events from.",
     "Pass an inbox such as sqliteInbox(…) or postgresInbox(…), then the handlers.",
+    { where: "createWorker" },
   );
 }
 

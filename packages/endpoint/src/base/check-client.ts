@@ -7,7 +7,8 @@ export function checkClient(caller: string, api: unknown, ...operations: (keyof 
   if (operations.every((name) => typeof client[name] === "object")) return;
   throw new WebhookError(
     "invalid_option",
-    `${caller}: the first argument is not a client.`,
+    "the first argument is not a client.",
     "Pass what createClient returns.",
+    { where: caller },
   );
 }

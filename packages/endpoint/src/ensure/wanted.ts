@@ -28,8 +28,9 @@ export function wantedTypes(caller: string, { handlers, eventTypes, catalog }: W
   if ((handlers === undefined) === (eventTypes === undefined)) {
     throw new WebhookError(
       "invalid_option",
-      `${caller}: ${handlers === undefined ? "there are neither handlers nor eventTypes" : "there are handlers and eventTypes"}.`,
+      `${handlers === undefined ? "there are neither handlers nor eventTypes" : "there are handlers and eventTypes"}.`,
       "Pass the handlers that the receiver has, or else a list of eventTypes.",
+      { where: caller },
     );
   }
   if (handlers === undefined) return { names: eventTypes ?? [], areHandlers: false, known };

@@ -50,8 +50,9 @@ export async function* readDeliveries(
     } else {
       throw new ApiError(
         "unexpected_answer",
-        `webhooks.deliveries: the listing of the endpoint ${endpointReference} has more than 100,000 pages, so it may have no end.`,
+        `the listing of the endpoint ${endpointReference} has more than 100,000 pages, so it may have no end.`,
         "Ask the service's support why its cursors do not end.",
+        { where: "webhooks.deliveries" },
       );
     }
   }

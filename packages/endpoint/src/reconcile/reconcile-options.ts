@@ -122,8 +122,9 @@ function refuseFuture(caller: string, { since, clock }: Pick<ReconcileSettings, 
   if (since === undefined || since.getTime() <= latestBelievedMs(clock.now())) return;
   throw new WebhookError(
     "invalid_option",
-    `${caller}: "since" is ${since.toISOString()}, which is in the future: every event until then would be left out, for good.`,
+    `"since" is ${since.toISOString()}, which is in the future: every event until then would be left out, for good.`,
     "Pass the time when your receiver began to store events.",
+    { where: caller },
   );
 }
 

@@ -82,7 +82,8 @@ function redisAt(url: string, timeoutMs: number): Redis {
 function withKeyPrefix(): WebhookError {
   return new WebhookError(
     "invalid_option",
-    "bullmqInbox: the connection has a keyPrefix, which BullMQ's scripts do not add to their keys.",
+    "the connection has a keyPrefix, which BullMQ's scripts do not add to their keys.",
     "Remove keyPrefix from the client or the URL, and pass prefix to bullmqInbox and to each Worker.",
+    { where: "bullmqInbox" },
   );
 }

@@ -60,7 +60,8 @@ export function clientReader(queue: BullmqQueue): () => Promise<QueueClient> {
   if ("client" in backend) return () => backend.client as Promise<QueueClient>;
   throw new WebhookError(
     "invalid_option",
-    `bullmqInbox: the queue "${queue.name}" is not on Redis.`,
+    `the queue "${queue.name}" is not on Redis.`,
     "Pass a Queue on Redis. On Postgres, use postgresInbox, whose one row per event is also the dedupe record.",
+    { where: "bullmqInbox" },
   );
 }

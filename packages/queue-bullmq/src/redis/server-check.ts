@@ -100,15 +100,17 @@ function checkWaitAof({ isAofOn, version }: ServerFacts): void {
   if (version === undefined || isOlder(version, "7.2")) {
     throw new WebhookError(
       "invalid_option",
-      `bullmqInbox: waitAof needs Redis 7.2 or newer; the server is ${version ?? "of an unknown version"}.`,
+      `waitAof needs Redis 7.2 or newer; the server is ${version ?? "of an unknown version"}.`,
       "Upgrade the server, or leave waitAof out and set appendfsync to always.",
+      { where: "bullmqInbox" },
     );
   }
   if (isAofOn) return;
   throw new WebhookError(
     "invalid_option",
-    "bullmqInbox: waitAof waits for the append-only file, which the Redis server does not write.",
+    "waitAof waits for the append-only file, which the Redis server does not write.",
     "Set appendonly to yes on the server.",
+    { where: "bullmqInbox" },
   );
 }
 
@@ -138,7 +140,8 @@ function evictingStore(policy: string | undefined): WebhookError<BullmqErrorCode
 function withoutHashTag(keyStart: string): WebhookError {
   return new WebhookError(
     "invalid_option",
-    `bullmqInbox: the keys of the queue, ${keyStart}:*, have no hash tag, so a Redis Cluster would spread them over its nodes.`,
+    `the keys of the queue, ${keyStart}:*, have no hash tag, so a Redis Cluster would spread them over its nodes.`,
     'Write the prefix in braces, such as prefix: "{bull}", here and in each Worker.',
+    { where: "bullmqInbox" },
   );
 }

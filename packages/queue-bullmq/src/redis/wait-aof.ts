@@ -50,14 +50,16 @@ export function checkCanWait({ isCluster, call }: QueueClient): void {
   if (isCluster) {
     throw new WebhookError(
       "invalid_option",
-      "bullmqInbox: waitAof cannot be used with a Cluster, since each of its nodes has a file of its own.",
+      "waitAof cannot be used with a Cluster, since each of its nodes has a file of its own.",
       "Leave waitAof out, and set appendfsync to always on the nodes.",
+      { where: "bullmqInbox" },
     );
   }
   if (typeof call === "function") return;
   throw new WebhookError(
     "invalid_option",
-    "bullmqInbox: waitAof needs the queue's own connection, and this queue's client has no way to send WAITAOF on it.",
+    "waitAof needs the queue's own connection, and this queue's client has no way to send WAITAOF on it.",
     "Pass connection in place of the queue, or a Queue on an ioredis client.",
+    { where: "bullmqInbox" },
   );
 }

@@ -50,8 +50,9 @@ export function openPool<Database>(
   const undefinedOption = () =>
     new WebhookError(
       "invalid_option",
-      `${caller}: "${unset}" is undefined.`,
+      `"${unset}" is undefined.`,
       "If it comes from a variable such as DATABASE_URL, set that variable.",
+      { where: caller },
     );
   if (unset === "pool" || unset === "kysely") throw undefinedOption();
   if (unset === undefined && given.length !== 1) {

@@ -31,15 +31,17 @@ export function useDatabase(caller: string, options: UseOptions): DatabaseUse {
   if (shared.options.durability !== durability) {
     throw new WebhookError(
       "invalid_option",
-      `${caller}: ${path} is open in this process with durability "${shared.options.durability}", not "${durability}".`,
+      `${path} is open in this process with durability "${shared.options.durability}", not "${durability}".`,
       "Pass the same value to both: they share one writer.",
+      { where: caller },
     );
   }
   if (shared.options.allowNetworkMount !== allowNetworkMount) {
     throw new WebhookError(
       "invalid_option",
-      `${caller}: ${path} is open in this process with allowNetworkMount ${shared.options.allowNetworkMount}, not ${allowNetworkMount}.`,
+      `${path} is open in this process with allowNetworkMount ${shared.options.allowNetworkMount}, not ${allowNetworkMount}.`,
       "Pass the same value to both: they share one writer.",
+      { where: caller },
     );
   }
   sharedByPath.set(path, shared);

@@ -38,8 +38,9 @@ export function requireThread(caller: string): void {
   if (file !== null && existsSync(file)) return;
   throw new WebhookError<FaultCode>(
     "thread_missing",
-    `${caller}: a bundler has separated this code from database-thread.js, the code of the thread that has the database.`,
+    "a bundler has separated this code from database-thread.js, the code of the thread that has the database.",
     'Leave the package out of the bundle, and install it where the bundle runs. In next.config: serverExternalPackages: ["@esim-webhooks/store-sqlite"], and with output "standalone": outputFileTracingIncludes: { "/*": ["./node_modules/@esim-webhooks/store-sqlite/dist/**/*"] }. With esbuild: --external:@esim-webhooks/store-sqlite.',
+    { where: caller },
   );
 }
 
