@@ -5,9 +5,9 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { median } from "./measure.ts";
+import { nextMessage } from "./next-message.ts";
 import { inTurns, line, ms, perSecond, times } from "./report.ts";
 import type { Figures, Order } from "./sandbox-service.ts";
-import { told } from "./told.ts";
 
 const rounds = 3;
 const perRound = 10_000;
@@ -28,7 +28,7 @@ async function startEndpoint() {
 }
 
 function ordered(child: ChildProcess, order: Order): Promise<Figures> {
-  return told(child, order);
+  return nextMessage(child, order);
 }
 
 /** How long pages of the listing take while `work` goes on: one after the other, 20 a second. */
@@ -58,7 +58,7 @@ export async function benchSandbox(): Promise<void> {
     execArgv: ["--conditions=@esim-webhooks/source"],
   });
   try {
-    const listing = await told<Listing>(child);
+    const listing = await nextMessage<Listing>(child);
     const empty = await measure("few deliveries kept", child, listing);
     const { rssMb: before } = await ordered(child, { order: "fill", count: 0 });
     const { rssMb } = await ordered(child, { order: "fill", count: keptDeliveries });

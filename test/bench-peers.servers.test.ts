@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vites
 import type { AppName, RunningApp } from "../bench/http/apps.ts";
 import { gathering } from "../bench/inbox-gathering.ts";
 import type { Request } from "../bench/load.ts";
-import { told } from "../bench/told.ts";
+import { nextMessage } from "../bench/next-message.ts";
 import { installed } from "./installed.ts";
 import { privatePostgres, startRedis, type TestServer } from "./servers/index.ts";
 
@@ -96,7 +96,7 @@ describe("a server of the http bench", () => {
 
 describe("a process that a bench gives orders", () => {
   function start(text: string) {
-    const file = join(mkdtempSync(join(tmpdir(), "told-")), "child.mjs");
+    const file = join(mkdtempSync(join(tmpdir(), "nextMessage-")), "child.mjs");
     writeFileSync(file, text);
     const child = fork(file);
     onTestFinished(() => {
@@ -108,13 +108,13 @@ describe("a process that a bench gives orders", () => {
 
   it("answers each of them", async () => {
     const child = start('process.on("message", (order) => process.send(order + 1));');
-    expect([await told(child, 1), await told(child, 2)]).toEqual([2, 3]);
+    expect([await nextMessage(child, 1), await nextMessage(child, 2)]).toEqual([2, 3]);
   });
 
   it("fails the bench when it ends before it answers, and when it has ended", async () => {
     const child = start('process.on("message", () => process.exit(1));');
-    await expect(told(child, 1)).rejects.toThrow("child.mjs has ended before it answered.");
-    await expect(told(child, 2)).rejects.toMatchObject({ code: "ERR_IPC_CHANNEL_CLOSED" });
+    await expect(nextMessage(child, 1)).rejects.toThrow("child.mjs has ended before it answered.");
+    await expect(nextMessage(child, 2)).rejects.toMatchObject({ code: "ERR_IPC_CHANNEL_CLOSED" });
   });
 });
 

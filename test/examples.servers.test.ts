@@ -12,7 +12,7 @@ import pg from "pg";
 import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { installed } from "./installed.ts";
 import { type Run, root, runCommand, runNode } from "./run.ts";
-import { cuttingProxy, startPostgres } from "./servers/index.ts";
+import { startPostgres, startProxy } from "./servers/index.ts";
 import { freePort } from "./servers/kept-server.ts";
 import { postgresUrl, redisUrl } from "./servers/shared.ts";
 
@@ -567,7 +567,7 @@ describe("examples/bullmq-fleet", () => {
       await queue.close();
     });
     const receiver = await serve("examples/bullmq-fleet/receiver.ts", variables);
-    const proxy = await cuttingProxy({ url: redisUrl }, {});
+    const proxy = await startProxy({ url: redisUrl });
     onTestFinished(() => proxy.close());
     proxy.refuse();
     const workers = [redisUrl, proxy.url].map((url) =>

@@ -2,8 +2,8 @@
 import { fork } from "node:child_process";
 import { join } from "node:path";
 import { median } from "../measure.ts";
+import { nextMessage } from "../next-message.ts";
 import { ms, percent, perSecond, times } from "../report.ts";
-import { told } from "../told.ts";
 import type { AppName } from "./apps.ts";
 import { standardWebhook } from "./deliveries.ts";
 import type { Answered, Mix } from "./hostile-load.ts";
@@ -42,7 +42,7 @@ export async function benchHostile(secret: string): Promise<void> {
   const send: Send = async (server, mix) => {
     const before = server.coreWaitMs();
     await server.loopDelayMs(); // since now
-    const answered = await told<Answered>(load, { ...mix, url: server.url } satisfies Mix);
+    const answered = await nextMessage<Answered>(load, { ...mix, url: server.url } satisfies Mix);
     const coreWait = (server.coreWaitMs() - before) / (mix.seconds * 1000);
     return { ...answered, loopDelayMs: await server.loopDelayMs(), coreWait };
   };

@@ -3,10 +3,10 @@ import { type PostgresStore, postgresStore } from "@esim-webhooks/store-postgres
 import pg from "pg";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { createData, entry, openInbox } from "../inbox-data.ts";
-import { lossyProxy, privatePostgres } from "../servers/index.ts";
+import { privatePostgres, startProxy } from "../servers/index.ts";
 import { postgresUrl } from "../servers/shared.ts";
-import { countingProxy } from "./tools/counting-proxy.ts";
 import { whileFrozen } from "./tools/freeze.ts";
+import { countingProxy } from "./tools/postgres-proxies.ts";
 
 /** Claims new ids, many at a time. Resolves to how many were claimed. */
 async function floodWithClaims(store: PostgresStore, name: string, waves: number): Promise<number> {
@@ -103,7 +103,7 @@ describe("Postgres", () => {
 
   it("has every event once after 30 answers were cut off between commit and answer", async () => {
     const data = await createData(postgresUrl);
-    const proxy = await lossyProxy({ url: postgresUrl });
+    const proxy = await startProxy({ url: postgresUrl });
     onTestFinished(() => proxy.close());
     const inbox = openInbox(proxy.url, { schema: data.schema, timeoutMs: 2000 });
     await inbox.migrate();

@@ -3,15 +3,13 @@ import type { TestServer } from "./kept-server.ts";
 import { privatePostgres, probePostgres } from "./postgres.ts";
 import { privateRedis, privateRedisWithWaitAof, probeRedis } from "./redis.ts";
 
-export { type CuttingProxy, cuttingProxy } from "./cutting-proxy.ts";
 export type { TestServer } from "./kept-server.ts";
-export { type LossyProxy, lossyProxy } from "./lossy-proxy.ts";
 export { privatePgBouncer } from "./pgbouncer.ts";
 export { privatePostgres } from "./postgres.ts";
+export { startProxy, type TestProxy } from "./proxy.ts";
 export { privateRedis } from "./redis.ts";
 export { privateRedisCluster, type TestCluster } from "./redis-cluster.ts";
 export { privateReplica, privateSentinel } from "./redis-sentinel.ts";
-export { type SilentProxy, silentProxy } from "./silent-proxy.ts";
 
 /** Starts a Redis for one test, which may stop and kill it: in Docker, else from an installed program. */
 export async function startRedis(): Promise<TestServer> {

@@ -4,7 +4,7 @@ import { Queue } from "bullmq";
 import { Redis } from "ioredis";
 import { afterEach, expect, it, vi } from "vitest";
 import { closedAfterEach } from "../../../test/closed-after-each.ts";
-import { type CuttingProxy, cuttingProxy, privateRedis } from "../../../test/servers/index.ts";
+import { privateRedis, startProxy, type TestProxy } from "../../../test/servers/index.ts";
 import { freePort } from "../../../test/servers/kept-server.ts";
 import { redisOfFile } from "../../../test/servers/redis-of-file.ts";
 import { entryOf } from "./events.ts";
@@ -25,9 +25,9 @@ function open(options: Partial<BullmqInboxOptions> = {}): BullmqInbox {
 const stored = (inbox: BullmqInbox) => inbox.put([entryOf()]).catch((error: Error) => error.message);
 
 /** A proxy that ends at the second INFO of its connection, which is the first one after ioredis is ready. */
-async function endingProxy(): Promise<CuttingProxy> {
+async function endingProxy(): Promise<TestProxy> {
   let infos = 0;
-  const proxy = await cuttingProxy(redis.server, {
+  const proxy = await startProxy(redis.server, {
     request(bytes) {
       const isInfo = /\binfo\b/i.test(bytes.toString("latin1"));
       if (isInfo) infos += 1;

@@ -1,4 +1,4 @@
-import { cuttingProxy } from "../../../test/servers/index.ts";
+import { startProxy } from "../../../test/servers/index.ts";
 
 /** A proxy that adds WAITAOF to a Redis before 7.2, for machines without a newer one. */
 export interface WaitAofProxy {
@@ -18,7 +18,7 @@ function answering(local: 0 | 1): string {
 
 export async function waitAofProxy(redisUrl: string): Promise<WaitAofProxy> {
   const plans: string[] = [];
-  const { url, close } = await cuttingProxy(
+  const { url, close } = await startProxy(
     { url: redisUrl },
     {
       request(bytes) {

@@ -2,7 +2,7 @@ import { Socket } from "node:net";
 import { postgresInbox } from "@esim-webhooks/store-postgres";
 import pg from "pg";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { silentProxy } from "../../../test/servers/index.ts";
+import { startProxy } from "../../../test/servers/index.ts";
 import { postgresUrl } from "../../../test/servers/shared.ts";
 import { entry } from "./entry.ts";
 import { createSchema, type TestSchema } from "./schema.ts";
@@ -69,7 +69,7 @@ it("wakes workers for the events that it has stored when it cannot compare the o
 });
 
 it("frees the connection of a commit whose answer is lost, also in a pool that connects by its own stream", async () => {
-  const proxy = await silentProxy(postgresUrl);
+  const proxy = await startProxy({ url: postgresUrl });
   const { hostname, port } = new URL(proxy.url);
   const pool = new pg.Pool({
     connectionString: Object.assign(new URL(postgresUrl), { host: "nowhere.invalid:1" }).href,

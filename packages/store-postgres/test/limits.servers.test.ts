@@ -2,7 +2,7 @@ import { createProcessor } from "@esim-webhooks/core";
 import { postgresInbox, postgresStore } from "@esim-webhooks/store-postgres";
 import { Kysely, PostgresDialect, sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { cancelHoldingProxy } from "../../../test/adversary/tools/cancel-holding-proxy.ts";
+import { cancelHoldingProxy } from "../../../test/adversary/tools/postgres-proxies.ts";
 import { privatePgBouncer } from "../../../test/servers/index.ts";
 import { postgresUrl } from "../../../test/servers/shared.ts";
 import { entry } from "./entry.ts";

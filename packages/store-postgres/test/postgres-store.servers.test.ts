@@ -10,7 +10,7 @@ import {
 import { sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { runNode } from "../../../test/run.ts";
-import { privatePgBouncer, silentProxy } from "../../../test/servers/index.ts";
+import { privatePgBouncer, startProxy } from "../../../test/servers/index.ts";
 import { postgresUrl } from "../../../test/servers/shared.ts";
 import { migrations } from "../src/database/migrations.ts";
 import { entry } from "./entry.ts";
@@ -155,7 +155,7 @@ describe("connections", () => {
   it.each(["the store's own pool", "the caller's pool"])(
     "of %s that go silent are cut: operations reject in time, and the next ones get new connections",
     async (which) => {
-      const proxy = await silentProxy(postgresUrl);
+      const proxy = await startProxy({ url: postgresUrl });
       const given = which === "the store's own pool" ? { url: proxy.url } : { pool: shop.pool(3, proxy.url) };
       const store = postgresStore({ ...given, schema: shop.schema, timeoutMs: 2500 });
       await store.migrate();

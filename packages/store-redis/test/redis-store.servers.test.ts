@@ -10,7 +10,7 @@ import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { closedAfterEach } from "../../../test/closed-after-each.ts";
 import { breakSnapshots } from "../../../test/servers/break-snapshots.ts";
-import { lossyProxy, privateRedis, privateReplica, type TestServer } from "../../../test/servers/index.ts";
+import { privateRedis, privateReplica, startProxy, type TestServer } from "../../../test/servers/index.ts";
 import { freePort } from "../../../test/servers/kept-server.ts";
 
 const hourMs = 3_600_000;
@@ -608,7 +608,7 @@ describe("redisStore on the connection", () => {
   });
 
   it("does nothing twice when the client sends an operation again because its answer was lost", async () => {
-    const proxy = await lossyProxy(server);
+    const proxy = await startProxy(server);
     opened.push(proxy);
     const store = open(proxy.url);
     await claimed(store);
