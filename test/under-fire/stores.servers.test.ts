@@ -1,3 +1,3 @@
-import { storesUnderFire } from "./stores-under-fire.ts";
+import { storesUnderFire } from "./stores.ts";
 
 storesUnderFire({ events: 60, rounds: 1, mostAtOnce: 24 });

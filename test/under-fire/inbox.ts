@@ -5,11 +5,11 @@ import { postgresInbox } from "@esim-webhooks/store-postgres";
 import { sql } from "kysely";
 import pg from "pg";
 import { expect, it, onTestFinished } from "vitest";
-import { deliver, inLanes } from "./deliver.ts";
-import { createData, entry, openInbox, start } from "./inbox-data.ts";
-import { listen } from "./listen.ts";
-import { startPostgres } from "./servers/index.ts";
-import { postgresUrl } from "./servers/shared.ts";
+import { deliver, inLanes } from "../deliver.ts";
+import { createData, entry, openInbox, start } from "../inbox-data.ts";
+import { listen } from "../listen.ts";
+import { startPostgres } from "../servers/index.ts";
+import { postgresUrl } from "../servers/shared.ts";
 
 function shuffled<T>(items: readonly T[]): T[] {
   return items

@@ -7,10 +7,10 @@ import { redisStore } from "@esim-webhooks/store-redis";
 import { Kysely, PostgresDialect, type Transaction } from "kysely";
 import pg from "pg";
 import { describe, expect, it } from "vitest";
+import { listen } from "../listen.ts";
+import { type Sent, sendAsThePartnerApi } from "../sender.ts";
+import { startPostgres, startRedis, type TestServer } from "../servers/index.ts";
 import { createGate } from "./gate.ts";
-import { listen } from "./listen.ts";
-import { type Sent, sendAsThePartnerApi } from "./sender.ts";
-import { startPostgres, startRedis, type TestServer } from "./servers/index.ts";
 
 const secret = newSecret();
 const leaseMs = 2000;

@@ -14,7 +14,7 @@ import type { ReconcileReport } from "@esim-webhooks/endpoint";
 import { startSandbox } from "@esim-webhooks/sandbox";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { expect, it, onTestFinished } from "vitest";
-import { listen } from "./listen.ts";
+import { listen } from "../listen.ts";
 import { afterCall, openRotator, type RotatorPlace } from "./rotator.ts";
 
 export interface Fire {

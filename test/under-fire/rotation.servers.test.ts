@@ -1,4 +1,4 @@
-import { rotationUnderFire } from "./rotation-under-fire.ts";
+import { rotationUnderFire } from "./rotation.ts";
 import { moments } from "./rotator.ts";
 
 // one kill at each third moment, the one after the call among them; the stress test has all

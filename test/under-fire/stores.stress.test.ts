@@ -1,3 +1,3 @@
-import { storesUnderFire } from "./stores-under-fire.ts";
+import { storesUnderFire } from "./stores.ts";
 
 storesUnderFire({ events: 400, rounds: 3, mostAtOnce: 100 });

@@ -1,4 +1,4 @@
-import { rotationUnderFire } from "./rotation-under-fire.ts";
+import { rotationUnderFire } from "./rotation.ts";
 import { moments } from "./rotator.ts";
 
 const rotations = Number(process.env["ROTATIONS"] ?? 26);

@@ -4,10 +4,10 @@ import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testin
 import { bullmqInbox } from "@esim-webhooks/queue-bullmq";
 import { Queue } from "bullmq";
 import { expect, it, onTestFinished } from "vitest";
-import { answerTo, inLanes } from "./deliver.ts";
-import { listen } from "./listen.ts";
-import { runNode } from "./run.ts";
-import { privateRedis } from "./servers/index.ts";
+import { answerTo, inLanes } from "../deliver.ts";
+import { listen } from "../listen.ts";
+import { runNode } from "../run.ts";
+import { privateRedis } from "../servers/index.ts";
 
 /** So many events, in so many waves; in each a worker is killed, and in some of them, counted from 1, Redis as well. */
 interface Fire {
@@ -38,7 +38,7 @@ interface WorkerProcess {
 const concurrency = 20; // of each worker
 
 function startWorker(environment: Record<string, string>): WorkerProcess {
-  const { child, line, ended } = runNode(["test/bullmq-worker.ts"], environment);
+  const { child, line, ended } = runNode(["test/under-fire/bullmq-worker.ts"], environment);
   onTestFinished(() => void child.kill("SIGKILL"));
   const worker: WorkerProcess = {
     handlerRuns: [],
