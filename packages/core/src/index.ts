@@ -28,10 +28,18 @@ export type { EventKey, EventOf, FamilyOf, UnknownEvent, UnknownType, WebhookEve
 export type { EventOutcome } from "./handle/event-outcome.ts";
 export type { Discard, Handler, HandlerContext, Handlers, RetryLater } from "./handle/handler.ts";
 export { discard, retryLater } from "./handle/handler.ts";
-export type { Processor, ProcessorOptions, Provenance } from "./process/processor.ts";
+export type { Provenance } from "./process/claimed-work.ts";
+export type { Processor, ProcessorOptions } from "./process/processor.ts";
 export { createProcessor } from "./process/processor.ts";
-export type { BodyFault, BodyReader, BodySink } from "./receive/body.ts";
-export type { Delivery, Received, Receiver } from "./receive/delivery.ts";
+export type {
+  BodyFault,
+  BodySink,
+  BodyStream,
+  Delivery,
+  ReadBody,
+  Received,
+  Receiver,
+} from "./receive/delivery.ts";
 export type { WebhookHandler } from "./receive/fetch.ts";
 export { webhookHandler } from "./receive/fetch.ts";
 export type { MissWatch, NodeHandler, NodeRequest } from "./receive/node.ts";

@@ -282,7 +282,7 @@ describe("a claim that is observed", () => {
     const seen = watched(["settle"]);
     const processor = createProcessor({ "*": fails }, { store: { ...memoryStore(), ...changes } });
     const given: unknown[] = [];
-    await processor.process(event, { givesUp: (outcome) => given.push(outcome) === 1 });
+    await processor.process(event, { isLastAttempt: (outcome) => given.push(outcome) === 1 });
     const error = new Error("no order");
     const dead = {
       ...ref,
@@ -300,7 +300,7 @@ describe("a claim that is observed", () => {
   it("is dead when its handler asks for a retry, and the queue does not try it again", async () => {
     const seen = watched(["settle"]);
     const processor = createProcessor({ "*": () => retryLater(9) });
-    await processor.process(event, { givesUp: ({ code }) => code === "retry_later" });
+    await processor.process(event, { isLastAttempt: ({ code }) => code === "retry_later" });
     const dead = { ...ref, by: "processor", attempt: 1, outcome: "dead", reason: "retry_later", durationMs };
     expect(seen).toEqual([["settle", dead]]);
   });
@@ -308,26 +308,26 @@ describe("a claim that is observed", () => {
   it("is lost when another owner had the event by then, also if the queue does not try it again", async () => {
     const seen = watched(["settle"]);
     const store = { ...memoryStore(), release: async () => false };
-    const givesUp = vi.fn(() => true);
-    await createProcessor({ "*": fails }, { store }).process(event, { givesUp });
+    const isLastAttempt = vi.fn(() => true);
+    await createProcessor({ "*": fails }, { store }).process(event, { isLastAttempt });
     expect(seen).toEqual([["settle", { ...ref, by: "processor", attempt: 1, outcome: "lost", durationMs }]]);
-    expect(givesUp).not.toHaveBeenCalled();
+    expect(isLastAttempt).not.toHaveBeenCalled();
   });
 
   it("is retried, and has its outcome, when what says whether the queue tries it again throws", async () => {
     const seen = watched(["settle"]);
-    const givesUp = () => {
+    const isLastAttempt = () => {
       throw new Error("no job");
     };
-    const outcome = await createProcessor({ "*": fails }).process(event, { givesUp });
+    const outcome = await createProcessor({ "*": fails }).process(event, { isLastAttempt });
     expect(outcome).toEqual({ code: "failed", error: new Error("no order") });
     expect(seen).toEqual([["settle", { ...ref, by: "processor", attempt: 1, outcome: "retry", durationMs }]]);
   });
 
   it("does not ask whether the queue tries it again while nobody observes", async () => {
-    const givesUp = vi.fn(() => true);
-    await createProcessor({ "*": fails }).process(event, { givesUp });
-    expect(givesUp).not.toHaveBeenCalled();
+    const isLastAttempt = vi.fn(() => true);
+    await createProcessor({ "*": fails }).process(event, { isLastAttempt });
+    expect(isLastAttempt).not.toHaveBeenCalled();
   });
 });
 

@@ -40,21 +40,22 @@ export async function perform(
   bounds: Bounds,
 ): Promise<Performed> {
   const run: Run = { attempts: 0, waitMs: 0, last: undefined };
-  const { name, method } = operation;
-  const result = await callStage.trace(
-    () => ({ operation: name, method }),
-    () => attemptAll(transport, operation, bounds, run).catch(onlyApiError),
-    (ended) => ({
-      outcome: ended instanceof ApiError ? ended.code : "ok",
-      ...(ended instanceof ApiError && { error: ended }),
-      ...(run.last?.kind === "answered" && { status: run.last.status }),
-      attempts: run.attempts,
-      waitMs: run.waitMs,
-    }),
-  );
+  const result = await call(operation, run, () => attemptAll(transport, operation, bounds, run));
   if (result instanceof ApiError) throw result;
   return result;
 }
+
+const call = callStage.around(
+  (_operation: Operation, _run: Run, attempts: () => Promise<Performed>) => attempts().catch(onlyApiError),
+  ({ name, method }) => ({ operation: name, method }),
+  (ended, _, { attempts, waitMs, last }) => ({
+    outcome: ended instanceof ApiError ? ended.code : "ok",
+    ...(ended instanceof ApiError && { error: ended }),
+    ...(last?.kind === "answered" && { status: last.status }),
+    attempts,
+    waitMs,
+  }),
+);
 
 async function attemptAll(
   transport: Transport,

@@ -12,21 +12,20 @@ export interface StageMessage {
   readonly error?: unknown;
 }
 
-/** A step in the way of a delivery or an event, with a start, an end, and work that runs in between. */
+/** A step on the way of a delivery or an event, with a start, an end, and work in between. */
 export interface Stage<Message extends StageMessage, AtEnd extends keyof Message = never> {
   /** The channel of messages about ended stages. */
   readonly ended: Channel<unknown, Message>;
-  /** Whether there are subscribers. What each delivery passes asks first: otherwise it would make three functions for nothing. */
-  isWatched(): boolean;
   /**
-   * Runs `work` inside the stage, and resolves or rejects as it does. `begin` makes the message; `end` makes the fields that
-   * the result adds. Both are called only when the channel has subscribers: without any, it returns what `work` returns.
+   * Returns `work` as a stage: a function that resolves or rejects as `work` does. `begin` makes the message from the
+   * arguments; `end` makes the fields that the result adds. Both are called only while the channel has subscribers. Without
+   * subscribers, the function returns what `work` returns, and makes no garbage.
    */
-  trace<Work>(
-    begin: () => Omit<Message, AtEnd | keyof StageMessage>,
-    work: () => Work,
-    end: (result: Awaited<Work>) => Pick<Message, AtEnd | "outcome" | "error">,
-  ): Work | Promise<Awaited<Work>>;
+  around<Args extends readonly unknown[], Work>(
+    work: (...args: Args) => Work,
+    begin: (...args: Args) => Omit<Message, AtEnd | keyof StageMessage>,
+    end: (result: Awaited<Work>, ...args: Args) => Pick<Message, AtEnd | "outcome" | "error">,
+  ): (...args: Args) => Work | Promise<Awaited<Work>>;
 }
 
 /**
@@ -53,10 +52,10 @@ export function createStage<Message extends StageMessage, AtEnd extends keyof Me
     );
   }
 
-  function traced<Work>(
+  function trace<Work>(
     message: Message,
     work: () => Work,
-    atEnd: (result: Awaited<Work>) => object,
+    fieldsOf: (result: Awaited<Work>) => object,
   ): Promise<Awaited<Work>> {
     const startedAt = performance.now();
     const finish = (fields: object) => {
@@ -70,7 +69,7 @@ export function createStage<Message extends StageMessage, AtEnd extends keyof Me
       end.publish(message);
       return working.then(
         (result) => {
-          finish(atEnd(result));
+          finish(fieldsOf(result));
           return result;
         },
         (cause: unknown) => {
@@ -83,8 +82,16 @@ export function createStage<Message extends StageMessage, AtEnd extends keyof Me
 
   return {
     ended: asyncEnd,
-    isWatched,
-    trace: (begin, work, atEnd) => (isWatched() ? traced(begin() as Message, work, atEnd) : work()),
+    around:
+      (work, begin, fieldsOf) =>
+      (...args) =>
+        isWatched()
+          ? trace(
+              begin(...args) as Message,
+              () => work(...args),
+              (result) => fieldsOf(result, ...args),
+            )
+          : work(...args),
   };
 }
 
@@ -127,7 +134,7 @@ export function listenTo<Message>(
   return () => void channel.unsubscribe(call);
 }
 
-/** Turns the first error into a Node.js process warning, with the code `observer_failed`. */
+/** Emits the first error as a Node.js process warning, with the code `observer_failed`. */
 export function warnOnce(): ListenerWarning {
   let isWarned = false;
   return (name, error) => {

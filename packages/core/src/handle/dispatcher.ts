@@ -27,7 +27,7 @@ export function createDispatcher<Data>(handlers: Handlers<Data, never>, catalog:
     throw new WebhookError(
       "unknown_event_type",
       `There is a handler for "${name}", but the catalog has no such event type.`,
-      `${suggest(name, [...names])} A handler of "*" takes types that the catalog does not have; defineCatalog adds them.`,
+      `${suggest(name, [...names])} A handler of "*" gets types that the catalog does not contain; defineCatalog adds them.`,
     );
   }
   const families = [...given].filter(([name]) => name.endsWith("*")).sort(([a], [b]) => b.length - a.length);
@@ -44,20 +44,13 @@ export function createDispatcher<Data>(handlers: Handlers<Data, never>, catalog:
     return known.get(type) ?? mostSpecific(type);
   }
 
-  function run(event: WebhookEvent, context: HandlerContext): Awaitable<DispatchOutcome> {
+  function callHandler(event: WebhookEvent, context: HandlerContext): Awaitable<DispatchOutcome> {
     return attempt(() => handlerOf(event.type)?.(event, context), outcomeOf, failed);
   }
 
   return {
     handles: (type) => handlerOf(type) !== undefined,
-    dispatch(event, context) {
-      if (!handleStage.isWatched()) return run(event, context);
-      return handleStage.trace(
-        () => factsOf(event, context),
-        () => run(event, context),
-        outcomeFields,
-      );
-    },
+    dispatch: handleStage.around(callHandler, factsOf, (outcome) => outcomeFields(outcome)),
   };
 }
 

@@ -1,11 +1,8 @@
 import type { Awaitable } from "../base/awaitable.ts";
-import type { Logger } from "../base/logger.ts";
-import { outcomeFields } from "../base/trace.ts";
-import { andThen, attempt, startDeadline, unref } from "../base/waiting.ts";
+import { attempt, unref } from "../base/waiting.ts";
 import type { EventKey } from "../event/event.ts";
 import type { EventOutcome, UndoneOutcome } from "../handle/event-outcome.ts";
 import { type HandlerLease, type LoopWatch, lostLease } from "../handle/run-handler.ts";
-import { type SettleMessage, settleNotice } from "../handle/stages.ts";
 import type { DedupeStore } from "../store/dedupe-store.ts";
 
 /** A claim that the store has granted, and the lease on it. */
@@ -21,7 +18,7 @@ export interface HeldClaim extends HandlerLease {
   /** The CRC-32 of the body, if it is known. */
   readonly fingerprint: number | undefined;
   /** Whether the queue behind the processor will not try the event again after this outcome. */
-  readonly givesUp: ((outcome: UndoneOutcome) => boolean) | undefined;
+  readonly isLastAttempt: ((outcome: UndoneOutcome) => boolean) | undefined;
   /** Aborts `signal`. */
   readonly controller: AbortController;
 }
@@ -81,107 +78,6 @@ export function keepLease(
   }
 
   return stop;
-}
-
-/** Ends a claim in the store, according to the outcome of its event. */
-export interface Settler {
-  /**
-   * For a done event. While the store fails, waits for the mark until the lease would end. What is still not marked then
-   * stays with `keepAsking`.
-   */
-  complete(held: HeldClaim, outcome: EventOutcome): Awaitable<EventOutcome>;
-  /** For an event that is not done. If the store is unreachable, the claim ends with its lease. */
-  release(held: HeldClaim, outcome: EventOutcome): Awaitable<EventOutcome>;
-  /** For an event that was committed together with its done mark. */
-  committed(held: HeldClaim, outcome: EventOutcome): EventOutcome;
-  /** For an event whose claim was lost. */
-  lost(held: HeldClaim): EventOutcome;
-}
-
-/** @param keepAsking goes on asking the store for the mark of a done event; true once it is marked */
-export function createSettler(
-  store: DedupeStore,
-  logger: Logger,
-  keepAsking: (held: HeldClaim) => Promise<boolean>,
-): Settler {
-  function committed(held: HeldClaim, outcome: EventOutcome): EventOutcome {
-    publish(held, { outcome: "done" });
-    return outcome;
-  }
-
-  function lost(held: HeldClaim): EventOutcome {
-    publish(held, { outcome: "lost" });
-    return { code: "lease_lost" };
-  }
-
-  /** For a done event that the store has not marked. `leftMs` is what was left of its lease. */
-  async function unmarked(
-    held: HeldClaim,
-    outcome: EventOutcome,
-    leftMs: number,
-    completed: { readonly answer: boolean } | StoreUnavailable,
-  ): Promise<EventOutcome> {
-    // a handler that has seen its claim lost may have stopped half-way
-    const marked = leftMs > 0 ? keepAsking(held) : Promise.resolve(false);
-    if ("answer" in completed) return lost(held);
-    if (await startDeadline(leftMs).before(marked)) return committed(held, outcome);
-    publish(held, outcomeFields(completed));
-    return completed;
-  }
-
-  return {
-    committed,
-    lost,
-    complete(held, outcome) {
-      const leftMs = held.heldUntil - performance.now();
-      const called = callStore(() => store.complete(held.key, held.token));
-      return andThen(called, (completed) =>
-        "answer" in completed && completed.answer
-          ? committed(held, outcome)
-          : unmarked(held, outcome, leftMs, completed),
-      );
-    },
-    release(held, outcome) {
-      const called = callStore(() => store.release(held.key, held.token));
-      return andThen(called, (released) => {
-        if ("error" in released)
-          logger.debug({ id: held.key.id }, "A claim could not be released; it ends with its lease.");
-        if (settleNotice.hasSubscribers) publish(held, endOfUndone(held, outcome, released));
-        return outcome;
-      });
-    },
-  };
-}
-
-/** How `observe` names the end of an event that is not done. */
-function endOfUndone(
-  held: HeldClaim,
-  outcome: EventOutcome,
-  released: { readonly answer: boolean } | StoreUnavailable,
-): Ending {
-  if ("answer" in released && !released.answer) return { outcome: "lost" };
-  const { code } = outcome;
-  if ((code === "failed" || code === "retry_later") && isGivenUp(held, outcome))
-    return { outcome: "dead", reason: code, ...("error" in outcome && { error: outcome.error }) };
-  return "error" in released ? outcomeFields(released) : { outcome: "retry" };
-}
-
-/** What `givesUp` says; false when it throws. */
-function isGivenUp({ givesUp }: HeldClaim, outcome: UndoneOutcome): boolean {
-  try {
-    return givesUp?.(outcome) ?? false;
-  } catch {
-    return false;
-  }
-}
-
-type Ending = Pick<SettleMessage, "outcome" | "reason" | "error">;
-
-function publish({ key, type, attempt, askedAt }: HeldClaim, ending: Ending): void {
-  if (!settleNotice.hasSubscribers) return;
-  const { source, id } = key;
-  const durationMs = performance.now() - askedAt;
-  settleNotice.publish({ source, id, type, by: "processor", attempt, ...ending, durationMs });
 }
 
 export type StoreUnavailable = Extract<EventOutcome, { code: "store_unavailable" }>;

@@ -1,47 +1,48 @@
 import type { Awaitable } from "../base/awaitable.ts";
 import { byteBuffer } from "../base/byte-buffer.ts";
 import { bodyBytes } from "../verify/signature.ts";
-import type { BodyFault, BodyReader, WholeBody } from "./body.ts";
+import type { BodyFault, BodyStream, Delivery } from "./delivery.ts";
+import { createHashSchedule } from "./hash-schedule.ts";
 
-/** What the bodies of a receiver may take before they are verified, when anybody may have sent them. */
+/** What the bodies of a receiver may use before they are verified, when any client may have sent them. */
 export interface BodyBounds {
   readonly maxBodyBytes: number;
   /** Of all bodies together. */
   readonly maxUnverifiedBytes: number;
-  /** For one body to come in. In each quarter of it, 4 KiB must come, or the rest. */
+  /** For one body to arrive. In each quarter of it, 4 KiB must arrive, or the rest. */
   readonly bodyTimeoutMs: number;
 }
 
+/** The bytes of a whole body. */
+export interface WholeBody {
+  readonly bytes: Uint8Array;
+  /** Whether they are a copy that the intake has made of several chunks. No other code has it. */
+  readonly isOwnCopy: boolean;
+}
+
 /**
- * Reads a body within the bounds. Answers with its bytes when it is their turn to be hashed, or with why there are none: at
- * once, if all bytes are there and it is their turn. Throws for a body that is neither bytes nor text.
+ * Reads a body within the bounds. Returns its bytes when they may be hashed, or why there are none: without a promise if all
+ * bytes are there and may be hashed now. Throws for a body that is neither bytes nor text.
  * @param announcedBytes the content-length; NaN if there is none
  */
-export type BodyIntake = (
-  body: Uint8Array | string | BodyReader,
-  announcedBytes: number,
-) => Awaitable<WholeBody | BodyFault>;
+export type BodyIntake = (body: Delivery["body"], announcedBytes: number) => Awaitable<WholeBody | BodyFault>;
 
-/** The place of a body that is being read, or that waits for its turn. */
+/** The place of a body that is being read, or that waits to be hashed. */
 interface Place {
   /** The memory that it holds. */
   bytes: number;
-  /** The body, while it waits for its turn. */
-  whole?: WholeBody;
   grow(bytes: number): void;
-  /** Gives the place up with the body's bytes or its fault. Only the first call counts. */
+  /** Gives the place up with the body's bytes or its fault. Only the first call has an effect. */
   leave(result: WholeBody | BodyFault): void;
+  /** Gives the place up with these bytes once they may be hashed. */
+  leaveToHash(whole: WholeBody): void;
 }
 
-const shortBytes = 32 * 1024; // hashed in 20 to 40 µs a key, no more than the rest of the request takes
-const turnBytes = 256 * 1024; // a quarter of what one body may have by default
 const leastBytes = 4 * 1024;
 
 /**
- * Makes the intake of a receiver. Its two rules favour small bodies, as most authentic ones are, over large ones. When all
- * bodies together are over their budget, the largest is given up, and the oldest of several. Since hashing keeps everybody
- * waiting, each turn of the event loop lets 256 KiB of long bodies through, or one that is longer. The rest wait, and the
- * shortest goes first.
+ * Creates the intake of a receiver. It favours small bodies, as most authentic ones are, over large ones: when all bodies
+ * together are over their budget, the largest is given up, and the oldest of several.
  */
 export function createBodyIntake({
   maxBodyBytes,
@@ -50,15 +51,14 @@ export function createBodyIntake({
 }: BodyBounds): BodyIntake {
   const places = new Set<Place>(); // the oldest first
   let heldBytes = 0;
-  const waiting: Place[] = []; // long bodies, complete, the shortest last
-  let leftBytes = turnBytes; // of this turn
-  let isTurnDue = false;
+  const hashing = createHashSchedule();
   const overloaded: BodyFault = {
     code: "overloaded",
     reason: `all bodies that are not verified yet have more than maxUnverifiedBytes (${maxUnverifiedBytes}) together, and this was the largest`,
   };
 
   function open(end: Place["leave"]): Place {
+    let withdraw = () => {};
     const place: Place = {
       bytes: 0,
       grow(bytes) {
@@ -68,45 +68,16 @@ export function createBodyIntake({
       },
       leave(result) {
         if (!places.delete(place)) return;
-        if (place.whole) waiting.splice(waiting.lastIndexOf(place), 1);
+        withdraw();
         heldBytes -= place.bytes;
         end(result);
+      },
+      leaveToHash(whole) {
+        withdraw = hashing.wait(whole.bytes.byteLength, () => place.leave(whole));
       },
     };
     places.add(place);
     return place;
-  }
-
-  /** Whether a body may be hashed at once. */
-  function hasTurn({ bytes: { byteLength } }: WholeBody): boolean {
-    if (byteLength <= shortBytes) return true;
-    if (byteLength > leftBytes) return false;
-    leftBytes -= byteLength;
-    awaitTurn();
-    return true;
-  }
-
-  function wait(place: Place, whole: WholeBody): void {
-    place.whole = whole;
-    const behind = waiting.findIndex((other) => sizeOf(other) <= whole.bytes.byteLength); // the oldest of equals goes first
-    waiting.splice(behind < 0 ? waiting.length : behind, 0, place);
-    awaitTurn();
-  }
-
-  function awaitTurn(): void {
-    if (isTurnDue) return;
-    isTurnDue = true;
-    setImmediate(() => {
-      isTurnDue = false;
-      leftBytes = turnBytes;
-      for (let next = waiting.at(-1); next?.whole; next = waiting.at(-1)) {
-        const isFirst = leftBytes === turnBytes;
-        if (!isFirst && sizeOf(next) > leftBytes) break;
-        leftBytes -= sizeOf(next);
-        next.leave(next.whole);
-      }
-      if (leftBytes < turnBytes) awaitTurn();
-    });
   }
 
   function tooLarge(announcedBytes: number): BodyFault {
@@ -117,7 +88,7 @@ export function createBodyIntake({
     };
   }
 
-  function read(start: BodyReader, announcedBytes: number): Promise<WholeBody | BodyFault> {
+  function readStream(start: BodyStream, announcedBytes: number): Promise<WholeBody | BodyFault> {
     return new Promise((resolve) => {
       const buffer = byteBuffer(maxBodyBytes);
       let isReading = true;
@@ -151,8 +122,8 @@ export function createBodyIntake({
           endReading();
           const bytes = buffer.bytes();
           const whole = { bytes, isOwnCopy: first !== undefined && bytes !== first };
-          if (hasTurn(whole)) place.leave(whole);
-          else wait(place, whole);
+          if (hashing.admits(bytes.byteLength)) place.leave(whole);
+          else place.leaveToHash(whole);
         },
         abandon: () => fail(incomplete(clientLeft)),
         consumed: (hint) => fail({ code: "body_consumed", hint }),
@@ -160,24 +131,28 @@ export function createBodyIntake({
     });
   }
 
-  return (body, announcedBytes) => {
-    if (announcedBytes > maxBodyBytes) return tooLarge(announcedBytes);
-    if (typeof body === "function") return read(body, announcedBytes);
-    const bytes = bodyBytes(body);
+  function takeBytes(bytes: Uint8Array, announcedBytes: number): Awaitable<WholeBody | BodyFault> {
     if (bytes.byteLength > maxBodyBytes) return tooLarge(announcedBytes);
     const whole = { bytes, isOwnCopy: false };
-    if (hasTurn(whole)) return whole;
+    if (hashing.admits(bytes.byteLength)) return whole;
     return new Promise((resolve) => {
       const place = open(resolve);
       place.grow(bytes.byteLength);
-      wait(place, whole);
+      place.leaveToHash(whole);
     });
+  }
+
+  return (body, announcedBytes) => {
+    if (typeof body !== "function") return takeBytes(bodyBytes(body), Number.NaN);
+    if (announcedBytes > maxBodyBytes) return tooLarge(announcedBytes);
+    const read = body();
+    return typeof read === "function" ? readStream(read, announcedBytes) : takeBytes(read, announcedBytes);
   };
 }
 
 /**
  * Frees the memory of a refused body that the intake has copied together: its bytes are empty from then on. Otherwise V8
- * collects its whole heap for each 64 MB of such copies, since their memory is not in the heap. Chunks are left alone: others
+ * collects its whole heap for each 64 MB of such copies, since their memory is not in the heap. Chunks are not freed: other code
  * may hold them, and so may a native operation, such as a write, which then reads what the memory has become.
  */
 export function freeRefused({ bytes, isOwnCopy }: WholeBody): void {
@@ -219,8 +194,4 @@ function largestOf(places: ReadonlySet<Place>): Place {
   let [largest] = places as Iterable<Place> as [Place];
   for (const place of places) if (place.bytes > largest.bytes) largest = place;
   return largest;
-}
-
-function sizeOf({ whole }: Place): number {
-  return whole?.bytes.byteLength ?? 0;
 }

@@ -1,5 +1,4 @@
 import type { HeaderSource } from "../verify/headers.ts";
-import type { BodyReader } from "./body.ts";
 import type { Outcome } from "./outcome.ts";
 import type { Reply } from "./reply.ts";
 
@@ -8,16 +7,43 @@ export interface Delivery {
   readonly method: string;
   readonly headers: HeaderSource;
   /** The raw body, or a function that reads it. A string stands for its UTF-8 bytes. */
-  readonly body: Uint8Array | string | BodyReader;
+  readonly body: Uint8Array | string | ReadBody;
 }
 
-/** The answer to a delivery, and why it is that. Only the `Reply` in it is for the sender. */
+/** Reads a request's raw body: returns its bytes if all are there, or else its stream. A receiver calls it at most once. */
+export type ReadBody = () => Uint8Array | BodyStream;
+
+/**
+ * Streams a raw body into `sink`, as fast as it arrives: the receiver has the limits. Returns a function that stops reading
+ * and leaves the connection open, so that an answer can be sent.
+ */
+export type BodyStream = (sink: BodySink) => () => void;
+
+/** Where a `BodyStream` puts its bytes. After the first `end`, `abandon` or `consumed`, all calls are ignored. */
+export interface BodySink {
+  /** Adds the next bytes, and keeps them: do not reuse the chunk. */
+  add(chunk: Uint8Array): void;
+  /** The body is complete. */
+  end(): void;
+  /** The client left before the body was complete. */
+  abandon(): void;
+  /** Something else has read the body. `hint` says how to fix that. */
+  consumed(hint: string): void;
+}
+
+/** Why there are no bytes to verify. */
+export type BodyFault = Extract<
+  Outcome,
+  { code: "body_incomplete" | "body_consumed" | "too_large" | "overloaded" }
+>;
+
+/** The answer to a delivery, and its reason. Only the `Reply` in it is for the sender. */
 export interface Received extends Reply {
   readonly outcome: Outcome;
 }
 
 export interface Receiver {
-  /** Takes one delivery through the pipeline. Resolves to the answer and the outcome, and never rejects. */
+  /** Passes one delivery through the pipeline. Resolves to the answer and the outcome, and never rejects. */
   receive(delivery: Delivery): Promise<Received>;
   /** Aborts when `close` is called. */
   readonly closing: AbortSignal;

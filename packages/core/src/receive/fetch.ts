@@ -1,6 +1,6 @@
 import { isUint8Array } from "node:util/types";
 import type { EsimEvents } from "../event/esim-events.ts";
-import type { BodyReader, BodySink } from "./body.ts";
+import type { BodySink, BodyStream } from "./delivery.ts";
 import { receiverWith } from "./receiver.ts";
 import type { ReceiverOptions } from "./receiver-options.ts";
 import type { Target } from "./target.ts";
@@ -30,7 +30,7 @@ export function webhookHandler<Data = EsimEvents, Tx = unknown>(
     const { status, headers, body } = await receiver.receive({
       method: request.method,
       headers: request.headers,
-      body: fetchBody(request),
+      body: () => streamOf(request),
     });
     return new Response(body, { status, headers });
   };
@@ -38,7 +38,7 @@ export function webhookHandler<Data = EsimEvents, Tx = unknown>(
   return Object.assign(handle, { ready, close: receiver.close });
 }
 
-function fetchBody(request: Request): BodyReader {
+function streamOf(request: Request): BodyStream {
   return (sink) => {
     const { body } = request;
     if (request.bodyUsed || body?.locked) sink.consumed(consumedHint);

@@ -3,8 +3,7 @@ import { isUint8Array } from "node:util/types";
 import { type Logger, silentLogger, warnOfSetup } from "../base/logger.ts";
 import type { EsimEvents } from "../event/esim-events.ts";
 import { signatureHeaders } from "../verify/headers.ts";
-import type { BodyReader, BodySink } from "./body.ts";
-import type { Delivery, Received, Receiver } from "./delivery.ts";
+import type { BodySink, BodyStream, Delivery, Received, Receiver } from "./delivery.ts";
 import { createReceiver } from "./receiver.ts";
 import type { ReceiverOptions } from "./receiver-options.ts";
 import type { Reply } from "./reply.ts";
@@ -41,7 +40,7 @@ export function nodeHandler<Data = EsimEvents, Tx = unknown>(
 }
 
 /**
- * Takes a Node.js request through a receiver, once Node.js has had a microtask to take what came in one packet with the
+ * Passes a Node.js request to a receiver, after a microtask in which Node.js reads what arrived in one packet with the
  * headers: a short body is there then, and needs no listeners, timer or promise.
  */
 export async function receiveRequest(
@@ -54,28 +53,15 @@ export async function receiveRequest(
 
 /** A Node.js request as a delivery. Uses the raw bytes that a body parser has kept, never a parsed body. */
 export function nodeDelivery(request: NodeRequest): Delivery {
-  return new NodeDelivery(request);
-}
-
-/**
- * A class for its getter: V8 makes a hidden class for every object literal with a getter, and keeps it, with the getter and
- * the request, until a collection of the whole heap.
- */
-class NodeDelivery implements Delivery {
-  readonly #request: NodeRequest;
-  readonly method: string;
-  readonly headers: Delivery["headers"];
-
-  constructor(request: NodeRequest) {
-    this.#request = request;
-    this.method = request.method ?? "";
-    this.headers = request.headers;
-  }
-
-  get body(): Delivery["body"] {
-    const request = this.#request;
-    return keptBody(request) ?? bodyAtHand(request) ?? nodeBody(request);
-  }
+  let bytes: Uint8Array | undefined; // kept, for another receiver of the same delivery
+  return {
+    method: request.method ?? "",
+    headers: request.headers,
+    body() {
+      bytes ??= keptBody(request) ?? bodyAtHand(request);
+      return bytes ?? streamOf(request);
+    },
+  };
 }
 
 /** Answers a request, unless it was answered already, and ends what follows as `discardRest` does. */
@@ -95,15 +81,15 @@ export type MissWatch = (request: IncomingMessage, response: ServerResponse, pat
 
 /**
  * For adapters with a path of their own: warns once of a signed delivery that was answered 404, which the sender does not
- * retry. The request's own path is not logged, since anybody can write it.
+ * retry. The request's own path is not logged, since any client can write it.
  */
 export function watchMisses(logger: Logger = silentLogger): MissWatch {
-  let told = false;
+  let isWarned = false;
   return ({ headers }, response, path) => {
-    if (told || !signatureHeaders.every((name) => name in headers)) return;
+    if (isWarned || !signatureHeaders.every((name) => name in headers)) return;
     response.once("finish", () => {
-      if (told || response.statusCode !== 404) return;
-      told = true;
+      if (isWarned || response.statusCode !== 404) return;
+      isWarned = true;
       warnOfSetup(
         logger,
         "delivery_missed",
@@ -148,7 +134,7 @@ function keptBody({ rawBody, body }: NodeRequest): Uint8Array | undefined {
 /** On a request whose body was read before Node.js has seen its end. */
 const wholeBodyRead = Symbol("esim-webhooks.wholeBodyRead");
 
-/** The whole body, if Node.js has it already and nobody else has begun to read it. */
+/** The whole body, if Node.js has it already and no other code has begun to read it. */
 function bodyAtHand(request: NodeRequest): Uint8Array | undefined {
   const { readableLength, readableFlowing, readableEncoding, destroyed, headers } = request;
   if (readableFlowing !== null || readableEncoding !== null || destroyed) return undefined;
@@ -159,7 +145,7 @@ function bodyAtHand(request: NodeRequest): Uint8Array | undefined {
   return bytes;
 }
 
-function nodeBody(request: NodeRequest): BodyReader {
+function streamOf(request: NodeRequest): BodyStream {
   return (sink) => {
     if (isAbandoned(request)) sink.abandon();
     else if (
@@ -174,7 +160,7 @@ function nodeBody(request: NodeRequest): BodyReader {
   };
 }
 
-/** Whether the client left before somebody had read the whole body: a host's own middleware may have taken its time. */
+/** Whether the client left before the whole body was read: a host's own middleware may have taken its time. */
 function isAbandoned({ destroyed, errored, readableEnded, readableDidRead }: NodeRequest): boolean {
   return destroyed && !readableEnded && (Boolean(errored) || !readableDidRead);
 }

@@ -5,22 +5,17 @@ import { createStage, outcomeFields, type Stage, type StageMessage } from "../ba
 import { andThen, attempt, isPromise, startDeadline } from "../base/waiting.ts";
 import type { Catalog } from "../event/catalog.ts";
 import type { EsimEvents } from "../event/esim-events.ts";
-import {
-  type HeaderReader,
-  headerReader,
-  headerText,
-  readSignedHeaders,
-  type SignedHeaders,
-} from "../verify/headers.ts";
+import { type HeaderReader, headerReader, headerText, readSignedHeaders } from "../verify/headers.ts";
 import { refuseBySkew } from "../verify/tolerance.ts";
-import { createBodyIntake, freeRefused } from "./body-intake.ts";
+import { createBodyIntake, freeRefused, type WholeBody } from "./body-intake.ts";
 import type { Delivery, Received, Receiver } from "./delivery.ts";
 import type { Outcome, OutcomeCode } from "./outcome.ts";
 import { createOutcomeLog, type Seen } from "./outcome-log.ts";
 import { checkReplayWindow, type ReceiverOptions, readReceiverOptions } from "./receiver-options.ts";
 import { replyTo } from "./reply.ts";
-import { acceptFor, isInbox, joinSource, type Target } from "./target.ts";
-import { createVerifier, knownKeys, type Verifier, verifyStage } from "./verifier.ts";
+import { registerSource } from "./shared-source.ts";
+import { acceptFor, isInbox, type Target } from "./target.ts";
+import { createVerifier, knownKeys, verifyStage } from "./verifier.ts";
 
 /**
  * One delivery, from its arrival to its answer. On `tracing:esim-webhooks:receive:*`. At the deadline it ends with
@@ -73,21 +68,25 @@ export function receiverWith<Data, Tx>(
   const logger = safeLogger(settings.logger);
   const catalog = settings.catalog as Catalog<Data>;
   const readBody = createBodyIntake(settings);
-  const verify = makeVerifier(options, clock, logger);
+  const verify = verifyStage.around(
+    makeVerifier(options, clock, logger),
+    (signed) => ({ source, id: headerText(signed.id) }),
+    (found) => (found.ok ? { outcome: "verified", key: found.key } : { outcome: found.code }),
+  );
   const accept = acceptFor<Data, Tx>(target, { store, catalog, leaseMs, logger, clock });
   const log = createOutcomeLog(logger, source);
   const remembersIds = isInbox(target) ? target : store;
   checkReplayWindow(tolerance, remembersIds);
   const leaveSource =
-    remembersIds && joinSource(remembersIds, source, knownKeys(options, clock.now()), logger);
+    remembersIds && registerSource(remembersIds, source, knownKeys(options, clock.now()), logger);
   const closing = () => (controller ??= new AbortController());
-  let controller: AbortController | undefined; // made late: workerd allows none while a module is loaded
+  let controller: AbortController | undefined; // created late: workerd allows none while a module is loaded
   let inFlight = 0;
   let onIdle = () => {};
   let closed: Promise<void> | undefined;
 
-  /** Takes a delivery from step to step, and waits for nothing but promises: most deliveries meet none. */
-  function workThrough(delivery: Delivery, signal: AbortSignal, seen: Seen): Awaitable<Outcome> {
+  /** The pipeline: limit, verify, parse, accept. It waits for promises only, and most deliveries meet none. */
+  function decide(delivery: Delivery, seen: Seen, signal: AbortSignal): Awaitable<Outcome> {
     if (closed !== undefined) return { code: "shutting_down" };
     if (delivery.method !== "POST") return { code: "method_not_allowed" };
     const receivedAt = new Date(clock.now());
@@ -96,45 +95,33 @@ export function receiverWith<Data, Tx>(
     if (!signed.ok) return signed;
     seen.id = headerText(signed.id);
 
-    const given = delivery.body; // once: to ask a Node.js request for its body is to read it
-    const announcedBytes = typeof given === "function" ? Number(header("content-length")) : Number.NaN;
-    return andThen(readBody(given, announcedBytes), (body) => {
+    return andThen(readBody(delivery.body, Number(header("content-length"))), (body) => {
       if ("code" in body) return body;
-      const { bytes } = body;
-      return andThen(compare(signed, bytes, receivedAt), (proof) => {
+      return andThen(verify(signed, body.bytes, receivedAt.getTime()), (proof) => {
         if ("key" in proof) seen.key = proof.key;
-        if (!proof.ok) {
-          freeRefused(body);
-          return proof.code === "no_matching_key" && isEncoded(header) ? unsupportedEncoding : proof;
-        }
+        if (!proof.ok) return refused(body, isUndecodable(proof, header) ? unsupportedEncoding : proof);
         const skewed = refuseBySkew(proof.timestamp, receivedAt.getTime(), tolerance);
-        if (skewed !== undefined) {
-          freeRefused(body);
-          return skewed;
-        }
+        if (skewed !== undefined) return refused(body, skewed);
 
         seen.id = proof.id;
-        const parsed = catalog.parse(proof.id, bytes);
+        const parsed = catalog.parse(proof.id, body.bytes);
         if (parsed.type !== null) seen.type = parsed.type;
-        return accept({ parsed, id: proof.id, body: bytes, source, receivedAt, signal });
+        return accept({ parsed, id: proof.id, body: body.bytes, source, receivedAt, signal });
       });
     });
   }
 
-  function compare(signed: SignedHeaders, body: Uint8Array, receivedAt: Date): ReturnType<Verifier> {
-    const atMs = receivedAt.getTime();
-    if (!verifyStage.isWatched()) return verify(signed, body, atMs);
-    return verifyStage.trace(
-      () => ({ source, id: headerText(signed.id) }),
-      () => verify(signed, body, atMs),
-      (found) => (found.ok ? { outcome: "verified", key: found.key } : { outcome: found.code }),
-    );
-  }
-
-  /** The outcome of a delivery, whatever happens. Counts the work, so that `close` can wait for it. */
-  function work(delivery: Delivery, signal: AbortSignal, seen: Seen): Awaitable<Outcome> {
+  /** The outcome of a delivery, or `deadline_reached`. Never rejects. An outcome that is late is logged when it is known. */
+  function decideInTime(delivery: Delivery, seen: Seen, startedAt: number): Awaitable<Outcome> {
+    const deadline = startDeadline(deadlineMs, startedAt);
     inFlight += 1;
-    return attempt(() => workThrough(delivery, signal, seen), ended, failed);
+    const decided = attempt(() => decide(delivery, seen, deadline.signal), ended, failed);
+    if (!isPromise(decided)) return decided;
+    return deadline.before(decided).then((outcome) => {
+      if (outcome !== undefined) return outcome;
+      void decided.then((late) => log(late, { ...seen, late: true }, startedAt));
+      return { code: "deadline_reached" };
+    });
   }
 
   function ended(outcome: Outcome): Outcome {
@@ -147,30 +134,15 @@ export function receiverWith<Data, Tx>(
     return ended({ code: "internal_error", error });
   }
 
-  /** The outcome of the work, or `deadline_reached`. An outcome that comes later is logged when it is known. */
-  function outcomeInTime(delivery: Delivery, seen: Seen, startedAt: number): Awaitable<Outcome> {
-    const deadline = startDeadline(deadlineMs, startedAt);
-    const worked = work(delivery, deadline.signal, seen);
-    if (!isPromise(worked)) return worked;
-    return deadline.before(worked).then((outcome) => {
-      if (outcome !== undefined) return outcome;
-      void worked.then((late) => log(late, { ...seen, late: true }, startedAt));
-      return { code: "deadline_reached" };
-    });
-  }
-
-  function traced(delivery: Delivery, seen: Seen, startedAt: number): Awaitable<Outcome> {
-    if (!receiveStage.isWatched()) return outcomeInTime(delivery, seen, startedAt);
-    return receiveStage.trace(
-      () => ({ source }),
-      () => outcomeInTime(delivery, seen, startedAt),
-      (outcome) => ({
-        ...seen,
-        ...outcomeFields(outcome),
-        ...("conflict" in outcome && { conflict: true }),
-      }),
-    );
-  }
+  const outcomeOf = receiveStage.around(
+    decideInTime,
+    () => ({ source }),
+    (outcome, _delivery, seen) => ({
+      ...seen,
+      ...outcomeFields(outcome),
+      ...("conflict" in outcome && { conflict: true }),
+    }),
+  );
 
   function answer(outcome: Outcome, seen: Seen, startedAt: number): Received {
     log(outcome, seen, startedAt);
@@ -184,7 +156,7 @@ export function receiverWith<Data, Tx>(
     receive(delivery) {
       const seen: Seen = {};
       const startedAt = performance.now();
-      const outcome = traced(delivery, seen, startedAt);
+      const outcome = outcomeOf(delivery, seen, startedAt);
       if (!isPromise(outcome)) return Promise.resolve(answer(outcome, seen, startedAt));
       return outcome.then((known) => answer(known, seen, startedAt));
     },
@@ -200,9 +172,16 @@ export function receiverWith<Data, Tx>(
   };
 }
 
-function isEncoded(header: HeaderReader): boolean {
+/** The outcome, with the body's memory freed. */
+function refused(body: WholeBody, outcome: Outcome): Outcome {
+  freeRefused(body);
+  return outcome;
+}
+
+/** Whether no key matches because the body may have to be decoded first. */
+function isUndecodable({ code }: { readonly code: OutcomeCode }, header: HeaderReader): boolean {
   const encoding = header("content-encoding");
-  return encoding !== undefined && !/^(identity)?$/i.test(encoding);
+  return code === "no_matching_key" && encoding !== undefined && !/^(identity)?$/i.test(encoding);
 }
 
 const unsupportedEncoding: Outcome = {

@@ -15,7 +15,7 @@ interface Answer {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** The default pause to ask for. The sender keeps to its own schedule. */
+/** The pause that a 503 asks for by default. The sender keeps to its own schedule. */
 const soon = { "retry-after": "5" };
 
 /**
@@ -33,25 +33,23 @@ const answers: Readonly<Record<OutcomeCode, Answer>> = {
   conflict: { status: 202, log: "error", title: "Another body has this id" },
   busy: { status: 503, log: "info", title: "This event is being worked right now" },
   retry_later: { status: 503, log: "info", title: "Not ready for this event yet" },
-  deadline_reached: { status: 503, log: "error", title: "No result in time", headers: soon },
-  lease_lost: { status: 503, log: "error", title: "The claim on this event was lost", headers: soon },
-  store_unavailable: { status: 503, log: "error", title: "Temporarily unavailable", headers: soon },
-  shutting_down: { status: 503, log: "info", title: "Shutting down", headers: soon },
-  rotating: { status: 503, log: "warn", title: "Signing keys are being rotated", headers: soon },
-  keys_unavailable: { status: 503, log: "error", title: "Temporarily unavailable", headers: soon },
-  missing_secret: { status: 503, log: "error", title: "The receiver is not set up correctly", headers: soon },
-  key_not_yet_valid: { status: 503, log: "error", title: "The signing key is not valid yet", headers: soon },
+  deadline_reached: { status: 503, log: "error", title: "No result in time" },
+  lease_lost: { status: 503, log: "error", title: "The claim on this event was lost" },
+  store_unavailable: { status: 503, log: "error", title: "Temporarily unavailable" },
+  shutting_down: { status: 503, log: "info", title: "Shutting down" },
+  rotating: { status: 503, log: "warn", title: "Signing keys are being rotated" },
+  keys_unavailable: { status: 503, log: "error", title: "Temporarily unavailable" },
+  missing_secret: { status: 503, log: "error", title: "The receiver is not set up correctly" },
+  key_not_yet_valid: { status: 503, log: "error", title: "The signing key is not valid yet" },
   unusable_header: {
     status: 503,
     log: "error",
     title: "A signature header cannot be used",
-    headers: soon,
   },
   timestamp_out_of_tolerance: {
     status: 503,
     log: "error",
     title: "The timestamp is outside the tolerance",
-    headers: soon,
   },
   failed: { status: 500, log: "error", title: "The event could not be processed" },
   invalid: { status: 500, log: "error", title: "The event is not of the expected form" },
@@ -62,13 +60,12 @@ const answers: Readonly<Record<OutcomeCode, Answer>> = {
   no_matching_key: { status: 401, log: "warn", title: "The signature matches no key" },
   method_not_allowed: { status: 405, log: "info", title: "Only POST is allowed", headers: { allow: "POST" } },
   body_incomplete: { status: 408, log: "warn", title: "The body ended too early" },
-  too_large: { status: 503, log: "error", title: "The body is too large", headers: soon },
-  overloaded: { status: 503, log: "error", title: "Too many bodies at the same time", headers: soon },
+  too_large: { status: 503, log: "error", title: "The body is too large" },
+  overloaded: { status: 503, log: "error", title: "Too many bodies at the same time" },
   unsupported_encoding: {
     status: 503,
     log: "error",
     title: "Content-Encoding is not supported",
-    headers: soon,
   },
 };
 
@@ -77,7 +74,7 @@ const daySeconds = 24 * 60 * 60;
 /** The reply of each outcome code. */
 const replies = new Map(Object.entries(answers).map(([code, answer]) => [code, replyOf(code, answer)]));
 
-function replyOf(code: string, { status, title, headers }: Answer): Reply {
+function replyOf(code: string, { status, title, headers = status === 503 ? soon : {} }: Answer): Reply {
   const [type, body] =
     status < 300
       ? ["application/json", { outcome: code }]

@@ -1,7 +1,6 @@
 import { crc32 } from "node:zlib";
 import type { Awaitable } from "../base/awaitable.ts";
 import { WebhookError } from "../base/errors.ts";
-import { type Logger, warnOfSetup } from "../base/logger.ts";
 import type { Parsed } from "../event/catalog.ts";
 import type { EsimEvents } from "../event/esim-events.ts";
 import type { EventOutcome } from "../handle/event-outcome.ts";
@@ -12,7 +11,7 @@ import { inboxEntry, putEntries } from "../store/inbox.ts";
 import type { InboxWriter, PutResult } from "../store/inbox-writer.ts";
 import type { StoredOutcome } from "./outcome.ts";
 
-/** Where accepted events go: to handlers, which run at once, or to an inbox, to be worked later. */
+/** Where accepted events go: to handlers, which run immediately, or to an inbox, for workers. */
 // NoInfer around the whole union would hide the event types from completion
 export type Target<Data = EsimEvents, Tx = unknown> = NoInfer<Handlers<Data, Tx>> | Pick<InboxWriter, "put">;
 
@@ -27,7 +26,7 @@ export interface Accepted<Data> {
   readonly signal: AbortSignal;
 }
 
-/** The one way out of a receiver. Answers at once, if handler and store do. */
+/** The last step of a receiver. Answers without a promise if handler and store do. */
 export type Accept<Data> = (accepted: Accepted<Data>) => Awaitable<EventOutcome | StoredOutcome>;
 
 export function isInbox(target: unknown): target is Pick<InboxWriter, "put"> {
@@ -41,7 +40,7 @@ type ProcessorSettings<Data> = Required<
   readonly store: DedupeStore | undefined;
 };
 
-/** The way out to `target`. Throws `unknown_event_type`, or `invalid_option` for a store beside an inbox. */
+/** Creates the last step, for `target`. Throws `unknown_event_type`, or `invalid_option` for a store together with an inbox. */
 export function acceptFor<Data, Tx>(
   target: Target<Data, Tx>,
   { store, ...settings }: ProcessorSettings<Data>,
@@ -60,36 +59,6 @@ export function acceptFor<Data, Tx>(
     "The options have a store, but the target is an inbox, which deduplicates by itself.",
     "Leave the store out, or pass handlers instead of the inbox.",
   );
-}
-
-/** Store or inbox → source → the fingerprints of the keys of each receiver that accepts its events into it. */
-const keysBySource = new WeakMap<object, Map<string, Set<readonly string[]>>>();
-
-/**
- * Notes that a receiver accepts events of `source` into `store`. Warns if another receiver of this process does so too and
- * has none of these keys: they are two endpoints, and an id of the one would count as a duplicate of the other's.
- * Returns a function that forgets this receiver. `keys` is a list of its own.
- */
-export function joinSource(
-  store: object,
-  source: string,
-  keys: readonly string[],
-  logger: Logger,
-): () => void {
-  const bySource = keysBySource.get(store) ?? new Map<string, Set<readonly string[]>>();
-  const receivers = bySource.get(source) ?? new Set<readonly string[]>();
-  keysBySource.set(store, bySource.set(source, receivers));
-  const known = [...receivers].flat();
-  if (known.length > 0 && keys.length > 0 && !keys.some((key) => known.includes(key))) {
-    warnOfSetup(
-      logger,
-      "shared_source",
-      `Two receivers have different keys, and share a store and the source "${source}": an event of one endpoint counts as a ` +
-        'duplicate of the other\'s with the same id, and does not run. Give each a source of its own, such as { source: "eu" }.',
-    );
-  }
-  receivers.add(keys);
-  return () => void receivers.delete(keys);
 }
 
 const storedAs: Readonly<Record<PutResult, StoredOutcome>> = {

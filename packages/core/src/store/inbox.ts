@@ -62,18 +62,6 @@ export const putStage: Stage<PutMessage, "results"> = createStage("put", "store_
 
 const results: ReadonlySet<unknown> = new Set<PutResult>(["stored", "duplicate", "conflict"]);
 
-/** Calls the inbox's `put` and checks its answer. Rejects with `invalid_option` unless it is one result per entry. */
-export function putEntries(
-  inbox: Pick<InboxWriter, "put">,
-  entries: readonly InboxEntry[],
-): Promise<readonly PutResult[]> {
-  return putStage.trace(
-    () => ({ events: entries.map(({ source, id, type }) => ({ source, id, type })) }),
-    () => putAndCheck(inbox, entries),
-    (results) => ({ outcome: "put", results }),
-  );
-}
-
 async function putAndCheck(
   inbox: Pick<InboxWriter, "put">,
   entries: readonly InboxEntry[],
@@ -88,3 +76,13 @@ async function putAndCheck(
     "Return an array with one result per entry, in order.",
   );
 }
+
+/** Calls the inbox's `put` and checks its answer. Rejects with `invalid_option` unless it is one result per entry. */
+export const putEntries: (
+  inbox: Pick<InboxWriter, "put">,
+  entries: readonly InboxEntry[],
+) => Promise<readonly PutResult[]> = putStage.around(
+  putAndCheck,
+  (_, entries) => ({ events: entries.map(({ source, id, type }) => ({ source, id, type })) }),
+  (results) => ({ outcome: "put", results }),
+);

@@ -12,7 +12,7 @@ import type { Handlers } from "../handle/handler.ts";
 import { watchLoop } from "../handle/run-handler.ts";
 import { takeStage } from "../handle/stages.ts";
 import { hasRole } from "../store/inbox.ts";
-import type { InboxQueue, TakenEvent, TakeOptions } from "../store/inbox-queue.ts";
+import type { InboxQueue, TakeOptions } from "../store/inbox-queue.ts";
 import { createPurger } from "../store/purger.ts";
 import { createInFlight, type InFlightEvents } from "./in-flight.ts";
 import { createEventRunner } from "./run-event.ts";
@@ -62,14 +62,11 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
     watch,
   });
 
-  function take(options: Omit<TakeOptions, "leaseMs">): Promise<readonly TakenEvent[]> {
-    const { limit, suspects = false } = options;
-    return takeStage.trace(
-      () => ({ limit, suspects }),
-      () => inbox.take({ ...options, leaseMs }),
-      ({ length }) => ({ outcome: "taken", taken: length }),
-    );
-  }
+  const take = takeStage.around(
+    (options: Omit<TakeOptions, "leaseMs">) => inbox.take({ ...options, leaseMs }),
+    ({ limit, suspects = false }) => ({ limit, suspects }),
+    ({ length }) => ({ outcome: "taken", taken: length }),
+  );
 
   /**
    * Takes one suspect and handles it alone, so that it ends no other handler if it ends the process. Resolves to how long, in

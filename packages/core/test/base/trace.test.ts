@@ -29,17 +29,17 @@ describe("a stage", () => {
   it("publishes start and end around the call, and asyncStart and asyncEnd when its promise settles", async () => {
     const { stage, seen, watch } = stageOf("bracket");
     watch();
-    const result = await stage.trace(
-      begin,
-      async () => {
+    const work = stage.around(
+      async (word: string) => {
         seen.push(["work", undefined]);
         await null;
-        return "four";
+        return word;
       },
-      ({ length }) => ({ outcome: "ok", length }),
+      begin,
+      ({ length }, word) => ({ outcome: `ok: ${word}`, length }),
     );
-    expect(result).toBe("four");
-    const ended = { name: "one", outcome: "ok", length: 4, durationMs: expect.any(Number) };
+    expect(await work("four")).toBe("four");
+    const ended = { name: "one", outcome: "ok: four", length: 4, durationMs: expect.any(Number) };
     expect(seen).toEqual([
       ["start", { name: "one" }],
       ["work", undefined],
@@ -73,7 +73,9 @@ describe("a stage", () => {
   ])("publishes the error of its %s before it ends", async (_, work, end, expected) => {
     const { stage, seen, watch } = stageOf(`error:${_}`);
     watch();
-    await stage.trace(begin, work, end).catch((error) => expect(error).toEqual(expected.error));
+    await stage
+      .around(work, begin, end)()
+      .catch((error: unknown) => expect(error).toEqual(expected.error));
     expect(seen.map(([event]) => event)).toEqual(["start", "end", "error", "asyncStart", "asyncEnd"]);
     expect(seen.at(-1)?.[1]).toEqual({ name: "one", durationMs: expect.any(Number), ...expected });
   });
@@ -82,11 +84,12 @@ describe("a stage", () => {
     const { stage } = stageOf("unwatched");
     const unwanted = () => expect.unreachable("a message was built");
     const promise = Promise.resolve("result");
-    expect(stage.trace(unwanted, () => promise, unwanted)).toBe(promise);
+    const work = stage.around(() => promise, unwanted, unwanted);
+    expect(work()).toBe(promise);
     const stop = () => {};
     stage.ended.subscribe(stop);
     stage.ended.unsubscribe(stop);
-    expect(stage.trace(unwanted, () => promise, unwanted)).toBe(promise);
+    expect(work()).toBe(promise);
   });
 
   it("runs with a bound store even without subscribers, and the store is current only in the work", async () => {
@@ -94,19 +97,15 @@ describe("a stage", () => {
     const store = new AsyncLocalStorage<string>();
     channel.start.bindStore(store, ({ name }) => name);
     const names = ["a", "b", "c"];
-    const inside = await Promise.all(
-      names.map((name) =>
-        stage.trace(
-          () => ({ name }),
-          async () => {
-            await new Promise(setImmediate);
-            return store.getStore();
-          },
-          () => ({ outcome: "ok" }),
-        ),
-      ),
+    const work = stage.around(
+      async (_: string) => {
+        await new Promise(setImmediate);
+        return store.getStore();
+      },
+      (name) => ({ name }),
+      () => ({ outcome: "ok" }),
     );
-    expect(inside).toEqual(names);
+    expect(await Promise.all(names.map(work))).toEqual(names);
     expect(store.getStore()).toBeUndefined();
   });
 });

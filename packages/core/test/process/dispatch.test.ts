@@ -49,7 +49,7 @@ describe("handlers at start-up", () => {
     const error = errorOf(() => createProcessor({ [name]: () => {} } as never));
     expect(error.code).toBe("unknown_event_type");
     expect(error.message).toContain(
-      `"${name}", but the catalog has no such event type. Did you mean "${suggestion}"? A handler of "*" takes types that the catalog does not have; defineCatalog adds them.`,
+      `"${name}", but the catalog has no such event type. Did you mean "${suggestion}"? A handler of "*" gets types that the catalog does not contain; defineCatalog adds them.`,
     );
   });
 

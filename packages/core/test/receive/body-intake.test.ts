@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
-import type { BodySink } from "../../src/receive/body.ts";
 import { type BodyBounds, createBodyIntake } from "../../src/receive/body-intake.ts";
+import type { BodySink } from "../../src/receive/delivery.ts";
 
 const kib = 1024;
 const bounds: BodyBounds = {
@@ -10,14 +10,17 @@ const bounds: BodyBounds = {
   bodyTimeoutMs: 10_000,
 };
 
-/** A body that is sent by hand, and what the intake makes of it. */
+/** A body whose chunks a test adds itself, and what the intake makes of it. */
 function opened(intake: ReturnType<typeof createBodyIntake>, announcedBytes = Number.NaN) {
   let sink: BodySink | undefined;
   const stopped = vi.fn();
-  const result = intake((given) => {
-    sink = given;
-    return stopped;
-  }, announcedBytes);
+  const result = intake(
+    () => (given) => {
+      sink = given;
+      return stopped;
+    },
+    announcedBytes,
+  );
   const body = { result, stopped, sink: sink as unknown as BodySink, outcome: "reading" };
   void Promise.resolve(result).then((read) => {
     body.outcome = "code" in read ? read.code : "bytes";

@@ -175,7 +175,7 @@ describe("the receiver's own copy of a body that came in chunks", () => {
     const { status } = await receiver.receive({
       method,
       headers,
-      body(sink) {
+      body: () => (sink) => {
         for (const chunk of chunks) sink.add(chunk);
         sink.end();
         return () => {};

@@ -133,7 +133,8 @@ export function bullmqProcessor<Data = EsimEvents, Tx = unknown>(
       receivedAt,
       attempt: job.attemptsStarted,
       replayed: replay !== undefined,
-      givesUp: (outcome) => (outcome.code === "failed" ? isFinal(outcome.error, job, signal) : !mayWait),
+      isLastAttempt: (outcome) =>
+        outcome.code === "failed" ? isFinal(outcome.error, job, signal) : !mayWait,
       ...(settings.store && !replay?.rebuilt && { fingerprint: crc32(body) }),
       ...(signal && { signal }),
     });

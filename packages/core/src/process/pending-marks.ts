@@ -7,16 +7,19 @@ import type { EventOutcome } from "../handle/event-outcome.ts";
 import type { DedupeStore } from "../store/dedupe-store.ts";
 import { callStore, type HeldClaim } from "./claim.ts";
 
-/** Events whose handler is done here, but which the store has not marked: they must not run again while this process lives. */
-export interface Unmarked {
-  /** What another delivery of the event is; undefined if the event may be claimed. Once there are 10,000, no other may. */
+/**
+ * Events that their handlers have done here, and that the store could not mark as done yet. They must not run again while
+ * this process lives.
+ */
+export interface PendingMarks {
+  /** The outcome of another delivery of the event; undefined if the event may be claimed. Once 10,000 marks are pending, no event may. */
   find(key: EventKey, fingerprint: number | undefined): EventOutcome | undefined;
   /**
-   * Keeps the claim, and asks for the mark until the store takes it: true. After a day false: the sender's ten attempts take
-   * less. A newer claim of the same event replaces the claim, and both calls get the same answer. Does not keep the process
-   * alive.
+   * Keeps the claim, and retries the mark. Resolves to true once the store has it; to false after a day, which is longer than
+   * the sender's ten attempts. A newer claim of the same event replaces the claim, and both calls get the same answer. Does
+   * not keep the process alive.
    */
-  keep(held: HeldClaim): Promise<boolean>;
+  add(held: HeldClaim): Promise<boolean>;
 }
 
 /** An event, with its newest claim. */
@@ -29,7 +32,7 @@ interface Entry extends Attempts {
 interface Attempts {
   /** By `performance.now()`. */
   readonly giveUpAt: number;
-  /** What `keep` returns. */
+  /** What `add` returns. */
   readonly marked: Promise<boolean>;
   /** Resolves `marked`. */
   end(isMarked: boolean): void;
@@ -42,14 +45,14 @@ const firstPauseMs = 50;
 const longestPauseMs = 1000;
 const dayMs = 86_400_000;
 
-export function createUnmarked(store: DedupeStore, logger: Logger, leaseMs: number): Unmarked {
-  const byKey = new Map<string, Entry>(); // the one that waits longest is first
+export function createPendingMarks(store: DedupeStore, logger: Logger, leaseMs: number): PendingMarks {
+  const byKey = new Map<string, Entry>(); // the one that has waited longest is first
   const log = throttledLog((fields, message) => logger.error(fields, message), monotonicClock);
-  const roundMs = leaseMs / 3; // a full server renews claims, so each has its turn in time
+  const roundMs = leaseMs / 3; // a full server still renews claims, so each claim is renewed in time
   let isAsking = false;
 
-  /** Tries the entries in turn, a slice at a time, until none is left. After a slice with no mark it pauses. */
-  async function askInTurn(): Promise<void> {
+  /** Tries the entries, one slice after the other, until none is left. After a slice with no mark it pauses. */
+  async function askForAll(): Promise<void> {
     isAsking = true;
     let tookMs = 0;
     for (let pauseMs = firstPauseMs; byKey.size > 0; ) {
@@ -70,7 +73,7 @@ export function createUnmarked(store: DedupeStore, logger: Logger, leaseMs: numb
     return slice;
   }
 
-  /** An event that is still not marked goes to the end of the line. Never rejects. */
+  /** An event that is still not marked goes to the end. Never rejects. */
   async function askOne(entry: Entry): Promise<boolean> {
     const tried = entry.tryMark().catch(() => false);
     const isMarked = (await startDeadline(roundMs).before(tried)) ?? false; // a call that hangs holds up no other event
@@ -91,16 +94,16 @@ export function createUnmarked(store: DedupeStore, logger: Logger, leaseMs: numb
         fingerprint !== held.fingerprint && fingerprint !== undefined && held.fingerprint !== undefined;
       return { code: isOther ? "conflict" : "duplicate" };
     },
-    keep(held) {
+    add(held) {
       const { key, type } = held;
       const name = keyText(key);
       const attempts: Attempts = byKey.get(name) ?? startAttempts();
       byKey.set(name, Object.assign(attempts, { held, tryMark: marker(store, held) }));
       log(
         { id: key.id, source: key.source, type },
-        "The handler of this event is done, but the store has not marked it. This process remembers the event and goes on asking: keep it running until the store works.",
+        "The handler of this event is done, but the store has not marked it. This process remembers the event and retries the mark: keep it running until the store works.",
       );
-      if (!isAsking) void askInTurn();
+      if (!isAsking) void askForAll();
       return attempts.marked;
     },
   };
@@ -120,7 +123,7 @@ function tooMany(): WebhookError {
   return new WebhookError(
     "store_unavailable",
     `The store could not mark ${maxEntries} events as done. This process remembers them, and claims no new events.`,
-    "Mend the store, and keep this process running until it has marked them.",
+    "Fix the store, and keep this process running until it has marked them.",
   );
 }
 

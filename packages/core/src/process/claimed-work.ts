@@ -1,0 +1,238 @@
+import type { Awaitable } from "../base/awaitable.ts";
+import type { Clock } from "../base/clock.ts";
+import type { Logger } from "../base/logger.ts";
+import { outcomeFields } from "../base/trace.ts";
+import { andThen, isPromise, startDeadline } from "../base/waiting.ts";
+import type { EventKey, WebhookEvent } from "../event/event.ts";
+import type { Dispatcher } from "../handle/dispatcher.ts";
+import type { EventOutcome, UndoneOutcome } from "../handle/event-outcome.ts";
+import {
+  createRunHandler,
+  isDone,
+  type Ran,
+  type RunOutcome,
+  transacted,
+  watchLoop,
+} from "../handle/run-handler.ts";
+import { type SettleMessage, settleNotice } from "../handle/stages.ts";
+import type { Claim, DedupeStore } from "../store/dedupe-store.ts";
+import { callStore, type HeldClaim, keepLease, type StoreUnavailable, unavailable } from "./claim.ts";
+import { createPendingMarks } from "./pending-marks.ts";
+
+/** Where an event came from. */
+export interface Provenance {
+  /** The name of the endpoint that received it. Default `"default"`. */
+  source?: string;
+  /** When the event was received. Default: now. */
+  receivedAt?: Date;
+  /** The attempt as your queue counts it, from 1. Default 1. */
+  attempt?: number;
+  /** Whether the event comes from a dump: `context.replayed`. Default false. */
+  replayed?: boolean;
+  /**
+   * The CRC-32 of the raw body as signed (`zlib.crc32`). A done id with another fingerprint is a `conflict`. Omit it if
+   * the body was rebuilt and is not the signed bytes. Default: none.
+   */
+  fingerprint?: number;
+  /**
+   * Returns whether your queue will not try the event again after its handler threw (`failed`) or returned `retryLater`
+   * (`retry_later`). `observe` then reports `settle` as `dead`, not as `retry`. Called only while `settle` is observed and the
+   * claim was not lost. Default: false, also when it throws.
+   */
+  isLastAttempt?(outcome: UndoneOutcome): boolean;
+  /** Passed to the handler; aborts when the handler should stop. Once it has aborted, no handler starts. */
+  signal?: AbortSignal;
+}
+
+interface ClaimedWorkSettings {
+  readonly leaseMs: number;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** Creates the function that claims an event, runs its handler, and completes or releases the claim. It never rejects. */
+export function createClaimedWork(
+  store: DedupeStore,
+  dispatcher: Dispatcher,
+  { leaseMs, clock, logger }: ClaimedWorkSettings,
+): (event: WebhookEvent, provenance: Provenance) => Awaitable<EventOutcome> {
+  const watch = watchLoop(logger, leaseMs);
+  const runHandler = createRunHandler(dispatcher, watch, logger);
+  const pendingMarks = createPendingMarks(store, logger, leaseMs);
+
+  function claimAndWork(event: WebhookEvent, provenance: Provenance): Awaitable<EventOutcome> {
+    const key = { source: provenance.source ?? "default", id: event.id };
+    const askedAt = performance.now();
+    return andThen(claim(key, provenance.fingerprint), (claimed) => {
+      if ("code" in claimed) return claimed;
+      const held = heldClaim(event, key, claimed.token, askedAt, provenance);
+      // after an abort, the sender has already been answered to retry
+      return provenance.signal?.aborted
+        ? release(held, { code: "deadline_reached" })
+        : work(event, provenance, held);
+    });
+  }
+
+  function claim(
+    key: EventKey,
+    fingerprint: number | undefined,
+  ): Awaitable<{ readonly token: string } | EventOutcome> {
+    const doneHere = pendingMarks.find(key, fingerprint);
+    if (doneHere !== undefined) return doneHere;
+    const called = callStore(() => store.claim(key, leaseMs, fingerprint));
+    return andThen(called, (answered) => ("error" in answered ? answered : readClaim(answered.answer)));
+  }
+
+  function heldClaim(
+    { type }: WebhookEvent,
+    key: EventKey,
+    token: string,
+    askedAt: number,
+    { attempt = 1, fingerprint, isLastAttempt }: Provenance,
+  ): HeldClaim {
+    const controller = new AbortController();
+    return {
+      key,
+      type,
+      attempt,
+      token,
+      leaseMs,
+      askedAt,
+      heldUntil: askedAt + leaseMs,
+      fingerprint,
+      isLastAttempt,
+      controller,
+      signal: controller.signal,
+    };
+  }
+
+  function work(event: WebhookEvent, provenance: Provenance, held: HeldClaim): Awaitable<EventOutcome> {
+    const running = run(event, provenance, held);
+    if (!isPromise(running)) return settle(held, running);
+    const stopRenewing = keepLease(store, held, provenance.signal, watch);
+    return running.then((ran) => {
+      stopRenewing();
+      return settle(held, ran);
+    });
+  }
+
+  function run(
+    event: WebhookEvent,
+    { attempt = 1, receivedAt = new Date(clock.now()), replayed = false }: Provenance,
+    held: HeldClaim,
+  ): Awaitable<Ran | StoreUnavailable> {
+    const facts = { source: held.key.source, attempt, receivedAt, replayed };
+    const { transact } = store;
+    return transact === undefined
+      ? andThen(runHandler(event, facts, held, undefined), ranAlone)
+      : transacted(
+          (inside) => transact.call(store, held.key, held.token, inside),
+          (tx) => runHandler(event, facts, held, tx),
+        ).catch(unavailable);
+  }
+
+  function settle(held: HeldClaim, ran: Ran | StoreUnavailable): Awaitable<EventOutcome> {
+    if ("error" in ran) return release(held, ran);
+    const { outcome, transaction } = ran;
+    if (transaction === "committed") return committed(held, outcome);
+    if (!isDone(outcome)) return release(held, outcome);
+    return transaction === "rolled_back" ? lost(held) : complete(held, outcome);
+  }
+
+  /** Marks a done event. While the store fails, waits until the lease would end; later the mark stays pending. */
+  function complete(held: HeldClaim, outcome: EventOutcome): Awaitable<EventOutcome> {
+    const leftMs = held.heldUntil - performance.now();
+    const called = callStore(() => store.complete(held.key, held.token));
+    return andThen(called, (completed) =>
+      "answer" in completed && completed.answer
+        ? committed(held, outcome)
+        : awaitMark(held, outcome, leftMs, completed),
+    );
+  }
+
+  async function awaitMark(
+    held: HeldClaim,
+    outcome: EventOutcome,
+    leftMs: number,
+    completed: { readonly answer: boolean } | StoreUnavailable,
+  ): Promise<EventOutcome> {
+    // a handler that has seen its claim lost may have stopped half-way
+    const marked = leftMs > 0 ? pendingMarks.add(held) : Promise.resolve(false);
+    if ("answer" in completed) return lost(held);
+    if (await startDeadline(leftMs).before(marked)) return committed(held, outcome);
+    publish(held, outcomeFields(completed));
+    return completed;
+  }
+
+  /** Ends the claim of an event that is not done. If the store is unreachable, the claim ends with its lease. */
+  function release(held: HeldClaim, outcome: EventOutcome): Awaitable<EventOutcome> {
+    const called = callStore(() => store.release(held.key, held.token));
+    return andThen(called, (released) => {
+      if ("error" in released)
+        logger.debug({ id: held.key.id }, "A claim could not be released; it ends with its lease.");
+      if (settleNotice.hasSubscribers) publish(held, endOfUndone(held, outcome, released));
+      return outcome;
+    });
+  }
+
+  return claimAndWork;
+}
+
+/** The claim, or the outcome of an event that could not be claimed. */
+function readClaim(claim: Claim): { readonly token: string } | EventOutcome {
+  if (claim?.status === "done") return { code: claim.conflict ? "conflict" : "duplicate" };
+  if (claim?.status === "busy") {
+    const { retryAfterMs, inInbox, conflict } = claim;
+    return { code: "busy", retryAfterMs, ...(conflict && { conflict }), ...(inInbox && { inInbox }) };
+  }
+  if (claim?.status === "claimed") return claim;
+  return {
+    code: "store_unavailable",
+    error: new TypeError("claim() answered with none of the statuses claimed, busy and done."),
+  };
+}
+
+function ranAlone(outcome: RunOutcome): Ran {
+  return { outcome, transaction: "unused" };
+}
+
+function committed(held: HeldClaim, outcome: EventOutcome): EventOutcome {
+  publish(held, { outcome: "done" });
+  return outcome;
+}
+
+function lost(held: HeldClaim): EventOutcome {
+  publish(held, { outcome: "lost" });
+  return { code: "lease_lost" };
+}
+
+type Ending = Pick<SettleMessage, "outcome" | "reason" | "error">;
+
+/** How `observe` names the end of an event that is not done. */
+function endOfUndone(
+  held: HeldClaim,
+  outcome: EventOutcome,
+  released: { readonly answer: boolean } | StoreUnavailable,
+): Ending {
+  if ("answer" in released && !released.answer) return { outcome: "lost" };
+  const { code } = outcome;
+  if ((code === "failed" || code === "retry_later") && wasLastAttempt(held, outcome))
+    return { outcome: "dead", reason: code, ...("error" in outcome && { error: outcome.error }) };
+  return "error" in released ? outcomeFields(released) : { outcome: "retry" };
+}
+
+/** What `isLastAttempt` returns; false when it throws. */
+function wasLastAttempt({ isLastAttempt }: HeldClaim, outcome: UndoneOutcome): boolean {
+  try {
+    return isLastAttempt?.(outcome) ?? false;
+  } catch {
+    return false;
+  }
+}
+
+function publish({ key, type, attempt, askedAt }: HeldClaim, ending: Ending): void {
+  if (!settleNotice.hasSubscribers) return;
+  const { source, id } = key;
+  const durationMs = performance.now() - askedAt;
+  settleNotice.publish({ source, id, type, by: "processor", attempt, ...ending, durationMs });
+}
