@@ -1,5 +1,6 @@
 import type { Awaitable } from "../base/awaitable.ts";
 import { byteBuffer } from "../base/byte-buffer.ts";
+import type { HeaderReader } from "../verify/headers.ts";
 import { bodyBytes } from "../verify/signature.ts";
 import type { BodyFault, BodyStream, Delivery } from "./delivery.ts";
 import { createHashSchedule } from "./hash-schedule.ts";
@@ -23,9 +24,8 @@ export interface WholeBody {
 /**
  * Reads a body within the bounds. Returns its bytes when they may be hashed, or why there are none: without a promise if all
  * bytes are there and may be hashed now. Throws for a body that is neither bytes nor text.
- * @param announcedBytes the content-length; NaN if there is none
  */
-export type BodyIntake = (body: Delivery["body"], announcedBytes: number) => Awaitable<WholeBody | BodyFault>;
+export type BodyIntake = (body: Delivery["body"], header: HeaderReader) => Awaitable<WholeBody | BodyFault>;
 
 /** The place of a body that is being read, or that waits to be hashed. */
 interface Place {
@@ -142,8 +142,9 @@ export function createBodyIntake({
     });
   }
 
-  return (body, announcedBytes) => {
+  return (body, header) => {
     if (typeof body !== "function") return takeBytes(bodyBytes(body), Number.NaN);
+    const announcedBytes = Number(header("content-length")); // NaN if there is none
     if (announcedBytes > maxBodyBytes) return tooLarge(announcedBytes);
     const read = body();
     return typeof read === "function" ? readStream(read, announcedBytes) : takeBytes(read, announcedBytes);

@@ -95,7 +95,7 @@ export function receiverWith<Data, Tx>(
     if (!signed.ok) return signed;
     seen.id = headerText(signed.id);
 
-    return andThen(readBody(delivery.body, Number(header("content-length"))), (body) => {
+    return andThen(readBody(delivery.body, header), (body) => {
       if ("code" in body) return body;
       return andThen(verify(signed, body.bytes, receivedAt.getTime()), (proof) => {
         if ("key" in proof) seen.key = proof.key;

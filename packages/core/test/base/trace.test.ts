@@ -105,7 +105,7 @@ describe("a stage", () => {
       (name) => ({ name }),
       () => ({ outcome: "ok" }),
     );
-    expect(await Promise.all(names.map(work))).toEqual(names);
+    expect(await Promise.all(names.map((name) => work(name)))).toEqual(names);
     expect(store.getStore()).toBeUndefined();
   });
 });

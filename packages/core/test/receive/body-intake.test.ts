@@ -2,8 +2,10 @@ import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import { type BodyBounds, createBodyIntake } from "../../src/receive/body-intake.ts";
 import type { BodySink } from "../../src/receive/delivery.ts";
+import { headerReader } from "../../src/verify/headers.ts";
 
 const kib = 1024;
+const noHeaders = headerReader({});
 const bounds: BodyBounds = {
   maxBodyBytes: 1024 * kib,
   maxUnverifiedBytes: 1024 * kib,
@@ -11,7 +13,7 @@ const bounds: BodyBounds = {
 };
 
 /** A body whose chunks a test adds itself, and what the intake makes of it. */
-function opened(intake: ReturnType<typeof createBodyIntake>, announcedBytes = Number.NaN) {
+function opened(intake: ReturnType<typeof createBodyIntake>, contentLength?: number) {
   let sink: BodySink | undefined;
   const stopped = vi.fn();
   const result = intake(
@@ -19,7 +21,7 @@ function opened(intake: ReturnType<typeof createBodyIntake>, announcedBytes = Nu
       sink = given;
       return stopped;
     },
-    announcedBytes,
+    headerReader({ "content-length": String(contentLength) }),
   );
   const body = { result, stopped, sink: sink as unknown as BodySink, outcome: "reading" };
   void Promise.resolve(result).then((read) => {
@@ -55,7 +57,7 @@ describe("the budget of unverified bodies", () => {
 
   it("counts bodies that wait to be hashed, and gives up those, too", async () => {
     const intake = createBodyIntake(bounds);
-    const waiting = intake(Buffer.alloc(1000 * kib), Number.NaN);
+    const waiting = intake(Buffer.alloc(1000 * kib), noHeaders);
     const small = opened(intake);
     small.sink.add(Buffer.alloc(100 * kib));
     expect(await waiting).toMatchObject({ code: "overloaded" });
@@ -95,7 +97,7 @@ describe("long bodies", () => {
     const intake = createBodyIntake({ ...bounds, maxUnverifiedBytes: 64 * 1024 * kib });
     const order: string[] = [];
     const send = async (bytes: number) => {
-      await intake(Buffer.alloc(bytes), Number.NaN);
+      await intake(Buffer.alloc(bytes), noHeaders);
       order.push(`${bytes}`);
     };
     const sent = [900_000, 500_000, 700_000].map(send);
@@ -122,7 +124,7 @@ describe("long bodies", () => {
 
   it("of up to 256 KiB together are let through in one turn of the event loop, at once if all bytes are there", async () => {
     const intake = createBodyIntake({ ...bounds, maxUnverifiedBytes: 64 * 1024 * kib });
-    const given = Array.from({ length: 6 }, () => intake(Buffer.alloc(100 * kib), Number.NaN));
+    const given = Array.from({ length: 6 }, () => intake(Buffer.alloc(100 * kib), noHeaders));
     expect(given.map((body) => body instanceof Promise)).toEqual([false, false, true, true, true, true]);
     let passed = 2;
     for (const body of given.slice(2)) void Promise.resolve(body).then(() => passed++);
@@ -133,14 +135,14 @@ describe("long bodies", () => {
     }
     expect(inTurns).toEqual([4, 6]);
     await settled();
-    expect(intake(Buffer.alloc(100 * kib), Number.NaN)).toHaveProperty("bytes.byteLength", 100 * kib);
+    expect(intake(Buffer.alloc(100 * kib), noHeaders)).toHaveProperty("bytes.byteLength", 100 * kib);
   });
 });
 
 describe("bodies of up to 32 KiB", () => {
   it("never wait for a turn, however many come in one", () => {
     const intake = createBodyIntake({ ...bounds, maxUnverifiedBytes: 64 * 1024 * kib });
-    const given = Array.from({ length: 100 }, () => intake(Buffer.alloc(32 * kib), Number.NaN));
+    const given = Array.from({ length: 100 }, () => intake(Buffer.alloc(32 * kib), noHeaders));
     expect(given.filter((body) => body instanceof Promise)).toEqual([]);
   });
 });
