@@ -4,8 +4,7 @@ import { pragma } from "../src/database/connection.ts";
 import { faultOf } from "../src/database/faults.ts";
 import { openWriter } from "../src/database/open.ts";
 import { inTransaction } from "../src/database/transaction.ts";
-import { put } from "../src/sql/put.ts";
-import type { PutRow } from "../src/sql/put-row.ts";
+import { type PutRow, put } from "../src/sql/put.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
 let folder: ReturnType<typeof temporaryFolder>;

@@ -2,12 +2,11 @@ import { copyFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Connection, connect, pragma } from "../src/database/connection.ts";
-import { refuseWal, setUpJournal } from "../src/database/journal.ts";
+import { hasWalResetBug, refuseWal, setUpJournal } from "../src/database/journal.ts";
 import { migrate } from "../src/database/migrations.ts";
 import { openReader } from "../src/database/open.ts";
-import { syncRecovered } from "../src/database/recovered.ts";
+import { syncRecovered } from "../src/database/sync.ts";
 import { inTransaction } from "../src/database/transaction.ts";
-import { hasWalResetBug } from "../src/database/wal-reset-bug.ts";
 import { whyWithoutLog } from "../src/open-sqlite.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 

@@ -11,7 +11,7 @@ import {
 } from "@esim-webhooks/store-sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { runNode } from "../../../test/run.ts";
-import { hasWalResetBug } from "../src/database/wal-reset-bug.ts";
+import { hasWalResetBug } from "../src/database/journal.ts";
 import { entry, everyTime, key } from "./entry.ts";
 import { openShop } from "./shop.ts";
 import { temporaryFolder } from "./temporary-folder.ts";

@@ -16,7 +16,7 @@ import { sqliteBackup, sqliteInbox, sqliteState, sqliteStore } from "@esim-webho
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { root } from "../../../test/run.ts";
 import { faultOf } from "../src/database/faults.ts";
-import { networkTypeOf } from "../src/database/network-mount.ts";
+import { networkTypeOf } from "../src/database/location.ts";
 import { entry, key } from "./entry.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 

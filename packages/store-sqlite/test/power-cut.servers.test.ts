@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterAll, expect, it } from "vitest";
 import { oldestNode, withoutOldestNode } from "../../../test/oldest-node.ts";
 import { runNode } from "../../../test/run.ts";
-import { hasWalResetBug } from "../src/database/wal-reset-bug.ts";
+import { hasWalResetBug } from "../src/database/journal.ts";
 import { readTrace } from "./disk-trace.ts";
 import { createTracedDisk } from "./power-cut.ts";
 import { expectAllAfterCuts, idsIn, traceOf, traceOfScript } from "./power-cuts.ts";
