@@ -33,9 +33,8 @@ import {
 } from "./database/transaction-form.ts";
 import { count, get, list, purgeDead, redrive, sources, stats } from "./sql/admin.ts";
 import { purgeSteps } from "./sql/forget.ts";
-import { put } from "./sql/put.ts";
+import { put, rerun } from "./sql/put.ts";
 import { type PutRow, shortened, storableJson, storableLane } from "./sql/put-rows.ts";
-import { rerun } from "./sql/rerun.ts";
 import { renew, settle } from "./sql/settle.ts";
 import { reap, take } from "./sql/take.ts";
 import { tryEvents } from "./sql/try-out.ts";

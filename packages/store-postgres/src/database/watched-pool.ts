@@ -3,7 +3,6 @@ import type { PostgresPool } from "kysely";
 import { busyBackends } from "./busy-backends.ts";
 import { type Checkout, checkOut } from "./checkout.ts";
 import { currentTaking } from "./connection-handle.ts";
-import { createPlaces } from "./places.ts";
 
 /** The events of pools and clients of `pg`, which kysely's types omit. */
 interface Emitter {
@@ -32,7 +31,7 @@ export function watchedPool(pool: PostgresPool, timeoutMs: number, logger: Logge
       logger.debug({ code: error?.code, reason: error?.message }, "postgres connection"),
     );
   };
-  if (!listenedTo.has(pool)) (pool as Emitter).on?.("connect", listen); // at once, since a stopping server may drop the connection right away
+  if (!listenedTo.has(pool)) (pool as Emitter).on?.("connect", listen); // before the connection is used: a stopping server may drop it right away
   listen(pool);
 
   async function connectionOf(): Promise<Checkout> {
@@ -69,6 +68,48 @@ export function watchedPool(pool: PostgresPool, timeoutMs: number, logger: Logge
       } finally {
         signal.removeEventListener("abort", leave);
       }
+    },
+  };
+}
+
+/** The connections that may be open, given out in the order of asking. */
+interface Places {
+  /** Resolves when there is a place. Rejects when the signal aborts first. */
+  take(signal: AbortSignal): Promise<void>;
+  free(): void;
+}
+
+function createPlaces(most: number): Places {
+  const waiting = new Set<() => void>();
+  let taken = 0;
+  return {
+    async take(signal) {
+      signal.throwIfAborted();
+      if (taken < most) {
+        taken += 1;
+        return;
+      }
+      await new Promise<void>((resolve, reject) => {
+        const give = () => {
+          signal.removeEventListener("abort", leave);
+          resolve();
+        };
+        const leave = () => {
+          waiting.delete(give);
+          reject(signal.reason);
+        };
+        waiting.add(give);
+        signal.addEventListener("abort", leave, { once: true });
+      });
+    },
+    free() {
+      const [next] = waiting;
+      if (next === undefined) {
+        taken -= 1;
+        return;
+      }
+      waiting.delete(next);
+      next();
     },
   };
 }

@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { numberArray, textArray } from "../src/sql/array-literal.ts";
+import { numberArray, textArray } from "../src/sql/batch.ts";
 import { createSchema, type TestSchema } from "./schema.ts";
 
 let shop: TestSchema;

@@ -1,9 +1,15 @@
 import type { EventKey } from "@esim-webhooks/core";
-import { type CopiedEvents, type DifferentEvent, type EventRecord, keyText } from "@esim-webhooks/core/kit";
+import {
+  type CopiedEvents,
+  type DifferentEvent,
+  type EventRecord,
+  keyText,
+  type LatestRecord,
+  type StateRecord,
+} from "@esim-webhooks/core/kit";
 import { type Kysely, type RawBuilder, sql } from "kysely";
-import { serverTime, type Tables } from "../database/tables.ts";
-import { copyMark } from "./copy-mark.ts";
-import { inKeyOrder } from "./key-order.ts";
+import { qualified, serverTime, type Tables } from "../database/tables.ts";
+import { inKeyOrder } from "./batch.ts";
 import { storableJson, storableLane } from "./put-rows.ts";
 
 /**
@@ -38,7 +44,7 @@ const isOutdated = sql`event.fence < 0
 /** A claim that has ended and has no body is as good as absent. */
 const isAbandoned = sql`event.state = 'leased' and event.body is null and event.ends_at <= ${serverTime}`;
 
-/** Worked by the source, and still to be worked here, unless somebody asked for another run here. */
+/** Worked by the source, and still to be worked here, unless another run was requested here. */
 const wouldRunTwice = sql`excluded.state = 'done' and event.state <> 'done'
   and (event.state <> 'leased' or event.ends_at <= ${serverTime})
   and (event.runs is null or event.runs = excluded.runs)`;
@@ -103,7 +109,7 @@ function seconds(ms: number | null): number | null {
   return ms === null ? null : ms / 1000;
 }
 
-/** An event that is done here was worked: whatever the source says, it is not worked again. */
+/** An event that is done here is not among them: it was worked, and is not worked again. */
 async function inAnotherState(
   db: Kysely<unknown>,
   tables: Tables,
@@ -119,4 +125,50 @@ async function inAnotherState(
     where event.state not in (record.state, 'done')
     order by id, source`.execute(db);
   return rows;
+}
+
+/** Keeps the later time of each subject of `latestOnly`. */
+export async function copyLatest(
+  db: Kysely<unknown>,
+  tables: Tables,
+  records: readonly LatestRecord[],
+): Promise<void> {
+  const rows = records.map(({ occurredAtMs, ...row }) => ({ ...row, occurred: occurredAtMs / 1000 }));
+  await sql`
+    insert into ${tables.latest} (family, subject, occurred_at)
+    select family, subject, to_timestamp(occurred)
+    from jsonb_to_recordset(${storableJson(JSON.stringify(rows))}::jsonb) as record (family text, subject text, occurred float8)
+    on conflict (family, subject) do update set occurred_at = excluded.occurred_at
+    where latest.occurred_at < excluded.occurred_at`.execute(db);
+}
+
+/**
+ * Writes the states with new names, and those that only a copy has written. Resolves to the names of the others whose values
+ * differ.
+ */
+export async function copyStates(
+  db: Kysely<unknown>,
+  tables: Tables,
+  records: readonly StateRecord[],
+): Promise<string[]> {
+  const record = sql`unnest(
+    ${records.map(({ name }) => name)}::text[], ${records.map(({ value }) => value)}::text[]
+  ) as record (name, value)`;
+  await sql`
+    insert into ${tables.state} (name, value, version)
+    select name, value, ${copyMark(tables)} from ${record}
+    on conflict (name) do update set value = excluded.value, version = excluded.version
+    where state.version < 0 and state.value <> excluded.value`.execute(db);
+  const { rows } = await sql<{ name: string }>`
+    select name from ${tables.state} as state join ${record} using (name)
+    where state.value <> record.value order by name`.execute(db);
+  return rows.map(({ name }) => name);
+}
+
+/**
+ * The fence or version of a row that a copy writes: a new negative number. Every later lease, rerun or redrive of the event, and every
+ * write of the state, sets a positive one. So the next copy recognises the rows that have not changed since.
+ */
+function copyMark(tables: Tables): RawBuilder<string> {
+  return sql`-nextval(${qualified(tables, "fence")}::regclass)`;
 }

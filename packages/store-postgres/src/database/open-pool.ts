@@ -1,5 +1,6 @@
 import { Socket } from "node:net";
 import { type Logger, WebhookError } from "@esim-webhooks/core";
+import { addressText, isServerUrl, type ServerAddress } from "@esim-webhooks/core/kit";
 import { Kysely, PostgresDialect, type PostgresPool } from "kysely";
 import pg from "pg";
 import { watchedPool } from "./watched-pool.ts";
@@ -34,7 +35,7 @@ export interface OpenPool<Database> {
   close(): Promise<void>;
 }
 
-/** A connection attempt that has no answer for longer is given up. Shorter, a server that stands still would find many of them. */
+/** A connection attempt without an answer ends after this time. With a shorter one, a frozen server would find many of them once it runs again. */
 const connectMs = 60_000;
 
 export function openPool<Database>(
@@ -95,4 +96,29 @@ export function openPool<Database>(
       for (const socket of sockets) socket.destroy();
     },
   };
+}
+
+/** The same database for our own queries, without the user's plugins, which are for the user's tables. */
+export function withoutPlugins<Database>(db: Kysely<Database>): Kysely<unknown> {
+  return db.withoutPlugins() as unknown as Kysely<unknown>;
+}
+
+/** The options of a pool of `pg` that say where it connects to. */
+interface Address extends ServerAddress {
+  readonly connectionString?: string;
+}
+
+/** The server, the database and the schema, for people, without user and password. */
+export function placeOf<Database>({ url, pool, kysely }: DatabaseOptions<Database>, schema: string): string {
+  if (kysely !== undefined) return `Postgres, by a kysely instance, schema ${schema}`;
+  const { connectionString = url, ...parts }: Address = pool?.options ?? {};
+  const address = connectionString === undefined ? addressText(parts) : hostIn(connectionString);
+  return `Postgres${address && ` at ${address}`}, schema ${schema}`; // the environment may have the address
+}
+
+/** The host, the port and the database in a URL. */
+function hostIn(text: string): string {
+  if (!isServerUrl(text, "postgres:", "postgresql:")) return ""; // its password may have no clear end
+  const { host, pathname } = URL.parse(text) ?? { host: "", pathname: "" };
+  return host + pathname;
 }
