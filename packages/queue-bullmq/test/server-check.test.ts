@@ -1,7 +1,6 @@
 import { expect, it } from "vitest";
 import type { QueueClient } from "../src/redis/queue.ts";
-import { createServerCheck } from "../src/redis/server-check.ts";
-import { isOlder } from "../src/redis/server-facts.ts";
+import { createServerCheck, isOlder } from "../src/redis/server-check.ts";
 
 const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
