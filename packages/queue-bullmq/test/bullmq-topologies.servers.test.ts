@@ -2,13 +2,7 @@ import { createRequire } from "node:module";
 import type { BullmqInbox } from "@esim-webhooks/queue-bullmq";
 import { Cluster, Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import {
-  privateRedis,
-  privateRedisCluster,
-  privateReplica,
-  privateSentinel,
-  type TestCluster,
-} from "../../../test/servers/index.ts";
+import { privateFailover, privateRedisCluster, type TestCluster } from "../../../test/servers/index.ts";
 import { entryOf } from "./events.ts";
 import { openersOn } from "./set-up.ts";
 
@@ -115,14 +109,10 @@ describe("bullmqInbox on a Redis Cluster", () => {
 
 describe("bullmqInbox behind Sentinel", () => {
   it("still knows the ids and has the jobs after the replica was promoted", async () => {
-    const master = await privateRedis("--repl-diskless-sync", "no");
-    opened.push(master);
-    const replica = await privateReplica(master);
-    opened.push(replica);
-    const sentinel = await privateSentinel("main", master, 1);
-    opened.push(sentinel);
-    const sentinels = [{ host: "127.0.0.1", port: Number(new URL(sentinel.url).port) }];
-    const client = keepClient(new Redis({ sentinels, name: "main", maxRetriesPerRequest: null }));
+    const failover = await privateFailover();
+    opened.push(failover);
+    const { master, replica, options } = failover;
+    const client = keepClient(new Redis({ ...options, maxRetriesPerRequest: null }));
     const inbox = openInbox({ connection: client });
     expect(new Set(await inbox.put(entries))).toEqual(new Set(["stored"]));
     expect(await client.wait(1, 60_000)).toBe(1); // a failover loses what no replica has
