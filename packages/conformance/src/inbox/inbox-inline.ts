@@ -141,7 +141,7 @@ export const inboxInline: readonly InlineScenario[] = [
     }),
   ],
   [
-    "states the sources of all ids, of events and of claims, if it can tell",
+    "states the sources of all ids, of events and of claims, if it can",
     ["writer"],
     withBoth(async ({ inbox, store, events, entry }) => {
       await stored(inbox, ...Array.from({ length: 1200 }, (_, n) => events.entry(`msg_${n}`)));
