@@ -23,33 +23,6 @@ const isReady = ({ ready }: { ready(): Promise<unknown> }) =>
   );
 
 describe("stores and inboxes on one file", () => {
-  it("know each other's ids: one that was done inline is done for the inbox, and its body is compared", async () => {
-    const [store, inbox] = [sqliteStore({ path }), sqliteInbox({ path })];
-    const claim = await store.claim(key("msg_1"), 60_000, 1);
-    if (claim.status !== "claimed") throw new Error("not claimed");
-    await store.complete(key("msg_1"), claim.token);
-    expect(await inbox.put([entry("msg_1")])).toEqual(["conflict"]);
-    expect(await inbox.put([entry("msg_2")])).toEqual(["stored"]);
-    const busy = { status: "busy", retryAfterMs: 1000 };
-    expect(await store.claim(key("msg_2"), 1000)).toEqual({ ...busy, inInbox: "waiting" });
-    const [taken] = await inbox.take({ limit: 1, leaseMs: 1000 });
-    await inbox.settle([{ ...key("msg_2"), token: taken?.token ?? "", state: "dead", error: "it failed" }]);
-    expect(await store.claim(key("msg_2"), 1000)).toEqual({ ...busy, inInbox: "dead" });
-    await Promise.all([store.close(), inbox.close()]);
-  });
-
-  it("count an inline delivery of a done id that has another body", async () => {
-    const [store, inbox] = [sqliteStore({ path }), sqliteInbox({ path })];
-    const claim = await store.claim(key("msg_1"), 60_000, 1);
-    if (claim.status !== "claimed") throw new Error("not claimed");
-    expect(await store.claim(key("msg_1"), 1000, 2)).toMatchObject({ status: "busy", conflict: true });
-    await store.complete(key("msg_1"), claim.token);
-    expect(await store.claim(key("msg_1"), 1000, 1)).toEqual({ status: "done" });
-    expect(await store.claim(key("msg_1"), 1000, 2)).toEqual({ status: "done", conflict: true });
-    expect(await inbox.get(key("msg_1"))).toMatchObject({ conflicts: 1 }); // while it is busy, the sender tries again
-    await Promise.all([store.close(), inbox.close()]);
-  });
-
   it("do not let what is done in a short time be over at once, inline or in the transaction of a handler", async () => {
     const dayMs = 86_400_000;
     const [store, inbox] = [sqliteStore({ path, retentionMs: 10 * dayMs }), sqliteInbox({ path })];
@@ -84,17 +57,6 @@ describe("stores and inboxes on one file", () => {
     await store.claim({ source: "prod", id: "msg_3" }, 1000);
     expect(await inbox.sources?.()).toEqual(["default", "prod", "shop"]);
     expect(await store.sources?.()).toEqual(["default", "prod", "shop"]);
-    await Promise.all([store.close(), inbox.close()]);
-  });
-
-  it("keep an event whose inline claim does not end well, once it was put too", async () => {
-    const [store, inbox] = [sqliteStore({ path }), sqliteInbox({ path })];
-    const claim = await store.claim(key("msg_1"), 60_000);
-    if (claim.status !== "claimed") throw new Error("not claimed");
-    expect(await inbox.put([entry("msg_1")])).toEqual(["stored"]);
-    expect(await inbox.take({ limit: 1, leaseMs: 1000 })).toEqual([]);
-    await store.release(key("msg_1"), claim.token);
-    expect(await inbox.take({ limit: 1, leaseMs: 1000 })).toMatchObject([{ id: "msg_1", attempt: 1 }]);
     await Promise.all([store.close(), inbox.close()]);
   });
 
