@@ -4,7 +4,8 @@ import { type PostgresInbox, postgresInbox } from "@esim-webhooks/store-postgres
 import { sql, type Transaction } from "kysely";
 import pg from "pg";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { createData, type Data, entry, openInbox, start } from "./inbox-data.ts";
+import { createData, type Data, openInbox, start } from "./inbox-data.ts";
+import { entry } from "./inbox-entry.ts";
 import type { Effects } from "./inbox-worker.ts";
 import { privatePgBouncer } from "./servers/index.ts";
 import { postgresUrl } from "./servers/shared.ts";

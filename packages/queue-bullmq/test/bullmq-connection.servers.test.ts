@@ -6,8 +6,7 @@ import { afterEach, expect, it, vi } from "vitest";
 import { privateRedis, startProxy, type TestProxy } from "../../../test/servers/index.ts";
 import { freePort } from "../../../test/servers/kept-server.ts";
 import { redisOfFile } from "../../../test/servers/redis-of-file.ts";
-import { entryOf } from "./events.ts";
-import { openersOn } from "./set-up.ts";
+import { entryOf, openersOn } from "./set-up.ts";
 
 const redis = redisOfFile();
 const { opened, openInbox, keepClient } = openersOn(() => redis.server.url);

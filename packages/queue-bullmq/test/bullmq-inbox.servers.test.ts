@@ -11,8 +11,7 @@ import { breakSnapshots } from "../../../test/servers/break-snapshots.ts";
 import { privateReplica } from "../../../test/servers/index.ts";
 import { freePort } from "../../../test/servers/kept-server.ts";
 import { redisOfFile } from "../../../test/servers/redis-of-file.ts";
-import { entryOf } from "./events.ts";
-import { openersOn } from "./set-up.ts";
+import { entryOf, openersOn } from "./set-up.ts";
 
 const redis = redisOfFile("--repl-diskless-sync", "no");
 const { opened, openInbox, openQueue, openWorker, keepClient } = openersOn(() => redis.server.url);

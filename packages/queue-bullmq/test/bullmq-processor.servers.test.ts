@@ -30,8 +30,7 @@ import { sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { privatePostgres } from "../../../test/servers/index.ts";
 import { redisOfFile } from "../../../test/servers/redis-of-file.ts";
-import { entryOf } from "./events.ts";
-import { openersOn } from "./set-up.ts";
+import { entryOf, openersOn } from "./set-up.ts";
 
 const redis = redisOfFile();
 const { opened, openInbox, openQueue, openWorker } = openersOn(() => redis.server.url);

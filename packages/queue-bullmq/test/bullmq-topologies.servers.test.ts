@@ -3,8 +3,7 @@ import type { BullmqInbox } from "@esim-webhooks/queue-bullmq";
 import { Cluster, Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { privateFailover, privateRedisCluster, type TestCluster } from "../../../test/servers/index.ts";
-import { entryOf } from "./events.ts";
-import { openersOn } from "./set-up.ts";
+import { entryOf, openersOn } from "./set-up.ts";
 
 const { opened, openInbox, keepClient } = openersOn(() => "");
 

@@ -7,8 +7,7 @@ import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { runNode } from "../../../test/run.ts";
 import { privateRedis, type TestServer } from "../../../test/servers/index.ts";
 import { redisOfFile } from "../../../test/servers/redis-of-file.ts";
-import { entryOf } from "./events.ts";
-import { openersOn } from "./set-up.ts";
+import { entryOf, openersOn } from "./set-up.ts";
 
 const redis = redisOfFile();
 const { opened, openInbox, openQueue } = openersOn(() => redis.server.url);

@@ -1,7 +1,10 @@
+import { randomUUID } from "node:crypto";
+import type { EsimEvents, InboxEntry } from "@esim-webhooks/core";
 import { type BullmqInbox, type BullmqInboxOptions, bullmqInbox } from "@esim-webhooks/queue-bullmq";
 import { type Processor, Queue, type QueueOptions, Worker, type WorkerOptions } from "bullmq";
 import type { Cluster, Redis } from "ioredis";
 import { closedAfterEach } from "../../../test/closed-after-each.ts";
+import { entry } from "../../../test/inbox-entry.ts";
 
 /** Opens what the tests of a file need on the queue `events`. All of it is closed after each test. */
 export interface Openers {
@@ -44,4 +47,12 @@ export function openersOn(url: () => string): Openers {
       return client;
     },
   };
+}
+
+/** The entry of an event of the sample data, as a receiver makes it. */
+export function entryOf(
+  id: string = randomUUID(),
+  { type = "esim.enabled", ...changes }: Partial<InboxEntry> & { type?: keyof EsimEvents } = {},
+): InboxEntry {
+  return { ...entry(id, { type }), ...changes };
 }

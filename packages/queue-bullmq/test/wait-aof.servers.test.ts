@@ -1,8 +1,7 @@
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { privateRedis, startRedisWithWaitAof, type TestServer } from "../../../test/servers/index.ts";
-import { entryOf } from "./events.ts";
-import { openersOn } from "./set-up.ts";
+import { entryOf, openersOn } from "./set-up.ts";
 import { type WaitAofProxy, waitAofProxy } from "./wait-aof-proxy.ts";
 
 const { openInbox } = openersOn(() => "");

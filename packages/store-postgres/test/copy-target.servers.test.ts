@@ -8,8 +8,8 @@ import {
   postgresStore,
 } from "@esim-webhooks/store-postgres";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { entry, key } from "../../../test/inbox-entry.ts";
 import { postgresUrl as url } from "../../../test/servers/shared.ts";
-import { entry, key } from "./entry.ts";
 import { createSchema, type TestSchema } from "./schema.ts";
 
 let tables: TestSchema;

@@ -2,19 +2,14 @@ import { createWorker } from "@esim-webhooks/core";
 import { postgresInbox } from "@esim-webhooks/store-postgres";
 import { sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createSchema, faulted, type TestSchema } from "./schema.ts";
+import { entry } from "../../../test/inbox-entry.ts";
+import { createSchema, type TestSchema } from "./schema.ts";
 
 let shop: TestSchema;
 beforeEach(async () => {
   shop = await createSchema();
 });
 afterEach(() => shop.drop());
-
-function entry(id: string) {
-  const { type, timestamp, data } = faulted(id);
-  const body = Buffer.from(JSON.stringify({ type, timestamp, data }));
-  return { source: "default", id, type, event: faulted(id), body, receivedAt: new Date() };
-}
 
 describe("postgresInbox with notify", () => {
   it("wakes a worker on another pool at once, and again after its connection was lost", async () => {

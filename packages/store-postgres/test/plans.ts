@@ -2,7 +2,7 @@ import type { TakenEvent } from "@esim-webhooks/core";
 import { type PostgresInboxOptions, postgresInbox, postgresStore } from "@esim-webhooks/store-postgres";
 import { Kysely, PostgresDialect, sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { entry, key } from "./entry.ts";
+import { entry, key } from "../../../test/inbox-entry.ts";
 import { createSchema, type Shop, type TestSchema } from "./schema.ts";
 
 interface Node {

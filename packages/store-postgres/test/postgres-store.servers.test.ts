@@ -9,11 +9,11 @@ import {
 } from "@esim-webhooks/store-postgres";
 import { sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { entry } from "../../../test/inbox-entry.ts";
 import { runNode } from "../../../test/run.ts";
 import { privatePgBouncer, startProxy } from "../../../test/servers/index.ts";
 import { postgresUrl } from "../../../test/servers/shared.ts";
 import { migrations } from "../src/database/migrations.ts";
-import { entry } from "./entry.ts";
 import { createSchema, earlierSchema, faulted, type TestSchema } from "./schema.ts";
 
 let shop: TestSchema;

@@ -3,8 +3,8 @@ import { postgresInbox, postgresStore } from "@esim-webhooks/store-postgres";
 import type { Kysely } from "kysely";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { entry } from "../../../test/inbox-entry.ts";
 import { privatePostgres, type TestServer } from "../../../test/servers/index.ts";
-import { entry } from "./entry.ts";
 import { faulted, type Shop } from "./schema.ts";
 
 let server: TestServer;

@@ -12,7 +12,7 @@ import { sql } from "drizzle-orm/sql";
 import { Kysely, PostgresDialect } from "kysely";
 import type { PoolClient } from "pg";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { entry } from "./entry.ts";
+import { entry } from "../../../test/inbox-entry.ts";
 import { createSchema, faulted, type TestSchema } from "./schema.ts";
 
 let shop: TestSchema;

@@ -20,10 +20,10 @@ import {
 } from "@esim-webhooks/store-postgres";
 import { Kysely, PostgresDialect, sql, type Transaction } from "kysely";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { entry, key } from "../../../test/inbox-entry.ts";
 import { runNode } from "../../../test/run.ts";
 import { startPostgres } from "../../../test/servers/index.ts";
 import { postgresUrl } from "../../../test/servers/shared.ts";
-import { entry, key } from "./entry.ts";
 import { createSchema, type Shop, type TestSchema } from "./schema.ts";
 
 type ShopHandlers = Handlers<EsimEvents, Transaction<Shop>>;

@@ -10,7 +10,7 @@ import {
   sqliteStore,
 } from "@esim-webhooks/store-sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { entry, key } from "./entry.ts";
+import { entry, key } from "../../../test/inbox-entry.ts";
 import { openShop, type Shop } from "./shop.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 

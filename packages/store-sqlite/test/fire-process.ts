@@ -4,7 +4,7 @@
 import { writeSync } from "node:fs";
 import { createWorker } from "@esim-webhooks/core";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
-import { entry } from "./entry.ts";
+import { entry } from "../../../test/inbox-entry.ts";
 
 const [path = "", name = "", atOnce = "", bodyBytes = "", mostPuts = ""] = process.argv.slice(2);
 const inbox = sqliteInbox({ path, timeoutMs: 60_000 });

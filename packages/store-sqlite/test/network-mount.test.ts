@@ -4,7 +4,7 @@ import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { entry } from "./entry.ts";
+import { entry } from "../../../test/inbox-entry.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
 const nfs = 0x6969;

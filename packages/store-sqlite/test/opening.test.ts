@@ -14,10 +14,10 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { sqliteBackup, sqliteInbox, sqliteState, sqliteStore } from "@esim-webhooks/store-sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { entry, key } from "../../../test/inbox-entry.ts";
 import { root } from "../../../test/run.ts";
 import { faultOf } from "../src/database/faults.ts";
 import { networkTypeOf } from "../src/database/location.ts";
-import { entry, key } from "./entry.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
 let folder: ReturnType<typeof temporaryFolder>;

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { sqliteInbox, sqliteStore } from "@esim-webhooks/store-sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { entry, key } from "../../../test/inbox-entry.ts";
 import { hasWalResetBug } from "../src/database/journal.ts";
-import { entry, key } from "./entry.ts";
 import { openShop } from "./shop.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 

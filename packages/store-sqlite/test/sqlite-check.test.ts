@@ -2,7 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { sqliteCheck, sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { entry } from "./entry.ts";
+import { entry } from "../../../test/inbox-entry.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
 let folder: ReturnType<typeof temporaryFolder>;

@@ -6,7 +6,7 @@ import { Worker } from "node:worker_threads";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { build } from "esbuild";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { entry } from "./entry.ts";
+import { entry } from "../../../test/inbox-entry.ts";
 import { openShop } from "./shop.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 

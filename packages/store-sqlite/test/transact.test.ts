@@ -10,7 +10,7 @@ import {
 import { sampleData } from "@esim-webhooks/core/testing";
 import { type SqliteStore, type SqliteTransaction, sqliteStore } from "@esim-webhooks/store-sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { key } from "./entry.ts";
+import { key } from "../../../test/inbox-entry.ts";
 import { openShop, type Shop } from "./shop.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 

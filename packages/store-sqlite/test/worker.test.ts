@@ -11,7 +11,7 @@ import {
 import { sampleData } from "@esim-webhooks/core/testing";
 import { latestOnly, type SqliteTransaction, sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type EntryOptions, entry, key } from "./entry.ts";
+import { type EntryOptions, entry, key } from "../../../test/inbox-entry.ts";
 import { openShop } from "./shop.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 

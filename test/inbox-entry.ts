@@ -7,7 +7,10 @@ export interface EntryOptions {
   readonly esim?: string;
 }
 
-/** An entry as a receiver passes it to an inbox. */
+/** With it, every process makes the same body for an id. */
+export const fixedTime: EntryOptions = { timestamp: "2026-11-20T10:00:00Z" };
+
+/** An entry with sample data, as a receiver passes it to an inbox. */
 export function entry(
   id: string,
   { type = "esim.enabled", timestamp = new Date().toISOString(), esim = `esim ${id}` }: EntryOptions = {},
