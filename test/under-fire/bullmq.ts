@@ -9,7 +9,7 @@ import { listen } from "../listen.ts";
 import { runNode } from "../run.ts";
 import { privateRedis } from "../servers/index.ts";
 
-/** So many events, in so many waves; in each a worker is killed, and in some of them, counted from 1, Redis as well. */
+/** The numbers of events and of waves; in each wave a worker is killed, and in some of them, counted from 1, Redis as well. */
 interface Fire {
   readonly events: number;
   readonly waves: number;
@@ -89,7 +89,7 @@ export function bullmqUnderFire({ events, waves, redisKilledIn, handlerMs }: Fir
       return status === 202;
     }
 
-    /** Delivers each event 1 to 4 times at once. `begun` resolves when a random part of them is acknowledged. */
+    /** Delivers each event 1 to 4 times concurrently. `begun` resolves when a random part of them is acknowledged. */
     function deliverAll(ids: readonly string[]) {
       const deliveries = ids.flatMap((id) => Array<string>(1 + Math.floor(Math.random() * 4)).fill(id));
       let left = Math.ceil(deliveries.length * (0.25 + Math.random() / 2));
@@ -104,7 +104,7 @@ export function bullmqUnderFire({ events, waves, redisKilledIn, handlerMs }: Fir
 
     const environment = {
       REDIS_URL: server.url,
-      LOCK_MS: "15000", // longer than Redis is away
+      LOCK_MS: "15000", // longer than Redis is down
       CONCURRENCY: String(concurrency),
       HANDLER_MS: String(handlerMs),
     };
@@ -124,7 +124,7 @@ export function bullmqUnderFire({ events, waves, redisKilledIn, handlerMs }: Fir
       const before = unavailable();
       const deliveredLate = deliverAll([late]).delivered;
       if (isRedisKilled) {
-        await expect.poll(unavailable, { timeout: 60_000 }).toBeGreaterThan(before); // it is away until a delivery has met that
+        await expect.poll(unavailable, { timeout: 60_000 }).toBeGreaterThan(before); // until a delivery has noticed that it is down
         await server.start();
       }
       await workers[index]?.ended;
@@ -158,7 +158,7 @@ export function bullmqUnderFire({ events, waves, redisKilledIn, handlerMs }: Fir
     expect(ranAgain.filter(({ isKilled, isCompleted }) => !isKilled || isCompleted)).toEqual([]); // a worker died in the middle
     for (const worker of processes) {
       const cut = worker.handlerRuns.filter((run) => !isLast(run));
-      expect(cut.length).toBeLessThanOrEqual(concurrency); // no more than it had in hand
+      expect(cut.length).toBeLessThanOrEqual(concurrency); // no more than it had taken
     }
   });
 }

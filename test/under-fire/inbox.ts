@@ -19,7 +19,7 @@ function shuffled<T>(items: readonly T[]): T[] {
     .map(({ item }) => item);
 }
 
-/** So many events, and after how many kills of a worker Postgres is killed as well. */
+/** The number of events, and after how many kills of a worker Postgres is killed as well. */
 interface Fire {
   readonly events: number;
   readonly restartsAfter: readonly number[];
@@ -81,7 +81,7 @@ export function inboxUnderFire({ events, restartsAfter }: Fire): void {
       workers[index] = start(environment);
       if (restartsAfter.includes(killed)) {
         await server.kill();
-        await pause(200); // for as long as it is away
+        await pause(200); // for as long as it is down
         await server.start();
         restarts += 1;
       }
@@ -161,7 +161,7 @@ export function lanesUnderFire({ lanes, perLane, late }: Lanes): void {
       stopping.abort();
       await Promise.all(running);
     });
-    // some come in while their lanes are worked, with a place before those that wait
+    // some arrive while their lanes are worked, with a place before those that wait
     const latecomers = Array.from({ length: lanes * late }, (_, n) =>
       entry(`late_${n}`, { esim: `lane_${n % lanes}`, timestamp: at(-n) }),
     );

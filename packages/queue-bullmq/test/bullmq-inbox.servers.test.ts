@@ -125,7 +125,7 @@ describe("put", () => {
     const inbox = openInbox({ queue });
     await inbox.put([entryOf()]);
     const add = vi.spyOn(queue, "add");
-    await redis.server.pause(); // it answers nobody
+    await redis.server.pause(); // it answers no client
     const puts = Promise.all(Array.from({ length: 300 }, () => inbox.put([entryOf()])));
     try {
       await expect.poll(() => add.mock.calls.length).toBe(300);

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { once } from "node:events";
-import { setImmediate as turn } from "node:timers/promises";
+import { setImmediate as nextTick } from "node:timers/promises";
 import {
   discard,
   type EsimEvents,
@@ -409,7 +409,7 @@ it("reports how long ago the worker took its last job", async () => {
   await completed(worker);
   const first = processor.sinceLastTakeMs() ?? -1;
   expect(first).toBeGreaterThanOrEqual(0);
-  await turn();
+  await nextTick();
   expect(processor.sinceLastTakeMs()).toBeGreaterThan(first);
 });
 
@@ -440,7 +440,7 @@ it.each([
   let ran = 0;
   const handler = async () => {
     ran += 1;
-    if (ran === 1) await redis.admin.del(...(await redis.admin.keys("bull:events:*:lock"))); // as when Redis was away for longer
+    if (ran === 1) await redis.admin.del(...(await redis.admin.keys("bull:events:*:lock"))); // as when Redis was down for longer
   };
   const worker = work({ "*": handler }, store && { store }, { stalledInterval: 10, drainDelay: 0.01 });
   const ended = new Promise<Job>((resolve) => worker.once("completed", resolve)); // the lost lock is an "error" before

@@ -29,6 +29,6 @@ it.each([
   ["7.2.0", "7.2", false],
   ["7.10.1", "7.2", false],
   ["8.0.0", "7.2", false],
-])("of the version %s, tells whether it is older than %s: %s", (version, than, expected) => {
+])("of the version %s, detects whether it is older than %s: %s", (version, than, expected) => {
   expect(isOlder(version, than)).toBe(expected);
 });

@@ -43,7 +43,7 @@ describe("waitAof on a server with WAITAOF", () => {
     const rejected = expect(put).rejects.toMatchObject(replaced);
     await expect.poll(() => admin.client("LIST")).toMatch(/flags=b .*cmd=waitaof/);
     await admin.call("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes");
-    await admin.config("SET", "appendfsync", "always"); // the new connection's WAITAOF is answered at once
+    await admin.config("SET", "appendfsync", "always"); // the new connection's WAITAOF is answered immediately
     await rejected;
   });
 });

@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => shop.drop());
 
-it("an array of texts arrives as it is, whatever is in them", async () => {
+it("an array of texts arrives unchanged, with any characters in them", async () => {
   const texts = ["", "a", "null", "NULL", null, 'a"b', "a\\b", '\\"', "a,b", "{a}", " a ", "a\nb", "漢'字"];
   const { rows } = await sql<{
     texts: unknown;

@@ -29,7 +29,7 @@ function replaceNext(pattern: RegExp, other: string, meanwhile = () => {}): void
   } as never);
 }
 
-it("does not tell that an event is stored when the server answers the COMMIT with a ROLLBACK", async () => {
+it("does not report an event as stored when the server answers the COMMIT with a ROLLBACK", async () => {
   const inbox = postgresInbox({ url: postgresUrl, schema: shop.schema });
   await inbox.migrate();
   await inbox.ready();

@@ -12,7 +12,7 @@ beforeEach(async () => {
 afterEach(() => shop.drop());
 
 describe("postgresInbox with notify", () => {
-  it("wakes a worker on another pool at once, and again after its connection was lost", async () => {
+  it("wakes a worker on another pool immediately, and again after its connection was lost", async () => {
     const receiving = postgresInbox({ pool: shop.pool(2), schema: shop.schema, notify: true });
     const working = postgresInbox({ pool: shop.pool(3), schema: shop.schema, notify: true });
     await receiving.migrate();

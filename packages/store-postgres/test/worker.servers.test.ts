@@ -402,7 +402,7 @@ describe("run({ signal }) on abort", () => {
     expect((await inbox.get(key("slow")))?.state).toBe("leased");
   });
 
-  it("resolves at once when there is no work, however long the poll interval is", async () => {
+  it("resolves immediately when there is no work, even with a long poll interval", async () => {
     const worker = work({ "*": () => {} }, { pollMs: 60_000 });
     await put(entry("msg_1"));
     await untilState("msg_1", "done");
@@ -564,7 +564,7 @@ describe("a worker whose database goes away", () => {
       await own.put(manyOf(40, "esim.enabled"));
       await started.promise;
       await server.kill();
-      finish.resolve(); // ten handlers end while the database is away
+      finish.resolve(); // ten handlers end while the database is down
       const awayFrom = performance.now();
       await expect.poll(() => logger.lines.length).toBeGreaterThanOrEqual(2);
       await server.start();
@@ -586,7 +586,7 @@ describe("a worker whose database goes away", () => {
 });
 
 describe("an event that is put in the worker's process", () => {
-  it("is worked at once, without waiting for the next poll", async () => {
+  it("is worked immediately, without waiting for the next poll", async () => {
     const worked: string[] = [];
     work({ "*": ({ id }) => void worked.push(id) }, { pollMs: 60_000 });
     await put(entry("first"));
@@ -687,7 +687,7 @@ describe("latestOnly", () => {
     expect(await shop.orders()).toEqual(["another", "one"]);
   });
 
-  it("lets the newest of many concurrent events win, in whatever order they run", async () => {
+  it("lets the newest of many concurrent events win, in any order", async () => {
     await put(...[4, 1, 9, 3, 8, 2, 7, 5, 6, 0].map((second) => lifecycle(`at ${second}`, second)));
     const state: string[] = [];
     const handler = async ({ id }: { id: string }, { tx }: { tx: Transaction<Shop> }) => {

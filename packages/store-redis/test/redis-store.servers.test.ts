@@ -210,7 +210,7 @@ describe("redisStore on a server whose eviction policy changes while it is used"
     expect(await state.read("watermark")).toMatchObject({ value: 1 });
   });
 
-  it("asks for the policy once in ten seconds, however many claims there are", async () => {
+  it("asks for the policy once in ten seconds, even with many claims", async () => {
     const store = open(redis.server.url);
     await claimed(store);
     later();
@@ -503,7 +503,7 @@ describe("redisStore in the database", () => {
     }
   });
 
-  it("does not let what is done in a short time be over at once", async () => {
+  it("does not let ids that are done in a short time expire all at the same time", async () => {
     const store = open(redis.server.url, { retentionMs: 10 * dayMs });
     const leftMs: number[] = [];
     for (const id of ["1", "2", "3", "4", "5", "6", "7", "8"]) {
@@ -636,7 +636,7 @@ describe("redisStore with many operations at the same time", () => {
     expect(commands).toEqual(["evalsha"]);
   });
 
-  it("sends those of the next turn although the command before them has no answer yet", async () => {
+  it("sends those of the next event-loop tick although the command before them has no answer yet", async () => {
     const client = keep(new Redis(redis.server.url));
     const store = open(client);
     await store.ready?.();
@@ -713,7 +713,7 @@ describe("redisStore on a server that stalls under many claims", () => {
     return Number(new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(stats)?.[1] ?? 0);
   }
 
-  /** Claims ids in many turns of the event loop, while the server is paused. Returns the claims. */
+  /** Claims ids in many event-loop ticks, while the server is paused. Returns the claims. */
   async function claimsInTurns(store: DedupeStore, turns: number, each: number) {
     const claims: Promise<unknown>[] = [];
     for (let turn = 0; turn < turns; turn += 1) {

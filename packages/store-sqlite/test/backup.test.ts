@@ -42,7 +42,7 @@ const refusal = (backup: Promise<void>) =>
   );
 
 describe("a backup", () => {
-  it("has every event that was acknowledged before, while puts go on", async () => {
+  it("has every event that was acknowledged before, while puts continue", async () => {
     const inbox = sqliteInbox({ path });
     const acknowledged: string[] = [];
     let isOver = false;

@@ -138,7 +138,7 @@ describe("the records of a file", () => {
     await store.close();
   });
 
-  it("come in pages, each once, however large their bodies are", async () => {
+  it("are read in pages, each once, also with large bodies", async () => {
     const mebibyte = 1024 * 1024;
     const ids = Array.from({ length: 1203 }, (_, n) => `msg_${n}`);
     const sources = ["a", "b"];
@@ -191,7 +191,7 @@ describe("the records of a file", () => {
     expect(await all(source.states())).toEqual([{ name: "rotation", value: '{"step":2}' }]);
   });
 
-  it("have another version once somebody has written", async () => {
+  it("have another version once another process has written", async () => {
     await inbox.ready();
     const first = await source.look();
     expect(await source.look()).toEqual(first);

@@ -10,7 +10,7 @@ import { inTransaction } from "../src/database/transaction.ts";
 import { whyWithoutLog } from "../src/open-sqlite.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
-const mended = "3.53.4";
+const fixed = "3.53.4";
 const affected = "3.50.2"; // of Node.js 22.18
 const synchronous = { normal: 1, full: 2, extra: 3 };
 
@@ -50,15 +50,15 @@ describe("how the file is written", () => {
     ["3.51.2", true],
     ["3.51.3", false],
     ["3.52.0", false],
-    [mended, false],
+    [fixed, false],
     ["4.0.0", false],
   ])("knows whether SQLite %s has the WAL-reset bug: %s", (version, isAffected) => {
     expect(hasWalResetBug(version)).toBe(isAffected);
   });
 
   it.each([
-    [mended, "full", { mode: "wal", synchronous: synchronous.full }],
-    [mended, "normal", { mode: "wal", synchronous: synchronous.normal }],
+    [fixed, "full", { mode: "wal", synchronous: synchronous.full }],
+    [fixed, "normal", { mode: "wal", synchronous: synchronous.normal }],
     [affected, "full", { mode: "delete", synchronous: synchronous.extra }],
     [affected, "normal", { mode: "delete", synchronous: synchronous.full }],
   ] as const)("is, by SQLite %s with durability %s, %o", (version, durability, expected) => {
@@ -67,12 +67,12 @@ describe("how the file is written", () => {
     expect(settingsOf(connection)).toEqual(expected);
   });
 
-  it("goes from a log to none for an affected SQLite that is alone, and back for a mended one", () => {
+  it("goes from a log to none for an affected SQLite that is alone, and back for a fixed one", () => {
     const options = { path, durability: "full" } as const;
     for (const [version, mode] of [
-      [mended, "wal"],
+      [fixed, "wal"],
       [affected, "delete"],
-      [mended, "wal"],
+      [fixed, "wal"],
     ] as const) {
       const connection = open();
       connection.exec("create table if not exists own (n)");
@@ -87,7 +87,7 @@ describe("how the file is written", () => {
     const journal = setUpJournal(early, options, affected);
     early.exec("create table own (n)");
     const other = open();
-    expect(setUpJournal(other, options, mended).mode).toBe("wal");
+    expect(setUpJournal(other, options, fixed).mode).toBe("wal");
     other.exec("insert into own values (1)");
     expect(() => setUpJournal(open(), options, affected)).toThrow(/write-ahead log/);
     expect(() => inTransaction(early, (tx) => refuseWal(tx, path, journal))).toThrow(/write-ahead log/);
@@ -118,11 +118,11 @@ describe("how the file is written", () => {
     expect(() => reader.run("delete from own")).toThrow(/readonly/);
   });
 
-  it("is without a log where another process keeps it from being turned on, and why is told", () => {
+  it("is without a log where another process keeps it from being turned on, and says why", () => {
     const older = open();
     setUpJournal(older, { path, durability: "full" }, affected);
     older.exec("create table own (n); begin immediate; insert into own values (1)");
-    const journal = setUpJournal(open(), { path, durability: "full" }, mended);
+    const journal = setUpJournal(open(), { path, durability: "full" }, fixed);
     expect(journal.mode).toBe("delete");
     expect(whyWithoutLog(path, journal)).toEqual([
       "without_wal",

@@ -73,7 +73,7 @@ describe("the file", () => {
   });
 
   it.runIf(process.platform === "linux")(
-    "is refused where no folder can be made, and does not wait for ever",
+    "is refused where no folder can be made, and does not hang",
     async () => {
       const { code, message } = await refused("/proc/esim-webhooks/events.db");
       expect(code).toBe("database_read_only");
@@ -228,7 +228,7 @@ describe("faults", () => {
     [Object.assign(new Error("EROFS"), { code: "EROFS" }), "database_read_only"],
     [Object.assign(new Error("ENOSPC"), { code: "ENOSPC" }), "store_full"],
     [new Error("anything else"), "store_unavailable"],
-  ])("tells %o as %s, names the file, and keeps what SQLite said", (error, code) => {
+  ])("reports %o as %s, names the file, and keeps what SQLite said", (error, code) => {
     const fault = faultOf(error, "/data/events.db");
     expect(fault).toMatchObject({ code, cause: error.message });
     expect(fault.problem).toContain("/data/events.db");

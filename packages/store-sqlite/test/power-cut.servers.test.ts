@@ -18,7 +18,7 @@ const isWithoutLog = hasWalResetBug(process.versions["sqlite"] ?? "");
 it("has every acknowledged event after a power cut, whichever of the writes that were not synced got through", () =>
   expectAllAfterCuts(100));
 
-it("has the name of a new file on the disk before it acknowledges an event, whoever made the folders that it is in", async () => {
+it("has the name of a new file on the disk before it acknowledges an event, no matter which process made its folders", async () => {
   const data = join(folder.path, "made");
   mkdirSync(data); // as the command line does
   const synced = new Set<string>();

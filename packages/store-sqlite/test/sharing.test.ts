@@ -23,7 +23,7 @@ const isReady = ({ ready }: { ready(): Promise<unknown> }) =>
   );
 
 describe("stores and inboxes on one file", () => {
-  it("do not let what is done in a short time be over at once, inline or in the transaction of a handler", async () => {
+  it("do not let ids that are done in a short time expire all at the same time, inline or in the transaction of a handler", async () => {
     const dayMs = 86_400_000;
     const [store, inbox] = [sqliteStore({ path, retentionMs: 10 * dayMs }), sqliteInbox({ path })];
     await store.ready();
@@ -50,7 +50,7 @@ describe("stores and inboxes on one file", () => {
     await Promise.all([store.close(), inbox.close()]);
   });
 
-  it("tell of which sources they hold ids", async () => {
+  it("report of which sources they hold ids", async () => {
     const [store, inbox] = [sqliteStore({ path }), sqliteInbox({ path })];
     expect(await inbox.sources?.()).toEqual([]);
     await inbox.put([entry("msg_1"), { ...entry("msg_2"), source: "shop" }]);
@@ -60,7 +60,7 @@ describe("stores and inboxes on one file", () => {
     await Promise.all([store.close(), inbox.close()]);
   });
 
-  it("tell workers of their own process when an inline claim gives an event back", async () => {
+  it("wake workers of their own process when an inline claim gives an event back", async () => {
     const [store, inbox] = [sqliteStore({ path }), sqliteInbox({ path })];
     const claim = await store.claim(key("msg_1"), 60_000);
     if (claim.status !== "claimed") throw new Error("not claimed");
@@ -231,9 +231,7 @@ describe.concurrent("stores and inboxes on one file that another process has loc
     await Promise.all([first.close(), inbox.close()]);
   });
 
-  it("wait for a lock as long as each of them was told to, whoever came first", async ({
-    onTestFinished,
-  }) => {
+  it("wait for a lock as long as the timeout of each, in any order", async ({ onTestFinished }) => {
     const path = ownPath(onTestFinished);
     const [first, second] = [
       sqliteInbox({ path, timeoutMs: 1000 }),

@@ -253,7 +253,7 @@ describe("context.tx", () => {
     expect(shop.orders()).toEqual(["msg_1"]);
   });
 
-  it("holds nothing while a handler takes its time: others write, and a duplicate is busy at once", async () => {
+  it("holds nothing while a handler takes its time: others write, and a duplicate is busy immediately", async () => {
     const started = Promise.withResolvers<void>();
     const finish = Promise.withResolvers<void>();
     const processor = processorOf(async ({ id }, { tx }) => {
@@ -271,7 +271,7 @@ describe("context.tx", () => {
     expect(shop.orders()).toEqual(["msg_1", "slow"]);
   });
 
-  it("completes an event whose handler outlived its lease while nobody else took it", async () => {
+  it("completes an event whose handler outlived its lease if no other process took it", async () => {
     const claim = await store.claim(key("msg_1"), 1);
     if (claim.status !== "claimed") throw new Error("not claimed");
     const result = await store.transact(key("msg_1"), claim.token, async (tx) => {

@@ -42,7 +42,7 @@ async function work(
   await inbox.close();
 }
 
-/** A process that puts one event each time it is told to. */
+/** A process that puts one event on each request. */
 async function startPutter(): Promise<{ put(id: string): void; end(): Promise<void> }> {
   const script = `
     import { createInterface } from "node:readline";
