@@ -12,9 +12,9 @@ import {
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { entry, key } from "../../../test/inbox-entry.ts";
 import { openShop, type Shop } from "./shop.ts";
-import { temporaryFolder } from "./temporary-folder.ts";
+import { folderOfEachTest } from "./temporary-folder.ts";
 
-let folder: ReturnType<typeof temporaryFolder>;
+const folder = folderOfEachTest();
 let path: string;
 let inbox: SqliteInbox;
 let source: CopySource;
@@ -22,7 +22,6 @@ let source: CopySource;
 let other: Shop;
 
 beforeEach(() => {
-  folder = temporaryFolder();
   path = join(folder.path, "events.db");
   inbox = sqliteInbox({
     path,
@@ -35,7 +34,6 @@ afterEach(async () => {
   await source.close();
   await inbox.close();
   other.close();
-  folder.remove();
 });
 
 async function all<Row>(pages: AsyncIterable<readonly Row[]>): Promise<Row[]> {

@@ -8,23 +8,21 @@ import { openReader } from "../src/database/open.ts";
 import { syncRecovered } from "../src/database/sync.ts";
 import { inTransaction } from "../src/database/transaction.ts";
 import { whyWithoutLog } from "../src/open-sqlite.ts";
-import { temporaryFolder } from "./temporary-folder.ts";
+import { folderOfEachTest } from "./temporary-folder.ts";
 
 const fixed = "3.53.4";
 const affected = "3.50.2"; // of Node.js 22.18
 const synchronous = { normal: 1, full: 2, extra: 3 };
 
-let folder: ReturnType<typeof temporaryFolder>;
+const folder = folderOfEachTest();
 let path: string;
 let connections: Connection[] = [];
 beforeEach(() => {
-  folder = temporaryFolder();
   path = join(folder.path, "events.db");
 });
 afterEach(() => {
   for (const connection of connections) connection.close();
   connections = [];
-  folder.remove();
 });
 
 function open(): Connection {

@@ -9,20 +9,18 @@ import {
   sqliteState,
   sqliteStore,
 } from "@esim-webhooks/store-sqlite";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { entry, fixedTime, key } from "../../../test/inbox-entry.ts";
 import { runNode } from "../../../test/run.ts";
 import { hasWalResetBug } from "../src/database/journal.ts";
 import { openShop } from "./shop.ts";
-import { temporaryFolder } from "./temporary-folder.ts";
+import { folderOfEachTest } from "./temporary-folder.ts";
 
-let folder: ReturnType<typeof temporaryFolder>;
+const folder = folderOfEachTest();
 let path: string;
 beforeEach(() => {
-  folder = temporaryFolder();
   path = join(folder.path, "data", "events.db");
 });
-afterEach(() => folder.remove());
 
 const hasLog = !hasWalResetBug(process.versions["sqlite"] ?? "");
 

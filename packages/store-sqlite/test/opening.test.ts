@@ -13,18 +13,14 @@ import {
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { sqliteBackup, sqliteInbox, sqliteState, sqliteStore } from "@esim-webhooks/store-sqlite";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { entry, key } from "../../../test/inbox-entry.ts";
 import { root } from "../../../test/run.ts";
 import { faultOf } from "../src/database/faults.ts";
 import { networkTypeOf } from "../src/database/location.ts";
-import { temporaryFolder } from "./temporary-folder.ts";
+import { folderOfEachTest } from "./temporary-folder.ts";
 
-let folder: ReturnType<typeof temporaryFolder>;
-beforeEach(() => {
-  folder = temporaryFolder();
-});
-afterEach(() => folder.remove());
+const folder = folderOfEachTest();
 
 const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
 

@@ -12,13 +12,12 @@ import { type SqliteStore, type SqliteTransaction, sqliteStore } from "@esim-web
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { key } from "../../../test/inbox-entry.ts";
 import { openShop, type Shop } from "./shop.ts";
-import { temporaryFolder } from "./temporary-folder.ts";
+import { folderOfEachTest } from "./temporary-folder.ts";
 
-let folder: ReturnType<typeof temporaryFolder>;
+const folder = folderOfEachTest();
 let store: SqliteStore;
 let shop: Shop;
 beforeEach(async () => {
-  folder = temporaryFolder();
   const path = join(folder.path, "events.db");
   store = sqliteStore({ path });
   await store.ready();
@@ -27,7 +26,6 @@ beforeEach(async () => {
 afterEach(async () => {
   shop.close();
   await store.close();
-  folder.remove();
 });
 
 function faulted(id: string): WebhookEvent {
