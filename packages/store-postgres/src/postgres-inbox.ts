@@ -45,7 +45,7 @@ export interface PostgresInboxOptions<Database = unknown, Tx = Transaction<Datab
     StoreOptions,
     InboxOptions {
   /**
-   * Wake workers in other processes at once when there is work (LISTEN and NOTIFY). Each worker then holds a connection of
+   * Wake workers in other processes immediately when there is work (LISTEN and NOTIFY). Each worker then holds a connection of
    * the pool, and a transaction pooler does not work. Default false: workers find it at their next poll.
    */
   notify?: boolean;

@@ -46,7 +46,7 @@ export interface EventJob {
 
 export interface BullmqProcessorOptions<Data = EsimEvents, Tx = unknown> {
   /**
-   * A store that remembers done ids beside the queue, such as `postgresStore`: handlers get its transaction as `context.tx`, and
+   * A store that remembers done ids in addition to the queue, such as `postgresStore`: handlers get its transaction as `context.tx`, and
    * an effect in it happens exactly once. Default: none; an event runs again if its worker dies in the middle.
    */
   store?: DedupeStore<Tx>;
