@@ -79,7 +79,7 @@ export function createCommands(client: RedisClient, script: Script): RunGroup {
 }
 
 /** Gathers the operations of one event-loop tick. No batch waits for the answers to the one before it. */
-export function createTogether<Given extends Operation>(
+export function gatherOperations<Given extends Operation>(
   run: (operations: readonly Given[]) => Promise<readonly unknown[]>,
 ): (operation: Given) => Promise<unknown> {
   return coalesce(run, { maxItems: maxKeys, maxFlushes: Number.POSITIVE_INFINITY });

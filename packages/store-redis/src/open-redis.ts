@@ -8,7 +8,7 @@ import {
 } from "@esim-webhooks/core/kit";
 import * as z from "zod/mini";
 import { openClient, placeOf, type RedisClient } from "./client.ts";
-import { areOnOneServer, createCommands, createTogether } from "./commands.ts";
+import { areOnOneServer, createCommands, gatherOperations } from "./commands.ts";
 import { explained } from "./errors.ts";
 import { createEvictionCheck } from "./eviction.ts";
 import { onReplicas } from "./replicas.ts";
@@ -97,8 +97,8 @@ export function openRedis(
   const eviction = createEvictionCheck(client, allowEviction, logger);
   const runOnReplicas = waitReplicas > 0 && onReplicas(name, client, waitReplicas, timeoutMs);
   const runGroup = createCommands(client, script);
-  const sendTogether = createTogether(runGuarded);
-  const undoTogether = createTogether((undos: readonly Operation[]) => runTogether(client, script, undos));
+  const sendTogether = gatherOperations(runGuarded);
+  const undoTogether = gatherOperations((undos: readonly Operation[]) => runTogether(client, script, undos));
   let areTogether = false; // until it is known, each operation is a command of its own
   const guard = createStoreGuard({
     name,

@@ -19,9 +19,7 @@ const listenedTo = new WeakSet<object>();
  * queue of its own, which they leave at their timeout, so that the pool is asked for no more connections than it may open.
  */
 export function watchedPool(pool: PostgresPool, timeoutMs: number, logger: Logger): PostgresPool {
-  const places = createPlaces(
-    (pool.options as { max?: number } | undefined)?.max ?? Number.POSITIVE_INFINITY,
-  );
+  const slots = createSlots((pool.options as { max?: number } | undefined)?.max ?? Number.POSITIVE_INFINITY);
   const isBusy = busyBackends(pool);
   const listen = (emitter: object) => {
     if (listenedTo.has(emitter)) return;
@@ -38,9 +36,9 @@ export function watchedPool(pool: PostgresPool, timeoutMs: number, logger: Logge
     try {
       const client = await pool.connect();
       listen(client);
-      return checkOut(client, timeoutMs, isBusy, places.free);
+      return checkOut(client, timeoutMs, isBusy, slots.free);
     } catch (error) {
-      places.free();
+      slots.free();
       throw error;
     }
   }
@@ -50,7 +48,7 @@ export function watchedPool(pool: PostgresPool, timeoutMs: number, logger: Logge
     end: () => pool.end(),
     async connect() {
       const { signal, handle } = currentTaking() ?? { signal: AbortSignal.timeout(timeoutMs) };
-      await places.take(signal);
+      await slots.take(signal);
       const opening = connectionOf();
       const late = Promise.withResolvers<never>();
       const leave = () => late.reject(signal.reason);
@@ -73,13 +71,13 @@ export function watchedPool(pool: PostgresPool, timeoutMs: number, logger: Logge
 }
 
 /** The connections that may be open, given out in the order of asking. */
-interface Places {
-  /** Resolves when there is a place. Rejects when the signal aborts first. */
+interface Slots {
+  /** Resolves when there is a slot. Rejects when the signal aborts first. */
   take(signal: AbortSignal): Promise<void>;
   free(): void;
 }
 
-function createPlaces(most: number): Places {
+function createSlots(most: number): Slots {
   const waiting = new Set<() => void>();
   let taken = 0;
   return {
