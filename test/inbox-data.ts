@@ -1,6 +1,4 @@
 import { randomUUID } from "node:crypto";
-import type { EsimEvents, InboxEntry } from "@esim-webhooks/core";
-import { sampleData } from "@esim-webhooks/core/testing";
 import { type PostgresInbox, postgresInbox } from "@esim-webhooks/store-postgres";
 import { Kysely, PostgresDialect, sql } from "kysely";
 import pg from "pg";
@@ -56,16 +54,6 @@ export function openInbox<Database = Effects>(
   const inbox = postgresInbox<Database>({ url, ...options });
   onTestFinished(() => inbox.close());
   return inbox;
-}
-
-export function entry(
-  id: string,
-  { type = "esim.enabled" as keyof EsimEvents, esim = "e", timestamp = new Date().toISOString() } = {},
-): InboxEntry {
-  const data = { ...sampleData(type), esimReference: esim };
-  const event = { id, type, timestamp, data };
-  const body = Buffer.from(JSON.stringify({ type, timestamp, data }));
-  return { source: "default", id, type, event, body, receivedAt: new Date() };
 }
 
 /** A process that is killed at the end of the test, if not before. */

@@ -1,4 +1,4 @@
-// A worker process for tests: works the inbox of DATABASE_URL until it is told to stop or killed. Each event has one
+// A worker process for tests: works the inbox of DATABASE_URL until it is stopped or killed. Each event has one
 // effect, written by context.tx. OPTIONS are the worker's. With WAIT, handlers say where they are and wait there
 // for SIGUSR2.
 import { once } from "node:events";

@@ -4,7 +4,8 @@ import { type PostgresInbox, postgresInbox } from "@esim-webhooks/store-postgres
 import { sql, type Transaction } from "kysely";
 import pg from "pg";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { createData, type Data, entry, openInbox, start } from "./inbox-data.ts";
+import { createData, type Data, openInbox, start } from "./inbox-data.ts";
+import { entry } from "./inbox-entry.ts";
 import type { Effects } from "./inbox-worker.ts";
 import { privatePgBouncer } from "./servers/index.ts";
 import { postgresUrl } from "./servers/shared.ts";
@@ -14,7 +15,7 @@ describe("a worker that was frozen", () => {
     ["while another one works its events", { WAIT: "" }],
     ["when another one has done its events", {}],
   ])(
-    "takes nothing from a process that was frozen past its leases and goes on %s: it settles nothing, and no effect comes twice",
+    "takes nothing from a process that was frozen past its leases and continues %s: it settles nothing, and no effect happens twice",
     async (_, whileOtherWorks: Record<string, string>) => {
       const data = await createData(postgresUrl);
       const inbox = openInbox(postgresUrl, { schema: data.schema });
@@ -62,7 +63,7 @@ describe("a worker that was frozen", () => {
 });
 
 describe("an inbox and its workers", () => {
-  it("start in ten processes at once, which migrate, work each event once and end by themselves", async () => {
+  it("start in ten processes concurrently, which migrate, work each event once and end by themselves", async () => {
     const data = await createData(postgresUrl);
     const environment = { DATABASE_URL: postgresUrl, SCHEMA: data.schema, OPTIONS: '{"pollMs":50}' };
     const runs = Array.from({ length: 10 }, () => start(environment));

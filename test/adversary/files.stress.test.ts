@@ -7,7 +7,7 @@ import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { expect, it } from "vitest";
 import { cli, folder } from "../../packages/cli/test/cli.ts";
 import { watchedInbox } from "../../packages/import/test/dump.ts";
-import { entry } from "../inbox-data.ts";
+import { entry } from "../inbox-entry.ts";
 import { emptyGzipMembers, gzipOfBlanks, inPieces } from "./tools/hostile-dumps.ts";
 
 const options = { trustUnsigned: true } as const;

@@ -2,7 +2,8 @@
 import { type PostgresStore, postgresStore } from "@esim-webhooks/store-postgres";
 import pg from "pg";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { createData, entry, openInbox } from "../inbox-data.ts";
+import { createData, openInbox } from "../inbox-data.ts";
+import { entry } from "../inbox-entry.ts";
 import { privatePostgres, startProxy } from "../servers/index.ts";
 import { postgresUrl } from "../servers/shared.ts";
 import { whileFrozen } from "./tools/freeze.ts";

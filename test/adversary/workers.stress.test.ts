@@ -3,7 +3,8 @@ import { join } from "node:path";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { expect, it, onTestFinished } from "vitest";
 import { temporaryFolder } from "../../packages/store-sqlite/test/temporary-folder.ts";
-import { createData, entry, openInbox, start } from "../inbox-data.ts";
+import { createData, openInbox, start } from "../inbox-data.ts";
+import { entry } from "../inbox-entry.ts";
 import { runNode } from "../run.ts";
 import { postgresUrl } from "../servers/shared.ts";
 

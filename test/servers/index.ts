@@ -9,7 +9,7 @@ export { privatePostgres } from "./postgres.ts";
 export { startProxy, type TestProxy } from "./proxy.ts";
 export { privateRedis } from "./redis.ts";
 export { privateRedisCluster, type TestCluster } from "./redis-cluster.ts";
-export { privateReplica, privateSentinel } from "./redis-sentinel.ts";
+export { privateFailover, privateReplica } from "./redis-sentinel.ts";
 
 /** Starts a Redis for one test, which may stop and kill it: in Docker, else from an installed program. */
 export async function startRedis(): Promise<TestServer> {

@@ -8,12 +8,12 @@ export interface RedisOfFile {
   readonly admin: Redis;
 }
 
-/** A Redis for one test file, which is empty before each test. Call it at the top of the file. What it returns is there in hooks and tests. */
-export function redisOfFile(): RedisOfFile {
+/** A Redis for one test file, which is empty before each test. Call it at the top of the file, and read its fields in hooks and tests. */
+export function redisOfFile(...options: string[]): RedisOfFile {
   let server: TestServer;
   let admin: Redis;
   beforeAll(async () => {
-    server = await privateRedis();
+    server = await privateRedis(...options);
     admin = new Redis(server.url);
   });
   beforeEach(() => admin.flushall());

@@ -13,12 +13,32 @@ export async function privateReplica(master: TestServer): Promise<TestServer> {
   return replica;
 }
 
-/** A single Sentinel, which declares the master down half a second after its last answer. */
-export async function privateSentinel(
-  name: string,
-  master: TestServer,
-  replicas: number,
-): Promise<TestServer> {
+/** A master with a replica, and a Sentinel that promotes the replica once the master is down. */
+export interface TestFailover {
+  readonly master: TestServer;
+  readonly replica: TestServer;
+  /** The options of an ioredis client that finds the master through the Sentinel. */
+  readonly options: { readonly sentinels: { host: string; port: number }[]; readonly name: string };
+  close(): Promise<void>;
+}
+
+export async function privateFailover(): Promise<TestFailover> {
+  const name = "main";
+  const master = await privateRedis("--repl-diskless-sync", "no");
+  const replica = await privateReplica(master);
+  const sentinel = await sentinelOf(name, master);
+  return {
+    master,
+    replica,
+    options: { sentinels: [{ host: "127.0.0.1", port: Number(new URL(sentinel.url).port) }], name },
+    async close() {
+      for (const server of [sentinel, replica, master]) await server.close();
+    },
+  };
+}
+
+/** Declares the master, which has one replica, down half a second after its last answer. */
+async function sentinelOf(name: string, master: TestServer): Promise<TestServer> {
   const { path, way } = program("redis-server", "redis-server", "");
   const folder = await serverFolder("sentinel");
   const port = await freePort();
@@ -42,7 +62,7 @@ export async function privateSentinel(
     stopSignal: "SIGTERM",
     probe: () => probeRedis(url),
   });
-  await untilInfo(url, "sentinel", new RegExp(`status=ok.*slaves=${replicas},`));
+  await untilInfo(url, "sentinel", /status=ok.*slaves=1,/);
   return sentinel;
 }
 

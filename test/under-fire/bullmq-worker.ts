@@ -1,5 +1,5 @@
-// A worker process for tests: handles the jobs of REDIS_URL until it is told to stop or killed. Says when a handler starts, and
-// when Redis has answered that a job is completed; at once, so that nothing said is lost in a kill.
+// A worker process for tests: handles the jobs of REDIS_URL until it is stopped or killed. Says when a handler starts, and
+// when Redis has answered that a job is completed; without a buffer, so that a kill loses no line.
 import { writeSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import { bullmqProcessor } from "@esim-webhooks/queue-bullmq";
@@ -21,7 +21,7 @@ const worker = new Worker<{ id: string }>(process.env["QUEUE"] ?? "events", proc
   stalledInterval: 1000,
 });
 worker.on("completed", ({ data }) => say(`completed ${data.id}`));
-worker.on("error", () => {}); // Redis is away
+worker.on("error", () => {}); // Redis is down
 await worker.waitUntilReady();
 say("working");
 process.once("SIGTERM", () => void worker.close());

@@ -1,15 +1,11 @@
-import { setTimeout as pause } from "node:timers/promises";
-import { nodeHandler } from "@esim-webhooks/core";
-import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { bullmqInbox } from "@esim-webhooks/queue-bullmq";
 import { Queue } from "bullmq";
 import { expect, it, onTestFinished } from "vitest";
-import { answerTo, inLanes } from "../deliver.ts";
-import { listen } from "../listen.ts";
 import { runNode } from "../run.ts";
 import { privateRedis } from "../servers/index.ts";
+import { startReceivers } from "./receivers.ts";
 
-/** So many events, in so many waves; in each a worker is killed, and in some of them, counted from 1, Redis as well. */
+/** The numbers of events and of waves; in each wave a worker is killed, and in some of them, counted from 1, Redis as well. */
 interface Fire {
   readonly events: number;
   readonly waves: number;
@@ -62,49 +58,20 @@ export function bullmqUnderFire({ events, waves, redisKilledIn, handlerMs }: Fir
   it(name, async () => {
     const server = await privateRedis();
     onTestFinished(() => server.close());
-    const secret = newSecret();
     const queue = new Queue("events", { connection: { url: server.url } });
     queue.on("error", () => {});
     onTestFinished(() => queue.close());
-    const receivers = await Promise.all(
-      [1, 2].map(() => {
-        const jobOptions = { removeOnComplete: false }; // so that all can be counted
-        const inbox = bullmqInbox({ connection: server.url, name: "events", timeoutMs: 1000, jobOptions });
-        onTestFinished(() => inbox.close());
-        const handler = nodeHandler(inbox, { secret });
-        return listen(handler, "/", handler.close);
-      }),
-    );
-    onTestFinished(async () => void (await Promise.all(receivers.map((receiver) => receiver.close()))));
-
-    const timestamp = new Date().toISOString();
-    const refused = new Map<number, number>();
-    const stored: string[] = [];
-    async function deliverOnce(id: string): Promise<boolean> {
-      const event = { id, type: "esim.enabled", timestamp, data: sampleData("esim.enabled") };
-      const receiver = receivers[Math.floor(Math.random() * receivers.length)];
-      const { status, body } = await answerTo(receiver?.url ?? "", signedRequest(event, { secret }));
-      if (status !== 202) refused.set(status, (refused.get(status) ?? 0) + 1);
-      if (body === '{"outcome":"stored"}') stored.push(id);
-      return status === 202;
-    }
-
-    /** Delivers each event 1 to 4 times at once. `begun` resolves when a random part of them is acknowledged. */
-    function deliverAll(ids: readonly string[]) {
-      const deliveries = ids.flatMap((id) => Array<string>(1 + Math.floor(Math.random() * 4)).fill(id));
-      let left = Math.ceil(deliveries.length * (0.25 + Math.random() / 2));
-      const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
-      const delivered = inLanes(deliveries, 200, async (id) => {
-        while (!(await deliverOnce(id))) await pause(100); // as the sender does: tries again
-        left -= 1;
-        if (left === 0) begin();
-      });
-      return { begun, delivered };
-    }
+    const jobOptions = { removeOnComplete: false }; // so that all can be counted
+    const inboxes = [1, 2].map(() => {
+      const inbox = bullmqInbox({ connection: server.url, name: "events", timeoutMs: 1000, jobOptions });
+      onTestFinished(() => inbox.close());
+      return inbox;
+    });
+    const { refused, stored, deliverAll } = await startReceivers(inboxes);
 
     const environment = {
       REDIS_URL: server.url,
-      LOCK_MS: "15000", // longer than Redis is away
+      LOCK_MS: "15000", // longer than Redis is down
       CONCURRENCY: String(concurrency),
       HANDLER_MS: String(handlerMs),
     };
@@ -124,7 +91,7 @@ export function bullmqUnderFire({ events, waves, redisKilledIn, handlerMs }: Fir
       const before = unavailable();
       const deliveredLate = deliverAll([late]).delivered;
       if (isRedisKilled) {
-        await expect.poll(unavailable, { timeout: 60_000 }).toBeGreaterThan(before); // it is away until a delivery has met that
+        await expect.poll(unavailable, { timeout: 60_000 }).toBeGreaterThan(before); // until a delivery has noticed that it is down
         await server.start();
       }
       await workers[index]?.ended;
@@ -158,7 +125,7 @@ export function bullmqUnderFire({ events, waves, redisKilledIn, handlerMs }: Fir
     expect(ranAgain.filter(({ isKilled, isCompleted }) => !isKilled || isCompleted)).toEqual([]); // a worker died in the middle
     for (const worker of processes) {
       const cut = worker.handlerRuns.filter((run) => !isLast(run));
-      expect(cut.length).toBeLessThanOrEqual(concurrency); // no more than it had in hand
+      expect(cut.length).toBeLessThanOrEqual(concurrency); // no more than it had taken
     }
   });
 }

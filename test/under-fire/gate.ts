@@ -1,4 +1,4 @@
-/** Lets at most `most` pieces of work run at once. The others wait for their turn, in the order in which they came. */
+/** Runs at most `most` pieces of work concurrently. The others wait, in the order of their calls. */
 export function createGate(most: number): <T>(work: () => Promise<T>) => Promise<T> {
   const waiting: (() => void)[] = [];
   let running = 0;

@@ -1,15 +1,15 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { createWorker, type EsimEvents, fullJitter, type Handlers, nodeHandler } from "@esim-webhooks/core";
-import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { createWorker, type EsimEvents, fullJitter, type Handlers } from "@esim-webhooks/core";
 import { postgresInbox } from "@esim-webhooks/store-postgres";
 import { sql } from "kysely";
 import pg from "pg";
 import { expect, it, onTestFinished } from "vitest";
-import { deliver, inLanes } from "../deliver.ts";
-import { createData, entry, openInbox, start } from "../inbox-data.ts";
-import { listen } from "../listen.ts";
+import { inLanes } from "../deliver.ts";
+import { createData, openInbox, start } from "../inbox-data.ts";
+import { entry } from "../inbox-entry.ts";
 import { startPostgres } from "../servers/index.ts";
 import { postgresUrl } from "../servers/shared.ts";
+import { startReceivers } from "./receivers.ts";
 
 function shuffled<T>(items: readonly T[]): T[] {
   return items
@@ -18,7 +18,7 @@ function shuffled<T>(items: readonly T[]): T[] {
     .map(({ item }) => item);
 }
 
-/** So many events, and after how many kills of a worker Postgres is killed as well. */
+/** The number of events, and after how many kills of a worker Postgres is killed as well. */
 interface Fire {
   readonly events: number;
   readonly restartsAfter: readonly number[];
@@ -29,35 +29,14 @@ export function inboxUnderFire({ events, restartsAfter }: Fire): void {
   it(name, async () => {
     const server = await startPostgres();
     onTestFinished(() => server.close());
-    const secret = newSecret();
     const data = await createData(server.url);
     const options = { schema: data.schema, timeoutMs: 1000 };
     const inboxes = [1, 2].map(() => openInbox(server.url, options));
     await inboxes[0]?.migrate();
-    const receivers = await Promise.all(
-      inboxes.map((inbox) => {
-        const handler = nodeHandler(inbox, { secret });
-        return listen(handler, "/", handler.close);
-      }),
-    );
-    onTestFinished(async () => void (await Promise.all(receivers.map((receiver) => receiver.close()))));
-
-    const timestamp = new Date().toISOString();
-    const refused = new Map<number, number>();
-    async function deliverOnce(n: number): Promise<boolean> {
-      const event = { id: `msg_${n}`, type: "esim.enabled", timestamp, data: sampleData("esim.enabled") };
-      const receiver = receivers[Math.floor(Math.random() * receivers.length)];
-      const status = await deliver(receiver?.url ?? "", signedRequest(event, { secret }));
-      if (status !== 202) refused.set(status, (refused.get(status) ?? 0) + 1);
-      return status === 202;
-    }
-    const deliveries = Array.from({ length: events }, (_, n) =>
-      Array(1 + Math.floor(Math.random() * 4)).fill(n),
-    ).flat() as number[];
+    const { refused, deliverAll } = await startReceivers(inboxes);
     let isDelivered = false;
-    const delivered = inLanes(deliveries, 200, async (n) => {
-      while (!(await deliverOnce(n))) await pause(100); // as the sender does: tries again
-    }).then(() => {
+    const ids = Array.from({ length: events }, (_, n) => `msg_${n}`);
+    const delivered = deliverAll(ids).delivered.then(() => {
       isDelivered = true;
     });
 
@@ -80,7 +59,7 @@ export function inboxUnderFire({ events, restartsAfter }: Fire): void {
       workers[index] = start(environment);
       if (restartsAfter.includes(killed)) {
         await server.kill();
-        await pause(200); // for as long as it is away
+        await pause(200); // for as long as it is down
         await server.start();
         restarts += 1;
       }
@@ -160,7 +139,7 @@ export function lanesUnderFire({ lanes, perLane, late }: Lanes): void {
       stopping.abort();
       await Promise.all(running);
     });
-    // some come in while their lanes are worked, with a place before those that wait
+    // some arrive while their lanes are worked, with a place before those that wait
     const latecomers = Array.from({ length: lanes * late }, (_, n) =>
       entry(`late_${n}`, { esim: `lane_${n % lanes}`, timestamp: at(-n) }),
     );

@@ -72,7 +72,7 @@ async function startReceivers<Tx>(
 interface Fire {
   readonly events: number;
   readonly rounds: number;
-  /** How many requests may be under way at once. On a busy machine, with more than it can answer within the store's timeout, all get 503. */
+  /** How many requests may be in flight concurrently. On a busy machine, with more than it can answer within the store's timeout, all get 503. */
   readonly mostAtOnce: number;
 }
 

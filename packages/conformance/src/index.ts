@@ -6,7 +6,7 @@ export type { OpenedKeys, OpenKeys } from "./keys/key-context.ts";
 export type { KeySuiteOptions } from "./keys/key-suite.ts";
 export { keySuite } from "./keys/key-suite.ts";
 export { receiverSuite } from "./receiver/receiver-suite.ts";
-export type { Middleware, RunningServer, StartServer } from "./receiver/server.ts";
+export type { Middleware, RunningServer, StartServer } from "./receiver/scenario.ts";
 export type { OpenState, OpenStateOptions } from "./state/state-context.ts";
 export type { StateSuiteOptions } from "./state/state-suite.ts";
 export { stateSuite } from "./state/state-suite.ts";

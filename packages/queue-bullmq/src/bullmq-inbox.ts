@@ -19,18 +19,16 @@ import type { JobsOptions } from "bullmq";
 import { createAdmin } from "./admin/admin.ts";
 import { type BullmqInboxOptions, defaultEventJobOptions, readInboxOptions } from "./inbox-settings.ts";
 import { addProbe, makeAddsAtomic } from "./redis/atomic-add.ts";
-import { openQueue } from "./redis/connection.ts";
+import { connected, openQueue, placeOf } from "./redis/connection.ts";
+import { explained } from "./redis/errors.ts";
 import { deduplicationIdOf, newJobId, resultOf } from "./redis/job-identity.ts";
 import { createNotes } from "./redis/notes.ts";
-import { oncePerTurn } from "./redis/once-per-turn.ts";
-import { placeOf } from "./redis/place.ts";
 import { type BullmqQueue, clientReader } from "./redis/queue.ts";
-import { connected, explained } from "./redis/refusal.ts";
 import { createServerCheck } from "./redis/server-check.ts";
 import { checkCanWait, createOnDisk, type OnDisk } from "./redis/wait-aof.ts";
 import { type BullmqWorker, createQueueWorker, type QueueWorkerOptions } from "./work/queue-worker.ts";
 
-/** An inbox whose queue is BullMQ's: its `Worker` takes the events. On a handed-in queue, it has no `createWorker`. */
+/** An inbox whose queue is BullMQ's: its `Worker` takes the events. If it was given a queue, it has no `createWorker`. */
 export interface BullmqInbox extends InboxWriter, InboxAdmin {
   /**
    * BullMQ's `Worker` with `bullmqProcessor`, on connections of its own, for programs that run workers of any inbox, such as
@@ -154,7 +152,7 @@ export function bullmqInbox(
   function store(puts: readonly Put[]): void {
     run(async (signal) => {
       await server.recheck();
-      if (signal.aborted) return; // nobody waits for them any more
+      if (signal.aborted) return; // their callers no longer wait
       for (const source of new Set(puts.flatMap((put) => put.jobs.map((job) => job.source))))
         await notes.noteSource(source);
       const receivedAtMs = Math.max(...puts.flatMap((put) => put.jobs.map((job) => job.deliveredAtMs)));
@@ -172,7 +170,7 @@ export function bullmqInbox(
     });
   }
 
-  const storeSoon = oncePerTurn(store);
+  const storeSoon = oncePerTick(store);
 
   const place = connection === undefined ? undefined : { connection, name, prefix, timeoutMs };
   const workers: Pick<BullmqInbox, "createWorker"> | undefined = place && {
@@ -208,5 +206,21 @@ export function bullmqInbox(
     purgeDead: (filter, limit) => run(() => admin.purgeDead(filter, limit)),
     ...workers,
     close: () => guard.close(close),
+  };
+}
+
+/**
+ * Calls `work` at the end of an event-loop tick with all items of that tick. Not core's `coalesce`, which answers all items of a batch
+ * together: here each item is answered by itself, without waiting for the others.
+ */
+function oncePerTick<Item>(work: (items: readonly Item[]) => void): (item: Item) => void {
+  let items: Item[] = [];
+  return (item) => {
+    if (items.push(item) > 1) return;
+    setImmediate(() => {
+      const gathered = items;
+      items = [];
+      work(gathered);
+    });
   };
 }

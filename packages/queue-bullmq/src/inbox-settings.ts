@@ -89,7 +89,7 @@ export function readInboxOptions(options: unknown): BullmqInboxSettings {
   if ("lane" in given || "laneHeldByDead" in given) {
     throw new WebhookError(
       "invalid_option",
-      "bullmqInbox has no lanes: BullMQ works jobs side by side, and a retry lets later jobs pass.",
+      "bullmqInbox has no lanes: BullMQ works jobs concurrently, and a retry lets later jobs pass.",
       "Use postgresInbox or sqliteInbox, which have them, or make handlers independent of the order (latestOnly).",
     );
   }
@@ -108,7 +108,7 @@ export function readInboxOptions(options: unknown): BullmqInboxSettings {
   if (unused === undefined) return settings;
   throw new WebhookError(
     "invalid_option",
-    `the option ${unused} has no effect beside a queue, which has its own.`,
+    `the option ${unused} has no effect with a queue, which has its own.`,
     `Remove ${unused}, or pass connection in place of the queue.`,
     { where: "bullmqInbox" },
   );

@@ -1,26 +1,19 @@
 import { connect, createServer, Socket } from "node:net";
-import { type BullmqInbox, type BullmqInboxOptions, bullmqInbox } from "@esim-webhooks/queue-bullmq";
+import type { BullmqInbox } from "@esim-webhooks/queue-bullmq";
 import { Queue } from "bullmq";
 import { Redis } from "ioredis";
 import { afterEach, expect, it, vi } from "vitest";
-import { closedAfterEach } from "../../../test/closed-after-each.ts";
 import { privateRedis, startProxy, type TestProxy } from "../../../test/servers/index.ts";
 import { freePort } from "../../../test/servers/kept-server.ts";
 import { redisOfFile } from "../../../test/servers/redis-of-file.ts";
-import { entryOf } from "./events.ts";
+import { entryOf, openersOn } from "./set-up.ts";
 
 const redis = redisOfFile();
-const opened = closedAfterEach();
+const { opened, openInbox, keepClient } = openersOn(() => redis.server.url);
 afterEach(() => {
   vi.restoreAllMocks();
   vi.useRealTimers();
 });
-
-function open(options: Partial<BullmqInboxOptions> = {}): BullmqInbox {
-  const inbox = bullmqInbox({ connection: redis.server.url, ...options });
-  opened.push(inbox);
-  return inbox;
-}
 
 const stored = (inbox: BullmqInbox) => inbox.put([entryOf()]).catch((error: Error) => error.message);
 
@@ -40,15 +33,13 @@ async function endingProxy(): Promise<TestProxy> {
   return proxy;
 }
 
-it.each(["its own connection", "a handed-in client"])(
+it.each(["its own connection", "a client that was passed"])(
   "stores events after Redis restarted while the receiver started, on %s",
   async (which) => {
     const { url, accept } = await endingProxy();
-    const client = new Redis(url, { maxRetriesPerRequest: 1, lazyConnect: true });
-    client.on("error", () => {});
-    opened.push({ close: () => client.disconnect() });
+    const client = keepClient(new Redis(url, { maxRetriesPerRequest: 1, lazyConnect: true }));
     const on = vi.spyOn(Queue.prototype, "on");
-    const inbox = open({ connection: which === "its own connection" ? url : client });
+    const inbox = openInbox({ connection: which === "its own connection" ? url : client });
     const [queue] = on.mock.contexts as [Queue];
     let closes = 0;
     const givenUp = Promise.withResolvers<void>();
@@ -63,12 +54,12 @@ it.each(["its own connection", "a handed-in client"])(
   },
 );
 
-it("stores events once Redis is there, on a handed-in client that connects lazily", async () => {
+it("stores events once Redis is there, on a client that was passed and connects lazily", async () => {
   const port = await freePort();
-  const client = new Redis({ port, maxRetriesPerRequest: 1, lazyConnect: true, retryStrategy: () => 50 });
-  client.on("error", () => {});
-  opened.push({ close: () => client.disconnect() });
-  const inbox = open({ connection: client, timeoutMs: 500 });
+  const client = keepClient(
+    new Redis({ port, maxRetriesPerRequest: 1, lazyConnect: true, retryStrategy: () => 50 }),
+  );
+  const inbox = openInbox({ connection: client, timeoutMs: 500 });
   expect(await stored(inbox)).toMatch(/did not answer|could not be reached/);
   const proxy = createServer((socket) => {
     const upstream = connect(Number(new URL(redis.server.url).port), "127.0.0.1");
@@ -84,7 +75,7 @@ it("keeps nothing of a check that timed out: no listener, and no check when Redi
   const own = await privateRedis();
   opened.push(own);
   await own.kill();
-  const inbox = open({ connection: own.url, timeoutMs: 50 });
+  const inbox = openInbox({ connection: own.url, timeoutMs: 50 });
   const queue = on.mock.contexts[0] as Queue;
   const listeners = queue.listenerCount("error");
   for (let n = 0; n < 20; n += 1) await stored(inbox);
@@ -92,15 +83,14 @@ it("keeps nothing of a check that timed out: no listener, and no check when Redi
 
   await own.start();
   await queue.waitUntilReady();
-  const reader = new Redis(own.url);
-  opened.push({ close: () => reader.disconnect() });
+  const reader = keepClient(new Redis(own.url));
   await expect.poll(() => stored(inbox), { timeout: 30_000 }).toEqual(["stored"]);
   expect(await reader.info("commandstats")).not.toMatch(/config\|get:calls=\d\d/);
 });
 
-it("sends the puts of a turn in one write to the socket", async () => {
+it("sends the puts of an event-loop tick in one write to the socket", async () => {
   vi.useFakeTimers({ toFake: ["performance"] }); // no look at the server's settings in between
-  const inbox = open();
+  const inbox = openInbox();
   await stored(inbox);
   const alone = vi.spyOn(Socket.prototype, "_write");
   const together = vi.spyOn(Socket.prototype as never as { _writev(chunks: unknown[]): void }, "_writev");
@@ -109,8 +99,8 @@ it("sends the puts of a turn in one write to the socket", async () => {
   expect(together.mock.calls.map(([chunks]) => chunks.length)).toEqual([30]);
 });
 
-it("answers each put when the connection is cut while the writes of a turn are gathered", async () => {
-  const inbox = open();
+it("answers each put when the connection is cut while the writes of a tick are gathered", async () => {
+  const inbox = openInbox();
   await stored(inbox);
   const cork = vi.spyOn(Socket.prototype, "cork");
   cork.mockImplementationOnce(function (this: Socket) {

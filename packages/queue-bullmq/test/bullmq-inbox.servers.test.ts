@@ -4,64 +4,28 @@ import { setTimeout as pause } from "node:timers/promises";
 import { inspect } from "node:util";
 import type { InboxEntry, Logger, WebhookError } from "@esim-webhooks/core";
 import { type BullmqInbox, type BullmqInboxOptions, bullmqInbox } from "@esim-webhooks/queue-bullmq";
-import {
-  createPostgresBackend,
-  type Job,
-  Queue,
-  type QueueOptions,
-  WaitingChildrenError,
-  Worker,
-} from "bullmq";
+import { createPostgresBackend, type Job, Queue, WaitingChildrenError, type Worker } from "bullmq";
 import { Redis } from "ioredis";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
-import { closedAfterEach } from "../../../test/closed-after-each.ts";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { breakSnapshots } from "../../../test/servers/break-snapshots.ts";
-import { privateRedis, privateReplica, type TestServer } from "../../../test/servers/index.ts";
+import { privateReplica } from "../../../test/servers/index.ts";
 import { freePort } from "../../../test/servers/kept-server.ts";
-import { entryOf } from "./events.ts";
+import { redisOfFile } from "../../../test/servers/redis-of-file.ts";
+import { entryOf, openersOn } from "./set-up.ts";
 
-let server: TestServer;
-let admin: Redis;
-beforeAll(async () => {
-  server = await privateRedis("--repl-diskless-sync", "no");
-  admin = new Redis(server.url);
-});
-afterAll(async () => {
-  admin.disconnect();
-  await server.close();
-});
+const redis = redisOfFile("--repl-diskless-sync", "no");
+const { opened, openInbox, openQueue, openWorker, keepClient } = openersOn(() => redis.server.url);
 beforeEach(async () => {
-  await admin.config("SET", "maxmemory-policy", "noeviction");
-  await admin.config("SET", "appendonly", "yes");
-  await admin.flushall();
+  await redis.admin.config("SET", "maxmemory-policy", "noeviction");
+  await redis.admin.config("SET", "appendonly", "yes");
 });
-
-const opened = closedAfterEach();
-
-function open(options: Partial<BullmqInboxOptions> = {}): BullmqInbox {
-  const inbox = bullmqInbox({
-    ...(options.queue === undefined && { connection: server.url, name: "events" }),
-    ...options,
-  });
-  opened.push(inbox);
-  return inbox;
-}
-
-function openQueue(options: Partial<QueueOptions> = {}): Queue {
-  const queue = new Queue("events", { connection: { url: server.url }, ...options });
-  queue.on("error", () => {});
-  opened.push(queue);
-  return queue;
-}
 
 /** Works all jobs of the queue until `count` of them have ended. */
 async function workOff(
   count: number,
   process: (id: string) => Promise<unknown> = async () => {},
 ): Promise<void> {
-  const worker = new Worker("events", ({ data }) => process(data?.id), {
-    connection: { url: server.url, maxRetriesPerRequest: null },
-  });
+  const worker = openWorker(({ data }) => process(data?.id));
   let ended = 0;
   await new Promise<void>((resolve) => {
     const end = () => {
@@ -76,18 +40,14 @@ async function workOff(
 
 /** A worker whose processor adds a child to each job and waits for it, then fails. */
 function workWithChild(): Worker {
-  const children = new Queue("children", { connection: { url: server.url } });
+  const children = openQueue({}, "children");
   const process = async (job: Job, token = "") => {
     if (job.attemptsStarted === 1)
       await children.add("child", {}, { parent: { id: job.id ?? "", queue: job.queueQualifiedName } });
     if (await job.moveToWaitingChildren(token)) throw new WaitingChildrenError();
     throw new Error("no luck");
   };
-  const worker = new Worker("events", process, {
-    connection: { url: server.url, maxRetriesPerRequest: null },
-  });
-  opened.push(children, worker);
-  return worker;
+  return openWorker(process);
 }
 
 async function jobOf(queue: Queue, eventId: string): Promise<Job> {
@@ -117,7 +77,7 @@ const other = (entry: InboxEntry): InboxEntry => ({ ...entry, body: Buffer.from(
 describe("put", () => {
   it("keeps the body byte for byte and once, with the event's type as the job's name", async () => {
     const entry = entryOf("msg_1");
-    await open().put([entry]);
+    await openInbox().put([entry]);
     const [job] = await openQueue().getJobs(["waiting"]);
     expect(job).toMatchObject({
       name: "esim.enabled",
@@ -127,7 +87,7 @@ describe("put", () => {
   });
 
   it("takes ids that BullMQ refuses as job ids: with colons, of digits only, 0, and very long ones", async () => {
-    const inbox = open();
+    const inbox = openInbox();
     const entries = ["a:b", "0", "7", "0:1:2", "{x}", "é".repeat(900)].map((id) => entryOf(id));
     expect(await inbox.put(entries)).toEqual(entries.map(() => "stored"));
     expect(await inbox.put(entries)).toEqual(entries.map(() => "duplicate"));
@@ -135,7 +95,7 @@ describe("put", () => {
   });
 
   it("distinguishes a duplicate from a conflict after the job was removed as done", async () => {
-    const inbox = open({ jobOptions: { removeOnComplete: true } });
+    const inbox = openInbox({ jobOptions: { removeOnComplete: true } });
     const entry = entryOf();
     await inbox.put([entry]);
     await workOff(1);
@@ -144,7 +104,7 @@ describe("put", () => {
   });
 
   it("compares no rebuilt body with a signed one", async () => {
-    const inbox = open();
+    const inbox = openInbox();
     const entry = entryOf();
     const replay = (rebuilt: boolean) => ({ replay: { run: "first", rebuilt } });
     expect(
@@ -152,8 +112,8 @@ describe("put", () => {
     ).toEqual(["stored", "duplicate", "conflict"]);
   });
 
-  it("stores an id again once its retention is over", async () => {
-    const inbox = open({ retentionMs: 30, jobOptions: { removeOnComplete: true } });
+  it("stores an id again once its retention has expired", async () => {
+    const inbox = openInbox({ retentionMs: 30, jobOptions: { removeOnComplete: true } });
     const entry = entryOf();
     await inbox.put([entry]);
     await workOff(1);
@@ -162,21 +122,21 @@ describe("put", () => {
 
   it("pipelines concurrent puts: none waits for the answer to another", async () => {
     const queue = openQueue();
-    const inbox = open({ queue });
+    const inbox = openInbox({ queue });
     await inbox.put([entryOf()]);
     const add = vi.spyOn(queue, "add");
-    await server.pause(); // it answers nobody
+    await redis.server.pause(); // it answers no client
     const puts = Promise.all(Array.from({ length: 300 }, () => inbox.put([entryOf()])));
     try {
       await expect.poll(() => add.mock.calls.length).toBe(300);
     } finally {
-      await server.resume();
+      await redis.server.resume();
     }
     expect((await puts).flat()).toEqual(Array(300).fill("stored"));
   });
 
-  it("stores the other events of a turn when one is refused, and says why", async () => {
-    const inbox = open({ queue: openQueue({ defaultJobOptions: { sizeLimit: 2000 } }) });
+  it("stores the other events of a batch when one is refused, and says why", async () => {
+    const inbox = openInbox({ queue: openQueue({ defaultJobOptions: { sizeLimit: 2000 } }) });
     const large = entryOf("large", { body: Buffer.alloc(3000, "x") });
     const [first, refused, last] = await Promise.allSettled(
       [entryOf("first"), large, entryOf("last")].map((entry) => inbox.put([entry])),
@@ -191,27 +151,27 @@ describe("put", () => {
   it("refuses to answer for a job that another program added under the same id", async () => {
     const queue = openQueue();
     await queue.add("other", {}, { deduplication: { id: "7:default:msg_1", ttl: 60_000 } });
-    const { code, message } = await refusal(open().put([entryOf("msg_1")]));
+    const { code, message } = await refusal(openInbox().put([entryOf("msg_1")]));
     expect(code).toBe("store_unavailable");
     expect(message).toContain("Give the inbox a queue of its own");
   });
 
   it("rejects with store_full while the server is out of memory", async () => {
-    const inbox = open();
+    const inbox = openInbox();
     await inbox.ready();
-    await admin.config("SET", "maxmemory", "1");
+    await redis.admin.config("SET", "maxmemory", "1");
     const { code, message } = await refusal(inbox.put([entryOf()]));
-    await admin.config("SET", "maxmemory", "0");
+    await redis.admin.config("SET", "maxmemory", "0");
     expect({ code, message }).toMatchObject({ code: "store_full", message: /Raise maxmemory/ });
   });
 
   it("keeps the body of an event out of the error, at any depth", async () => {
-    const inbox = open();
+    const inbox = openInbox();
     await inbox.put([entryOf()]);
-    await admin.config("SET", "maxmemory", "1");
+    await redis.admin.config("SET", "maxmemory", "1");
     const entry = entryOf("msg_secret");
     const error = await refusal(inbox.put([entry]));
-    await admin.config("SET", "maxmemory", "0");
+    await redis.admin.config("SET", "maxmemory", "0");
     const text = inspect(error, { depth: null, maxStringLength: null, maxArrayLength: null });
     expect(text).toContain("OOM command not allowed");
     expect(text).not.toContain(Buffer.from(entry.body).toString("base64").slice(0, 40));
@@ -219,7 +179,7 @@ describe("put", () => {
   });
 
   it("takes the bytes that a body has when put is called, also when its buffer is used again", async () => {
-    const inbox = open();
+    const inbox = openInbox();
     const body = Buffer.from("first");
     const entry = entryOf("msg_1", { body });
     const put = inbox.put([entry]);
@@ -232,7 +192,7 @@ describe("put", () => {
     const context = new AsyncLocalStorage<string>();
     const seen: unknown[] = [];
     const queue = openQueue();
-    const inbox = open({ queue });
+    const inbox = openInbox({ queue });
     vi.spyOn(queue, "add").mockImplementation((...job) => {
       seen.push(context.getStore());
       return Queue.prototype.add.apply(queue, job);
@@ -242,15 +202,15 @@ describe("put", () => {
   });
 
   it("rejects with read_only_store on a replica", async () => {
-    const replica = await privateReplica(server);
+    const replica = await privateReplica(redis.server);
     opened.push(replica);
-    const { code } = await refusal(open({ connection: replica.url }).put([entryOf()]));
+    const { code } = await refusal(openInbox({ connection: replica.url }).put([entryOf()]));
     expect(code).toBe("read_only_store");
   });
 
   it("says as soon as it is known that nothing listens, and where, and closes", async () => {
     const port = await freePort();
-    const inbox = open({ connection: `redis://127.0.0.1:${port}`, timeoutMs: 30_000 });
+    const inbox = openInbox({ connection: `redis://127.0.0.1:${port}`, timeoutMs: 30_000 });
     expect(await refusal(inbox.stats())).toMatchObject({
       code: "store_unavailable",
       cause: { message: `connect ECONNREFUSED 127.0.0.1:${port}` },
@@ -260,33 +220,33 @@ describe("put", () => {
 });
 
 describe("the queue and its connection", () => {
-  it("uses a handed-in queue with its options, and leaves it open", async () => {
+  it("uses a queue that was passed with its options, and leaves it open", async () => {
     const queue = openQueue({ prefix: "mine", defaultJobOptions: { attempts: 3 } });
-    const inbox = open({ queue, jobOptions: { priority: 2 } });
+    const inbox = openInbox({ queue, jobOptions: { priority: 2 } });
     const entry = entryOf();
     await inbox.put([entry]);
     await inbox.close();
     const [job] = await queue.getJobs(["prioritized"]);
     expect(job?.opts).toMatchObject({ attempts: 3, priority: 2, backoff: { type: "exponential" } });
-    expect(await admin.keys("mine:events:*")).not.toEqual([]);
+    expect(await redis.admin.keys("mine:events:*")).not.toEqual([]);
   });
 
-  it("leaves a handed-in connection open, and closes its own", async () => {
-    const client = new Redis(server.url);
-    const inbox = open({ connection: client });
+  it("leaves a connection that was passed open, and closes its own", async () => {
+    const client = keepClient(new Redis(redis.server.url));
+    const inbox = openInbox({ connection: client });
     await inbox.put([entryOf()]);
     await inbox.close();
     expect(await client.ping()).toBe("PONG");
     client.disconnect();
-    const own = open();
+    const own = openInbox();
     await own.ready();
     await own.close();
-    await vi.waitFor(async () => expect(await admin.client("LIST")).not.toMatch(/\n.*\n/));
+    await vi.waitFor(async () => expect(await redis.admin.client("LIST")).not.toMatch(/\n.*\n/));
   });
 
-  it("has no worker on a handed-in queue, whose connection a worker cannot share", () => {
-    expect(open({ queue: openQueue() })).not.toHaveProperty("createWorker");
-    expect(open()).toHaveProperty("createWorker");
+  it("has no worker on a queue that was passed, whose connection a worker cannot share", () => {
+    expect(openInbox({ queue: openQueue() })).not.toHaveProperty("createWorker");
+    expect(openInbox()).toHaveProperty("createWorker");
   });
 
   it("refuses a queue on BullMQ's Postgres backend, and names postgresInbox", async () => {
@@ -302,18 +262,17 @@ describe("the queue and its connection", () => {
     expect(message).toMatch(/is not on Redis.*postgresInbox/);
   });
 
-  it("refuses neither or both of queue and connection, a name beside a queue, a keyPrefix, and an unreadable URL", async () => {
+  it("refuses neither or both of queue and connection, a name with a queue, a keyPrefix, and an unreadable URL", async () => {
     const queue = openQueue();
-    const prefixed = new Redis(server.url, { keyPrefix: "shop:" });
-    opened.push({ close: () => prefixed.disconnect() });
+    const prefixed = keepClient(new Redis(redis.server.url, { keyPrefix: "shop:" }));
     for (const [options, text] of [
       [{}, /neither a queue nor a connection/],
-      [{ queue, connection: server.url }, /both a queue and a connection/],
-      [{ queue, name: "other" }, /name has no effect beside a queue/],
+      [{ queue, connection: redis.server.url }, /both a queue and a connection/],
+      [{ queue, name: "other" }, /name has no effect with a queue/],
       [{ connection: "redis://%zz:secret@host" }, /cannot be read/],
-      [{ connection: server.url, name: "a:b" }, /a name without a colon/],
+      [{ connection: redis.server.url, name: "a:b" }, /a name without a colon/],
       [{ connection: prefixed }, /keyPrefix.*pass prefix/],
-      [{ connection: `${server.url}?keyPrefix=shop` }, /keyPrefix.*pass prefix/],
+      [{ connection: `${redis.server.url}?keyPrefix=shop` }, /keyPrefix.*pass prefix/],
     ] as const) {
       const { code, message } = await refusal(() => bullmqInbox(options));
       expect({ code, message }).toMatchObject({ code: "invalid_option", message: text });
@@ -322,45 +281,43 @@ describe("the queue and its connection", () => {
   });
 
   it("refuses lanes, and names the alternatives", async () => {
-    const options = { connection: server.url, lane: () => "a" };
+    const options = { connection: redis.server.url, lane: () => "a" };
     const { code, message } = await refusal(() => bullmqInbox(options));
     expect({ code, message }).toMatchObject({ code: "invalid_option", message: /no lanes.*postgresInbox/ });
   });
 });
 
 describe("the server's users", () => {
-  const at = (user: string) => server.url.replace("//", `//${user}@`);
+  const at = (user: string) => redis.server.url.replace("//", `//${user}@`);
   afterEach(async () => {
-    await admin.config("SET", "requirepass", "");
-    await admin.call("ACL", "DELUSER", "shop");
+    await redis.admin.config("SET", "requirepass", "");
+    await redis.admin.call("ACL", "DELUSER", "shop");
   });
 
-  it("says that the password is wrong, on a connection of its own, a handed-in one, and a queue's", async () => {
-    await admin.acl("SETUSER", "shop", "on", ">secret", "~*", "+@all");
-    const client = new Redis(at("shop:mistyped"));
-    client.on("error", () => {});
-    opened.push({ close: () => client.disconnect() });
+  it("says that the password is wrong, on a connection of its own, one that was passed, and a queue's", async () => {
+    await redis.admin.acl("SETUSER", "shop", "on", ">secret", "~*", "+@all");
+    const client = keepClient(new Redis(at("shop:mistyped")));
     const queue = new Queue("events", { connection: client });
     queue.on("error", () => {});
     for (const options of [{ connection: at("shop:mistyped") }, { connection: client }, { queue }]) {
-      const error = await refusal(open(options).ready());
+      const error = await refusal(openInbox(options).ready());
       expect(error).toMatchObject({ code: "wrong_credentials", message: /its password is wrong/ });
       expect(inspect(error, { depth: 10 })).not.toContain("mistyped");
     }
   });
 
-  it("says that the server wants a password", async () => {
-    await admin.config("SET", "requirepass", "secret");
-    const { code, message } = await refusal(open().put([entryOf()]));
-    expect({ code, message }).toMatchObject({ code: "wrong_credentials", message: /wants a password/ });
+  it("says that the server requires a password", async () => {
+    await redis.admin.config("SET", "requirepass", "secret");
+    const { code, message } = await refusal(openInbox().put([entryOf()]));
+    expect({ code, message }).toMatchObject({ code: "wrong_credentials", message: /requires a password/ });
   });
 
   it("says so too when the password was changed, once the connection has ended", async () => {
-    await admin.acl("SETUSER", "shop", "on", ">secret", "~*", "+@all");
-    const inbox = open({ connection: at("shop:secret") });
+    await redis.admin.acl("SETUSER", "shop", "on", ">secret", "~*", "+@all");
+    const inbox = openInbox({ connection: at("shop:secret") });
     await inbox.put([entryOf()]);
-    await admin.acl("SETUSER", "shop", "resetpass", ">changed");
-    await admin.call("CLIENT", "KILL", "USER", "shop");
+    await redis.admin.acl("SETUSER", "shop", "resetpass", ">changed");
+    await redis.admin.call("CLIENT", "KILL", "USER", "shop");
     const codes = async () => (await refusal(inbox.put([entryOf()]))).code;
     await expect.poll(codes, { timeout: 30_000 }).toBe("wrong_credentials");
   });
@@ -368,20 +325,20 @@ describe("the server's users", () => {
   it.each(["-info", "-evalsha -eval", "resetkeys ~other:*"])(
     "names the rights that a user with %s lacks",
     async (lacks) => {
-      await admin.acl("SETUSER", "shop", "on", ">secret", "~*", "+@all", ...lacks.split(" "));
-      const inbox = open({ connection: at("shop:secret") });
+      await redis.admin.acl("SETUSER", "shop", "on", ">secret", "~*", "+@all", ...lacks.split(" "));
+      const inbox = openInbox({ connection: at("shop:secret") });
       const { code, message } = await refusal(inbox.put([entryOf()]));
       expect({ code, message }).toMatchObject({ code: "missing_rights", message: /~bull:\*.*\+info/ });
-      await admin.acl("SETUSER", "shop", "~*", "+@all"); // the running receiver then stores
+      await redis.admin.acl("SETUSER", "shop", "~*", "+@all"); // the running receiver then stores
       expect(await inbox.put([entryOf()])).toEqual(["stored"]);
     },
   );
 });
 
 describe("an add that the server refuses half-way", () => {
-  const at = () => server.url.replace("//", "//shop:secret@");
-  beforeEach(() => admin.acl("SETUSER", "shop", "reset", "on", ">secret", "~*", "+@all"));
-  afterEach(() => admin.call("ACL", "DELUSER", "shop"));
+  const at = () => redis.server.url.replace("//", "//shop:secret@");
+  beforeEach(() => redis.admin.acl("SETUSER", "shop", "reset", "on", ">secret", "~*", "+@all"));
+  afterEach(() => redis.admin.call("ACL", "DELUSER", "shop"));
 
   /** Puts an event twice while something is `broken`, and twice again. Nothing but the event may be left. */
   async function putsAround(
@@ -393,13 +350,13 @@ describe("an add that the server refuses half-way", () => {
     await inbox.ready();
     await broken();
     const refusals = [await refusal(inbox.put([entry])), await refusal(inbox.put([entry]))];
-    expect(await admin.keys("bull:events:de:*")).toEqual([]);
+    expect(await redis.admin.keys("bull:events:de:*")).toEqual([]);
     await fixed();
     const ends = [await inbox.put([entry]), await inbox.put([entry])].flat();
     expect(ends).toEqual(["stored", "duplicate"]);
     expect(await inbox.stats()).toMatchObject({ states: { ready: 1, leased: 0, done: 0, dead: 0 } });
     expect(await inbox.get({ source: "default", id: "msg_1" })).toMatchObject({ state: "ready" });
-    const jobs = await admin.keys("bull:events:????????-*");
+    const jobs = await redis.admin.keys("bull:events:????????-*");
     expect(jobs).toEqual([expect.stringMatching(/^bull:events:[\da-f-]{36}s/)]);
     return refusals.map(({ code }) => code);
   }
@@ -416,9 +373,9 @@ describe("an add that the server refuses half-way", () => {
     ["zadd", { priority: 3 }],
   ])("stores the event later if the user lacks %s, with the job options %o", async (right, jobOptions) => {
     const codes = await putsAround(
-      open({ connection: at(), jobOptions }),
-      () => admin.acl("SETUSER", "shop", `-${right}`),
-      () => admin.acl("SETUSER", "shop", "+@all"),
+      openInbox({ connection: at(), jobOptions }),
+      () => redis.admin.acl("SETUSER", "shop", `-${right}`),
+      () => redis.admin.acl("SETUSER", "shop", "+@all"),
     );
     expect(codes).toEqual(["missing_rights", "missing_rights"]);
   });
@@ -427,42 +384,41 @@ describe("an add that the server refuses half-way", () => {
     "stores the event later if the queue's key %s is another program's, and says so until then",
     async (name) => {
       const key = `bull:events:${name}`;
-      const inbox = open();
+      const inbox = openInbox();
       const codes = await putsAround(
         inbox,
         async () => {
-          await admin.set(key, "theirs");
+          await redis.admin.set(key, "theirs");
           const { message } = await refusal(inbox.ready());
           expect(message).toMatch(/has a value that BullMQ did not write\. Delete that key/);
         },
-        () => admin.del(key),
+        () => redis.admin.del(key),
       );
       expect(codes).toEqual(["store_unavailable", "store_unavailable"]);
     },
   );
 
   it("stores the event later through a queue that had its scripts before, if the user may not delete either", async () => {
-    const client = new Redis(at());
-    opened.push({ close: () => client.disconnect() });
+    const client = keepClient(new Redis(at()));
     const queue = openQueue({ connection: client });
     await queue.add("other", {});
     await queue.drain();
-    const inbox = open({ queue });
+    const inbox = openInbox({ queue });
     const entry = entryOf("msg_1");
     await inbox.ready();
-    await admin.acl("SETUSER", "shop", "-hmset", "-del");
+    await redis.admin.acl("SETUSER", "shop", "-hmset", "-del");
     expect((await refusal(inbox.put([entry]))).code).toBe("missing_rights");
-    await admin.acl("SETUSER", "shop", "+@all");
+    await redis.admin.acl("SETUSER", "shop", "+@all");
     await expect.poll(() => inbox.put([entry])).toEqual(["stored"]); // without DEL, the key ends after 1 ms
   });
 
   it("leaves the job of an event that was stored before", async () => {
-    const inbox = open({ connection: at() });
+    const inbox = openInbox({ connection: at() });
     const entry = entryOf("msg_1");
     await inbox.put([entry]);
-    await admin.acl("SETUSER", "shop", "-xadd");
+    await redis.admin.acl("SETUSER", "shop", "-xadd");
     expect((await refusal(inbox.put([entry]))).code).toBe("missing_rights");
-    await admin.acl("SETUSER", "shop", "+@all");
+    await redis.admin.acl("SETUSER", "shop", "+@all");
     expect(await inbox.put([entry, other(entry)])).toEqual(["duplicate", "conflict"]);
     expect(await inbox.stats()).toMatchObject({ states: { ready: 1 } });
   });
@@ -485,39 +441,39 @@ describe("ready()", () => {
   ];
 
   it.each(rights)("says that the user lacks %s, also after it has said that all is well", async (right) => {
-    await admin.acl("SETUSER", "shop", "reset", "on", ">secret", "~*", "+@all");
-    onTestFinished(async () => void (await admin.call("ACL", "DELUSER", "shop")));
-    const connection = server.url.replace("//", "//shop:secret@");
-    const inbox = open({ connection });
+    await redis.admin.acl("SETUSER", "shop", "reset", "on", ">secret", "~*", "+@all");
+    onTestFinished(async () => void (await redis.admin.call("ACL", "DELUSER", "shop")));
+    const connection = redis.server.url.replace("//", "//shop:secret@");
+    const inbox = openInbox({ connection });
     await inbox.ready();
-    await admin.acl("SETUSER", "shop", `-${right}`);
-    for (const one of [inbox, open({ connection })]) {
+    await redis.admin.acl("SETUSER", "shop", `-${right}`);
+    for (const one of [inbox, openInbox({ connection })]) {
       const { code, message } = await refusal(one.ready());
       expect({ code, message }).toMatchObject({
         code: "missing_rights",
         message: /Grant its user .*~bull:\*/,
       });
     }
-    await admin.acl("SETUSER", "shop", "+@all");
+    await redis.admin.acl("SETUSER", "shop", "+@all");
     await inbox.ready();
   });
 
   it.each<[string, (on: boolean) => Promise<unknown>, string, RegExp]>([
     [
       "its memory is full",
-      (on) => admin.config("SET", "maxmemory", on ? "1" : "0"),
+      (on) => redis.admin.config("SET", "maxmemory", on ? "1" : "0"),
       "store_full",
       /Raise maxmemory/,
     ],
     [
       "too few replicas are in sync",
-      (on) => admin.config("SET", "min-replicas-to-write", on ? "1" : "0"),
+      (on) => redis.admin.config("SET", "min-replicas-to-write", on ? "1" : "0"),
       "missing_replicas",
       /lower min-replicas-to-write/,
     ],
     [
       "it could not save its data",
-      (on) => breakSnapshots(admin, on),
+      (on) => breakSnapshots(redis.admin, on),
       "unsaved_store",
       /make room on its disk/,
     ],
@@ -525,10 +481,10 @@ describe("ready()", () => {
     "says that the server refuses writes because %s, and put says so too",
     async (_, refuse, code, remedy) => {
       onTestFinished(async () => void (await refuse(false)));
-      const inbox = open();
+      const inbox = openInbox();
       await inbox.ready();
       await refuse(true);
-      const failed = [inbox.ready(), open().ready(), inbox.put([entryOf()])];
+      const failed = [inbox.ready(), openInbox().ready(), inbox.put([entryOf()])];
       for (const error of await Promise.all(failed.map(refusal)))
         expect(error).toMatchObject({ code, message: remedy });
       await refuse(false);
@@ -537,27 +493,24 @@ describe("ready()", () => {
   );
 
   it("says that the server is a replica", async () => {
-    const replica = await privateReplica(server);
+    const replica = await privateReplica(redis.server);
     opened.push(replica);
-    expect((await refusal(open({ connection: replica.url }).ready())).code).toBe("read_only_store");
+    expect((await refusal(openInbox({ connection: replica.url }).ready())).code).toBe("read_only_store");
   });
 
   it.each([{}, { lifo: true }, { delay: 1 }, { priority: 3 }])(
     "adds no job that a worker sees, and leaves none, with the job options %o",
     async (jobOptions) => {
       const seen: string[] = [];
-      const worker = new Worker("events", async ({ name }) => void seen.push(name), {
-        connection: { url: server.url, maxRetriesPerRequest: null },
-      });
-      opened.push(worker);
+      const worker = openWorker(async ({ name }) => void seen.push(name));
       await worker.waitUntilReady();
-      const inbox = open({ jobOptions });
+      const inbox = openInbox({ jobOptions });
       for (let n = 0; n < 20; n += 1) await inbox.ready();
       const done = new Promise((resolve) => worker.on("completed", resolve));
       await inbox.put([entryOf()]);
       await done;
       expect(seen).toEqual(["esim.enabled"]);
-      expect(await admin.keys("*probe*")).toEqual([]);
+      expect(await redis.admin.keys("*probe*")).toEqual([]);
       expect(await inbox.stats()).toMatchObject({ states: { ready: 0, leased: 0, dead: 0 } });
     },
   );
@@ -566,25 +519,25 @@ describe("ready()", () => {
 describe("a server that may lose events", () => {
   it("is refused while it may evict keys, at the start and later", async () => {
     vi.useFakeTimers({ toFake: ["performance"] });
-    const inbox = open();
+    const inbox = openInbox();
     await inbox.put([entryOf()]);
-    await admin.config("SET", "maxmemory-policy", "volatile-ttl");
-    const { code, message } = await refusal(open().ready());
+    await redis.admin.config("SET", "maxmemory-policy", "volatile-ttl");
+    const { code, message } = await refusal(openInbox().ready());
     expect({ code, message }).toMatchObject({
       code: "evicting_store",
       message: /is volatile-ttl.*noeviction/,
     });
     vi.advanceTimersByTime(10_000);
     expect((await refusal(inbox.put([entryOf()]))).code).toBe("evicting_store");
-    await admin.config("SET", "maxmemory-policy", "noeviction");
+    await redis.admin.config("SET", "maxmemory-policy", "noeviction");
     expect(await inbox.put([entryOf()])).toEqual(["stored"]);
     vi.useRealTimers();
   });
 
   it("is accepted with allowEviction, and is then not durable; BullMQ prints no warning of its own", async () => {
     const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
-    await admin.config("SET", "maxmemory-policy", "allkeys-lru");
-    const inbox = open({ allowEviction: true });
+    await redis.admin.config("SET", "maxmemory-policy", "allkeys-lru");
+    const inbox = openInbox({ allowEviction: true });
     expect(await inbox.put([entryOf()])).toEqual(["stored"]);
     expect(inbox.capabilities.durable).toBe(false);
     expect(warn).not.toHaveBeenCalled();
@@ -593,25 +546,25 @@ describe("a server that may lose events", () => {
 
   it("is reported when it writes no append-only file, and when its appendfsync is everysec", async () => {
     const everysec = lineLogger();
-    await open({ logger: everysec.logger }).ready();
+    await openInbox({ logger: everysec.logger }).ready();
     expect(everysec.lines).toEqual([expect.stringMatching(/last second.*can be lost.*waitAof/)]);
-    await admin.config("SET", "appendfsync", "always");
+    await redis.admin.config("SET", "appendfsync", "always");
     const always = lineLogger();
-    await open({ logger: always.logger }).ready();
+    await openInbox({ logger: always.logger }).ready();
     expect(always.lines).toEqual([]);
-    await admin.config("SET", "appendfsync", "everysec");
-    await admin.config("SET", "appendonly", "no");
+    await redis.admin.config("SET", "appendfsync", "everysec");
+    await redis.admin.config("SET", "appendonly", "no");
     const off = lineLogger();
-    const lossy = open({ logger: off.logger });
+    const lossy = openInbox({ logger: off.logger });
     await lossy.ready();
     expect(off.lines).toEqual(["persistence_off"]);
     expect(lossy.capabilities.durable).toBe(false);
   });
 
   it("is refused with waitAof when its version has no WAITAOF", async ({ skip }) => {
-    const version = /redis_version:(\d+)\.(\d+)/.exec(await admin.info("server"));
+    const version = /redis_version:(\d+)\.(\d+)/.exec(await redis.admin.info("server"));
     if (Number(version?.[1]) > 7 || Number(version?.[2]) >= 2) skip("this Redis has WAITAOF");
-    const { code, message } = await refusal(open({ waitAof: true }).ready());
+    const { code, message } = await refusal(openInbox({ waitAof: true }).ready());
     expect({ code, message }).toMatchObject({
       code: "invalid_option",
       message: /needs Redis 7.2.*appendfsync to always/,
@@ -621,7 +574,7 @@ describe("a server that may lose events", () => {
 
 describe("for operators", () => {
   it("counts by state, and says how long the oldest event has waited", async () => {
-    const inbox = open({ jobOptions: { attempts: 1 } });
+    const inbox = openInbox({ jobOptions: { attempts: 1 } });
     expect(await inbox.stats()).toMatchObject({ oldestReadyMs: null });
     await inbox.put(["good", "bad", "worse"].map((id) => entryOf(id)));
     await workOff(3, async (id) => {
@@ -638,11 +591,11 @@ describe("for operators", () => {
   });
 
   it("says how long a prioritised event, and a delayed one that is overdue, have waited", async () => {
-    await open({ jobOptions: { priority: 2 } }).put([entryOf()]);
-    const inbox = open({ jobOptions: { delay: 1 } });
+    await openInbox({ jobOptions: { priority: 2 } }).put([entryOf()]);
+    const inbox = openInbox({ jobOptions: { delay: 1 } });
     expect((await inbox.stats()).oldestReadyMs).toBeGreaterThanOrEqual(0);
-    await admin.flushall();
-    await open({ jobOptions: { delay: 3_600_000 } }).put([entryOf()]);
+    await redis.admin.flushall();
+    await openInbox({ jobOptions: { delay: 3_600_000 } }).put([entryOf()]);
     expect((await inbox.stats()).oldestReadyMs).toBeNull();
     await inbox.put([entryOf()]);
     await expect.poll(async () => (await inbox.stats()).oldestReadyMs).toBeGreaterThan(0);
@@ -650,23 +603,23 @@ describe("for operators", () => {
 
   it("counts the wait of a redriven event from its redrive, and of a retried one from its last try", async () => {
     const queue = openQueue();
-    const inbox = open({ queue, jobOptions: { attempts: 1 } });
+    const inbox = openInbox({ queue, jobOptions: { attempts: 1 } });
     await inbox.put([entryOf("a")]);
     const anHourAgo = String(Date.now() - 3_600_000);
     const { id } = await jobOf(queue, "a");
-    await admin.hset(`bull:events:${id}`, "timestamp", anHourAgo);
+    await redis.admin.hset(`bull:events:${id}`, "timestamp", anHourAgo);
     expect((await inbox.stats()).oldestReadyMs).toBeGreaterThan(3_000_000);
     await workOff(1, () => Promise.reject(new Error("no luck")));
     await inbox.redrive();
     expect((await inbox.stats()).oldestReadyMs).toBeLessThan(3_000_000);
     expect((await inbox.get({ source: "default", id: "a" }))?.body).toEqual(expect.any(Uint8Array));
-    await admin.hset(
+    await redis.admin.hset(
       `bull:events:${id}`,
       "data",
       JSON.stringify((await jobOf(queue, "a")).data, omitRedrive),
     );
     expect((await inbox.stats()).oldestReadyMs).toBeGreaterThan(3_000_000);
-    await admin.hset(`bull:events:${id}`, "processedOn", Date.now());
+    await redis.admin.hset(`bull:events:${id}`, "processedOn", Date.now());
     expect((await inbox.stats()).oldestReadyMs).toBeLessThan(3_000_000);
   });
 
@@ -674,7 +627,7 @@ describe("for operators", () => {
     const queue = openQueue();
     await queue.add("other", null);
     await workOff(1, () => Promise.reject(new Error("no luck")));
-    const inbox = open({ queue });
+    const inbox = openInbox({ queue });
     expect(await inbox.redrive()).toBe(1);
     expect((await inbox.stats()).oldestReadyMs).toBeGreaterThanOrEqual(0);
     expect((await queue.getWaiting()).map(({ data }) => data)).toEqual([null]);
@@ -682,7 +635,7 @@ describe("for operators", () => {
 
   it("lists to the end, though jobs are removed between their ids and their data", async () => {
     const queue = openQueue();
-    const inbox = open({ queue });
+    const inbox = openInbox({ queue });
     await inbox.put(Array.from({ length: 7 }, (_, n) => entryOf(`ready_${n}`)));
     vi.spyOn(queue, "getJobs").mockImplementationOnce(async (...args) => {
       const [removed, ...jobs] = await Queue.prototype.getJobs.apply(queue, args);
@@ -696,13 +649,13 @@ describe("for operators", () => {
   });
 
   it("ends a list with a full page", async () => {
-    const inbox = open();
+    const inbox = openInbox();
     await inbox.put(["a", "b", "c"].map((id) => entryOf(id)));
     expect(await inbox.list({}, { limit: 3 })).toMatchObject({ rows: { length: 3 }, nextCursor: null });
   });
 
   it("lists all states page by page, with the error and the attempts of dead events", async () => {
-    const inbox = open({ jobOptions: { attempts: 1 } });
+    const inbox = openInbox({ jobOptions: { attempts: 1 } });
     await inbox.put(Array.from({ length: 7 }, (_, n) => entryOf(`dead_${n}`)));
     await workOff(7, () => Promise.reject(new Error("no luck")));
     await inbox.put(Array.from({ length: 7 }, (_, n) => entryOf(`ready_${n}`)));
@@ -720,7 +673,7 @@ describe("for operators", () => {
   });
 
   it("shows the stack of the last attempt with a dead event, and none in a list or after a redrive", async () => {
-    const inbox = open({ jobOptions: { attempts: 1 } });
+    const inbox = openInbox({ jobOptions: { attempts: 1 } });
     await inbox.put([entryOf("a")]);
     await workOff(1, async function outOfStock() {
       throw new Error("no luck:\nnone left");
@@ -736,7 +689,7 @@ describe("for operators", () => {
   });
 
   it("makes dead events ready again with attempts from 0, and still knows their ids", async () => {
-    const inbox = open({ jobOptions: { attempts: 1 } });
+    const inbox = openInbox({ jobOptions: { attempts: 1 } });
     const entries = ["a", "b", "c"].map((id) => entryOf(id));
     await inbox.put(entries);
     await workOff(3, () => Promise.reject(new Error("no luck")));
@@ -751,7 +704,7 @@ describe("for operators", () => {
 
   it("keeps dead events, though the queue's default is to remove failed jobs", async () => {
     const queue = openQueue({ defaultJobOptions: { attempts: 1, removeOnFail: true } });
-    const inbox = open({ queue });
+    const inbox = openInbox({ queue });
     await inbox.put([entryOf("a")]);
     await workOff(1, () => Promise.reject(new Error("no luck")));
     expect(await inbox.get({ source: "default", id: "a" })).toMatchObject({
@@ -762,7 +715,7 @@ describe("for operators", () => {
 
   it("does not redrive a dead event whose id was forgotten, and has been stored again since", async () => {
     const queue = openQueue();
-    const inbox = open({ queue, jobOptions: { attempts: 1 } });
+    const inbox = openInbox({ queue, jobOptions: { attempts: 1 } });
     await inbox.put([entryOf("a")]);
     await workOff(1, () => Promise.reject(new Error("no luck")));
     const [job] = await queue.getFailed();
@@ -773,7 +726,7 @@ describe("for operators", () => {
   });
 
   it("deletes dead events with their ids, which can be stored again", async () => {
-    const inbox = open({ jobOptions: { attempts: 1 } });
+    const inbox = openInbox({ jobOptions: { attempts: 1 } });
     const entries = ["a", "b", "c"].map((id) => entryOf(id));
     await inbox.put(entries);
     await workOff(3, () => Promise.reject(new Error("no luck")));
@@ -785,7 +738,7 @@ describe("for operators", () => {
 
   it("leaves an event that another operator redrives while dead events are deleted by their ids", async () => {
     const queue = openQueue();
-    const inbox = open({ queue, jobOptions: { attempts: 1 } });
+    const inbox = openInbox({ queue, jobOptions: { attempts: 1 } });
     await inbox.put(["a", "b", "c"].map((id) => entryOf(id)));
     await workOff(3, () => Promise.reject(new Error("no luck")));
     const [redriven, taken] = await Promise.all(["a", "b"].map((id) => jobOf(queue, id)));
@@ -796,7 +749,7 @@ describe("for operators", () => {
         async getState() {
           const state = await getState?.();
           if (job?.id === redriven?.id || job?.id === taken?.id) await job?.retry("failed");
-          if (job?.id === taken?.id) await admin.set(`bull:events:${job?.id}:lock`, "of a worker");
+          if (job?.id === taken?.id) await redis.admin.set(`bull:events:${job?.id}:lock`, "of a worker");
           return state;
         },
       }) as typeof job;
@@ -805,11 +758,11 @@ describe("for operators", () => {
     vi.restoreAllMocks();
     expect(await inbox.count({ state: "ready" })).toBe(2);
     expect(await inbox.get({ source: "default", id: "a" })).toMatchObject({ state: "ready" });
-    expect(await admin.keys("*:de:*")).toHaveLength(2);
+    expect(await redis.admin.keys("*:de:*")).toHaveLength(2);
   });
 
   it("shows an event as ready whose job waits for children that its processor added", async () => {
-    const inbox = open();
+    const inbox = openInbox();
     await inbox.put([entryOf("parent")]);
     const worker = workWithChild();
     await expect.poll(() => openQueue().getWaitingChildrenCount()).toBe(1);
@@ -822,21 +775,19 @@ describe("for operators", () => {
 
   it("deletes a dead event by its id with all that BullMQ keeps of its job, and BullMQ says so", async () => {
     const queue = openQueue();
-    const inbox = open({ jobOptions: { attempts: 1 } });
+    const inbox = openInbox({ jobOptions: { attempts: 1 } });
     await inbox.put([entryOf("parent")]);
     const worker = workWithChild();
-    const children = new Worker("children", async () => "a result", {
-      connection: { url: server.url, maxRetriesPerRequest: null },
-    });
+    const children = openWorker(async () => "a result", {}, "children");
     await expect.poll(() => queue.getFailedCount()).toBe(1);
     await Promise.all([worker.close(), children.close()]);
     const job = await jobOf(queue, "parent");
     await job.log("a line");
-    expect(await admin.keys(`bull:events:${job.id}:*`)).toContain(`bull:events:${job.id}:processed`);
+    expect(await redis.admin.keys(`bull:events:${job.id}:*`)).toContain(`bull:events:${job.id}:processed`);
 
     expect(await inbox.purgeDead({ ids: ["parent"] })).toBe(1);
-    expect(await admin.keys(`bull:events:${job.id}*`)).toEqual([]);
-    const [[, fields] = []] = await admin.xrevrange("bull:events:events", "+", "-", "COUNT", 1);
+    expect(await redis.admin.keys(`bull:events:${job.id}*`)).toEqual([]);
+    const [[, fields] = []] = await redis.admin.xrevrange("bull:events:events", "+", "-", "COUNT", 1);
     expect(fields).toEqual(["event", "removed", "jobId", job.id, "prev", "failed"]);
   });
 
@@ -847,7 +798,7 @@ describe("for operators", () => {
     ["queue.obliterate()", (queue) => queue.obliterate({ force: true })],
   ])("stores an event again whose job was dropped by %s", async (_, drop) => {
     const queue = openQueue();
-    const inbox = open({ queue });
+    const inbox = openInbox({ queue });
     await inbox.put([entryOf("a")]);
     await drop(queue, await jobOf(queue, "a"));
     expect(await inbox.get({ source: "default", id: "a" })).toBeUndefined();
@@ -856,8 +807,8 @@ describe("for operators", () => {
 
   it("finds an event by its id in every source that it has had, in a process that put none", async () => {
     const id = randomUUID();
-    await open().put([entryOf(id), entryOf(id, { source: "eu" }), entryOf("x", { source: "us" })]);
-    const inbox = open();
+    await openInbox().put([entryOf(id), entryOf(id, { source: "eu" }), entryOf("x", { source: "us" })]);
+    const inbox = openInbox();
     const { rows } = await inbox.list({ ids: [id] });
     expect(rows.map(({ source }) => source).sort()).toEqual(["default", "eu"]);
     expect(await inbox.count({ ids: [id], source: "eu" })).toBe(1);
@@ -865,17 +816,17 @@ describe("for operators", () => {
 
   it("finds events by their ids after the server has lost its data while the receiver ran on", async () => {
     vi.useFakeTimers({ toFake: ["performance"] });
-    const inbox = open();
+    const inbox = openInbox();
     await inbox.put([entryOf("before")]);
-    await admin.flushall();
+    await redis.admin.flushall();
     vi.advanceTimersByTime(10_000);
     await inbox.put([entryOf("after")]);
     vi.useRealTimers();
-    expect(await open().count({ ids: ["after"] })).toBe(1);
+    expect(await openInbox().count({ ids: ["after"] })).toBe(1);
   });
 
   it("says done of an id whose job has left the queue", async () => {
-    const inbox = open({ jobOptions: { removeOnComplete: true } });
+    const inbox = openInbox({ jobOptions: { removeOnComplete: true } });
     await inbox.put([entryOf("a")]);
     await workOff(1);
     expect(await inbox.get({ source: "default", id: "a" })).toMatchObject({ state: "done", body: null });
@@ -883,7 +834,7 @@ describe("for operators", () => {
   });
 
   it("refuses to redrive done events", async () => {
-    const { code, message } = await refusal(open().redrive({ state: "done" as "dead" }));
+    const { code, message } = await refusal(openInbox().redrive({ state: "done" as "dead" }));
     expect({ code, message }).toMatchObject({
       code: "invalid_input",
       message: /state done ready.*dead events/,
@@ -891,7 +842,7 @@ describe("for operators", () => {
   });
 
   it("refuses filters that BullMQ has no index for, and says why", async () => {
-    const inbox = open();
+    const inbox = openInbox();
     for (const [filter, text] of [
       [{ types: ["esim.enabled"] }, /by type/],
       [{ idPrefix: "msg" }, /write the whole id/],

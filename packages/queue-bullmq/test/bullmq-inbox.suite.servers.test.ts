@@ -21,12 +21,8 @@ inboxSuite(
       ordered: false,
       retentionMs: 30 * 86_400_000,
     },
-    open: ({ retentionMs, timeoutMs }) =>
-      bullmqInbox({
-        connection: server.url,
-        ...(retentionMs !== undefined && { retentionMs }),
-        ...(timeoutMs !== undefined && { timeoutMs }),
-      }),
+    open: ({ retentionMs, timeoutMs = 30_000 }) =>
+      bullmqInbox({ connection: server.url, timeoutMs, ...(retentionMs !== undefined && { retentionMs }) }),
     server: async () => server,
   },
   { describe, it },

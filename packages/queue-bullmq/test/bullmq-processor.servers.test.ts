@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { once } from "node:events";
-import { setImmediate as turn } from "node:timers/promises";
+import { setImmediate as nextTick } from "node:timers/promises";
 import {
   discard,
   type EsimEvents,
@@ -13,60 +13,57 @@ import {
 } from "@esim-webhooks/core";
 import { encodeEntry } from "@esim-webhooks/core/kit";
 import { observe, type SettleMessage } from "@esim-webhooks/core/observe";
-import {
-  type BullmqInbox,
-  type BullmqProcessorOptions,
-  bullmqInbox,
-  bullmqProcessor,
-  type EventJobOptions,
-} from "@esim-webhooks/queue-bullmq";
+import { type BullmqInbox, type BullmqProcessorOptions, bullmqProcessor } from "@esim-webhooks/queue-bullmq";
 import { postgresStore } from "@esim-webhooks/store-postgres";
 import {
   FlowProducer,
   type Job,
   MetricsTime,
-  Queue,
+  type Queue,
   RateLimitError,
   type Telemetry,
   UnrecoverableError,
-  Worker,
+  type Worker,
   type WorkerOptions,
 } from "bullmq";
 import { sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { closedAfterEach } from "../../../test/closed-after-each.ts";
 import { privatePostgres } from "../../../test/servers/index.ts";
 import { redisOfFile } from "../../../test/servers/redis-of-file.ts";
-import { entryOf } from "./events.ts";
+import { entryOf, openersOn } from "./set-up.ts";
 
 const redis = redisOfFile();
-const opened = closedAfterEach();
+const { opened, openInbox, openQueue, openWorker } = openersOn(() => redis.server.url);
 let inbox: BullmqInbox;
 let queue: Queue;
 beforeEach(() => {
-  inbox = openInbox({ backoff: 1 });
-  queue = new Queue("events", { connection: { url: redis.server.url } });
-  opened.push(queue);
+  inbox = openInbox({ jobOptions: { backoff: 1 } });
+  queue = openQueue();
 });
-
-function openInbox(jobOptions: EventJobOptions): BullmqInbox {
-  const made = bullmqInbox({ connection: redis.server.url, name: "events", jobOptions });
-  opened.push(made);
-  return made;
-}
 
 function work<Tx>(
   handlers: Handlers<EsimEvents, Tx>,
   options: BullmqProcessorOptions<EsimEvents, Tx> = {},
   workerOptions: Partial<WorkerOptions> = {},
 ): Worker {
-  const worker = new Worker("events", bullmqProcessor<EsimEvents, Tx>(handlers, options), {
-    connection: { url: redis.server.url, maxRetriesPerRequest: null },
-    ...workerOptions,
-  });
-  worker.on("error", () => {});
-  opened.push(worker);
-  return worker;
+  return openWorker(bullmqProcessor<EsimEvents, Tx>(handlers, options), workerOptions);
+}
+
+/** Also reports the dead events of which only BullMQ knows. */
+function workReported(
+  handlers: Handlers<EsimEvents>,
+  options: BullmqProcessorOptions = {},
+  workerOptions: Partial<WorkerOptions> = {},
+): Worker {
+  const processor = bullmqProcessor(handlers, options);
+  return openWorker(processor, workerOptions).on("failed", processor.onFailed);
+}
+
+const stallsOften = { maxStalledCount: 0, stalledInterval: 1, drainDelay: 0.01 };
+
+/** Takes the next job as a worker that dies does: its lock is never renewed. */
+async function takeAndStall(): Promise<void> {
+  await openWorker(null, { lockDuration: 1 }).getNextJob("token");
 }
 
 async function completed(worker: Worker): Promise<Job> {
@@ -130,7 +127,7 @@ it("delays an event for retryLater without an attempt spent", async () => {
       return attempt < 4 ? retryLater(1) : undefined;
     },
   });
-  const once = openInbox({ attempts: 1 });
+  const once = openInbox({ jobOptions: { attempts: 1 } });
   await once.put([entryOf()]);
   const job = await completed(worker);
   expect(attempts).toEqual([1, 2, 3, 4]);
@@ -219,7 +216,7 @@ describe("what observe sees of each attempt", () => {
   it("is a retry while attempts are left, and then dead", async () => {
     const error = new Error("no luck");
     const worker = work({ "*": () => Promise.reject(error) });
-    const twice = openInbox({ attempts: 2, backoff: 1 });
+    const twice = openInbox({ jobOptions: { attempts: 2, backoff: 1 } });
     await twice.put([entryOf("msg_1")]);
     await failed(worker);
     expect(seen).toEqual([
@@ -228,7 +225,7 @@ describe("what observe sees of each attempt", () => {
     ]);
   });
 
-  it("is dead at once if the handler throws an UnrecoverableError", async () => {
+  it("is dead immediately if the handler throws an UnrecoverableError", async () => {
     const error = new UnrecoverableError("never");
     const worker = work({ "*": () => Promise.reject(error) });
     await inbox.put([entryOf("msg_1")]);
@@ -246,7 +243,7 @@ describe("what observe sees of each attempt", () => {
     };
     const { lines, logger } = recorded();
     const worker = work({ "*": () => {} }, { catalog: throwing, logger });
-    const twice = openInbox({ attempts: 2, backoff: 1 });
+    const twice = openInbox({ jobOptions: { attempts: 2, backoff: 1 } });
     await twice.put([entryOf("msg_1")]);
     await failed(worker);
     expect(seen).toEqual([
@@ -273,16 +270,8 @@ describe("what observe sees of each attempt", () => {
 
   it("is dead for an event whose death only BullMQ knows", async () => {
     await inbox.put([entryOf("msg_1")]);
-    const connection = { url: redis.server.url, maxRetriesPerRequest: null };
-    const gone = new Worker("events", null, { connection, lockDuration: 1 });
-    opened.push(gone);
-    await gone.getNextJob("token");
-    const processor = bullmqProcessor({ "*": () => {} });
-    const often = { maxStalledCount: 0, stalledInterval: 1, drainDelay: 0.01 };
-    const worker = new Worker("events", processor, { connection, ...often });
-    opened.push(worker);
-    worker.on("failed", processor.onFailed);
-    await failed(worker);
+    await takeAndStall();
+    await failed(workReported({ "*": () => {} }, {}, stallsOften));
     expect(seen).toEqual([{ ...about, attempt: 2, outcome: "dead", reason: "attempts" }]);
   });
 });
@@ -300,7 +289,7 @@ describe("an event that is dead", () => {
     const { lines, logger } = recorded();
     const error = new Error("no luck");
     const worker = work({ "*": () => Promise.reject(error) }, { logger });
-    const twice = openInbox({ attempts: 2, backoff: 1 });
+    const twice = openInbox({ jobOptions: { attempts: 2, backoff: 1 } });
     await twice.put([entryOf("msg_1")]);
     await failed(worker);
     const event = { id: "msg_1", type: "esim.enabled", source: "default", err: error };
@@ -313,17 +302,8 @@ describe("an event that is dead", () => {
   it("is one line in the log once too many workers have died while they had it", async () => {
     const { lines, logger } = recorded();
     await inbox.put([entryOf("msg_1")]);
-    const connection = { url: redis.server.url, maxRetriesPerRequest: null };
-    const dead = new Worker("events", null, { connection, lockDuration: 1 });
-    opened.push(dead);
-    await dead.getNextJob("token");
-
-    const processor = bullmqProcessor({ "*": () => {} }, { logger });
-    const often = { maxStalledCount: 0, stalledInterval: 1, drainDelay: 0.01 };
-    const worker = new Worker("events", processor, { connection, ...often });
-    opened.push(worker);
-    worker.on("failed", processor.onFailed);
-    await failed(worker);
+    await takeAndStall();
+    await failed(workReported({ "*": () => {} }, { logger }, stallsOften));
     const event = { id: "msg_1", type: "esim.enabled", source: "default", attempt: 2 };
     const cause = "job stalled more than allowable limit";
     expect(lines).toEqual([{ ...event, outcome: "dead", cause, message: redrive }]);
@@ -331,13 +311,13 @@ describe("an event that is dead", () => {
 
   it("is an error in the log after a backoff strategy of the worker's own has ended its attempts", async () => {
     const { lines, logger } = recorded();
-    const processor = bullmqProcessor({ "*": () => Promise.reject(new Error("no luck")) }, { logger });
-    const connection = { url: redis.server.url, maxRetriesPerRequest: null };
     const settings = { backoffStrategy: () => -1 };
-    const worker = new Worker("events", processor, { connection, settings });
-    opened.push(worker);
-    worker.on("failed", processor.onFailed);
-    const custom = openInbox({ backoff: { type: "custom" } });
+    const worker = workReported(
+      { "*": () => Promise.reject(new Error("no luck")) },
+      { logger },
+      { settings },
+    );
+    const custom = openInbox({ jobOptions: { backoff: { type: "custom" } } });
     await custom.put([entryOf("msg_1")]);
     await failed(worker);
     expect(lines.at(-1)).toMatchObject({ id: "msg_1", outcome: "dead", cause: "no luck", message: redrive });
@@ -345,11 +325,7 @@ describe("an event that is dead", () => {
 
   it("is one error in the log if it was started more often than the worker's maxStartedAttempts", async () => {
     const { lines, logger } = recorded();
-    const processor = bullmqProcessor({ "*": () => retryLater(1) }, { logger });
-    const connection = { url: redis.server.url, maxRetriesPerRequest: null };
-    const worker = new Worker("events", processor, { connection, maxStartedAttempts: 1 });
-    opened.push(worker);
-    worker.on("failed", processor.onFailed);
+    const worker = workReported({ "*": () => retryLater(1) }, { logger }, { maxStartedAttempts: 1 });
     await inbox.put([entryOf("msg_1")]);
     await failed(worker);
     const cause = "job started more than allowable limit";
@@ -358,12 +334,7 @@ describe("an event that is dead", () => {
 
   it("is not logged by onFailed if it is another program's job", async () => {
     const { lines, logger } = recorded();
-    const processor = bullmqProcessor({ "*": () => {} }, { logger });
-    const worker = new Worker("events", processor, {
-      connection: { url: redis.server.url, maxRetriesPerRequest: null },
-    });
-    opened.push(worker);
-    worker.on("failed", processor.onFailed);
+    const worker = workReported({ "*": () => {} }, { logger });
     await queue.add("other", { a: 1 });
     await failed(worker);
     expect(lines).toEqual([]);
@@ -415,9 +386,7 @@ it("carries the trace context of each put to the handler, by BullMQ's telemetry"
       fromMetadata: (_, metadata) => metadata,
     },
   };
-  const traced = new Queue("events", { connection: { url: redis.server.url }, telemetry });
-  const tracedInbox = bullmqInbox({ queue: traced });
-  opened.push(traced, tracedInbox);
+  const tracedInbox = openInbox({ queue: openQueue({ telemetry }) });
   const seen = new Map<string, string | undefined>();
   const both = Promise.withResolvers<void>();
   const handler = ({ id }: { id: string }) => {
@@ -432,18 +401,15 @@ it("carries the trace context of each put to the handler, by BullMQ's telemetry"
   expect(Object.fromEntries(seen)).toEqual({ a: "trace of a", b: "trace of b" });
 });
 
-it("tells how long ago the worker took its last job", async () => {
+it("reports how long ago the worker took its last job", async () => {
   const processor = bullmqProcessor({ "*": () => {} });
-  const worker = new Worker("events", processor, {
-    connection: { url: redis.server.url, maxRetriesPerRequest: null },
-  });
-  opened.push(worker);
+  const worker = openWorker(processor);
   expect(processor.sinceLastTakeMs()).toBeNull();
   await inbox.put([entryOf()]);
   await completed(worker);
   const first = processor.sinceLastTakeMs() ?? -1;
   expect(first).toBeGreaterThanOrEqual(0);
-  await turn();
+  await nextTick();
   expect(processor.sinceLastTakeMs()).toBeGreaterThan(first);
 });
 
@@ -474,7 +440,7 @@ it.each([
   let ran = 0;
   const handler = async () => {
     ran += 1;
-    if (ran === 1) await redis.admin.del(...(await redis.admin.keys("bull:events:*:lock"))); // as when Redis was away for longer
+    if (ran === 1) await redis.admin.del(...(await redis.admin.keys("bull:events:*:lock"))); // as when Redis was down for longer
   };
   const worker = work({ "*": handler }, store && { store }, { stalledInterval: 10, drainDelay: 0.01 });
   const ended = new Promise<Job>((resolve) => worker.once("completed", resolve)); // the lost lock is an "error" before
@@ -483,7 +449,7 @@ it.each([
   expect(ran).toBe(runs);
 });
 
-it("delays an event while the store is away, with no attempt spent", async () => {
+it("delays an event while the store is unreachable, with no attempt spent", async () => {
   const store = { ...memoryStore(), claim: () => Promise.reject(new Error("away")) };
   work({ "*": () => {} }, { store });
   await inbox.put([entryOf()]);
@@ -517,7 +483,7 @@ it("gives handlers the transaction of a transactional store, committed with the 
   expect(attempts).toBe(2);
 });
 
-it("makes a job that is cancelled before its handler could start due again at once, with no attempt spent", async () => {
+it("makes a job that is cancelled before its handler could start due again immediately, with no attempt spent", async () => {
   const { promise: isClaiming, resolve: claiming } = Promise.withResolvers<void>();
   const { promise: isCancelled, resolve: cancelled } = Promise.withResolvers<void>();
   const inner = memoryStore();
@@ -558,7 +524,7 @@ describe("with BullMQ's", () => {
     const errors: unknown[] = [];
     const logger: Logger = { debug() {}, info() {}, warn() {}, error: (fields) => errors.push(fields) };
     const attempts: number[] = [];
-    const once = openInbox({ attempts: 1 });
+    const once = openInbox({ jobOptions: { attempts: 1 } });
     const worker = work(
       {
         "*": async (_event, { attempt }) => {
@@ -581,10 +547,7 @@ describe("with BullMQ's", () => {
     opened.push(flows);
     const handled: string[] = [];
     work({ "*": ({ id }) => void handled.push(id) });
-    const parents = new Worker("reports", async (job) => Object.values(await job.getChildrenValues()), {
-      connection: { url: redis.server.url, maxRetriesPerRequest: null },
-    });
-    opened.push(parents);
+    const parents = openWorker(async (job) => Object.values(await job.getChildrenValues()), {}, "reports");
     await flows.add({
       name: "report",
       queueName: "reports",
@@ -607,12 +570,8 @@ describe("with BullMQ's", () => {
         await flows.add({ name: "parent", queueName: "reports", children });
       },
     });
-    const connection = { url: redis.server.url, maxRetriesPerRequest: null };
-    const steps = new Worker("steps", async ({ data }) => data.id, { connection });
-    const reports = new Worker("reports", async (job) => Object.values(await job.getChildrenValues()), {
-      connection,
-    });
-    opened.push(steps, reports);
+    openWorker(async ({ data }) => data.id, {}, "steps");
+    const reports = openWorker(async (job) => Object.values(await job.getChildrenValues()), {}, "reports");
     await inbox.put([entryOf("msg_1")]);
     expect((await completed(reports)).returnvalue).toEqual(["msg_1"]);
   });

@@ -1,24 +1,11 @@
 import { createRequire } from "node:module";
-import { type BullmqInbox, bullmqInbox } from "@esim-webhooks/queue-bullmq";
+import type { BullmqInbox } from "@esim-webhooks/queue-bullmq";
 import { Cluster, Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { closedAfterEach } from "../../../test/closed-after-each.ts";
-import {
-  privateRedis,
-  privateRedisCluster,
-  privateReplica,
-  privateSentinel,
-  type TestCluster,
-} from "../../../test/servers/index.ts";
-import { entryOf } from "./events.ts";
+import { privateFailover, privateRedisCluster, type TestCluster } from "../../../test/servers/index.ts";
+import { entryOf, openersOn } from "./set-up.ts";
 
-const opened = closedAfterEach();
-
-function keep<Client extends Redis | Cluster>(client: Client): Client {
-  client.on("error", () => {});
-  opened.push({ close: () => client.disconnect() });
-  return client;
-}
+const { opened, openInbox, keepClient } = openersOn(() => "");
 
 const entries = Array.from({ length: 300 }, (_, n) => entryOf(`msg_${n}{${n % 7}}`));
 
@@ -48,16 +35,15 @@ describe("bullmqInbox on a Redis Cluster", () => {
   afterAll(() => cluster.close());
 
   const open = (enableAutoPipelining: boolean) =>
-    keep(
+    keepClient(
       new Cluster([...cluster.nodes], { enableAutoPipelining, redisOptions: { maxRetriesPerRequest: null } }),
     );
 
   it.each([false, true])(
     "stores 300 ids once each, with braces in some, and workers handle them, with enableAutoPipelining: %s",
     async (enableAutoPipelining) => {
-      for (const { url } of cluster.nodes) await keep(new Redis(url)).flushall();
-      const inbox = bullmqInbox({ connection: open(enableAutoPipelining), name: "events", prefix: "{bull}" });
-      opened.push(inbox);
+      for (const { url } of cluster.nodes) await keepClient(new Redis(url)).flushall();
+      const inbox = openInbox({ connection: open(enableAutoPipelining), prefix: "{bull}" });
       const results = await Promise.all([...entries, ...entries].map((entry) => inbox.put([entry])));
       expect(results.flat().filter((result) => result === "stored")).toHaveLength(300);
       expect(results.flat().filter((result) => result === "duplicate")).toHaveLength(300);
@@ -67,15 +53,14 @@ describe("bullmqInbox on a Redis Cluster", () => {
     },
   );
 
-  it("makes workers wait for the Cluster however long it is away, also with a client from another copy of ioredis", async () => {
-    for (const { url } of cluster.nodes) await keep(new Redis(url)).flushall();
+  it("makes workers wait for the Cluster indefinitely, also with a client from another copy of ioredis", async () => {
+    for (const { url } of cluster.nodes) await keepClient(new Redis(url)).flushall();
     const require = createRequire(import.meta.url);
     for (const file of Object.keys(require.cache)) if (file.includes("/ioredis/")) delete require.cache[file];
     const other = require("ioredis") as typeof import("ioredis");
-    const client = keep(new other.Cluster([...cluster.nodes]));
+    const client = keepClient(new other.Cluster([...cluster.nodes]));
     expect(client).not.toBeInstanceOf(Cluster);
-    const inbox = bullmqInbox({ connection: client, name: "events", prefix: "{bull}" });
-    opened.push(inbox);
+    const inbox = openInbox({ connection: client, prefix: "{bull}" });
     const duplicate = vi.spyOn(client, "duplicate");
     await inbox.put([entryOf("msg_1")]);
     expect(await handleAll(inbox, new Set(["msg_1"]))).toEqual(new Map([["msg_1", 1]]));
@@ -84,8 +69,7 @@ describe("bullmqInbox on a Redis Cluster", () => {
   });
 
   it("deletes a dead event by its id, which can then be stored again", async () => {
-    const inbox = bullmqInbox({ connection: open(true), name: "events", prefix: "{bull}" });
-    opened.push(inbox);
+    const inbox = openInbox({ connection: open(true), prefix: "{bull}" });
     const entry = entryOf("unhandled");
     await inbox.put([entry]);
     const stopping = new AbortController();
@@ -98,8 +82,7 @@ describe("bullmqInbox on a Redis Cluster", () => {
   });
 
   it("refuses keys without a hash tag, and says how to write the prefix", async () => {
-    const inbox = bullmqInbox({ connection: open(true), name: "events" });
-    opened.push(inbox);
+    const inbox = openInbox({ connection: open(true) });
     await expect(inbox.ready()).rejects.toMatchObject({
       code: "invalid_option",
       message: expect.stringMatching(/bull:events:\*, have no hash tag.*prefix: "\{bull\}"/),
@@ -108,10 +91,9 @@ describe("bullmqInbox on a Redis Cluster", () => {
 
   it("refuses a cluster of which one master may evict keys", async () => {
     for (const { url } of cluster.nodes) {
-      const master = keep(new Redis(url));
+      const master = keepClient(new Redis(url));
       await master.config("SET", "maxmemory-policy", "allkeys-lru");
-      const inbox = bullmqInbox({ connection: open(true), name: "events", prefix: "{bull}" });
-      opened.push(inbox);
+      const inbox = openInbox({ connection: open(true), prefix: "{bull}" });
       await expect(inbox.ready()).rejects.toMatchObject({ code: "evicting_store" });
       await master.config("SET", "maxmemory-policy", "noeviction");
       await inbox.ready();
@@ -119,24 +101,18 @@ describe("bullmqInbox on a Redis Cluster", () => {
   });
 
   it("refuses waitAof", async () => {
-    const inbox = bullmqInbox({ connection: open(true), prefix: "{bull}", waitAof: true });
-    opened.push(inbox);
+    const inbox = openInbox({ connection: open(true), prefix: "{bull}", waitAof: true });
     await expect(inbox.ready()).rejects.toMatchObject({ code: "invalid_option", message: /with a Cluster/ });
   });
 });
 
 describe("bullmqInbox behind Sentinel", () => {
   it("still knows the ids and has the jobs after the replica was promoted", async () => {
-    const master = await privateRedis("--repl-diskless-sync", "no");
-    opened.push(master);
-    const replica = await privateReplica(master);
-    opened.push(replica);
-    const sentinel = await privateSentinel("main", master, 1);
-    opened.push(sentinel);
-    const sentinels = [{ host: "127.0.0.1", port: Number(new URL(sentinel.url).port) }];
-    const client = keep(new Redis({ sentinels, name: "main", maxRetriesPerRequest: null }));
-    const inbox = bullmqInbox({ connection: client, name: "events" });
-    opened.push(inbox);
+    const failover = await privateFailover();
+    opened.push(failover);
+    const { master, replica, options } = failover;
+    const client = keepClient(new Redis({ ...options, maxRetriesPerRequest: null }));
+    const inbox = openInbox({ connection: client });
     expect(new Set(await inbox.put(entries))).toEqual(new Set(["stored"]));
     expect(await client.wait(1, 60_000)).toBe(1); // a failover loses what no replica has
 

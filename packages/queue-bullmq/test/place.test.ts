@@ -1,6 +1,6 @@
 import { Cluster, Redis } from "ioredis";
 import { expect, it } from "vitest";
-import { placeOf } from "../src/redis/place.ts";
+import { placeOf } from "../src/redis/connection.ts";
 import type { BullmqQueue } from "../src/redis/queue.ts";
 
 const lazy = { lazyConnect: true, password: "hidden" };

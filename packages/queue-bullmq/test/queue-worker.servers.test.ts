@@ -2,22 +2,20 @@ import { once } from "node:events";
 import { join } from "node:path";
 import type { EsimEvents, Handlers, Logger } from "@esim-webhooks/core";
 import { type BullmqInbox, bullmqInbox, type QueueWorkerOptions } from "@esim-webhooks/queue-bullmq";
-import { Queue } from "bullmq";
+import type { Queue } from "bullmq";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
-import { closedAfterEach } from "../../../test/closed-after-each.ts";
 import { runNode } from "../../../test/run.ts";
 import { privateRedis, type TestServer } from "../../../test/servers/index.ts";
 import { redisOfFile } from "../../../test/servers/redis-of-file.ts";
-import { entryOf } from "./events.ts";
+import { entryOf, openersOn } from "./set-up.ts";
 
 const redis = redisOfFile();
-const opened = closedAfterEach();
+const { opened, openInbox, openQueue } = openersOn(() => redis.server.url);
 let inbox: BullmqInbox;
 let queue: Queue;
 beforeEach(() => {
-  inbox = bullmqInbox({ connection: redis.server.url, name: "events", jobOptions: { attempts: 1 } });
-  queue = new Queue("events", { connection: { url: redis.server.url } });
-  opened.push(inbox, queue);
+  inbox = openInbox({ jobOptions: { attempts: 1 } });
+  queue = openQueue();
 });
 
 /** Runs a worker of the inbox, until `stop` is called. */
@@ -57,7 +55,7 @@ it("logs an event as dead once too many workers have died while they had it", as
   await worker.stop();
 });
 
-it("tells how long ago it took its last job", async () => {
+it("reports how long ago it took its last job", async () => {
   const handled = Promise.withResolvers<void>();
   const worker = inbox.createWorker({ "*": () => handled.resolve() });
   expect(worker.sinceLastTakeMs()).toBeNull();
@@ -113,7 +111,7 @@ describe("a worker that stops", () => {
     ["returns when its signal aborts", (signal) => once(signal, "abort")],
     ["never ends", () => new Promise(() => {})],
   ])(
-    "gives the event back whose handler %s: another worker takes it at once, with no attempt spent",
+    "gives the event back whose handler %s: another worker takes it immediately, with no attempt spent",
     async (_, wait) => {
       await inbox.put([entryOf("msg_1")]);
       const { promise: started, resolve: start } = Promise.withResolvers<AbortSignal>();
@@ -145,8 +143,8 @@ describe("a worker that stops", () => {
 
   it.each([
     ["was never there", ""],
-    ["went away while it waited", "ends"],
-    ["went away while a handler ran", "hangs"],
+    ["went down while it waited", "ends"],
+    ["went down while a handler ran", "hangs"],
   ])("lets its process end, although Redis %s", async (_, handler) => {
     const redis = await privateRedis();
     opened.push(redis);

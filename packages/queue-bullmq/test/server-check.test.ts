@@ -1,7 +1,6 @@
 import { expect, it } from "vitest";
 import type { QueueClient } from "../src/redis/queue.ts";
-import { createServerCheck } from "../src/redis/server-check.ts";
-import { isOlder } from "../src/redis/server-facts.ts";
+import { createServerCheck, isOlder } from "../src/redis/server-check.ts";
 
 const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
@@ -30,6 +29,6 @@ it.each([
   ["7.2.0", "7.2", false],
   ["7.10.1", "7.2", false],
   ["8.0.0", "7.2", false],
-])("of the version %s, tells whether it is older than %s: %s", (version, than, expected) => {
+])("of the version %s, detects whether it is older than %s: %s", (version, than, expected) => {
   expect(isOlder(version, than)).toBe(expected);
 });

@@ -22,7 +22,7 @@ export async function waitAofProxy(redisUrl: string): Promise<WaitAofProxy> {
     { url: redisUrl },
     {
       request(bytes) {
-        const text = bytes.toString("latin1"); // ioredis writes a short command at once
+        const text = bytes.toString("latin1"); // ioredis sends a short command in one write
         const plan = waitAof.test(text) ? plans.shift() : undefined;
         if (plan === "end the connection") return "cut";
         return Buffer.from(text.replace(waitAof, answering(plan === "time out" ? 0 : 1)), "latin1");

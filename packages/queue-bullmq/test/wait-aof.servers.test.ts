@@ -1,18 +1,11 @@
-import { type BullmqInbox, bullmqInbox } from "@esim-webhooks/queue-bullmq";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { closedAfterEach } from "../../../test/closed-after-each.ts";
 import { privateRedis, startRedisWithWaitAof, type TestServer } from "../../../test/servers/index.ts";
-import { entryOf } from "./events.ts";
+import { entryOf, openersOn } from "./set-up.ts";
 import { type WaitAofProxy, waitAofProxy } from "./wait-aof-proxy.ts";
 
-const opened = closedAfterEach();
-
-function open(url: string, timeoutMs: number): BullmqInbox {
-  const inbox = bullmqInbox({ connection: url, name: "events", waitAof: true, timeoutMs });
-  opened.push(inbox);
-  return inbox;
-}
+const { openInbox } = openersOn(() => "");
+const open = (connection: string, timeoutMs: number) => openInbox({ connection, waitAof: true, timeoutMs });
 
 const late = { code: "store_unavailable", message: expect.stringMatching(/to disk in time.*Check its disk/) };
 const replaced = {
@@ -50,7 +43,7 @@ describe("waitAof on a server with WAITAOF", () => {
     const rejected = expect(put).rejects.toMatchObject(replaced);
     await expect.poll(() => admin.client("LIST")).toMatch(/flags=b .*cmd=waitaof/);
     await admin.call("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes");
-    await admin.config("SET", "appendfsync", "always"); // the new connection's WAITAOF is answered at once
+    await admin.config("SET", "appendfsync", "always"); // the new connection's WAITAOF is answered immediately
     await rejected;
   });
 });

@@ -21,7 +21,7 @@ export function batched<Result>(
       ([result]) => result as Result,
       (error: WebhookError) => error,
     );
-  async function writeTurn(rows: readonly PutRow[]): Promise<readonly (Result | WebhookError)[]> {
+  async function writeEach(rows: readonly PutRow[]): Promise<readonly (Result | WebhookError)[]> {
     try {
       return await write(rows);
     } catch (error) {
@@ -29,7 +29,10 @@ export function batched<Result>(
       return Promise.all(rows.map(one));
     }
   }
-  const putOne = coalesce<PutRow, Result | WebhookError>((rows) => inTurns(rows, writeTurn), batching);
+  const putOne = coalesce<PutRow, Result | WebhookError>(
+    (rows) => withoutRepeatedKeys(rows, writeEach),
+    batching,
+  );
   return async (rows) => answered(await Promise.all(rows.map(putOne)));
 }
 
@@ -38,21 +41,21 @@ function answered<Result>(results: readonly (Result | WebhookError)[]): readonly
   return results as readonly Result[];
 }
 
-/** Works a batch in turns if it has several rows of one key, so that the second is compared with the first. */
-async function inTurns<Result>(
+/** Splits a batch with several rows of one key into batches without, worked one after the other: the second row is compared with the first. */
+async function withoutRepeatedKeys<Result>(
   rows: readonly PutRow[],
-  work: (turn: readonly PutRow[]) => Promise<readonly Result[]>,
+  work: (batch: readonly PutRow[]) => Promise<readonly Result[]>,
 ): Promise<readonly Result[]> {
   if (new Set(rows.map(({ key }) => key)).size === rows.length) return work(rows);
   const results: Result[] = [];
   for (let left = [...rows.entries()]; left.length > 0; ) {
     const keys = new Set<string>();
-    const turn = left.filter(([, { key }]) => keys.size < keys.add(key).size);
-    for (const [at, result] of (await work(turn.map(([, row]) => row))).entries()) {
-      const [index = 0] = turn[at] ?? [];
+    const batch = left.filter(([, { key }]) => keys.size < keys.add(key).size);
+    for (const [at, result] of (await work(batch.map(([, row]) => row))).entries()) {
+      const [index = 0] = batch[at] ?? [];
       results[index] = result;
     }
-    const taken = new Set(turn.map(([index]) => index));
+    const taken = new Set(batch.map(([index]) => index));
     left = left.filter(([index]) => !taken.has(index));
   }
   return results;

@@ -1,6 +1,6 @@
-export type { DatabaseOptions, Pool } from "./database/database.ts";
 export type { PostgresErrorCode } from "./database/errors.ts";
 export { postgresMigrations } from "./database/migrations.ts";
+export type { DatabaseOptions, Pool } from "./database/open-pool.ts";
 export type { PostgresOptions } from "./database/postgres-database.ts";
 export type { TransactionOptions } from "./database/transaction-form.ts";
 export { latestOnly } from "./latest-only.ts";

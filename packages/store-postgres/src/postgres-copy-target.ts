@@ -1,8 +1,6 @@
 import { type CopyTarget, parseOptions } from "@esim-webhooks/core/kit";
 import { openPostgres, type PostgresOptions, postgresShape } from "./database/postgres-database.ts";
-import { copyEvents } from "./sql/copy-events.ts";
-import { copyLatest } from "./sql/copy-latest.ts";
-import { copyStates } from "./sql/copy-states.ts";
+import { copyEvents, copyLatest, copyStates } from "./sql/copy.ts";
 import { tryEvents, tryState } from "./sql/try-out.ts";
 
 /**

@@ -33,9 +33,8 @@ import {
 } from "./database/transaction-form.ts";
 import { count, get, list, purgeDead, redrive, sources, stats } from "./sql/admin.ts";
 import { purgeSteps } from "./sql/forget.ts";
-import { put } from "./sql/put.ts";
+import { put, rerun } from "./sql/put.ts";
 import { type PutRow, shortened, storableJson, storableLane } from "./sql/put-rows.ts";
-import { rerun } from "./sql/rerun.ts";
 import { renew, settle } from "./sql/settle.ts";
 import { reap, take } from "./sql/take.ts";
 import { tryEvents } from "./sql/try-out.ts";
@@ -46,7 +45,7 @@ export interface PostgresInboxOptions<Database = unknown, Tx = Transaction<Datab
     StoreOptions,
     InboxOptions {
   /**
-   * Wake workers in other processes at once when there is work (LISTEN and NOTIFY). Each worker then holds a connection of
+   * Wake workers in other processes immediately when there is work (LISTEN and NOTIFY). Each worker then holds a connection of
    * the pool, and a transaction pooler does not work. Default false: workers find it at their next poll.
    */
   notify?: boolean;

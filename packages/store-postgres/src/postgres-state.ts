@@ -1,9 +1,8 @@
 import type { StateStore } from "@esim-webhooks/core";
 import { checkStateName, encodeState, parseOptions } from "@esim-webhooks/core/kit";
 import { openPostgres, type PostgresOptions, postgresShape } from "./database/postgres-database.ts";
-import { readState } from "./sql/read-state.ts";
+import { readState, writeState } from "./sql/state.ts";
 import { tryState } from "./sql/try-out.ts";
-import { writeState } from "./sql/write-state.ts";
 
 export interface PostgresState extends StateStore {
   /** Creates or updates the tables. Safe when many processes do it at the same time. */

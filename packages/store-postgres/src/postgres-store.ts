@@ -23,9 +23,8 @@ import {
   transactionShape,
 } from "./database/transaction-form.ts";
 import { sources } from "./sql/admin.ts";
-import { claim } from "./sql/claim.ts";
+import { claim, complete, completeInTransaction, extend, release } from "./sql/claim.ts";
 import { purgeSteps } from "./sql/forget.ts";
-import { complete, completeInTransaction, extend, release } from "./sql/mark.ts";
 import { tryEvents } from "./sql/try-out.ts";
 
 export interface PostgresStoreOptions<Database = unknown, Tx = Transaction<Database>>
@@ -67,7 +66,7 @@ export function postgresStore<Database = unknown, Tx = Transaction<Database>>(
   const { db, guard, run, tables, isDurable, place, migrate, now, close } = database;
   const purger = createPurger(safePurge("postgresStore", settings.logger, purgeSteps(database)));
 
-  /** Deletes some ids whose retention is over, beside the events. */
+  /** Deletes some ids whose retention has expired. */
   function forgetSome(): void {
     purger.purgeIfDue().catch(() => {}); // tried again later
   }

@@ -2,9 +2,9 @@ import { Socket } from "node:net";
 import { postgresInbox } from "@esim-webhooks/store-postgres";
 import pg from "pg";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { entry } from "../../../test/inbox-entry.ts";
 import { startProxy } from "../../../test/servers/index.ts";
 import { postgresUrl } from "../../../test/servers/shared.ts";
-import { entry } from "./entry.ts";
 import { createSchema, type TestSchema } from "./schema.ts";
 
 let shop: TestSchema;
@@ -29,7 +29,7 @@ function replaceNext(pattern: RegExp, other: string, meanwhile = () => {}): void
   } as never);
 }
 
-it("does not tell that an event is stored when the server answers the COMMIT with a ROLLBACK", async () => {
+it("does not report an event as stored when the server answers the COMMIT with a ROLLBACK", async () => {
   const inbox = postgresInbox({ url: postgresUrl, schema: shop.schema });
   await inbox.migrate();
   await inbox.ready();

@@ -8,8 +8,8 @@ import {
   postgresStore,
 } from "@esim-webhooks/store-postgres";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { entry, key } from "../../../test/inbox-entry.ts";
 import { postgresUrl as url } from "../../../test/servers/shared.ts";
-import { entry, key } from "./entry.ts";
 import { createSchema, type TestSchema } from "./schema.ts";
 
 let tables: TestSchema;
@@ -47,7 +47,7 @@ function record(id: string, changes: Partial<EventRecord> = {}): EventRecord {
 }
 
 describe("records of another inbox", () => {
-  it("are inserted if their keys are new, and update what nobody has changed since a copy", async () => {
+  it("are inserted if their keys are new, and update what has not changed since a copy", async () => {
     const inbox = postgresInbox({ url, schema });
     const records = [record("msg_3"), record("msg_2"), record("msg_1", { state: "dead", endsAtMs: null })];
     expect(await target.copyEvents(records)).toEqual({ inserted: 3, updated: 0, different: [] });
@@ -67,7 +67,7 @@ describe("records of another inbox", () => {
     await inbox.close();
   });
 
-  it("change no events that somebody put, redrove or ran again here, unless they are done in the source", async () => {
+  it("change no events that were put, redriven or run again here, unless they are done in the source", async () => {
     const inbox = postgresInbox({ url, schema });
     const dead = { state: "dead", endsAtMs: null } as const;
     const done = { state: "done", body: null, endsAtMs: Date.now() + hourMs } as const;
@@ -232,7 +232,7 @@ describe("records of another inbox", () => {
     await store.close();
   });
 
-  it("of small states are written if nobody but a copy has written them here", async () => {
+  it("of small states are written if only a copy has written them here", async () => {
     const state = postgresState({ url, schema });
     await state.write("present", { mine: true }, undefined);
     await state.write("same", { step: 1 }, undefined);

@@ -2,8 +2,8 @@ import { createProcessor } from "@esim-webhooks/core";
 import { postgresInbox, postgresState, postgresStore } from "@esim-webhooks/store-postgres";
 import { sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { entry } from "../../../test/inbox-entry.ts";
 import { privatePostgres } from "../../../test/servers/index.ts";
-import { entry } from "./entry.ts";
 import { createSchema, faulted, type TestSchema } from "./schema.ts";
 import { withDefaults } from "./settings.ts";
 

@@ -3,9 +3,9 @@ import { postgresInbox, postgresStore } from "@esim-webhooks/store-postgres";
 import { Kysely, PostgresDialect, sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { cancelHoldingProxy } from "../../../test/adversary/tools/postgres-proxies.ts";
+import { entry } from "../../../test/inbox-entry.ts";
 import { privatePgBouncer } from "../../../test/servers/index.ts";
 import { postgresUrl } from "../../../test/servers/shared.ts";
-import { entry } from "./entry.ts";
 import { createSchema, faulted, type TestSchema } from "./schema.ts";
 
 let shop: TestSchema;

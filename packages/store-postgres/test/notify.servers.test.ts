@@ -2,7 +2,8 @@ import { createWorker } from "@esim-webhooks/core";
 import { postgresInbox } from "@esim-webhooks/store-postgres";
 import { sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createSchema, faulted, type TestSchema } from "./schema.ts";
+import { entry } from "../../../test/inbox-entry.ts";
+import { createSchema, type TestSchema } from "./schema.ts";
 
 let shop: TestSchema;
 beforeEach(async () => {
@@ -10,14 +11,8 @@ beforeEach(async () => {
 });
 afterEach(() => shop.drop());
 
-function entry(id: string) {
-  const { type, timestamp, data } = faulted(id);
-  const body = Buffer.from(JSON.stringify({ type, timestamp, data }));
-  return { source: "default", id, type, event: faulted(id), body, receivedAt: new Date() };
-}
-
 describe("postgresInbox with notify", () => {
-  it("wakes a worker on another pool at once, and again after its connection was lost", async () => {
+  it("wakes a worker on another pool immediately, and again after its connection was lost", async () => {
     const receiving = postgresInbox({ pool: shop.pool(2), schema: shop.schema, notify: true });
     const working = postgresInbox({ pool: shop.pool(3), schema: shop.schema, notify: true });
     await receiving.migrate();

@@ -2,7 +2,7 @@ import type { TakenEvent } from "@esim-webhooks/core";
 import { type PostgresInboxOptions, postgresInbox, postgresStore } from "@esim-webhooks/store-postgres";
 import { Kysely, PostgresDialect, sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { entry, key } from "./entry.ts";
+import { entry, key } from "../../../test/inbox-entry.ts";
 import { createSchema, type Shop, type TestSchema } from "./schema.ts";
 
 interface Node {
@@ -71,7 +71,7 @@ function expectIndexed(plans: readonly Plan[], ...indexes: readonly string[]): v
   for (const index of indexes) expect(scans.join("\n")).toContain(index);
 }
 
-/** Tests that every statement uses an index in a table of so many rows. */
+/** Tests that every statement uses an index in a table of that many rows. */
 export function goesByIndexes(rows: number): void {
   beforeAll(async () => {
     shop = await createSchema();
@@ -145,7 +145,7 @@ export function goesByIndexes(rows: number): void {
       },
     );
 
-    it("take reads a few thousand rows, however many wait behind a blocked lane, and finds events of other lanes", async () => {
+    it("take reads a few thousand rows, even if many more wait behind a blocked lane, and finds events of other lanes", async () => {
       const event = sql.id(shop.schema, "event");
       await sql`
       insert into ${event} (source, id, state, ends_at, type, body, received_at, occurred_at, lane)
@@ -186,7 +186,7 @@ export function goesByIndexes(rows: number): void {
       expect(Math.max(...plans.map(({ rows }) => rows))).toBeLessThan(10_000);
     });
 
-    it("ready() reads a thousand rows, however many wait", async () => {
+    it("ready() reads a thousand rows, even if many more wait", async () => {
       const plans = await plansOf(() => open().ready());
       expectIndexed(plans, "event_pending", "event_pending_in_lane", "event_pkey");
       expect(Math.max(...plans.map(({ rows }) => rows))).toBeLessThan(1500);

@@ -9,11 +9,11 @@ import {
 } from "@esim-webhooks/store-postgres";
 import { sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { entry } from "../../../test/inbox-entry.ts";
 import { runNode } from "../../../test/run.ts";
 import { privatePgBouncer, startProxy } from "../../../test/servers/index.ts";
 import { postgresUrl } from "../../../test/servers/shared.ts";
 import { migrations } from "../src/database/migrations.ts";
-import { entry } from "./entry.ts";
 import { createSchema, earlierSchema, faulted, type TestSchema } from "./schema.ts";
 
 let shop: TestSchema;
@@ -297,7 +297,7 @@ describe("a server whose clock was set back", () => {
 });
 
 describe("postgresStore", () => {
-  it("deletes ids whose retention is over, so that the table stops growing", async () => {
+  it("deletes ids whose retention has expired, so that the table stops growing", async () => {
     const store = postgresStore({ pool: shop.pool(2), schema: shop.schema, retentionMs: 1 });
     await store.migrate();
     const old = async () => {
@@ -322,7 +322,7 @@ describe("postgresStore", () => {
     await expect.poll(() => complete().then(old)).toBe(1); // the leased one
   });
 
-  it("does not let what is done in a short time be over at once, inline or in the transaction of a handler", async () => {
+  it("does not let ids that are done in a short time expire all at the same time, inline or in the transaction of a handler", async () => {
     const dayMs = 86_400_000;
     const store = postgresStore({ pool: shop.pool(2), schema: shop.schema, retentionMs: 10 * dayMs });
     await store.migrate();

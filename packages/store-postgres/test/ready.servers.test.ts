@@ -7,9 +7,9 @@ import {
 } from "@esim-webhooks/store-postgres";
 import { sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { entry } from "../../../test/inbox-entry.ts";
 import { privatePostgres } from "../../../test/servers/index.ts";
 import { migrations } from "../src/database/migrations.ts";
-import { entry } from "./entry.ts";
 import { createSchema, earlierSchema, type TestSchema } from "./schema.ts";
 import { withDefaults } from "./settings.ts";
 

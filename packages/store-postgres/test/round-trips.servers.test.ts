@@ -1,8 +1,8 @@
 import { postgresInbox } from "@esim-webhooks/store-postgres";
 import pg from "pg";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { entry } from "../../../test/inbox-entry.ts";
 import { postgresUrl } from "../../../test/servers/shared.ts";
-import { entry } from "./entry.ts";
 import { createSchema, type TestSchema } from "./schema.ts";
 
 let shop: TestSchema;

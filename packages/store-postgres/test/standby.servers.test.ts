@@ -3,8 +3,8 @@ import { postgresInbox, postgresStore } from "@esim-webhooks/store-postgres";
 import type { Kysely } from "kysely";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { entry } from "../../../test/inbox-entry.ts";
 import { privatePostgres, type TestServer } from "../../../test/servers/index.ts";
-import { entry } from "./entry.ts";
 import { faulted, type Shop } from "./schema.ts";
 
 let server: TestServer;
@@ -19,7 +19,7 @@ afterAll(async () => {
   await server.close();
 });
 
-afterEach(() => waitForStandby("")); // a commit that waits for the standby hangs for ever
+afterEach(() => waitForStandby("")); // a commit that waits for the standby hangs indefinitely
 
 async function waitForStandby(name: string): Promise<void> {
   await admin.query(`alter system set synchronous_standby_names = '${name}'`);
@@ -51,7 +51,7 @@ async function commitWaits(): Promise<boolean> {
   return waits;
 }
 
-it("tells nobody that an event is stored before the synchronous standby has it, however often the event comes", async () => {
+it("reports no event as stored before the synchronous standby has it, even if the event is delivered again", async () => {
   const event = entry("msg_1");
   const inbox = postgresInbox({ url: server.url, timeoutMs: 1000 });
   await inbox.migrate();

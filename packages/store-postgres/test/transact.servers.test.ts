@@ -194,7 +194,7 @@ describe("context.tx", () => {
     expect(await shop.orders()).toEqual(["msg_1"]);
   });
 
-  it("answers busy to a duplicate at once, however long the handler's transaction is open", async () => {
+  it("answers busy to a duplicate immediately, although the handler's transaction stays open", async () => {
     const started = Promise.withResolvers<void>();
     const finish = Promise.withResolvers<void>();
     const processor = createProcessor(

@@ -32,7 +32,7 @@ describe("context.tx is typed by the user's own schema", () => {
     createProcessor({ "*": (_, { tx }) => tx.selectFrom("orders") }, { store });
   });
 
-  test("from the kysely instance that was handed in", () => {
+  test("from the kysely instance that was passed", () => {
     const kysely = {} as Kysely<Shop>;
     webhookHandler(
       { "*": (_, { tx }) => expectTypeOf(tx).toEqualTypeOf<Transaction<Shop>>() },

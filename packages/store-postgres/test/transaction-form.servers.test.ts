@@ -12,7 +12,7 @@ import { sql } from "drizzle-orm/sql";
 import { Kysely, PostgresDialect } from "kysely";
 import type { PoolClient } from "pg";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { entry } from "./entry.ts";
+import { entry } from "../../../test/inbox-entry.ts";
 import { createSchema, faulted, type TestSchema } from "./schema.ts";
 
 let shop: TestSchema;
@@ -197,7 +197,7 @@ describe("tx: (client) => client", () => {
     expect(await shop.orders()).toEqual(["msg_1"]);
   });
 
-  it("is refused beside a kysely instance, whose clients nobody else can have", () => {
+  it("is refused with a kysely instance, whose clients are not available", () => {
     const kysely = new Kysely({ dialect: new PostgresDialect({ pool: shop.pool(1) }) });
     expect(() => postgresStore({ kysely, tx: (client) => client })).toThrow(
       "postgresStore cannot use tx with a kysely instance. Pass its pool instead, or remove tx.",
@@ -292,7 +292,7 @@ describe("tx: (client) => drizzle(client)", () => {
 });
 
 describe("latestOnly", () => {
-  it("keeps to the newest event in any form of context.tx, in the same transaction", async () => {
+  it("skips events older than the newest one in any form of context.tx, in the same transaction", async () => {
     const { schema } = shop;
     const order = drizzleOrder();
     const at = (id: string, second: number): WebhookEvent => ({

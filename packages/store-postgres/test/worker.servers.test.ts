@@ -20,10 +20,10 @@ import {
 } from "@esim-webhooks/store-postgres";
 import { Kysely, PostgresDialect, sql, type Transaction } from "kysely";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { entry, key } from "../../../test/inbox-entry.ts";
 import { runNode } from "../../../test/run.ts";
 import { startPostgres } from "../../../test/servers/index.ts";
 import { postgresUrl } from "../../../test/servers/shared.ts";
-import { entry, key } from "./entry.ts";
 import { createSchema, type Shop, type TestSchema } from "./schema.ts";
 
 type ShopHandlers = Handlers<EsimEvents, Transaction<Shop>>;
@@ -402,7 +402,7 @@ describe("run({ signal }) on abort", () => {
     expect((await inbox.get(key("slow")))?.state).toBe("leased");
   });
 
-  it("resolves at once when there is no work, however long the poll interval is", async () => {
+  it("resolves immediately when there is no work, even with a long poll interval", async () => {
     const worker = work({ "*": () => {} }, { pollMs: 60_000 });
     await put(entry("msg_1"));
     await untilState("msg_1", "done");
@@ -564,7 +564,7 @@ describe("a worker whose database goes away", () => {
       await own.put(manyOf(40, "esim.enabled"));
       await started.promise;
       await server.kill();
-      finish.resolve(); // ten handlers end while the database is away
+      finish.resolve(); // ten handlers end while the database is down
       const awayFrom = performance.now();
       await expect.poll(() => logger.lines.length).toBeGreaterThanOrEqual(2);
       await server.start();
@@ -586,7 +586,7 @@ describe("a worker whose database goes away", () => {
 });
 
 describe("an event that is put in the worker's process", () => {
-  it("is worked at once, without waiting for the next poll", async () => {
+  it("is worked immediately, without waiting for the next poll", async () => {
     const worked: string[] = [];
     work({ "*": ({ id }) => void worked.push(id) }, { pollMs: 60_000 });
     await put(entry("first"));
@@ -599,153 +599,13 @@ describe("an event that is put in the worker's process", () => {
   });
 });
 
-describe("an id that a store and an inbox share", () => {
-  async function leaveUnhandled(given: InboxEntry): Promise<void> {
-    await put(given);
-    const taken = await inbox.take({ limit: 1, leaseMs: 60_000 });
-    const settled = taken.map(({ source, id, token }) => ({
-      source,
-      id,
-      token,
-      state: "unhandled" as const,
-    }));
-    expect(await inbox.settle(settled)).toEqual([true]);
-  }
-
-  it("is counted as a conflict when it is done and an inline delivery has another body", async () => {
-    const store = postgresStore({ pool: shop.pool(2), schema: shop.schema });
-    const claim = await store.claim(key("other"), 60_000, 1);
-    if (claim.status !== "claimed") throw new Error("not claimed");
-    expect(await store.claim(key("other"), 1000, 2)).toMatchObject({ status: "busy", conflict: true });
-    await store.complete(key("other"), claim.token);
-    expect(await store.claim(key("other"), 1000, 2)).toEqual({ status: "done", conflict: true });
-    expect((await inbox.get(key("other")))?.conflicts).toBe(1); // while it is busy, the sender tries again
-  });
-
-  it("is a duplicate for the inbox once it is done inline, and done for the store once a worker has done it", async () => {
-    const store = postgresStore({ pool: shop.pool(2), schema: shop.schema });
-    const claim = await store.claim(key("inline"), 60_000);
-    if (claim.status !== "claimed") throw new Error("not claimed");
-    expect(await store.complete(key("inline"), claim.token)).toBe(true);
-    expect(await inbox.put([entry("inline")])).toEqual(["duplicate"]);
-    expect((await inbox.get(key("inline")))?.conflicts).toBe(0);
-    const worked: string[] = [];
-    work({ "*": ({ id }) => void worked.push(id) });
-    await put(entry("queued"));
-    await untilState("queued", "done");
-    expect(await store.claim(key("queued"), 1000)).toEqual({ status: "done" });
-    expect(worked).toEqual(["queued"]);
-  });
-
-  it("tells of which sources it holds ids, as its store does", async () => {
-    const store = postgresStore({ pool: shop.pool(2), schema: shop.schema });
-    expect(await inbox.sources?.()).toEqual([]);
-    await put(entry("msg_1"));
-    await store.claim({ source: "prod", id: "msg_3" }, 1000);
-    expect(await inbox.sources?.()).toEqual(["default", "prod"]);
-    expect(await store.sources?.()).toEqual(["default", "prod"]);
-  });
-
-  it("is busy for the store while it is ready, leased, past its lease or dead in the inbox", async () => {
-    const store = postgresStore({ pool: shop.pool(2), schema: shop.schema });
-    const claim = () => store.claim(key("msg_1"), 60_000);
-    const busy = { status: "busy", retryAfterMs: expect.any(Number), inInbox: "waiting" };
-    await put(entry("msg_1"));
-    expect(await claim()).toEqual(busy);
-    await inbox.take({ limit: 1, leaseMs: 60_000 });
-    expect(await claim()).toEqual(busy);
-    await sql`update ${sql.id(shop.schema, "event")} set ends_at = clock_timestamp()`.execute(shop.db);
-    expect(await claim()).toEqual(busy);
-    const taken = await openInbox().take({ limit: 1, leaseMs: 60_000, suspects: true });
-    expect(taken).toMatchObject([{ id: "msg_1", attempt: 2 }]);
-    await inbox.settle(
-      taken.map(({ source, id, token }) => ({ source, id, token, state: "dead", error: "Error: broken" })),
-    );
-    const dead = await claim();
-    expect(dead).toEqual({ ...busy, inInbox: "dead" });
-    expect(Number.isFinite(dead.status === "busy" && dead.retryAfterMs)).toBe(true);
-    expect((await inbox.get(key("msg_1")))?.state).toBe("dead");
-  });
-
-  it("can be claimed once by the store when it is unhandled, and is done when that claim completes", async () => {
-    const store = postgresStore({ pool: shop.pool(4), schema: shop.schema });
-    await leaveUnhandled(entry("msg_1"));
-    const claims = await Promise.all(Array.from({ length: 4 }, () => store.claim(key("msg_1"), 60_000)));
-    expect(claims.map(({ status }) => status).sort()).toEqual(["busy", "busy", "busy", "claimed"]);
-    const [token = ""] = claims.flatMap((claim) => (claim.status === "claimed" ? [claim.token] : []));
-    expect(await inbox.take({ limit: 1, leaseMs: 1000 })).toEqual([]);
-    expect(await store.complete(key("msg_1"), token)).toBe(true);
-    expect(await inbox.get(key("msg_1"))).toMatchObject({ state: "done", body: null });
-  });
-
-  it.each(["released", "abandoned by its process"])(
-    "goes back to workers when it is unhandled and the store's claim is %s",
-    async (ending) => {
-      const store = postgresStore({ pool: shop.pool(2), schema: shop.schema });
-      await leaveUnhandled(entry("msg_1"));
-      const claim = await store.claim(key("msg_1"), ending === "released" ? 60_000 : 50);
-      if (claim.status !== "claimed") throw new Error("not claimed");
-      if (ending === "released") expect(await store.release(key("msg_1"), claim.token)).toBe(true);
-      const worked: string[] = [];
-      work({ "*": ({ id }) => void worked.push(id) });
-      await untilState("msg_1", "done");
-      expect(worked).toEqual(["msg_1"]);
-    },
-  );
-
-  it("is run again by a worker, once per run, when it was done inline and an import reruns it", async () => {
-    const store = postgresStore({ pool: shop.pool(2), schema: shop.schema });
-    const claim = await store.claim(key("msg_1"), 60_000);
-    if (claim.status !== "claimed") throw new Error("not claimed");
-    const replay = { run: "import 1", rebuilt: true };
-    expect(await inbox.rerun([{ ...entry("msg_1"), replay }])).toEqual([false]);
-    await store.complete(key("msg_1"), claim.token);
-    expect(await inbox.put([{ ...entry("msg_1"), replay }])).toEqual(["duplicate"]);
-    expect(await inbox.rerun([{ ...entry("msg_1"), replay }])).toEqual([true]);
-    const replayed: boolean[] = [];
-    work({ "*": (_, context) => void replayed.push(context.replayed) });
-    await untilState("msg_1", "done");
-    expect(replayed).toEqual([true]);
-    expect(await inbox.rerun([{ ...entry("msg_1"), replay }])).toEqual([false]);
-  });
-
-  it("keeps its replay when an import puts it during an inline claim, until another claim takes it over", async () => {
-    const store = postgresStore({ pool: shop.pool(2), schema: shop.schema, retentionMs: 50 });
-    const claim = await store.claim(key("msg_1"), 60_000);
-    if (claim.status !== "claimed") throw new Error("not claimed");
-    const replay = { run: "import 1", rebuilt: true };
-    await put({ ...entry("msg_1"), replay });
-    expect((await inbox.get(key("msg_1")))?.replay).toEqual(replay);
-    expect(await store.complete(key("msg_1"), claim.token)).toBe(true);
-    expect((await inbox.get(key("msg_1")))?.replay).toEqual(replay);
-    while ((await store.claim(key("msg_1"), 60_000)).status !== "claimed") await pause(10);
-    expect((await inbox.get(key("msg_1")))?.replay).toBe(null);
-  });
-
-  it("is worked by a worker when it was put during an inline claim that is then released", async () => {
-    const store = postgresStore({ pool: shop.pool(2), schema: shop.schema });
-    const worked: string[] = [];
-    const claim = await store.claim(key("msg_1"), 60_000);
-    if (claim.status !== "claimed") throw new Error("not claimed");
-    await put(entry("msg_1"));
-    expect(await inbox.put([entry("msg_1")])).not.toEqual(["stored"]);
-    expect((await inbox.get(key("msg_1")))?.state).toBe("leased");
-    expect(await store.release(key("msg_1"), claim.token)).toBe(true);
-    expect(await inbox.get(key("msg_1"))).toMatchObject({ state: "ready", type: "esim.enabled" });
-    work({ "*": ({ id }) => void worked.push(id) });
-    await untilState("msg_1", "done");
-    expect(worked).toEqual(["msg_1"]);
-  });
-
-  it("is worked by a worker when it was put during an inline claim whose process is gone", async () => {
-    const store = postgresStore({ pool: shop.pool(2), schema: shop.schema });
-    expect((await store.claim(key("msg_1"), 50)).status).toBe("claimed");
-    await put(entry("msg_1"));
-    const worked: string[] = [];
-    work({ "*": ({ id }) => void worked.push(id) });
-    await untilState("msg_1", "done");
-    expect(worked).toEqual(["msg_1"]);
-  });
+it("an inbox reports of which sources it holds ids, as its store does", async () => {
+  const store = postgresStore({ pool: shop.pool(2), schema: shop.schema });
+  expect(await inbox.sources?.()).toEqual([]);
+  await put(entry("msg_1"));
+  await store.claim({ source: "prod", id: "msg_3" }, 1000);
+  expect(await inbox.sources?.()).toEqual(["default", "prod"]);
+  expect(await store.sources?.()).toEqual(["default", "prod"]);
 });
 
 describe("workers that share an inbox", () => {
@@ -827,7 +687,7 @@ describe("latestOnly", () => {
     expect(await shop.orders()).toEqual(["another", "one"]);
   });
 
-  it("lets the newest of many concurrent events win, in whatever order they run", async () => {
+  it("lets the newest of many concurrent events win, in any order", async () => {
     await put(...[4, 1, 9, 3, 8, 2, 7, 5, 6, 0].map((second) => lifecycle(`at ${second}`, second)));
     const state: string[] = [];
     const handler = async ({ id }: { id: string }, { tx }: { tx: Transaction<Shop> }) => {

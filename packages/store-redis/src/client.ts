@@ -1,5 +1,5 @@
 import { type Logger, WebhookError } from "@esim-webhooks/core";
-import { isServerUrl, monotonicClock, throttledLog } from "@esim-webhooks/core/kit";
+import { addressText, isServerUrl, monotonicClock, throttledLog } from "@esim-webhooks/core/kit";
 import { Redis } from "ioredis";
 
 type Argument = string | number;
@@ -83,7 +83,7 @@ function redisAt(name: string, url: string, timeoutMs: number): Redis {
   );
 }
 
-/** Removes the arguments of AUTH and HELLO, which ioredis adds to the error: whoever logs the error would log the password. */
+/** Removes the arguments of AUTH and HELLO, which ioredis adds to the error: the password would be logged with it. */
 function withoutPassword<Reason>(error: Reason): Reason {
   const { command } = error as { command?: { name?: string; args?: unknown } };
   if (command?.name === "auth" || command?.name === "hello") delete command.args;
@@ -106,4 +106,25 @@ function refusedDatabase(name: string, database: number | undefined, cause: Erro
     "Correct the number after the URL's slash, or remove it to use database 0.",
     { cause },
   );
+}
+
+/** The options of an ioredis client that say where it connects to. */
+interface Address {
+  readonly host?: string;
+  readonly port?: number;
+  /** Of a local socket. */
+  readonly path?: string | null;
+  readonly db?: number;
+  readonly sentinels?: readonly object[] | null;
+  /** Of the master, behind Sentinel. */
+  readonly name?: string | null;
+}
+
+/** The server of a client, for people, without user and password. Undefined if the client does not reveal it. */
+export function placeOf({ options, nodes }: RedisClient): string | undefined {
+  if (nodes !== undefined) return "a Redis Cluster";
+  const { host, port, path, db, sentinels, name }: Address = options ?? {};
+  if (sentinels) return `the Redis ${name} behind Sentinel${db ? `/${db}` : ""}`;
+  if (path) return `Redis at ${addressText({ host: path, database: db })}`;
+  return host && `Redis at ${addressText({ host, port, database: db })}`;
 }

@@ -1,9 +1,11 @@
+import { randomUUID } from "node:crypto";
+import { coalesce } from "@esim-webhooks/core/kit";
 import type { RedisClient } from "./client.ts";
-import { type Operation, runTogether, type Script } from "./scripts.ts";
+import { dedupe, isOne, type Operation, runTogether, type Script } from "./scripts.ts";
 
 /** How many keys a command has at most, so that it occupies the server for only a moment. */
-export const maxKeys = 200;
-/** So many that the server has the next command while this process works. More would all reach a server that has stalled. */
+const maxKeys = 200;
+/** Enough that the server has the next command while this process works. More would all reach a server that has stalled. */
 const maxUnanswered = 8;
 
 /** Operations with one time limit, which wait. */
@@ -18,8 +20,8 @@ interface Group {
 export type RunGroup = (operations: readonly Operation[], signal: AbortSignal) => Promise<readonly unknown[]>;
 
 /**
- * Sends each group at once, unless eight commands have no answer yet: groups that have to wait go together in the next commands. A server
- * that has stalled then gets little to catch up with, since what nobody waits for any more is not sent.
+ * Sends each group immediately, unless eight commands have no answer yet: groups that have to wait go together in the next commands. A
+ * server that has stalled then gets little to catch up with, since operations whose callers no longer wait are not sent.
  */
 export function createCommands(client: RedisClient, script: Script): RunGroup {
   const waiting = new Set<Group>();
@@ -74,4 +76,35 @@ export function createCommands(client: RedisClient, script: Script): RunGroup {
       signal.addEventListener("abort", () => waiting.delete(group));
     });
   };
+}
+
+/** Gathers the operations of one event-loop tick. No batch waits for the answers to the one before it. */
+export function gatherOperations<Given extends Operation>(
+  run: (operations: readonly Given[]) => Promise<readonly unknown[]>,
+): (operation: Given) => Promise<unknown> {
+  return coalesce(run, { maxItems: maxKeys, maxFlushes: Number.POSITIVE_INFINITY });
+}
+
+/** Enough that on two servers they would not all be on the same one. */
+const probeKeys = 32;
+const probeMs = 10_000;
+
+/**
+ * Whether keys can go together: whether keys that one command writes are found one by one. A proxy in front of several servers may refuse
+ * such a command, or send it to the server of its first key: an id could then be claimed on two servers.
+ */
+export async function areOnOneServer(client: RedisClient, keyPrefix: string): Promise<boolean> {
+  if (client.nodes !== undefined) return false;
+  const token = `${randomUUID()}:`;
+  const keys = Array.from({ length: probeKeys }, (_, index) => `${keyPrefix}probe:${token}${index}`);
+  const on = (key: string, letter: string) => ({ letter, key, args: [token, probeMs] });
+  const claims = keys.map((key) => on(key, dedupe.letters.claim));
+  try {
+    await runTogether(client, dedupe, claims);
+  } catch (error) {
+    if (error instanceof Error && error.name === "ReplyError") return false; // such as CROSSSLOT
+    throw error;
+  }
+  const releases = keys.map((key) => runTogether(client, dedupe, [on(key, dedupe.letters.release)]));
+  return (await Promise.all(releases)).every(([released]) => isOne(released));
 }

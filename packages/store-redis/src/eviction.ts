@@ -3,7 +3,7 @@ import { warnOfSetup } from "@esim-webhooks/core/kit";
 import type { RedisClient } from "./client.ts";
 import type { RedisErrorCode } from "./errors.ts";
 
-/** Sooner than the sender's first retry, which comes after 30 s: a done id that is evicted is rarely asked for before. */
+/** Shorter than the 30 s before the sender's first retry, which is the first to ask for an evicted id. */
 const everyMs = 10_000;
 
 /**
@@ -15,7 +15,7 @@ export interface EvictionCheck {
   check(): Promise<void>;
   /** Whether `recheck` is due: ten seconds after the last success, and each time after a failure. */
   isDue(): boolean;
-  /** The same while the store is used, since the policy can change. Logs a change once. Calls at the same time share a check. */
+  /** The same while the store is used, since the policy can change. Logs a change once. Concurrent calls share a check. */
   recheck(): Promise<void>;
 }
 

@@ -7,14 +7,12 @@ import {
   withMethods,
 } from "@esim-webhooks/core/kit";
 import * as z from "zod/mini";
-import { openClient, type RedisClient } from "./client.ts";
-import { createCommands } from "./commands.ts";
+import { openClient, placeOf, type RedisClient } from "./client.ts";
+import { areOnOneServer, createCommands, gatherOperations } from "./commands.ts";
+import { explained } from "./errors.ts";
 import { createEvictionCheck } from "./eviction.ts";
-import { placeOf } from "./place.ts";
-import { explained } from "./refusal.ts";
 import { onReplicas } from "./replicas.ts";
 import { answersIn, isOne, type Operation, probe, runTogether, type Script } from "./scripts.ts";
-import { areOnOneServer, createTogether } from "./together.ts";
 
 /** The options that `redisStore` and `redisState` share. */
 export interface RedisOptions {
@@ -51,13 +49,13 @@ const clientShape = z.union([
 
 /** An operation of a store. */
 export interface StoreOperation extends Operation {
-  /** Sent when the operation fails, and when it succeeds after its time limit, since nobody waits for it any more. */
+  /** Sent when the operation fails, and when it succeeds after its time limit, since its caller no longer waits. */
   readonly undo?: Operation;
 }
 
 /** A client with the guard of the store that uses it. Rejects with a `WebhookError`. */
 export interface OpenRedis {
-  /** The server and the keys, for people. Undefined if the client does not tell. */
+  /** The server and the keys, for people. Undefined if the client does not reveal it. */
   readonly place: string | undefined;
   /** Runs every command once, each time, and looks at the eviction policy. Throws what is wrong. */
   ready(): Promise<void>;
@@ -99,8 +97,8 @@ export function openRedis(
   const eviction = createEvictionCheck(client, allowEviction, logger);
   const runOnReplicas = waitReplicas > 0 && onReplicas(name, client, waitReplicas, timeoutMs);
   const runGroup = createCommands(client, script);
-  const sendTogether = createTogether(runGuarded);
-  const undoTogether = createTogether((undos: readonly Operation[]) => runTogether(client, script, undos));
+  const sendTogether = gatherOperations(runGuarded);
+  const undoTogether = gatherOperations((undos: readonly Operation[]) => runTogether(client, script, undos));
   let areTogether = false; // until it is known, each operation is a command of its own
   const guard = createStoreGuard({
     name,
@@ -158,7 +156,7 @@ export function openRedis(
   async function sendChecked(operation: StoreOperation): Promise<unknown> {
     const [answer] = await guard.run(async (signal) => {
       await eviction.recheck().catch(rethrow);
-      signal.throwIfAborted(); // nobody waits for it any more
+      signal.throwIfAborted(); // its caller no longer waits
       return run([operation], signal);
     });
     return accepted(answer);

@@ -59,7 +59,7 @@ export function redisStore(redis: RedisClient | string, options: RedisStoreOptio
     ready,
     async claim(key, leaseMs, fingerprint) {
       const token = `${randomUUID()}:${fingerprint?.toString(16) ?? ""}`;
-      const undo = operation(letters.release, key, token, 0); // else the id would be busy for a lease that nobody holds
+      const undo = operation(letters.release, key, token, 0); // otherwise the id would be busy for a lease without an owner
       const answer = await begin({ ...operation(letters.claim, key, token, leaseMs), undo });
       if (isOne(answer)) return { status: "claimed", token };
       const status = statusIn(answer);

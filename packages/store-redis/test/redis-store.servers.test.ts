@@ -7,29 +7,18 @@ import { createProcessor, type DedupeStore, type Logger, WebhookError } from "@e
 import { sampleData } from "@esim-webhooks/core/testing";
 import { redisState, redisStore } from "@esim-webhooks/store-redis";
 import { Redis } from "ioredis";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { closedAfterEach } from "../../../test/closed-after-each.ts";
 import { breakSnapshots } from "../../../test/servers/break-snapshots.ts";
-import { privateRedis, privateReplica, startProxy, type TestServer } from "../../../test/servers/index.ts";
+import { privateRedis, privateReplica, startProxy } from "../../../test/servers/index.ts";
 import { freePort } from "../../../test/servers/kept-server.ts";
+import { redisOfFile } from "../../../test/servers/redis-of-file.ts";
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 
-let server: TestServer;
-let admin: Redis;
-beforeAll(async () => {
-  server = await privateRedis("--repl-diskless-sync", "no");
-  admin = new Redis(server.url);
-});
-afterAll(async () => {
-  admin.disconnect();
-  await server.close();
-});
-beforeEach(async () => {
-  await admin.config("SET", "maxmemory-policy", "noeviction");
-  await admin.flushall();
-});
+const redis = redisOfFile("--repl-diskless-sync", "no");
+beforeEach(() => redis.admin.config("SET", "maxmemory-policy", "noeviction"));
 
 const opened = closedAfterEach();
 
@@ -72,7 +61,7 @@ function codeLogger(): { logger: Logger; codes: unknown[] } {
 
 /** The commands that clients send to the server while `use` runs, without the calls of scripts. */
 async function commandsDuring(use: () => Promise<void>): Promise<string[]> {
-  const monitor = await admin.monitor();
+  const monitor = await redis.admin.monitor();
   const end = randomUUID();
   const commands: string[] = [];
   const seen = new Promise<void>((resolve) => {
@@ -82,7 +71,7 @@ async function commandsDuring(use: () => Promise<void>): Promise<string[]> {
     });
   });
   await use();
-  await admin.echo(end);
+  await redis.admin.echo(end);
   await seen;
   monitor.disconnect();
   return commands;
@@ -91,8 +80,8 @@ async function commandsDuring(use: () => Promise<void>): Promise<string[]> {
 describe("redisStore on a server that may evict keys", () => {
   it("rejects every operation with evicting_store, says what to do, and emits a process warning", async () => {
     const warning = once(process, "warning") as Promise<[Error & { code?: string }]>;
-    await admin.config("SET", "maxmemory-policy", "allkeys-lru");
-    const store = open(server.url);
+    await redis.admin.config("SET", "maxmemory-policy", "allkeys-lru");
+    const store = open(redis.server.url);
     for (const operation of [
       () => store.ready?.(),
       () => store.claim(key(), hourMs),
@@ -106,48 +95,50 @@ describe("redisStore on a server that may evict keys", () => {
         /policy is allkeys-lru.*Set maxmemory-policy to noeviction.*allowEviction: true/,
       );
     }
-    expect(await admin.dbsize()).toBe(0);
+    expect(await redis.admin.dbsize()).toBe(0);
     const [{ name, code, message }] = await warning;
     expect({ name, code }).toEqual({ name: "EsimWebhooksWarning", code: "evicting_store" });
     expect(message).toContain("Set maxmemory-policy to noeviction");
   });
 
   it("rejects volatile policies too, since every key has a time to live", async () => {
-    await admin.config("SET", "maxmemory-policy", "volatile-ttl");
-    expect((await refusal(open(server.url).ready?.())).code).toBe("evicting_store");
+    await redis.admin.config("SET", "maxmemory-policy", "volatile-ttl");
+    expect((await refusal(open(redis.server.url).ready?.())).code).toBe("evicting_store");
   });
 
   it("rejects it also through a client whose replyMapping is resp3", async () => {
-    await admin.config("SET", "maxmemory-policy", "allkeys-lru");
-    const store = open(keep(new Redis(server.url, { replyMapping: "resp3" })));
+    await redis.admin.config("SET", "maxmemory-policy", "allkeys-lru");
+    const store = open(keep(new Redis(redis.server.url, { replyMapping: "resp3" })));
     expect((await refusal(store.ready?.())).code).toBe("evicting_store");
   });
 
   it("accepts it with allowEviction, and does not state that what it has answered survives", async () => {
-    await admin.config("SET", "maxmemory-policy", "allkeys-lru");
-    const store = open(server.url, { allowEviction: true });
+    await redis.admin.config("SET", "maxmemory-policy", "allkeys-lru");
+    const store = open(redis.server.url, { allowEviction: true });
     await store.ready?.();
     await claimed(store);
     expect(store.capabilities.durable).toBe(false);
-    expect(open(server.url).capabilities.durable).toBe(true);
+    expect(open(redis.server.url).capabilities.durable).toBe(true);
   });
 
   it("recovers without a restart once the policy is noeviction", async () => {
-    await admin.config("SET", "maxmemory-policy", "allkeys-lru");
+    await redis.admin.config("SET", "maxmemory-policy", "allkeys-lru");
     const { logger, codes } = codeLogger();
-    const store = open(server.url, { logger });
+    const store = open(redis.server.url, { logger });
     await refusal(store.claim(key(), hourMs));
     await refusal(store.claim(key(), hourMs));
     expect(codes).toEqual(["evicting_store"]);
-    await admin.config("SET", "maxmemory-policy", "noeviction");
+    await redis.admin.config("SET", "maxmemory-policy", "noeviction");
     await claimed(store);
     await store.ready?.();
   });
 
   it("warns and works when the user has no permission for CONFIG", async () => {
-    await admin.acl("SETUSER", "app", "on", ">secret", "~*", "+@all", "-config");
+    await redis.admin.acl("SETUSER", "app", "on", ">secret", "~*", "+@all", "-config");
     const { logger, codes } = codeLogger();
-    const store = open(keep(new Redis(server.url, { username: "app", password: "secret" })), { logger });
+    const store = open(keep(new Redis(redis.server.url, { username: "app", password: "secret" })), {
+      logger,
+    });
     const id = key();
     expect(await store.complete(id, await claimed(store, id))).toBe(true);
     expect(codes).toEqual(["eviction_unknown"]);
@@ -189,10 +180,10 @@ describe("redisStore on a server whose eviction policy changes while it is used"
 
   it("refuses claims from then on, says so once, marks what is claimed, and recovers", async () => {
     const { logger, codes } = codeLogger();
-    const store = open(server.url, { logger });
+    const store = open(redis.server.url, { logger });
     const id = key();
     const token = await claimed(store, id);
-    await admin.config("SET", "maxmemory-policy", "allkeys-lru");
+    await redis.admin.config("SET", "maxmemory-policy", "allkeys-lru");
     await claimed(store);
     later();
     for (const _ of [1, 2, 3]) {
@@ -203,40 +194,40 @@ describe("redisStore on a server whose eviction policy changes while it is used"
     expect(codes).toEqual(["evicting_store"]);
     expect(await store.extend(id, token, hourMs)).toBe(true);
     expect(await store.complete(id, token)).toBe(true);
-    await admin.config("SET", "maxmemory-policy", "noeviction");
+    await redis.admin.config("SET", "maxmemory-policy", "noeviction");
     later();
     await claimed(store);
     await store.ready?.();
   });
 
   it("refuses to write a state", async () => {
-    const state = redisState(server.url);
+    const state = redisState(redis.server.url);
     opened.push(state);
     await state.write("watermark", 1, undefined);
-    await admin.config("SET", "maxmemory-policy", "allkeys-lru");
+    await redis.admin.config("SET", "maxmemory-policy", "allkeys-lru");
     later();
     expect((await refusal(state.write("watermark", 2, undefined))).code).toBe("evicting_store");
     expect(await state.read("watermark")).toMatchObject({ value: 1 });
   });
 
-  it("asks for the policy once in ten seconds, however many claims there are", async () => {
-    const store = open(server.url);
+  it("asks for the policy once in ten seconds, even with many claims", async () => {
+    const store = open(redis.server.url);
     await claimed(store);
     later();
-    await admin.config("RESETSTAT");
+    await redis.admin.config("RESETSTAT");
     await Promise.all(Array.from({ length: 50 }, () => claimed(store)));
     await claimed(store);
-    expect(await admin.info("commandstats")).toMatch(/cmdstat_config\|get:calls=1,/);
+    expect(await redis.admin.info("commandstats")).toMatch(/cmdstat_config\|get:calls=1,/);
   });
 
   it.each(["noeviction", "allkeys-lru"])(
     "accepts nothing unseen after the policy could not be read, and asks again: %s",
     async (policy) => {
-      const client = keep(new Redis(server.url));
+      const client = keep(new Redis(redis.server.url));
       const store = open(client);
       await claimed(store);
       later();
-      await admin.config("SET", "maxmemory-policy", policy);
+      await redis.admin.config("SET", "maxmemory-policy", policy);
       vi.spyOn(client, "config").mockRejectedValueOnce(new Error("Connection is closed."));
       expect((await refusal(store.claim(key(), hourMs))).code).toBe("store_unavailable");
       if (policy === "noeviction") await claimed(store);
@@ -246,26 +237,28 @@ describe("redisStore on a server whose eviction policy changes while it is used"
 
   it("forgets no refusal because the policy cannot be read for a moment, and claims as soon as ready() has passed", async () => {
     const { logger, codes } = codeLogger();
-    const client = keep(new Redis(server.url));
+    const client = keep(new Redis(redis.server.url));
     const store = open(client, { logger });
     await claimed(store);
     later();
-    await admin.config("SET", "maxmemory-policy", "allkeys-lru");
+    await redis.admin.config("SET", "maxmemory-policy", "allkeys-lru");
     expect((await refusal(store.claim(key(), hourMs))).code).toBe("evicting_store");
     vi.spyOn(client, "config").mockRejectedValueOnce(new Error("Connection is closed."));
     later();
     await refusal(store.claim(key(), hourMs));
     expect((await refusal(store.claim(key(), hourMs))).code).toBe("evicting_store");
     expect(codes).toEqual(["evicting_store"]);
-    await admin.config("SET", "maxmemory-policy", "noeviction");
+    await redis.admin.config("SET", "maxmemory-policy", "noeviction");
     await store.ready?.();
     await claimed(store);
   });
 
   it("warns only once that a server does not reveal its policy", async () => {
-    await admin.acl("SETUSER", "app", "on", ">secret", "~*", "+@all", "-config");
+    await redis.admin.acl("SETUSER", "app", "on", ">secret", "~*", "+@all", "-config");
     const { logger, codes } = codeLogger();
-    const store = open(keep(new Redis(server.url, { username: "app", password: "secret" })), { logger });
+    const store = open(keep(new Redis(redis.server.url, { username: "app", password: "secret" })), {
+      logger,
+    });
     await claimed(store);
     later();
     await claimed(store);
@@ -286,7 +279,7 @@ describe("redisStore and redisState on a server that answers, but where nothing 
   }
 
   it.each(makers)("%s is not ready on a read-only replica, and says so", async (name, make) => {
-    const replica = await privateReplica(server);
+    const replica = await privateReplica(redis.server);
     opened.push(replica);
     const { code, message, cause } = await refusal(openAs(make, replica.url).ready?.());
     expect(code).toBe("read_only_store");
@@ -295,10 +288,10 @@ describe("redisStore and redisState on a server that answers, but where nothing 
   });
 
   it.each(makers)("%s is not ready while the server is out of memory, and then is", async (_, make) => {
-    await admin.config("SET", "maxmemory", "1");
-    const store = openAs(make, server.url);
+    await redis.admin.config("SET", "maxmemory", "1");
+    const store = openAs(make, redis.server.url);
     const { code, message } = await refusal(store.ready?.()).finally(() =>
-      admin.config("SET", "maxmemory", "0"),
+      redis.admin.config("SET", "maxmemory", "0"),
     );
     expect(code).toBe("store_full");
     expect(message).toMatch(/has used all the memory that maxmemory allows\. Raise maxmemory/);
@@ -308,13 +301,13 @@ describe("redisStore and redisState on a server that answers, but where nothing 
   const needed = ["+evalsha", "+eval", "+get", "+set", "+del", "+pttl", "+pexpire"];
   const user = { username: "narrow", password: "secret" };
   const as = (...rules: string[]) =>
-    admin.acl("SETUSER", "narrow", "reset", "on", ">secret", "+info", ...rules);
+    redis.admin.acl("SETUSER", "narrow", "reset", "on", ">secret", "+info", ...rules);
 
   it.each(makers.flatMap(([name, make]) => needed.map((right) => [name, right, make] as const)))(
     "%s is not ready without %s, and names the rights to grant",
     async (_, right, make) => {
       await as("~esim-webhooks:*", ...needed.filter((one) => one !== right));
-      const { code, message } = await refusal(openAs(make, server.url, user).ready?.());
+      const { code, message } = await refusal(openAs(make, redis.server.url, user).ready?.());
       expect(code).toBe("missing_rights");
       for (const one of needed) expect(message).toContain(one);
     },
@@ -324,7 +317,7 @@ describe("redisStore and redisState on a server that answers, but where nothing 
     "%s is ready no longer once %s was taken away",
     async (_, right, make) => {
       await as("~esim-webhooks:*", ...needed);
-      const store = openAs(make, server.url, user);
+      const store = openAs(make, redis.server.url, user);
       await store.ready?.();
       await as("~esim-webhooks:*", ...needed.filter((one) => one !== right));
       expect((await refusal(store.ready?.())).code).toBe("missing_rights");
@@ -334,13 +327,13 @@ describe("redisStore and redisState on a server that answers, but where nothing 
   );
 
   it.each(makers)("%s is not ready while too few replicas are in sync, and then is", async (_, make) => {
-    const store = openAs(make, server.url);
+    const store = openAs(make, redis.server.url);
     await store.ready?.();
-    await admin.config("SET", "min-replicas-to-write", "1");
+    await redis.admin.config("SET", "min-replicas-to-write", "1");
     const refusals = await Promise.all(
-      [store, openAs(make, server.url)].map((one) => refusal(one.ready?.())),
+      [store, openAs(make, redis.server.url)].map((one) => refusal(one.ready?.())),
     );
-    await admin.config("SET", "min-replicas-to-write", "0");
+    await redis.admin.config("SET", "min-replicas-to-write", "0");
     for (const { code, message } of refusals)
       expect({ code, message }).toMatchObject({
         code: "missing_replicas",
@@ -350,26 +343,26 @@ describe("redisStore and redisState on a server that answers, but where nothing 
   });
 
   it.each(makers)("%s is not ready while the server cannot save its data, and then is", async (_, make) => {
-    onTestFinished(() => breakSnapshots(admin, false));
-    const store = openAs(make, server.url);
+    onTestFinished(() => breakSnapshots(redis.admin, false));
+    const store = openAs(make, redis.server.url);
     await store.ready?.();
-    await breakSnapshots(admin, true);
+    await breakSnapshots(redis.admin, true);
     const { code, message } = await refusal(store.ready?.());
     expect({ code, message }).toMatchObject({ code: "unsaved_store", message: /make room on its disk/ });
-    await breakSnapshots(admin, false);
+    await breakSnapshots(redis.admin, false);
     await store.ready?.();
   });
 
   it.each(makers)("%s is not ready with rights for other keys alone", async (_, make) => {
     await as("~other:*", ...needed);
-    expect((await refusal(openAs(make, server.url, user).ready?.())).code).toBe("missing_rights");
+    expect((await refusal(openAs(make, redis.server.url, user).ready?.())).code).toBe("missing_rights");
   });
 
   it("works with the rights that the message names, and ready() leaves no key", async () => {
     await as("~esim-webhooks:*", ...needed);
-    const store = open(keep(new Redis(server.url, user)));
+    const store = open(keep(new Redis(redis.server.url, user)));
     await store.ready?.();
-    expect(await admin.dbsize()).toBe(0);
+    expect(await redis.admin.dbsize()).toBe(0);
     const id = key();
     const token = await claimed(store, id);
     expect((await store.claim(id, hourMs)).status).toBe("busy");
@@ -377,7 +370,7 @@ describe("redisStore and redisState on a server that answers, but where nothing 
     expect(await store.complete(id, token)).toBe(true);
     const other = key();
     expect(await store.release(other, await claimed(store, other))).toBe(true);
-    const state = openAs(redisState, server.url, user) as ReturnType<typeof redisState>;
+    const state = openAs(redisState, redis.server.url, user) as ReturnType<typeof redisState>;
     expect(await state.write("watermark", 1, undefined)).toBe(true);
     expect(await state.read("watermark")).toMatchObject({ value: 1 });
   });
@@ -402,8 +395,8 @@ describe("a handler on redisStore that is done when its mark cannot be written",
       },
     };
     const options = { leaseMs: 1500, logger: codes.logger };
-    const here = createProcessor(handlers, { store: open(server.url), ...options });
-    const elsewhere = createProcessor({ "*": () => void runs++ }, { store: open(server.url) });
+    const here = createProcessor(handlers, { store: open(redis.server.url), ...options });
+    const elsewhere = createProcessor({ "*": () => void runs++ }, { store: open(redis.server.url) });
     for (const { store } of [here, elsewhere]) await store.ready?.(); // has written its probe keys, and deleted them
     return {
       runs: () => runs,
@@ -413,22 +406,24 @@ describe("a handler on redisStore that is done when its mark cannot be written",
   }
 
   it("runs once although the server has no memory for longer than the lease, here and elsewhere", async () => {
-    onTestFinished(() => void admin.config("SET", "maxmemory", "0"));
-    const { deliver, deliverElsewhere, runs } = await deliveries(() => admin.config("SET", "maxmemory", "1"));
+    onTestFinished(() => void redis.admin.config("SET", "maxmemory", "0"));
+    const { deliver, deliverElsewhere, runs } = await deliveries(() =>
+      redis.admin.config("SET", "maxmemory", "1"),
+    );
     const first = await deliver();
     expect(first).toMatchObject({ code: "store_unavailable", error: { code: "store_full" } });
     expect((await deliver()).code).toBe("duplicate");
     expect((await deliverElsewhere()).code).toBe("busy");
-    await admin.config("SET", "maxmemory", "0");
+    await redis.admin.config("SET", "maxmemory", "0");
     await expect.poll(async () => (await deliverElsewhere()).code).toBe("duplicate");
     expect(runs()).toBe(1);
   });
 
   it("runs once in this process although its claim was evicted", async () => {
-    const { deliver, deliverElsewhere, runs } = await deliveries(() => admin.flushall());
+    const { deliver, deliverElsewhere, runs } = await deliveries(() => redis.admin.flushall());
     expect((await deliver()).code).toBe("lease_lost");
     expect((await deliver()).code).toBe("duplicate");
-    await expect.poll(async () => (await admin.keys("*")).length).toBe(1);
+    await expect.poll(async () => (await redis.admin.keys("*")).length).toBe(1);
     await expect.poll(async () => (await deliverElsewhere()).code).toBe("duplicate");
     expect(runs()).toBe(1);
   });
@@ -436,7 +431,7 @@ describe("a handler on redisStore that is done when its mark cannot be written",
 
 /** The server's URL with a user that does not exist. */
 function withPassword(password: string): string {
-  return Object.assign(new URL(server.url), { username: "nobody", password }).href;
+  return Object.assign(new URL(redis.server.url), { username: "nobody", password }).href;
 }
 
 /** Resolves once the store answers, however slow its server is. */
@@ -446,13 +441,13 @@ async function connected(store: DedupeStore): Promise<void> {
 
 describe("a claim that has timed out", () => {
   const frozen = async (use: () => Promise<void>) => {
-    await server.pause();
-    await use().finally(() => server.resume());
+    await redis.server.pause();
+    await use().finally(() => redis.server.resume());
   };
 
   it("does not keep its id busy when the server executes it after all", async () => {
     const id = key();
-    const store = open(server.url, { timeoutMs: 300 });
+    const store = open(redis.server.url, { timeoutMs: 300 });
     await connected(store);
     const commands = await commandsDuring(async () => {
       await frozen(async () => {
@@ -465,20 +460,20 @@ describe("a claim that has timed out", () => {
 
   it("does not keep its id busy when its connection has timed out too", async () => {
     const id = key();
-    const store = open(server.url, { timeoutMs: 100 });
+    const store = open(redis.server.url, { timeoutMs: 100 });
     await connected(store);
     await frozen(async () => {
       await refusal(store.claim(id, hourMs));
       await pause(1500);
     });
-    const other = open(server.url);
+    const other = open(redis.server.url);
     await expect.poll(async () => (await other.claim(id, hourMs)).status).toBe("claimed");
   });
 
   it("is not sent again when the server did not know its script", async () => {
-    const store = open(server.url, { timeoutMs: 2500 });
+    const store = open(redis.server.url, { timeoutMs: 2500 });
     await claimed(store);
-    await admin.script("FLUSH");
+    await redis.admin.script("FLUSH");
     const commands = await commandsDuring(async () => {
       await frozen(async () => void (await refusal(store.claim(key(), hourMs))));
       await claimed(store);
@@ -489,68 +484,68 @@ describe("a claim that has timed out", () => {
 
 describe("redisStore in the database", () => {
   it("has one key per id under its keyPrefix, which expires with the lease, or with the retention once done", async () => {
-    const store = open(server.url, { keyPrefix: "mine:", retentionMs: 10 * dayMs });
+    const store = open(redis.server.url, { keyPrefix: "mine:", retentionMs: 10 * dayMs });
     const ids = ["a", "b", "c"];
     const tokens = await Promise.all(ids.map((id) => claimed(store, key(id))));
     const keys = ids.map((id) => `mine:7:default:${id}`);
-    expect((await admin.keys("*")).sort()).toEqual(keys);
+    expect((await redis.admin.keys("*")).sort()).toEqual(keys);
     for (const name of keys) {
-      const leaseMs = await admin.pttl(name);
+      const leaseMs = await redis.admin.pttl(name);
       expect(leaseMs).toBeGreaterThan(hourMs - 60_000);
       expect(leaseMs).toBeLessThanOrEqual(hourMs);
     }
     for (const [index, id] of ids.entries()) await store.complete(key(id), tokens[index] ?? "");
-    expect((await admin.keys("*")).sort()).toEqual(keys);
+    expect((await redis.admin.keys("*")).sort()).toEqual(keys);
     for (const name of keys) {
-      const retentionMs = await admin.pttl(name);
+      const retentionMs = await redis.admin.pttl(name);
       expect(retentionMs).toBeGreaterThan(10 * dayMs - 60_000);
       expect(retentionMs).toBeLessThanOrEqual(10 * dayMs + 6 * hourMs);
     }
   });
 
-  it("does not let what is done in a short time be over at once", async () => {
-    const store = open(server.url, { retentionMs: 10 * dayMs });
+  it("does not let ids that are done in a short time expire all at the same time", async () => {
+    const store = open(redis.server.url, { retentionMs: 10 * dayMs });
     const leftMs: number[] = [];
     for (const id of ["1", "2", "3", "4", "5", "6", "7", "8"]) {
       await store.complete(key(id), await claimed(store, key(id)));
-      leftMs.push(await admin.pttl(`esim-webhooks:7:default:${id}`));
+      leftMs.push(await redis.admin.pttl(`esim-webhooks:7:default:${id}`));
     }
     expect(Math.min(...leftMs)).toBeGreaterThan(10 * dayMs - 60_000);
     expect(Math.max(...leftMs) - Math.min(...leftMs)).toBeGreaterThan(60_000);
   });
 
   it("deletes the key of a released id", async () => {
-    const store = open(server.url);
+    const store = open(redis.server.url);
     const id = key();
     expect(await store.release(id, await claimed(store, id))).toBe(true);
-    expect(await admin.dbsize()).toBe(0);
+    expect(await redis.admin.dbsize()).toBe(0);
   });
 
   it("puts the client's keyPrefix before its own", async () => {
-    const store = open(keep(new Redis(server.url, { keyPrefix: "app:" })));
+    const store = open(keep(new Redis(redis.server.url, { keyPrefix: "app:" })));
     expect(await store.complete(key("a"), await claimed(store, key("a")))).toBe(true);
     expect(await store.claim(key("a"), hourMs)).toEqual({ status: "done" });
-    expect(await admin.keys("*")).toEqual(["app:esim-webhooks:7:default:a"]);
+    expect(await redis.admin.keys("*")).toEqual(["app:esim-webhooks:7:default:a"]);
   });
 
   it.each(["x", "data", "done", "c", "d", ""])(
     "answers neither claimed nor done when another program has set the key to %j",
     async (value) => {
-      const store = open(server.url);
+      const store = open(redis.server.url);
       const name = "esim-webhooks:7:default:a";
-      await admin.set(name, value);
+      await redis.admin.set(name, value);
       const { code, message } = await refusal(store.claim(key("a"), hourMs));
       expect(code).toBe("store_unavailable");
       expect(message).toMatch(/did not write.*keyPrefix/);
       expect(await store.complete(key("a"), randomUUID())).toBe(false);
       expect(await store.release(key("a"), randomUUID())).toBe(false);
-      expect(await admin.get(name)).toBe(value);
+      expect(await redis.admin.get(name)).toBe(value);
     },
   );
 
   it("rejects with the server's error as cause when the key holds another program's hash", async () => {
-    const store = open(server.url);
-    await admin.hset("esim-webhooks:7:default:a", "field", "value");
+    const store = open(redis.server.url);
+    await redis.admin.hset("esim-webhooks:7:default:a", "field", "value");
     const { code, cause } = await refusal(store.claim(key("a"), hourMs));
     expect(code).toBe("store_unavailable");
     expect(String(cause)).toContain("WRONGTYPE");
@@ -559,7 +554,7 @@ describe("redisStore in the database", () => {
 
 describe("redisStore on the connection", () => {
   it("sends one EVALSHA per operation once the server knows the scripts", async () => {
-    const store = open(server.url);
+    const store = open(redis.server.url);
     const warm = key();
     await store.extend(warm, await claimed(store, warm), hourMs);
     await store.complete(warm, randomUUID());
@@ -577,9 +572,9 @@ describe("redisStore on the connection", () => {
   });
 
   it("sends one more command for each script after SCRIPT FLUSH", async () => {
-    const store = open(server.url);
+    const store = open(redis.server.url);
     await claimed(store);
-    await admin.script("FLUSH");
+    await redis.admin.script("FLUSH");
     const commands = await commandsDuring(async () => {
       await claimed(store);
       await claimed(store);
@@ -588,16 +583,16 @@ describe("redisStore on the connection", () => {
   });
 
   it("gives 250 ids once each to 500 concurrent claims of a client with enableAutoPipelining", async () => {
-    const store = open(keep(new Redis(server.url, { enableAutoPipelining: true })));
+    const store = open(keep(new Redis(redis.server.url, { enableAutoPipelining: true })));
     const ids = Array.from({ length: 250 }, () => key());
     const claims = await Promise.all([...ids, ...ids].map((id) => store.claim(id, hourMs)));
     const count = (status: string) => claims.filter((claim) => claim.status === status).length;
     expect([count("claimed"), count("busy")]).toEqual([250, 250]);
-    expect(await admin.dbsize()).toBe(250);
+    expect(await redis.admin.dbsize()).toBe(250);
   });
 
   it("works with a client that has stringNumbers", async () => {
-    const store = open(keep(new Redis(server.url, { stringNumbers: true })));
+    const store = open(keep(new Redis(redis.server.url, { stringNumbers: true })));
     const id = key();
     const token = await claimed(store, id);
     expect(await store.claim(id, hourMs)).toMatchObject({ status: "busy", retryAfterMs: expect.any(Number) });
@@ -608,7 +603,7 @@ describe("redisStore on the connection", () => {
   });
 
   it("does nothing twice when the client sends an operation again because its answer was lost", async () => {
-    const proxy = await startProxy(server);
+    const proxy = await startProxy(redis.server);
     opened.push(proxy);
     const store = open(proxy.url);
     await claimed(store);
@@ -633,7 +628,7 @@ describe("redisStore with many operations at the same time", () => {
   const many = () => Array.from({ length: 150 }, () => key());
 
   it("sends them in one command", async () => {
-    const store = open(server.url);
+    const store = open(redis.server.url);
     await store.ready?.();
     const commands = await commandsDuring(async () => {
       await Promise.all(many().map((id) => claimed(store, id)));
@@ -641,8 +636,8 @@ describe("redisStore with many operations at the same time", () => {
     expect(commands).toEqual(["evalsha"]);
   });
 
-  it("sends those of the next turn although the command before them has no answer yet", async () => {
-    const client = keep(new Redis(server.url));
+  it("sends those of the next event-loop tick although the command before them has no answer yet", async () => {
+    const client = keep(new Redis(redis.server.url));
     const store = open(client);
     await store.ready?.();
     const { promise: answered, resolve: answer } = Promise.withResolvers<number[]>();
@@ -655,9 +650,9 @@ describe("redisStore with many operations at the same time", () => {
   });
 
   it("rejects the operation on another program's key, but not the operations sent with it", async () => {
-    const store = open(server.url);
+    const store = open(redis.server.url);
     await store.ready?.();
-    await admin.hset("esim-webhooks:7:default:a", "field", "value");
+    await redis.admin.hset("esim-webhooks:7:default:a", "field", "value");
     const [foreign, ...others] = await Promise.allSettled(
       ["a", "b", "c"].map((id) => store.claim(key(id), hourMs)),
     );
@@ -666,8 +661,8 @@ describe("redisStore with many operations at the same time", () => {
   });
 
   it("sends each alone through a proxy that sends a command to the server of its first key", async () => {
-    const one = keep(new Redis(server.url));
-    const databases = [one, keep(new Redis(`${server.url}/1`))];
+    const one = keep(new Redis(redis.server.url));
+    const databases = [one, keep(new Redis(`${redis.server.url}/1`))];
     const numberOf = (name: string | number) => crc32(String(name)) % 2;
     const serverOf = (name: string | number) => databases[numberOf(name)] ?? one;
     const proxy: Parameters<typeof redisStore>[0] = {
@@ -685,7 +680,7 @@ describe("redisStore with many operations at the same time", () => {
   });
 
   it("sends each alone through a proxy that refuses commands with keys of several servers", async () => {
-    const client = keep(new Redis(server.url));
+    const client = keep(new Redis(redis.server.url));
     const counts: number[] = [];
     const evalsha = client.evalsha.bind(client) as (...args: unknown[]) => Promise<unknown>;
     vi.spyOn(client, "evalsha").mockImplementation(((sha1: string, count: number, ...more: unknown[]) => {
@@ -706,19 +701,19 @@ describe("redisStore on a server that stalls under many claims", () => {
 
   /** A store on a connection that waits for as long as the server is paused. */
   async function ready(timeoutMs: number): Promise<DedupeStore> {
-    const store = open(keep(new Redis(server.url)), { timeoutMs });
+    const store = open(keep(new Redis(redis.server.url)), { timeoutMs });
     await store.ready?.();
-    await admin.config("RESETSTAT");
+    await redis.admin.config("RESETSTAT");
     return store;
   }
 
   /** How often the server has run a command since the store was ready. */
   async function calls(command: string): Promise<number> {
-    const stats = await admin.info("commandstats");
+    const stats = await redis.admin.info("commandstats");
     return Number(new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(stats)?.[1] ?? 0);
   }
 
-  /** Claims ids in many turns of the event loop, while the server is paused. Returns the claims. */
+  /** Claims ids in many event-loop ticks, while the server is paused. Returns the claims. */
   async function claimsInTurns(store: DedupeStore, turns: number, each: number) {
     const claims: Promise<unknown>[] = [];
     for (let turn = 0; turn < turns; turn += 1) {
@@ -732,22 +727,22 @@ describe("redisStore on a server that stalls under many claims", () => {
 
   it("sends it at most eight of the commands whose time has passed, and takes their claims back together", async () => {
     const store = await ready(300);
-    await server.pause();
+    await redis.server.pause();
     const claims = await claimsInTurns(store, 40, 25);
-    const answers = await Promise.all(claims).finally(() => server.resume());
+    const answers = await Promise.all(claims).finally(() => redis.server.resume());
     expect(answers).toEqual(
       Array(1000).fill(expect.objectContaining({ message: expect.stringContaining("within 300 ms") })),
     );
     await expect.poll(() => calls("del")).toBe(200);
-    expect([await calls("set"), await admin.dbsize()]).toEqual([200, 0]);
+    expect([await calls("set"), await redis.admin.dbsize()]).toEqual([200, 0]);
     expect(await calls("evalsha")).toBeLessThanOrEqual(8 + 8);
   });
 
   it("sends what waits in as few commands as it fits in, once the server answers", async () => {
     const store = await ready(hourMs);
-    await server.pause();
+    await redis.server.pause();
     const claims = await claimsInTurns(store, 8 + 50, 10);
-    await server.resume();
+    await redis.server.resume();
     const answers = (await Promise.all(claims)) as { status: string }[];
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set(["claimed"]));
     expect(await calls("evalsha")).toBe(8 + 3);
@@ -757,26 +752,26 @@ describe("redisStore on a server that stalls under many claims", () => {
 describe("redisStore with waitReplicas", () => {
   it("rejects a claim that reached no replica, and says how many replicas it reached", async () => {
     const { code, message } = await refusal(
-      open(server.url, { waitReplicas: 1, timeoutMs: 4000 }).claim(key(), hourMs),
+      open(redis.server.url, { waitReplicas: 1, timeoutMs: 4000 }).claim(key(), hourMs),
     );
     expect(code).toBe("store_unavailable");
     expect(message).toMatch(/reached 0 of the 1 replicas.*Check the replicas, or lower waitReplicas/);
   });
 
   it("releases the ids of claims that reached too few replicas", async () => {
-    const store = open(server.url, { waitReplicas: 1, timeoutMs: 2000 });
-    const replica = await privateReplica(server);
+    const store = open(redis.server.url, { waitReplicas: 1, timeoutMs: 2000 });
+    const replica = await privateReplica(redis.server);
     await store.ready?.();
     await replica.close();
     const failures = await Promise.all([key(), key(), key()].map((id) => refusal(store.claim(id, hourMs))));
     expect(failures.map(({ code }) => code)).toEqual(Array(3).fill("store_unavailable"));
-    await expect.poll(() => admin.dbsize()).toBe(0);
+    await expect.poll(() => redis.admin.dbsize()).toBe(0);
   });
 
   it("rejects an operation on another program's key, but not the operations sent with it", async () => {
-    opened.push(await privateReplica(server));
-    const store = open(server.url, { waitReplicas: 1 });
-    await admin.hset("esim-webhooks:7:default:a", "field", "value");
+    opened.push(await privateReplica(redis.server));
+    const store = open(redis.server.url, { waitReplicas: 1 });
+    await redis.admin.hset("esim-webhooks:7:default:a", "field", "value");
     const [foreign, ...others] = await Promise.allSettled(
       ["a", "b", "c"].map((id) => store.claim(key(id), hourMs)),
     );
@@ -785,10 +780,10 @@ describe("redisStore with waitReplicas", () => {
   });
 
   it("answers once a replica has the write", async () => {
-    const replica = await privateReplica(server);
+    const replica = await privateReplica(redis.server);
     opened.push(replica);
     const reader = keep(new Redis(replica.url));
-    const store = open(server.url, { waitReplicas: 1 });
+    const store = open(redis.server.url, { waitReplicas: 1 });
     const id = key("a");
     const token = await claimed(store, id);
     const name = "esim-webhooks:7:default:a";
@@ -857,12 +852,12 @@ describe("redisStore with a URL at which no server answers", () => {
 
 describe("redisStore with a database in its URL", () => {
   it("uses that database", async () => {
-    await claimed(open(`${server.url}/3`));
-    expect(await admin.dbsize()).toBe(0);
+    await claimed(open(`${redis.server.url}/3`));
+    expect(await redis.admin.dbsize()).toBe(0);
   });
 
   it("rejects a database that the server does not have, and writes to no other", async () => {
-    const store = open(`${server.url}/99`);
+    const store = open(`${redis.server.url}/99`);
     for (const operation of [() => store.ready?.(), () => store.claim(key(), hourMs)]) {
       const { code, message } = await refusal(operation());
       expect(code).toBe("invalid_option");
@@ -870,13 +865,13 @@ describe("redisStore with a database in its URL", () => {
         /refuses database 99.*ERR DB index is out of range.*number after the URL's slash/,
       );
     }
-    expect(await admin.dbsize()).toBe(0);
+    expect(await redis.admin.dbsize()).toBe(0);
   });
 });
 
 describe("redisStore called with a client or a URL", () => {
   it("leaves the caller's client open after close()", async () => {
-    const client = keep(new Redis(server.url));
+    const client = keep(new Redis(redis.server.url));
     const store = open(client);
     await claimed(store);
     await store.close();
@@ -923,10 +918,12 @@ describe("redisStore called with a client or a URL", () => {
   });
 
   it("names an unknown option and the nearest one, and an option with a wrong value", () => {
-    expect(() => redisStore(server.url, { keyPrefx: "mine:" } as never)).toThrow(
+    expect(() => redisStore(redis.server.url, { keyPrefx: "mine:" } as never)).toThrow(
       'no option "keyPrefx". Did you mean "keyPrefix"?',
     );
-    expect(() => redisStore(server.url, { waitReplicas: -1 })).toThrow(/"waitReplicas"/);
-    expect(() => redisStore(server.url, { timeoutMs: 0 })).toThrow(/"timeoutMs": expected at least 1 ms/);
+    expect(() => redisStore(redis.server.url, { waitReplicas: -1 })).toThrow(/"waitReplicas"/);
+    expect(() => redisStore(redis.server.url, { timeoutMs: 0 })).toThrow(
+      /"timeoutMs": expected at least 1 ms/,
+    );
   });
 });

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 
 const key = { source: "default", id: "msg_1" };
 
-/** A client whose server answers when told to, with `noeviction` and with 1 for each key. */
+/** A client whose server answers on request, with `noeviction` and with 1 for each key. */
 function slowClient() {
   let hold: Promise<void> | undefined;
   const client: RedisClient = {

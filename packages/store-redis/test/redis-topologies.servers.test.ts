@@ -3,13 +3,7 @@ import { redisStore } from "@esim-webhooks/store-redis";
 import { Cluster, Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { closedAfterEach } from "../../../test/closed-after-each.ts";
-import {
-  privateRedis,
-  privateRedisCluster,
-  privateReplica,
-  privateSentinel,
-  type TestCluster,
-} from "../../../test/servers/index.ts";
+import { privateFailover, privateRedisCluster, type TestCluster } from "../../../test/servers/index.ts";
 
 const hourMs = 3_600_000;
 
@@ -91,14 +85,10 @@ describe("redisStore on a Redis Cluster", () => {
 
 describe("redisStore behind Sentinel", () => {
   it("still knows done ids after the replica was promoted, with waitReplicas", async () => {
-    const master = await privateRedis("--repl-diskless-sync", "no");
-    opened.push(master);
-    const replica = await privateReplica(master);
-    opened.push(replica);
-    const sentinel = await privateSentinel("main", master, 1);
-    opened.push(sentinel);
-    const sentinels = [{ host: "127.0.0.1", port: Number(new URL(sentinel.url).port) }];
-    const client = keep(new Redis({ sentinels, name: "main" }));
+    const failover = await privateFailover();
+    opened.push(failover);
+    const { master, replica, options } = failover;
+    const client = keep(new Redis(options));
     const ids = keys(50, "sentinel");
     expect(new Set(await complete(redisStore(client, { waitReplicas: 1 }), ids))).toEqual(new Set([true]));
 

@@ -1,9 +1,8 @@
-export type { SqliteErrorCode } from "./database/errors.ts";
+export type { SqliteErrorCode } from "./database/faults.ts";
 export type { Durability } from "./database/journal.ts";
 export type { LatestOnlyOptions } from "./latest-only.ts";
 export { latestOnly } from "./latest-only.ts";
-export { sqliteBackup } from "./sqlite-backup.ts";
-export { sqliteCheck } from "./sqlite-check.ts";
+export { sqliteBackup, sqliteCheck } from "./sqlite-backup.ts";
 export { sqliteCopySource } from "./sqlite-copy-source.ts";
 export type { SqliteInbox, SqliteInboxOptions } from "./sqlite-inbox.ts";
 export { sqliteInbox } from "./sqlite-inbox.ts";

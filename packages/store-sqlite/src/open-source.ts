@@ -1,43 +1,59 @@
 import { createStoreGuard } from "@esim-webhooks/core/kit";
+import { requireFile } from "./database/location.ts";
 import { rethrow } from "./open-sqlite.ts";
-import type { InputOf, OutputOf, Reads } from "./sql/operations.ts";
 import type { SqliteFileSettings } from "./sqlite-options.ts";
-import { createSourceDatabase } from "./thread/source-database.ts";
-import { requireThread } from "./thread/thread.ts";
+import { outputOf } from "./thread/database.ts";
+import { packCalls } from "./thread/packed-rows.ts";
+import { type InputOf, notAsked, type OutputOf, type Reads } from "./thread/protocol.ts";
+import { createKeptThread, requireThread, startThread, type Thread } from "./thread/thread.ts";
 
-/** A file to be copied. Everything rejects with a `WebhookError` only. */
+/** An existing file that is only read: it is not made, migrated or set up in another way. Everything rejects with a `WebhookError` only. */
 export interface OpenSource {
-  /** Rejects with `invalid_option` when the file is not there, or is no source. */
+  /** Rejects with `invalid_option` if the file does not exist, or is no source. */
   ready(): Promise<void>;
   read<Name extends keyof Reads>(name: Name, input: InputOf<Name>): Promise<OutputOf<Name>>;
-  /** For what takes long: no timeout, and a connection of its own, so that other questions are answered meanwhile. */
+  /** For long reads: no timeout, and a thread of its own, so that other reads are answered meanwhile. */
   readApart<Name extends keyof Reads>(name: Name, input: InputOf<Name>): Promise<OutputOf<Name>>;
   close(): Promise<void>;
 }
 
-/** A `source` must hold our tables, a `backup` need not. Opens nothing yet: the first question does, or `ready()`. */
+/** A `source` must have our tables, a `backup` need not. Opens nothing yet: the first read does, or `ready()`. */
 export function openSource(
   caller: string,
   role: "source" | "backup",
   settings: SqliteFileSettings,
 ): OpenSource {
   requireThread(caller);
-  const { timeoutMs, logger } = settings;
-  const database = createSourceDatabase(role, { ...settings, busyMs: () => timeoutMs });
-  const guard = createStoreGuard({
-    name: caller,
-    timeoutMs,
-    logger,
-    backend: "file",
-    check: () => database.open().catch(rethrow),
-  });
+  const { path, durability, timeoutMs, logger } = settings;
+  const reader = createKeptThread(start);
+  const check = () => reader.get().then(() => {}, rethrow);
+  const guard = createStoreGuard({ name: caller, timeoutMs, logger, backend: "file", check });
+
+  async function start(onEnded: () => void): Promise<Thread> {
+    await requireFile(settings);
+    return startThread({ role, path, durability, busyMs: timeoutMs }, { onChanged() {}, onEnded });
+  }
+
   return {
     ready: () => guard.run(async () => {}),
-    read: (name, input) => guard.run(() => database.read(name, input).catch(rethrow)),
+    read: (name, input) => guard.run(() => ask(reader.get(), name, input).catch(rethrow)),
     async readApart(name, input) {
       await guard.ready();
-      return guard.runUnchecked(() => database.readApart(name, input).catch(rethrow));
+      const thread = start(() => {});
+      return guard
+        .runUnchecked(() => ask(thread, name, input).catch(rethrow))
+        .finally(() => thread.then(({ close }) => close()));
     },
-    close: () => guard.close(database.close),
+    close: () => guard.close(reader.close),
   };
+}
+
+async function ask<Name extends keyof Reads>(
+  thread: Promise<Thread>,
+  name: Name,
+  input: InputOf<Name>,
+): Promise<OutputOf<Name>> {
+  const calls = packCalls([{ name, input, untilMs: Number.POSITIVE_INFINITY }]);
+  const [answer = notAsked] = await (await thread).call(calls);
+  return outputOf(answer);
 }

@@ -1,11 +1,11 @@
 import { isBuiltin } from "node:module";
 import { WebhookError } from "@esim-webhooks/core";
 import { createStoreGuard, safePurge, warnOfSetup } from "@esim-webhooks/core/kit";
-import { type FaultCode, FaultError } from "./database/errors.ts";
+import { type FaultCode, FaultError } from "./database/faults.ts";
 import type { Journal } from "./database/journal.ts";
-import type { InputOf, OutputOf, Reads, Writes } from "./sql/operations.ts";
 import type { SqliteFileSettings } from "./sqlite-options.ts";
-import type { Hints } from "./thread/hints.ts";
+import type { Hints } from "./thread/database.ts";
+import type { InputOf, OutputOf, Reads, Writes } from "./thread/protocol.ts";
 import { useDatabase } from "./thread/shared-database.ts";
 import { requireThread } from "./thread/thread.ts";
 
@@ -16,7 +16,7 @@ export interface OpenSqlite {
   /** Resolves once it is on the disk, as far as the durability says so. */
   write<Name extends keyof Writes>(name: Name, input: InputOf<Name>): Promise<OutputOf<Name>>;
   read<Name extends keyof Reads>(name: Name, input: InputOf<Name>): Promise<OutputOf<Name>>;
-  /** Deletes some events whose retention is over. Resolves to how many. */
+  /** Deletes some events whose retention has expired. Resolves to how many. */
   purge(limit: number): Promise<number>;
   readonly hints: Hints;
   close(): Promise<void>;
@@ -52,7 +52,7 @@ export function openSqlite(caller: string, settings: SqliteFileSettings): OpenSq
   };
 }
 
-/** Throws `node_too_old` where Node.js has no SQLite: the thread would only say that a module is missing. */
+/** Throws `node_too_old` where Node.js has no SQLite: the thread would only report that a module is missing. */
 function requireSqlite(): void {
   if (isBuiltin("node:sqlite")) return;
   throw new WebhookError<FaultCode>(

@@ -1,5 +1,10 @@
+import { randomUUID } from "node:crypto";
+import { link, lstat, open, rename, rm } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
+import { WebhookError } from "@esim-webhooks/core";
 import { parseOptions } from "@esim-webhooks/core/kit";
-import { writeWhole } from "./database/whole-file.ts";
+import { FaultError, faultOf, type SqliteErrorCode } from "./database/faults.ts";
+import { syncFolder } from "./database/location.ts";
 import { openSource } from "./open-source.ts";
 import { rethrow } from "./open-sqlite.ts";
 import { type SqliteFileOptions, sqliteFileShape } from "./sqlite-options.ts";
@@ -8,7 +13,7 @@ import { type SqliteFileOptions, sqliteFileShape } from "./sqlite-options.ts";
  * Copies the whole database, your own tables included, to a new file, while others read and write it. Resolves once the copy
  * is on the disk, readable by its user alone: it holds every write that was acknowledged before the call.
  *
- * Rejects with `invalid_option` when the database is not there, when `file` is there already or its folder is not; with `store_unavailable`, `store_full`, or a
+ * Rejects with `invalid_option` if the database does not exist, if `file` exists or its folder does not; with `store_unavailable`, `store_full`, or a
  * code of `SqliteErrorCode`.
  */
 export async function sqliteBackup(options: SqliteFileOptions, file: string): Promise<void> {
@@ -20,4 +25,94 @@ export async function sqliteBackup(options: SqliteFileOptions, file: string): Pr
   } finally {
     await close();
   }
+}
+
+/**
+ * Looks for damage in the whole database, your own tables included, while others read and write it. It reads the whole file: a second
+ * for a gigabyte that is in memory, and as long as the disk takes for one that is not.
+ *
+ * Rejects with `database_corrupt` if it finds any, with `invalid_option` if the database does not exist, with `store_unavailable`, or
+ * another code of `SqliteErrorCode`.
+ */
+export async function sqliteCheck(options: SqliteFileOptions): Promise<void> {
+  const settings = parseOptions("sqliteCheck", sqliteFileShape, options);
+  const { ready, readApart, close } = openSource("sqliteCheck", "backup", settings);
+  try {
+    await ready();
+    const damage = await readApart("quickCheck", undefined);
+    if (damage === undefined) return;
+    throw new WebhookError<SqliteErrorCode>(
+      "database_corrupt",
+      `The file ${settings.path} is damaged: ${damage}.`,
+      "Keep a copy, and restore a backup or try sqlite3's .recover.",
+    );
+  } finally {
+    await close();
+  }
+}
+
+/**
+ * Makes a new file that is whole and on the disk, or does not exist: `write` fills an empty one next to it, which is then renamed. For the
+ * present user alone. Throws a `FaultError` if the file exists or cannot be made.
+ */
+async function writeWhole(file: string, write: (partial: string) => Promise<void>): Promise<void> {
+  const path = resolve(file);
+  const partial = `${path}.${randomUUID()}.partial`; // a name that no other program can take before
+  await refuseExisting(path);
+  await makeEmpty(partial);
+  try {
+    await write(partial);
+    const handle = await open(partial, "r+");
+    await handle.sync().finally(() => handle.close());
+    await giveName(partial, path);
+  } finally {
+    await rm(partial, { force: true });
+  }
+  await syncFolder(dirname(path));
+}
+
+/** A rename would replace a file that another backup has made there meanwhile; a second name (a hard link) does not. */
+async function giveName(partial: string, path: string): Promise<void> {
+  try {
+    await link(partial, path);
+  } catch (error) {
+    if (codeOf(error) === "EEXIST") throw alreadyExists(path);
+    await refuseExisting(path); // this file system has no second names
+    await rename(partial, path);
+  }
+}
+
+/** A dangling link exists, too. */
+async function refuseExisting(path: string): Promise<void> {
+  const exists = await lstat(path).then(
+    () => true,
+    () => false,
+  );
+  if (exists) throw alreadyExists(path);
+}
+
+function alreadyExists(path: string): FaultError {
+  return new FaultError({
+    code: "invalid_option",
+    problem: `The file ${path} exists, and is not overwritten.`,
+    remedy: "Name another file, or remove this one.",
+  });
+}
+
+async function makeEmpty(path: string): Promise<void> {
+  try {
+    await (await open(path, "wx", 0o600)).close();
+  } catch (error) {
+    const code = codeOf(error);
+    if (code !== "ENOENT" && code !== "ENOTDIR") throw new FaultError(faultOf(error, path));
+    throw new FaultError({
+      code: "invalid_option",
+      problem: `There is no folder ${dirname(path)}.`,
+      remedy: "Make it, or name another file.",
+    });
+  }
+}
+
+function codeOf(error: unknown): unknown {
+  return (error as { code?: unknown }).code;
 }

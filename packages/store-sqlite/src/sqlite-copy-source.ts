@@ -3,10 +3,10 @@ import { openSource } from "./open-source.ts";
 import { type SqliteFileOptions, sqliteFileShape } from "./sqlite-options.ts";
 
 /**
- * What the stores and inboxes in an SQLite file keep, to be copied into another inbox. Stop everybody who writes to the file
- * first. Your own tables are not among it.
+ * What the stores and inboxes in an SQLite file keep, to be copied into another inbox. Stop every process that writes to the
+ * file first. Your own tables are not copied.
  *
- * Throws `invalid_option` or `thread_missing`; operations reject with `invalid_option` when the file is not there or holds nothing of ours, `store_unavailable`, or a code of `SqliteErrorCode`.
+ * Throws `invalid_option` or `thread_missing`; operations reject with `invalid_option` if the file does not exist or has no tables of ours, `store_unavailable`, or a code of `SqliteErrorCode`.
  */
 export function sqliteCopySource(options: SqliteFileOptions): CopySource {
   const settings = parseOptions("sqliteCopySource", sqliteFileShape, options);
@@ -25,7 +25,7 @@ export function sqliteCopySource(options: SqliteFileOptions): CopySource {
   };
 }
 
-/** Pages until one is empty, each behind the last row of the page before. */
+/** Pages until one is empty, each after the last row of the page before. */
 async function* pages<Row>(
   readAfter: (last: Row | undefined) => Promise<readonly Row[]>,
 ): AsyncGenerator<readonly Row[]> {

@@ -1,4 +1,4 @@
-import type { EventKey, Inbox, InboxLease, InboxOptions, Settlement } from "@esim-webhooks/core";
+import type { EventKey, Inbox, InboxEntry, InboxLease, InboxOptions, Settlement } from "@esim-webhooks/core";
 import {
   checkEntry,
   checkRerun,
@@ -6,6 +6,7 @@ import {
   inboxShape,
   laneReader,
   type OptionsShape,
+  occurredAtMs,
   parseOptions,
   readCursor,
   readErrorText,
@@ -13,9 +14,9 @@ import {
   warnOfShortRetention,
   writeCursor,
 } from "@esim-webhooks/core/kit";
-import { putRow } from "./inbox-row.ts";
 import { openSqlite } from "./open-sqlite.ts";
 import type { ListInput } from "./sql/list.ts";
+import type { PutRow } from "./sql/put.ts";
 import type { SettleRules } from "./sql/settle.ts";
 import { type SqliteOptions, type SqliteSettings, sqliteShape } from "./sqlite-options.ts";
 import { type SqliteTransaction, transact } from "./transact.ts";
@@ -34,7 +35,7 @@ const pageLimit = 50;
 /**
  * The inbox in an SQLite file, on the table of `sqliteStore`: an id that was done inline is done here too. `put` resolves
  * once the entries are on the disk; calls of the same time share one sync. Workers of other processes on the same machine
- * hear of new events within 100 ms.
+ * learn of new events within 100 ms.
  *
  * Throws `invalid_option` or `thread_missing`; operations reject with `store_unavailable`, `store_full`, or a code of `SqliteErrorCode`.
  */
@@ -46,12 +47,28 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
   const { write, read, hints } = open;
   const laneOf = laneReader(settings, logger);
 
-  /** Of one call: each has an end of its own. */
+  /** For one call: each call spreads its retention separately. */
   function rules(): SettleRules {
     return { retentionMs: spreadRetention(retentionMs), keepBodies };
   }
 
-  /** Workers of this process need not wait until they are told that the file has changed. */
+  /** A checked entry, as it crosses to the writer. */
+  function putRow(entry: InboxEntry): PutRow {
+    const { source, id, type, body, receivedAt, replay } = entry;
+    return {
+      source,
+      id,
+      type,
+      receivedAt: receivedAt.getTime(),
+      occurredAt: occurredAtMs(entry),
+      lane: laneOf(entry),
+      body,
+      replay: replay === undefined ? null : JSON.stringify(replay),
+      rebuilt: replay?.rebuilt ?? false,
+    };
+  }
+
+  /** Workers of this process need not wait until the writer notices that the file has changed. */
   function hintIf(isSo: boolean): void {
     if (isSo) hints.give();
   }
@@ -71,13 +88,13 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
     onHint: hints.on,
     async put(entries) {
       for (const entry of entries) checkEntry(entry);
-      const results = await write("put", { rows: entries.map((entry) => putRow(entry, laneOf(entry))) });
+      const results = await write("put", { rows: entries.map(putRow) });
       hintIf(results.includes("stored"));
       return results;
     },
     async rerun(entries) {
       for (const entry of entries) checkRerun(entry);
-      const changed = await write("rerun", { rows: entries.map((entry) => putRow(entry, laneOf(entry))) });
+      const changed = await write("rerun", { rows: entries.map(putRow) });
       hintIf(changed.includes(true));
       return changed;
     },
@@ -115,7 +132,7 @@ function keyAndToken({ source, id, token }: InboxLease): { key: EventKey; token:
   return { key: { source, id }, token };
 }
 
-/** A lease or a settlement may come with more, its event for one, which has no need to cross to the writer. */
+/** A lease or a settlement may have more fields, such as its event, which need not cross to the writer. */
 function plainLease({ source, id, token }: InboxLease): InboxLease {
   return { source, id, token };
 }

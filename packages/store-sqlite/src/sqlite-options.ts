@@ -1,8 +1,8 @@
-import { resolve } from "node:path";
+import { realpathSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
 import { durationMs, type OptionsShape, type StoreOptions, storeShape } from "@esim-webhooks/core/kit";
 import * as z from "zod/mini";
 import type { Durability } from "./database/journal.ts";
-import { realPath } from "./database/real-path.ts";
 
 /** Where the file is, and how it is written. */
 export interface SqliteFileOptions extends Pick<StoreOptions, "logger"> {
@@ -20,7 +20,7 @@ export interface SqliteFileOptions extends Pick<StoreOptions, "logger"> {
   allowNetworkMount?: boolean;
 }
 
-/** What a store or an inbox in the file can be told. */
+/** The options of a store or an inbox in the file. */
 export interface SqliteOptions extends SqliteFileOptions, StoreOptions {}
 
 export type SqliteFileSettings = Required<SqliteFileOptions>;
@@ -47,3 +47,16 @@ export const sqliteFileShape: OptionsShape<SqliteFileSettings> = {
 };
 
 export const sqliteShape: OptionsShape<SqliteSettings> = { ...sqliteFileShape, ...storeShape };
+
+/**
+ * A path without symbolic links, also if its last parts do not exist yet: SQLite names its own files after the real path, and a process
+ * must have one writer for a file, under each of its names.
+ */
+function realPath(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    const folder = dirname(path);
+    return folder === path ? path : join(realPath(folder), basename(path)); // opening the file reports what is wrong with it
+  }
+}

@@ -1,7 +1,7 @@
 import type { DedupeStore, EventKey, Transacted } from "@esim-webhooks/core";
 import { createPurger, parseOptions, spreadRetention, warnOfShortRetention } from "@esim-webhooks/core/kit";
 import { openSqlite } from "./open-sqlite.ts";
-import type { CompleteInput } from "./sql/complete.ts";
+import type { CompleteInput } from "./sql/claim.ts";
 import { type SqliteOptions, sqliteShape } from "./sqlite-options.ts";
 import { type SqliteTransaction, transact } from "./transact.ts";
 
@@ -33,7 +33,7 @@ export function sqliteStore(options: SqliteOptions): SqliteStore {
     return { key: plain(key), token, retentionMs: spreadRetention(retentionMs) };
   }
 
-  /** Deletes some ids whose retention is over, beside the events. */
+  /** Deletes some ids whose retention has expired. */
   function forgetSome(): void {
     purger.purgeIfDue().catch(() => {}); // tried again later
   }
@@ -69,7 +69,7 @@ export function sqliteStore(options: SqliteOptions): SqliteStore {
   };
 }
 
-/** A key may come with more, an event for one, which has no need to cross to the other thread, or cannot. */
+/** A key may have more fields, such as its event, which need not cross to the other thread, or cannot. */
 function plain({ source, id }: EventKey): EventKey {
   return { source, id };
 }

@@ -1,4 +1,4 @@
-/** What SQLite's own tokenizer tells apart, as far as it matters where a word stands. Linear, however long the text is. */
+/** The tokens that matter here, split as SQLite's own tokenizer does. Takes linear time. */
 const token =
   /\s+|--[^\n]*|\/\*.*?(?:\*\/|$)|'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|\[[^\]]*\]|[\p{L}\p{N}_$]+|./gsu;
 const blankOrComment = /^(?:\s|--|\/\*)/;
@@ -58,7 +58,7 @@ function unquoted(name: string | undefined): string | undefined {
 
 const longestHead = 60;
 
-/** The beginning of a statement for a message: up to its first value, which may be nobody else's to read. */
+/** The beginning of a statement for a message: up to its first value, which may be confidential. */
 export function headOf(sql: string): string {
   const head = (/^(?:[^'"`[\d]|(?<=\w)\d)*/.exec(sql)?.[0] ?? "").replaceAll(/\s+/g, " ").trim();
   return head === sql && head.length <= longestHead ? head : `${head.slice(0, longestHead)} …`;

@@ -1,6 +1,6 @@
 import { type Transacted, WebhookError } from "@esim-webhooks/core";
 import type { OpenSqlite } from "./open-sqlite.ts";
-import type { HandlerWrite, Mark } from "./sql/apply.ts";
+import type { HandlerWrite, Mark } from "./sql/handler-statements.ts";
 import { headOf, readStatement } from "./statement.ts";
 
 /** What a column can hold. */
@@ -14,7 +14,7 @@ export interface SqliteStatement {
 
 /**
  * What a handler gets as `context.tx`. Its writes are applied together with the mark that the event is done, in the order
- * they were made, or not at all; nothing is locked before that, however long the handler takes.
+ * they were made, or not at all; nothing is locked before that, even if the handler takes long.
  */
 export interface SqliteTransaction {
   /**
@@ -69,7 +69,7 @@ export async function transact(
 const writing: readonly string[] = ["insert", "update", "delete", "replace"];
 const reading: readonly string[] = ["select", "values"];
 
-/** A COMMIT or PRAGMA of a handler would change what the others write with it. */
+/** A COMMIT or PRAGMA of one handler would affect what others write in the same transaction. */
 function refuseOtherThan(allowed: readonly string[], sql: string, where: string): void {
   if (typeof sql !== "string") {
     throw new WebhookError(
@@ -94,7 +94,7 @@ function refuseOtherThan(allowed: readonly string[], sql: string, where: string)
   );
 }
 
-/** They are this package's, but for the one of `latestOnly`, which is a handler's. */
+/** They belong to this package, except the one of `latestOnly`, which handlers write. */
 function refuseOurTables(sql: string): void {
   const table = readStatement(sql).table?.toLowerCase();
   if (!table?.startsWith("esim_webhooks_") || table === "esim_webhooks_latest") return;

@@ -11,20 +11,18 @@ import {
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { sqliteBackup, sqliteInbox } from "@esim-webhooks/store-sqlite";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { entry } from "./entry.ts";
+import { beforeEach, describe, expect, it } from "vitest";
+import { entry } from "../../../test/inbox-entry.ts";
 import { openShop } from "./shop.ts";
-import { temporaryFolder } from "./temporary-folder.ts";
+import { folderOfEachTest } from "./temporary-folder.ts";
 
-let folder: ReturnType<typeof temporaryFolder>;
+const folder = folderOfEachTest();
 let path: string;
 let file: string;
 beforeEach(() => {
-  folder = temporaryFolder();
   path = join(folder.path, "events.db");
   file = join(folder.path, "backup.db");
 });
-afterEach(() => folder.remove());
 
 function idsIn(database: string): Set<string> {
   const opened = new DatabaseSync(database, { readOnly: true });
@@ -42,7 +40,7 @@ const refusal = (backup: Promise<void>) =>
   );
 
 describe("a backup", () => {
-  it("has every event that was acknowledged before, while puts go on", async () => {
+  it("has every event that was acknowledged before, while puts continue", async () => {
     const inbox = sqliteInbox({ path });
     const acknowledged: string[] = [];
     let isOver = false;

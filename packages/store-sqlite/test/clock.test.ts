@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
-import { createClock } from "../src/thread/clock.ts";
+import { createClock } from "../src/thread/write-calls.ts";
 
-it("tells that a clock may have been set back: at first, and when it is more than a second behind what it was", () => {
+it("detects that a clock may have been set back: at first, and when it is more than a second behind what it was", () => {
   const clock = createClock();
   expect(clock.mayBeSetBack(5000)).toBe(true);
   clock.saw(5000);

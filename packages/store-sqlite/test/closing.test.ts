@@ -8,7 +8,7 @@ const script = `
   const inbox = sqliteInbox({ path: process.env.FILE });
   await inbox.ready();
   inbox.count().catch(() => {});
-  await new Promise(setImmediate); // the question is on its way, and its thread still starts
+  await new Promise(setImmediate); // the call was sent, and its thread still starts
   await inbox.close();
   console.log("closed");
 `;

@@ -10,11 +10,11 @@ import {
   sqliteStore,
 } from "@esim-webhooks/store-sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { entry, key } from "./entry.ts";
+import { entry, key } from "../../../test/inbox-entry.ts";
 import { openShop, type Shop } from "./shop.ts";
-import { temporaryFolder } from "./temporary-folder.ts";
+import { folderOfEachTest } from "./temporary-folder.ts";
 
-let folder: ReturnType<typeof temporaryFolder>;
+const folder = folderOfEachTest();
 let path: string;
 let inbox: SqliteInbox;
 let source: CopySource;
@@ -22,7 +22,6 @@ let source: CopySource;
 let other: Shop;
 
 beforeEach(() => {
-  folder = temporaryFolder();
   path = join(folder.path, "events.db");
   inbox = sqliteInbox({
     path,
@@ -35,7 +34,6 @@ afterEach(async () => {
   await source.close();
   await inbox.close();
   other.close();
-  folder.remove();
 });
 
 async function all<Row>(pages: AsyncIterable<readonly Row[]>): Promise<Row[]> {
@@ -138,7 +136,7 @@ describe("the records of a file", () => {
     await store.close();
   });
 
-  it("come in pages, each once, however large their bodies are", async () => {
+  it("are read in pages, each once, also with large bodies", async () => {
     const mebibyte = 1024 * 1024;
     const ids = Array.from({ length: 1203 }, (_, n) => `msg_${n}`);
     const sources = ["a", "b"];
@@ -191,7 +189,7 @@ describe("the records of a file", () => {
     expect(await all(source.states())).toEqual([{ name: "rotation", value: '{"step":2}' }]);
   });
 
-  it("have another version once somebody has written", async () => {
+  it("have another version once another process has written", async () => {
     await inbox.ready();
     const first = await source.look();
     expect(await source.look()).toEqual(first);

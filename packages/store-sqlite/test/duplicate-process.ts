@@ -4,13 +4,13 @@ import { spawnSync } from "node:child_process";
 import { writeSync } from "node:fs";
 import { join } from "node:path";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
-import { entry, everyTime } from "./entry.ts";
+import { entry, fixedTime } from "../../../test/inbox-entry.ts";
 
 const [path = "", id = ""] = process.argv.slice(2);
 const inbox = sqliteInbox({ path });
 await inbox.put([entry("msg_before")]);
 const other = [...process.execArgv, join(import.meta.dirname, "put-process.ts"), path, id];
 spawnSync(process.execPath, other, { stdio: "inherit" });
-const [result] = await inbox.put([entry(id, everyTime)]);
+const [result] = await inbox.put([entry(id, fixedTime)]);
 writeSync(1, `${result}\n`);
 await inbox.close();

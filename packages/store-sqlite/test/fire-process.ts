@@ -1,10 +1,10 @@
-// A process for the tests of kills and power cuts: `fire-process.ts <file> <name> <puts at once> <body bytes> <most puts>`.
+// A process for the tests of kills and power cuts: `fire-process.ts <file> <name> <concurrent puts> <body bytes> <most puts>`.
 // It puts events named after it, says of each that was acknowledged, and works what it can take: one effect an event.
-// It ends after its last put, or when it is told to.
+// It ends after its last put, or on SIGTERM.
 import { writeSync } from "node:fs";
 import { createWorker } from "@esim-webhooks/core";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
-import { entry } from "./entry.ts";
+import { entry } from "../../../test/inbox-entry.ts";
 
 const [path = "", name = "", atOnce = "", bodyBytes = "", mostPuts = ""] = process.argv.slice(2);
 const inbox = sqliteInbox({ path, timeoutMs: 60_000 });
@@ -29,7 +29,7 @@ async function putOn(): Promise<void> {
     const given = entry(id);
     const padding = `{"padding":"${"x".repeat(Number(bodyBytes))}",${Buffer.from(given.body).toString().slice(1)}`;
     await inbox.put([{ ...given, body: Buffer.from(padding) }]);
-    writeSync(1, `acknowledged ${id}\n`); // at once: the next moment may be the last
+    writeSync(1, `acknowledged ${id}\n`); // without a buffer: the next moment may be the last
   }
 }
 await Promise.all(Array.from({ length: Number(atOnce) }, putOn));

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { type SqliteInbox, sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { expect, it } from "vitest";
+import { entry } from "../../../test/inbox-entry.ts";
 import { mountDisk, unmountDisk } from "../../../test/small-disk.ts";
-import { entry } from "./entry.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
 const body = new Uint8Array(20_000);

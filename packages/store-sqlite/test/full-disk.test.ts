@@ -1,18 +1,13 @@
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { pragma } from "../src/database/connection.ts";
 import { faultOf } from "../src/database/faults.ts";
 import { openWriter } from "../src/database/open.ts";
 import { inTransaction } from "../src/database/transaction.ts";
-import { put } from "../src/sql/put.ts";
-import type { PutRow } from "../src/sql/put-row.ts";
-import { temporaryFolder } from "./temporary-folder.ts";
+import { type PutRow, put } from "../src/sql/put.ts";
+import { folderOfEachTest } from "./temporary-folder.ts";
 
-let folder: ReturnType<typeof temporaryFolder>;
-beforeEach(() => {
-  folder = temporaryFolder();
-});
-afterEach(() => folder.remove());
+const folder = folderOfEachTest();
 
 function row(n: number): PutRow {
   const body = new Uint8Array(5000).fill(n);

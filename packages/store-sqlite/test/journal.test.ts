@@ -2,30 +2,27 @@ import { copyFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Connection, connect, pragma } from "../src/database/connection.ts";
-import { refuseWal, setUpJournal } from "../src/database/journal.ts";
+import { hasWalResetBug, refuseWal, setUpJournal } from "../src/database/journal.ts";
 import { migrate } from "../src/database/migrations.ts";
 import { openReader } from "../src/database/open.ts";
-import { syncRecovered } from "../src/database/recovered.ts";
+import { syncRecovered } from "../src/database/sync.ts";
 import { inTransaction } from "../src/database/transaction.ts";
-import { hasWalResetBug } from "../src/database/wal-reset-bug.ts";
 import { whyWithoutLog } from "../src/open-sqlite.ts";
-import { temporaryFolder } from "./temporary-folder.ts";
+import { folderOfEachTest } from "./temporary-folder.ts";
 
-const mended = "3.53.4";
+const fixed = "3.53.4";
 const affected = "3.50.2"; // of Node.js 22.18
 const synchronous = { normal: 1, full: 2, extra: 3 };
 
-let folder: ReturnType<typeof temporaryFolder>;
+const folder = folderOfEachTest();
 let path: string;
 let connections: Connection[] = [];
 beforeEach(() => {
-  folder = temporaryFolder();
   path = join(folder.path, "events.db");
 });
 afterEach(() => {
   for (const connection of connections) connection.close();
   connections = [];
-  folder.remove();
 });
 
 function open(): Connection {
@@ -51,15 +48,15 @@ describe("how the file is written", () => {
     ["3.51.2", true],
     ["3.51.3", false],
     ["3.52.0", false],
-    [mended, false],
+    [fixed, false],
     ["4.0.0", false],
   ])("knows whether SQLite %s has the WAL-reset bug: %s", (version, isAffected) => {
     expect(hasWalResetBug(version)).toBe(isAffected);
   });
 
   it.each([
-    [mended, "full", { mode: "wal", synchronous: synchronous.full }],
-    [mended, "normal", { mode: "wal", synchronous: synchronous.normal }],
+    [fixed, "full", { mode: "wal", synchronous: synchronous.full }],
+    [fixed, "normal", { mode: "wal", synchronous: synchronous.normal }],
     [affected, "full", { mode: "delete", synchronous: synchronous.extra }],
     [affected, "normal", { mode: "delete", synchronous: synchronous.full }],
   ] as const)("is, by SQLite %s with durability %s, %o", (version, durability, expected) => {
@@ -68,12 +65,12 @@ describe("how the file is written", () => {
     expect(settingsOf(connection)).toEqual(expected);
   });
 
-  it("goes from a log to none for an affected SQLite that is alone, and back for a mended one", () => {
+  it("goes from a log to none for an affected SQLite that is alone, and back for a fixed one", () => {
     const options = { path, durability: "full" } as const;
     for (const [version, mode] of [
-      [mended, "wal"],
+      [fixed, "wal"],
       [affected, "delete"],
-      [mended, "wal"],
+      [fixed, "wal"],
     ] as const) {
       const connection = open();
       connection.exec("create table if not exists own (n)");
@@ -88,7 +85,7 @@ describe("how the file is written", () => {
     const journal = setUpJournal(early, options, affected);
     early.exec("create table own (n)");
     const other = open();
-    expect(setUpJournal(other, options, mended).mode).toBe("wal");
+    expect(setUpJournal(other, options, fixed).mode).toBe("wal");
     other.exec("insert into own values (1)");
     expect(() => setUpJournal(open(), options, affected)).toThrow(/write-ahead log/);
     expect(() => inTransaction(early, (tx) => refuseWal(tx, path, journal))).toThrow(/write-ahead log/);
@@ -119,11 +116,11 @@ describe("how the file is written", () => {
     expect(() => reader.run("delete from own")).toThrow(/readonly/);
   });
 
-  it("is without a log where another process keeps it from being turned on, and why is told", () => {
+  it("is without a log where another process keeps it from being turned on, and says why", () => {
     const older = open();
     setUpJournal(older, { path, durability: "full" }, affected);
     older.exec("create table own (n); begin immediate; insert into own values (1)");
-    const journal = setUpJournal(open(), { path, durability: "full" }, mended);
+    const journal = setUpJournal(open(), { path, durability: "full" }, fixed);
     expect(journal.mode).toBe("delete");
     expect(whyWithoutLog(path, journal)).toEqual([
       "without_wal",

@@ -27,7 +27,7 @@ export async function expectNothingLostBy(kills: number): Promise<void> {
     for (const [, id = ""] of output.matchAll(/^acknowledged (\S+)$/gm)) acknowledged.push(id);
   }
 
-  /** Kills one after the other, each so many acknowledged events after it began. */
+  /** Kills one after the other, each a number of acknowledged events after it began. */
   async function killOn(count: number): Promise<void> {
     for (let n = 0; n < count; n++) {
       const run = start();

@@ -9,20 +9,18 @@ import {
   sqliteState,
   sqliteStore,
 } from "@esim-webhooks/store-sqlite";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
+import { entry, fixedTime, key } from "../../../test/inbox-entry.ts";
 import { runNode } from "../../../test/run.ts";
-import { hasWalResetBug } from "../src/database/wal-reset-bug.ts";
-import { entry, everyTime, key } from "./entry.ts";
+import { hasWalResetBug } from "../src/database/journal.ts";
 import { openShop } from "./shop.ts";
-import { temporaryFolder } from "./temporary-folder.ts";
+import { folderOfEachTest } from "./temporary-folder.ts";
 
-let folder: ReturnType<typeof temporaryFolder>;
+const folder = folderOfEachTest();
 let path: string;
 beforeEach(() => {
-  folder = temporaryFolder();
   path = join(folder.path, "data", "events.db");
 });
-afterEach(() => folder.remove());
 
 const hasLog = !hasWalResetBug(process.versions["sqlite"] ?? "");
 
@@ -103,7 +101,7 @@ describe.skipIf(process.platform === "win32")("a file that is open", () => {
     "loses nothing when its %s is removed and another process is started too early, which is refused",
     async (end) => {
       const inbox = sqliteInbox({ path });
-      await inbox.put([entry("msg_1", everyTime)]);
+      await inbox.put([entry("msg_1", fixedTime)]);
       remove(end);
       const opens = `
         import { sqliteCheck, sqliteInbox } from "@esim-webhooks/store-sqlite";
@@ -120,7 +118,7 @@ describe.skipIf(process.platform === "win32")("a file that is open", () => {
       expect(output).toMatch(/-shm file was removed\. Stop that process with SIGTERM/);
       await inbox.close();
       const reopened = sqliteInbox({ path });
-      expect(await reopened.put([entry("msg_1", everyTime), entry("msg_2")])).toEqual([
+      expect(await reopened.put([entry("msg_1", fixedTime), entry("msg_2")])).toEqual([
         "duplicate",
         "stored",
       ]);

@@ -4,15 +4,14 @@ import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { entry } from "./entry.ts";
-import { temporaryFolder } from "./temporary-folder.ts";
+import { entry } from "../../../test/inbox-entry.ts";
+import { folderOfEachTest } from "./temporary-folder.ts";
 
 const nfs = 0x6969;
 
-let folder: ReturnType<typeof temporaryFolder>;
+const folder = folderOfEachTest();
 let path: string;
 beforeEach(() => {
-  folder = temporaryFolder();
   path = join(folder.path, "events.db");
   vi.spyOn(fileSystem, "statfs").mockResolvedValue({ type: nfs } as never);
   syncBuiltinESMExports(); // as what the package has imported by name
@@ -20,7 +19,6 @@ beforeEach(() => {
 afterEach(() => {
   vi.restoreAllMocks();
   syncBuiltinESMExports();
-  folder.remove();
 });
 
 describe.skipIf(process.platform !== "linux")("a file on a network mount", () => {

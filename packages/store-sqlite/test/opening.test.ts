@@ -13,18 +13,14 @@ import {
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { sqliteBackup, sqliteInbox, sqliteState, sqliteStore } from "@esim-webhooks/store-sqlite";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { entry, key } from "../../../test/inbox-entry.ts";
 import { root } from "../../../test/run.ts";
 import { faultOf } from "../src/database/faults.ts";
-import { networkTypeOf } from "../src/database/network-mount.ts";
-import { entry, key } from "./entry.ts";
-import { temporaryFolder } from "./temporary-folder.ts";
+import { networkTypeOf } from "../src/database/location.ts";
+import { folderOfEachTest } from "./temporary-folder.ts";
 
-let folder: ReturnType<typeof temporaryFolder>;
-beforeEach(() => {
-  folder = temporaryFolder();
-});
-afterEach(() => folder.remove());
+const folder = folderOfEachTest();
 
 const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
 
@@ -73,7 +69,7 @@ describe("the file", () => {
   });
 
   it.runIf(process.platform === "linux")(
-    "is refused where no folder can be made, and does not wait for ever",
+    "is refused where no folder can be made, and does not hang",
     async () => {
       const { code, message } = await refused("/proc/esim-webhooks/events.db");
       expect(code).toBe("database_read_only");
@@ -228,7 +224,7 @@ describe("faults", () => {
     [Object.assign(new Error("EROFS"), { code: "EROFS" }), "database_read_only"],
     [Object.assign(new Error("ENOSPC"), { code: "ENOSPC" }), "store_full"],
     [new Error("anything else"), "store_unavailable"],
-  ])("tells %o as %s, names the file, and keeps what SQLite said", (error, code) => {
+  ])("reports %o as %s, names the file, and keeps what SQLite said", (error, code) => {
     const fault = faultOf(error, "/data/events.db");
     expect(fault).toMatchObject({ code, cause: error.message });
     expect(fault.problem).toContain("/data/events.db");

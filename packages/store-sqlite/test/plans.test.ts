@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Connection } from "../src/database/connection.ts";
 import { openWriter } from "../src/database/open.ts";
 import { inTransaction, type Transaction } from "../src/database/transaction.ts";
+import { shortenWaits } from "../src/sql/lease.ts";
 import * as reads from "../src/sql/reads.ts";
-import { shortenWaits } from "../src/sql/shorten-waits.ts";
 import * as writes from "../src/sql/writes.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 

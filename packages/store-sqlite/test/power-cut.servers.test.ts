@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterAll, expect, it } from "vitest";
 import { oldestNode, withoutOldestNode } from "../../../test/oldest-node.ts";
 import { runNode } from "../../../test/run.ts";
-import { hasWalResetBug } from "../src/database/wal-reset-bug.ts";
+import { hasWalResetBug } from "../src/database/journal.ts";
 import { readTrace } from "./disk-trace.ts";
 import { createTracedDisk } from "./power-cut.ts";
 import { expectAllAfterCuts, idsIn, traceOf, traceOfScript } from "./power-cuts.ts";
@@ -18,7 +18,7 @@ const isWithoutLog = hasWalResetBug(process.versions["sqlite"] ?? "");
 it("has every acknowledged event after a power cut, whichever of the writes that were not synced got through", () =>
   expectAllAfterCuts(100));
 
-it("has the name of a new file on the disk before it acknowledges an event, whoever made the folders that it is in", async () => {
+it("has the name of a new file on the disk before it acknowledges an event, no matter which process made its folders", async () => {
   const data = join(folder.path, "made");
   mkdirSync(data); // as the command line does
   const synced = new Set<string>();

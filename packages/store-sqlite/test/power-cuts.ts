@@ -12,7 +12,7 @@ import { temporaryFolder } from "./temporary-folder.ts";
 const puts = 400;
 const bodyBytes = 72_000; // so that the log is checkpointed meanwhile
 
-/** Cuts the power again and again, each time that so many more events were acknowledged, and expects all of them afterwards. */
+/** Cuts the power again and again, each time that this number of further events was acknowledged, and expects all of them afterwards. */
 export async function expectAllAfterCuts(cutEvery: number): Promise<void> {
   const { path: folder, remove } = temporaryFolder();
   onTestFinished(remove);
@@ -44,7 +44,7 @@ export async function expectAllAfterCuts(cutEvery: number): Promise<void> {
   expect(cuts).toBe((3 * puts) / cutEvery);
 }
 
-/** The system calls of a process that runs a script beside this file. */
+/** The system calls of a process that runs a script next to this file. */
 export async function traceOfScript(
   folder: string,
   script: string,
@@ -59,7 +59,7 @@ export async function traceOfScript(
   return readFileSync(log, "utf8");
 }
 
-/** The system calls of a process that puts so many events. */
+/** The system calls of a process that puts this number of events. */
 export function traceOf(folder: string, path: string, events: number): Promise<string> {
   return traceOfScript(folder, "fire-process.ts", [path, "p", "10", String(bodyBytes), String(events)]);
 }

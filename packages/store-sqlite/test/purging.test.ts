@@ -2,7 +2,7 @@ import { statSync } from "node:fs";
 import { join } from "node:path";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { afterAll, expect, it } from "vitest";
-import { entry } from "./entry.ts";
+import { entry } from "../../../test/inbox-entry.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
 const folder = temporaryFolder();

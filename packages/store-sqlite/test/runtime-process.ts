@@ -1,7 +1,7 @@
-// A process for the test of other runtimes: `runtime-process.ts <file>`. Puts and works an event, and is told of a mistake.
+// A process for the test of other runtimes: `runtime-process.ts <file>`. Puts and works an event, and gets the error of a mistake.
 import { createWorker } from "@esim-webhooks/core";
 import { sqliteInbox, sqliteState } from "@esim-webhooks/store-sqlite";
-import { entry } from "./entry.ts";
+import { entry } from "../../../test/inbox-entry.ts";
 
 const [path = ""] = process.argv.slice(2);
 const inbox = sqliteInbox({ path });

@@ -2,19 +2,17 @@ import { symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { sqliteInbox, sqliteStore } from "@esim-webhooks/store-sqlite";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { hasWalResetBug } from "../src/database/wal-reset-bug.ts";
-import { entry, key } from "./entry.ts";
+import { beforeEach, describe, expect, it } from "vitest";
+import { entry, key } from "../../../test/inbox-entry.ts";
+import { hasWalResetBug } from "../src/database/journal.ts";
 import { openShop } from "./shop.ts";
-import { temporaryFolder } from "./temporary-folder.ts";
+import { folderOfEachTest, temporaryFolder } from "./temporary-folder.ts";
 
-let folder: ReturnType<typeof temporaryFolder>;
+const folder = folderOfEachTest();
 let path: string;
 beforeEach(() => {
-  folder = temporaryFolder();
   path = join(folder.path, "events.db");
 });
-afterEach(() => folder.remove());
 
 const isReady = ({ ready }: { ready(): Promise<unknown> }) =>
   ready().then(
@@ -23,34 +21,7 @@ const isReady = ({ ready }: { ready(): Promise<unknown> }) =>
   );
 
 describe("stores and inboxes on one file", () => {
-  it("know each other's ids: one that was done inline is done for the inbox, and its body is compared", async () => {
-    const [store, inbox] = [sqliteStore({ path }), sqliteInbox({ path })];
-    const claim = await store.claim(key("msg_1"), 60_000, 1);
-    if (claim.status !== "claimed") throw new Error("not claimed");
-    await store.complete(key("msg_1"), claim.token);
-    expect(await inbox.put([entry("msg_1")])).toEqual(["conflict"]);
-    expect(await inbox.put([entry("msg_2")])).toEqual(["stored"]);
-    const busy = { status: "busy", retryAfterMs: 1000 };
-    expect(await store.claim(key("msg_2"), 1000)).toEqual({ ...busy, inInbox: "waiting" });
-    const [taken] = await inbox.take({ limit: 1, leaseMs: 1000 });
-    await inbox.settle([{ ...key("msg_2"), token: taken?.token ?? "", state: "dead", error: "it failed" }]);
-    expect(await store.claim(key("msg_2"), 1000)).toEqual({ ...busy, inInbox: "dead" });
-    await Promise.all([store.close(), inbox.close()]);
-  });
-
-  it("count an inline delivery of a done id that has another body", async () => {
-    const [store, inbox] = [sqliteStore({ path }), sqliteInbox({ path })];
-    const claim = await store.claim(key("msg_1"), 60_000, 1);
-    if (claim.status !== "claimed") throw new Error("not claimed");
-    expect(await store.claim(key("msg_1"), 1000, 2)).toMatchObject({ status: "busy", conflict: true });
-    await store.complete(key("msg_1"), claim.token);
-    expect(await store.claim(key("msg_1"), 1000, 1)).toEqual({ status: "done" });
-    expect(await store.claim(key("msg_1"), 1000, 2)).toEqual({ status: "done", conflict: true });
-    expect(await inbox.get(key("msg_1"))).toMatchObject({ conflicts: 1 }); // while it is busy, the sender tries again
-    await Promise.all([store.close(), inbox.close()]);
-  });
-
-  it("do not let what is done in a short time be over at once, inline or in the transaction of a handler", async () => {
+  it("do not let ids that are done in a short time expire all at the same time, inline or in the transaction of a handler", async () => {
     const dayMs = 86_400_000;
     const [store, inbox] = [sqliteStore({ path, retentionMs: 10 * dayMs }), sqliteInbox({ path })];
     await store.ready();
@@ -77,7 +48,7 @@ describe("stores and inboxes on one file", () => {
     await Promise.all([store.close(), inbox.close()]);
   });
 
-  it("tell of which sources they hold ids", async () => {
+  it("report of which sources they hold ids", async () => {
     const [store, inbox] = [sqliteStore({ path }), sqliteInbox({ path })];
     expect(await inbox.sources?.()).toEqual([]);
     await inbox.put([entry("msg_1"), { ...entry("msg_2"), source: "shop" }]);
@@ -87,18 +58,7 @@ describe("stores and inboxes on one file", () => {
     await Promise.all([store.close(), inbox.close()]);
   });
 
-  it("keep an event whose inline claim does not end well, once it was put too", async () => {
-    const [store, inbox] = [sqliteStore({ path }), sqliteInbox({ path })];
-    const claim = await store.claim(key("msg_1"), 60_000);
-    if (claim.status !== "claimed") throw new Error("not claimed");
-    expect(await inbox.put([entry("msg_1")])).toEqual(["stored"]);
-    expect(await inbox.take({ limit: 1, leaseMs: 1000 })).toEqual([]);
-    await store.release(key("msg_1"), claim.token);
-    expect(await inbox.take({ limit: 1, leaseMs: 1000 })).toMatchObject([{ id: "msg_1", attempt: 1 }]);
-    await Promise.all([store.close(), inbox.close()]);
-  });
-
-  it("tell workers of their own process when an inline claim gives an event back", async () => {
+  it("wake workers of their own process when an inline claim gives an event back", async () => {
     const [store, inbox] = [sqliteStore({ path }), sqliteInbox({ path })];
     const claim = await store.claim(key("msg_1"), 60_000);
     if (claim.status !== "claimed") throw new Error("not claimed");
@@ -269,9 +229,7 @@ describe.concurrent("stores and inboxes on one file that another process has loc
     await Promise.all([first.close(), inbox.close()]);
   });
 
-  it("wait for a lock as long as each of them was told to, whoever came first", async ({
-    onTestFinished,
-  }) => {
+  it("wait for a lock as long as the timeout of each, in any order", async ({ onTestFinished }) => {
     const path = ownPath(onTestFinished);
     const [first, second] = [
       sqliteInbox({ path, timeoutMs: 1000 }),

@@ -1,17 +1,15 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { sqliteCheck, sqliteInbox } from "@esim-webhooks/store-sqlite";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { entry } from "./entry.ts";
-import { temporaryFolder } from "./temporary-folder.ts";
+import { beforeEach, describe, expect, it } from "vitest";
+import { entry } from "../../../test/inbox-entry.ts";
+import { folderOfEachTest } from "./temporary-folder.ts";
 
-let folder: ReturnType<typeof temporaryFolder>;
+const folder = folderOfEachTest();
 let path: string;
 beforeEach(() => {
-  folder = temporaryFolder();
   path = join(folder.path, "events.db");
 });
-afterEach(() => folder.remove());
 
 const pageBytes = 4096;
 const timeoutMs = 60_000; // a busy machine is no fault of the file

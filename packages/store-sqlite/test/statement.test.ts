@@ -29,7 +29,7 @@ describe("a statement", () => {
     expect(readStatement(sql).verb).toBe("x");
   });
 
-  it("is told by its head, without a value", () => {
+  it("is shown by its head, without a value", () => {
     expect(headOf("commit")).toBe("commit");
     expect(headOf("update orders2\n set a = 17 where b = 'x'")).toBe("update orders2 set a = …");
     expect(headOf(`update ${"t".repeat(100)}`)).toBe(`update ${"t".repeat(53)} …`);

@@ -6,19 +6,17 @@ import { Worker } from "node:worker_threads";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { build } from "esbuild";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { entry } from "./entry.ts";
+import { entry } from "../../../test/inbox-entry.ts";
 import { openShop } from "./shop.ts";
-import { temporaryFolder } from "./temporary-folder.ts";
+import { folderOfEachTest } from "./temporary-folder.ts";
 
-let folder: ReturnType<typeof temporaryFolder>;
+const folder = folderOfEachTest();
 let path: string;
 beforeEach(() => {
-  folder = temporaryFolder();
   path = join(folder.path, "events.db");
 });
 afterEach(() => {
   vi.restoreAllMocks();
-  folder.remove();
 });
 
 /** How many descriptors this process has of a file: one for each connection. */

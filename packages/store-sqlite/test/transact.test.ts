@@ -10,15 +10,14 @@ import {
 import { sampleData } from "@esim-webhooks/core/testing";
 import { type SqliteStore, type SqliteTransaction, sqliteStore } from "@esim-webhooks/store-sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { key } from "./entry.ts";
+import { key } from "../../../test/inbox-entry.ts";
 import { openShop, type Shop } from "./shop.ts";
-import { temporaryFolder } from "./temporary-folder.ts";
+import { folderOfEachTest } from "./temporary-folder.ts";
 
-let folder: ReturnType<typeof temporaryFolder>;
+const folder = folderOfEachTest();
 let store: SqliteStore;
 let shop: Shop;
 beforeEach(async () => {
-  folder = temporaryFolder();
   const path = join(folder.path, "events.db");
   store = sqliteStore({ path });
   await store.ready();
@@ -27,7 +26,6 @@ beforeEach(async () => {
 afterEach(async () => {
   shop.close();
   await store.close();
-  folder.remove();
 });
 
 function faulted(id: string): WebhookEvent {
@@ -253,7 +251,7 @@ describe("context.tx", () => {
     expect(shop.orders()).toEqual(["msg_1"]);
   });
 
-  it("holds nothing while a handler takes its time: others write, and a duplicate is busy at once", async () => {
+  it("holds nothing while a handler takes its time: others write, and a duplicate is busy immediately", async () => {
     const started = Promise.withResolvers<void>();
     const finish = Promise.withResolvers<void>();
     const processor = processorOf(async ({ id }, { tx }) => {
@@ -271,7 +269,7 @@ describe("context.tx", () => {
     expect(shop.orders()).toEqual(["msg_1", "slow"]);
   });
 
-  it("completes an event whose handler outlived its lease while nobody else took it", async () => {
+  it("completes an event whose handler outlived its lease if no other process took it", async () => {
     const claim = await store.claim(key("msg_1"), 1);
     if (claim.status !== "claimed") throw new Error("not claimed");
     const result = await store.transact(key("msg_1"), claim.token, async (tx) => {

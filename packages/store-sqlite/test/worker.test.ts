@@ -10,18 +10,16 @@ import {
 } from "@esim-webhooks/core";
 import { sampleData } from "@esim-webhooks/core/testing";
 import { latestOnly, type SqliteTransaction, sqliteInbox } from "@esim-webhooks/store-sqlite";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type EntryOptions, entry, key } from "./entry.ts";
+import { beforeEach, describe, expect, it } from "vitest";
+import { type EntryOptions, entry, key } from "../../../test/inbox-entry.ts";
 import { openShop } from "./shop.ts";
-import { temporaryFolder } from "./temporary-folder.ts";
+import { folderOfEachTest } from "./temporary-folder.ts";
 
-let folder: ReturnType<typeof temporaryFolder>;
+const folder = folderOfEachTest();
 let path: string;
 beforeEach(() => {
-  folder = temporaryFolder();
   path = join(folder.path, "events.db");
 });
-afterEach(() => folder.remove());
 
 const never = 24 * 3_600_000;
 
@@ -42,7 +40,7 @@ async function work(
   await inbox.close();
 }
 
-/** A process that puts one event each time it is told to. */
+/** A process that puts one event on each request. */
 async function startPutter(): Promise<{ put(id: string): void; end(): Promise<void> }> {
   const script = `
     import { createInterface } from "node:readline";

@@ -4,7 +4,7 @@ import type { Inbox, InboxRoleName } from "@esim-webhooks/core";
 import { answered, type StoreServer } from "../store/store-faults.ts";
 import { newEvents, type OpenInbox, withInbox } from "./inbox-context.ts";
 
-/** A scenario in which the inbox's server goes away. */
+/** A scenario in which the inbox's server goes down. */
 export type InboxFaultScenario = readonly [
   sentence: string,
   needs: readonly InboxRoleName[],

@@ -2,7 +2,13 @@ import assert from "node:assert/strict";
 import { setTimeout as pause } from "node:timers/promises";
 import { crc32 } from "node:zlib";
 import type { DedupeStore, Inbox, InboxEntry, InboxRoleName } from "@esim-webhooks/core";
-import { longLeaseMs, type OpenStore, withStore } from "../store/store-context.ts";
+import {
+  claimedInTime,
+  longLeaseMs,
+  type OpenOptions,
+  type OpenStore,
+  withStore,
+} from "../store/store-context.ts";
 import { newEvents, type OpenInbox, stored, type TestEvents, takenOne, withInbox } from "./inbox-context.ts";
 
 /** A scenario for an inbox and a dedupe store on the same data. */
@@ -21,10 +27,10 @@ interface Both {
   readonly other: InboxEntry;
 }
 
-function withBoth(use: (both: Both) => Promise<void>): InlineScenario[2] {
+function withBoth(use: (both: Both) => Promise<void>, options: OpenOptions = {}): InlineScenario[2] {
   return (open, openStore) =>
     withInbox(open, {}, (inbox) =>
-      withStore(openStore, {}, (store) => {
+      withStore(openStore, options, (store) => {
         const events = newEvents();
         const entry = events.entry("a");
         return use({ inbox, store, events, entry, other: { ...entry, body: Buffer.from("other") } });
@@ -78,14 +84,21 @@ export const inboxInline: readonly InlineScenario[] = [
     }),
   ],
   [
-    "claims an unhandled event inline, and gives it back to workers if that fails",
+    "claims an unhandled event inline once, and gives it back to workers if that fails or its lease ends",
     all,
     withBoth(async (both) => {
       const { inbox, store, events, entry } = both;
       await settled(both, entry, "unhandled");
-      await store.release(entry, await claimedFor(store, entry));
+      const claims = await Promise.all(Array.from({ length: 4 }, () => claim(store, entry)));
+      assert.deepEqual(claims.map(({ status }) => status).sort(), ["busy", "busy", "busy", "claimed"]);
+      assert.deepEqual(await events.take(inbox), []);
+      for (const one of claims) if (one.status === "claimed") await store.release(entry, one.token);
       assert.deepEqual(Buffer.from((await takenOne(events, inbox)).body), Buffer.from(entry.body));
       assert.deepEqual(await inbox.put([entry]), ["duplicate"]);
+      const abandoned = { ...entry, id: "b" };
+      await settled(both, abandoned, "unhandled");
+      await claimedFor(store, abandoned, 30);
+      assert.equal((await events.takeInTime(inbox)).id, "b");
     }),
   ],
   [
@@ -104,8 +117,12 @@ export const inboxInline: readonly InlineScenario[] = [
       };
       await stored(inbox, entry);
       await assertBusy("waiting", entry, other);
-      const { source, id, token } = await takenOne(events, inbox);
+      const late = await takenOne(events, inbox);
       await assertBusy("waiting", entry, other);
+      await inbox.extend([late], 20);
+      await pause(50);
+      await assertBusy("waiting", entry, other);
+      const { source, id, token } = await events.takeInTime(inbox);
       await inbox.settle([{ source, id, token, state: "done" }]);
       assert.deepEqual(await claim(store, entry), { status: "done" });
       assert.deepEqual(await claim(store, other), { status: "done", conflict: true });
@@ -119,15 +136,72 @@ export const inboxInline: readonly InlineScenario[] = [
     }),
   ],
   [
+    "counts an inline delivery of another body once the id is done inline, and none while it is busy",
+    all,
+    withBoth(async ({ inbox, store, entry, other }) => {
+      const token = await claimedFor(store, entry);
+      assert.equal((await claim(store, other)).status, "busy"); // the sender tries again
+      assert.equal(await store.complete(entry, token), true);
+      assert.deepEqual(await claim(store, other), { status: "done", conflict: true });
+      assert.equal((await inbox.get(entry))?.conflicts, 1);
+      assert.deepEqual(await inbox.put([entry, other]), ["duplicate", "conflict"]);
+    }),
+  ],
+  [
     "compares the body of a put with that of the event that is worked inline, and keeps it if they are the same",
     all,
     withBoth(async ({ inbox, store, events, entry, other }) => {
       const token = await claimedFor(store, entry);
       assert.deepEqual(await inbox.put([other]), ["conflict"]);
       assert.deepEqual(await inbox.put([entry]), ["stored"]);
+      assert.deepEqual(await events.take(inbox), []);
       assert.equal(await store.release(entry, token), true);
-      assert.deepEqual(Buffer.from((await takenOne(events, inbox)).body), Buffer.from(entry.body));
+      const taken = await takenOne(events, inbox);
+      assert.deepEqual([Buffer.from(taken.body), taken.attempt], [Buffer.from(entry.body), 1]);
     }),
+  ],
+  [
+    "gives workers an event that was put during an inline claim whose lease has ended",
+    all,
+    withBoth(async ({ inbox, store, events, entry }) => {
+      await claimedFor(store, entry, 100);
+      await inbox.put([entry]);
+      assert.deepEqual(Buffer.from((await events.takeInTime(inbox)).body), Buffer.from(entry.body));
+    }),
+  ],
+  [
+    "runs an event that was done inline once per run when an import reruns it",
+    [...all, "rerun"],
+    withBoth(async (both) => {
+      const { inbox, store, events, entry } = both;
+      const token = await claimedFor(store, entry);
+      const imported = { ...entry, replay: { run: "import 1", rebuilt: true } };
+      assert.deepEqual(await inbox.rerun([imported]), [false]);
+      await store.complete(entry, token);
+      assert.deepEqual(await inbox.put([imported]), ["duplicate"]);
+      assert.deepEqual(await inbox.rerun([imported]), [true]);
+      const taken = await takenOne(events, inbox);
+      assert.equal(taken.replayed, true);
+      await inbox.settle([{ source: taken.source, id: taken.id, token: taken.token, state: "done" }]);
+      assert.deepEqual(await inbox.rerun([imported]), [false]);
+    }),
+  ],
+  [
+    "keeps the replay of an event that an import puts during an inline claim, until a claim after the retention",
+    all,
+    withBoth(
+      async ({ inbox, store, entry }) => {
+        const token = await claimedFor(store, entry);
+        const imported = { ...entry, replay: { run: "import 1", rebuilt: true } };
+        assert.deepEqual(await inbox.put([imported]), ["stored"]);
+        assert.deepEqual((await inbox.get(entry))?.replay, imported.replay);
+        assert.equal(await store.complete(entry, token), true);
+        assert.deepEqual((await inbox.get(entry))?.replay, imported.replay);
+        await claimedInTime(store, { source: entry.source, id: entry.id }, longLeaseMs);
+        assert.equal((await inbox.get(entry))?.replay, null);
+      },
+      { retentionMs: 50 },
+    ),
   ],
   [
     "stores another body than that of an inline claim that has ended",
@@ -141,7 +215,7 @@ export const inboxInline: readonly InlineScenario[] = [
     }),
   ],
   [
-    "states the sources of all ids, of events and of claims, if it can tell",
+    "states the sources of all ids, of events and of claims, if it can",
     ["writer"],
     withBoth(async ({ inbox, store, events, entry }) => {
       await stored(inbox, ...Array.from({ length: 1200 }, (_, n) => events.entry(`msg_${n}`)));

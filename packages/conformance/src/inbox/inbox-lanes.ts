@@ -128,7 +128,7 @@ export const inboxLanes: readonly InboxScenario[] = [
     },
   ],
   [
-    "gives out a rerun event in its lane, in its turn",
+    "gives out a rerun event in the order of its lane",
     ["writer", "queue", "rerun"],
     (open) =>
       withInbox(open, { lane }, async (inbox) => {

@@ -60,7 +60,7 @@ export const inboxOperations: readonly InboxScenario[] = [
       }),
   ],
   [
-    "states when the last delivery was received, whatever was imported since",
+    "states when the last delivery was received, even if events were imported since",
     ["writer", "admin"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
@@ -143,7 +143,7 @@ export const inboxOperations: readonly InboxScenario[] = [
       }),
   ],
   [
-    "deletes done events once their retention is over, and no others",
+    "deletes done events once their retention has expired, and no others",
     ["writer", "queue", "admin"],
     (open) =>
       withInbox(open, { retentionMs: 200 }, async (inbox) => {
@@ -163,7 +163,7 @@ export const inboxOperations: readonly InboxScenario[] = [
       }),
   ],
   [
-    "keeps what is done or unhandled for the retention at least, and what several calls settle does not end at once",
+    "keeps what is done or unhandled for the retention at least, and what several calls settle does not expire all at the same time",
     ["writer", "queue", "admin"],
     (open) =>
       withInbox(open, { retentionMs: 10 * dayMs }, async (inbox) => {

@@ -44,7 +44,7 @@ const operations: Readonly<Record<InboxRoleName, readonly (keyof Inbox)[]>> = {
 
 /**
  * Tests what the roles of an inbox promise: every state, concurrent calls, lanes if it has them, and a server that goes
- * away. For an inbox with only some roles, it runs the scenarios that need no other role. Runs under any test runner with
+ * down. For an inbox with only some roles, it runs the scenarios that need no other role. Runs under any test runner with
  * `describe` and `it`, passed or global.
  */
 export function inboxSuite(name: string, options: InboxSuiteOptions, runner?: Runner): void {

@@ -2,8 +2,17 @@ import assert from "node:assert/strict";
 import { setTimeout as pause } from "node:timers/promises";
 import { createWorker, type InboxQueue, type TakenEvent } from "@esim-webhooks/core";
 import { longLeaseMs } from "../store/store-context.ts";
-import { type InboxScenario, idsOf, newEvents, stored, type TestEvents, withInbox } from "./inbox-context.ts";
-import { entryOf, stepCatalog, takingOnly } from "./inbox-worker-context.ts";
+import {
+  entryOf,
+  type InboxScenario,
+  idsOf,
+  newEvents,
+  stepCatalog,
+  stored,
+  type TestEvents,
+  takingOnly,
+  withInbox,
+} from "./inbox-context.ts";
 
 /** Takes the due events of a test, and lets their leases end. Resolves to the first of them, as a suspect. */
 async function firstSuspect(events: TestEvents, inbox: InboxQueue, leaseMs?: number): Promise<TakenEvent> {

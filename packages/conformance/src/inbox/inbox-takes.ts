@@ -57,7 +57,7 @@ export const inboxTakes: readonly InboxScenario[] = [
       }),
   ],
   [
-    "gives an event to nobody else while its lease is extended",
+    "gives an event to no other worker while its lease is extended",
     ["writer", "queue"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
@@ -137,7 +137,7 @@ export const inboxTakes: readonly InboxScenario[] = [
       }),
   ],
   [
-    "gives out an untouched event again at once, without counting the attempt",
+    "gives out an untouched event again immediately, without counting the attempt",
     ["writer", "queue"],
     (open) =>
       withInbox(open, {}, async (inbox) => {

@@ -89,7 +89,7 @@ export const inboxUnhandled: readonly InboxScenario[] = [
       }),
   ],
   [
-    "deletes unhandled events once their retention is over",
+    "deletes unhandled events once their retention has expired",
     ["writer", "queue", "admin"],
     (open) =>
       withInbox(open, { retentionMs: 200 }, async (inbox) => {

@@ -1,9 +1,34 @@
 import assert from "node:assert/strict";
-import { type InboxQueue, retryLater } from "@esim-webhooks/core";
+import { type Inbox, type InboxEntry, type InboxQueue, retryLater } from "@esim-webhooks/core";
 import { observe, type SettleMessage } from "@esim-webhooks/core/observe";
 import { longLeaseMs } from "../store/store-context.ts";
-import { type InboxScenario, newEvents, stored, withInbox } from "./inbox-context.ts";
-import { entryOf, stepCatalog, takingOnly, worked } from "./inbox-worker-context.ts";
+import {
+  entryOf,
+  type InboxScenario,
+  newEvents,
+  stepCatalog,
+  stored,
+  takingOnly,
+  withInbox,
+  worked,
+} from "./inbox-context.ts";
+
+/** One stored event, and the queue of its type. */
+interface OneEvent {
+  readonly type: string;
+  readonly source: string;
+  readonly entry: InboxEntry;
+  readonly queue: InboxQueue;
+  isIn(state: string): Promise<boolean>;
+}
+
+async function oneStored(inbox: Inbox, changes: Partial<InboxEntry> = {}): Promise<OneEvent> {
+  const { type, source } = newEvents();
+  const entry = { ...entryOf(source, "a", type, { step: "" }), ...changes };
+  await stored(inbox, entry);
+  const isIn = async (state: string) => (await inbox.get(entry))?.state === state;
+  return { type, source, entry, queue: takingOnly(inbox, [type]), isIn };
+}
 
 /** Scenarios for a worker on the inbox. */
 export const inboxWorkers: readonly InboxScenario[] = [
@@ -111,15 +136,12 @@ export const inboxWorkers: readonly InboxScenario[] = [
     ["writer", "queue", "admin"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
-        const { type, source } = newEvents();
-        const entry = entryOf(source, "a", type, { step: "" });
-        await stored(inbox, entry);
+        const { type, source, entry, queue, isIn } = await oneStored(inbox);
         const outOfStock = () => {
           throw new Error("out of stock:\nnone left");
         };
-        const isDead = async () => (await inbox.get(entry))?.state === "dead";
         const options = { catalog: stepCatalog(type), maxAttempts: 1 };
-        await worked(takingOnly(inbox, [type]), { [type]: outOfStock }, options, isDead);
+        await worked(queue, { [type]: outOfStock }, options, () => isIn("dead"));
 
         const { error, stack } = (await inbox.get(entry)) ?? {};
         assert.equal(error, "Error: out of stock:\nnone left");
@@ -142,17 +164,14 @@ export const inboxWorkers: readonly InboxScenario[] = [
     ["writer", "queue", "admin"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
-        const { type, source } = newEvents();
-        const entry = entryOf(source, "a", type, { step: "" });
-        await stored(inbox, entry);
+        const { type, queue, isIn } = await oneStored(inbox);
         const attempts: number[] = [];
         const handler = (_: unknown, { attempt }: { attempt: number }) => {
           attempts.push(attempt);
           return attempts.length < 5 ? retryLater(1) : undefined;
         };
-        const isDone = async () => (await inbox.get(entry))?.state === "done";
         const options = { catalog: stepCatalog(type), maxAttempts: 1 };
-        const lines = await worked(takingOnly(inbox, [type]), { [type]: handler }, options, isDone);
+        const lines = await worked(queue, { [type]: handler }, options, () => isIn("done"));
         assert.deepEqual(attempts, [1, 1, 1, 1, 1]);
         assert.deepEqual(lines, []);
       }),
@@ -162,11 +181,9 @@ export const inboxWorkers: readonly InboxScenario[] = [
     ["writer", "queue", "admin"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
-        const { type, source } = newEvents();
         const receivedAt = new Date(Date.now() - 30 * 86_400_000);
         const replay = { run: "of last month", rebuilt: false };
-        const entry = { ...entryOf(source, "a", type, { step: "" }), receivedAt, replay };
-        await stored(inbox, entry);
+        const { type, source, queue, isIn } = await oneStored(inbox, { receivedAt, replay });
         const options = { catalog: stepCatalog(type), maxWaitMs: 1 };
         for (const life of ["stored", "redriven"]) {
           let asked = 0;
@@ -174,8 +191,7 @@ export const inboxWorkers: readonly InboxScenario[] = [
             asked += 1;
             return retryLater(10);
           };
-          const isDead = async () => (await inbox.get(entry))?.state === "dead";
-          const lines = await worked(takingOnly(inbox, [type]), { [type]: handler }, options, isDead);
+          const lines = await worked(queue, { [type]: handler }, options, () => isIn("dead"));
           assert.equal(asked, 2, life);
           assert.deepEqual(
             lines.map(({ outcome, reason, attempt }) => [outcome, reason, attempt]),

@@ -56,7 +56,7 @@ export function countIn(record: KeyRecord | undefined): number {
   return count;
 }
 
-/** Writes the next number. Tries again whenever somebody else wrote first. */
+/** Writes the next number. Tries again when another writer was first. */
 export async function countUp(keys: KeyStore): Promise<void> {
   for (;;) {
     const stored = await keys.read();

@@ -1,5 +1,5 @@
 // The child process of `keySuite`, with the key store under test.
-import { answerCalls } from "../base/answer-calls.ts";
+import { answerCalls } from "../base/other-process.ts";
 import { countIn, countUp, numbered, type OpenedKeys, type OpenKeys } from "./key-context.ts";
 
 const [module = ""] = process.argv.slice(2);

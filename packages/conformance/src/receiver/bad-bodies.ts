@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { authentic, base, envelope, exchange } from "./exchange.ts";
-import { assertAnswer, type Scenario } from "./scenario.ts";
+import { assertAnswer, authentic, base, envelope, exchange, type Scenario } from "./scenario.ts";
 
 /** Sends an authentic request, and checks the `data` that the handler gets. */
 function handled(

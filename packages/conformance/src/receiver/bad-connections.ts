@@ -1,6 +1,13 @@
 import assert from "node:assert/strict";
-import { assertAnswer, faulted, recording, recordingLogger, type Scenario, secret } from "./scenario.ts";
-import type { RunningServer } from "./server.ts";
+import {
+  assertAnswer,
+  faulted,
+  type RunningServer,
+  recording,
+  recordingLogger,
+  type Scenario,
+  secret,
+} from "./scenario.ts";
 import { answerOn, send, sendHalf } from "./wire.ts";
 
 /** Clients that leave half-way, and many at the same time. */

@@ -1,8 +1,19 @@
 import assert from "node:assert/strict";
 import { memoryStore } from "@esim-webhooks/core";
 import { longestId } from "../base/longest-id.ts";
-import { authentic, base, envelope, exchange, now, signedWith } from "./exchange.ts";
-import { assertAnswer, faulted, recording, type Scenario, secret } from "./scenario.ts";
+import {
+  assertAnswer,
+  authentic,
+  base,
+  envelope,
+  exchange,
+  faulted,
+  now,
+  recording,
+  type Scenario,
+  secret,
+  signedWith,
+} from "./scenario.ts";
 import { send } from "./wire.ts";
 
 type Headers = Record<string, string | readonly string[]>;
@@ -136,7 +147,7 @@ export const badHeaders: readonly Scenario[] = [
   exchange("accepts one good signature among unknown versions, junk or 200 bad ones", async (exchangeOne) => {
     for (const list of [
       `v2,abc v1a,def ${goodSignature}`,
-      `${goodSignature} v9,whatever`,
+      `${goodSignature} v9,other`,
       `junk  v1,x ${goodSignature}`,
       `${Array(200).fill(wrongSignature).join(" ")} ${goodSignature}`,
       `v2,${"A".repeat(5000)} ${goodSignature}`,

@@ -11,7 +11,7 @@ import {
 } from "./scenario.ts";
 import { answerOn, send, sendHalf } from "./wire.ts";
 
-/** Bodies that do not come in time, or that are not taken. */
+/** Bodies that do not arrive in time, or that are not accepted. */
 export const unreadBodies: Pick<
   ScenarioByOutcome,
   "too_large" | "overloaded" | "body_incomplete" | "unsupported_encoding"

@@ -1,15 +1,16 @@
 import assert from "node:assert/strict";
 import type { Skew } from "@esim-webhooks/core";
 import { newSecret } from "@esim-webhooks/core/testing";
-import { now, signedWith } from "./exchange.ts";
 import {
   assertAnswer,
   faulted,
   noHandler,
+  now,
   recording,
   recordingLogger,
   type ScenarioByOutcome,
   secret,
+  signedWith,
 } from "./scenario.ts";
 import { send } from "./wire.ts";
 
@@ -123,7 +124,7 @@ export const unverifiedDeliveries: Pick<
       let loads = 0;
       const load = async () => {
         loads += 1;
-        if (loads > 1) throw new Error("secret manager is away");
+        if (loads > 1) throw new Error("secret manager is unreachable");
         return [secret];
       };
       return withServer({ "*": () => {} }, { secret: { load } }, async ({ url }) => {

@@ -1,7 +1,7 @@
 import { request as httpRequest } from "node:http";
 import { connect, type Socket } from "node:net";
 
-/** A raw HTTP request: headers may repeat, and the body may come in chunks. */
+/** A raw HTTP request: headers may repeat, and the body may be sent in chunks. */
 export interface WireRequest {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
@@ -40,7 +40,7 @@ export function send(url: string, { method = "POST", headers = {}, body }: WireR
   });
 }
 
-/** The first answer on a connection that is written by hand. Its body comes with its head. */
+/** The first answer on a raw connection. Its body arrives with its head. */
 export function answerOn(socket: Socket): Promise<Answer> {
   return new Promise((resolve, reject) => {
     socket.once("error", reject).once("data", (bytes) => {

@@ -39,7 +39,7 @@ export async function present(state: StateStore, name: string): Promise<StoredSt
   return stored;
 }
 
-/** Adds one to a count. Tries again whenever somebody else wrote first. */
+/** Adds one to a count. Tries again when another writer was first. */
 export async function countUp(state: StateStore, name: string): Promise<void> {
   for (;;) {
     const stored = await state.read(name);

@@ -1,5 +1,5 @@
 // The child process of `stateSuite`, with the state store under test.
-import { answerCalls } from "../base/answer-calls.ts";
+import { answerCalls } from "../base/other-process.ts";
 import { countUp, type OpenState, type Padded, padded } from "./state-context.ts";
 
 const [module = ""] = process.argv.slice(2);

@@ -5,10 +5,8 @@ import { withProcesses } from "../base/other-process.ts";
 import { type Runner, runnerOrGlobal } from "../base/runner.ts";
 import type { StoreServer } from "../store/store-faults.ts";
 import { type OpenState, withState } from "./state-context.ts";
-import { stateFaults } from "./state-faults.ts";
-import { assertSurvivesKills, stateProcesses } from "./state-processes.ts";
-import { stateValues } from "./state-values.ts";
-import { stateVersions } from "./state-versions.ts";
+import { assertSurvivesKills, stateFaults, stateProcesses } from "./state-processes.ts";
+import { stateValues, stateVersions } from "./state-values.ts";
 
 export interface StateSuiteOptions {
   /** The capabilities that the state store must state. */
@@ -25,8 +23,8 @@ export interface StateSuiteOptions {
 const script = new URL(`./state-process${extname(import.meta.url)}`, import.meta.url);
 
 /**
- * Tests what `StateStore` promises: exact values, one winner per version, four processes at once, a killed process, and a
- * server that goes away. Runs under any test runner with `describe` and `it`, passed or global.
+ * Tests what `StateStore` promises: exact values, one winner per version, four concurrent processes, a killed process, and a
+ * server that goes down. Runs under any test runner with `describe` and `it`, passed or global.
  */
 export function stateSuite(name: string, options: StateSuiteOptions, runner?: Runner): void {
   const { describe, it } = runnerOrGlobal(runner);

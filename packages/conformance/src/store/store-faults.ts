@@ -14,7 +14,7 @@ export interface StoreServer {
   resume(): Promise<void>;
 }
 
-/** A scenario in which the store's server goes away. */
+/** A scenario in which the store's server goes down. */
 export type FaultScenario = readonly [
   sentence: string,
   run: (open: OpenStore, server: StoreServer) => Promise<void>,

@@ -1,6 +1,6 @@
 // The child process of `storeSuite`: opens the store under test, answers calls line by line, and ends once the store is
 // closed, unless that leaves a handle open.
-import { answerCalls } from "../base/answer-calls.ts";
+import { answerCalls } from "../base/other-process.ts";
 import type { OpenStore } from "./store-context.ts";
 
 const [module = ""] = process.argv.slice(2);

@@ -74,7 +74,7 @@ export const storeStates: readonly StoreScenario[] = [
       }),
   ],
   [
-    "lets an owner whose lease has ended change nothing, even if nobody has taken over",
+    "lets an owner whose lease has ended change nothing, even if no other has taken over",
     (open) =>
       withStore(open, {}, async (store) => {
         const key = newKey();

@@ -5,8 +5,7 @@ import { withProcesses } from "../base/other-process.ts";
 import { type Runner, runnerOrGlobal } from "../base/runner.ts";
 import { type OpenStore, withStore } from "./store-context.ts";
 import { type StoreServer, storeFaults } from "./store-faults.ts";
-import { storeFingerprints } from "./store-fingerprints.ts";
-import { storeIds } from "./store-ids.ts";
+import { storeFingerprints, storeIds } from "./store-ids.ts";
 import { storeProcesses } from "./store-processes.ts";
 import { storeStates } from "./store-states.ts";
 
@@ -25,7 +24,7 @@ export interface StoreSuiteOptions {
 const script = new URL(`./store-process${extname(import.meta.url)}`, import.meta.url);
 
 /**
- * Tests what `DedupeStore` promises: every state, four processes at once, wrong clocks, and a server that goes away. Runs
+ * Tests what `DedupeStore` promises: every state, four concurrent processes, wrong clocks, and a server that goes down. Runs
  * under any test runner with `describe` and `it`, passed or global.
  */
 export function storeSuite(name: string, options: StoreSuiteOptions, runner?: Runner): void {

@@ -1,4 +1,10 @@
-import type { EventKey, InboxAdmin, InboxRow, StoredEvent } from "@esim-webhooks/core";
+import {
+  type EventKey,
+  type InboxAdmin,
+  type InboxRow,
+  type StoredEvent,
+  WebhookError,
+} from "@esim-webhooks/core";
 import { deduplicationIdOf } from "../redis/job-identity.ts";
 import type { Notes } from "../redis/notes.ts";
 import type { BullmqJob, BullmqQueue, QueueClient } from "../redis/queue.ts";
@@ -12,7 +18,6 @@ import {
   stateOf,
 } from "./filter.ts";
 import { noteRedrive, oldestDueAt } from "./oldest-due.ts";
-import { readPlace, writePlace } from "./page-cursor.ts";
 import { eventOf, goneEvent, withoutBody } from "./rows.ts";
 
 export type AdminOperations = Pick<InboxAdmin, "stats" | "count" | "list" | "get" | "redrive" | "purgeDead">;
@@ -28,7 +33,7 @@ export interface AdminOptions {
   readonly notes: Notes;
 }
 
-/** The operations for operators, as far as BullMQ can tell: by state, or by ids. */
+/** The operations for operators that BullMQ can answer: by state, or by ids. */
 export function createAdmin({ queue, client, keyStart, notes }: AdminOptions): AdminOperations {
   const deleteDead = createDeleteDead(client, keyStart);
 
@@ -45,7 +50,7 @@ export function createAdmin({ queue, client, keyStart, notes }: AdminOptions): A
     if (jobId === null) return undefined;
     const job = await queue.getJob(jobId);
     const state = stateOf((await job?.getState()) ?? "unknown");
-    if (job === undefined || state === undefined) return { event: goneEvent(key) }; // a state of none: removed meanwhile
+    if (job === undefined || state === undefined) return { event: goneEvent(key) }; // no state: removed meanwhile
     const event = eventOf(job, state);
     return event && { event, job };
   }
@@ -63,7 +68,7 @@ export function createAdmin({ queue, client, keyStart, notes }: AdminOptions): A
     return oldest === undefined ? null : Math.max(0, Date.now() - oldest);
   }
 
-  /** The dead jobs of a filter, those that failed first coming first. */
+  /** The dead jobs of a filter, the earliest failed first. */
   async function deadJobs(filter: AdminFilter, limit: number): Promise<readonly BullmqJob[]> {
     if (filter.ids === undefined) return queue.getJobs(["failed"], 0, limit - 1, true);
     return (await findByIds(filter)).flatMap(({ job }) => job ?? []).slice(0, limit);
@@ -146,4 +151,27 @@ export function createAdmin({ queue, client, keyStart, notes }: AdminOptions): A
 
 function isIn(states: readonly BullmqState[], { state }: StoredEvent): boolean {
   return (states as readonly string[]).includes(state);
+}
+
+/** Where a page begins: the index of a job state, and how many of its jobs were listed. */
+interface PagePlace {
+  readonly state: number;
+  readonly offset: number;
+}
+
+function writePlace({ state, offset }: PagePlace): string {
+  return Buffer.from(`${state}:${offset}`).toString("base64url");
+}
+
+/** Throws `invalid_input` for a cursor that `writePlace` did not write. */
+function readPlace(cursor: string | undefined): PagePlace {
+  if (cursor === undefined) return { state: 0, offset: 0 };
+  const text = Buffer.from(cursor, "base64url").toString();
+  const [, state, offset] = /^(\d{1,2}):(\d{1,15})$/.exec(text) ?? [];
+  if (state !== undefined && offset !== undefined) return { state: Number(state), offset: Number(offset) };
+  throw new WebhookError(
+    "invalid_input",
+    "The cursor is not one that list() returned.",
+    "Pass the nextCursor of a page.",
+  );
 }

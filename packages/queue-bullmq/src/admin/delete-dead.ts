@@ -2,7 +2,7 @@ import type { BullmqJob, QueueClient } from "../redis/queue.ts";
 
 const command = "esimWebhooksDeleteDead";
 
-/** BullMQ removes a job in whatever state it is by then. In one script, a job that is redriven meanwhile stays. */
+/** In one script, so that a job which is redriven meanwhile stays: BullMQ removes a job in any state. */
 const lua = `
 local failed, events, meta, deduplication = unpack(KEYS, 1, 4)
 local id = ARGV[1]

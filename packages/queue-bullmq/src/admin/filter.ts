@@ -1,7 +1,7 @@
 import { type InboxFilter, type InboxState, type RedriveFilter, WebhookError } from "@esim-webhooks/core";
 import type { JobType } from "bullmq";
 
-/** The states that BullMQ can tell apart. */
+/** The states that BullMQ distinguishes. */
 export type BullmqState = Exclude<InboxState, "unhandled">;
 
 /** The states of BullMQ that make up a state of an event. */

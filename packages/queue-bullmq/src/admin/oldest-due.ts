@@ -8,8 +8,8 @@ export async function noteRedrive(job: BullmqJob): Promise<void> {
 }
 
 /**
- * When the oldest due event was due; undefined if none is. An event that was tried before counts from its last try, since
- * BullMQ does not keep when its pause ended.
+ * When the oldest due event was due; undefined if none is. For an event that was tried before, it is the time of its last try,
+ * since BullMQ does not keep when its pause ended.
  */
 export async function oldestDueAt(
   queue: BullmqQueue,

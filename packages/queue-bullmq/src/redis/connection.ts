@@ -1,14 +1,14 @@
 import { type Logger, WebhookError } from "@esim-webhooks/core";
-import { isServerUrl, monotonicClock, throttledLog } from "@esim-webhooks/core/kit";
+import { addressText, isServerUrl, monotonicClock, throttledLog } from "@esim-webhooks/core/kit";
 import { Queue } from "bullmq";
 import { type Cluster, Redis } from "ioredis";
+import { explained, withoutArguments } from "./errors.ts";
 import type { BullmqQueue } from "./queue.ts";
-import { withoutArguments } from "./without-arguments.ts";
 
-/** A queue, and a function that closes what the inbox opened of it. */
+/** A queue, and a function that closes what the inbox has opened for it. */
 export interface OpenQueue {
   readonly queue: BullmqQueue;
-  /** Commands that are sent at once, before anything is waited for, leave in one write. No effect on a handed-in client. */
+  /** Sends the commands of this event-loop tick in one write. No effect on a client that was passed. */
   gatherWrites(): void;
   close(): Promise<void>;
 }
@@ -28,7 +28,7 @@ const oldestRedis = "6.2.0";
 export function openQueue(options: OpenQueueOptions): OpenQueue {
   const { connection, name, prefix, timeoutMs, logger } = options;
   const own = typeof connection === "string" ? redisAt(connection, timeoutMs) : undefined;
-  // a handed-in client may come from another copy of ioredis, whose types differ in private fields
+  // a client that was passed may come from another copy of ioredis, whose types differ in private fields
   const client = (own ?? connection) as Redis;
   if (client.options.keyPrefix) {
     own?.disconnect();
@@ -86,4 +86,61 @@ function withKeyPrefix(): WebhookError {
     "Remove keyPrefix from the client or the URL, and pass prefix to bullmqInbox and to each Worker.",
     { where: "bullmqInbox" },
   );
+}
+
+/**
+ * Resolves once the queue is connected. Rejects if the server refuses it or nothing listens there, since its client would try
+ * again indefinitely, and when the signal aborts.
+ */
+export async function connected(queue: BullmqQueue, signal: AbortSignal): Promise<void> {
+  const failure = Promise.withResolvers<never>();
+  const onError = (error: Error) => {
+    if (WebhookError.is(explained(error)) || isUnreachable(error)) failure.reject(error);
+  };
+  queue.on("error", onError);
+  signal.addEventListener("abort", () => failure.reject(signal.reason));
+  try {
+    await Promise.race([queue.waitUntilReady(), failure.promise]);
+  } finally {
+    queue.off("error", onError);
+  }
+}
+
+function isUnreachable({ code }: NodeJS.ErrnoException): boolean {
+  return code === "ECONNREFUSED" || code === "ENOTFOUND";
+}
+
+/** The options of an ioredis client, or of BullMQ for one, that say where it connects to. */
+interface Address {
+  readonly url?: string;
+  readonly host?: string;
+  readonly port?: number;
+  /** Of a local socket. */
+  readonly path?: string | null;
+  readonly db?: number;
+  readonly sentinels?: readonly object[] | null;
+  /** Of the master, behind Sentinel. */
+  readonly name?: string | null;
+}
+
+/** The queue and its server, for people, without user and password. */
+export function placeOf({ name, opts: { prefix = "bull", connection = {} } }: BullmqQueue): string {
+  const withPrefix = prefix === "bull" ? "" : ` with the prefix ${prefix}`;
+  return `the queue ${name}${withPrefix} on ${serverOf(connection)}`;
+}
+
+/** The host, the port and the database in a URL. */
+function hostIn(text: string): string {
+  if (!isServerUrl(text, "redis:", "rediss:")) return "its URL"; // its password may have no clear end
+  const { host, pathname } = URL.parse(text) ?? { host: "", pathname: "" };
+  return host + pathname;
+}
+
+function serverOf(connection: object): string {
+  if ("isCluster" in connection && connection.isCluster) return "a Redis Cluster";
+  const options: Address = "options" in connection ? (connection.options as Address) : connection;
+  if (options.url !== undefined) return `Redis at ${hostIn(options.url)}`;
+  const { host = "localhost", port = 6379, path, db, sentinels, name } = options;
+  if (sentinels) return `the Redis ${name} behind Sentinel${db ? `/${db}` : ""}`;
+  return `Redis at ${addressText(path ? { host: path, database: db } : { host, port, database: db })}`;
 }

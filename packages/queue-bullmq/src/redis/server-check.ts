@@ -2,9 +2,8 @@ import { type Logger, WebhookError } from "@esim-webhooks/core";
 import { monotonicClock, warnOfSetup } from "@esim-webhooks/core/kit";
 import type { BullmqErrorCode } from "./errors.ts";
 import type { QueueClient } from "./queue.ts";
-import { isOlder, type ServerFacts, serverFacts } from "./server-facts.ts";
 
-/** Sooner than the sender's first retry, which comes after 30 s: a forgotten id is rarely asked for before. */
+/** Shorter than the 30 s before the sender's first retry, which is the first to ask for an evicted id. */
 const everyMs = 10_000;
 
 export interface ServerCheckOptions {
@@ -144,4 +143,43 @@ function withoutHashTag(keyStart: string): WebhookError {
     'Write the prefix in braces, such as prefix: "{bull}", here and in each Worker.',
     { where: "bullmqInbox" },
   );
+}
+
+/** What a Redis server reports of itself. Undefined: it does not reveal it, as some managed servers and proxies. */
+interface ServerFacts {
+  readonly version: string | undefined;
+  /** Its `maxmemory-policy`. */
+  readonly policy: string | undefined;
+  /** Whether it writes an append-only file. */
+  readonly isAofOn: boolean | undefined;
+  /** Its `appendfsync`. */
+  readonly fsync: string | undefined;
+}
+
+/** Reads INFO, which BullMQ needs anyway, and CONFIG as far as the server and the client allow. */
+async function serverFacts(server: QueueClient): Promise<ServerFacts> {
+  const info = await server.info();
+  const field = (name: string) => new RegExp(`^${name}:(.*?)\\r?$`, "m").exec(info)?.[1];
+  const aof = field("aof_enabled");
+  return {
+    version: field("redis_version"),
+    policy: field("maxmemory_policy"),
+    isAofOn: aof === undefined ? undefined : aof === "1",
+    fsync: valueIn(await server.config?.("GET", "appendfsync").catch(() => undefined)),
+  };
+}
+
+/** Whether a version, such as 7.0.15, is older than another one, such as 7.2. */
+export function isOlder(version: string, than: string): boolean {
+  const [major = 0, minor = 0] = version.split(".").map(Number);
+  const [thanMajor = 0, thanMinor = 0] = than.split(".").map(Number);
+  return major < thanMajor || (major === thanMajor && minor < thanMinor);
+}
+
+/** ioredis returns a list of names and values, or an object when its `replyMapping` is `resp3`. */
+function valueIn(answer: unknown): string | undefined {
+  const value = Array.isArray(answer)
+    ? answer[1]
+    : (answer as Record<string, unknown> | undefined)?.["appendfsync"];
+  return typeof value === "string" ? value : undefined;
 }

@@ -6,7 +6,7 @@ import type { QueueClient } from "./queue.ts";
 export type OnDisk = <Result>(write: () => Promise<Result>) => Promise<Result>;
 
 /**
- * Sends WAITAOF after each write; writes at the same time share one. It answers for what its own connection has written, so a
+ * Sends WAITAOF after each write; concurrent writes share one. It covers only what its own connection has written, so a
  * write rejects with `store_unavailable` if the connection was replaced meanwhile.
  */
 export function createOnDisk(client: () => Promise<QueueClient>, timeoutMs: number): OnDisk {
@@ -40,7 +40,7 @@ function notOnDisk(): WebhookError {
 function connectionReplaced(): WebhookError {
   return new WebhookError(
     "store_unavailable",
-    "The connection to the Redis server of bullmqInbox ended before the server had said that the events are on its disk.",
+    "The connection to the Redis server of bullmqInbox ended before the server had confirmed that the events are on its disk.",
     "Put them again: those that are stored are duplicates.",
   );
 }

@@ -22,14 +22,11 @@ import {
   processorShape,
   type SettleMessage,
   safeLogger,
-  throttledLog,
 } from "@esim-webhooks/core/kit";
 import { DelayedError, RATE_LIMIT_ERROR, UnrecoverableError } from "bullmq";
 import * as z from "zod/mini";
+import { createAttemptLog, publishSettled } from "./attempt-reports.ts";
 import { endingOf, type JobOutcome, type JobResult } from "./ending.ts";
-import { lockStore } from "./lock-store.ts";
-import { logDead } from "./log-dead.ts";
-import { publishSettled } from "./publish-settled.ts";
 import { forgetWait, noteWait, waitedMs } from "./waiting.ts";
 
 /** The part of BullMQ's `Job` that the processor calls. */
@@ -49,7 +46,7 @@ export interface EventJob {
 
 export interface BullmqProcessorOptions<Data = EsimEvents, Tx = unknown> {
   /**
-   * A store that remembers done ids beside the queue, such as `postgresStore`: handlers get its transaction as `context.tx`, and
+   * A store that remembers done ids in addition to the queue, such as `postgresStore`: handlers get its transaction as `context.tx`, and
    * an effect in it happens exactly once. Default: none; an event runs again if its worker dies in the middle.
    */
   store?: DedupeStore<Tx>;
@@ -72,8 +69,8 @@ export interface BullmqProcessor {
   /** How long ago the worker took its last job, in ms; null before the first. A worker that lives may take none any more. */
   sinceLastTakeMs(): number | null;
   /**
-   * For the event `failed` of the worker: logs an event of whose death only BullMQ knows, and tells `observe`. Too many workers died while they had it,
-   * it was started more often than `maxStartedAttempts`, or a `backoffStrategy` returned -1. The processor logs all others.
+   * For the event `failed` of the worker: logs a dead event that the processor cannot know of, and reports it to `observe`. Too many workers died
+   * while they had it, it was started more often than `maxStartedAttempts`, or a `backoffStrategy` returned -1. The processor logs all others.
    */
   onFailed(job: EventJob | undefined, error: Error): void;
 }
@@ -111,7 +108,7 @@ export function bullmqProcessor<Data = EsimEvents, Tx = unknown>(
     logger,
   });
   const limited = limitPauses("retryLater", logger, () => 60_000);
-  const logAway = throttledLog(logger.error, monotonicClock);
+  const log = createAttemptLog(logger);
   const loggedAsDead = new WeakSet<EventJob>();
   let takenAt: number | undefined;
 
@@ -140,22 +137,6 @@ export function bullmqProcessor<Data = EsimEvents, Tx = unknown>(
     });
   }
 
-  function log(outcome: JobOutcome, { id, source, type }: InboxEntry, attempt: number): void {
-    const fields = { id, type, source, attempt };
-    if (outcome.code === "failed") logger.error({ ...fields, err: outcome.error }, "The handler failed.");
-    if (outcome.code === "schema_threw")
-      logger.error({ ...fields, err: outcome.error }, "The schema of the event threw.");
-    if (outcome.code === "conflict")
-      logger.error(
-        { ...fields, outcome: outcome.code },
-        "An event was not handled: its id was done with another body.",
-      );
-    if (outcome.code === "store_unavailable")
-      logAway({ ...fields, err: outcome.error }, "The store did not answer.");
-    if (outcome.code === "discarded")
-      logger.info({ ...fields, reason: outcome.reason }, "An event was discarded by its handler.");
-  }
-
   // BullMQ passes a signal only to a function with three parameters
   async function process(job: EventJob, token?: string, signal?: AbortSignal): Promise<JobResult> {
     const startedAt = monotonicClock.now();
@@ -180,11 +161,11 @@ export function bullmqProcessor<Data = EsimEvents, Tx = unknown>(
       if (isDead) {
         await forgetWait(job);
         loggedAsDead.add(job);
-        logDead(logger, entry, attempt, error, outcome);
-      } else log(outcome, entry, attempt);
+        log.dead(entry, attempt, error, outcome);
+      } else log.ended(outcome, entry, attempt);
       throw error;
     }
-    log(outcome, entry, attempt);
+    log.ended(outcome, entry, attempt);
     if ("result" in ending) return ending.result;
     if (outcome.code === "retry_later") await noteWait(job);
     await job.moveToDelayed(Date.now() + limited(ending.retryAfterMs, attempt), token);
@@ -198,7 +179,7 @@ export function bullmqProcessor<Data = EsimEvents, Tx = unknown>(
       const entry = decoded(job);
       if (WebhookError.is(entry)) return;
       const { attemptsStarted: attempt, finishedOn, processedOn = finishedOn } = job;
-      logDead(logger, entry, attempt, error);
+      log.dead(entry, attempt, error);
       publishSettled(entry, {
         attempt,
         outcome: "dead",
@@ -208,6 +189,24 @@ export function bullmqProcessor<Data = EsimEvents, Tx = unknown>(
     },
   });
 }
+
+/**
+ * In place of a dedupe store: the lock of a BullMQ job is the claim on its event, and the queue remembers the ids. BullMQ gives
+ * a job to one worker, which renews the lock, and takes no result from a worker that has lost it.
+ */
+const lockStore: DedupeStore = {
+  capabilities: {
+    durable: true,
+    multiProcess: true,
+    transactional: false,
+    retentionMs: Number.MAX_SAFE_INTEGER,
+  },
+  claim: () => ({ status: "claimed", token: "" }),
+  extend: () => true,
+  complete: () => true,
+  release: () => true,
+  close: async () => {},
+};
 
 /** Throws an error that BullMQ does not retry for a job that `bullmqInbox` did not add. */
 function entryIn(job: EventJob): InboxEntry {

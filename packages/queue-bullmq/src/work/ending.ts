@@ -22,7 +22,7 @@ export type JobOutcome =
   /** The handler asked for a retry, and the event has waited for the longest time that it may. */
   | { readonly code: "waited_too_long"; readonly maxWaitMs: number };
 
-/** The pause after which a job is tried again while the store is away, or another owner has its event. */
+/** The pause after which a job is tried again while the store is unreachable, or another owner has its event. */
 const pauseMs = 5000;
 
 /** The one place where outcomes of events become endings of jobs. `type` is null if the body is not an envelope. */

@@ -9,12 +9,12 @@ import {
   startDeadline,
   throttledLog,
 } from "@esim-webhooks/core/kit";
-import { Worker as QueueWorker } from "bullmq";
+import { DelayedError, Worker as QueueWorker } from "bullmq";
 import { type Cluster, Redis } from "ioredis";
 import * as z from "zod/mini";
-import { withoutArguments } from "../redis/without-arguments.ts";
-import { type BullmqProcessor, bullmqProcessor, maxWaitMs } from "./bullmq-processor.ts";
-import { createJobsInHand } from "./jobs-in-hand.ts";
+import { withoutArguments } from "../redis/errors.ts";
+import { type BullmqProcessor, bullmqProcessor, type EventJob, maxWaitMs } from "./bullmq-processor.ts";
+import type { JobResult } from "./ending.ts";
 
 export interface QueueWorkerOptions<Data = EsimEvents> {
   /** How many handlers run at the same time. Default 20. */
@@ -72,8 +72,8 @@ export function createQueueWorker<Data>(
     sinceLastTakeMs: processor.sinceLastTakeMs,
     async run({ signal }) {
       const connection = connect(place.connection);
-      const inHand = createJobsInHand(processor);
-      const worker = new QueueWorker(name, inHand.process, {
+      const taken = createTakenJobs(processor);
+      const worker = new QueueWorker(name, taken.process, {
         connection,
         prefix,
         concurrency,
@@ -91,16 +91,16 @@ export function createQueueWorker<Data>(
       const paused = Promise.all([worker.pause().catch((error) => worker.emit("error", error)), running]);
       if ((await startDeadline(shutdownMs).before(paused)) === undefined) {
         worker.cancelAllJobs(stopReason as never); // typed as a text, but passed to the signals as it is
-        inHand.giveBack();
+        taken.giveBack();
         await startDeadline(timeoutMs).before(paused);
       }
-      await worker.close(true); // without force, it waits for a Redis that is away, and its timers keep the process
+      await worker.close(true); // without force, it waits for a Redis that is down, and its timers keep the process
       connection.disconnect();
     },
   };
 }
 
-/** A connection for a worker, which waits for Redis however long it is away. */
+/** A connection for a worker, which waits for Redis indefinitely. */
 function connect(connection: string | Redis | Cluster): Redis {
   if (typeof connection === "string") return new Redis(connection, { maxRetriesPerRequest: null });
   if (!isCluster(connection)) return connection.duplicate({ maxRetriesPerRequest: null });
@@ -112,4 +112,44 @@ function connect(connection: string | Redis | Cluster): Redis {
 /** Not `instanceof`: the client may come from another copy of ioredis. */
 function isCluster(client: Redis | Cluster): client is Cluster {
   return client.isCluster;
+}
+
+type ProcessJob = (job: EventJob, token?: string, signal?: AbortSignal) => Promise<JobResult>;
+
+/** The jobs that a worker has taken and not yet ended. */
+interface TakenJobs {
+  /** The processor, for the worker. */
+  readonly process: ProcessJob;
+  /**
+   * Ends all of them, and every later one: they are due again immediately, with no attempt spent. What their handlers still do
+   * has no effect.
+   */
+  giveBack(): void;
+}
+
+function createTakenJobs(processor: ProcessJob): TakenJobs {
+  const taken = new Set<() => void>();
+  let isStopped = false;
+  return {
+    // BullMQ passes a signal only to a function with three parameters
+    process(job, token, signal) {
+      if (isStopped) return backToQueue(job, token); // a take was under way
+      return new Promise((resolve, reject) => {
+        const giveBack = () => resolve(backToQueue(job, token)); // the later result of the processor has no effect
+        taken.add(giveBack);
+        processor(job, token, signal)
+          .finally(() => taken.delete(giveBack))
+          .then(resolve, reject);
+      });
+    },
+    giveBack() {
+      isStopped = true;
+      for (const giveBack of taken) giveBack();
+    },
+  };
+}
+
+async function backToQueue(job: EventJob, token: string | undefined): Promise<never> {
+  await job.moveToDelayed(Date.now(), token);
+  throw new DelayedError();
 }

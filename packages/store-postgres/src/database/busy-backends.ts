@@ -1,17 +1,14 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { PostgresClient, PostgresClientConstructor, PostgresPool, PostgresPoolClient } from "kysely";
-import { cut } from "./cut.ts";
+import type { PostgresClient, PostgresClientConstructor, PostgresPool } from "kysely";
+import { cut, type IsBusy } from "./checkout.ts";
 
 /** The event of a client of `pg` whose connection is lost, which kysely's types omit. */
 interface Emitter {
   on?(event: "error", listener: () => void): unknown;
 }
 
-/** Resolves to whether the client's backend is at work, or nobody can tell. A backend that waits for its client is not. */
-export type IsBusy = (client: PostgresPoolClient) => Promise<boolean>;
-
 const pauseMs = 1000;
-const askMs = 30_000; // shorter, a server that stands still would find many questions
+const askMs = 30_000; // with a shorter time, a frozen server would find many questions once it runs again
 
 /** Asks the server one question at a time, for all clients of the pool that want to know, and at most one a second. */
 export function busyBackends(pool: PostgresPool): IsBusy {

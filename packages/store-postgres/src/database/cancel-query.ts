@@ -13,7 +13,7 @@ const cancelRequest = 80877102; // the protocol's number for it
 const connectMs = 10_000;
 
 /**
- * Asks the server to cancel the query that the client waits for, on a connection of its own, as the protocol wants it. Resolves
+ * Asks the server to cancel the query that the client waits for, on a connection of its own, as the protocol requires. Resolves
  * to whether the server took the request, or the query has ended; it may still be that it cannot cancel the query.
  */
 export function cancelQuery(client: PostgresPoolClient, ended: Promise<unknown>): Promise<boolean> {
@@ -37,7 +37,7 @@ export function cancelQuery(client: PostgresPoolClient, ended: Promise<unknown>)
     });
     socket.setTimeout(connectMs, () => socket.destroy(new Error("The server cannot be reached.")));
     socket.on("connect", () => {
-      socket.setTimeout(0); // a server that stands still answers when it goes on; a dead host is noticed by the keepalive
+      socket.setTimeout(0); // a frozen server answers once it runs again; the keepalive notices a dead host
       socket.setKeepAlive(true, connectMs);
       socket.write(request);
       isSent = true;

@@ -1,7 +1,7 @@
-import { type Logger, WebhookError } from "@esim-webhooks/core";
+import type { Logger } from "@esim-webhooks/core";
 import { warnOfSetup } from "@esim-webhooks/core/kit";
 import { type Kysely, sql } from "kysely";
-import type { PostgresErrorCode } from "./errors.ts";
+import { refusalOf } from "./errors.ts";
 import { checkMigrations } from "./migrations.ts";
 import type { Tables } from "./tables.ts";
 
@@ -45,26 +45,4 @@ async function whyNotDurable(db: Kysely<unknown>, { schema }: Tables): Promise<s
   }
   if (unlogged === null) return undefined;
   return `Tables of the schema "${schema}" are unlogged, so a crash of the server empties them: ${unlogged}. Run ALTER TABLE … SET LOGGED.`;
-}
-
-/** What the server's refusal means, by its SQLSTATE. */
-function refusalOf(error: unknown, { schema }: Tables): WebhookError<PostgresErrorCode> | undefined {
-  switch ((error as { code?: unknown }).code) {
-    case "25006":
-      return new WebhookError<PostgresErrorCode>(
-        "read_only_store",
-        "The Postgres server, or this role on it, only reads: it is a standby, or default_transaction_read_only is on.",
-        "Connect to the primary, or turn the setting off.",
-        { cause: error },
-      );
-    case "42501":
-      return new WebhookError<PostgresErrorCode>(
-        "missing_rights",
-        `The role may not do what the store does in the schema "${schema}": ${(error as Error).message}.`,
-        "Grant it USAGE on the schema and on its sequence, and SELECT, INSERT, UPDATE and DELETE on its tables.",
-        { cause: error },
-      );
-    default:
-      return undefined;
-  }
 }

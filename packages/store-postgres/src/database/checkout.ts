@@ -1,19 +1,20 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { PostgresPoolClient } from "kysely";
-import type { IsBusy } from "./busy-backends.ts";
 import { cancelQuery } from "./cancel-query.ts";
-import { cut } from "./cut.ts";
 
 /** The event of a client of `pg` whose connection has closed, which kysely's types omit. */
 interface Emitter {
   once?(event: "end", listener: () => void): unknown;
 }
 
+/** Resolves to whether the client's backend is at work, or to true if that is unknown. A backend that waits for its client is not. */
+export type IsBusy = (client: PostgresPoolClient) => Promise<boolean>;
+
 /** A connection, from when the pool gives it out until it is released. */
 export interface Checkout {
   readonly client: PostgresPoolClient;
   /**
-   * Ends the query that nobody waits for any more. The connection keeps its place in the pool until the query has ended, since its
+   * Ends the query, whose caller no longer waits. The connection keeps its place in the pool until the query has ended, since its
    * backend lives that long: with a new connection in its place, a locked table would use up all connections of the server.
    */
   giveUp(): void;
@@ -33,7 +34,7 @@ export function checkOut(
   isBusy: IsBusy,
   onReleased: () => void,
 ): Checkout {
-  const release = client.release; // made anew by the pool for each time that it gives out the client
+  const release = client.release; // made by the pool each time that it gives out the client
   const ended = Promise.withResolvers<true>();
   const closed = Promise.withResolvers<void>();
   let isGivenUp = false;
@@ -67,7 +68,7 @@ export function checkOut(
     ended.resolve(true);
     release.call(client, destroy || isGivenUp);
     if (!isGivenUp) return onReleased();
-    // a request that the server takes late would cancel the next one's query, and a new connection would be one too many until
+    // a request that the server accepts late would cancel the next one's query, and a new connection would be one too many until
     // the server has closed this one
     void Promise.race([closed.promise, delay(patienceMs, undefined, { ref: false })]).then(onReleased);
   };
@@ -76,4 +77,9 @@ export function checkOut(
     giveUp: () => giveUp(endQuery),
     giveUpCommit: () => giveUp(endCommit),
   };
+}
+
+/** Destroys the socket of a client of `pg`, since a server that does not answer would not close the connection. */
+export function cut(client: object): void {
+  (client as { connection?: { stream?: { destroy?(): void } } }).connection?.stream?.destroy?.();
 }

@@ -4,12 +4,12 @@ import type { Checkout } from "./checkout.ts";
 
 /** The connection of one operation, from when the pool gives it out. */
 export interface ConnectionHandle {
-  /** Undefined until then, and for ever if it is of the pool of a kysely instance that was passed. */
+  /** Undefined until then, and always if it belongs to the pool of a kysely instance that was passed. */
   readonly client: PostgresPoolClient | undefined;
-  /** Ends the query that nobody waits for any more. Does nothing without a connection. */
+  /** Ends the query, whose caller no longer waits. Does nothing without a connection. */
   giveUp(): void;
   /**
-   * Runs a commit, which is never cancelled: a server whose commit waits for a synchronous standby would take the request as leave
+   * Runs a commit, which is never cancelled: a server whose commit waits for a synchronous standby would take the request as permission
    * to commit without the standby.
    */
   committing<T>(commit: () => Promise<T>): Promise<T>;
@@ -20,7 +20,7 @@ export interface ConnectionHandle {
 /** An operation that takes a connection now. */
 export interface Taking {
   readonly handle: ConnectionHandle;
-  /** Aborts when nobody waits for the connection any more. */
+  /** Aborts when its caller no longer waits. */
   readonly signal: AbortSignal;
 }
 

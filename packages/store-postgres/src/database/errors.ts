@@ -1,4 +1,7 @@
-/** Stable codes of the errors that these stores throw, besides those of core. */
+import { WebhookError } from "@esim-webhooks/core";
+import type { Tables } from "./tables.ts";
+
+/** Stable codes of the errors that these stores throw, in addition to those of core. */
 export type PostgresErrorCode =
   /** A migration has not been run. */
   | "migration_missing"
@@ -10,3 +13,48 @@ export type PostgresErrorCode =
   | "read_only_store"
   /** The role may not do what the store does. */
   | "missing_rights";
+
+/** What the server's refusal means, by its SQLSTATE. */
+export function refusalOf(error: unknown, { schema }: Tables): WebhookError<PostgresErrorCode> | undefined {
+  switch ((error as { code?: unknown }).code) {
+    case "25006":
+      return new WebhookError<PostgresErrorCode>(
+        "read_only_store",
+        "The Postgres server, or this role on it, only reads: it is a standby, or default_transaction_read_only is on.",
+        "Connect to the primary, or switch the setting off.",
+        { cause: error },
+      );
+    case "42501":
+      return new WebhookError<PostgresErrorCode>(
+        "missing_rights",
+        `The role may not do what the store does in the schema "${schema}": ${(error as Error).message}.`,
+        "Grant it USAGE on the schema and on its sequence, and SELECT, INSERT, UPDATE and DELETE on its tables.",
+        { cause: error },
+      );
+    default:
+      return undefined;
+  }
+}
+
+/** SQLSTATEs by which our own statements find other tables than theirs: a missing or a second one, a missing column or function, a constraint. */
+const misfits: ReadonlySet<unknown> = new Set(["42P01", "42P07", "42703", "42883", "23502", "23514"]);
+
+/** The `schema_mismatch` that an error of the server means; undefined for any other error. */
+export function misfitOf(error: unknown, tables: Tables): WebhookError<PostgresErrorCode> | undefined {
+  if (!misfits.has((error as { code?: unknown } | undefined)?.code)) return undefined;
+  return schemaMismatch(tables, (error as Error).message, { cause: error });
+}
+
+/** `reason` completes a sentence. */
+export function schemaMismatch(
+  { schema }: Tables,
+  reason: string,
+  options?: { readonly cause: unknown },
+): WebhookError<PostgresErrorCode> {
+  return new WebhookError<PostgresErrorCode>(
+    "schema_mismatch",
+    `The tables of the schema "${schema}" are not those of this version: ${reason}.`,
+    `To keep the events and handled ids in it, move them to a new schema as the README of @esim-webhooks/store-postgres shows under "A schema of another version". Otherwise drop it, and call migrate() or run esim-webhooks migrate.`,
+    options,
+  );
+}

@@ -1,6 +1,6 @@
 import { WebhookError } from "@esim-webhooks/core";
 import { type Kysely, sql } from "kysely";
-import type { PostgresErrorCode } from "./errors.ts";
+import { type PostgresErrorCode, schemaMismatch } from "./errors.ts";
 import * as first from "./migration-0001.ts";
 import { qualified, type Tables } from "./tables.ts";
 
@@ -83,27 +83,4 @@ async function recordedMigrations(
   if (!rows[0]?.present) return [];
   const recorded = await sql<{ id?: string }>`select * from ${tables.migration} order by number`.execute(db);
   return recorded.rows;
-}
-
-/** SQLSTATEs by which our own statements find other tables than theirs: a missing or a second one, a missing column or function, a constraint. */
-const misfits: ReadonlySet<unknown> = new Set(["42P01", "42P07", "42703", "42883", "23502", "23514"]);
-
-/** The `schema_mismatch` that an error of the server means; undefined for any other error. */
-export function misfitOf(error: unknown, tables: Tables): WebhookError<PostgresErrorCode> | undefined {
-  if (!misfits.has((error as { code?: unknown } | undefined)?.code)) return undefined;
-  return schemaMismatch(tables, (error as Error).message, { cause: error });
-}
-
-/** `reason` completes a sentence. */
-export function schemaMismatch(
-  { schema }: Tables,
-  reason: string,
-  options?: { readonly cause: unknown },
-): WebhookError<PostgresErrorCode> {
-  return new WebhookError<PostgresErrorCode>(
-    "schema_mismatch",
-    `The tables of the schema "${schema}" are not those of this version: ${reason}.`,
-    `To keep the events and handled ids in it, move them to a new schema as the README of @esim-webhooks/store-postgres shows under "A schema of another version". Otherwise drop it, and call migrate() or run esim-webhooks migrate.`,
-    options,
-  );
 }

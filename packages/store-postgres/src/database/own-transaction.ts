@@ -5,7 +5,7 @@ import { type ConnectionHandle, createHandle, withHandle } from "./connection-ha
 /** Runs `work` in a transaction. A transaction that is rolled back has done nothing, so `work` may run more than once. */
 export type Work<T> = (transaction: Kysely<unknown>) => Promise<T>;
 
-/** One connection, and when nobody waits for its answers any more. */
+/** One connection, and a signal that aborts when the caller no longer waits. */
 export interface OwnConnection {
   readonly connection: Kysely<unknown>;
   readonly handle: ConnectionHandle;
@@ -56,7 +56,7 @@ export function committedStatement<Row>(
   return committed(own, async (transaction) => (await statement.execute(transaction)).rows);
 }
 
-/** Tries again when the server ended the transaction so that another could go on (40001, 40P01). */
+/** Tries again when the server ended the transaction so that another could continue (40001, 40P01). */
 async function tried<T>({ signal }: OwnConnection, once: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
@@ -82,8 +82,8 @@ async function committedOnce<T>(own: OwnConnection, work: Work<T>): Promise<T> {
 }
 
 /**
- * The statement between its BEGIN and its COMMIT, in one write. If it fails, the COMMIT rolls back. Nobody can tell whether the server is at
- * the COMMIT already, so nothing of it is cancelled: a statement that takes too long is ended by its `statement_timeout`.
+ * The statement between its BEGIN and its COMMIT, in one write. If it fails, the COMMIT rolls back. The server may be at the COMMIT
+ * already, so nothing of it is cancelled: a statement that takes too long is ended by its `statement_timeout`.
  */
 async function sentWithCommit<Row>(own: OwnConnection, statement: RawBuilder<Row>): Promise<readonly Row[]> {
   const { connection, handle } = own;
@@ -134,7 +134,7 @@ async function begun<T>(own: OwnConnection, work: Work<T>): Promise<T> {
   return worked.value;
 }
 
-/** What is sent in this turn of the event loop goes out in one write, which is one system call. */
+/** Sends all messages of this event-loop tick in one write, which is one system call. */
 function sendTogether(client: PostgresPoolClient | undefined): void {
   const stream = (client as { connection?: { stream?: Writable } } | undefined)?.connection?.stream;
   stream?.cork();
@@ -142,8 +142,8 @@ function sendTogether(client: PostgresPoolClient | undefined): void {
 }
 
 /**
- * One message, and each setting counts until the transaction ends: on a pool that was passed, or behind a transaction
- * pooler, the connection belongs to others as well. The isolation is what our statements were written for, whatever the role's
+ * One message, and each setting is valid until the transaction ends: on a pool that was passed, or behind a transaction
+ * pooler, the connection belongs to others as well. Our statements were written for this isolation, which may not be the role's
  * default. The server ends a transaction that a lost process has left open, so that it does not keep its locks.
  */
 async function begin({ connection, handle, timeoutMs, isPipelined, leftMs }: OwnConnection): Promise<void> {
@@ -155,7 +155,7 @@ async function begin({ connection, handle, timeoutMs, isPipelined, leftMs }: Own
 
 /**
  * The settings of our statements, in a transaction that has begun. The limits are below our own, so that the server's answer comes
- * first. A commit that did not wait for the disk would be lost with the server, though the sender was told that it is there.
+ * first. A commit that did not wait for the disk would be lost with the server, although the sender has its acknowledgement.
  */
 export function settings(leftMs: number): string {
   return `set local statement_timeout = ${Math.ceil(leftMs * 0.9)}; set local lock_timeout = ${Math.ceil(leftMs * 0.8)};

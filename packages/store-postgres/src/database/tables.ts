@@ -26,8 +26,8 @@ export function inMs(ms: number): RawBuilder<Date> {
 }
 
 /**
- * The time by which a retention is over, as SQL: the server's, unless it has jumped ahead by more than an hour since the last purge, or
- * purging is held.
+ * The time at which to compare the end of a retention, as SQL: the server's, unless it has jumped ahead by more than an hour since the
+ * last purge, or purging is held.
  */
 export function retentionTime({ purgeClock }: Tables): RawBuilder<Date> {
   return sql`least(${serverTime}, (

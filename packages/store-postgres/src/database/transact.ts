@@ -2,9 +2,9 @@ import { type Transacted, WebhookError } from "@esim-webhooks/core";
 import type { StoreGuard } from "@esim-webhooks/core/kit";
 import { type Kysely, sql } from "kysely";
 import { type BegunTransaction, lazyTransaction } from "./lazy-transaction.ts";
+import { withoutPlugins } from "./open-pool.ts";
 import { settings } from "./own-transaction.ts";
 import type { TransactionForm } from "./transaction-form.ts";
-import { withoutPlugins } from "./without-plugins.ts";
 
 /** Where transactions are, and how they look to handlers. */
 export interface Transactions<Database, Tx> {

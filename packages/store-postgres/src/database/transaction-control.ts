@@ -4,7 +4,7 @@ const dollarQuoted = /\$(?<tag>(?:[\p{L}_][\p{L}\p{N}_]*)?)\$.*?\$\k<tag>\$/su;
 const quoted = /[eE]'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|"(?:[^"]|"")*"/su;
 const word = /(?<word>[\p{L}_][\p{L}\p{N}_$]*)/su;
 
-/** What Postgres' own scanner tells apart, as far as it matters where a statement begins. */
+/** The tokens that matter for where a statement begins, split as Postgres' own scanner does. */
 const token = new RegExp(
   [lineComment, comment, dollarQuoted, quoted, word, /;/].map(({ source }) => source).join("|"),
   "gsu",

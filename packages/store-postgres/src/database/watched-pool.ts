@@ -3,7 +3,6 @@ import type { PostgresPool } from "kysely";
 import { busyBackends } from "./busy-backends.ts";
 import { type Checkout, checkOut } from "./checkout.ts";
 import { currentTaking } from "./connection-handle.ts";
-import { createPlaces } from "./places.ts";
 
 /** The events of pools and clients of `pg`, which kysely's types omit. */
 interface Emitter {
@@ -20,9 +19,7 @@ const listenedTo = new WeakSet<object>();
  * queue of its own, which they leave at their timeout, so that the pool is asked for no more connections than it may open.
  */
 export function watchedPool(pool: PostgresPool, timeoutMs: number, logger: Logger): PostgresPool {
-  const places = createPlaces(
-    (pool.options as { max?: number } | undefined)?.max ?? Number.POSITIVE_INFINITY,
-  );
+  const slots = createSlots((pool.options as { max?: number } | undefined)?.max ?? Number.POSITIVE_INFINITY);
   const isBusy = busyBackends(pool);
   const listen = (emitter: object) => {
     if (listenedTo.has(emitter)) return;
@@ -32,16 +29,16 @@ export function watchedPool(pool: PostgresPool, timeoutMs: number, logger: Logge
       logger.debug({ code: error?.code, reason: error?.message }, "postgres connection"),
     );
   };
-  if (!listenedTo.has(pool)) (pool as Emitter).on?.("connect", listen); // at once, since a stopping server may drop the connection right away
+  if (!listenedTo.has(pool)) (pool as Emitter).on?.("connect", listen); // before the connection is used: a stopping server may drop it right away
   listen(pool);
 
   async function connectionOf(): Promise<Checkout> {
     try {
       const client = await pool.connect();
       listen(client);
-      return checkOut(client, timeoutMs, isBusy, places.free);
+      return checkOut(client, timeoutMs, isBusy, slots.free);
     } catch (error) {
-      places.free();
+      slots.free();
       throw error;
     }
   }
@@ -51,7 +48,7 @@ export function watchedPool(pool: PostgresPool, timeoutMs: number, logger: Logge
     end: () => pool.end(),
     async connect() {
       const { signal, handle } = currentTaking() ?? { signal: AbortSignal.timeout(timeoutMs) };
-      await places.take(signal);
+      await slots.take(signal);
       const opening = connectionOf();
       const late = Promise.withResolvers<never>();
       const leave = () => late.reject(signal.reason);
@@ -69,6 +66,48 @@ export function watchedPool(pool: PostgresPool, timeoutMs: number, logger: Logge
       } finally {
         signal.removeEventListener("abort", leave);
       }
+    },
+  };
+}
+
+/** The connections that may be open, given out in the order of asking. */
+interface Slots {
+  /** Resolves when there is a slot. Rejects when the signal aborts first. */
+  take(signal: AbortSignal): Promise<void>;
+  free(): void;
+}
+
+function createSlots(most: number): Slots {
+  const waiting = new Set<() => void>();
+  let taken = 0;
+  return {
+    async take(signal) {
+      signal.throwIfAborted();
+      if (taken < most) {
+        taken += 1;
+        return;
+      }
+      await new Promise<void>((resolve, reject) => {
+        const give = () => {
+          signal.removeEventListener("abort", leave);
+          resolve();
+        };
+        const leave = () => {
+          waiting.delete(give);
+          reject(signal.reason);
+        };
+        waiting.add(give);
+        signal.addEventListener("abort", leave, { once: true });
+      });
+    },
+    free() {
+      const [next] = waiting;
+      if (next === undefined) {
+        taken -= 1;
+        return;
+      }
+      waiting.delete(next);
+      next();
     },
   };
 }

@@ -1,7 +1,8 @@
 import type { Claim, EventKey } from "@esim-webhooks/core";
+import { spreadRetention } from "@esim-webhooks/core/kit";
 import { type Kysely, type RawBuilder, sql } from "kysely";
 import { inMs, qualified, retentionTime, serverTime, type Tables } from "../database/tables.ts";
-import { countConflict } from "./count-conflict.ts";
+import { countConflict } from "./put.ts";
 
 const retryHeldRowMs = 1000;
 
@@ -70,7 +71,7 @@ function isConflict(fingerprint: number | null): RawBuilder<boolean> {
   return sql`coalesce(fingerprint <> ${fingerprint}::bigint and replay -> 'rebuilt' is distinct from 'true', false)`;
 }
 
-/** The time by which the lease or the retention of a row is over, as SQL. */
+/** The time at which to compare the end of a row's lease or retention, as SQL. */
 function endTime(tables: Tables): RawBuilder<Date> {
   return sql`case when state in ('done', 'unhandled') then ${retentionTime(tables)} else ${serverTime} end`;
 }
@@ -90,9 +91,9 @@ async function look(
 }
 
 /**
- * Claims a row whose lease or retention is over, and clears what an inbox left in it. Also claims an unhandled event of the same
- * body, and keeps it until it is completed inline; if it is not, workers get it back. Removes the lane, since the event's turn is
- * over. Answers busy, without waiting, for a row that another transaction has locked.
+ * Claims a row whose lease has ended or whose retention has expired, and clears what an inbox left in it. Also claims an unhandled event
+ * of the same body, and keeps it until it is completed inline; if it is not, workers get it back. Removes the lane, since the lane has
+ * moved on. Answers busy, without waiting, for a row that another transaction has locked.
  */
 async function takeOver(
   db: Kysely<unknown>,
@@ -118,4 +119,75 @@ async function takeOver(
     returning taken.fence::text as token`.execute(db);
   const row = rows[0];
   return row ? { status: "claimed", token: row.token } : { status: "busy", retryAfterMs: retryHeldRowMs };
+}
+
+/** Whether this token holds a live lease. Compares tokens as text, so that any string is allowed. */
+function owned({ source, id }: EventKey, token: string): RawBuilder<boolean> {
+  return sql`source = ${source} and id = ${id} and fence::text = ${token}
+    and state = 'leased' and ends_at > ${serverTime}`;
+}
+
+/** Leased → leased for longer. False: this token no longer holds the lease. */
+export async function extend(
+  db: Kysely<unknown>,
+  tables: Tables,
+  key: EventKey,
+  token: string,
+  leaseMs: number,
+): Promise<boolean> {
+  return changed(db, sql`update ${tables.event} set ends_at = ${inMs(leaseMs)} where ${owned(key, token)}`);
+}
+
+/** Leased → done. True also for the token that completed it before. */
+export async function complete(
+  db: Kysely<unknown>,
+  tables: Tables,
+  key: EventKey,
+  token: string,
+  retentionMs: number,
+): Promise<boolean> {
+  const mark = sql`update ${tables.event} set state = 'done', body = null, ends_at = ${inMs(spreadRetention(retentionMs))} where ${owned(key, token)}`;
+  if (await changed(db, mark)) return true;
+  const { rows } = await sql`
+    select from ${tables.event}
+    where source = ${key.source} and id = ${key.id} and fence::text = ${token} and state = 'done'`.execute(
+    db,
+  );
+  return rows.length > 0;
+}
+
+/**
+ * Leased → done in the handler's transaction. Checks only the fence: an ended lease stays valid until another process takes it over,
+ * and a takeover now waits for this transaction.
+ */
+export async function completeInTransaction(
+  tx: Kysely<unknown>,
+  tables: Tables,
+  { source, id }: EventKey,
+  token: string,
+  retentionMs: number,
+): Promise<boolean> {
+  return changed(
+    tx,
+    sql`update ${tables.event} set state = 'done', body = null, ends_at = ${inMs(spreadRetention(retentionMs))}
+      where source = ${source} and id = ${id} and fence::text = ${token} and state = 'leased'`,
+  );
+}
+
+/** Leased → absent, or ready if an inbox has stored its body. False as for `extend`. */
+export async function release(
+  db: Kysely<unknown>,
+  tables: Tables,
+  key: EventKey,
+  token: string,
+): Promise<boolean> {
+  if (await changed(db, sql`delete from ${tables.event} where ${owned(key, token)} and body is null`))
+    return true;
+  const makeReady = sql`update ${tables.event} set state = 'ready', ends_at = ${serverTime} where ${owned(key, token)}`;
+  return changed(db, makeReady);
+}
+
+async function changed(db: Kysely<unknown>, statement: RawBuilder<unknown>): Promise<boolean> {
+  const { numAffectedRows = 0n } = await statement.execute(db);
+  return numAffectedRows > 0n;
 }

@@ -3,7 +3,7 @@ import { crc32 } from "node:zlib";
 import type { InboxEntry } from "@esim-webhooks/core";
 import { occurredAtMs } from "@esim-webhooks/core/kit";
 import { type RawBuilder, sql } from "kysely";
-import { numberArray, textArray } from "./array-literal.ts";
+import { numberArray, textArray } from "./batch.ts";
 
 /** An entry, and the columns derived from it. */
 export interface PutRow {

@@ -3,10 +3,8 @@ import type { EventKey, InboxEntry, PutResult } from "@esim-webhooks/core";
 import { keyText } from "@esim-webhooks/core/kit";
 import { type Kysely, type RawBuilder, sql } from "kysely";
 import type { OpenPostgres } from "../database/postgres-database.ts";
-import { serverTime, type Tables } from "../database/tables.ts";
-import { textArray } from "./array-literal.ts";
-import { countConflict } from "./count-conflict.ts";
-import { inKeyOrder } from "./key-order.ts";
+import { qualified, serverTime, type Tables } from "../database/tables.ts";
+import { inKeyOrder, textArray } from "./batch.ts";
 import { type PutRow, putRows, storable } from "./put-rows.ts";
 
 /**
@@ -108,7 +106,7 @@ function isConflict({ body, replay }: InboxEntry, { fingerprint, rebuilt }: Pres
 
 /**
  * Stores the body in the row of an id that is being worked inline, so that a worker takes over if that fails. Without a lane,
- * since the event's turn is over. False: the claim with this token holds the id no more.
+ * since the lane has moved on. False: the claim with this token no longer holds the id.
  */
 async function storeBody(
   db: Kysely<unknown>,
@@ -122,4 +120,47 @@ async function storeBody(
       received_at = to_timestamp(${receivedAt.getTime() / 1000}::float8), replay = ${replay}::jsonb
     where source = ${source} and id = ${id} and fence::text = ${token} and ${isInline}`.execute(db);
   return numAffectedRows > 0n;
+}
+
+/** Counts a delivery that had the id of an event, but another body. */
+export async function countConflict(
+  db: Kysely<unknown>,
+  tables: Tables,
+  { source, id }: EventKey,
+): Promise<void> {
+  await sql`update ${tables.event} set conflicts = conflicts + 1 where source = ${source} and id = ${id}`.execute(
+    db,
+  );
+}
+
+/**
+ * Done → ready with a new body, for rows of different keys. Answers one to one whether the row was done and its run had not
+ * made it ready before. Locks rows in the order of their keys. A statement that waited for a lock checks the row again, so of
+ * many with the same run, one changes it. Keeps the earlier runs in `runs`.
+ */
+export async function rerun(
+  db: Kysely<unknown>,
+  tables: Tables,
+  rows: readonly PutRow[],
+): Promise<boolean[]> {
+  const { rows: changed } = await sql<EventKey>`
+    with entry as materialized (${putRows(inKeyOrder(rows, ({ key }) => key))}),
+    done as materialized (
+      select event.source, event.id from ${tables.event} as event join entry using (source, id)
+      where event.state = 'done'
+        and event.replay ->> 'run' is distinct from entry.replay ->> 'run'
+        and (event.runs is null or entry.replay ->> 'run' <> all (event.runs))
+      order by entry.place
+      for update of event
+    )
+    update ${tables.event} as event
+    set state = 'ready', fence = nextval(${qualified(tables, "fence")}::regclass), ends_at = ${serverTime}, attempts = 0,
+      suspect = false, error = null, type = entry.type, body = entry.body, fingerprint = entry.fingerprint, received_at = entry.received,
+      occurred_at = entry.occurred, lane = entry.lane, replay = entry.replay,
+      runs = array_remove(event.runs || (event.replay ->> 'run'), null)
+    from entry join done using (source, id)
+    where event.source = entry.source and event.id = entry.id
+    returning event.source, event.id`.execute(db);
+  const names = new Set(changed.map(keyText));
+  return rows.map(({ key }) => names.has(key));
 }

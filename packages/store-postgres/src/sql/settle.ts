@@ -2,8 +2,7 @@ import type { InboxLease, Settlement } from "@esim-webhooks/core";
 import { keyText, spreadRetention } from "@esim-webhooks/core/kit";
 import { type Kysely, sql } from "kysely";
 import { inMs, serverTime, type Tables } from "../database/tables.ts";
-import { numberArray, textArray } from "./array-literal.ts";
-import { inKeyOrder } from "./key-order.ts";
+import { inKeyOrder, numberArray, textArray } from "./batch.ts";
 
 export interface SettleRules {
   readonly retentionMs: number;

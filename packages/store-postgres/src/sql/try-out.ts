@@ -1,16 +1,15 @@
 import { randomUUID } from "node:crypto";
 import { type Kysely, sql } from "kysely";
-import { schemaMismatch } from "../database/migrations.ts";
+import { schemaMismatch } from "../database/errors.ts";
 import type { Tables } from "../database/tables.ts";
-import { claim } from "./claim.ts";
+import { claim, completeInTransaction, release } from "./claim.ts";
 import { keepClock } from "./forget.ts";
-import { completeInTransaction, release } from "./mark.ts";
 import { insert } from "./put.ts";
 import { renew, settle } from "./settle.ts";
+import { writeState } from "./state.ts";
 import { take } from "./take.ts";
-import { writeState } from "./write-state.ts";
 
-/** Does with events of its own what stores, inboxes and workers do. For a transaction that is rolled back. */
+/** Performs on events of its own what stores, inboxes and workers do. For a transaction that is rolled back. */
 export async function tryEvents(db: Kysely<unknown>, tables: Tables): Promise<void> {
   const key = { source: "", id: randomUUID() };
   const claimed = await claim(db, tables, key, 1000, undefined);
@@ -22,8 +21,8 @@ export async function tryEvents(db: Kysely<unknown>, tables: Tables): Promise<vo
 }
 
 /**
- * Stores two events, one of them in a lane, then takes and settles one. They are due the longest: a take that wants only their type
- * would otherwise read whatever else is due.
+ * Stores two events, one of them in a lane, then takes and settles one. They are due before all others: a take that wants only their type
+ * would otherwise read the other due events first.
  */
 async function tryWork(db: Kysely<unknown>, tables: Tables): Promise<void> {
   const type = randomUUID();

@@ -1,4 +1,47 @@
-import { type Fault, FaultError } from "./errors.ts";
+/** Stable codes of the errors that these stores throw, in addition to those of core. */
+export type SqliteErrorCode =
+  /** The file is damaged, or is no SQLite database. */
+  | "database_corrupt"
+  /** The file or its log was removed or replaced while it was open. */
+  | "database_moved"
+  /** The file was written by a newer version of this package. */
+  | "database_newer"
+  /** The file or its folder cannot be written by this process. */
+  | "database_read_only"
+  /** The file is on another machine's disk. */
+  | "network_mount"
+  /** This Node.js has no SQLite. */
+  | "node_too_old"
+  /** The folder is one that PGlite left. */
+  | "pglite_folder"
+  /** The tables are not those of this version: an unreleased or unknown one has made them. */
+  | "schema_mismatch"
+  /** A bundler has left out the code of the thread that has the database. */
+  | "thread_missing"
+  /** This SQLite must not use a write-ahead log, and another process is using one on the file. */
+  | "wal_in_use";
+
+/** The codes of faults: of these stores, or of core. */
+export type FaultCode = SqliteErrorCode | "invalid_option" | "store_full" | "store_unavailable";
+
+/** What went wrong, as it crosses from the database's thread: the two halves of a message, and SQLite's own words. */
+export interface Fault {
+  readonly code: FaultCode;
+  readonly problem: string;
+  readonly remedy: string;
+  readonly cause?: string;
+}
+
+/** A fault as it is thrown on either side. */
+export class FaultError extends Error {
+  override readonly name = "FaultError";
+  readonly fault: Fault;
+
+  constructor(fault: Fault) {
+    super(`${fault.problem} ${fault.remedy}`);
+    this.fault = fault;
+  }
+}
 
 /** Primary result codes of SQLite (sqlite.org/rescode.html), as far as they say something about the file or its disk. */
 const resultCodes = {
@@ -28,7 +71,7 @@ export function resultCodeOf(error: unknown): number | undefined {
   return code === "ERR_SQLITE_ERROR" && typeof errcode === "number" ? errcode & 0xff : undefined;
 }
 
-/** Whether somebody else holds the lock: to try again may help. */
+/** Whether another connection holds the lock: to try again may help. */
 export function isBusy(error: unknown): boolean {
   const code = resultCodeOf(error);
   return code === resultCodes.busy || code === resultCodes.locked || code === resultCodes.protocol;
@@ -45,7 +88,7 @@ export function isOfRoom(error: unknown): boolean {
   return code === resultCodes.full || code === resultCodes.readOnly || code === resultCodes.cannotOpen;
 }
 
-/** Whether the file or its disk failed. Every other error is about what was asked, and another question may be answered. */
+/** Whether the file or its disk failed. Every other error is about one statement, and others may succeed. */
 export function isOfTheFile(error: unknown): boolean {
   return error instanceof FaultError || aboutTheFile.has(resultCodeOf(error) ?? -1);
 }
@@ -116,7 +159,7 @@ export function moved(file: string): Fault {
   };
 }
 
-/** For a process that would open the database while another one has a log of it that is gone. */
+/** For a process that opens the database while another one has it open with a log that was removed. */
 export function lostLog(database: string): Fault {
   return {
     code: "database_moved",
@@ -148,7 +191,7 @@ function readOnly(path: string, cause: string): Fault {
   return {
     code: "database_read_only",
     problem: `This process cannot write ${path} or the folder it is in.`,
-    remedy: "Give its user the right to write both: SQLite keeps files of its own beside the database.",
+    remedy: "Give its user the right to write both: SQLite keeps files of its own next to the database.",
     cause,
   };
 }

@@ -1,6 +1,5 @@
 import { type BigIntStats, statSync } from "node:fs";
-import { FaultError } from "./errors.ts";
-import { faultOf, moved, replaced } from "./faults.ts";
+import { FaultError, faultOf, moved, replaced } from "./faults.ts";
 
 /**
  * The files that a connection has open. If one of them is removed or replaced, SQLite keeps writing to it, and what it writes is

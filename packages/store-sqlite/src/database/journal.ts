@@ -1,7 +1,5 @@
 import { type Connection, pragma } from "./connection.ts";
-import { FaultError } from "./errors.ts";
-import { isBusy } from "./faults.ts";
-import { hasWalResetBug } from "./wal-reset-bug.ts";
+import { FaultError, isBusy } from "./faults.ts";
 
 /** `full`: an answer is given once its write is on the disk. `normal`: a power cut may lose the last moments. */
 export type Durability = "full" | "normal";
@@ -14,7 +12,7 @@ export interface Journal {
   readonly hasWalResetBug: boolean;
 }
 
-/** How often, and with which pause, another process is waited for where the busy timeout does not count. */
+/** How often, and with which pause, to wait for another process where the busy timeout has no effect. */
 export const tries = 100;
 export const pauseMs = 20;
 const longestIdleLog = 64 * 1024 * 1024; // bytes that a log keeps on the disk once it was longer
@@ -38,13 +36,13 @@ export function setUpJournal(
   return { sqliteVersion, mode, hasWalResetBug: isAffected };
 }
 
-/** Without a log, `normal` may corrupt the file in a power cut; `extra` also syncs that the rollback journal is gone. */
+/** Without a log, `normal` may corrupt the file in a power cut; `extra` also syncs the removal of the rollback journal. */
 const synchronous: Readonly<Record<Journal["mode"], Readonly<Record<Durability, string>>>> = {
   wal: { full: "full", normal: "normal" },
   delete: { full: "extra", normal: "full" },
 };
 
-/** Of the SQLite that this Node.js has. */
+/** The version of the SQLite in this Node.js. */
 export function sqliteVersionOf(connection: Connection): string {
   return connection.get<{ version: string }>("select sqlite_version() as version")?.version ?? "";
 }
@@ -54,7 +52,7 @@ export function refuseWal(connection: Connection, path: string, { sqliteVersion 
   if (pragma(connection, "journal_mode") === "wal") throw new FaultError(walInUse(path, sqliteVersion));
 }
 
-/** Asks for a mode until the file has it; what it has in the end, when others keep it from changing. */
+/** Asks for a mode until the file has it. Returns the mode that it has in the end: other processes may keep it from changing. */
 function settledMode(connection: Connection, wanted: "wal" | "delete"): "wal" | "delete" {
   for (let left = tries; ; left--) {
     const mode = askedMode(connection, wanted);
@@ -72,7 +70,7 @@ function askedMode(connection: Connection, wanted: "wal" | "delete"): unknown {
   try {
     return pragma(connection, `journal_mode = ${wanted}`);
   } catch (error) {
-    if (!isBusy(error)) throw error; // the busy timeout does not count for this pragma
+    if (!isBusy(error)) throw error; // the busy timeout has no effect on this pragma
     return wanted === "wal" ? "delete" : "wal";
   }
 }
@@ -83,4 +81,15 @@ function walInUse(path: string, version: string) {
     problem: `Another process uses a write-ahead log on ${path}, and SQLite ${version} of this Node.js can corrupt one.`,
     remedy: "Run every process on a Node.js whose SQLite is 3.51.3 or newer, or stop the others first.",
   } as const;
+}
+
+/**
+ * Whether an SQLite version has the WAL-reset bug: two connections that write and checkpoint a write-ahead log at the same
+ * moment can corrupt the file (sqlite.org/wal.html#walresetbug). In 3.7.0 to 3.51.2, except the release lines in which it was fixed.
+ */
+export function hasWalResetBug(version: string): boolean {
+  const [major = 0, minor = 0, patch = 0] = version.split(".").map(Number);
+  if (major !== 3 || minor < 7) return false; // 3.7.0 was the first to have a log
+  const fixedAt = { 44: 6, 50: 7, 51: 3 }[minor];
+  return fixedAt === undefined ? minor < 51 : patch < fixedAt;
 }

@@ -1,9 +1,7 @@
-import { access, constants, open, stat } from "node:fs/promises";
+import { access, constants, open, stat, statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { makeFolder } from "@esim-webhooks/core/kit";
-import { FaultError } from "./errors.ts";
-import { faultOf } from "./faults.ts";
-import { refuseNetworkMount } from "./network-mount.ts";
+import { FaultError, faultOf } from "./faults.ts";
 
 export interface Location {
   /** The database file, as an absolute path. */
@@ -13,7 +11,7 @@ export interface Location {
 
 /**
  * Makes the folder and the file where they are missing, for the present user alone, and refuses a place where no database
- * can be kept. Never opens a file that is there: to close it would drop the locks that this process has on it.
+ * can be kept. Never opens an existing file: to close it would drop the locks that this process has on it.
  */
 export async function prepareLocation({ path, allowNetworkMount }: Location): Promise<void> {
   const folder = dirname(path);
@@ -31,7 +29,7 @@ export async function prepareLocation({ path, allowNetworkMount }: Location): Pr
   }
 }
 
-/** Refuses a file that is not there, or is where no database can be kept. Makes nothing. */
+/** Refuses a file that does not exist, or is where no database can be kept. Makes nothing. */
 export async function requireFile({ path, allowNetworkMount }: Location): Promise<void> {
   try {
     await refuseFolders(path, dirname(path));
@@ -65,15 +63,49 @@ async function refuseFolders(path: string, folder: string): Promise<void> {
   });
 }
 
+/** Types of Linux file systems (statfs(2)) whose disk is another machine's. FUSE is left out: it may be either. */
+const networkTypes: ReadonlyMap<number, string> = new Map([
+  [0x6969, "NFS"],
+  [0x517b, "SMB"],
+  [0xff534d42, "CIFS"],
+  [0xfe534d42, "SMB2"],
+  [0x01021997, "9P"],
+  [0x5346414f, "AFS"],
+  [0x00c36400, "Ceph"],
+  [0x0bd00bd0, "Lustre"],
+  [0x47504653, "GPFS"],
+]);
+
+/** The name of a network file system by its number; undefined for every other one. */
+export function networkTypeOf(type: number): string | undefined {
+  return networkTypes.get(type >>> 0);
+}
+
+/**
+ * Refuses a folder on a network mount: locks there do not hold between machines, nor does a write-ahead log, whose index
+ * is shared memory. Asks on Linux only: elsewhere the numbers mean something else.
+ */
+export async function refuseNetworkMount(folder: string): Promise<void> {
+  if (process.platform !== "linux") return;
+  const { type } = await statfs(folder);
+  const name = networkTypeOf(type);
+  if (name === undefined) return;
+  throw new FaultError({
+    code: "network_mount",
+    problem: `The folder ${folder} is on a network mount (${name}), where SQLite's locks do not hold.`,
+    remedy: "Use a local disk, or Postgres for several machines; allowNetworkMount: true takes the risk.",
+  });
+}
+
 async function makeFile(path: string): Promise<void> {
   try {
-    await (await open(path, "wx", 0o600)).close(); // SQLite gives its own files beside it the same mode
+    await (await open(path, "wx", 0o600)).close(); // SQLite gives its own files next to it the same mode
   } catch (error) {
     if ((error as { code?: string }).code !== "EEXIST") throw error;
   }
 }
 
-/** A file whose name is not on the disk is lost in a power cut, however often it was synced itself. */
+/** A file whose name is not on the disk is lost in a power cut, even if the file itself was synced. */
 export async function syncFolder(folder: string): Promise<void> {
   if (process.platform === "win32") return; // a folder cannot be opened there
   const handle = await open(folder, "r");
@@ -85,8 +117,8 @@ export async function syncFolder(folder: string): Promise<void> {
 }
 
 /**
- * The folders above are synced before anything is in the file, since any of them may be as new as it: made here, by another
- * process, or by who opens the file. Those that this user may not open are not his, and so are older.
+ * The folders above are synced before anything is in the file, since any of them may be as new as the file: made here, by another
+ * process, or by the program that opens the file. One that this user may not open belongs to another user, and so is older.
  */
 async function syncFoldersAbove(folder: string): Promise<void> {
   const above = dirname(folder);

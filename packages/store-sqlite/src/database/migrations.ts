@@ -1,5 +1,5 @@
 import type { Connection } from "./connection.ts";
-import { FaultError } from "./errors.ts";
+import { FaultError } from "./faults.ts";
 import * as first from "./migration-0001.ts";
 import { inTransaction } from "./transaction.ts";
 
@@ -12,7 +12,7 @@ export interface Migration {
 export const migrations: readonly Migration[] = [first];
 
 /**
- * Brings our tables up to date, in one transaction: of many processes that start at once, one does it. Which migrations were
+ * Brings our tables up to date, in one transaction: of many processes that start concurrently, one does it. Which migrations were
  * applied is in a table of ours, since `user_version` belongs to the user's own tables.
  */
 export function migrate(connection: Connection, path: string): void {

@@ -1,7 +1,6 @@
 import { existsSync } from "node:fs";
 import { type Connection, connect, fileOf, pragma } from "./connection.ts";
-import { FaultError } from "./errors.ts";
-import { isBusy, lostLog } from "./faults.ts";
+import { FaultError, isBusy, lostLog } from "./faults.ts";
 import { type HeldFiles, holdFiles } from "./held-files.ts";
 import {
   type Durability,
@@ -13,7 +12,7 @@ import {
   wait,
 } from "./journal.ts";
 import { appliedMigrations, migrate } from "./migrations.ts";
-import { syncRecovered } from "./recovered.ts";
+import { syncRecovered } from "./sync.ts";
 
 export interface OpenOptions {
   readonly path: string;
@@ -46,8 +45,8 @@ export function openWriter(
 }
 
 /**
- * A connection for questions, which may take as long as they take: the writer does not wait for it. It could write, since
- * whoever opens the file first after a kill must roll back what was left, but runs no statement that does.
+ * A connection for reads, which may take long: the writer does not wait for it. It is opened for writing, since the process that opens
+ * the file first after a kill must roll back what was left, but runs no statement that writes.
  */
 export function openReader(options: OpenOptions): Connection {
   const connection = openConnection(options);
@@ -55,11 +54,11 @@ export function openReader(options: OpenOptions): Connection {
   return connection;
 }
 
-/** A connection for questions to a file that is read as it is: it is not migrated, and its tables may be of another version, or not ours. */
+/** A connection that reads a file as it is: nothing is migrated, and the tables may be of another version, or not ours. */
 export function openAsItIs(options: OpenOptions): Connection {
   const connection = openReader(options);
   try {
-    connection.get("select 1 from sqlite_schema"); // refuses what is no database
+    connection.get("select 1 from sqlite_schema"); // refuses a file that is no database
     return connection;
   } catch (error) {
     connection.close();
@@ -67,7 +66,7 @@ export function openAsItIs(options: OpenOptions): Connection {
   }
 }
 
-/** The same, for a file whose events are to be copied. */
+/** As `openAsItIs`, for a file whose events are to be copied. */
 export function openSource(options: OpenOptions): Connection {
   const connection = openAsItIs(options);
   try {
@@ -96,7 +95,7 @@ function openConnection({ path, busyMs }: OpenOptions): Connection {
 
 /**
  * Refuses a file that another process has open and whose log was removed. SQLite would begin a second log, and one of the two would
- * be lost. A process that is opening the file makes its log a moment after it has locked the file, so that is waited for.
+ * be lost. A process that opens the file makes its log a moment after it has locked the file, so this waits for it.
  */
 function refuseLostLog(database: string): void {
   const hasLog = () => existsSync(`${database}-wal`) && existsSync(`${database}-shm`);

@@ -1,6 +1,6 @@
 import type { Connection } from "./connection.ts";
 
-/** A connection within a transaction, and the time by which everything in it goes. */
+/** A connection within a transaction, and the time that everything in it uses. */
 export interface Transaction extends Connection {
   /** The machine's clock as SQLite reads it, in ms since the Unix epoch, taken once the lock was held. */
   readonly nowMs: number;
@@ -8,7 +8,7 @@ export interface Transaction extends Connection {
 
 /** Runs `work` in a transaction that is committed, and so on the disk, when it returns. Throws what `work` throws, all undone. */
 export function inTransaction<Result>(connection: Connection, work: (tx: Transaction) => Result): Result {
-  connection.run("begin immediate"); // the lock at once: a read that became a write could not wait for it
+  connection.run("begin immediate"); // takes the lock now: a read that became a write could not wait for it
   try {
     const result = work({ ...connection, nowMs: nowMs(connection) });
     connection.run("commit");
@@ -47,7 +47,7 @@ export function nowMs(connection: Connection): number {
   );
 }
 
-/** False where SQLite has rolled back by itself, as after a full disk; the first error is the one to tell then. */
+/** False where SQLite has rolled back by itself, as after a full disk; the first error is the one to report then. */
 function undo(connection: Connection, statement: string): boolean {
   try {
     connection.run(statement);

@@ -1,8 +1,7 @@
-import type { Connection } from "../database/connection.ts";
-import { FaultError } from "../database/errors.ts";
-import { faultOf, isOfRoom } from "../database/faults.ts";
+import { type Connection, pragma } from "../database/connection.ts";
+import { FaultError, faultOf, isOfRoom } from "../database/faults.ts";
 
-/** Writes all that is committed, the user's own tables included, to an empty file. Others read and write meanwhile. */
+/** Writes all that is committed, the user's own tables included, to an empty file, while others read and write. */
 export function backup(connection: Connection, { file }: { readonly file: string }): void {
   connection.exec("pragma query_only = off"); // the copy is written
   try {
@@ -12,4 +11,10 @@ export function backup(connection: Connection, { file }: { readonly file: string
   } finally {
     connection.exec("pragma query_only = on");
   }
+}
+
+/** Describes the first damage in the file; undefined if there is none. Reads the whole file. Throws where SQLite cannot read on. */
+export function quickCheck(connection: Connection): string | undefined {
+  const found = pragma(connection, "quick_check(1)");
+  return found === "ok" ? undefined : String(found);
 }

@@ -29,7 +29,7 @@ export function matching(filter: InboxFilter): Condition {
   };
 }
 
-/** As in core, which the thread does not load: what begins each frame of a stack in the text that is kept of an error. */
+/** What begins each frame of a stack in the text that is kept of an error: as in core, which the thread does not load. */
 const frameStart = "\n    at ";
 
 /** The frames of a stack, which follow the message, are not searched. */

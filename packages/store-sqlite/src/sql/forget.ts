@@ -1,6 +1,5 @@
 import type { PurgeClock } from "@esim-webhooks/core/kit";
 import type { Transaction } from "../database/transaction.ts";
-import { shrink } from "./shrink.ts";
 
 /** The machine's clock, and what the last purge kept of it. */
 export function purgeClock(
@@ -20,8 +19,8 @@ export interface ForgetInput {
 }
 
 /**
- * Keeps `next` in place of `kept`, then deletes some events whose retention was over at that time, and says how many: done and unhandled
- * ones. Undefined where another process has replaced `kept`.
+ * Keeps `next` in place of `kept`, then deletes some done and unhandled events whose retention had expired at that time. Returns how
+ * many; undefined where another process has replaced `kept`.
  */
 export function forget(tx: Transaction, { limit, next, kept }: ForgetInput): number | undefined {
   const replaced = tx.run(
@@ -39,4 +38,11 @@ export function forget(tx: Transaction, { limit, next, kept }: ForgetInput): num
   );
   if (forgotten > 0) shrink(tx);
   return forgotten;
+}
+
+const mostPages = 256;
+
+/** Gives some of the free pages back to the disk if this package has created the file; otherwise there are none to give. */
+export function shrink(tx: Transaction): void {
+  tx.exec(`pragma incremental_vacuum(${mostPages})`);
 }

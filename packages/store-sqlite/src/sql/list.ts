@@ -1,6 +1,5 @@
-import type { EventKey, InboxFilter, InboxRow } from "@esim-webhooks/core";
+import type { EventKey, InboxFilter, InboxRow, InboxState, Replay, StoredEvent } from "@esim-webhooks/core";
 import type { Connection } from "../database/connection.ts";
-import { type EventRow, eventColumns, inboxRow } from "./event-row.ts";
 import { matching } from "./filter.ts";
 
 /** The place in the list after which a page begins. */
@@ -36,4 +35,48 @@ export function list(connection: Connection, { filter, limit, after }: ListInput
     limit + 1,
   );
   return { rows: rows.slice(0, limit).map(inboxRow), isLast: rows.length <= limit };
+}
+
+/** One event, with its body. */
+export function get(
+  connection: Connection,
+  { source, id }: EventKey,
+): Omit<StoredEvent, "stack"> | undefined {
+  const row = connection.get<EventRow & { body: Uint8Array | null }>(
+    `select ${eventColumns}, body from esim_webhooks_event where id = ? and source = ?`,
+    id,
+    source,
+  );
+  if (row === undefined) return undefined;
+  const { body, ...rest } = row;
+  return { ...inboxRow(rest), body };
+}
+
+/** An event as it is in the table, without its body. */
+interface EventRow {
+  readonly source: string;
+  readonly id: string;
+  readonly state: InboxState;
+  readonly type: string | null;
+  readonly lane: string | null;
+  readonly received_at: number | null;
+  readonly attempts: number;
+  readonly ends_at: number | null;
+  readonly error: string | null;
+  readonly conflicts: number;
+  readonly replay: string | null;
+}
+
+/** The columns of an `EventRow`: SQL. */
+const eventColumns =
+  "source, id, state, type, lane, received_at, attempts, ends_at, error, conflicts, replay";
+
+/** As operators see it, except that `error` is the kept text, with the frames of its stack. */
+function inboxRow({ received_at, ends_at, replay, ...row }: EventRow): InboxRow {
+  return {
+    ...row,
+    receivedAt: received_at === null ? null : new Date(received_at),
+    endsAt: ends_at === null ? null : new Date(ends_at),
+    replay: replay === null ? null : (JSON.parse(replay) as Replay),
+  };
 }

@@ -1,8 +1,20 @@
-import type { PutResult } from "@esim-webhooks/core";
+import { crc32 } from "node:zlib";
+import type { EventKey, PutResult } from "@esim-webhooks/core";
 import type { Transaction } from "../database/transaction.ts";
-import { countConflict } from "./count-conflict.ts";
 import { hasEnded } from "./lease.ts";
-import { fingerprintOf, type PutRow, rowParameters } from "./put-row.ts";
+
+/** An entry as it crosses to the database's thread, its lane decided. */
+export interface PutRow extends EventKey {
+  readonly type: string | null;
+  /** In ms since the Unix epoch, as `occurredAt`. */
+  readonly receivedAt: number;
+  readonly occurredAt: number | null;
+  readonly lane: string | null;
+  readonly body: Uint8Array;
+  /** JSON; null for a delivery. */
+  readonly replay: string | null;
+  readonly rebuilt: boolean;
+}
 
 /** Stores rows, one to one; a later one of the same key is compared with what the earlier one left. */
 export function put(tx: Transaction, { rows }: { readonly rows: readonly PutRow[] }): PutResult[] {
@@ -56,7 +68,7 @@ function differs(row: PutRow, { fingerprint, rebuilt }: Present): boolean {
 
 /**
  * The id is being worked inline. Its body is left with it, so that the event is worked from here if that does not end well;
- * in no lane, since its turn there is over.
+ * in no lane, since the lane has moved on.
  */
 function leaveBody(tx: Transaction, row: PutRow): void {
   const { lane: _, ...parameters } = rowParameters(row);
@@ -67,4 +79,38 @@ function leaveBody(tx: Transaction, row: PutRow): void {
     where id = $id and source = $source`,
     parameters,
   );
+}
+
+/** Counts a delivery that had the id of an event, but another body. */
+export function countConflict(tx: Transaction, { source, id }: EventKey): void {
+  tx.run("update esim_webhooks_event set conflicts = conflicts + 1 where id = ? and source = ?", id, source);
+}
+
+/**
+ * Done → ready with the body that is put. One to one: whether it was done, and its run had not made it ready before. The
+ * imports that made it ready before are kept in `runs`.
+ */
+export function rerun(tx: Transaction, { rows }: { readonly rows: readonly PutRow[] }): boolean[] {
+  return rows.map((row) => {
+    const changed = tx.run(
+      `update esim_webhooks_event
+      set state = 'ready', ends_at = $now, term_ms = 0, attempts = 0, suspect = 0, error = null, type = $type, received_at = $receivedAt,
+        occurred_at = $occurredAt, lane = $lane, replay = $replay, fingerprint = $fingerprint, body = $body,
+        runs = iif(replay is null, runs, json_insert(coalesce(runs, '[]'), '$[#]', replay ->> 'run'))
+      where id = $id and source = $source and state = 'done'
+        and replay ->> 'run' is not $replay ->> 'run'
+        and not exists (select 1 from json_each(runs) where value = $replay ->> 'run')`,
+      { now: tx.nowMs, ...rowParameters(row) },
+    );
+    return changed > 0;
+  });
+}
+
+function rowParameters({ rebuilt: _, ...row }: PutRow) {
+  return { ...row, fingerprint: fingerprintOf(row) };
+}
+
+/** Distinguishes two bodies of one authentic id: the sender does not look for a collision. */
+function fingerprintOf({ body }: Pick<PutRow, "body">): number {
+  return crc32(body);
 }

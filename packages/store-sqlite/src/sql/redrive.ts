@@ -1,7 +1,15 @@
+import type { InboxFilter } from "@esim-webhooks/core";
 import type { Transaction } from "../database/transaction.ts";
-import { type ChosenInput, chosen } from "./chosen.ts";
+import { type Condition, matching } from "./filter.ts";
+import { shrink } from "./forget.ts";
 
-/** Dead or unhandled → ready, with attempts counted anew. Returns how many. */
+/** Which dead or unhandled events an operator means, and at most how many of them. */
+export interface ChosenInput {
+  readonly filter: InboxFilter & { readonly state: "dead" | "unhandled" };
+  readonly limit: number;
+}
+
+/** Dead or unhandled → ready, with attempts counted from zero. Returns how many. */
 export function redrive(tx: Transaction, input: ChosenInput): number {
   const { sql, parameters } = chosen(input);
   return tx.run(
@@ -9,4 +17,21 @@ export function redrive(tx: Transaction, input: ChosenInput): number {
     tx.nowMs,
     ...parameters,
   );
+}
+
+/** Deletes dead events. Returns how many. */
+export function purgeDead(tx: Transaction, input: ChosenInput): number {
+  const { sql, parameters } = chosen(input);
+  const purged = tx.run(`delete from esim_webhooks_event where rowid in (${sql})`, ...parameters);
+  if (purged > 0) shrink(tx);
+  return purged;
+}
+
+/** A list of rowids: SQL. The earliest received first. */
+function chosen({ filter, limit }: ChosenInput): Condition {
+  const { sql, parameters } = matching(filter);
+  return {
+    sql: `select rowid from esim_webhooks_event where ${sql} order by received_at limit ?`,
+    parameters: [...parameters, limit],
+  };
 }

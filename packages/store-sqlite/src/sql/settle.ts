@@ -1,4 +1,4 @@
-import type { Settlement } from "@esim-webhooks/core";
+import type { InboxLease, Settlement } from "@esim-webhooks/core";
 import type { Transaction } from "../database/transaction.ts";
 
 export interface SettleRules {
@@ -7,7 +7,7 @@ export interface SettleRules {
 }
 
 const longestError = 4000;
-const longestWaitMs = 100 * 365 * 24 * 3_600_000; // more may be past what a Date can tell
+const longestWaitMs = 100 * 365 * 24 * 3_600_000; // more may be past what a Date can hold
 
 /** Leased → what each settlement says, for leases whose fence still is the row's. One to one: whether it was. */
 export function settle(
@@ -90,4 +90,19 @@ function putOff(nowMs: number, { afterMs, error }: { readonly afterMs: number; r
 
 function storable(error: string): string {
   return error.slice(0, longestError);
+}
+
+/** Leased → leased for longer. One to one: whether the lease was still held. */
+export function renew(
+  tx: Transaction,
+  { leases, leaseMs }: { readonly leases: readonly InboxLease[]; readonly leaseMs: number },
+): boolean[] {
+  return leases.map(({ source, id, token }) => {
+    const changed = tx.run(
+      `update esim_webhooks_event set ends_at = $now + $leaseMs, term_ms = $leaseMs
+      where id = $id and source = $source and fence = $token and state = 'leased'`,
+      { now: tx.nowMs, leaseMs, id, source, token },
+    );
+    return changed > 0;
+  });
 }

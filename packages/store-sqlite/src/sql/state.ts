@@ -22,7 +22,7 @@ export function readState(
   return connection.get("select value, version from esim_webhooks_state where name = ?", name);
 }
 
-/** Writes a value in place of the version that was read. False: somebody else has written meanwhile. */
+/** Writes a value in place of the version that was read. False: another process has written meanwhile. */
 export function writeState(tx: Transaction, { name, value, version }: WriteStateInput): boolean {
   const changed =
     version === undefined

@@ -26,7 +26,7 @@ export function take(tx: Transaction, input: TakeInput): TakenEvent[] {
   );
 }
 
-/** Leases that have ended → ready, as suspects, so that everything that waits is in one state. */
+/** Ended leases → ready, as suspects, so that all events that wait are in one state. */
 function reap(tx: Transaction): void {
   tx.run(
     `update esim_webhooks_event
@@ -58,14 +58,14 @@ function dueSuspects(tx: Transaction, input: TakeInput): Due[] {
   return tx.all<Due>(
     `select rowid, ends_at as endsAt from esim_webhooks_event as event
     where state = 'ready' and suspect = 1 and ends_at <= $now and ${wanted}
-      and (lane is null or ${hasTurn("event", input.laneHeldByDead)})
+      and (lane is null or ${isNextInLane("event", input.laneHeldByDead)})
     order by ends_at limit $limit`,
     parametersOf(tx, input),
   );
 }
 
-/** Whether it is a row's turn in its lane: SQL, each condition that of an index, word for word. */
-function hasTurn(row: string, laneHeldByDead: boolean): string {
+/** Whether a row is the next one of its lane: SQL, each condition that of an index, word for word. */
+function isNextInLane(row: string, laneHeldByDead: boolean): string {
   const before = (other: string) =>
     `(${other}.occurred_at, ${other}.source, ${other}.id) < (${row}.occurred_at, ${row}.source, ${row}.id)`;
   return `not exists (
@@ -86,9 +86,8 @@ function hasTurn(row: string, laneHeldByDead: boolean): string {
 }
 
 /**
- * Of what is due in lanes it reads the first thousand rows or more. Where those are all there is, or enough of them have
- * their turn, that is all: the usual case. Else it asks each lane for its first event, which takes as long as there are lanes,
- * however long they are.
+ * Reads the first thousand due rows of all lanes, or more. Usually those are all, or enough of them are next in their lanes. If not, it
+ * asks each lane for its first event, which takes time by the number of lanes, not by their lengths.
  */
 function dueInLanes(tx: Transaction, input: TakeInput): Due[] {
   const parameters = parametersOf(tx, input);
@@ -100,7 +99,7 @@ function dueInLanes(tx: Transaction, input: TakeInput): Due[] {
       order by ends_at limit $reach
     )
     select rowid, ends_at as endsAt from near
-    where suspect = 0 and ${wanted} and ${hasTurn("near", input.laneHeldByDead)}
+    where suspect = 0 and ${wanted} and ${isNextInLane("near", input.laneHeldByDead)}
     order by ends_at limit $limit`,
     { ...parameters, reach },
   );
@@ -122,7 +121,7 @@ function dueInLanes(tx: Transaction, input: TakeInput): Due[] {
     )
     select event.rowid, event.ends_at as endsAt from head
     join esim_webhooks_event as event on event.rowid = head.first
-    where event.state = 'ready' and event.ends_at <= $now and suspect = 0 and ${wanted} and ${hasTurn("event", input.laneHeldByDead)}
+    where event.state = 'ready' and event.ends_at <= $now and suspect = 0 and ${wanted} and ${isNextInLane("event", input.laneHeldByDead)}
     order by event.ends_at limit $limit`,
     parameters,
   );

@@ -1,13 +1,12 @@
-// What a thread does: opens a connection to the file, answers calls, and ends when it is told to.
+// The code of a thread: opens a connection to the file, answers calls, and ends on request.
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import { type Connection, pragma } from "../database/connection.ts";
 import { faultOf } from "../database/faults.ts";
 import { openAsItIs, openReader, openSource, openWriter } from "../database/open.ts";
 import * as reads from "../sql/reads.ts";
-import { createClock } from "./clock.ts";
 import { unpackCalls } from "./packed-rows.ts";
 import type { Answer, Call, Reply, Request, ThreadData } from "./protocol.ts";
-import { writeCalls } from "./write-calls.ts";
+import { createWriteCalls } from "./write-calls.ts";
 
 type Operation = (connection: Connection, input: unknown) => unknown;
 
@@ -20,8 +19,8 @@ function reply(message: Reply): void {
   port.postMessage(message);
 }
 
-/** Questions, each by itself. */
-function ask(connection: Connection, calls: readonly Call[]): Answer[] {
+/** Runs reads, each by itself. */
+function readCalls(connection: Connection, calls: readonly Call[]): Answer[] {
   return calls.map(({ name, input }) => {
     try {
       return {
@@ -33,7 +32,7 @@ function ask(connection: Connection, calls: readonly Call[]): Answer[] {
   });
 }
 
-/** Tells when another connection has committed: the number changes for no commit of this one. */
+/** Reports when another connection has committed: the number changes for no commit of this one. */
 function watch(connection: Connection): NodeJS.Timeout {
   let version: unknown;
   return setInterval(() => {
@@ -42,7 +41,7 @@ function watch(connection: Connection): NodeJS.Timeout {
       if (current !== version) reply({ kind: "changed" });
       version = current;
     } catch {
-      // a hint may be missed, and whoever writes or asks is told what is wrong
+      // a hint may be missed; the next write or read reports what is wrong
     }
   }, watchEveryMs);
 }
@@ -68,12 +67,11 @@ function serve(connection: Connection, answer: (calls: readonly Call[]) => Answe
 try {
   if (role === "writer") {
     const { journal, files, ...connection } = openWriter(options);
-    const writer = { path, connection, journal, files, clock: createClock() };
-    serve(connection, (calls) => writeCalls(writer, calls));
+    serve(connection, createWriteCalls({ path, connection, journal, files }));
     reply({ kind: "opened", journal });
   } else {
     const connection = { reader: openReader, source: openSource, backup: openAsItIs }[role](options);
-    serve(connection, (calls) => ask(connection, calls));
+    serve(connection, (calls) => readCalls(connection, calls));
     reply({ kind: "opened", journal: undefined });
   }
 } catch (error) {

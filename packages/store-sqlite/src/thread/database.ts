@@ -1,14 +1,20 @@
-import { FaultError } from "../database/errors.ts";
+import { coalesce, safeListener } from "@esim-webhooks/core/kit";
+import { FaultError } from "../database/faults.ts";
 import type { Durability, Journal } from "../database/journal.ts";
 import { type Location, prepareLocation } from "../database/location.ts";
-import type { InputOf, OutputOf, Reads, Writes } from "../sql/operations.ts";
-import { gatherCalls } from "./gathered-calls.ts";
-import { createHints, type Hints } from "./hints.ts";
-import { createKeptThread } from "./kept-thread.ts";
-import { rowCountOf } from "./packed-rows.ts";
-import type { Answer } from "./protocol.ts";
-import { startThread, type Thread } from "./thread.ts";
-import { uptimeMs } from "./uptime.ts";
+import { packCalls, rowCountOf, sizeOf } from "./packed-rows.ts";
+import {
+  type Answer,
+  type Call,
+  type InputOf,
+  notAsked,
+  notCloned,
+  type OutputOf,
+  type Reads,
+  uptimeMs,
+  type Writes,
+} from "./protocol.ts";
+import { createKeptThread, type KeptThread, startThread, type Thread } from "./thread.ts";
 
 export interface DatabaseOptions extends Location {
   readonly durability: Durability;
@@ -16,7 +22,7 @@ export interface DatabaseOptions extends Location {
   busyMs(): number;
 }
 
-/** The file as one process sees it: a thread that writes, one that answers handlers, and one for long questions. */
+/** The file as one process sees it: a thread that writes, one that answers handlers, and one for long reads. */
 export interface Database {
   /** Opens the file, if it is not open. */
   open(): Promise<Journal>;
@@ -35,10 +41,18 @@ export interface Database {
   close(): Promise<void>;
 }
 
-/** What goes through the whole table: it would keep a handler waiting. */
+/** Lets workers know that there may be something to take, so that they need not wait for their next poll. */
+export interface Hints {
+  give(): void;
+  /** Returns a function that unsubscribes. */
+  on(listener: () => void): () => void;
+  isWatched(): boolean;
+}
+
+/** Reads of the whole table: they would keep a handler waiting. */
 const longReads: readonly (keyof Reads)[] = ["count", "list", "stats"];
 
-/** So many rows fill a transaction by themselves. With fewer, calls wait for each other and share its sync. */
+/** This many rows fill a transaction. Calls with fewer wait for each other and share its sync. */
 const manyRows = 1000;
 
 export function createDatabase(options: DatabaseOptions): Database {
@@ -46,9 +60,9 @@ export function createDatabase(options: DatabaseOptions): Database {
   const startReader = (onEnded: () => void) => writer.get().then(() => start("reader", onEnded));
   const [reader, longReader] = [createKeptThread(startReader), createKeptThread(startReader)];
   const write = gatherCalls(writer, { maxItems: 500, maxMessages: 1 });
-  const writeMany = gatherCalls(writer, { maxItems: 500, maxMessages: 2 }); // the next one is there when the thread is done
+  const writeMany = gatherCalls(writer, { maxItems: 500, maxMessages: 2 }); // the thread finds the next one when it is done
   const read = gatherCalls(reader, { maxItems: 500, maxMessages: 1 });
-  const readLong = gatherCalls(longReader, { maxItems: 1, maxMessages: 1 }); // the others may not be wanted by then
+  const readLong = gatherCalls(longReader, { maxItems: 1, maxMessages: 1 }); // callers of the next ones may give up meanwhile
   const hints = createHints((isOn) => writer.ifRunning((thread) => thread.watch(isOn)));
   const underWay = new Set<Promise<unknown>>();
 
@@ -87,8 +101,63 @@ export function createDatabase(options: DatabaseOptions): Database {
   };
 }
 
-/** What was answered. Throws a `FaultError`. */
+/**
+ * Sends calls to a thread. While it works, the next calls gather, and are then done together as one message. A call whose caller has
+ * given up is not sent. `maxItems`: how many calls a message has at most. `maxMessages`: how many messages are unanswered at most.
+ */
+function gatherCalls(
+  kept: KeptThread,
+  { maxItems, maxMessages }: { readonly maxItems: number; readonly maxMessages: number },
+): (call: Call) => Promise<Answer> {
+  return coalesce(sendTogether, {
+    maxItems,
+    maxFlushes: maxMessages,
+    maxSize: 8 * 1024 * 1024,
+    sizeOf,
+  });
+
+  async function sendTogether(waiting: readonly Call[]): Promise<readonly Answer[]> {
+    const now = uptimeMs();
+    const wanted = waiting.filter(({ untilMs }) => untilMs > now);
+    const answers = wanted.length === 0 ? [] : await answersOf(wanted);
+    const answerOf = new Map(wanted.map((each, index) => [each, answers[index]]));
+    return waiting.map((each) => answerOf.get(each) ?? notAsked);
+  }
+
+  /** A call that cannot cross to the thread fails by itself: the others of its message are sent again without it. */
+  async function answersOf(waiting: readonly Call[]): Promise<readonly Answer[]> {
+    const thread = await kept.get();
+    try {
+      return await thread.call(packCalls(waiting));
+    } catch (error) {
+      if (!(error instanceof DOMException && error.name === "DataCloneError")) throw error;
+      if (waiting.length === 1) return [{ fault: { ...notCloned, cause: error.message } }];
+      return (await Promise.all(waiting.map((each) => answersOf([each])))).flat();
+    }
+  }
+}
+
+/** The output of a call. Throws its fault as a `FaultError`. */
 export function outputOf<Output>(answer: Answer): Output {
   if ("fault" in answer) throw new FaultError(answer.fault);
   return answer.output as Output;
+}
+
+/** Calls `watch` when the first listener subscribes and when the last one has unsubscribed. */
+function createHints(watch: (isOn: boolean) => void): Hints {
+  const listeners = new Set<() => void>();
+  return {
+    give() {
+      for (const listener of listeners) listener();
+    },
+    on(listener) {
+      const own = safeListener(listener); // one that subscribes twice is two
+      listeners.add(own);
+      if (listeners.size === 1) watch(true);
+      return () => {
+        if (listeners.delete(own) && listeners.size === 0) watch(false);
+      };
+    },
+    isWatched: () => listeners.size > 0,
+  };
 }

@@ -1,4 +1,4 @@
-import type { PutRow } from "../sql/put-row.ts";
+import type { PutRow } from "../sql/put.ts";
 import type { Call, PackedCalls } from "./protocol.ts";
 
 export function rowCountOf(call: Pick<Call, "input">): number {
@@ -10,7 +10,7 @@ export function sizeOf(call: Pick<Call, "input">): number {
   return rowsOf<PutRow>(call).reduce((size, { body }) => size + body.byteLength, 0);
 }
 
-/** The buffer is handed over and not copied. A body as it comes may be a slice of a larger one, and would take all of that with it. */
+/** The buffer is transferred, not copied. A body may be a slice of a larger buffer, all of which would be transferred with it. */
 export function packCalls(calls: readonly Call[]): PackedCalls {
   const bodies = new Uint8Array(calls.reduce((sum, call) => sum + sizeOf(call), 0));
   let begin = 0;
@@ -37,7 +37,7 @@ export function unpackCalls({ calls, bodies }: PackedCalls): readonly Call[] {
 
 type RowValues = ReturnType<typeof valuesOf>;
 
-/** Objects would take the names of their fields along, each of them. */
+/** As a list: each object would be sent with the names of its fields. */
 function valuesOf({ source, id, type, receivedAt, occurredAt, lane, body, replay, rebuilt }: PutRow) {
   return [source, id, type, receivedAt, occurredAt, lane, body.byteLength, replay, rebuilt] as const;
 }

@@ -1,13 +1,22 @@
-import type { Fault } from "../database/errors.ts";
+import type { Fault } from "../database/faults.ts";
 import type { Journal } from "../database/journal.ts";
 import type { OpenOptions } from "../database/open.ts";
+import type * as reads from "../sql/reads.ts";
+import type * as writes from "../sql/writes.ts";
+
+export type Writes = typeof writes;
+export type Reads = typeof reads;
+
+/** The input and output of an operation, by its name. */
+export type InputOf<Name extends keyof (Writes & Reads)> = Parameters<(Writes & Reads)[Name]>[1];
+export type OutputOf<Name extends keyof (Writes & Reads)> = ReturnType<(Writes & Reads)[Name]>;
 
 /** What a thread is started with. */
 export interface ThreadData extends OpenOptions {
   readonly role: "writer" | "reader" | "source" | "backup";
 }
 
-/** One operation to be done. */
+/** One operation to do. */
 export interface Call {
   readonly name: string;
   readonly input: unknown;
@@ -24,22 +33,22 @@ export interface PackedCalls {
 /** What became of a call. */
 export type Answer = { readonly output: unknown } | { readonly fault: Fault };
 
-/** To a call whose caller does not wait any more. */
+/** The answer to a call whose caller no longer waits. */
 export const notAsked: Answer = {
   fault: { code: "store_unavailable", problem: "The database was not asked.", remedy: "Ask again." },
 };
 
-/** Of a call that cannot cross to the thread. */
+/** The fault of a call that cannot cross to the thread. */
 export const notCloned: Fault = {
   code: "store_unavailable",
-  problem: "What was asked cannot be handed to the thread of the database.",
+  problem: "The call cannot be passed to the thread of the database.",
   remedy: "Its cause names the value.",
 };
 
 /** To the thread. Calls of one message go in one transaction. */
 export type Request =
   | { readonly kind: "calls"; readonly id: number; readonly packed: PackedCalls }
-  /** Tell from now on when another process has written. */
+  /** Report from now on when another process has written. */
   | { readonly kind: "watch"; readonly isOn: boolean }
   | { readonly kind: "close" };
 
@@ -49,3 +58,14 @@ export type Reply =
   | { readonly kind: "fault"; readonly fault: Fault }
   | { readonly kind: "answers"; readonly id: number; readonly answers: readonly Answer[] }
   | { readonly kind: "changed" };
+
+/** Milliseconds of the machine's monotonic clock. It is the same in all threads; `performance.now()` is not. */
+export function uptimeMs(): number {
+  const [seconds, nanoseconds] = process.hrtime();
+  return seconds * 1000 + nanoseconds / 1e6;
+}
+
+/** How long to wait for another process's lock, in ms: less than the caller waits, so that it learns the reason and not just of a timeout. */
+export function busyMsOf(timeoutMs: number): number {
+  return Math.ceil(timeoutMs * 0.8);
+}

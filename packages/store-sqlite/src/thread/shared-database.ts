@@ -1,6 +1,6 @@
 import { WebhookError } from "@esim-webhooks/core";
-import { busyMsOf } from "../database/busy.ts";
 import { createDatabase, type Database, type DatabaseOptions } from "./database.ts";
+import { busyMsOf } from "./protocol.ts";
 
 export interface UseOptions extends Omit<DatabaseOptions, "busyMs"> {
   readonly timeoutMs: number;
@@ -15,7 +15,7 @@ interface Shared {
 
 const sharedByPath = new Map<string, Shared>();
 
-/** A database, and how to be done with it: the last one who is closes it. */
+/** One use of a database. The release of its last use closes it. */
 export interface DatabaseUse {
   readonly database: Database;
   release(): Promise<void>;
@@ -23,27 +23,13 @@ export interface DatabaseUse {
 
 /**
  * The database of a path: one for all stores and inboxes of this process, so that they share their writer and its syncs.
- * Throws `invalid_option` when another one has it open with another durability, or another `allowNetworkMount`.
+ * Throws `invalid_option` if it is open with another `durability` or `allowNetworkMount`.
  */
 export function useDatabase(caller: string, options: UseOptions): DatabaseUse {
   const { path, durability, allowNetworkMount, timeoutMs } = options;
   const shared = sharedByPath.get(path) ?? share(options);
-  if (shared.options.durability !== durability) {
-    throw new WebhookError(
-      "invalid_option",
-      `${path} is open in this process with durability "${shared.options.durability}", not "${durability}".`,
-      "Pass the same value to both: they share one writer.",
-      { where: caller },
-    );
-  }
-  if (shared.options.allowNetworkMount !== allowNetworkMount) {
-    throw new WebhookError(
-      "invalid_option",
-      `${path} is open in this process with allowNetworkMount ${shared.options.allowNetworkMount}, not ${allowNetworkMount}.`,
-      "Pass the same value to both: they share one writer.",
-      { where: caller },
-    );
-  }
+  refuseOther(caller, shared, "durability", durability);
+  refuseOther(caller, shared, "allowNetworkMount", allowNetworkMount);
   sharedByPath.set(path, shared);
   shared.timeouts.push(timeoutMs);
   return {
@@ -55,6 +41,21 @@ export function useDatabase(caller: string, options: UseOptions): DatabaseUse {
       await shared.database.close();
     },
   };
+}
+
+function refuseOther(
+  caller: string,
+  { options }: Shared,
+  option: "durability" | "allowNetworkMount",
+  value: string | boolean,
+): void {
+  if (options[option] === value) return;
+  throw new WebhookError(
+    "invalid_option",
+    `${options.path} is open in this process with ${option} ${JSON.stringify(options[option])}, not ${JSON.stringify(value)}.`,
+    "Pass the same value to both: they share one writer.",
+    { where: caller },
+  );
 }
 
 function share(options: UseOptions): Shared {

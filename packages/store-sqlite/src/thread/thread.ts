@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { extname } from "node:path";
 import { type Transferable, Worker } from "node:worker_threads";
 import { WebhookError } from "@esim-webhooks/core";
-import { type Fault, type FaultCode, FaultError } from "../database/errors.ts";
+import { type Fault, type FaultCode, FaultError } from "../database/faults.ts";
 import type { Journal } from "../database/journal.ts";
 import type { Answer, PackedCalls, Reply, Request, ThreadData } from "./protocol.ts";
 
@@ -12,14 +12,14 @@ export interface Thread {
   /** Answers calls one to one. Rejects with a `FaultError` only when the thread has ended. */
   call(packed: PackedCalls): Promise<readonly Answer[]>;
   watch(isOn: boolean): void;
-  /** Has it close its connection once it has answered what it was asked before. */
+  /** Closes its connection once it has answered all calls. */
   close(): Promise<void>;
 }
 
 export interface ThreadListeners {
   /** Another process has written. */
   onChanged(): void;
-  /** It has ended, of itself or because it was closed. */
+  /** It has ended, by itself or because it was closed. */
   onEnded(): void;
 }
 
@@ -58,7 +58,7 @@ export function startThread(data: ThreadData, { onChanged, onEnded }: ThreadList
   const worker = new Worker(file as URL, {
     workerData: data,
     name: `esim-webhooks sqlite ${data.role}`,
-    execArgv, // without the flags of the process, which mean its own code
+    execArgv, // without the flags of the process, which are meant for its own code
   });
   const waiting = new Map<number, (answers: readonly Answer[] | Error) => void>();
   const exited = new Promise<void>((resolve) => worker.once("exit", () => resolve()));
@@ -120,4 +120,44 @@ export function startThread(data: ThreadData, { onChanged, onEnded }: ThreadList
       }
     });
   });
+}
+
+/** A thread that is started when it is first needed, and again after it has ended. */
+export interface KeptThread {
+  /** Rejects while it cannot be started; the next call tries again. */
+  get(): Promise<Thread>;
+  /** Calls `use` if it is running. */
+  ifRunning(use: (thread: Thread) => void): void;
+  /** Closes it, if it was ever started. */
+  close(): Promise<void>;
+}
+
+/** `start` calls `onEnded` when the thread has ended, which may be after its replacement was started. */
+export function createKeptThread(start: (onEnded: () => void) => Promise<Thread>): KeptThread {
+  let started: Promise<Thread> | undefined;
+
+  function startOne(): Promise<Thread> {
+    const forget = () => {
+      if (started === own) started = undefined;
+    };
+    const own = start(forget).catch((error: unknown) => {
+      forget();
+      throw error;
+    });
+    return own;
+  }
+
+  return {
+    get() {
+      started ??= startOne();
+      return started;
+    },
+    ifRunning(use) {
+      started?.then(use, () => {});
+    },
+    async close() {
+      const thread = await started?.catch(() => undefined);
+      await thread?.close();
+    },
+  };
 }

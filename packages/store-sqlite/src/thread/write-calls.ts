@@ -1,37 +1,36 @@
-import { busyMsOf } from "../database/busy.ts";
-import { changeSomething } from "../database/change-something.ts";
 import type { Connection } from "../database/connection.ts";
 import { faultOf, isOfTheFile } from "../database/faults.ts";
 import type { HeldFiles } from "../database/held-files.ts";
 import { type Journal, refuseWal } from "../database/journal.ts";
+import { forceSync } from "../database/sync.ts";
 import { inTransaction, type Transaction, TransactionEnded } from "../database/transaction.ts";
-import { refused } from "../sql/apply.ts";
-import { shortenWaits } from "../sql/shorten-waits.ts";
+import { refused } from "../sql/handler-statements.ts";
+import { driftMs, shortenWaits } from "../sql/lease.ts";
 import * as writes from "../sql/writes.ts";
-import type { Clock } from "./clock.ts";
-import { type Answer, type Call, notAsked } from "./protocol.ts";
-import { uptimeMs } from "./uptime.ts";
+import { type Answer, busyMsOf, type Call, notAsked, uptimeMs } from "./protocol.ts";
 
+/** The connection that writes, as `openWriter` has opened it. */
 export interface Writer {
   readonly path: string;
   readonly connection: Connection;
   readonly journal: Journal;
   readonly files: HeldFiles;
-  readonly clock: Clock;
 }
 
-/** Those who answer for what others have written, and so for its being on the disk. */
-const answering: readonly string[] = ["put", "claim"];
+/** The operations that report what others have written, and so confirm that it is on the disk. */
+const confirming: readonly string[] = ["put", "claim"];
 
 /**
- * Writes, in one transaction. Where one of them cannot be done, each goes by itself, so that the others are. None is begun whose
- * caller has given up while the file was locked: what it took would be leased to nobody.
+ * Returns a function that does the calls of one message in one transaction. If one of them fails, each runs in a transaction of its own,
+ * so that the others are done. A call whose caller has given up while the file was locked is not started: no process would settle the
+ * events that it leases.
  */
-export function writeCalls(writer: Writer, calls: readonly Call[]): Answer[] {
+export function createWriteCalls(writer: Writer): (calls: readonly Call[]) => Answer[] {
+  const { path, connection, journal, files } = writer;
+  const clock = createClock();
   const leftMs = ({ untilMs }: Call) => untilMs - uptimeMs();
 
-  function together(asked: readonly Call[]): Answer[] {
-    const { path, connection, journal, files, clock } = writer;
+  return function together(asked: readonly Call[]): Answer[] {
     const longestMs = Math.max(...asked.map(leftMs));
     if (longestMs <= 0) return asked.map(() => notAsked);
     connection.exec(`pragma busy_timeout = ${busyMsOf(longestMs)}`);
@@ -40,8 +39,7 @@ export function writeCalls(writer: Writer, calls: readonly Call[]): Answer[] {
       const { nowMs, answers } = inTransaction(connection, (tx) => {
         if (journal.hasWalResetBug) refuseWal(tx, path, journal);
         if (clock.mayBeSetBack(tx.nowMs)) shortenWaits(tx);
-        if (journal.mode === "delete" && asked.some(({ name }) => answering.includes(name)))
-          changeSomething(tx);
+        if (journal.mode === "delete" && asked.some(({ name }) => confirming.includes(name))) forceSync(tx);
         return {
           nowMs: tx.nowMs,
           answers: asked.map((call) => (leftMs(call) <= 0 ? notAsked : { output: done(tx, call) })),
@@ -56,13 +54,29 @@ export function writeCalls(writer: Writer, calls: readonly Call[]): Answer[] {
       if (asked.length > 1) return asked.flatMap((call) => together([call]));
       return [asked[0]?.name === "apply" ? { output: refused(error) } : { fault: faultOf(error, path) }];
     }
-  }
-
-  return together(calls);
+  };
 }
 
 type Operation = (tx: Transaction, input: unknown) => unknown;
 
 function done(tx: Transaction, { name, input }: Call): unknown {
   return (writes as unknown as Record<string, Operation>)[name]?.(tx, input);
+}
+
+/** What a connection knows of the machine's clock. */
+interface Clock {
+  /** Whether the clock may have been set back before a transaction at `nowMs`. True before the first one. */
+  mayBeSetBack(nowMs: number): boolean;
+  /** A transaction at `nowMs` was committed. */
+  saw(nowMs: number): void;
+}
+
+export function createClock(): Clock {
+  let latestMs = Number.POSITIVE_INFINITY;
+  return {
+    mayBeSetBack: (nowMs) => nowMs < latestMs - driftMs,
+    saw(nowMs) {
+      latestMs = nowMs;
+    },
+  };
 }

@@ -1,0 +1,174 @@
+import type { EventKey } from "@esim-webhooks/core";
+import {
+  type CopiedEvents,
+  type DifferentEvent,
+  type EventRecord,
+  keyText,
+  type LatestRecord,
+  type StateRecord,
+} from "@esim-webhooks/core/kit";
+import { type Kysely, type RawBuilder, sql } from "kysely";
+import { qualified, serverTime, type Tables } from "../database/tables.ts";
+import { inKeyOrder } from "./batch.ts";
+import { storableJson, storableLane } from "./put-rows.ts";
+
+/**
+ * Inserts the records of another inbox that have new keys, updates the rows that may be updated, and reads which of the others
+ * are in another state. In one transaction: DO UPDATE locks a row also if it does not update it, so none is deleted meanwhile.
+ */
+export async function copyEvents(
+  db: Kysely<unknown>,
+  tables: Tables,
+  records: readonly EventRecord[],
+): Promise<CopiedEvents> {
+  const sorted = inKeyOrder(records, keyText);
+  return db.transaction().execute(async (tx) => {
+    const inserted = await write(tx, tables, sorted, sql`do nothing`);
+    const present = sorted.filter((record) => !inserted.has(keyText(record)));
+    if (present.length === 0) return { inserted: inserted.size, updated: 0, different: [] };
+    const updated = await write(tx, tables, present, updateIfAllowed);
+    const left = present.filter((record) => !updated.has(keyText(record)));
+    return {
+      inserted: inserted.size,
+      updated: updated.size,
+      different: await inAnotherState(tx, tables, left),
+    };
+  });
+}
+
+/** As a copy wrote it, and the source has changed since. */
+const isOutdated = sql`event.fence < 0
+  and (event.state, event.ends_at, event.attempts, event.conflicts, event.replay)
+    is distinct from (excluded.state, excluded.ends_at, excluded.attempts, greatest(event.conflicts, excluded.conflicts), excluded.replay)`;
+
+/** A claim that has ended and has no body is as good as absent. */
+const isAbandoned = sql`event.state = 'leased' and event.body is null and event.ends_at <= ${serverTime}`;
+
+/** Worked by the source, and still to be worked here, unless another run was requested here. */
+const wouldRunTwice = sql`excluded.state = 'done' and event.state <> 'done'
+  and (event.state <> 'leased' or event.ends_at <= ${serverTime})
+  and (event.runs is null or event.runs = excluded.runs)`;
+
+const updateIfAllowed = sql`do update
+  set state = excluded.state, fence = excluded.fence, ends_at = excluded.ends_at, type = excluded.type, body = excluded.body,
+    received_at = excluded.received_at, occurred_at = excluded.occurred_at,
+    lane = excluded.lane, attempts = excluded.attempts, suspect = false, conflicts = greatest(event.conflicts, excluded.conflicts),
+    error = excluded.error, replay = excluded.replay, runs = excluded.runs, fingerprint = excluded.fingerprint
+  where (${isOutdated}) or (${isAbandoned}) or (${wouldRunTwice})`;
+
+/**
+ * Resolves to the key texts of the rows that were inserted or updated. All bodies are one binary parameter, and the other columns
+ * are a second one, as JSON.
+ */
+async function write(
+  db: Kysely<unknown>,
+  tables: Tables,
+  records: readonly EventRecord[],
+  onConflict: RawBuilder<unknown>,
+): Promise<ReadonlySet<string>> {
+  const bodies = Buffer.concat(records.flatMap(({ body }) => body ?? []));
+  const { rows } = await sql<EventKey>`
+    insert into ${tables.event} as event
+      (source, id, state, fence, ends_at, type, body, received_at, occurred_at, lane,
+      attempts, conflicts, error, replay, runs, fingerprint)
+    select source, id, state, ${copyMark(tables)}, coalesce(to_timestamp(ends), 'infinity'), type, body,
+      to_timestamp(received), to_timestamp(occurred), lane, attempts, conflicts, error, replay, runs, fingerprint
+    from (
+      select *, substring(${bodies}::bytea from body_begin for body_length) as body
+      from jsonb_to_recordset(${storableJson(JSON.stringify(rowsOf(records)))}::jsonb) as record (
+        source text, id text, state text, ends float8, type text, body_begin int, body_length int, received float8,
+        occurred float8, lane text, attempts int, conflicts int, error text, replay jsonb, runs text[], fingerprint bigint
+      )
+    ) as record
+    on conflict (id, source) ${onConflict}
+    returning source, id`.execute(db);
+  return new Set(rows.map(keyText));
+}
+
+/** The rows for `jsonb_to_recordset`, which reads an omitted column as null. */
+function rowsOf(records: readonly EventRecord[]): object[] {
+  let offset = 1;
+  return records.map((record) => {
+    const { source, id, state, type, body, fingerprint, attempts, conflicts, error, replay, runs } = record;
+    const begin = offset;
+    offset += body?.byteLength ?? 0;
+    return {
+      ...{ source, id, state, type, fingerprint, attempts, conflicts, error },
+      ...(body && { body_begin: begin, body_length: body.byteLength }),
+      ends: seconds(record.endsAtMs),
+      received: seconds(record.receivedAtMs),
+      occurred: seconds(record.occurredAtMs),
+      lane: storableLane(record.lane),
+      ...(replay && { replay }),
+      ...(runs.length > 0 && { runs }),
+    };
+  });
+}
+
+function seconds(ms: number | null): number | null {
+  return ms === null ? null : ms / 1000;
+}
+
+/** An event that is done here is not among them: it was worked, and is not worked again. */
+async function inAnotherState(
+  db: Kysely<unknown>,
+  tables: Tables,
+  records: readonly EventRecord[],
+): Promise<DifferentEvent[]> {
+  const { rows } = await sql<DifferentEvent>`
+    select source, id, record.state, event.state as "targetState"
+    from ${tables.event} as event join unnest(
+      ${records.map(({ source }) => source)}::text[],
+      ${records.map(({ id }) => id)}::text[],
+      ${records.map(({ state }) => state)}::text[]
+    ) as record (source, id, state) using (source, id)
+    where event.state not in (record.state, 'done')
+    order by id, source`.execute(db);
+  return rows;
+}
+
+/** Keeps the later time of each subject of `latestOnly`. */
+export async function copyLatest(
+  db: Kysely<unknown>,
+  tables: Tables,
+  records: readonly LatestRecord[],
+): Promise<void> {
+  const rows = records.map(({ occurredAtMs, ...row }) => ({ ...row, occurred: occurredAtMs / 1000 }));
+  await sql`
+    insert into ${tables.latest} (family, subject, occurred_at)
+    select family, subject, to_timestamp(occurred)
+    from jsonb_to_recordset(${storableJson(JSON.stringify(rows))}::jsonb) as record (family text, subject text, occurred float8)
+    on conflict (family, subject) do update set occurred_at = excluded.occurred_at
+    where latest.occurred_at < excluded.occurred_at`.execute(db);
+}
+
+/**
+ * Writes the states with new names, and those that only a copy has written. Resolves to the names of the others whose values
+ * differ.
+ */
+export async function copyStates(
+  db: Kysely<unknown>,
+  tables: Tables,
+  records: readonly StateRecord[],
+): Promise<string[]> {
+  const record = sql`unnest(
+    ${records.map(({ name }) => name)}::text[], ${records.map(({ value }) => value)}::text[]
+  ) as record (name, value)`;
+  await sql`
+    insert into ${tables.state} (name, value, version)
+    select name, value, ${copyMark(tables)} from ${record}
+    on conflict (name) do update set value = excluded.value, version = excluded.version
+    where state.version < 0 and state.value <> excluded.value`.execute(db);
+  const { rows } = await sql<{ name: string }>`
+    select name from ${tables.state} as state join ${record} using (name)
+    where state.value <> record.value order by name`.execute(db);
+  return rows.map(({ name }) => name);
+}
+
+/**
+ * The fence or version of a row that a copy writes: a new negative number. Every later lease, rerun or redrive of the event, and every
+ * write of the state, sets a positive one. So the next copy recognises the rows that have not changed since.
+ */
+function copyMark(tables: Tables): RawBuilder<string> {
+  return sql`-nextval(${qualified(tables, "fence")}::regclass)`;
+}

@@ -1,0 +1,25 @@
+import type { EsimEvents, InboxEntry } from "@esim-webhooks/core";
+import { sampleData } from "@esim-webhooks/core/testing";
+
+export interface EntryOptions {
+  readonly type?: keyof EsimEvents;
+  readonly timestamp?: string;
+  readonly esim?: string;
+}
+
+/** With it, every process makes the same body for an id. */
+export const fixedTime: EntryOptions = { timestamp: "2026-11-20T10:00:00Z" };
+
+/** An entry with sample data, as a receiver passes it to an inbox. */
+export function entry(
+  id: string,
+  { type = "esim.enabled", timestamp = new Date().toISOString(), esim = `esim ${id}` }: EntryOptions = {},
+): InboxEntry {
+  const data = { ...sampleData(type), esimReference: esim };
+  const body = Buffer.from(JSON.stringify({ type, timestamp, data }));
+  return { ...key(id), type, event: { id, type, timestamp, data }, body, receivedAt: new Date() };
+}
+
+export function key(id: string): { source: string; id: string } {
+  return { source: "default", id };
+}
