@@ -18,8 +18,8 @@ import { postgresShape } from "../packages/store-postgres/src/database/postgres-
 import { redisShape } from "../packages/store-redis/src/open-redis.ts";
 import { sqliteShape } from "../packages/store-sqlite/src/sqlite-options.ts";
 import { eventsPage, readEvents } from "../scripts/docs/events-page.ts";
-import { functions, optionsPage, readOptions } from "../scripts/docs/options-page.ts";
-import { openTypes } from "../scripts/docs/read-types.ts";
+import { labelOf, optionsPage, readOptions } from "../scripts/docs/options-page.ts";
+import { type FunctionWithOptions, packageExports } from "../scripts/docs/read-types.ts";
 import { root } from "./run.ts";
 
 const events = readEvents();
@@ -50,10 +50,11 @@ describe("docs/events.md", () => {
 });
 
 it("docs/client.md marks the operations as experimental that editors mark with @experimental", () => {
-  const file = "packages/client/src/create-client.ts";
-  const marked = openTypes([file])(file, "ApiClient").flatMap(({ name, members }) =>
-    members().flatMap((member) => (member.isExperimental ? [`${name}.${member.name}`] : [])),
-  );
+  const marked = packageExports()
+    .membersOf("@esim-webhooks/client", "ApiClient")
+    .flatMap(({ name, members }) =>
+      members().flatMap((member) => (member.isExperimental ? [`${name}.${member.name}`] : [])),
+    );
   const page = readFileSync(join(root, "docs/client.md"), "utf8");
   const rows = [...page.matchAll(/^\| `([\w.]+)\(.* \| experimental \|$/gm)].map(([, name]) => name);
   expect(rows).toEqual(marked);
@@ -74,28 +75,58 @@ describe("docs/options.md", () => {
     expect(page, "run npm run docs").toBe(optionsPage(page, options));
   });
 
-  it("has every interface of options that a package for applications exports", () => {
+  it("has every option of every exported function that takes an options object", () => {
+    const functions = packageExports().functionsWithOptions();
+    const rows = new Set(options.flatMap(({ name, of }) => of.map((label) => `${label}: ${name}`)));
+    const isDescribed = (it: FunctionWithOptions, option: string) =>
+      [labelOf(it), `${labelOf(it)} (${it.module.split("/")[1]})`, "every receiver"].some((label) =>
+        rows.has(`${label}: ${option}`),
+      );
+    for (const it of functions)
+      expect(
+        it.options.filter(({ name }) => !isDescribed(it, name)).map(({ name }) => name),
+        it.name,
+      ).toEqual([]);
+    expect(functions.map(({ name }) => name)).toEqual(
+      expect.arrayContaining([
+        "reconcile",
+        "createReconciler",
+        "rotateSecret",
+        "ensureEndpoint",
+        "replaceEndpoint",
+        "startSandbox",
+      ]),
+    );
+  });
+
+  it("has every exported interface of options, as its own or as a part of another", () => {
     const partsOfOthers = [
       "CallOptions",
       "DatabaseOptions",
       "InboxOptions",
       "PageOptions",
-      "RedisStateOptions",
+      "RedisOptions",
       "ReplayOptions",
       "TransactionOptions",
     ];
-    const forAuthors = ["TakeOptions"];
-    const entries = globSync(
-      "packages/{client,core,cli,express,fastify,import,store-*}/src/{index,testing}.ts",
-      {
-        cwd: root,
-      },
-    );
+    const forAuthors = [
+      "TakeOptions",
+      "OpenOptions",
+      "OpenInboxOptions",
+      "OpenStateOptions",
+      "EventJobOptions",
+    ];
+    const ofMethods = ["ChangeOptions", "ListOptions", "QueueWorkerOptions"];
+    const entries = globSync("packages/*/src/{index,testing}.ts", { cwd: root });
     const exported = entries.flatMap(
       (file) => readFileSync(join(root, file), "utf8").match(/\b\w+Options\b/g) ?? [],
     );
-    const onThePage = functions.map(([, , name]) => name);
-    expect([...onThePage, ...partsOfOthers, ...forAuthors]).toEqual(expect.arrayContaining(exported));
+    const ofFunctions = packageExports()
+      .functionsWithOptions()
+      .map(({ type }) => type);
+    expect([...ofFunctions, ...partsOfOthers, ...forAuthors, ...ofMethods]).toEqual(
+      expect.arrayContaining(exported),
+    );
   });
 
   it("says of every option what it does", () => {

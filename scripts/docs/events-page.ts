@@ -1,6 +1,6 @@
 import { type EsimEvents, esimCatalog } from "@esim-webhooks/core";
 import { sampleData } from "@esim-webhooks/core/testing";
-import { type Member, openTypes } from "./read-types.ts";
+import { type Member, packageExports } from "./read-types.ts";
 
 /** What the doc comments say of an event type, and the fields of its data. */
 export interface EventDoc {
@@ -11,8 +11,7 @@ export interface EventDoc {
 
 /** Reads the doc comments of every event type of the catalog, in the catalog's order. */
 export function readEvents(): readonly EventDoc[] {
-  const file = "packages/core/src/event/esim-events.ts";
-  const events = openTypes([file])(file, "EsimEvents");
+  const events = packageExports().membersOf("@esim-webhooks/core", "EsimEvents");
   return esimCatalog.types.map((type) => {
     const event = events.find(({ name }) => name === type);
     if (event === undefined) throw new Error(`EsimEvents has no ${type}.`);
@@ -24,7 +23,7 @@ export function readEvents(): readonly EventDoc[] {
 const marker =
   "<!-- Made by npm run docs from the doc comments in packages/core/src/event/esim-events.ts: edit those. -->";
 
-/** docs/events.md: what is above the marker stays, the rest is made anew. */
+/** docs/events.md: what is above the marker stays, the rest is generated. */
 export function eventsPage(page: string, events: readonly EventDoc[]): string {
   return `${page.slice(0, page.indexOf(marker))}${marker}
 

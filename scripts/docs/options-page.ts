@@ -1,42 +1,19 @@
-import { openTypes } from "./read-types.ts";
+import { type FunctionWithOptions, type Member, packageExports } from "./read-types.ts";
 
 const everyReceiver = "every receiver";
-const isReceiver = (names: string) => names === "`webhookRouter`" || names === "`webhookPlugin`";
+const isAdapter = (label: string) => label === "`webhookRouter`" || label === "`webhookPlugin`";
 
-/** Functions with options: their names, and the interface of the options. */
-export const functions: readonly (readonly [names: string, file: string, options: string])[] = [
-  [everyReceiver, "packages/core/src/receive/receiver-options.ts", "ReceiverOptions"],
-  ["`webhookRouter`", "packages/express/src/webhook-router.ts", "WebhookRouterOptions"],
-  ["`webhookPlugin`", "packages/fastify/src/webhook-plugin.ts", "WebhookPluginOptions"],
-  ["`createProcessor`", "packages/core/src/process/processor.ts", "ProcessorOptions"],
-  ["`processor.process`", "packages/core/src/process/processor.ts", "Provenance"],
-  ["`createWorker`", "packages/core/src/work/worker-options.ts", "WorkerOptions"],
-  ["`fullJitter`", "packages/core/src/base/backoff.ts", "FullJitterOptions"],
-  ["`memoryStore`", "packages/core/src/store/memory-store.ts", "MemoryStoreOptions"],
-  ["`memoryInbox`", "packages/core/src/store/memory-inbox.ts", "MemoryInboxOptions"],
-  ["`sqliteStore`", "packages/store-sqlite/src/sqlite-options.ts", "SqliteOptions"],
-  ["`sqliteInbox`", "packages/store-sqlite/src/sqlite-inbox.ts", "SqliteInboxOptions"],
-  ["`sqliteState`", "packages/store-sqlite/src/sqlite-options.ts", "SqliteFileOptions"],
-  ["`redisStore`", "packages/store-redis/src/redis-store.ts", "RedisStoreOptions"],
-  ["`redisState`", "packages/store-redis/src/open-redis.ts", "RedisOptions"],
-  ["`postgresStore`", "packages/store-postgres/src/postgres-store.ts", "PostgresStoreOptions"],
-  ["`postgresInbox`", "packages/store-postgres/src/postgres-inbox.ts", "PostgresInboxOptions"],
-  ["`postgresState`", "packages/store-postgres/src/database/postgres-database.ts", "PostgresOptions"],
-  ["`bullmqInbox`", "packages/queue-bullmq/src/inbox-settings.ts", "BullmqInboxOptions"],
-  ["`bullmqProcessor`", "packages/queue-bullmq/src/work/bullmq-processor.ts", "BullmqProcessorOptions"],
-  ["`bullmqInbox(…).createWorker`", "packages/queue-bullmq/src/work/queue-worker.ts", "QueueWorkerOptions"],
-  ["`latestOnly` (SQLite)", "packages/store-sqlite/src/latest-only.ts", "LatestOnlyOptions"],
-  ["`latestOnly` (Postgres)", "packages/store-postgres/src/latest-only.ts", "LatestOnlyOptions"],
-  ["`importDeliveries`", "packages/import/src/import-options.ts", "ImportOptions"],
-  ["`replayRecords`", "packages/import/src/replay/replay-records.ts", "ReplayRecordsOptions"],
-  ["`createClient`", "packages/client/src/client-options.ts", "ClientOptions"],
-  ["calls that change something", "packages/client/src/operations/caller.ts", "ChangeOptions"],
-  ["lists", "packages/client/src/operations/listing.ts", "ListOptions"],
-  ["`createLimiter`", "packages/client/src/create-limiter.ts", "LimiterOptions"],
-  ["`defineConfig`", "packages/cli/src/set-up/config.ts", "Config"],
-  ["`verify`", "packages/core/src/verify/signature.ts", "VerifyOptions"],
-  ["`signedRequest`", "packages/core/src/send/signed-request.ts", "SignedRequestOptions"],
-];
+/** Packages whose options come first, and what is for authors of stores, which comes last. */
+const first = ["core", "express", "fastify", "store-sqlite", "store-redis", "store-postgres", "queue-bullmq"];
+const last = ["@esim-webhooks/core/kit", "@esim-webhooks/conformance"];
+
+/** Options of methods: a label, and the exported interface. */
+const methods = [
+  ["`processor.process`", "@esim-webhooks/core", "Provenance"],
+  ["`bullmqInbox(…).createWorker`", "@esim-webhooks/queue-bullmq", "QueueWorkerOptions"],
+  ["calls that change something", "@esim-webhooks/client", "ChangeOptions"],
+  ["lists", "@esim-webhooks/client", "ListOptions"],
+] as const;
 
 /** An option, as its doc comment describes it. */
 export interface OptionDoc {
@@ -47,19 +24,45 @@ export interface OptionDoc {
   readonly meaning: string;
 }
 
-/** Reads the options of every function. Options with the same description are one. */
+/** Reads the options of every exported function. Options with the same description are one. */
 export function readOptions(): readonly OptionDoc[] {
-  const membersOf = openTypes(functions.map(([, file]) => file));
   const options = new Map<string, OptionDoc & { of: string[] }>();
-  for (const [names, file, type] of functions) {
-    for (const { name, optional, doc } of membersOf(file, type)) {
+  for (const [label, members] of labelledOptions()) {
+    for (const { name, optional, doc } of members) {
       const found = options.get(`${name}: ${doc}`);
       if (found === undefined)
-        options.set(`${name}: ${doc}`, { name, of: [names], ...readDoc(doc, optional) });
-      else if (!isReceiver(names) || !found.of.includes(everyReceiver)) found.of.push(names);
+        options.set(`${name}: ${doc}`, { name, of: [label], ...readDoc(doc, optional) });
+      else if (!found.of.includes(label) && !(isAdapter(label) && found.of.includes(everyReceiver)))
+        found.of.push(label);
     }
   }
   return [...options.values()];
+}
+
+function labelledOptions(): readonly (readonly [label: string, options: readonly Member[]])[] {
+  const { membersOf, functionsWithOptions } = packageExports();
+  const functions = functionsWithOptions().toSorted((one, other) => rank(one) - rank(other));
+  const isShared = ({ module, name }: FunctionWithOptions) =>
+    functions.some((it) => it.name === name && packageOf(it.module) !== packageOf(module));
+  return [
+    ...functions.map((it) => [isShared(it) ? inPackage(it) : labelOf(it), it.options] as const),
+    ...methods.map(([label, module, type]) => [label, membersOf(module, type)] as const),
+  ];
+}
+
+export function labelOf({ name, type }: Pick<FunctionWithOptions, "name" | "type">): string {
+  return type === "ReceiverOptions" ? everyReceiver : `\`${name}\``;
+}
+
+const inPackage = ({ module, name }: FunctionWithOptions): string => `\`${name}\` (${packageOf(module)})`;
+
+const packageOf = (module: string): string => module.split("/")[1] ?? "";
+
+function rank({ module, type }: FunctionWithOptions): number {
+  if (type === "ReceiverOptions") return -1;
+  if (last.includes(module)) return first.length + 1;
+  const place = first.indexOf(packageOf(module));
+  return place === -1 ? first.length : place;
 }
 
 function readDoc(doc: string, optional: boolean): Pick<OptionDoc, "default" | "meaning"> {
@@ -69,7 +72,7 @@ function readDoc(doc: string, optional: boolean): Pick<OptionDoc, "default" | "m
   return { default: value, meaning: text.replace(sentence, "").trim() };
 }
 
-/** docs/options.md: what is above the marker stays, the rest is made anew. */
+/** docs/options.md: what is above the marker stays, the rest is generated. */
 export function optionsPage(page: string, options: readonly OptionDoc[]): string {
   const rows = options.map(
     (option) => `| \`${option.name}\` | ${option.of.join(", ")} | ${option.default} | ${option.meaning} |`,

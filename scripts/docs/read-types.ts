@@ -1,3 +1,4 @@
+import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import ts from "typescript-classic";
 
@@ -7,7 +8,7 @@ export const root: string = join(import.meta.dirname, "../..");
 export interface Member {
   readonly name: string;
   readonly optional: boolean;
-  /** The doc comment, in Markdown. */
+  /** The doc comment, or else that of its type, in Markdown. */
   readonly doc: string;
   /** Its doc comment has `@experimental`. */
   readonly isExperimental: boolean;
@@ -17,16 +18,45 @@ export interface Member {
   members(): readonly Member[];
 }
 
-/** The members of an interface, inherited ones included. */
-export type ReadInterface = (file: string, name: string) => readonly Member[];
+/** An exported function that takes an options object. */
+export interface FunctionWithOptions {
+  /** Such as `"@esim-webhooks/core/testing"`. */
+  readonly module: string;
+  readonly name: string;
+  /** The name of the options' type. Empty for a type without a name. */
+  readonly type: string;
+  readonly options: readonly Member[];
+}
 
-/** Opens files by their path in this repository, on the sources of the packages. */
-export function openTypes(files: readonly string[]): ReadInterface {
+/** What the packages export, read from their sources: independent of the files that a package has. */
+export interface Exports {
+  /** The members of an exported interface, inherited ones included. */
+  membersOf(module: string, type: string): readonly Member[];
+  functionsWithOptions(): readonly FunctionWithOptions[];
+}
+
+let opened: Exports | undefined;
+
+export function packageExports(): Exports {
+  opened ??= open();
+  return opened;
+}
+
+function open(): Exports {
   const { config } = ts.readConfigFile(join(root, "tsconfig.tests.json"), ts.sys.readFile);
   const { options } = ts.parseJsonConfigFileContent({ ...config, include: [] }, ts.sys, root);
-  const paths = files.map((file) => join(root, file));
-  const program = ts.createProgram(paths, options);
+  const entries = entryFiles();
+  const program = ts.createProgram([...entries.values()], options);
   const checker = program.getTypeChecker();
+
+  function exportsOf(module: string): readonly ts.Symbol[] {
+    const file = program.getSourceFile(entries.get(module) ?? "");
+    const symbol = file === undefined ? undefined : checker.getSymbolAtLocation(file);
+    if (symbol === undefined) throw new Error(`There is no module ${module}.`);
+    return checker
+      .getExportsOfModule(symbol)
+      .map((it) => ((it.flags & ts.SymbolFlags.Alias) === 0 ? it : checker.getAliasedSymbol(it)));
+  }
 
   function membersOf(type: ts.Type): readonly Member[] {
     return checker.getPropertiesOfType(type).map((symbol): Member => {
@@ -34,7 +64,7 @@ export function openTypes(files: readonly string[]): ReadInterface {
       return {
         name: symbol.name,
         optional: (symbol.flags & ts.SymbolFlags.Optional) !== 0,
-        doc: ts.displayPartsToString(symbol.getDocumentationComment(checker)),
+        doc: docOf(symbol) || docOf(memberType.aliasSymbol),
         isExperimental: symbol.getJsDocTags(checker).some(({ name }) => name === "experimental"),
         type: inWords(memberType),
         members: () => membersOf(memberType),
@@ -42,12 +72,42 @@ export function openTypes(files: readonly string[]): ReadInterface {
     });
   }
 
-  return (file, name) => {
-    const statements = program.getSourceFile(join(root, file))?.statements ?? [];
-    const found = statements.find((it) => ts.isInterfaceDeclaration(it) && it.name.text === name);
-    if (found === undefined) throw new Error(`${file} has no interface ${name}.`);
-    return membersOf(checker.getTypeAtLocation(found));
+  const docOf = (symbol: ts.Symbol | undefined): string =>
+    ts.displayPartsToString(symbol?.getDocumentationComment(checker));
+
+  function optionsOf(fn: ts.Symbol, module: string): readonly FunctionWithOptions[] {
+    // the last overload is the most general one
+    const signature = checker.getTypeOfSymbol(fn).getCallSignatures().at(-1);
+    return (signature?.parameters ?? []).flatMap((parameter) => {
+      const type = checker.getNonNullableType(checker.getTypeOfSymbol(parameter));
+      const typeName = type.aliasSymbol?.name ?? type.symbol?.name ?? "";
+      if (!/Options$/.test(typeName) && !/^(?:options|config|wish)$/.test(parameter.name)) return [];
+      return [{ module, name: fn.name, type: typeName.replace(/^__.*/, ""), options: membersOf(type) }];
+    });
+  }
+
+  return {
+    membersOf(module, type) {
+      const found = exportsOf(module).find(({ name }) => name === type);
+      if (found === undefined) throw new Error(`${module} exports no type ${type}.`);
+      return membersOf(checker.getDeclaredTypeOfSymbol(found));
+    },
+    functionsWithOptions: () =>
+      [...entries.keys()].flatMap((module) => exportsOf(module).flatMap((it) => optionsOf(it, module))),
   };
+}
+
+/** The source file of each import path of each package. */
+function entryFiles(): ReadonlyMap<string, string> {
+  const entries = new Map<string, string>();
+  for (const file of globSync("packages/*/package.json", { cwd: root }).sort()) {
+    const { name, exports } = JSON.parse(readFileSync(join(root, file), "utf8"));
+    for (const [path, target] of Object.entries<Record<string, string>>(exports)) {
+      const source = target["@esim-webhooks/source"];
+      if (source !== undefined) entries.set(`${name}${path.slice(1)}`, join(root, file, "..", source));
+    }
+  }
+  return entries;
 }
 
 const anythingGoes = ts.TypeFlags.Unknown | ts.TypeFlags.NonPrimitive;

@@ -5,6 +5,7 @@ export interface CoalesceOptions<Item> {
   readonly maxFlushes: number;
   /** How large the items of one flush may be together, measured by `sizeOf`. A larger item goes alone. Default: no limit. */
   readonly maxSize?: number;
+  /** The size of an item, in the unit of `maxSize`. Default: 0. */
   readonly sizeOf?: (item: Item) => number;
 }
 

@@ -11,9 +11,14 @@ import { durableStores } from "./store-options.ts";
  *
  * Throws `invalid_input` for an invalid name. `load` rejects with `invalid_secret` while there are no keys. `write` rejects with
  * `invalid_option` if the store is not durable: the only copy of a secret must survive a crash.
- * @param options.name the name of the state. Default `"signing-keys"`. Each endpoint needs its own
  */
-export function stateKeySource(store: StateStore, options: { readonly name?: string } = {}): KeyStore {
+export function stateKeySource(
+  store: StateStore,
+  options: {
+    /** The name of the state. Each endpoint needs its own. Default `"signing-keys"`. */
+    readonly name?: string;
+  } = {},
+): KeyStore {
   const { name = "signing-keys" } = options;
   checkStateName(name);
   const place = `The signing keys in the state ${JSON.stringify(name)}`;

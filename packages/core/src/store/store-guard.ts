@@ -7,6 +7,7 @@ export interface StoreGuardOptions {
   readonly name: string;
   /** How long one operation may take, in ms. */
   readonly timeoutMs: number;
+  /** Gets a line for a mistake in the set-up. */
   readonly logger: Logger;
   /** What the store talks to, for messages. Default `"server"`. */
   readonly backend?: "server" | "file";

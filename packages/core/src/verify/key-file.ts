@@ -33,7 +33,13 @@ export interface FileKeySource extends KeyStore {
  * Throws `invalid_option` without a path. `load` rejects with `missing_secret` without a file, and with `store_unavailable` when it
  * cannot be read. Both `load` and `read` reject with `missing_secret` for a pipe or a device, and with `invalid_secret` for more than 1 MiB.
  */
-export function fileKeySource(path: string, options: { logger?: Logger } = {}): FileKeySource {
+export function fileKeySource(
+  path: string,
+  options: {
+    /** Gets a warning when other users can read the file. Default: a warning of the process. */
+    readonly logger?: Logger;
+  } = {},
+): FileKeySource {
   if (typeof path !== "string" || path === "") {
     throw new WebhookError(
       "invalid_option",
