@@ -8,11 +8,11 @@ import { watchInput } from "./input.ts";
 import { createJournal } from "./journal.ts";
 import { createChecks, createTimeReader } from "./replay/classify.ts";
 import { type Ledger, openLedger } from "./replay/ledger.ts";
+import { oldestFirst as sortOldestFirst } from "./replay/oldest-first.ts";
 import { createProgress } from "./replay/progress.ts";
 import { replay } from "./replay/replay.ts";
 import { isReason } from "./replay/replay-records.ts";
 import { kindOf, openSinkOf, type ReplayTarget } from "./replay/target.ts";
-import { oldestFirst as sortOldestFirst } from "./sort/oldest-first.ts";
 
 /**
  * Replays a dump: a file from support, an export of the deliveries listing, or requests that a proxy
@@ -47,7 +47,7 @@ export async function importDeliveries<Data = EsimEvents, Tx = unknown>(
   const dump = readDump(watched.bytes, settings);
   const readable = untilDamage(dump.batches, watched.check);
   const records = oldestFirst
-    ? sortOldestFirst(readable.batches, { occurredMs: createTimeReader(checks) })
+    ? sortOldestFirst(readable.batches, createTimeReader(checks))
     : readable.batches;
   const journal = createJournal(settings, kindOf(target), watched);
   let ledger = openLedger();

@@ -4,10 +4,10 @@ import { durationMs, idPattern, parseOptions, safeLogger } from "@esim-webhooks/
 import * as z from "zod/mini";
 import type { RawRecord } from "../dump/record.ts";
 import { isDeeper, isObject } from "../record/fields.ts";
-import { oldestFirst as sortOldestFirst } from "../sort/oldest-first.ts";
 import { createChecks, createTimeReader } from "./classify.ts";
 import type { ReplayJournal } from "./journal.ts";
 import { openLedger, type Tally } from "./ledger.ts";
+import { oldestFirst as sortOldestFirst } from "./oldest-first.ts";
 import { createProgress } from "./progress.ts";
 import { readBatches } from "./read-batches.ts";
 import { replay } from "./replay.ts";
@@ -74,17 +74,14 @@ export async function replayRecords<Data = EsimEvents, Tx = unknown>(
   let interrupted = false;
   try {
     const untilThen = withoutTooDeep(untilAborted(records, signal));
-    await replay(
-      oldestFirst ? sortOldestFirst(untilThen, { occurredMs: createTimeReader(checks) }) : untilThen,
-      {
-        checks,
-        openSink,
-        journal,
-        ledger,
-        signal,
-        onProgress: progress.report,
-      },
-    );
+    await replay(oldestFirst ? sortOldestFirst(untilThen, createTimeReader(checks)) : untilThen, {
+      checks,
+      openSink,
+      journal,
+      ledger,
+      signal,
+      onProgress: progress.report,
+    });
   } catch (error) {
     interrupted = isReason(error, signal);
     if (!interrupted) {
