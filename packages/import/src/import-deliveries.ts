@@ -121,7 +121,8 @@ function untilDamage(batches: AsyncIterable<readonly RawRecord[]>, check: () => 
     } catch (error) {
       check(); // throws the input's own error, which a decoder may have wrapped
       if (!WebhookError.is(error)) throw error;
-      damage = { code: error.code, message: error.message };
+      const { code, message, problem, remedy, option } = error;
+      damage = { code, message, problem, remedy, ...(option !== undefined && { option }) };
     }
     check();
   }

@@ -19,5 +19,14 @@ export interface ImportReport extends ReplayReport {
   /** How many records the interrupted run that this one continues had settled; 0 if there is none. */
   readonly resumedAfter: number;
   /** Why the rest of the dump could not be read; everything before the damage was imported. Null for a whole dump. */
-  readonly damage: { readonly code: string; readonly message: string } | null;
+  readonly damage: DumpDamage | null;
+}
+
+/** The error that ended the reading of a dump, as data: its two halves, and the option whose limit was reached, if it was one. */
+export interface DumpDamage {
+  readonly code: string;
+  readonly message: string;
+  readonly problem: string;
+  readonly remedy: string;
+  readonly option?: string;
 }

@@ -79,5 +79,6 @@ function notOurs(path: string, fault: string): WebhookError<ImportErrorCode> {
     /^\/dev\/(?!shm\/)/.test(resolve(path)) // a descriptor or a device
       ? "Name a file in a folder where only you can write."
       : "Remove it, or name a file in a folder where only you can write.",
+    { path },
   );
 }

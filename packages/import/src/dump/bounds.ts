@@ -61,5 +61,6 @@ function tooLarge(problem: string, option: string): WebhookError<ImportErrorCode
     "dump_too_large",
     `${problem} Everything before was read.`,
     `If you trust its sender, raise ${option}; otherwise treat it as an attack.`,
+    { option },
   );
 }

@@ -14,5 +14,6 @@ export async function refuseUnknownSource(holder: Pick<Lifecycle, "sources">, so
     "source_unknown",
     `The target holds only events of the source ${names}: under "${source}", each of them would run a second time.`,
     `Set { source: "${held[0]}" }, or { newSource: true } if "${source}" is another endpoint.`,
+    { option: "source", source },
   );
 }
