@@ -174,6 +174,21 @@ export function cycles(sources: Sources): string[] {
   return found;
 }
 
+// `error.message`, and `const { message } = error as Error`; the message of an issue is data
+const messagePattern =
+  /\b(?!issue\b)\w+[?!)]*\.message\b|\bmessage\b[^{}]*\}\s*=[^;]*\b(?:error|cause|thrown|ErrnoException)\b/;
+
+/** Files that read the message of an error. */
+export function messageReaders(sources: Sources): string[] {
+  return [...sources]
+    .filter(([, source]) => messagePattern.test(withoutComments(source)))
+    .map(([file]) => file);
+}
+
+function withoutComments(source: string): string {
+  return source.replaceAll(/^\s*(?:\/?\*|\/\/).*$/gm, "");
+}
+
 function importsOf(sources: Sources): { readonly file: string; readonly specifier: string }[] {
   return [...sources].flatMap(([file, source]) =>
     [...source.matchAll(importPattern)].map((match) => ({
