@@ -2,11 +2,11 @@ import { createHash, randomUUID } from "node:crypto";
 import { rename, rm, writeFile } from "node:fs/promises";
 import { WebhookError } from "@esim-webhooks/core";
 import * as z from "zod/mini";
-import type { ImportErrorCode } from "./base/errors.ts";
-import { openOwnFile } from "./base/own-file.ts";
+import type { ImportErrorCode } from "./dump/errors.ts";
 import type { Position } from "./dump/record.ts";
 import type { ImportSettings } from "./import-options.ts";
 import type { Prefix } from "./input.ts";
+import { openOwnFile } from "./own-file.ts";
 import type { Tally } from "./replay/ledger.ts";
 
 interface Place extends Pick<Position, "record"> {

@@ -1,4 +1,4 @@
-export type { ImportErrorCode } from "./base/errors.ts";
+export type { ImportErrorCode } from "./dump/errors.ts";
 export type { FaultCode, Position, RawRecord } from "./dump/record.ts";
 export { importDeliveries } from "./import-deliveries.ts";
 export type { ImportOptions } from "./import-options.ts";

@@ -1,5 +1,5 @@
 import { WebhookError } from "@esim-webhooks/core";
-import type { ImportErrorCode } from "../base/errors.ts";
+import type { ImportErrorCode } from "./errors.ts";
 import type { DumpLimits } from "./record.ts";
 
 /** Limits the size of the unpacked dump, and its ratio to the packed size. */

@@ -1,7 +1,7 @@
 import { isUint8Array } from "node:util/types";
 import { WebhookError } from "@esim-webhooks/core";
 import { byteBuffer } from "@esim-webhooks/core/kit";
-import { truncated } from "./damage.ts";
+import { truncated } from "./errors.ts";
 
 /** A source of bytes that reads its input only when needed, and can look ahead. */
 export interface ByteSource {

@@ -7,7 +7,7 @@ import {
   verify,
   WebhookError,
 } from "@esim-webhooks/core";
-import type { ImportErrorCode } from "../base/errors.ts";
+import type { ImportErrorCode } from "../dump/errors.ts";
 import type { DumpedEvent, ReceivedRequest } from "./dumped-event.ts";
 
 export interface ProofSettings {

@@ -61,12 +61,12 @@ function openTable(): Table {
   const insert = database.prepare("INSERT INTO records (occurredMs, text) VALUES (?, ?)");
   return {
     add(occurredMs, text) {
-      explained(() => insert.run(occurredMs, text));
+      orFullDisk(() => insert.run(occurredMs, text));
     },
     *oldestFirst() {
       const rows = database.prepare("SELECT text FROM records ORDER BY occurredMs, number").iterate();
       for (;;) {
-        const { done, value } = explained(() => rows.next());
+        const { done, value } = orFullDisk(() => rows.next());
         if (done) return;
         yield value["text"] as string;
       }
@@ -75,14 +75,16 @@ function openTable(): Table {
   };
 }
 
-/** SQLite's own message does not say which file, or where it is: "database or disk is full". */
-function explained<T>(step: () => T): T {
+const sqliteFull = 13;
+
+/** Throws a full disk as the file system does, with the folder: SQLite's error names none. */
+function orFullDisk<T>(step: () => T): T {
   try {
     return step();
   } catch (cause) {
-    const { message } = cause as Error;
-    throw new Error(`The temporary file of oldestFirst failed, in TMPDIR or else /var/tmp: ${message}.`, {
-      cause,
-    });
+    if ((cause as { errcode?: unknown }).errcode !== sqliteFull) throw cause;
+    const path = process.env["TMPDIR"] ?? "/var/tmp"; // where SQLite makes temporary files
+    const error = new Error(`ENOSPC: no space left on device for a temporary file in ${path}`, { cause });
+    throw Object.assign(error, { code: "ENOSPC", path });
   }
 }

@@ -1,5 +1,5 @@
 import { type Lifecycle, WebhookError } from "@esim-webhooks/core";
-import type { ImportErrorCode } from "../base/errors.ts";
+import type { ImportErrorCode } from "../dump/errors.ts";
 import { isRerunMark } from "./rerun-store.ts";
 
 /**
