@@ -19,7 +19,7 @@ const packages: Readonly<Record<string, Package>> = {
   },
   import: {
     imports: ["@esim-webhooks/core", "@esim-webhooks/core/kit", "zod/mini"],
-    rooms: ["base", "dump", "record", "replay"],
+    rooms: ["dump", "record", "replay"],
   },
   client: {
     imports: ["@esim-webhooks/core", "@esim-webhooks/core/kit", "zod/locales", "zod/v4/core", "zod/mini"],

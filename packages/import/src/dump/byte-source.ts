@@ -22,7 +22,7 @@ export interface ByteSource {
   close(): Promise<void>;
 }
 
-// the most bytes that are parsed at once: a caller may pass a whole file as one chunk
+// the most bytes in one chunk: a caller may pass a whole file as one
 const largestChunk = 64 * 1024;
 
 const noText = "Read it without an encoding: createReadStream(path).";
