@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { cycles, forbiddenImports, homelessFiles } from "./architecture.ts";
+import { cycles, forbiddenImports, homelessFiles, messageReaders } from "./architecture.ts";
 
 const root = join(import.meta.dirname, "..");
 const sources = new Map(
@@ -10,6 +10,52 @@ const sources = new Map(
     readFileSync(join(root, file), "utf8"),
   ]),
 );
+
+/** Code matches on an error's code and fields. These files may read its message, each for this reason. */
+const mayReadMessages = {
+  "printed, masked, logged or passed on for that": [
+    "packages/cli/src/import/dump-file.ts",
+    "packages/cli/src/program/error-text.ts",
+    "packages/cli/src/program/parser-text.ts",
+    "packages/cli/src/program/shown-error.ts",
+    "packages/client/src/base/bare-error.ts",
+    "packages/client/src/http/admission.ts",
+    "packages/conformance/src/inbox/inbox-workers.ts",
+    "packages/core/src/receive/verifier.ts",
+    "packages/core/src/store/error-text.ts",
+    "packages/core/src/store/store-guard.ts",
+    "packages/core/src/verify/explain.ts",
+    "packages/endpoint/src/base/write-step.ts",
+    "packages/import/src/import-deliveries.ts",
+    "packages/sandbox/src/api/call/error-answer.ts",
+    "packages/sandbox/src/control/errors.ts",
+    "packages/sandbox/src/sender/http-client.ts",
+    "packages/store-postgres/src/database/check.ts",
+    "packages/store-postgres/src/database/migrations.ts",
+    "packages/store-postgres/src/database/watched-pool.ts",
+    "packages/store-sqlite/src/database/faults.ts",
+    "packages/store-sqlite/src/sql/apply.ts",
+    "packages/store-sqlite/src/sql/read.ts",
+    "packages/store-sqlite/src/thread/gathered-calls.ts",
+    "packages/store-sqlite/src/thread/thread.ts",
+  ],
+  "an error of another program or of Node.js, which shows its kind by its text alone": [
+    "packages/cli/src/send/post.ts",
+    "packages/cli/src/set-up/load-error.ts",
+    "packages/import/src/dump/json-text.ts",
+    "packages/queue-bullmq/src/redis/refusal.ts",
+    "packages/queue-bullmq/src/work/bullmq-processor.ts",
+    "packages/store-redis/src/client.ts",
+    "packages/store-redis/src/eviction.ts",
+    "packages/store-redis/src/refusal.ts",
+    "packages/store-redis/src/scripts.ts",
+  ],
+  "a field of that name that is not an error's": [
+    "packages/cli/src/doctor/store-checks.ts",
+    "packages/sandbox/src/port-in/port-in-steps.ts",
+  ],
+  "a suite that looks for secrets in it": ["packages/conformance/src/keys/key-records.ts"],
+};
 
 function withLine(file: string, line: string): Map<string, string> {
   return new Map(sources).set(file, `${line}\n${sources.get(file) ?? ""}`);
@@ -93,6 +139,19 @@ describe("the architecture", () => {
     ],
   ])("finds a forbidden import: %s", (_, file, line) => {
     expect(forbiddenImports(withLine(file, line))).toHaveLength(1);
+  });
+
+  it("reads the message of an error only where it is printed, or where a foreign error has nothing else", () => {
+    expect(messageReaders(sources).sort()).toEqual(Object.values(mayReadMessages).flat().sort());
+  });
+
+  it.each([
+    "const text = error.message;",
+    "const { message } = error as Error;",
+    "f((error as Error).message);",
+  ])("finds a message that is read: %s", (line) => {
+    const file = "packages/core/src/base/clock.ts";
+    expect(messageReaders(withLine(file, line))).toContain(file);
   });
 
   it.each([

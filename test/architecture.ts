@@ -19,7 +19,7 @@ const packages: Readonly<Record<string, Package>> = {
   },
   import: {
     imports: ["@esim-webhooks/core", "@esim-webhooks/core/kit", "zod/mini"],
-    rooms: ["base", "dump", "record", "sort", "replay"],
+    rooms: ["dump", "record", "replay"],
   },
   client: {
     imports: ["@esim-webhooks/core", "@esim-webhooks/core/kit", "zod/locales", "zod/v4/core", "zod/mini"],
@@ -172,6 +172,21 @@ export function cycles(sources: Sources): string[] {
   }
   for (const file of targets.keys()) visit(file);
   return found;
+}
+
+// `error.message`, and `const { message } = error as Error`; the message of an issue is data
+const messagePattern =
+  /\b(?!issue\b)\w+[?!)]*\.message\b|\bmessage\b[^{}]*\}\s*=[^;]*\b(?:error|cause|thrown|ErrnoException)\b/;
+
+/** Files that read the message of an error. */
+export function messageReaders(sources: Sources): string[] {
+  return [...sources]
+    .filter(([, source]) => messagePattern.test(withoutComments(source)))
+    .map(([file]) => file);
+}
+
+function withoutComments(source: string): string {
+  return source.replaceAll(/^\s*(?:\/?\*|\/\/).*$/gm, "");
 }
 
 function importsOf(sources: Sources): { readonly file: string; readonly specifier: string }[] {

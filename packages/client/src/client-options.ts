@@ -107,27 +107,30 @@ export function parseClientOptions(options: unknown): ClientSettings {
 function fromEnvironment(option: string, variable: string): string {
   const value = process.env[variable]?.trim();
   if (value) return value;
-  throw invalid(`there is no ${option}`, `Pass ${option}, or set ${variable}.`);
+  throw invalid(option, `there is no ${option}`, `Pass ${option}, or set ${variable}.`);
 }
 
 /** The URL without a slash at its end. Secrets and tokens go there, so it must be https, or this machine. */
 function checkBaseUrl(text: string): string {
   const url = URL.parse(text);
-  if (url === null)
-    throw invalid("the base URL is not a URL", "It begins with https:// and ends in /api/v3.");
+  if (url === null) throw invalidBaseUrl("is not a URL", "It begins with https:// and ends in /api/v3.");
   if (url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "") {
-    throw invalid("the base URL has a user, a query or a fragment", "It is only the address, up to /api/v3.");
+    throw invalidBaseUrl("has a user, a query or a fragment", "It is only the address, up to /api/v3.");
   }
   const isLocal = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(url.hostname);
   if (url.protocol !== "https:" && !(url.protocol === "http:" && isLocal)) {
-    throw invalid(
-      `the base URL begins with ${url.protocol}//`,
+    throw invalidBaseUrl(
+      `begins with ${url.protocol}//`,
       "Use https://. Only this machine may be called without TLS.",
     );
   }
   return url.href.replace(/\/+$/, "");
 }
 
-function invalid(problem: string, remedy: string): WebhookError {
-  return new WebhookError("invalid_option", `${problem}.`, remedy, { where: "createClient" });
+function invalidBaseUrl(problem: string, remedy: string): WebhookError {
+  return invalid("baseUrl", `the base URL ${problem}`, remedy);
+}
+
+function invalid(option: string, problem: string, remedy: string): WebhookError {
+  return new WebhookError("invalid_option", `${problem}.`, remedy, { where: "createClient", option });
 }

@@ -2,11 +2,11 @@ import { createHash, randomUUID } from "node:crypto";
 import { rename, rm, writeFile } from "node:fs/promises";
 import { WebhookError } from "@esim-webhooks/core";
 import * as z from "zod/mini";
-import type { ImportErrorCode } from "./base/errors.ts";
-import { openOwnFile } from "./base/own-file.ts";
+import type { ImportErrorCode } from "./dump/errors.ts";
 import type { Position } from "./dump/record.ts";
 import type { ImportSettings } from "./import-options.ts";
 import type { Prefix } from "./input.ts";
+import { openOwnFile } from "./own-file.ts";
 import type { Tally } from "./replay/ledger.ts";
 
 interface Place extends Pick<Position, "record"> {
@@ -17,7 +17,7 @@ interface Place extends Pick<Position, "record"> {
 export interface Checkpoint {
   readonly run: string;
   readonly tally: Tally;
-  /** The position of the last settled record. It tells this dump from one that only begins the same. Null before the first. */
+  /** The position of the last settled record. It distinguishes this dump from one that only begins the same. Null before the first. */
   readonly last: Place | null;
   /** What was read of the dump: all that is settled, and more. A dump that was repaired there is another one. */
   readonly read: Prefix;
@@ -95,7 +95,7 @@ export function checkpointFile(path: string, dump: string, options: string): Che
   }
 
   async function write(checkpoint: Checkpoint): Promise<void> {
-    const next = `${path}.${randomUUID()}`; // a name that nobody can take before
+    const next = `${path}.${randomUUID()}`; // a name that no other user can guess
     const text = JSON.stringify({ version, owner, dump, options, ...checkpoint });
     try {
       await writeFile(next, text, { flag: "wx", mode: 0o600, flush: true });
@@ -146,7 +146,7 @@ function inUse(path: string): WebhookError<ImportErrorCode> {
 function removed(path: string): WebhookError<ImportErrorCode> {
   return new WebhookError<ImportErrorCode>(
     "checkpoint_in_use",
-    `The checkpoint file ${path} was removed while this import used it: by another import that has ended, or by hand.`,
+    `The checkpoint file ${path} was removed while this import used it: by another import that has ended, or manually.`,
     "If no other import has ended, run this one again.",
   );
 }

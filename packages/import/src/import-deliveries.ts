@@ -2,17 +2,37 @@ import { type EsimEvents, WebhookError } from "@esim-webhooks/core";
 import { checkArguments } from "@esim-webhooks/core/kit";
 import { readDump } from "./dump/read-dump.ts";
 import type { RawRecord } from "./dump/record.ts";
-import { type ImportOptions, parseImportOptions } from "./import-options.ts";
-import type { ImportProgress, ImportReport } from "./import-report.ts";
+import { createJournal } from "./file-journal.ts";
+import { type ImportOptions, type ImportProgress, parseImportOptions } from "./import-options.ts";
 import { watchInput } from "./input.ts";
-import { createJournal } from "./journal.ts";
 import { createChecks, createTimeReader } from "./replay/classify.ts";
 import { type Ledger, openLedger } from "./replay/ledger.ts";
+import { oldestFirst as sortOldestFirst } from "./replay/oldest-first.ts";
 import { createProgress } from "./replay/progress.ts";
 import { replay } from "./replay/replay.ts";
-import { isReason } from "./replay/replay-records.ts";
+import { isReason, type ReplayReport } from "./replay/replay-records.ts";
 import { kindOf, openSinkOf, type ReplayTarget } from "./replay/target.ts";
-import { oldestFirst as sortOldestFirst } from "./sort/oldest-first.ts";
+
+/** The result of an import. Plain JSON. */
+export interface ImportReport extends ReplayReport {
+  /** The formats detected in the dump, such as `["gzip", "ndjson"]`. */
+  readonly forms: readonly string[];
+  /** How many bytes of the dump this run read; compressed bytes if it is compressed. */
+  readonly bytesRead: number;
+  /** How many records the interrupted run that this one continues had settled; 0 if there is none. */
+  readonly resumedAfter: number;
+  /** Why the rest of the dump could not be read; everything before the damage was imported. Null for a whole dump. */
+  readonly damage: DumpDamage | null;
+}
+
+/** The error that ended the reading of a dump, as data: its two halves, and the option whose limit was reached, if it was one. */
+export interface DumpDamage {
+  readonly code: string;
+  readonly message: string;
+  readonly problem: string;
+  readonly remedy: string;
+  readonly option?: string;
+}
 
 /**
  * Replays a dump: a file from support, an export of the deliveries listing, or requests that a proxy
@@ -47,7 +67,7 @@ export async function importDeliveries<Data = EsimEvents, Tx = unknown>(
   const dump = readDump(watched.bytes, settings);
   const readable = untilDamage(dump.batches, watched.check);
   const records = oldestFirst
-    ? sortOldestFirst(readable.batches, { occurredMs: createTimeReader(checks) })
+    ? sortOldestFirst(readable.batches, createTimeReader(checks))
     : readable.batches;
   const journal = createJournal(settings, kindOf(target), watched);
   let ledger = openLedger();
@@ -121,7 +141,8 @@ function untilDamage(batches: AsyncIterable<readonly RawRecord[]>, check: () => 
     } catch (error) {
       check(); // throws the input's own error, which a decoder may have wrapped
       if (!WebhookError.is(error)) throw error;
-      damage = { code: error.code, message: error.message };
+      const { code, message, problem, remedy, option } = error;
+      damage = { code, message, problem, remedy, ...(option !== undefined && { option }) };
     }
     check();
   }

@@ -3,7 +3,7 @@ import { type EsimEvents, WebhookError } from "@esim-webhooks/core";
 import { type OptionsShape, parseOptions, type SettingsOf, safeLogger } from "@esim-webhooks/core/kit";
 import * as z from "zod/mini";
 import type { DumpLimits } from "./dump/record.ts";
-import type { ImportProgress } from "./import-report.ts";
+import type { Ledger } from "./replay/ledger.ts";
 import { type ReplayOptions, replayShape, type WithoutDefault } from "./replay/replay-options.ts";
 
 export interface ImportOptions<Data = EsimEvents, Tx = unknown>
@@ -23,6 +23,15 @@ export interface ImportOptions<Data = EsimEvents, Tx = unknown>
   readonly maxUnpackedBytes?: number;
   /** The largest ratio of the unpacked size to the packed size. Default 250. */
   readonly maxRatio?: number;
+}
+
+/** The progress of an import. */
+export interface ImportProgress {
+  /** How many bytes of the dump were read; compressed bytes if it is compressed. */
+  readonly bytesRead: number;
+  /** How many records have a fate. Includes those of the interrupted run that this one continues. */
+  readonly records: number;
+  readonly ledger: Ledger;
 }
 
 /** `ImportOptions` after parsing, with defaults. */

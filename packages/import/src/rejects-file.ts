@@ -1,8 +1,7 @@
 import { fstat, writeFile } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
 import { promisify } from "node:util";
-import { descriptorOf } from "./base/descriptor.ts";
-import { makeOwnFile, openOwnFileToWrite } from "./base/own-file.ts";
+import { descriptorOf, makeOwnFile, openOwnFileToWrite } from "./own-file.ts";
 
 export interface RejectsFile {
   append(lines: string): Promise<void>;

@@ -205,7 +205,7 @@ describe("an import with a checkpoint file", () => {
     await expect(earlier).rejects.toMatchObject({
       code: "checkpoint_in_use",
       message: expect.stringMatching(
-        /was removed while .*: by another import that has ended, or by hand\. If no other/,
+        /was removed while .*: by another import that has ended, or manually\. If no other/,
       ),
     });
     expect(later.resumedAfter).toBeGreaterThan(0);

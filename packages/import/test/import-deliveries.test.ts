@@ -653,7 +653,8 @@ describe("importDeliveries", () => {
     const report = await importDeliveries(bytes(text.slice(0, -10)), inbox, trusted);
     expect(report.ledger).toEqual({ ...none, read: 1199, stored: 1199 });
     expect(inbox.entries.size).toBe(1199);
-    expect(report.damage).toEqual({ code: "damaged_dump", message: expect.any(String) });
+    const { problem = "", remedy = "" } = report.damage ?? {};
+    expect(report.damage).toEqual({ code: "damaged_dump", message: `${problem} ${remedy}`, problem, remedy });
     const sorted = await importDeliveries(bytes(text.slice(0, -10)), inbox, {
       ...trusted,
       oldestFirst: true,

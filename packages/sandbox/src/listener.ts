@@ -55,7 +55,7 @@ export async function listen(
       "cannot_listen",
       `Cannot listen on port ${port} of 127.0.0.1 for ${name}${why}.`,
       `Choose another with the option ${option}; 0 is any free one.`,
-      { cause },
+      { cause, option },
     );
   }
   return {

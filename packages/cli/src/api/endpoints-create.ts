@@ -1,13 +1,13 @@
 import type { ApiClient, EndpointWithSecret } from "@esim-webhooks/client";
 import type { FileKeySource } from "@esim-webhooks/core/key-file";
 import type { CliContext } from "../program/context.ts";
+import { explainedCreate } from "../program/explained.ts";
 import { printable } from "../program/printable.ts";
 import { ProgramError } from "../program/program-error.ts";
 import { stopSignal } from "../program/stopping.ts";
 import type { SetUp } from "../set-up/set-up.ts";
 import { counted } from "../terminal/quantities.ts";
 import { endpointUrl } from "./endpoint-url.ts";
-import { explainedCreate } from "./explained.ts";
 import type { CreateFlags } from "./flags.ts";
 import { existingKeyFile, newKeyFile, type SecretPlace } from "./secret-place.ts";
 import { shownRecord } from "./shown-record.ts";

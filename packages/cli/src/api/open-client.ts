@@ -1,6 +1,7 @@
 import { type ApiClient, type ClientOptions, createClient } from "@esim-webhooks/client";
-import { WebhookError } from "@esim-webhooks/core";
+import type { WebhookError } from "@esim-webhooks/core";
 import type { CliProcess } from "../program/context.ts";
+import { explained } from "../program/explained.ts";
 import { ProgramError } from "../program/program-error.ts";
 import type { SetUp } from "../set-up/set-up.ts";
 
@@ -27,10 +28,8 @@ export function openClient({ file }: SetUp, { env }: CliProcess, options: Client
   try {
     return createClient(options);
   } catch (error) {
-    if (!WebhookError.is(error)) throw error;
-    const problem = error.message.replace(/^createClient: ./, (start) => start.slice(-1).toUpperCase());
-    const isUrlOfVariable = /^The base URL /.test(problem) && env[variables.baseUrl]?.trim();
-    throw new WebhookError("invalid_option", `${isUrlOfVariable ? variables.baseUrl : file}:`, problem);
+    const variable = variables[(error as Partial<WebhookError>).option as keyof typeof variables];
+    throw explained(error, { writtenIn: env[variable]?.trim() ? variable : file });
   }
 }
 

@@ -2,6 +2,7 @@ import { rm } from "node:fs/promises";
 import type { EndpointWithSecret } from "@esim-webhooks/client";
 import type { KeyRecord } from "@esim-webhooks/core";
 import { fileKeySource } from "@esim-webhooks/core/key-file";
+import { errorCodeOf } from "../program/exit-code.ts";
 import { ProgramError } from "../program/program-error.ts";
 
 /** A key file that can take one more secret, before there is one. */
@@ -45,6 +46,7 @@ async function writable(file: string, record: KeyRecord, version: string | undef
   try {
     return await fileKeySource(file).write(record, version);
   } catch (cause) {
+    if (errorCodeOf(cause) === "store_full") throw cause;
     throw new ProgramError(
       "invalid_usage",
       `${file} cannot be written, so nothing was registered.`,

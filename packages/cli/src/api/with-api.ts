@@ -1,8 +1,8 @@
 import type { ApiClient } from "@esim-webhooks/client";
 import type { SetUpFlags } from "../flags/set-up-flags.ts";
 import type { CliContext } from "../program/context.ts";
+import { explainedCall } from "../program/explained.ts";
 import { readSetUp, type SetUp } from "../set-up/set-up.ts";
-import { explained } from "./explained.ts";
 import { clientOptions, openClient } from "./open-client.ts";
 
 /** Makes calls for a command. Their errors are explained in terms of the command line. */
@@ -14,6 +14,6 @@ export async function withApi(
   const setUp = await readSetUp(context, flags);
   const api = openClient(setUp, context.process, clientOptions(setUp, context.process));
   await use(api, setUp).catch((error: unknown) => {
-    throw explained(error);
+    throw explainedCall(error);
   });
 }

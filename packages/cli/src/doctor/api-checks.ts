@@ -1,12 +1,12 @@
 import type { ApiClient, WebhookEndpoint } from "@esim-webhooks/client";
 import { type Catalog, esimCatalog } from "@esim-webhooks/core";
 import { compareTypes, type Watermark } from "@esim-webhooks/endpoint";
-import { explained } from "../api/explained.ts";
 import { clientOptions, openClient } from "../api/open-client.ts";
 import { shownText } from "../api/shown-record.ts";
 import { explainedFindings } from "../endpoint/explained-findings.ts";
 import { theEndpoint } from "../endpoint/the-endpoint.ts";
 import type { CliProcess } from "../program/context.ts";
+import { explainedCall } from "../program/explained.ts";
 import { shellWord } from "../program/shell-word.ts";
 import type { SetUp } from "../set-up/set-up.ts";
 import { counted } from "../terminal/quantities.ts";
@@ -120,7 +120,7 @@ async function checkDeliveries(
 function checkCall(name: string, look: () => Promise<Check>): Promise<Check> {
   return check(name, () =>
     look().catch((error: unknown) => {
-      throw explained(error);
+      throw explainedCall(error);
     }),
   );
 }

@@ -1,7 +1,6 @@
 import { maskSecrets } from "../masking/mask-secrets.ts";
-import { causeOf } from "../program/error-text.ts";
+import { messageWithCause } from "../program/error-text.ts";
 import { errorCodeOf } from "../program/exit-code.ts";
-import { messageOf } from "../program/shown-error.ts";
 
 /** The result of one check. */
 export interface Check {
@@ -33,6 +32,6 @@ export async function check(name: string, look: () => Promise<Check> | Check): P
     return await look();
   } catch (error) {
     const code = errorCodeOf(error);
-    return { ...failed(name, `${messageOf(error)}${causeOf(error)}`), ...(code && { code }) };
+    return { ...failed(name, messageWithCause(error)), ...(code && { code }) };
   }
 }

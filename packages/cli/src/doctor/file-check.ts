@@ -1,4 +1,5 @@
 import { stat } from "node:fs/promises";
+import type { WebhookError } from "@esim-webhooks/core";
 import { pageOf } from "@esim-webhooks/core/kit";
 import { errorCodeOf } from "../program/exit-code.ts";
 import { bytes } from "../terminal/quantities.ts";
@@ -23,8 +24,7 @@ export async function checkFile(path: string, most: number = mostBytes): Promise
   } catch (error) {
     const code = errorCodeOf(error);
     if (code !== "database_corrupt") throw error;
-    const { message } = error as Error;
-    const problem = message.slice(0, message.indexOf(". ") + 1); // its remedy is for code
+    const { problem } = error as WebhookError; // its remedy is for code
     return {
       ...failed(
         "file",

@@ -1,5 +1,5 @@
 import { type ApiClient, ApiError, type WebhookEndpoint } from "@esim-webhooks/client";
-import { explained } from "../api/explained.ts";
+import { explainedCall } from "../program/explained.ts";
 import type { Output } from "../program/output.ts";
 import { theEndpoint } from "./the-endpoint.ts";
 import { tryAgain } from "./try-again.ts";
@@ -14,7 +14,7 @@ export function awaitEndpoint(
   return tryAgain(() => theEndpoint(api, reference), {
     everyMs,
     output,
-    asAway: (error) => (error instanceof ApiError && error.retryable ? explained(error) : undefined),
+    asAway: (error) => (error instanceof ApiError && error.retryable ? explainedCall(error) : undefined),
     next: "The API is asked again until it answers.",
   });
 }

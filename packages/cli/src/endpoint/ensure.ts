@@ -12,6 +12,7 @@ import { shownRecord, shownText } from "../api/shown-record.ts";
 import { withApi } from "../api/with-api.ts";
 import type { CliContext } from "../program/context.ts";
 import { exitCodes } from "../program/exit-code.ts";
+import { explained } from "../program/explained.ts";
 import type { Output } from "../program/output.ts";
 import { printable } from "../program/printable.ts";
 import { ProgramError } from "../program/program-error.ts";
@@ -20,8 +21,8 @@ import { interruptedBy, stopSignal } from "../program/stopping.ts";
 import { keyPlaceOf } from "../set-up/key-place.ts";
 import type { SetUp } from "../set-up/set-up.ts";
 import { counted } from "../terminal/quantities.ts";
+import { explainedChange } from "./change-text.ts";
 import type { EnsureFlags } from "./ensure-flags.ts";
-import { explainedEnsure } from "./explained-ensure.ts";
 import { explainedFindings } from "./explained-findings.ts";
 import { refuseNoFile } from "./key-file.ts";
 import { refuseOtherSlash } from "./other-slash.ts";
@@ -48,7 +49,8 @@ export async function ensure(this: CliContext, flags: EnsureFlags, url: string):
     const run = flags.replace ? replace(api, setUp, wish, flags, output) : ensureEndpoint<unknown>(api, wish);
     const result = await run
       .catch(async (error: unknown) => {
-        throw interruptedBy(stop.signal, await explainedEnsure(error, keyStore));
+        const inWords = explained(await explainedChange(error, keyStore), { command: "endpoint ensure" });
+        throw interruptedBy(stop.signal, inWords);
       })
       .finally(stop.release);
     const { endpoint } = result;

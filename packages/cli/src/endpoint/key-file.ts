@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { mkdir, readFile, realpath, rmdir, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { WebhookError } from "@esim-webhooks/core";
+import { fullDisk } from "../program/full-disk.ts";
 import { ProgramError } from "../program/program-error.ts";
 
 /**
@@ -48,10 +49,13 @@ async function refuseReadOnly(path: string): Promise<void> {
     await rmdir(draft);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    throw unfit(
-      path,
-      `cannot be replaced: nothing can be written to its folder (${code})`,
-      `Give this user the right to write to ${dirname(file)}. In a container, mount the folder, not the file.`,
+    throw (
+      fullDisk(error, path) ??
+      unfit(
+        path,
+        `cannot be replaced: nothing can be written to its folder (${code})`,
+        `Give this user the right to write to ${dirname(file)}. In a container, mount the folder, not the file.`,
+      )
     );
   }
   const { uid } = await stat(file);

@@ -4,13 +4,14 @@ import { createReconciler, reconcile as makePass, type ReconcileSetup } from "@e
 import { withApi } from "../api/with-api.ts";
 import { commandLogger } from "../log/command-logger.ts";
 import type { CliContext } from "../program/context.ts";
+import { explained } from "../program/explained.ts";
 import { printable } from "../program/printable.ts";
 import { ProgramError } from "../program/program-error.ts";
 import { stopSignal } from "../program/stopping.ts";
+import { storeOf } from "../set-up/named-store.ts";
 import type { Patience } from "../set-up/prepared.ts";
 import { layoutFor } from "../terminal/layout.ts";
 import { awaitEndpoint } from "./await-endpoint.ts";
-import { explainedReconcile } from "./explained-reconcile.ts";
 import { printPasses } from "./print-passes.ts";
 import type { ReconcileFlags } from "./reconcile-flags.ts";
 import {
@@ -47,7 +48,7 @@ export async function reconcile(this: CliContext, flags: ReconcileFlags): Promis
       if (flags.every === undefined) await passOnce(this, flags, pass);
       else await passEvery(this, flags, flags.every, pass);
     } catch (error) {
-      throw explainedReconcile(error, setUp);
+      throw explained(error, { command: "reconcile", config: setUp.file, store: storeOf(setUp) });
     } finally {
       await open.close();
     }

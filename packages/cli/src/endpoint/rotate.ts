@@ -12,6 +12,7 @@ import {
 import { withApi } from "../api/with-api.ts";
 import type { CliContext } from "../program/context.ts";
 import { exitCodes } from "../program/exit-code.ts";
+import { explained } from "../program/explained.ts";
 import type { Output } from "../program/output.ts";
 import { printable } from "../program/printable.ts";
 import { interruptedBy, stopSignal } from "../program/stopping.ts";
@@ -19,7 +20,7 @@ import { keyPlaceOf } from "../set-up/key-place.ts";
 import { hasInbox } from "../set-up/open-target.ts";
 import { layoutFor } from "../terminal/layout.ts";
 import { counted, span } from "../terminal/quantities.ts";
-import { explainedRotation } from "./explained-rotation.ts";
+import { explainedChange } from "./change-text.ts";
 import { refuseUnfitForRotation } from "./key-file.ts";
 import { openReconcileTarget, untouchedReconcileTarget } from "./reconcile-target.ts";
 import { needsLook } from "./reconcile-verdict.ts";
@@ -92,6 +93,10 @@ export async function rotate(this: CliContext, flags: RotateFlags): Promise<void
       await open?.close();
     }
   });
+}
+
+async function explainedRotation(error: unknown, keyStore: KeyStore): Promise<unknown> {
+  return explained(await explainedChange(error, keyStore), { command: "rotate" });
 }
 
 /** The endpoint that all keys name, else the client's only one. Rejects as `theEndpoint` does. */

@@ -3,13 +3,14 @@ import { type ImportReport, importDeliveries } from "@esim-webhooks/import";
 import { warnOfUnknownTypes } from "../flags/types-flag.ts";
 import { commandLogger } from "../log/command-logger.ts";
 import type { CliContext } from "../program/context.ts";
+import { type Called, explained } from "../program/explained.ts";
+import { ProgramError } from "../program/program-error.ts";
 import { stopSignal } from "../program/stopping.ts";
 import { knownSecrets } from "../set-up/known-secrets.ts";
 import { openTarget } from "../set-up/open-target.ts";
 import { readSetUp, type SetUp } from "../set-up/set-up.ts";
 import { layoutFor } from "../terminal/layout.ts";
 import { type DumpFile, openDump } from "./dump-file.ts";
-import { explained } from "./explained.ts";
 import type { ImportFlags } from "./flags.ts";
 import { type ImportTarget, importTarget, untouchedTarget } from "./import-target.ts";
 import { createMeter } from "./meter.ts";
@@ -37,7 +38,7 @@ export async function importDump(this: CliContext, flags: ImportFlags, path: str
     );
     printReport(this, report, dump, { json: flags.json, tookMs: performance.now() - startedAt });
   } catch (error) {
-    throw explained(error, dump);
+    throw isUnwritable(error) ? unwritable(error) : explained(error, calledWith(dump));
   } finally {
     await opened?.close();
   }
@@ -124,4 +125,25 @@ function printReport(
   const { exitCode, notes } = verdictOn(report, dump);
   for (const line of notes) output.note(line);
   process.exitCode = exitCode;
+}
+
+function calledWith({ name, checkpointFile }: DumpFile): Called {
+  return { command: "import", dump: name, checkpoint: checkpointFile };
+}
+
+const unwritableCodes: readonly unknown[] = ["ENOENT", "ENOTDIR", "EACCES", "EPERM", "EROFS", "EISDIR"];
+
+function isUnwritable(error: unknown): error is NodeJS.ErrnoException {
+  const { code, syscall } = error as NodeJS.ErrnoException;
+  return syscall === "open" && unwritableCodes.includes(code);
+}
+
+/** The rejects file and the checkpoint are next to the dump by default, where writing may be forbidden. */
+function unwritable(cause: NodeJS.ErrnoException): ProgramError {
+  return new ProgramError(
+    "invalid_usage",
+    `${cause.path} cannot be opened.`,
+    "Choose other places with --rejects and --checkpoint.",
+    { cause },
+  );
 }

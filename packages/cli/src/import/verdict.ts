@@ -1,5 +1,6 @@
 import type { ImportReport } from "@esim-webhooks/import";
 import { type ExitCode, exitCodes } from "../program/exit-code.ts";
+import { explainedText } from "../program/explained.ts";
 import { count, counted } from "../terminal/quantities.ts";
 import type { DumpFile } from "./dump-file.ts";
 
@@ -14,7 +15,7 @@ export function verdictOn(
     ...(resumedAfter > 0
       ? [`Continued after the ${counted(resumedAfter, "record")} of an earlier run.`]
       : []),
-    ...(damage ? [`Error (${damage.code}): ${withFlags(damage.message)}`] : []),
+    ...(damage ? [`Error (${damage.code}): ${explainedText(damage, { command: "import" })}`] : []),
     ...(interrupted
       ? [`Interrupted after ${counted(ledger.read, "record")}. ${howToContinue(checkpointFile)}`]
       : []),
@@ -36,11 +37,4 @@ function howToContinue(checkpointFile: string | undefined): string {
   return checkpointFile === undefined
     ? `${again}: what was imported counts as duplicate.`
     : `${again} to continue.`;
-}
-
-/** Replaces the names of limits in a message by their flags. */
-function withFlags(message: string): string {
-  return message.replace(/\bmax(Ratio|UnpackedBytes|RecordBytes)\b/g, (option) =>
-    option.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`).replace(/^/, "--"),
-  );
 }

@@ -1,10 +1,10 @@
 import { ApiError, type WebhookDelivery } from "@esim-webhooks/client";
 import { suggest } from "@esim-webhooks/core/kit";
 import { occurredAtMs } from "@esim-webhooks/endpoint";
-import { explained } from "../api/explained.ts";
 import { matchingTypes } from "../flags/types-flag.ts";
 import { describeError } from "../program/error-text.ts";
 import { exitCodes } from "../program/exit-code.ts";
+import { explainedCall } from "../program/explained.ts";
 import { printable } from "../program/printable.ts";
 import { stopSignal } from "../program/stopping.ts";
 import { hintOf } from "../send/expectation.ts";
@@ -86,7 +86,7 @@ async function poll(
       if (signal.aborted) return;
       if (!(error instanceof ApiError && error.retryable)) throw error;
       if (!isFailing)
-        output.note(`${describeError(explained(error))} The listing is read again until it answers.`);
+        output.note(`${describeError(explainedCall(error))} The listing is read again until it answers.`);
       isFailing = true;
     }
     await pause(flags.every, signal);

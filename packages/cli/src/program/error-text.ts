@@ -2,25 +2,31 @@ import { maskSecrets } from "../masking/mask-secrets.ts";
 import { maskText } from "../masking/mask-text.ts";
 import { shortened } from "../masking/shortened.ts";
 import { errorCodeOf } from "./exit-code.ts";
+import { fullDisk } from "./full-disk.ts";
 import { printable } from "./printable.ts";
 import { detailsOf, messageOf, tracedError } from "./shown-error.ts";
 
 const debugVariable = "ESIM_WEBHOOKS_DEBUG";
 
+/** An error in full: its message, and that of its innermost cause. */
+export function messageWithCause(error: unknown): string {
+  const shown = fullDisk(error) ?? error;
+  return `${messageOf(shown)}${causeOf(shown)}`;
+}
+
 /** An error as text: its code, what is wrong, how to fix it. With a stack only when ESIM_WEBHOOKS_DEBUG is set. Shows no secret. */
 export function describeError(error: unknown): string {
   const code = errorCodeOf(error);
-  const message = messageOf(error);
   const text =
     code === undefined
-      ? `Error (unexpected): ${maskText(message).replace(/[^.!?]$/, "$&.")} Set ${debugVariable}=1 to see where it comes from.`
-      : `Error (${code}): ${maskSecrets(`${message}${causeOf(error)}`)}`;
+      ? `Error (unexpected): ${maskText(messageOf(error)).replace(/[^.!?]$/, "$&.")} Set ${debugVariable}=1 to see where it comes from.`
+      : `Error (${code}): ${maskSecrets(messageWithCause(error))}`;
   const details = process.env[debugVariable] ? detailsOf(tracedError(error)) : [];
   return [text, ...details].map(printable).join("\n");
 }
 
 /** The message of the innermost cause, such as the host that refused or the missing permission. Empty without a cause. */
-export function causeOf(error: unknown): string {
+function causeOf(error: unknown): string {
   let innermost = error;
   while (innermost instanceof Error && innermost.cause !== undefined) innermost = innermost.cause;
   if (innermost instanceof AggregateError) innermost = innermost.errors[0];

@@ -6,6 +6,7 @@ import type { SandboxErrorCode } from "@esim-webhooks/sandbox";
 import type { PostgresErrorCode } from "@esim-webhooks/store-postgres";
 import type { RedisErrorCode } from "@esim-webhooks/store-redis";
 import type { SqliteErrorCode } from "@esim-webhooks/store-sqlite";
+import { isFullDisk } from "./full-disk.ts";
 import type { ProgramErrorCode } from "./program-error.ts";
 
 /** The program's exit codes. They are public: scripts rely on them. */
@@ -114,8 +115,9 @@ const byErrorCode: Readonly<Record<ErrorCode, ExitCode>> = {
   interrupted: exitCodes.interrupted,
 };
 
-/** The code of an error of this project, from any copy of its packages. Loads none of them. */
+/** The code of an error of this project, from any copy of its packages; of a full disk, too. Loads none of them. */
 export function errorCodeOf(error: unknown): keyof typeof byErrorCode | undefined {
+  if (isFullDisk(error)) return "store_full";
   const code = typeof error === "object" && error !== null && "code" in error ? error.code : undefined;
   const isOurs =
     error instanceof Error && (error.name === "ProgramError" || Symbol.for("esim-webhooks.error") in error);

@@ -10,7 +10,8 @@ export type ProgramErrorCode =
   | "secret_not_kept"
   | "cannot_listen"
   | "interrupted"
-  | "no_answer";
+  | "no_answer"
+  | "store_full";
 
 /** A mistake in the call, the environment or a file: what is wrong, and how to mend it. */
 export class ProgramError extends Error {

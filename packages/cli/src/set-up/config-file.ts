@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import type { Catalog, DedupeStore, Handlers, Secret, StateStore } from "@esim-webhooks/core";
+import type { Catalog, DedupeStore, Handlers, Secret, StateStore, WebhookError } from "@esim-webhooks/core";
 import { type OptionsShape, parseOptions, withMethods } from "@esim-webhooks/core/kit";
 import * as z from "zod/mini";
 import { ProgramError } from "../program/program-error.ts";
@@ -51,11 +51,11 @@ export async function loadConfig(named: string | undefined): Promise<LoadedConfi
   }
   const exported = await importConfig(file);
   try {
-    const config = parseOptions(file, shape, exported) as AnyConfig;
+    const config = parseOptions(file, shape, exported, "Correct it in that file.") as AnyConfig;
     if (config.target === undefined || config.store === undefined) return { file, config };
   } catch (error) {
-    const [problem = ""] = (error as Error).message.split(" Correct the options;"); // which are here in a file
-    throw new ProgramError("invalid_config", problem, "Correct it in that file.");
+    const { problem, remedy } = error as WebhookError;
+    throw new ProgramError("invalid_config", `${file}: ${problem}`, remedy);
   }
   throw new ProgramError(
     "invalid_config",

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { type DedupeStore, type Inbox, type StateStore, WebhookError } from "@esim-webhooks/core";
 import { makeFolder, silentLogger, warnOfSetup } from "@esim-webhooks/core/kit";
 import type { SqliteErrorCode } from "@esim-webhooks/store-sqlite";
+import { fullDisk } from "../program/full-disk.ts";
 import { ProgramError } from "../program/program-error.ts";
 import { openModeOf } from "./folder-mode.ts";
 import { type Place, postgresUrlOf } from "./place.ts";
@@ -46,11 +47,14 @@ export async function defaultState(place: Place): Promise<StateStore> {
 async function ownFile(folder: string): Promise<string> {
   const path = fileIn(folder);
   await makeFolder(folder).catch((cause: NodeJS.ErrnoException) => {
-    throw new ProgramError(
-      "invalid_usage",
-      `The folder ${folder} cannot be created (${cause.code}).`,
-      "Name another folder with --data-dir or ESIM_WEBHOOKS_DATA_DIR, or a Postgres with DATABASE_URL.",
-      { cause },
+    throw (
+      fullDisk(cause, folder) ??
+      new ProgramError(
+        "invalid_usage",
+        `The folder ${folder} cannot be created (${cause.code}).`,
+        "Name another folder with --data-dir or ESIM_WEBHOOKS_DATA_DIR, or a Postgres with DATABASE_URL.",
+        { cause },
+      )
     );
   });
   const openMode = await openModeOf(folder);

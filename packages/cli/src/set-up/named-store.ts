@@ -1,5 +1,5 @@
-import { type Lifecycle, WebhookError } from "@esim-webhooks/core";
-import type { PostgresErrorCode } from "@esim-webhooks/store-postgres";
+import type { Lifecycle } from "@esim-webhooks/core";
+import { explained } from "../program/explained.ts";
 import { nameOf } from "./place.ts";
 import type { SetUp } from "./set-up.ts";
 
@@ -31,7 +31,8 @@ export function placeNote(store: Pick<Lifecycle, "place"> | undefined): string {
   return store?.place === undefined ? "" : ` (${store.place})`;
 }
 
-function storeOf(setUp: SetUp, own: OwnStore | undefined): NamedStore | undefined {
+/** The store by its place; `own`: the option of the config that holds it. Undefined for an embedded one, whose errors name its file. */
+export function storeOf(setUp: SetUp, own: OwnStore | undefined = ownStoreOf(setUp)): NamedStore | undefined {
   const { place } = setUp;
   if (own !== undefined) {
     return {
@@ -39,36 +40,14 @@ function storeOf(setUp: SetUp, own: OwnStore | undefined): NamedStore | undefine
       remedy: "Check its server, and the options that the file gives it.",
     };
   }
-  if ("dataDir" in place) return undefined; // its errors name the file, and what to do
+  if ("dataDir" in place) return undefined;
   return {
     name: nameOf(place),
     remedy: "Check that it runs, and the host, the user, the password and the database in DATABASE_URL.",
   };
 }
 
-/**
- * An error of a store as the command line says it: with what the user wrote, in place of what we call it inside. `own` is the
- * option of the config that holds it; undefined for the default place.
- */
-export function namingStore(
-  error: unknown,
-  setUp: SetUp,
-  own: OwnStore | undefined = ownStoreOf(setUp),
-): unknown {
-  if (!WebhookError.is(error)) return error;
-  const store = storeOf(setUp, own);
-  if (store === undefined) return error;
-  if (error.code === "store_unavailable") {
-    const problem = `${store.name} cannot be reached, or refused what it was asked.`;
-    return new WebhookError("store_unavailable", problem, store.remedy, { cause: error });
-  }
-  if (error.code === "migration_missing") {
-    return new WebhookError<PostgresErrorCode>(
-      "migration_missing",
-      `${store.name} is not set up for this version.`,
-      "Run esim-webhooks migrate.",
-      { cause: error },
-    );
-  }
-  return error;
+/** An error of a store in terms of the command line. */
+export function namingStore(error: unknown, setUp: SetUp, own?: OwnStore): unknown {
+  return explained(error, { store: storeOf(setUp, own) });
 }

@@ -111,7 +111,7 @@ describe("api endpoints create", () => {
     expect(code).toBe(1);
     expect(stderr).toMatch(/^Error \((?:unreachable|connection_lost)\): /);
     expect(stderr).toContain(
-      "The endpoint may be registered, and nobody has its secret: esim-webhooks api endpoints list shows it. Delete it then, and create it again.",
+      "The endpoint may be registered, and its secret is lost: esim-webhooks api endpoints list shows it. Delete it then, and create it again.",
     );
     expect(existsSync(join(cwd, "hook.key"))).toBe(false);
     expect(await endpointsOf(service)).toHaveLength(1);
@@ -127,7 +127,7 @@ describe("api endpoints create", () => {
     const { code, stderr } = await ended;
     expect(code).toBe(130);
     expect(stderr).toContain(
-      "Error (aborted): Aborted. The endpoint may be registered, and nobody has its secret",
+      "Error (aborted): Aborted. The endpoint may be registered, and its secret is lost",
     );
     expect(existsSync(join(cwd, "hook.key"))).toBe(false);
   });

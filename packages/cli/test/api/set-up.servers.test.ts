@@ -51,7 +51,7 @@ describe("the set-up of api", () => {
       const env = { ESIM_API_URL, ESIM_CLIENT_ID: "123456", ESIM_CLIENT_SECRET: "x" };
       const { code, stderr } = await cli(call, { env });
       expect(code).toBe(2);
-      expect(stderr).toContain("Error (invalid_option): ESIM_API_URL: The base URL ");
+      expect(stderr).toContain("Error (invalid_option): ESIM_API_URL: the base URL ");
     },
   );
 

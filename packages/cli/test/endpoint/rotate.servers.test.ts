@@ -123,7 +123,7 @@ describe("rotate", () => {
     const refused = await rotate(...once);
     expect(refused).toMatchObject({ code: 2, stdout: "" });
     expect(refused.stderr).toMatch(
-      /^Error \(invalid_secret\): The service's new secret cannot be read .* Rotate again with --secret-form before \S+: hex, base64 or utf8\./m,
+      /^Error \(invalid_secret\): The service's new secret cannot be read .* Rotate again within 10 minutes with --secret-form: hex, base64 or utf8\. Receivers answer 503 until then\./m,
     );
     expect(await rotate(...once, "--secret-form", "hex")).toMatchObject({
       code: 0,

@@ -6,6 +6,7 @@ import type { RedisErrorCode } from "@esim-webhooks/store-redis";
 import type { SqliteErrorCode } from "@esim-webhooks/store-sqlite";
 import { ExitCode } from "@stricli/core";
 import { describe, expect, it } from "vitest";
+import { describeError } from "../../src/program/error-text.ts";
 import { exitCodeOfError, exitCodeOfParser, exitCodes } from "../../src/program/exit-code.ts";
 import { ProgramError, type ProgramErrorCode } from "../../src/program/program-error.ts";
 
@@ -90,10 +91,22 @@ describe("exit codes", () => {
     cannot_listen: 1,
     interrupted: 130,
     no_answer: 1,
+    store_full: 1,
   };
   it.each(Object.entries(own))("of a ProgramError %s is %i", (code, exitCode) => {
     expect(exitCodeOfError(new ProgramError(code as ProgramErrorCode, "Wrong.", "Mend it."))).toBe(exitCode);
   });
+
+  it.each(["ENOSPC", "EDQUOT"])(
+    "of a full disk (%s) is 1, with the same sentence in every command",
+    (code) => {
+      const cause = Object.assign(new Error(`${code}: no room`), { code, path: "events.db" });
+      expect(exitCodeOfError(cause)).toBe(1);
+      expect(describeError(cause)).toBe(
+        `Error (store_full): There is no room left for events.db. Free space on its disk, or raise the quota. Cause: ${code}: no room.`,
+      );
+    },
+  );
 
   it("is 1 for an unexpected error, even if it has a code that looks like ours", () => {
     expect(exitCodeOfError(new TypeError("x"))).toBe(1);

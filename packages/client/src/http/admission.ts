@@ -106,7 +106,7 @@ function ofCall(
   problem: string,
   remedy: string,
 ): ApiError {
-  const { code, status, problem: answer, retryAfterMs } = cause;
-  const details = { status, problem: answer, retryAfterMs, idempotencyKey, attempts, cause };
+  const { code, status, problemDetails, retryAfterMs } = cause;
+  const details = { status, problemDetails, retryAfterMs, idempotencyKey, attempts, cause };
   return new ApiError(code, `${problem}.`, remedy, { where: name, ...details });
 }

@@ -118,6 +118,13 @@ async function onDisk<T>(path: string, work: () => Promise<T>): Promise<T> {
     return await work();
   } catch (cause) {
     if (WebhookError.is(cause)) throw cause;
+    if (["ENOSPC", "EDQUOT"].includes(errnoOf(cause)))
+      throw new WebhookError(
+        "store_full",
+        `There is no room left for the key file ${path}.`,
+        "Free space on its disk, or raise the quota.",
+        { cause },
+      );
     throw new WebhookError(
       "store_unavailable",
       `The key file ${path} cannot be read or replaced.`,

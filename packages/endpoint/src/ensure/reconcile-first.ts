@@ -93,6 +93,7 @@ export async function bringIn<Reconciled extends FirstReconciled>(
     endpoint,
     loss,
     "Mend what the log says of them. With since, events whose handlers failed are tried at once. With acceptLoss, the endpoint is deleted all the same.",
+    "acceptLoss",
   );
 }
 
@@ -108,11 +109,17 @@ function lossWith(endpoint: string, { failing, givenUp, ledger, lost }: FirstRec
   return `The listing of the endpoint ${endpoint} has forgotten events from ${lost.from} to ${lost.to} that were not brought in`;
 }
 
-function notSettled(endpoint: string, problem: string, remedy: string): WebhookError<EndpointErrorCode> {
+function notSettled(
+  endpoint: string,
+  problem: string,
+  remedy: string,
+  option?: string,
+): WebhookError<EndpointErrorCode> {
   return new WebhookError<EndpointErrorCode>(
     "not_settled",
     `${problem}, so ${endpoint} was not deleted.`,
     `${remedy} Run this again: it continues.`,
+    { endpoint, option },
   );
 }
 

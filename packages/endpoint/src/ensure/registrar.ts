@@ -86,5 +86,6 @@ function unreadable(): WebhookError {
     "invalid_secret",
     "The endpoint is registered, but its secret cannot be read in the expected form.",
     "Run it again with secretForm: hex, base64 or utf8. It continues with the same endpoint.",
+    { option: "secretForm" },
   );
 }

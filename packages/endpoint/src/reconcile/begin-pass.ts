@@ -38,6 +38,7 @@ function noWatermark(endpoint: string): never {
     "no_watermark",
     `Nobody has reconciled the endpoint ${JSON.stringify(endpoint)} with this state store, so it is not known where to begin.`,
     "Pass since: when your receiver began to store events. Everything older is left out, and would run again otherwise.",
+    { option: "since", endpoint },
   );
 }
 
@@ -46,5 +47,6 @@ function otherSource({ endpoint, source: known }: PassState, source: string): We
     "source_unknown",
     `The endpoint ${JSON.stringify(endpoint)} was reconciled with the source "${known}": under "${source}", its events would run a second time.`,
     `Set { source: "${known}" }, or { newSource: true } and since if its receiver has another source now.`,
+    { option: "source", source, endpoint },
   );
 }

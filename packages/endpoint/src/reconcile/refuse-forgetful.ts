@@ -18,25 +18,31 @@ export async function refuseForgetful(
   store: DedupeStore | undefined,
   state: StateStore,
 ): Promise<void> {
-  await refuse(state, "The state store", `Pass fileState(folder), or a state store on ${durableStores}.`);
+  await refuse(
+    state,
+    "The state store",
+    "state",
+    `Pass fileState(folder), or a state store on ${durableStores}.`,
+  );
   if (isInbox(target)) {
     const keeper = target as Keeper;
-    await refuse(keeper, "The inbox", `Pass an inbox on ${durableStores}.`);
+    await refuse(keeper, "The inbox", "target", `Pass an inbox on ${durableStores}.`);
     refuseShortRetention(keeper, "The inbox");
   } else {
     const keeper: Keeper = (target as { readonly store?: DedupeStore }).store ?? store ?? {};
-    await refuse(keeper, "The store of the handlers", `Pass { store }, on ${durableStores}.`);
+    await refuse(keeper, "The store of the handlers", "store", `Pass { store }, on ${durableStores}.`);
     refuseShortRetention(keeper, "The store of the handlers");
   }
 }
 
-async function refuse(keeper: Keeper, what: string, remedy: string): Promise<void> {
+async function refuse(keeper: Keeper, what: string, option: string, remedy: string): Promise<void> {
   await keeper.ready?.(); // some ask their server first
   if (keeper.capabilities?.durable === true) return;
   throw new WebhookError<EndpointErrorCode>(
     "durable_store_required",
     `${what} is not durable, or does not say so: what reconcile brings in could be lost, or done twice.`,
     remedy,
+    { option },
   );
 }
 

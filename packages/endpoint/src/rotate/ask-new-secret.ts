@@ -84,7 +84,7 @@ export function mayBeReplaced(rotatedAt: string | null, listedAt: string | undef
 function unfinished(cause: ApiError, next: string): Error {
   return new WebhookError<ApiError["code"]>(
     cause.code,
-    `The rotation is not finished. ${cause.message}`,
+    `The rotation is not finished: ${cause.problem}`,
     `Rotate again soon: the next run ${next}. Deliveries with a new signature are answered 503 for up to 10 minutes, then 401.`,
     { cause },
   );

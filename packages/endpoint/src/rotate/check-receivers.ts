@@ -56,6 +56,7 @@ export async function checkReceivers(
     throw notReady(
       `${refused} of ${posts} deliveries with an unknown signature were answered 401: a receiver does not read this key store, or its clock is more than 10 minutes ahead.`,
       "Have all receivers read this key store (in a container, mount the folder of a key file, never the file), and rotate again. If something else answers 401 there, use checkReceivers: false.",
+      "checkReceivers",
     );
   }
   const holding = answers.filter((answer) => answer?.holdsOff);
@@ -118,10 +119,11 @@ function isRotating(text: string): boolean {
   }
 }
 
-function notReady(problem: string, remedy: string): WebhookError<EndpointErrorCode> {
+function notReady(problem: string, remedy: string, option?: string): WebhookError<EndpointErrorCode> {
   return new WebhookError<EndpointErrorCode>(
     "receivers_not_ready",
     `${problem} The secret was not replaced.`,
     remedy,
+    { option },
   );
 }

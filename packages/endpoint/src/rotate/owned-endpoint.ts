@@ -23,5 +23,6 @@ export async function ownedEndpoint(
     "endpoint_unknown",
     `The client has no endpoint ${JSON.stringify(reference)}.`,
     names.length === 0 ? "It has none." : `It has ${names.join(", ")}.`,
+    { endpoint: reference },
   );
 }

@@ -12,5 +12,6 @@ export async function refuseWithoutWatermark(
     "no_watermark",
     `Nobody has reconciled the endpoint ${JSON.stringify(endpoint)} with this state store, so what the rotation may cost could not be brought in. The secret was not replaced.`,
     "Reconcile it once with since: when your receiver began to store events. Then rotate again.",
+    { option: "since", endpoint },
   );
 }

@@ -1,5 +1,5 @@
 import { WebhookError } from "@esim-webhooks/core";
-import type { ImportErrorCode } from "../base/errors.ts";
+import type { ImportErrorCode } from "./errors.ts";
 import type { DumpLimits } from "./record.ts";
 
 /** Limits the size of the unpacked dump, and its ratio to the packed size. */
@@ -61,5 +61,6 @@ function tooLarge(problem: string, option: string): WebhookError<ImportErrorCode
     "dump_too_large",
     `${problem} Everything before was read.`,
     `If you trust its sender, raise ${option}; otherwise treat it as an attack.`,
+    { option },
   );
 }

@@ -1,7 +1,7 @@
 import { isUint8Array } from "node:util/types";
 import { WebhookError } from "@esim-webhooks/core";
 import { byteBuffer } from "@esim-webhooks/core/kit";
-import { truncated } from "./damage.ts";
+import { truncated } from "./errors.ts";
 
 /** A source of bytes that reads its input only when needed, and can look ahead. */
 export interface ByteSource {
@@ -22,7 +22,7 @@ export interface ByteSource {
   close(): Promise<void>;
 }
 
-// the most bytes that are parsed at once: a caller may pass a whole file as one chunk
+// the most bytes in one chunk: a caller may pass a whole file as one
 const largestChunk = 64 * 1024;
 
 const noText = "Read it without an encoding: createReadStream(path).";

@@ -1,7 +1,7 @@
 import { crc32 } from "node:zlib";
 import { type ByteSource, exactly } from "./byte-source.ts";
-import { damagedDump, truncated } from "./damage.ts";
-import { inflate } from "./inflate.ts";
+import { inflate } from "./decoder.ts";
+import { damagedDump, truncated } from "./errors.ts";
 
 const what = "gzip file";
 const has = { headerCrc: 2, extra: 4, name: 8, comment: 16 };

@@ -2,9 +2,7 @@ import { isUtf8 } from "node:buffer";
 import { byteBuffer } from "@esim-webhooks/core/kit";
 import { createJsonScanner } from "./json-scanner.ts";
 import { isPage, type JsonReading, readJsonBytes, readJsonText } from "./json-text.ts";
-import type { DumpLimits } from "./record.ts";
-import type { Recorder } from "./recorder.ts";
-import type { Splitter } from "./splitter.ts";
+import type { DumpLimits, Recorder, Splitter } from "./record.ts";
 
 const newline = 0x0a;
 

@@ -1,9 +1,7 @@
 import { type ByteBuffer, byteBuffer } from "@esim-webhooks/core/kit";
-import { damagedDump } from "./damage.ts";
+import { damagedDump } from "./errors.ts";
 import { readJsonBytes } from "./json-text.ts";
-import type { DumpLimits } from "./record.ts";
-import type { Recorder } from "./recorder.ts";
-import type { Splitter } from "./splitter.ts";
+import type { DumpLimits, Recorder, Splitter } from "./record.ts";
 
 /** Where the next value is expected. */
 type Place = "top" | "array" | "page";
@@ -21,10 +19,11 @@ const colon = 0x3a;
 const dataKey = Buffer.from("data");
 const recordKeys = [Buffer.from("eventId"), Buffer.from("headers")]; // as in isPage
 const longestKey = 8;
+const tokenEnds: ReadonlySet<number> = new Set(Buffer.from(' \n\r\t,"[]{}'));
 
 /**
  * Finds the records in JSON of any layout: the elements of arrays, the `data` of pages, and consecutive objects. An object
- * with an array `data` is a page unless it is a record, which its other keys tell; it may be in an array. Holds one record
+ * with an array `data` is a page unless its other keys show that it is a record; it may be in an array. Holds one record
  * in memory, or a page of that size, never the whole dump.
  * @param start the offset of the first byte
  * @param line the line number, if all the JSON is on one line
@@ -252,8 +251,7 @@ export function createJsonScanner(
 
   function endOfToken(bytes: Buffer, index: number): number {
     for (let i = index; i < bytes.byteLength; i++) {
-      const byte = bytes[i] as number;
-      if (isSpace(byte) || isStructure(byte)) return i;
+      if (tokenEnds.has(bytes[i] as number)) return i;
     }
     return -1;
   }
@@ -293,15 +291,4 @@ export function createJsonScanner(
 
 function isSpace(byte: number): boolean {
   return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
-}
-
-function isStructure(byte: number): boolean {
-  return (
-    byte === comma ||
-    byte === quote ||
-    byte === openArray ||
-    byte === closeArray ||
-    byte === openObject ||
-    byte === closeObject
-  );
 }

@@ -1,13 +1,14 @@
+import { WebhookError } from "@esim-webhooks/core";
 import { createBounds } from "./bounds.ts";
 import { type ByteSource, byteSource } from "./byte-source.ts";
-import { unknownDump } from "./damage.ts";
-import { eachEntry } from "./each-entry.ts";
+import { createCsvReader } from "./csv.ts";
+import { unknownDump } from "./errors.ts";
 import { gunzip } from "./gzip.ts";
-import { isPacking, type Packing, recognise, type Unknown } from "./recognise.ts";
-import type { DumpLimits, RawRecord } from "./record.ts";
-import { createRecorder } from "./recorder.ts";
-import { split } from "./split.ts";
-import { zipEntries } from "./zip.ts";
+import { createJsonLines } from "./json-lines.ts";
+import { createJsonScanner } from "./json-scanner.ts";
+import { isPacking, type Packing, recognise, type TextForm, type Unknown } from "./recognise.ts";
+import { createRecorder, type DumpLimits, type RawRecord, type Recorder, type Splitter } from "./record.ts";
+import { type ZipEntry, zipEntries } from "./zip.ts";
 import { unzstd } from "./zstd.ts";
 
 /** A dump that is being read. */
@@ -73,10 +74,86 @@ export function readDump(input: AsyncIterable<Uint8Array>, limits: DumpLimits): 
   return { batches: closing(source, readAll(source, 0)), forms };
 }
 
+/** Closes the source when the reader of the batches stops. */
 async function* closing(source: ByteSource, batches: Batches): Batches {
   try {
     yield* batches;
   } finally {
     await source.close();
+  }
+}
+
+/**
+ * Reads every entry of an archive that can be read. A `damaged_dump` or `unknown_dump` of one entry does not stop the others: the
+ * first such error is thrown at the end. Any other error is thrown immediately.
+ */
+async function* eachEntry(
+  entries: AsyncIterable<ZipEntry>,
+  open: (entry: ZipEntry) => ByteSource,
+  read: (source: ByteSource, name: string) => Batches,
+): Batches {
+  let first: WebhookError<string> | undefined;
+  const note = (error: unknown) => {
+    if (!isDamage(error)) throw error;
+    first ??= error;
+  };
+  try {
+    for await (const entry of entries) {
+      const source = open(entry);
+      try {
+        try {
+          yield* read(source, entry.name);
+        } catch (error) {
+          note(error);
+        }
+        // the rest of the entry must be read to verify its checksum and to find the next entry
+        await source.skip(Number.POSITIVE_INFINITY).catch(note);
+      } finally {
+        await source.close();
+      }
+    }
+  } catch (error) {
+    note(error);
+  }
+  if (first) throw first;
+}
+
+function isDamage(error: unknown): error is WebhookError<string> {
+  return WebhookError.is(error) && (error.code === "damaged_dump" || error.code === "unknown_dump");
+}
+
+/** Splits text into records, one batch per chunk. Yields all records before an error, then throws it. */
+async function* split(source: ByteSource, text: TextForm, records: Recorder, limits: DumpLimits): Batches {
+  const splitter = splitterOf(text, records, limits);
+  let failure: { readonly error: unknown } | undefined;
+  const next = () =>
+    source.next().catch((error: unknown) => {
+      splitter.cut?.();
+      failure = { error };
+      return undefined;
+    });
+  try {
+    for (let bytes = await next(); bytes; bytes = await next()) {
+      splitter.write(bytes);
+      const batch = records.take();
+      if (batch.length > 0) yield batch;
+    }
+    if (!failure) splitter.end();
+  } catch (error) {
+    failure = { error };
+  }
+  const batch = records.take();
+  if (batch.length > 0) yield batch;
+  if (failure) throw failure.error;
+}
+
+function splitterOf(text: TextForm, records: Recorder, limits: DumpLimits): Splitter {
+  switch (text.form) {
+    case "ndjson":
+      return createJsonLines(records, limits, text.start);
+    case "json":
+      return createJsonScanner(records, limits, text.start);
+    case "csv":
+      return createCsvReader(records, limits, text.header, text.start);
   }
 }

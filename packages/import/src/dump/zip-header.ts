@@ -72,7 +72,7 @@ function zip64Field(extra: Buffer): number {
 
 /**
  * Takes the descriptor after an entry. It may have a signature or not, and sizes of 32 or 64 bits: only the sizes
- * themselves tell which. Resolves to false when no form of it matches the unpacked entry.
+ * themselves show which. Resolves to false when no form of it matches the unpacked entry.
  */
 export async function takeDescriptor(packed: ByteSource, sizes: ZipSizes): Promise<boolean> {
   const head = await packed.peek(24);

@@ -1,7 +1,7 @@
 import { createZstdDecompress } from "node:zlib";
 import { type ByteSource, exactly } from "./byte-source.ts";
-import { damagedDump, truncated, unknownDump } from "./damage.ts";
-import { createEngine, type Engine } from "./engine.ts";
+import { createDecoder, type Decoder } from "./decoder.ts";
+import { damagedDump, truncated, unknownDump } from "./errors.ts";
 
 const what = "zstd file";
 const frameMagic = 0xfd2fb528;
@@ -18,7 +18,7 @@ const windowLimit = 128 * 1024 * 1024;
  */
 export async function* unzstd(packed: ByteSource, onPart: () => void): AsyncGenerator<Buffer> {
   // each frame is fed exactly to its end, so one decoder can read all of them
-  const engine = createEngine(createZstdDecompress());
+  const decoder = createDecoder(createZstdDecompress());
   try {
     for (let magic = await packed.take(4); magic.byteLength > 0; magic = await packed.take(4)) {
       onPart();
@@ -26,7 +26,7 @@ export async function* unzstd(packed: ByteSource, onPart: () => void): AsyncGene
         const size = await exactly(packed, 4, what);
         if (!(await packed.skip(size.readUInt32LE(0)))) throw truncated(what);
       } else if (isFrame(magic)) {
-        yield* unpackFrame(packed, magic, engine, onPart);
+        yield* unpackFrame(packed, magic, decoder, onPart);
       } else {
         throw magic.byteLength < 4
           ? truncated(what)
@@ -34,7 +34,7 @@ export async function* unzstd(packed: ByteSource, onPart: () => void): AsyncGene
       }
     }
   } finally {
-    engine.close();
+    decoder.close();
   }
 }
 
@@ -53,7 +53,7 @@ function isSkippable(head: Buffer): boolean {
 async function* unpackFrame(
   packed: ByteSource,
   magic: Buffer,
-  engine: Engine,
+  decoder: Decoder,
   onBlock: () => void,
 ): AsyncGenerator<Buffer> {
   const { header, hasChecksum } = await readHeader(packed);
@@ -66,14 +66,14 @@ async function* unpackFrame(
     const size = type === 1 ? 1 : word >> 3; // type 1: one byte, repeated
     if (type === 3 || size > blockLimit) throw damaged();
     // each block is unpacked as soon as it is complete
-    yield* unpack(Buffer.concat([before, head, await exactly(packed, size, what)]), engine);
+    yield* unpack(Buffer.concat([before, head, await exactly(packed, size, what)]), decoder);
     last = (word & 1) === 1;
   }
-  if (hasChecksum) yield* unpack(await exactly(packed, 4, what), engine);
+  if (hasChecksum) yield* unpack(await exactly(packed, 4, what), decoder);
 }
 
-async function* unpack(bytes: Buffer, engine: Engine): AsyncGenerator<Buffer> {
-  const { output, taken, error } = await engine.feed(bytes);
+async function* unpack(bytes: Buffer, decoder: Decoder): AsyncGenerator<Buffer> {
+  const { output, taken, error } = await decoder.feed(bytes);
   yield* output;
   if (error || taken < bytes.byteLength) throw damaged(error);
 }

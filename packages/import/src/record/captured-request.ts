@@ -1,8 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import { dateTimeMs } from "@esim-webhooks/core/kit";
-import { bodyBytes } from "./captured-body.ts";
-import { headersOf } from "./captured-headers.ts";
-import { type Fields, isObject, parseNested, type RecordFault } from "./fields.ts";
+import { readDump } from "../dump/read-dump.ts";
+import { type Fields, isObject, notARecord, parseNested, type RecordFault } from "./fields.ts";
 
 /** A request that a proxy, a log or a test has captured. Nothing in it is verified yet. */
 export interface CapturedRequest {
@@ -18,19 +17,48 @@ export interface CapturedRequest {
   readonly receivedAt: Date | null;
 }
 
+const mebibyte = 1024 * 1024;
+const limits = {
+  maxRecordBytes: 64 * mebibyte,
+  maxDepth: 64,
+  maxUnpackedBytes: 1024 * mebibyte,
+  maxRatio: 250,
+};
+
+/**
+ * Reads captured requests in every form that `importDeliveries` reads: one on its own, NDJSON, a JSON array, pages, CSV,
+ * packed or not. A record is an object with `headers` (name → text or a list of texts, or a list of `[name, text]`, or either
+ * as JSON text), `body` (text, base64, the bytes as a list of numbers or as `JSON.stringify` writes a Buffer, or parsed JSON),
+ * `receivedAt` (a date-time with its offset, RFC 3339; here it may be missing) and `isBase64Encoded`, which may be missing.
+ *
+ * Yields a request, or a fault, whose reason does not quote it, for each record. Throws `unknown_dump`, `damaged_dump` or
+ * `dump_too_large` after everything that can be read. A record may have 64 MiB.
+ */
+export async function* readCapturedRequests(
+  input: AsyncIterable<Uint8Array>,
+): AsyncGenerator<CapturedRequest | RecordFault> {
+  for await (const batch of readDump(input, limits).batches) {
+    for (const raw of batch) {
+      yield "fault" in raw
+        ? { fault: raw.fault, reason: raw.reason }
+        : readCapturedRequest(raw.value, limits.maxDepth);
+    }
+  }
+}
+
 /**
  * Reads the value of a record as a captured request, in the shapes that `readCapturedRequests` lists.
  * @param maxDepth how deeply JSON may be nested in the body
  * @returns the request, or a fault, whose reason does not quote it
  */
 export function readCapturedRequest(value: unknown, maxDepth: number): CapturedRequest | RecordFault {
-  if (!isObject(value)) return fault("it is not an object");
+  if (!isObject(value)) return notARecord("it is not an object");
   const headers = headersOf(value["headers"], maxDepth);
-  if (headers === undefined) return fault("its headers are not an object of texts");
+  if (headers === undefined) return notARecord("its headers are not an object of texts");
   const receivedAt = timeOf(value["receivedAt"]);
-  if (typeof receivedAt === "string") return fault(receivedAt);
+  if (typeof receivedAt === "string") return notARecord(receivedAt);
   const body = bodyBytes(value["body"], value["isBase64Encoded"] === true);
-  if (body === undefined) return fault("its body is neither text nor an object");
+  if (body === undefined) return notARecord("its body is neither text nor an object");
   const { bytes, payload } = likeliest(body.bytes, maxDepth);
   const bodies = [bytes, ...body.bytes.filter((other) => other !== bytes)] as const;
   return { headers, bodies, payload, isGuess: body.isGuess, receivedAt };
@@ -61,6 +89,69 @@ function likeliest(
   return { bytes: bodies[0], payload: {} };
 }
 
-function fault(reason: string): RecordFault {
-  return { fault: "not_a_record", reason };
+type Headers = Readonly<Record<string, string | readonly string[]>>;
+
+/** Headers by name in lower case; undefined when they are not headers, or a `webhook-…` header is not text. */
+export function headersOf(value: unknown, maxDepth: number): Headers | undefined {
+  if (typeof value === "string") {
+    const parsed = parseNested(value, maxDepth); // a column of CSV
+    return "json" in parsed && typeof parsed.json !== "string" ? headersOf(parsed.json, maxDepth) : undefined;
+  }
+  const pairs = Array.isArray(value) ? value : isObject(value) ? Object.entries(value) : undefined;
+  if (!pairs?.every(isPair)) return undefined;
+  const headers = new Map<string, string[]>();
+  for (const [key, field] of pairs) {
+    const name = key.toLowerCase();
+    const texts = Array.isArray(field) ? field : [field];
+    if (texts.every(isText)) headers.set(name, [...(headers.get(name) ?? []), ...texts]);
+    else if (name.startsWith("webhook-")) return undefined;
+  }
+  return Object.fromEntries(
+    [...headers].map(([name, texts]) => [name, texts.length === 1 ? (texts[0] ?? "") : texts]),
+  );
+}
+
+function isPair(pair: unknown): pair is readonly [string, unknown] {
+  return Array.isArray(pair) && pair.length === 2 && typeof pair[0] === "string";
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string";
+}
+
+/** The possible bytes of a captured body. */
+interface CapturedBody {
+  readonly bytes: readonly [Uint8Array, ...Uint8Array[]];
+  /** Whether it was captured as parsed JSON, so that its bytes are a guess. */
+  readonly isGuess: boolean;
+}
+
+// for text without trailing spaces: a second part that matches spaces would make backtracking quadratic
+const base64 = /^[A-Za-z0-9+/_\s-]+={0,2}$/;
+
+/** The possible bytes of a body, the likeliest first; undefined when it is not a body. */
+function bodyBytes(body: unknown, isBase64: boolean): CapturedBody | undefined {
+  if (typeof body === "string") {
+    const decoded = () => Buffer.from(body, "base64");
+    if (isBase64) return { bytes: [decoded()], isGuess: false };
+    const text = Buffer.from(body, "utf8");
+    return { bytes: base64.test(body.trimEnd()) ? [text, decoded()] : [text], isGuess: false };
+  }
+  const list = listOf(body);
+  if (list?.every(isByte)) return { bytes: [Buffer.from(list)], isGuess: false };
+  if (!isObject(body)) return undefined;
+  return { bytes: [Buffer.from(JSON.stringify(body), "utf8")], isGuess: true };
+}
+
+/** The numbers in a list, in the JSON of a Buffer, or in the JSON of a Uint8Array. */
+function listOf(body: unknown): readonly unknown[] | undefined {
+  if (Array.isArray(body)) return body;
+  if (!isObject(body)) return undefined;
+  if (body["type"] === "Buffer" && Array.isArray(body["data"])) return body["data"];
+  if (!Object.hasOwn(body, "0")) return undefined;
+  return Object.keys(body).every((key, index) => key === String(index)) ? Object.values(body) : undefined;
+}
+
+function isByte(value: unknown): value is number {
+  return Number.isInteger(value) && (value as number) >= 0 && (value as number) <= 255;
 }

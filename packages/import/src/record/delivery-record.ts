@@ -1,18 +1,15 @@
 import type { Replay } from "@esim-webhooks/core";
 import { isStorableId } from "@esim-webhooks/core/kit";
 import { type DumpedEvent, dumpedEvent } from "./dumped-event.ts";
-import { type Fields, isObject, parseNested, type RecordFault } from "./fields.ts";
+import { type Fields, isObject, notARecord, parseNested, type RecordFault } from "./fields.ts";
 
-const noId: RecordFault = { fault: "not_a_record", reason: "its eventId is not a text" };
+const noId = notARecord("its eventId is not a text");
 const unstorableId: RecordFault = {
   fault: "unstorable_id",
   reason: "its eventId is not 1 to 1,024 bytes of text, so no store can hold it",
 };
-const badPayload: RecordFault = { fault: "not_a_record", reason: "its payload is not an object" };
-const otherType: RecordFault = {
-  fault: "not_a_record",
-  reason: "its eventType is not the type in its payload",
-};
+const badPayload = notARecord("its payload is not an object");
+const otherType = notARecord("its eventType is not the type in its payload");
 
 /**
  * Reads a record of the deliveries listing: `eventId` is the webhook-id; `payload` is the event, as an object or as JSON text. An

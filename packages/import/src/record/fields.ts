@@ -11,6 +11,11 @@ export interface RecordFault {
   readonly id?: string;
 }
 
+/** The fault of a record that is not one. */
+export function notARecord(reason: string): RecordFault {
+  return { fault: "not_a_record", reason };
+}
+
 export function isObject(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -7,7 +7,7 @@ import {
   verify,
   WebhookError,
 } from "@esim-webhooks/core";
-import type { ImportErrorCode } from "../base/errors.ts";
+import type { ImportErrorCode } from "../dump/errors.ts";
 import type { DumpedEvent, ReceivedRequest } from "./dumped-event.ts";
 
 export interface ProofSettings {
@@ -59,5 +59,6 @@ function unsigned(): WebhookError<ImportErrorCode> {
     "unsigned_dump",
     "The dump has records without a signature, as in the deliveries listing: nothing proves who wrote them.",
     "If you trust the origin of the dump, set { trustUnsigned: true }.",
+    { option: "trustUnsigned" },
   );
 }

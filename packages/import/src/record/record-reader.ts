@@ -1,17 +1,15 @@
-import { readCapturedEvent } from "./captured-event.ts";
-import { headersOf } from "./captured-headers.ts";
+import { headerReader, headerText, isStorableId } from "@esim-webhooks/core/kit";
+import { headersOf, readCapturedRequest } from "./captured-request.ts";
 import { readDeliveryRecord } from "./delivery-record.ts";
-import type { DumpedEvent } from "./dumped-event.ts";
-import { type Fields, isObject, type RecordFault } from "./fields.ts";
-import { createMapper, type Mapping } from "./mapping.ts";
+import { type DumpedEvent, dumpedEvent } from "./dumped-event.ts";
+import { type Fields, isObject, notARecord, type RecordFault } from "./fields.ts";
 
 /** Reads the event that a record of a dump contains. */
 export type RecordReader = (value: unknown) => DumpedEvent | RecordFault;
 
-const neither: RecordFault = {
-  fault: "not_a_record",
-  reason: "it is neither a delivery (eventId, payload) nor a captured request (headers, body, receivedAt)",
-};
+const neither = notARecord(
+  "it is neither a delivery (eventId, payload) nor a captured request (headers, body, receivedAt)",
+);
 
 export function createRecordReader(mapping: Mapping | undefined, maxDepth: number): RecordReader {
   const fieldsOf = mapping && createMapper(mapping);
@@ -28,4 +26,53 @@ export function createRecordReader(mapping: Mapping | undefined, maxDepth: numbe
 /** Whether it has a signature to verify. Such a record is proof, also when it is a delivery record as well. */
 function isSigned(fields: Fields, maxDepth: number): boolean {
   return headersOf(fields["headers"], maxDepth)?.["webhook-signature"] !== undefined;
+}
+
+/** Reads the event of a captured request. The request must have a `receivedAt`. */
+function readCapturedEvent(fields: Fields, maxDepth: number): DumpedEvent | RecordFault {
+  const request = readCapturedRequest(fields, maxDepth);
+  if ("fault" in request) return request;
+  const { headers, payload, receivedAt } = request;
+  if (receivedAt === null) return notARecord("it has no receivedAt: the date-time at which it was received");
+  const header = headerReader(headers);
+  const id = headerText(header("webhook-id") ?? "");
+  const isSigned = header("webhook-signature") !== undefined;
+  if (!isSigned && !isStorableId(id)) {
+    return notARecord("it has neither a signature nor a webhook-id of 1 to 1,024 bytes");
+  }
+  return dumpedEvent(id, payload, null, { ...request, receivedAt, isSigned });
+}
+
+/** Our field → its place in records of another shape: a dotted path such as `"message.id"`. */
+export type Mapping = Readonly<Record<string, string>>;
+
+/** The fields that can be mapped: those of a record of the deliveries listing, or of a captured request. */
+export const mappable: readonly string[] = [
+  "eventId",
+  "eventType",
+  "payload",
+  "status",
+  "attemptNumber",
+  "httpStatus",
+  "nextRetryAt",
+  "sentAt",
+  "deliveredAt",
+  "headers",
+  "body",
+  "receivedAt",
+];
+
+/** Finds our fields in records of another shape. It reads own properties only, so no path leads to a prototype. */
+function createMapper(mapping: Mapping): (value: unknown) => Fields {
+  const paths = Object.entries(mapping);
+  return (value) => Object.fromEntries(paths.map(([field, path]) => [field, valueAt(value, path)]));
+}
+
+function valueAt(value: unknown, path: string): unknown {
+  if (typeof value !== "object" || value === null) return undefined;
+  if (Object.hasOwn(value, path)) return (value as Fields)[path]; // a column may be named "message.id"
+  const dot = path.indexOf(".");
+  const head = path.slice(0, dot);
+  if (dot === -1 || !Object.hasOwn(value, head)) return undefined;
+  return valueAt((value as Fields)[head], path.slice(dot + 1));
 }

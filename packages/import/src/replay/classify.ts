@@ -2,10 +2,10 @@ import type { Position, RawRecord } from "../dump/record.ts";
 import type { DumpedEvent } from "../record/dumped-event.ts";
 import type { RecordFault } from "../record/fields.ts";
 import { createFilter, type ImportFilter } from "../record/filter.ts";
-import type { Mapping } from "../record/mapping.ts";
 import { createProver, type ProofSettings, type Prover } from "../record/proof.ts";
+import type { Mapping } from "../record/record-reader.ts";
 import { createRecordReader, type RecordReader } from "../record/record-reader.ts";
-import { rejectLine } from "./rejected-record.ts";
+import { rejectLine } from "./journal.ts";
 import type { ProvenEvent, Sink, Verdict } from "./sink.ts";
 
 /** A record with its verdict, or with the item for the sink. */

@@ -4,8 +4,7 @@ import { type EventKey, type EventOutcome, type Processor, WebhookError } from "
 import { eventOf, startDeadline } from "@esim-webhooks/core/kit";
 import { describePaths } from "../record/read-event.ts";
 import { rerunStore } from "./rerun-store.ts";
-import type { ProvenEvent, Sink, Verdict } from "./sink.ts";
-import type { SinkSettings } from "./sink-settings.ts";
+import type { ProvenEvent, Sink, SinkSettings, Verdict } from "./sink.ts";
 
 export type IntoProcessor = Pick<
   SinkSettings,
@@ -63,7 +62,7 @@ function createProcess(processor: Processor<unknown>, options: IntoProcessor, ru
     const { id, type } = event;
     logger.error(
       { id, type, source, run, deadlineMs },
-      "The handler did not end within deadlineMs. Let it stop when context.signal aborts, or hand slow work over.",
+      "The handler did not end within deadlineMs. Let it stop when context.signal aborts, or move slow work to a queue.",
     );
     return { code: "deadline_reached" };
   }

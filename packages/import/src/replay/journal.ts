@@ -1,4 +1,4 @@
-import type { Position } from "../dump/record.ts";
+import type { Position, RawRecord } from "../dump/record.ts";
 import type { Fate, Tally } from "./ledger.ts";
 
 /** What became of a record. */
@@ -9,7 +9,7 @@ export interface RecordVerdict {
   readonly type: string | null;
   /** When its event occurred, in ms since the Unix epoch; NaN if that cannot be read. */
   readonly occurredMs: number;
-  /** The `status` of a delivery record, as it stands there. */
+  /** The `status` field of a delivery record, unchanged. */
   readonly status: string | null;
   readonly fate: Fate;
   /** Why it was refused, as in the rejects file: `failed`, `busy`, for instance. Absent if it was not. */
@@ -22,10 +22,31 @@ export interface ReplayJournal {
   readonly run: string;
   /** What was counted before the run was interrupted. Pass only the records after those to the replay. */
   readonly tally?: Tally | undefined;
-  /** Called before each batch of events is handed over. Save the name here: the process may be killed right after. */
+  /** Called before each batch of events is passed to the target. Save the name here: the process may be killed right after. */
   begin?(tally: () => Tally): Promise<void>;
   /** Called with conflicts, invalid and rejected records before they are counted: NDJSON of `RejectedRecord`. */
   reject?(lines: string): Promise<void>;
   /** Called when all records up to `last` are settled and counted. `verdicts` are those since the last call, in order. */
   settle?(last: Position, tally: () => Tally, verdicts: () => readonly RecordVerdict[]): Promise<void>;
+}
+
+/** A line of the rejects file. */
+export interface RejectedRecord {
+  readonly position: Position;
+  /** The webhook-id of its event, if it can be read. Not proven unless the record was verified. */
+  readonly id?: string;
+  readonly code: string;
+  /** Does not quote the record. */
+  readonly reason: string;
+  /** The record, or its text when it is not JSON. Neither when it is too large. */
+  readonly record?: unknown;
+  readonly text?: string | undefined;
+}
+
+/** The record as a line of the rejects file. `id` is empty if none can be read. */
+export function rejectLine(raw: RawRecord, id: string, code: string, reason: string): string {
+  const { position } = raw;
+  const what = "value" in raw ? { record: raw.value } : { text: raw.text };
+  const line: RejectedRecord = { position, ...(id !== "" && { id }), code, reason, ...what };
+  return `${JSON.stringify(line)}\n`;
 }

@@ -1,6 +1,51 @@
-import type { Logger } from "@esim-webhooks/core";
-import { type ImportMessage, importNotice } from "./import-notice.ts";
+import type { Channel } from "node:diagnostics_channel";
+import { type Logger, WebhookError } from "@esim-webhooks/core";
+import { createNotice, listenTo } from "@esim-webhooks/core/kit";
 import type { Ledger } from "./ledger.ts";
+
+/**
+ * The progress of an import or a replay. On `esim-webhooks:import`, at most ten times a second while it runs, and once at
+ * its end.
+ */
+export interface ImportMessage {
+  /** The name of the run, as in its report. It distinguishes two imports at the same time. */
+  readonly run: string;
+  /** The name of the endpoint that received the events. */
+  readonly source: string;
+  /**
+   * - `damaged`: the rest of the dump could not be read
+   * - `interrupted`: its signal aborted
+   * - `failed`: it rejects with `error`
+   */
+  readonly outcome: "running" | "complete" | "damaged" | "interrupted" | "failed";
+  /** Since the import began, in ms. */
+  readonly durationMs: number;
+  /** How many bytes of the dump were read; compressed bytes if it is compressed. Absent without a dump. */
+  readonly bytesRead?: number;
+  /** How many records have a fate. Includes those of the interrupted run that this one continues. */
+  readonly records: number;
+  readonly ledger: Ledger;
+  readonly error?: unknown;
+}
+
+const importNotice: Channel<unknown, ImportMessage> = createNotice("import");
+
+/**
+ * Watches every import and replay in this process: its progress, at most ten times a second, and its end. What they put
+ * into an inbox and what their handlers do is seen by `observe` of core. A listener that throws or rejects changes nothing
+ * else: the first such error becomes a Node.js process warning.
+ *
+ * Throws `invalid_option` if the listener is not a function. Returns a function that stops watching.
+ */
+export function observeImports(listener: (message: ImportMessage) => void): () => void {
+  if (typeof listener === "function") return listenTo("import", importNotice, listener);
+  throw new WebhookError(
+    "invalid_option",
+    `expected a function, not ${listener === null ? "null" : typeof listener}.`,
+    "Pass a function that takes an ImportMessage.",
+    { where: "observeImports" },
+  );
+}
 
 const everyMs = 100;
 

@@ -16,7 +16,7 @@ import {
 } from "@esim-webhooks/core/kit";
 import * as z from "zod/mini";
 import type { ImportFilter } from "../record/filter.ts";
-import { type Mapping, mappable } from "../record/mapping.ts";
+import { type Mapping, mappable } from "../record/record-reader.ts";
 
 /** How deeply the JSON of any record may be nested. Node.js parses JSON of any depth, and overflows its stack when it writes it. */
 export const deepest = 1000;
@@ -54,7 +54,7 @@ export interface ReplayOptions<Data = EsimEvents, Tx = unknown> extends ImportFi
   readonly signal?: AbortSignal | undefined;
   /** Gets the log lines: pino, `console`, or anything of their shape. Default: silent. */
   readonly logger?: Logger | undefined;
-  /** Tells the time, for tests. Default: the machine's clock. */
+  /** The clock, for tests. Default: the machine's clock. */
   readonly clock?: Clock | undefined;
   /** How deeply JSON that a record contains as text may be nested, at most 1,000. Default 64. The record itself may be nested 1,000 deep. */
   readonly maxDepth?: number;

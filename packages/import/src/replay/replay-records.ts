@@ -4,22 +4,21 @@ import { durationMs, idPattern, parseOptions, safeLogger } from "@esim-webhooks/
 import * as z from "zod/mini";
 import type { RawRecord } from "../dump/record.ts";
 import { isDeeper, isObject } from "../record/fields.ts";
-import { oldestFirst as sortOldestFirst } from "../sort/oldest-first.ts";
+import { readBatches, untilAborted } from "./batch-stream.ts";
 import { createChecks, createTimeReader } from "./classify.ts";
 import type { ReplayJournal } from "./journal.ts";
 import { openLedger, type Tally } from "./ledger.ts";
+import { oldestFirst as sortOldestFirst } from "./oldest-first.ts";
 import { createProgress } from "./progress.ts";
-import { readBatches } from "./read-batches.ts";
 import { replay } from "./replay.ts";
 import { deepest, type ReplayOptions, replayShape } from "./replay-options.ts";
 import { openSinkOf, type ReplayTarget } from "./target.ts";
-import { untilAborted } from "./until-aborted.ts";
 
 /** The result of a replay. Plain JSON. */
 export interface ReplayReport extends Tally {
   /** The name of this run. A run that continues an interrupted one keeps its name. */
   readonly run: string;
-  /** Nothing was changed: `stored` counts the events that would be handed over, and no duplicates are known. */
+  /** Nothing was changed: `stored` counts the events that would be stored or handled, and no duplicates are known. */
   readonly dryRun: boolean;
   /** The signal aborted: run it again to continue. Everything counted is settled. */
   readonly interrupted: boolean;
@@ -48,13 +47,13 @@ const shape = {
 
 /**
  * Replays records from anywhere, such as the pages of the deliveries listing, as `importDeliveries` replays those of a dump.
- * Each record is recognised, filtered, verified, handed over in order, and counted in a ledger that balances. Ids that are
+ * Each record is recognised, filtered, verified, passed to the target in order, and counted in a ledger that balances. Ids that are
  * stored or done are duplicates and do not run; a bad record does not stop the replay.
  *
  * Records do not wait for a batch to fill while the next ones are 20 ms late. Resolves to a report, also when the signal
  * interrupted it, which does not wait for `records`. Rejects as `importDeliveries` does, and with the error of `records`, once
- * what was read before is handed over and no handler runs any more, but for one that ignores its deadline.
- * @param records batches of records, in the order in which they are handed over; `value` is a record of the deliveries listing
+ * what was read before is settled and no handler runs any more, except one that ignores its deadline.
+ * @param records batches of records, in the order in which the target gets them; `value` is a record of the deliveries listing
  * or a captured request
  * @param target an inbox, handlers (with `store`) or a processor
  */
@@ -74,17 +73,14 @@ export async function replayRecords<Data = EsimEvents, Tx = unknown>(
   let interrupted = false;
   try {
     const untilThen = withoutTooDeep(untilAborted(records, signal));
-    await replay(
-      oldestFirst ? sortOldestFirst(untilThen, { occurredMs: createTimeReader(checks) }) : untilThen,
-      {
-        checks,
-        openSink,
-        journal,
-        ledger,
-        signal,
-        onProgress: progress.report,
-      },
-    );
+    await replay(oldestFirst ? sortOldestFirst(untilThen, createTimeReader(checks)) : untilThen, {
+      checks,
+      openSink,
+      journal,
+      ledger,
+      signal,
+      onProgress: progress.report,
+    });
   } catch (error) {
     interrupted = isReason(error, signal);
     if (!interrupted) {

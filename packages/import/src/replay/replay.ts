@@ -1,14 +1,12 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
+import { setImmediate as nextTick } from "node:timers/promises";
 import { WebhookError } from "@esim-webhooks/core";
 import type { RawRecord } from "../dump/record.ts";
-import { type Batch, createBatchBuilder } from "./batch.ts";
+import { flushingWhenLate } from "./batch-stream.ts";
 import { type Checks, type Classified, createClassifier } from "./classify.ts";
 import { createInOrder } from "./in-order.ts";
-import type { RecordVerdict, ReplayJournal } from "./journal.ts";
+import { type RecordVerdict, type ReplayJournal, rejectLine } from "./journal.ts";
 import type { OpenLedger } from "./ledger.ts";
-import { rejectLine } from "./rejected-record.ts";
 import type { OpenSink, Verdict } from "./sink.ts";
-import { withoutHoldUps } from "./without-hold-ups.ts";
 
 /** The parts of a replay. */
 export interface Replay {
@@ -21,8 +19,14 @@ export interface Replay {
   readonly onProgress: () => void;
 }
 
+/** Consecutive records, and the items of those that go to the sink. */
+interface Batch {
+  readonly records: readonly Classified<unknown>[];
+  readonly items: readonly unknown[];
+}
+
 /**
- * Classifies each record, hands batches to the sink, and settles the verdicts in the ledger. A batch is full, or holds what
+ * Classifies each record, passes batches to the sink, and settles the verdicts in the ledger. A batch is full, or holds what
  * was read before the source paused or failed. When it resolves or rejects, no handler runs any more, and everything that
  * could be settled is. Rejects with the signal's reason once that has aborted.
  */
@@ -34,10 +38,10 @@ export async function replay(
     throw stopped(error);
   });
   const classify = createClassifier(checks, sink, journal.reject !== undefined);
-  const builder = createBatchBuilder<unknown>(sink.batchSize);
+  const gathered = createBatchBuilder(sink.batchSize);
   const inOrder = createInOrder(sink.atOnce, take, settle);
 
-  async function take({ items }: Batch<unknown>): Promise<readonly Verdict[]> {
+  async function take({ items }: Batch): Promise<readonly Verdict[]> {
     if (items.length === 0) return [];
     await journal.begin?.(ledger.tally);
     return sink.take(items).catch((error: unknown) => {
@@ -46,45 +50,72 @@ export async function replay(
     });
   }
 
-  async function settle({ records }: Batch<unknown>, verdicts: readonly Verdict[]): Promise<void> {
-    const all = allVerdicts(records, verdicts);
+  async function settle({ records }: Batch, ofSink: readonly Verdict[]): Promise<void> {
+    let taken = 0;
+    const settled = records.map((record) => ({
+      record,
+      verdict: record.verdict ?? (ofSink[taken++] as Verdict),
+    }));
     if (journal.reject !== undefined) {
-      const lines = records.map((record, index) => lineOf(record, all[index] as Verdict)).join("");
+      const lines = settled.map(({ record, verdict }) => lineOf(record, verdict)).join("");
       if (lines !== "") await journal.reject(lines);
     }
-    records.forEach(({ type, occurredMs }, index) => {
-      const { fate, isForced = false } = all[index] as Verdict;
-      ledger.add(fate, type, occurredMs, isForced);
-    });
+    for (const { record, verdict } of settled) {
+      ledger.add(verdict.fate, record.type, record.occurredMs, verdict.isForced ?? false);
+    }
     const { position } = records.at(-1) as Classified<unknown>; // no batch is empty
     await journal.settle?.(position, ledger.tally, () =>
-      records.map((record, index) => verdictOn(record, all[index] as Verdict)),
+      settled.map(({ record, verdict }) => verdictOn(record, verdict)),
     );
     onProgress();
   }
 
-  async function handOver(): Promise<void> {
+  async function flush(): Promise<void> {
     signal?.throwIfAborted();
-    const batch = builder.take();
+    const batch = gathered.take();
     if (batch !== undefined) await inOrder.begin(batch);
   }
 
   try {
-    for await (const batch of withoutHoldUps(records, handOver, inOrder.failure)) {
-      for (const raw of batch) if (builder.add(classify(raw))) await handOver();
+    for await (const batch of flushingWhenLate(records, flush, inOrder.failure)) {
+      for (const raw of batch) if (gathered.add(classify(raw))) await flush();
       onProgress();
-      await nextTurn(); // otherwise a source that never waits keeps the process, and with it what was handed over
+      await nextTick(); // a source that never waits would otherwise keep what the sink has sent in this process
     }
-    await handOver();
+    await flush();
   } finally {
     await inOrder.end();
   }
 }
 
-/** The verdicts of the classifier, filled up with those of the sink. */
-function allVerdicts(records: Batch<unknown>["records"], ofSink: readonly Verdict[]): readonly Verdict[] {
-  let taken = 0;
-  return records.map(({ verdict }) => verdict ?? (ofSink[taken++] as Verdict));
+const mostRecords = 10_000; // reached only when most records are filtered
+const mostBytes = 4 * 1024 * 1024;
+
+function createBatchBuilder(mostItems: number): {
+  /** Adds a record. Returns true when the batch is full. */
+  add(record: Classified<unknown>): boolean;
+  /** The records added since the last call; undefined if there are none. */
+  take(): Batch | undefined;
+} {
+  let records: Classified<unknown>[] = [];
+  let items: unknown[] = [];
+  let bytes = 0;
+  return {
+    add(record) {
+      records.push(record);
+      if (record.verdict === null) items.push(record.item);
+      bytes += record.bytes;
+      return items.length >= mostItems || records.length >= mostRecords || bytes >= mostBytes;
+    },
+    take() {
+      if (records.length === 0) return undefined;
+      const batch = { records, items };
+      records = [];
+      items = [];
+      bytes = 0;
+      return batch;
+    },
+  };
 }
 
 function verdictOn(

@@ -1,5 +1,6 @@
 import type { DumpedEvent } from "../record/dumped-event.ts";
 import type { Fate } from "./ledger.ts";
+import type { ReplaySettings } from "./replay-options.ts";
 
 /** The fate of an event, with the reason if it is refused. */
 export interface Verdict {
@@ -25,7 +26,7 @@ export interface Sink<Item> {
   readonly atOnce: number;
   /** Whether `take` may return a verdict with a code. */
   readonly mayRefuse: boolean;
-  /** Turns an event into an item, or refuses it. Throws for a mistake in the set-up. */
+  /** Makes an item from an event, or refuses it. Throws for a mistake in the set-up. */
   prepare(event: ProvenEvent): { readonly item: Item; readonly bytes: number } | Verdict;
   /** Resolves to one verdict per item, in order. Rejects when the replay cannot continue. */
   take(items: readonly Item[]): Promise<readonly Verdict[]>;
@@ -38,3 +39,9 @@ export interface Sink<Item> {
 export type OpenSink<Item> = (run: string) => Promise<Sink<Item>>;
 
 export const stored: Verdict = { fate: "stored" };
+
+/** What a sink is opened with. */
+export interface SinkSettings extends ReplaySettings {
+  /** How long a handler may take, in ms. Undefined: as long as it needs. */
+  readonly deadlineMs?: number | undefined;
+}

@@ -5,17 +5,18 @@ import {
   type Handlers,
   type InboxWriter,
   type Lifecycle,
+  type Parsed,
   type Processor,
   WebhookError,
 } from "@esim-webhooks/core";
 import { isInbox } from "@esim-webhooks/core/kit";
-import { createEventReader } from "../record/read-event.ts";
+import type { ImportErrorCode } from "../dump/errors.ts";
+import type { DumpedEvent } from "../record/dumped-event.ts";
+import { createEventReader, describePaths } from "../record/read-event.ts";
 import { intoInbox } from "./into-inbox.ts";
-import { intoNothing } from "./into-nothing.ts";
 import { intoProcessor } from "./into-processor.ts";
-import { refuseUnknownSource } from "./refuse-unknown-source.ts";
-import type { OpenSink, Sink } from "./sink.ts";
-import type { SinkSettings } from "./sink-settings.ts";
+import { isRerunMark } from "./rerun-store.ts";
+import { type OpenSink, type Sink, type SinkSettings, stored } from "./sink.ts";
 
 /** Where events go: an inbox, handlers, or a processor. */
 // NoInfer is not around the union, as in core's Target: editors would complete no event types
@@ -37,17 +38,36 @@ export function openSinkOf(target: ReplayTarget<unknown, never>, settings: SinkS
   if (isInbox(target)) {
     refuseStore(store, "an inbox");
     const openInbox = intoInbox(target, { ...settings, readEvent });
-    return dryRun ? async () => intoNothing(readEvent, false) : opened(target, openInbox);
+    return dryRun ? async () => dryRunSink(readEvent, false) : opened(target, openInbox);
   }
   if (isProcessor(target)) refuseStore(store, "a processor");
   const processor = isProcessor(target) ? target : processorOf(target, settings);
   return dryRun
-    ? async () => intoNothing(readEvent, true)
+    ? async () => dryRunSink(readEvent, true)
     : opened(processor.store, intoProcessor(processor, settings));
 }
 
 export function kindOf(target: unknown): "inbox" | "inline" {
   return isInbox(target) ? "inbox" : "inline";
+}
+
+/** Counts every event as stored, except those that are invalid for handlers. */
+function dryRunSink(
+  readEvent: (event: DumpedEvent) => Parsed<Record<string, unknown>>,
+  isInline: boolean,
+): Sink<null> {
+  const accepted = { item: null, bytes: 0 };
+  return {
+    batchSize: 1000,
+    atOnce: 1,
+    mayRefuse: false,
+    prepare(event) {
+      const parsed = readEvent(event);
+      if (parsed.kind !== "invalid" || !isInline) return accepted;
+      return { fate: "invalid", code: "invalid", reason: describePaths(parsed.issues) };
+    },
+    take: async (items) => items.map(() => stored),
+  };
 }
 
 function processorOf(handlers: Handlers<unknown, never>, settings: SinkSettings): Processor<unknown> {
@@ -75,5 +95,22 @@ function refuseStore(store: unknown, what: string): void {
     "invalid_option",
     `store was passed together with ${what}, which deduplicates by itself.`,
     "Leave the store out, or pass handlers.",
+    { option: "store" },
+  );
+}
+
+/**
+ * Rejects with `source_unknown` if the inbox or the store holds only events of other sources: ids are unique within a source,
+ * so each event would run a second time. Targets that cannot list their sources are not checked.
+ */
+async function refuseUnknownSource(holder: Pick<Lifecycle, "sources">, source: string): Promise<void> {
+  const held = ((await holder.sources?.()) ?? []).filter((name) => !isRerunMark(name));
+  if (held.length === 0 || held.includes(source)) return;
+  const names = held.map((name) => `"${name}"`).join(", ");
+  throw new WebhookError<ImportErrorCode>(
+    "source_unknown",
+    `The target holds only events of the source ${names}: under "${source}", each of them would run a second time.`,
+    `Set { source: "${held[0]}" }, or { newSource: true } if "${source}" is another endpoint.`,
+    { option: "source", source },
   );
 }

@@ -1,7 +1,7 @@
 import { parse } from "csv-parse/sync";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { csvFields } from "../../src/dump/csv-fields.ts";
+import { csvFields } from "../../src/dump/csv-rows.ts";
 
 describe("the fields of a CSV row", () => {
   it.each<[string, readonly string[] | undefined]>([

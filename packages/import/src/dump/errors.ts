@@ -1,5 +1,15 @@
 import { WebhookError } from "@esim-webhooks/core";
-import type { ImportErrorCode } from "../base/errors.ts";
+
+/** The codes of the errors that an import throws, besides those of core; they are stable. */
+export type ImportErrorCode =
+  | "damaged_dump"
+  | "unknown_dump"
+  | "dump_too_large"
+  | "unsigned_dump"
+  | "source_unknown"
+  | "checkpoint_mismatch"
+  | "checkpoint_in_use"
+  | "foreign_file";
 
 /** The error `damaged_dump`: the dump cannot be read to its end. Throw it after everything before the damage was read. */
 export function damagedDump(problem: string, cause?: unknown): WebhookError<ImportErrorCode> {

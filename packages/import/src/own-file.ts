@@ -2,8 +2,7 @@ import { constants, type Stats } from "node:fs";
 import { type FileHandle, open, stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { WebhookError } from "@esim-webhooks/core";
-import { descriptorOf } from "./descriptor.ts";
-import type { ImportErrorCode } from "./errors.ts";
+import type { ImportErrorCode } from "./dump/errors.ts";
 
 /**
  * Opens a file that is there, if it is this user's alone, to read it. In a folder where others can write, they may have put a
@@ -19,7 +18,7 @@ export function openOwnFile(path: string): Promise<FileHandle> {
  */
 export async function openOwnFileToWrite(path: string): Promise<FileHandle> {
   const checked = await openChecked(path, constants.O_WRONLY | constants.O_NONBLOCK).catch(async (error) => {
-    if (error.code !== "ENXIO") throw error; // a pipe that nobody reads
+    if (error.code !== "ENXIO") throw error; // a pipe without a reader
     refuse(path, await stat(path), false);
     return undefined;
   });
@@ -66,7 +65,7 @@ function faultOf(path: string, found: Stats, isLink: boolean): string | undefine
   const isFile = found.isFile();
   if (isFile && isLink) return "is a symbolic link";
   if (isFile && found.nlink > 1) return "has a second name (a hard link)";
-  // nobody but root makes devices, and a pipe that was handed to this process may be of another user, as with sudo
+  // only root makes devices, and a pipe that this process inherited may be of another user, as with sudo
   if (found.isCharacterDevice() || (!isFile && descriptorOf(path) !== undefined)) return undefined;
   const user = process.geteuid?.() ?? found.uid; // Windows has none
   return found.uid === user ? undefined : "belongs to another user";
@@ -79,5 +78,17 @@ function notOurs(path: string, fault: string): WebhookError<ImportErrorCode> {
     /^\/dev\/(?!shm\/)/.test(resolve(path)) // a descriptor or a device
       ? "Name a file in a folder where only you can write."
       : "Remove it, or name a file in a folder where only you can write.",
+    { path },
   );
+}
+
+const named: Readonly<Record<string, number>> = { "/dev/stdout": 1, "/dev/stderr": 2 };
+
+/**
+ * The descriptor of this process that the path names, as `/dev/stdout` and `/dev/fd/3` do. Goes by the name alone: a link from
+ * elsewhere may be of another user, and lead to a database that this process has open.
+ */
+export function descriptorOf(path: string): number | undefined {
+  const [, digits] = /^\/(?:dev|proc\/self)\/fd\/(\d+)$/.exec(path) ?? [];
+  return digits === undefined ? named[path] : Number(digits);
 }

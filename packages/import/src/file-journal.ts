@@ -57,7 +57,7 @@ export function createJournal(settings: ImportSettings, target: string, input: W
   let started: Promise<void> | undefined;
   let saving: Promise<void> = Promise.resolve();
 
-  /** Saves one consistent state, one save after the other. Events are handed over meanwhile. */
+  /** Saves one consistent state, one save after the other. Meanwhile, events are still passed to the target. */
   function save(tally: () => Tally): Promise<void> {
     const saved = saving.then(async () => {
       if (!input.isAsExpected()) return; // it may be another dump: the file stays as the previous run left it

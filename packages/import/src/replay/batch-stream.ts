@@ -1,0 +1,93 @@
+/** Reads the next batch. */
+type Next<T> = () => Promise<IteratorResult<T, unknown>>;
+
+/**
+ * The same batches, each read through `read`. At the end the source is closed. If `read` threw while a batch was awaited, the
+ * source is asked to close, but this does not wait for it: it cannot close before that batch arrives.
+ */
+export async function* readBatches<T>(
+  batches: AsyncIterable<T>,
+  read: (next: Next<T>) => ReturnType<Next<T>>,
+): AsyncGenerator<T> {
+  const source = batches[Symbol.asyncIterator]();
+  let isWaiting = false;
+  const next: Next<T> = () => {
+    isWaiting = true;
+    return source.next();
+  };
+  try {
+    for (;;) {
+      const { done, value } = await read(next);
+      isWaiting = false;
+      if (done) return;
+      yield value as T;
+    }
+  } finally {
+    const closed = Promise.resolve(source.return?.());
+    if (isWaiting) closed.catch(() => {});
+    else await closed;
+  }
+}
+
+/** The same batches until the signal aborts; then throws its reason, also while a batch is awaited. */
+export function untilAborted<T>(
+  batches: AsyncIterable<T>,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<T> {
+  return readBatches(batches, async (next) => {
+    signal?.throwIfAborted();
+    try {
+      return await unlessAborted(next(), signal);
+    } catch (error) {
+      signal?.throwIfAborted(); // the source may have thrown because of the same signal, such as an AbortError
+      throw error;
+    }
+  });
+}
+
+// the next batch of a file comes sooner, so that the batches for the sink stay full; a page of a listing takes longer
+const patienceMs = 20;
+
+/**
+ * The same batches until `failure` aborts; then throws its reason, also while a batch is awaited. Calls `flush` when the next
+ * batch has not arrived within 20 ms, and before an error of the source is thrown, so that nothing gathered is held back.
+ */
+export function flushingWhenLate<T>(
+  batches: AsyncIterable<T>,
+  flush: () => Promise<void>,
+  failure: AbortSignal,
+): AsyncGenerator<T> {
+  return readBatches(batches, async (next) => {
+    const coming = next();
+    if (!(await isSettledSoon(coming))) await flush();
+    try {
+      return await unlessAborted(coming, failure);
+    } catch (error) {
+      await flush();
+      throw error;
+    }
+  });
+}
+
+function isSettledSoon(work: Promise<unknown>): Promise<boolean> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => resolve(false), patienceMs);
+    const settled = () => {
+      clearTimeout(timer);
+      resolve(true);
+    };
+    work.then(settled, settled);
+  });
+}
+
+/** Resolves and rejects as `work` does; once the signal aborts, rejects with its reason. */
+// not Promise.race with one promise for the signal: that promise would keep a reaction for every call
+export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return work;
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason);
+    if (signal.aborted) abort();
+    signal.addEventListener("abort", abort, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
+  });
+}
