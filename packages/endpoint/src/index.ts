@@ -1,9 +1,9 @@
-export { explainChange } from "./base/change-under-way.ts";
 export type { EndpointError, EndpointErrorCode } from "./base/errors.ts";
-export type { SecretForm } from "./base/secret-form.ts";
+export { isSameUrl } from "./base/list-endpoints.ts";
+export type { SecretForm } from "./base/options.ts";
+export { explainChange } from "./change/change-under-way.ts";
 export type { ComparedTypes } from "./ensure/compare-types.ts";
 export { compareTypes } from "./ensure/compare-types.ts";
-export { isSameUrl } from "./ensure/endpoints-of-url.ts";
 export type { EnsuredEndpoint } from "./ensure/ensure-endpoint.ts";
 export { ensureEndpoint } from "./ensure/ensure-endpoint.ts";
 export type { EndpointFinding, EndpointFindingCode } from "./ensure/finding.ts";

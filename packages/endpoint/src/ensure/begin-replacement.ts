@@ -1,13 +1,12 @@
 import type { ApiClient } from "@esim-webhooks/client";
 import { WebhookError } from "@esim-webhooks/core";
-import { ownerIn } from "../base/endpoint-keys.ts";
 import type { EndpointErrorCode } from "../base/errors.ts";
-import { shownAddress } from "../base/shown-address.ts";
+import { endpointsOfUrl, shownAddress } from "../base/list-endpoints.ts";
 import type { WaitingClock } from "../base/waiting-clock.ts";
-import type { KeyStoreState } from "../base/write-step.ts";
+import { ownerIn } from "../change/endpoint-keys.ts";
+import type { KeyStoreState } from "../change/write-record.ts";
 import { listed } from "./compare-types.ts";
 import { beginning } from "./creation.ts";
-import { endpointsOfUrl } from "./endpoints-of-url.ts";
 import type { Registrar } from "./registrar.ts";
 import { checkCap } from "./take-step.ts";
 

@@ -1,8 +1,8 @@
 import type { EndpointWithSecret, WebhookEndpoint } from "@esim-webhooks/client";
 import type { KeyRecord } from "@esim-webhooks/core";
 import * as z from "zod/mini";
-import { freshKey, type KeyedCall } from "../base/idempotency-key.ts";
-import { isSameUrl } from "./endpoints-of-url.ts";
+import { isSameUrl } from "../base/list-endpoints.ts";
+import { freshKey, type KeyedCall } from "../change/service-call.ts";
 
 /** What the endpoint is to be. */
 interface Wished {

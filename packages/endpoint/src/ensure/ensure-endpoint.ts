@@ -1,12 +1,12 @@
 import type { ApiClient, WebhookEndpoint } from "@esim-webhooks/client";
 import type { EsimEvents } from "@esim-webhooks/core";
 import { parseOptions } from "@esim-webhooks/core/kit";
-import { changeUnderWay } from "../base/change-under-way.ts";
-import { checkClient } from "../base/check-client.ts";
-import { ownerIn, ownKeys } from "../base/endpoint-keys.ts";
-import { readKeys } from "../base/write-step.ts";
+import { endpointsOfUrl, isSameUrl } from "../base/list-endpoints.ts";
+import { checkClient } from "../base/options.ts";
+import { changeUnderWay } from "../change/change-under-way.ts";
+import { ownerIn, ownKeys } from "../change/endpoint-keys.ts";
+import { readKeys } from "../change/write-record.ts";
 import { beginning, creationIn, registered } from "./creation.ts";
-import { endpointsOfUrl, isSameUrl } from "./endpoints-of-url.ts";
 import type { EndpointFinding } from "./finding.ts";
 import { findingsOf } from "./findings-of.ts";
 import { type EndpointWish, type WishSettings, wishShape } from "./options.ts";

@@ -1,7 +1,7 @@
 import type { WebhookEndpoint } from "@esim-webhooks/client";
 import type { KeyRecord } from "@esim-webhooks/core";
-import { explainChange } from "../base/change-under-way.ts";
-import { shownAddress } from "../base/shown-address.ts";
+import { shownAddress } from "../base/list-endpoints.ts";
+import { explainChange } from "../change/change-under-way.ts";
 import { compareTypes, listed } from "./compare-types.ts";
 import type { EndpointFinding } from "./finding.ts";
 import type { WantedTypes } from "./wanted.ts";

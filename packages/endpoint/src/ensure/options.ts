@@ -2,11 +2,10 @@ import type { Catalog, EsimEvents, Handlers, KeyStore } from "@esim-webhooks/cor
 import { esimCatalog } from "@esim-webhooks/core";
 import { type OptionsShape, type SettingsOf, withMethods } from "@esim-webhooks/core/kit";
 import * as z from "zod/mini";
-import { type SecretFormOption, secretFormOption } from "../base/secret-form.ts";
-import { type WaitingClock, wallClock } from "../base/waiting-clock.ts";
+import { type ChangeOptions, changeShape } from "../base/options.ts";
 
 /** What an endpoint is to be. */
-export interface EndpointWish<Data = EsimEvents> extends SecretFormOption {
+export interface EndpointWish<Data = EsimEvents> extends ChangeOptions {
   /** Where events are posted to. */
   readonly url: string;
   /**
@@ -22,18 +21,15 @@ export interface EndpointWish<Data = EsimEvents> extends SecretFormOption {
   readonly keyStore: KeyStore;
   /** The catalog of the receiver. Default: the eSIM events. */
   readonly catalog?: Catalog<Data> | undefined;
-  /** Gives up when it aborts. Run it again to continue. */
-  readonly signal?: AbortSignal | undefined;
-  /** Tells the time and waits, for tests. Default: the machine's time and timers. */
-  readonly clock?: WaitingClock | undefined;
 }
 
 export type WithoutDefault = "handlers" | "eventTypes" | "description" | "secretForm";
 
 /** The wish, checked. */
-export type WishSettings = SettingsOf<EndpointWish<unknown>, WithoutDefault | "signal">;
+export type WishSettings = SettingsOf<EndpointWish<unknown>, WithoutDefault>;
 
 export const wishShape: OptionsShape<WishSettings> = {
+  ...changeShape,
   url: z.string().check(z.refine((url) => URL.canParse(url), "expected a URL")),
   handlers: z.optional(
     z.custom<Handlers<unknown, never>>((value) => typeof value === "object" && value !== null),
@@ -42,7 +38,4 @@ export const wishShape: OptionsShape<WishSettings> = {
   description: z.optional(z.string()),
   keyStore: withMethods<KeyStore>("load", "read", "write"),
   catalog: z._default(withMethods<Catalog<unknown>>("parse", "check"), esimCatalog as Catalog<unknown>),
-  secretForm: secretFormOption,
-  signal: z.optional(z.instanceof(AbortSignal)),
-  clock: z._default(withMethods<WaitingClock>("now", "wait"), wallClock),
 };

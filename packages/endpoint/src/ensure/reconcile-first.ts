@@ -1,9 +1,9 @@
 import { type ApiClient, ApiError } from "@esim-webhooks/client";
 import { type KeyRecord, WebhookError } from "@esim-webhooks/core";
-import { endKeys } from "../base/endpoint-keys.ts";
 import type { EndpointErrorCode } from "../base/errors.ts";
 import { endpointIn, listEndpoints } from "../base/list-endpoints.ts";
-import { writeStep } from "../base/write-step.ts";
+import { endKeys } from "../change/endpoint-keys.ts";
+import { writeStep } from "../change/write-record.ts";
 import { reconcileInTurn } from "../reconcile/reconcile-in-turn.ts";
 import type { FirstReconciled, ReplaceSettings } from "./replace-options.ts";
 import { type AtDrop, type AtReconcile, ownerOf } from "./replacement.ts";

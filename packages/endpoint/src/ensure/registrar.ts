@@ -1,10 +1,10 @@
 import type { ApiClient, EndpointWithSecret } from "@esim-webhooks/client";
 import { type KeyRecord, type KeyStore, WebhookError } from "@esim-webhooks/core";
-import { hasGotKey, storedSecret, withKey, withoutEnded } from "../base/endpoint-keys.ts";
-import { arrivalUntil, holdOffUntil, isHeldOff } from "../base/hold-off.ts";
-import type { SecretForm } from "../base/secret-form.ts";
+import type { SecretForm } from "../base/options.ts";
 import type { WaitingClock } from "../base/waiting-clock.ts";
-import { type KeyStoreState, writeSecret, writeStep } from "../base/write-step.ts";
+import { hasGotKey, storedSecret, withKey, withoutEnded } from "../change/endpoint-keys.ts";
+import { arrivalUntil, holdOffUntil, isHeldOff } from "../change/service-call.ts";
+import { type KeyStoreState, writeSecret, writeStep } from "../change/write-record.ts";
 import type { Creation } from "./creation.ts";
 import { takeStep } from "./take-step.ts";
 
@@ -13,7 +13,7 @@ export interface RegistrarParts {
   readonly keyStore: KeyStore;
   readonly clock: WaitingClock;
   readonly secretForm: SecretForm | undefined;
-  readonly signal: AbortSignal | undefined;
+  readonly signal: AbortSignal;
 }
 
 /** Takes the steps of creations, for one run. */

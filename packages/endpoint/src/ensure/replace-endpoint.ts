@@ -1,13 +1,13 @@
 import type { ApiClient, EndpointWithSecret, WebhookEndpoint } from "@esim-webhooks/client";
 import type { EsimEvents } from "@esim-webhooks/core";
 import { dateTimeMs } from "@esim-webhooks/core/kit";
-import { changeUnderWay } from "../base/change-under-way.ts";
-import { checkClient } from "../base/check-client.ts";
-import { finished } from "../base/endpoint-keys.ts";
 import { hasCode } from "../base/errors.ts";
 import { endpointIn, listEndpoints } from "../base/list-endpoints.ts";
+import { checkClient } from "../base/options.ts";
 import { waitUntil } from "../base/waiting-clock.ts";
-import { readKeys, writeStep } from "../base/write-step.ts";
+import { changeUnderWay } from "../change/change-under-way.ts";
+import { finished } from "../change/endpoint-keys.ts";
+import { readKeys, writeStep } from "../change/write-record.ts";
 import type { ReconcileReport } from "../reconcile/reconcile-report.ts";
 import { beginReplacement } from "./begin-replacement.ts";
 import { creationIn } from "./creation.ts";

@@ -1,12 +1,10 @@
-import type { EsimEvents, Logger } from "@esim-webhooks/core";
+import type { EsimEvents } from "@esim-webhooks/core";
 import {
   durationMs,
-  loggerOption,
   type OptionsShape,
   parseOptions,
   type SettingsOf,
   safeLogger,
-  silentLogger,
 } from "@esim-webhooks/core/kit";
 import * as z from "zod/mini";
 import type { ReconcileReport } from "../reconcile/reconcile-report.ts";
@@ -46,10 +44,8 @@ export interface ReplaceOptions<Data = EsimEvents, Reconciled extends FirstRecon
    * Default one minute.
    */
   readonly listingLagMs?: number | undefined;
-  /** How long the first endpoint's keys count on after it is deleted, in ms: for attempts that were under way. Default 2 minutes. */
+  /** How long the first endpoint's keys stay valid after it is deleted, in ms: for attempts that were under way. Default 2 minutes. */
   readonly overlapMs?: number | undefined;
-  /** Gets a line for each step: pino, `console`, or anything of their shape. Default: silent. */
-  readonly logger?: Logger | undefined;
 }
 
 export type ReplaceSettings<Reconciled extends FirstReconciled> = SettingsOf<
@@ -59,10 +55,6 @@ export type ReplaceSettings<Reconciled extends FirstReconciled> = SettingsOf<
 
 const shape: OptionsShape<ReplaceSettings<FirstReconciled>> = {
   ...wishShape,
-  signal: z._default(
-    z.instanceof(AbortSignal, { error: "expected an AbortSignal" }),
-    () => new AbortController().signal,
-  ),
   reconcile: z.custom<ReplaceSettings<FirstReconciled>["reconcile"]>(
     (value) => typeof value === "function",
     "expected a function",
@@ -70,7 +62,6 @@ const shape: OptionsShape<ReplaceSettings<FirstReconciled>> = {
   acceptLoss: z._default(z.boolean(), false),
   listingLagMs: z._default(durationMs(0), 60_000),
   overlapMs: z._default(durationMs(60_000), 120_000),
-  logger: z._default(loggerOption, silentLogger),
 };
 
 /** Throws `invalid_option`. */

@@ -1,9 +1,9 @@
 import type { WebhookEndpoint } from "@esim-webhooks/client";
 import type { KeyRecord } from "@esim-webhooks/core";
 import * as z from "zod/mini";
-import type { KeyOwner } from "../base/endpoint-keys.ts";
+import { isSameUrl } from "../base/list-endpoints.ts";
+import type { KeyOwner } from "../change/endpoint-keys.ts";
 import type { CreationInPlace } from "./creation.ts";
-import { isSameUrl } from "./endpoints-of-url.ts";
 
 /** What every step of a replacement has, once the second endpoint is there. */
 interface SecondIsThere {

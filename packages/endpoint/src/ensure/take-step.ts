@@ -7,10 +7,9 @@ import {
 import { WebhookError } from "@esim-webhooks/core";
 import { dateTimeMs } from "@esim-webhooks/core/kit";
 import type { EndpointErrorCode } from "../base/errors.ts";
-import { isFailure, isForgotten, isRefusal } from "../base/idempotency-key.ts";
-import { endpointIn, listEndpoints } from "../base/list-endpoints.ts";
+import { endpointIn, endpointsOfUrl, listEndpoints } from "../base/list-endpoints.ts";
+import { isFailure, isForgotten, isRefusal } from "../change/service-call.ts";
 import { type AtRotate, type Creation, rotating } from "./creation.ts";
-import { endpointsOfUrl } from "./endpoints-of-url.ts";
 
 /** A step that is in the key store. */
 export interface Step {
@@ -19,7 +18,7 @@ export interface Step {
   /** Whether the call may have been made before this run, under the same key. */
   readonly isContinued: boolean;
   readonly nowMs: number;
-  readonly signal: AbortSignal | undefined;
+  readonly signal: AbortSignal;
 }
 
 /**

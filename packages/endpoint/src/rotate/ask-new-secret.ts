@@ -1,8 +1,15 @@
 import { type ApiClient, ApiError, type EndpointWithSecret } from "@esim-webhooks/client";
 import { type KeyStore, WebhookError } from "@esim-webhooks/core";
 import { dateTimeMs } from "@esim-webhooks/core/kit";
-import { callMs, holdOffUntil, isHeldOff } from "../base/hold-off.ts";
-import { freshKey, isFailure, isForgotten, isRefusal } from "../base/idempotency-key.ts";
+import {
+  callMs,
+  freshKey,
+  holdOffUntil,
+  isFailure,
+  isForgotten,
+  isHeldOff,
+  isRefusal,
+} from "../change/service-call.ts";
 import type { RotateSettings } from "./rotate-options.ts";
 import type { AtCall } from "./rotation-change.ts";
 import { presentKeys, writeRotation } from "./write-rotation.ts";

@@ -1,6 +1,6 @@
 import type { KeyStore } from "@esim-webhooks/core";
-import { holdOffUntil } from "../base/hold-off.ts";
-import { writeStep } from "../base/write-step.ts";
+import { holdOffUntil } from "../change/service-call.ts";
+import { writeStep } from "../change/write-record.ts";
 import { checkReceivers, refuseOtherHoldOff } from "./check-receivers.ts";
 import type { RotateSettings } from "./rotate-options.ts";
 import { writeRotation } from "./write-rotation.ts";

@@ -1,6 +1,6 @@
 import type { ApiClient } from "@esim-webhooks/client";
 import type { KeyStore } from "@esim-webhooks/core";
-import { fingerprintOf, ownerIn, ownKeys } from "../base/endpoint-keys.ts";
+import { fingerprintOf, ownerIn, ownKeys } from "../change/endpoint-keys.ts";
 import { ownedEndpoint } from "./owned-endpoint.ts";
 import { refuseWithoutWatermark } from "./refuse-without-watermark.ts";
 import { checkRotateArguments, parseRotateOptions, type RotateOptions } from "./rotate-options.ts";

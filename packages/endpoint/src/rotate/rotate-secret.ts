@@ -1,9 +1,8 @@
 import type { ApiClient, WebhookEndpoint } from "@esim-webhooks/client";
 import { type KeyStore, WebhookError } from "@esim-webhooks/core";
-import { endKeys, fingerprintOf, ownerIn } from "../base/endpoint-keys.ts";
 import { type EndpointErrorCode, hasCode } from "../base/errors.ts";
-import { holdOffUntil } from "../base/hold-off.ts";
-import { freshKey } from "../base/idempotency-key.ts";
+import { endKeys, fingerprintOf, ownerIn } from "../change/endpoint-keys.ts";
+import { freshKey, holdOffUntil } from "../change/service-call.ts";
 import { reconcileInTurn } from "../reconcile/reconcile-in-turn.ts";
 import type { ReconcileReport } from "../reconcile/reconcile-report.ts";
 import { checkHeldOff } from "./check-held-off.ts";

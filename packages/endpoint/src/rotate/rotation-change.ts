@@ -1,7 +1,7 @@
 import type { KeyRecord } from "@esim-webhooks/core";
 import * as z from "zod/mini";
-import { changeUnderWay } from "../base/change-under-way.ts";
-import type { KeyedCall } from "../base/idempotency-key.ts";
+import { changeUnderWay } from "../change/change-under-way.ts";
+import type { KeyedCall } from "../change/service-call.ts";
 
 /** What every step of a rotation has: the key of its latest call, too. Times are date-times. */
 export interface Begun extends KeyedCall {

@@ -8,9 +8,8 @@ import {
   ownKeys,
   storedSecret,
   withKey,
-} from "../base/endpoint-keys.ts";
-import { arrivalUntil, holdOffUntil } from "../base/hold-off.ts";
-import { freshKey } from "../base/idempotency-key.ts";
+} from "../change/endpoint-keys.ts";
+import { arrivalUntil, freshKey, holdOffUntil } from "../change/service-call.ts";
 import { askNewSecret, mayBeReplaced } from "./ask-new-secret.ts";
 import type { RotateSettings } from "./rotate-options.ts";
 import { type AtCall, type AtForm, type AtStored, begunOf } from "./rotation-change.ts";

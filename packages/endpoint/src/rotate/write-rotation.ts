@@ -1,9 +1,9 @@
 import { type KeyRecord, type KeyStore, WebhookError } from "@esim-webhooks/core";
-import { changeUnderWay } from "../base/change-under-way.ts";
-import { finished, hasKey } from "../base/endpoint-keys.ts";
 import type { EndpointErrorCode } from "../base/errors.ts";
 import type { WaitingClock } from "../base/waiting-clock.ts";
-import { writeSecret, writeStep } from "../base/write-step.ts";
+import { changeUnderWay } from "../change/change-under-way.ts";
+import { finished, hasKey } from "../change/endpoint-keys.ts";
+import { writeSecret, writeStep } from "../change/write-record.ts";
 import type { AtStored, RotationChange } from "./rotation-change.ts";
 
 /** Writes the next record of a rotation, as `writeStep` does. Rejects with `change_under_way` if another process has gone on. */

@@ -1,6 +1,6 @@
 import { type KeyRecord, WebhookError } from "@esim-webhooks/core";
-import type { EndpointErrorCode } from "./errors.ts";
-import { shownAddress } from "./shown-address.ts";
+import type { EndpointErrorCode } from "../base/errors.ts";
+import { shownAddress } from "../base/list-endpoints.ts";
 
 /** What finishes a change of the keys, by the `kind` that its `change` has. */
 const finishedBy: Readonly<Record<string, string>> = {

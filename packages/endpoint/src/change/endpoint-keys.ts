@@ -1,6 +1,6 @@
 import { createKeyring, type KeyRecord, type StoredKey } from "@esim-webhooks/core";
 import { dateTimeMs } from "@esim-webhooks/core/kit";
-import { type SecretForm, secretForms, secretText } from "./secret-form.ts";
+import { type SecretForm, secretForms } from "../base/options.ts";
 
 type Key = string | StoredKey;
 
@@ -80,6 +80,17 @@ export function storedSecret(
   const guessed =
     newest === undefined ? undefined : secretForms.find((each) => secretOf(newest).startsWith(`${each}:`));
   return secretText(signingSecret, form ?? guessed);
+}
+
+/** The secret as receivers take it; undefined if they could not read it. */
+function secretText(signingSecret: string, form: SecretForm | undefined): string | undefined {
+  const text = form === undefined ? signingSecret : `${form}:${signingSecret}`;
+  try {
+    createKeyring([text]);
+    return text;
+  } catch {
+    return undefined; // the error may describe the secret
+  }
 }
 
 /** The key with its end, or none if it would begin after it. */

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { type CoreErrorCode, type KeyRecord, type KeyStore, WebhookError } from "@esim-webhooks/core";
-import { storeSecretMs } from "./hold-off.ts";
-import type { WaitingClock } from "./waiting-clock.ts";
+import type { WaitingClock } from "../base/waiting-clock.ts";
+import { storeSecretMs } from "./service-call.ts";
 
 /** What a key store has, or does not have yet. */
 export interface KeyStoreState {
