@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { ApiError, type ApiErrorCode } from "@esim-webhooks/client";
-import type { KeyRecord } from "@esim-webhooks/core";
+import type { KeyRecord, Logger } from "@esim-webhooks/core";
 import { dateTimeMs } from "@esim-webhooks/core/kit";
+import type { WaitingClock } from "../base/waiting-clock.ts";
 
 /** The idempotency key of a call, which is in the key store before the call is made. */
 export interface KeyedCall {
@@ -36,6 +37,11 @@ const arrivalMs = 60_000;
 /** Until when receivers answer 503 to unknown signatures, for a step that begins now: its secret is not stored yet. */
 export function holdOffUntil(nowMs: number): string {
   return new Date(nowMs + holdOffMs).toISOString();
+}
+
+/** The keys for a record of such a step: those that are there, with the 503. */
+export function holdingOff(nowMs: number): (now: KeyRecord) => Pick<KeyRecord, "keys" | "rotatingUntil"> {
+  return ({ keys }) => ({ keys, rotatingUntil: holdOffUntil(nowMs) });
 }
 
 /** Whether receivers do so for as long as a step needs. */
@@ -73,4 +79,46 @@ export function isFailure(error: unknown): boolean {
 /** Whether the call was done, but its answer does not show the secret. */
 export function isWithoutSecret(error: unknown): boolean {
   return error instanceof ApiError && error.code === "secret_not_shown";
+}
+
+/** For how long a call is repeated while the service says that the first one is still under way, in ms: as long as storing its secret is tried. */
+const inFlightMs = storeSecretMs;
+const inFlightPauseMs = 5000;
+
+/** A run that makes calls, and how patient it still is with one that is in flight. */
+export interface CallingRun {
+  readonly clock: WaitingClock;
+  readonly signal: AbortSignal;
+  readonly logger: Logger;
+  /** When it gives up waiting; undefined: no call is in flight. */
+  inFlightUntilMs?: number | undefined;
+}
+
+/**
+ * Whether the call is to be repeated, since the service is still working on the first one: resolves after a pause then. Throws `in_flight`
+ * when it has been so for minutes.
+ */
+export async function isInFlight(error: unknown, run: CallingRun): Promise<boolean> {
+  if (!(error instanceof ApiError) || error.code !== "in_flight") {
+    run.inFlightUntilMs = undefined;
+    return false;
+  }
+  const { clock, signal, logger } = run;
+  if (run.inFlightUntilMs === undefined) {
+    run.inFlightUntilMs = clock.now() + inFlightMs;
+    logger.info({}, "The service is still working on the first call: waiting for its answer.");
+  }
+  if (clock.now() >= run.inFlightUntilMs) throw stillInFlight(error);
+  await clock.wait(inFlightPauseMs, signal);
+  return true;
+}
+
+function stillInFlight(cause: ApiError): ApiError {
+  const { where, status, attempts, idempotencyKey } = cause;
+  return new ApiError(
+    "in_flight",
+    `the service has answered for ${inFlightMs / 60_000} minutes that it is still working on the first call.`,
+    "Run this again in a few minutes: it asks for the answer of the same call, which takes effect once. If the service still answers so, ask its support about this call.",
+    { where, status, attempts, idempotencyKey, cause },
+  );
 }

@@ -1,6 +1,6 @@
 import type { ApiClient, WebhookEndpoint } from "@esim-webhooks/client";
 import type { EsimEvents } from "@esim-webhooks/core";
-import { parseOptions } from "@esim-webhooks/core/kit";
+import { parseOptions, safeLogger } from "@esim-webhooks/core/kit";
 import { endpointsOfUrl, isSameUrl } from "../base/list-endpoints.ts";
 import { checkClient } from "../base/options.ts";
 import { changeUnderWay } from "../change/change-under-way.ts";
@@ -40,11 +40,11 @@ export async function ensureEndpoint<Data = EsimEvents>(
 ): Promise<EnsuredEndpoint> {
   checkClient("ensureEndpoint", api, "webhooks", "catalog");
   const settings: WishSettings = parseOptions("ensureEndpoint", wishShape, wish);
-  const { url, description, keyStore, secretForm, signal, clock } = settings;
+  const { url, description, keyStore, secretForm, signal, clock, logger } = settings;
   const wanted = wantedTypes("ensureEndpoint", settings);
   const offered = (await api.catalog.webhookEventTypes({ signal })).map(({ eventType }) => eventType);
 
-  const registrar = createRegistrar({ api, keyStore, clock, secretForm, signal });
+  const registrar = createRegistrar({ api, keyStore, clock, logger: safeLogger(logger), secretForm, signal });
   let created: WebhookEndpoint | undefined;
 
   for (;;) {

@@ -3,7 +3,7 @@ import { type KeyRecord, WebhookError } from "@esim-webhooks/core";
 import type { EndpointErrorCode } from "../base/errors.ts";
 import { endpointIn, listEndpoints } from "../base/list-endpoints.ts";
 import { endKeys } from "../change/endpoint-keys.ts";
-import { writeStep } from "../change/write-record.ts";
+import { writeRecord } from "../change/write-record.ts";
 import { reconcileInTurn } from "../reconcile/reconcile-in-turn.ts";
 import type { FirstReconciled, ReplaceSettings } from "./replace-options.ts";
 import { type AtDrop, type AtReconcile, ownerOf } from "./replacement.ts";
@@ -38,14 +38,14 @@ export async function reconcileFirst<Reconciled extends FirstReconciled>(
   if (there === "no second") {
     logger.warn({ endpoint: second }, "The second endpoint is gone: the replacement begins anew.");
     const owner = { endpoint: second, isOnly: false };
-    await writeStep(keyStore, at, ({ keys }) => ({ keys: endKeys(keys, owner, endMs) }), clock);
+    await writeRecord(keyStore, at, ({ keys }) => ({ keys: endKeys(keys, owner, endMs) }), clock);
     return null;
   }
   if (reconciled !== null) logger.info({ endpoint }, "The first endpoint is deleted.");
   else logger.warn({ endpoint }, alreadyDeleted);
   const change: AtDrop = { ...at, step: "drop", oldKeysEndAt: new Date(endMs).toISOString() };
   const ended = ({ keys }: KeyRecord) => ({ keys: endKeys(keys, ownerOf(at), endMs), change });
-  await writeStep(keyStore, at, (record) => ({ ...record, ...ended(record) }), clock);
+  await writeRecord(keyStore, at, (record) => ({ ...record, ...ended(record) }), clock);
   return reconciled;
 }
 

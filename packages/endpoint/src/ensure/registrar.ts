@@ -1,10 +1,10 @@
 import type { ApiClient, EndpointWithSecret } from "@esim-webhooks/client";
-import { type KeyRecord, type KeyStore, WebhookError } from "@esim-webhooks/core";
+import { type KeyRecord, type KeyStore, type Logger, WebhookError } from "@esim-webhooks/core";
 import type { SecretForm } from "../base/options.ts";
 import type { WaitingClock } from "../base/waiting-clock.ts";
 import { hasGotKey, storedSecret, withKey, withoutEnded } from "../change/endpoint-keys.ts";
 import { arrivalUntil, holdOffUntil, isHeldOff } from "../change/service-call.ts";
-import { type KeyStoreState, writeSecret, writeStep } from "../change/write-record.ts";
+import { type KeyStoreState, writeRecord, writeSecret } from "../change/write-record.ts";
 import type { Creation } from "./creation.ts";
 import { takeStep } from "./take-step.ts";
 
@@ -12,6 +12,7 @@ export interface RegistrarParts {
   readonly api: Pick<ApiClient, "webhooks">;
   readonly keyStore: KeyStore;
   readonly clock: WaitingClock;
+  readonly logger: Logger;
   readonly secretForm: SecretForm | undefined;
   readonly signal: AbortSignal;
 }
@@ -33,7 +34,14 @@ export interface Registrar {
   ): Promise<EndpointWithSecret | undefined>;
 }
 
-export function createRegistrar({ api, keyStore, clock, secretForm, signal }: RegistrarParts): Registrar {
+export function createRegistrar({
+  api,
+  keyStore,
+  clock,
+  logger,
+  secretForm,
+  signal,
+}: RegistrarParts): Registrar {
   /** The keys that this run has made. A call under another key may have been made before. */
   const ownKeys = new Set<string>();
 
@@ -49,7 +57,7 @@ export function createRegistrar({ api, keyStore, clock, secretForm, signal }: Re
     },
     async advance(record, creation, changeAfter) {
       const write = (next: (record: KeyRecord) => KeyRecord) =>
-        writeStep(keyStore, record.change, next, clock);
+        writeRecord(keyStore, record.change, next, clock);
       if (!isHeldOff(record, clock.now())) {
         await write((now) => withStep(now, creation));
         return undefined;
@@ -74,8 +82,9 @@ export function createRegistrar({ api, keyStore, clock, secretForm, signal }: Re
         ...(creation.step === "rotate" && { rotatingUntil: arrivalUntil(nowMs) }),
         ...(change && { change }),
       });
-      const isOver = (now: KeyRecord) => hasGotKey(now, record, endpoint);
-      const written = await writeSecret(keyStore, record.change ?? creation, stored, isOver, clock);
+      const isFinished = (now: KeyRecord) => hasGotKey(now, record, endpoint);
+      const secretWrite = { at: record.change, next: stored, isFinished };
+      const written = await writeSecret(keyStore, secretWrite, { clock, logger });
       return written && taken.made;
     },
   };

@@ -7,7 +7,7 @@ import { checkClient } from "../base/options.ts";
 import { waitUntil } from "../base/waiting-clock.ts";
 import { changeUnderWay } from "../change/change-under-way.ts";
 import { finished } from "../change/endpoint-keys.ts";
-import { readKeys, writeStep } from "../change/write-record.ts";
+import { readKeys, writeRecord } from "../change/write-record.ts";
 import type { ReconcileReport } from "../reconcile/reconcile-report.ts";
 import { beginReplacement } from "./begin-replacement.ts";
 import { creationIn } from "./creation.ts";
@@ -65,7 +65,7 @@ export async function replaceEndpoint<
   // whatever is wrong with the target is found before anything is changed, and the last pass is short
   const prepare = (endpoint: string) => bringIn(endpoint, settings);
   const second = { url, eventTypes: wishedTypes(wanted, offered), description, prepare };
-  const registrar = createRegistrar({ api, keyStore, clock, secretForm, signal });
+  const registrar = createRegistrar({ api, keyStore, clock, logger, secretForm, signal });
   let replaced: Replacement | undefined;
   let reconciled: Reconciled | null = null;
 
@@ -132,6 +132,6 @@ async function beginSecond(
 
 /** Removes the keys of the first endpoint, which have ended: attempts that carry them are over. False: another process did it. */
 async function dropKeys(at: AtDrop, { keyStore, clock }: ReplaceSettings<FirstReconciled>): Promise<boolean> {
-  const written = await writeStep(keyStore, at, (record) => finished(record, clock.now()), clock);
+  const written = await writeRecord(keyStore, at, (record) => finished(record, clock.now()), clock);
   return written !== undefined;
 }

@@ -8,7 +8,9 @@ import {
   withMethods,
 } from "@esim-webhooks/core/kit";
 import * as z from "zod/mini";
+import type { EndpointErrorCode } from "../base/errors.ts";
 import { type ChangeOptions, changeShape, checkClient } from "../base/options.ts";
+import { readWatermark } from "../reconcile/read-watermark.ts";
 import type { ReconcileReport } from "../reconcile/reconcile-report.ts";
 
 /** A report of `reconcile`, as far as a rotation has to know it. */
@@ -86,4 +88,18 @@ export function checkRotateArguments(
 
 function invalid(problem: string, remedy: string): WebhookError {
   return new WebhookError("invalid_option", `${problem}.`, remedy);
+}
+
+/** Rejects with `no_watermark` if the endpoint was never reconciled with this state store. */
+export async function refuseWithoutWatermark(
+  state: Pick<StateStore, "read"> | undefined,
+  endpoint: string,
+): Promise<void> {
+  if (state === undefined || (await readWatermark(state, endpoint)) !== undefined) return;
+  throw new WebhookError<EndpointErrorCode>(
+    "no_watermark",
+    `The endpoint ${JSON.stringify(endpoint)} was never reconciled with this state store, so it is not known how far back to look for what the rotation may cost. The secret was not replaced.`,
+    "Reconcile it once with since: when your receiver began to store events. Then rotate again.",
+    { endpoint },
+  );
 }
