@@ -90,8 +90,8 @@ export interface CallingRun {
   readonly clock: WaitingClock;
   readonly signal: AbortSignal;
   readonly logger: Logger;
-  /** When it gives up waiting; undefined: no call is in flight. */
-  inFlightUntilMs?: number | undefined;
+  /** The call that was in flight last, by its key, and when the run gives up waiting for it. */
+  inFlight?: { readonly idempotencyKey: string | undefined; readonly untilMs: number };
 }
 
 /**
@@ -99,16 +99,14 @@ export interface CallingRun {
  * when it has been so for minutes.
  */
 export async function isInFlight(error: unknown, run: CallingRun): Promise<boolean> {
-  if (!(error instanceof ApiError) || error.code !== "in_flight") {
-    run.inFlightUntilMs = undefined;
-    return false;
-  }
+  if (!(error instanceof ApiError) || error.code !== "in_flight") return false;
   const { clock, signal, logger } = run;
-  if (run.inFlightUntilMs === undefined) {
-    run.inFlightUntilMs = clock.now() + inFlightMs;
+  const { idempotencyKey } = error;
+  if (run.inFlight?.idempotencyKey !== idempotencyKey || run.inFlight === undefined) {
+    run.inFlight = { idempotencyKey, untilMs: clock.now() + inFlightMs };
     logger.info({}, "The service is still working on the first call: waiting for its answer.");
   }
-  if (clock.now() >= run.inFlightUntilMs) throw stillInFlight(error);
+  if (clock.now() >= run.inFlight.untilMs) throw stillInFlight(error);
   await clock.wait(inFlightPauseMs, signal);
   return true;
 }

@@ -343,7 +343,7 @@ describe("replacing an endpoint", () => {
     await service.api.webhooks.create({ url, eventTypes: first });
     await expect(replaceEndpoint(service.api, options)).rejects.toMatchObject({
       code: "endpoint_unknown",
-      message: expect.stringContaining("nobody can know which one to replace"),
+      message: expect.stringContaining("it is not clear which one to replace"),
     });
   });
 
@@ -389,16 +389,20 @@ describe("replacing an endpoint", () => {
       { ledger: { ...settled.ledger, rejected: 2 } },
       /The handlers of 2 events/,
     ],
-    ["they are not valid", { ledger: { ...settled.ledger, invalid: 3 } }, /did not take 3 of the deliveries/],
+    [
+      "they are not valid",
+      { ledger: { ...settled.ledger, invalid: 3 } },
+      /did not accept 3 of the deliveries/,
+    ],
     [
       "their ids are taken",
       { ledger: { ...settled.ledger, conflict: 1 } },
-      /did not take 1 of the deliveries/,
+      /did not accept 1 of the deliveries/,
     ],
     [
       "the listing has forgotten them",
       { lost: { from: "2026-11-01T00:00:00Z", to: "2026-11-02T00:00:00Z" } },
-      /forgotten events from 2026-11-01T00:00:00Z/,
+      /no longer shows events from 2026-11-01T00:00:00Z/,
     ],
   ])(
     "deletes nothing whose events would be lost because %s, unless the loss is accepted",

@@ -2,9 +2,7 @@ import type { WebhookEndpoint } from "@esim-webhooks/client";
 import type { KeyRecord } from "@esim-webhooks/core";
 import { shownAddress } from "../base/list-endpoints.ts";
 import { explainChange } from "../change/change-under-way.ts";
-import { compareTypes, listed } from "./compare-types.ts";
-import type { EndpointFinding } from "./finding.ts";
-import type { WantedTypes } from "./wanted.ts";
+import { compareTypes, type EndpointFinding, listed, type WantedTypes } from "./compare-types.ts";
 
 /** What is known of an endpoint. */
 export interface Known {
