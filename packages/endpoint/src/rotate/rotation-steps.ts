@@ -62,15 +62,14 @@ export const rotation: KeyChange<RotationRun, RotationRecord, RotationEnd> = {
   steps: {
     none: step(begin, { call: "receivers read the key store" }),
     call: step(unlessDeleted(callService), {
-      call: "the secret has to be replaced again, with another key",
+      call: "the secret has to be replaced again, under another key",
       form: "the secret has an unexpected form",
       stored: "the new key is stored, the old ones get an end",
       end: "the endpoint was deleted",
     }),
     form: step(unlessDeleted(readKeptSecret), {
-      call: "somebody else may have replaced the secret",
+      call: "the secret may have been replaced since",
       form: "the form is still unexpected",
-
       stored: "the new key is stored, the old ones get an end",
       end: "the endpoint was deleted",
     }),
