@@ -59,7 +59,7 @@ export function step<Run, At, Next extends string, Result>(
 
 /** A change of the keys. */
 export interface KeyChange<Run, At extends RecordedStep, Result> {
-  /** The step that the key store has; undefined: none of this change. Throws if the run cannot go on with what is there. */
+  /** The step that the key store has; undefined: none of this change. Throws if the run cannot continue with what is there. */
   find(run: Run, stored: KeyStoreState): At | undefined;
   /** The steps by name, and `none`: what to do when the key store has none of them. */
   readonly steps: {
@@ -81,7 +81,7 @@ export interface RunParts {
 
 /**
  * Takes the steps of a change until one has a result, beginning with what the key store had when it was read. Each step is recorded by
- * compare-and-swap before it is taken. So a run after a kill, and one that another process has outrun, go the same way.
+ * compare-and-swap before it is taken. So a run after a kill, and one that another process has outrun, take the same way.
  */
 export async function advance<Run extends RunParts, At extends RecordedStep, Result>(
   keyStore: KeyStore,

@@ -5,15 +5,15 @@ import { suggest } from "@esim-webhooks/core/kit";
  * What can be wrong with an endpoint; the codes are stable.
  *
  * - `not_subscribed`: a wanted event type is not subscribed, so its events never come
- * - `not_offered`: a wanted event type is none of the service's, so its events never come
- * - `no_handler`: a subscribed event type has no handler, so its events are acknowledged for nothing
+ * - `not_offered`: the service does not offer a wanted event type, so its events never come
+ * - `no_handler`: a subscribed event type has no handler, so its events are acknowledged and discarded
  * - `not_in_catalog`: the same, and the receiver's catalog does not have the event type
  * - `not_wanted`: a subscribed event type is not in the list of wanted ones
- * - `retired`: a subscribed event type is no longer one of the service's
+ * - `retired`: the service no longer offers a subscribed event type
  * - `inactive`: the service sends nothing to the endpoint
  * - `same_url`: another endpoint has the same URL
  * - `other_endpoints`: the endpoint was registered by this call, and the client has endpoints of other URLs: its own may be mistyped
- * - `no_secret`: no secret of the key store is known to be the endpoint's: a key that names no endpoint counts only if the client has no other endpoint
+ * - `no_secret`: no secret of the key store is known to be the endpoint's: a key that names no endpoint is the endpoint's only if the client has no other one
  * - `change_under_way`: a rotation or a replacement was begun and has not ended
  */
 export type EndpointFindingCode =
@@ -36,7 +36,7 @@ export interface EndpointFinding {
   readonly about: readonly string[];
   /** What is wrong, as a sentence. */
   readonly problem: string;
-  /** How to mend it, as a sentence. */
+  /** How to fix it, as a sentence. */
   readonly remedy: string;
 }
 
@@ -139,7 +139,7 @@ export function compareTypes({ subscribed, wanted, offered }: ComparedTypes): En
       retired,
       (types) =>
         `The endpoint is subscribed to ${types}, which the service no longer offers: no such event comes.`,
-      "Read the service's announcements for what came in its place. api.catalog.webhookEventTypes lists what it offers.",
+      "Read the service's announcements for its replacement. api.catalog.webhookEventTypes lists what it offers.",
     ),
   ];
   const unneeded = areHandlers
@@ -148,14 +148,14 @@ export function compareTypes({ subscribed, wanted, offered }: ComparedTypes): En
           "no_handler",
           surplus.filter((type) => known.includes(type)),
           (types) =>
-            `The endpoint is subscribed to ${types}, but no handler takes such events: they are acknowledged for nothing.`,
+            `The endpoint is subscribed to ${types}, but no handler takes such events: they are acknowledged and discarded.`,
           "Add a handler, or replace the endpoint with one that is not subscribed: replaceEndpoint does so.",
         ),
         finding(
           "not_in_catalog",
           surplus.filter((type) => !known.includes(type)),
           (types) =>
-            `The endpoint is subscribed to ${types}, which the receiver's catalog does not have and no handler takes: such events are acknowledged for nothing.`,
+            `The endpoint is subscribed to ${types}, which the receiver's catalog does not have and no handler takes: such events are acknowledged and discarded.`,
           'Add a schema with defineCatalog, and a handler. A handler of "*" takes such events without a schema.',
         ),
       ]

@@ -92,7 +92,7 @@ export function createStep<Run extends CreationRun, Kind extends Alone | InPlace
   };
 }
 
-/** The step that gets another secret for an endpoint whose first one is lost: whatever the service answers, it ends only if the endpoint is gone. */
+/** The step that gets another secret for an endpoint whose first one is lost. No refusal of the service ends it, unless the endpoint is gone. */
 export function rotateStep<Run extends CreationRun, Kind extends Alone | InPlace, After extends string>(
   follow: Follow<Run, Kind, After>,
 ): (run: Run, at: AtRotate<Kind>, stored: KeyStoreState) => Promise<Outcome<"rotate" | "end" | After>> {

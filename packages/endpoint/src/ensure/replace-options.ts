@@ -32,7 +32,7 @@ export type FirstReconciled = Pick<
 export interface ReplaceOptions<Data = EsimEvents, Reconciled extends FirstReconciled = ReconcileReport>
   extends EndpointWish<Data> {
   /**
-   * Brings in all that the endpoint has:
+   * Recovers all that the endpoint has:
    * `({ endpoint, ...pass }) => reconcile(api, endpoint, inbox, { state, since, ...pass })`.
    */
   readonly reconcile: (pass: ReplacePass) => Promise<Reconciled>;

@@ -9,8 +9,8 @@ import type { WebhookDelivery } from "@esim-webhooks/client";
 export type DeliveryFate = "coming" | "delivered" | "missed";
 
 /**
- * The fate of a delivery, by its status. A status that nobody knows, or none, counts as missed: an event that is brought in too early
- * is a duplicate when it comes, but one that is left alone for ever is lost.
+ * The fate of a delivery, by its status. An unknown status, or none, means missed: an event that is recovered too early is a duplicate
+ * when it is delivered, but one that is never recovered is lost.
  */
 export function fateOf({
   status,

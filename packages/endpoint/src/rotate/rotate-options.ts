@@ -19,7 +19,7 @@ export type RotationReconciled = Pick<ReconcileReport, "interrupted" | "dryRun">
 export interface RotateOptions<Reconciled extends RotationReconciled = ReconcileReport>
   extends ChangeOptions {
   /**
-   * Brings in what was missed, once the old keys have ended: such as
+   * Recovers what was missed, once the old keys have ended: such as
    * `({ signal }) => reconcile(api, endpointReference, inbox, { state, signal })`, without `since`. What it resolves to is in the
    * report. Needs `state`. Default: nothing; reconcile yourself then.
    */

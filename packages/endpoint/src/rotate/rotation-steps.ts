@@ -250,7 +250,7 @@ function withSecret(
   };
 }
 
-/** Whether somebody else may have replaced the secret since `rotatedAt`: the endpoint was listed with a later `updatedAt`, or no time shows it. */
+/** Whether another program may have replaced the secret since `rotatedAt`: the endpoint was listed with a later `updatedAt`, or no time shows it. */
 function mayBeReplaced(rotatedAt: string | null, listed: WebhookEndpoint | undefined): boolean {
   return listed !== undefined && !(dateTimeMs(rotatedAt) >= dateTimeMs(listed.updatedAt));
 }
