@@ -1,3 +1,5 @@
+export type { DeliveriesPage, DeliveryFate, ReadDeliveriesOptions } from "./base/deliveries.ts";
+export { fateOf, listedMs, newestMs, occurredAtMs, readDeliveries, sentAtMs } from "./base/deliveries.ts";
 export type { EndpointError, EndpointErrorCode } from "./base/errors.ts";
 export { isSameUrl } from "./base/list-endpoints.ts";
 export type { SecretForm } from "./base/options.ts";
@@ -14,12 +16,6 @@ export { ensureEndpoint } from "./ensure/ensure-endpoint.ts";
 export type { ReplacedEndpoint } from "./ensure/replace-endpoint.ts";
 export { replaceEndpoint } from "./ensure/replace-endpoint.ts";
 export type { FirstReconciled, ReplaceOptions, ReplacePass } from "./ensure/replace-options.ts";
-export type { DeliveryFate } from "./listing/delivery-fate.ts";
-export { fateOf } from "./listing/delivery-fate.ts";
-export { newestMs, occurredAtMs, sentAtMs } from "./listing/delivery-times.ts";
-export { listedMs } from "./listing/listed-ms.ts";
-export type { DeliveriesPage, ReadDeliveriesOptions } from "./listing/read-deliveries.ts";
-export { readDeliveries } from "./listing/read-deliveries.ts";
 export { observeReconciliations } from "./observe-reconciliations.ts";
 export type { Reconciler } from "./reconcile/create-reconciler.ts";
 export { createReconciler } from "./reconcile/create-reconciler.ts";

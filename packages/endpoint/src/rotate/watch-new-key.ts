@@ -1,7 +1,6 @@
 import type { ApiClient, WebhookDelivery } from "@esim-webhooks/client";
 import { dateTimeMs } from "@esim-webhooks/core/kit";
-import { newest, sentAtMs } from "../listing/delivery-times.ts";
-import { readDeliveries } from "../listing/read-deliveries.ts";
+import { newest, readDeliveries, sentAtMs } from "../base/deliveries.ts";
 import type { RotateSettings } from "./rotate-options.ts";
 import type { AtStored } from "./rotation-record.ts";
 

@@ -3,7 +3,7 @@ import { createClient, type WebhookDelivery } from "@esim-webhooks/client";
 import { type DeliveriesPage, type ReadDeliveriesOptions, readDeliveries } from "@esim-webhooks/endpoint";
 import { startSandbox } from "@esim-webhooks/sandbox";
 import { expect, it, onTestFinished } from "vitest";
-import { made, servedListing } from "../served-listing.ts";
+import { made, servedListing } from "./served-listing.ts";
 
 async function pagesOf(
   deliveries: readonly WebhookDelivery[],
