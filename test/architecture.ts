@@ -35,7 +35,7 @@ const packages: Readonly<Record<string, Package>> = {
       "@esim-webhooks/import",
       "zod/mini",
     ],
-    rooms: ["base", "listing", "reconcile", "rotate", "ensure"],
+    rooms: ["base", "reconcile", "change", "rotate", "ensure"],
   },
   sandbox: {
     imports: [

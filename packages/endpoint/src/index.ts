@@ -1,23 +1,21 @@
-export { explainChange } from "./base/change-under-way.ts";
+export type { DeliveriesPage, DeliveryFate, ReadDeliveriesOptions } from "./base/deliveries.ts";
+export { fateOf, listedMs, newestMs, occurredAtMs, readDeliveries, sentAtMs } from "./base/deliveries.ts";
 export type { EndpointError, EndpointErrorCode } from "./base/errors.ts";
-export type { SecretForm } from "./base/secret-form.ts";
-export type { ComparedTypes } from "./ensure/compare-types.ts";
+export { isSameUrl } from "./base/list-endpoints.ts";
+export type { SecretForm } from "./base/options.ts";
+export { explainChange } from "./change/change-under-way.ts";
+export type {
+  ComparedTypes,
+  EndpointFinding,
+  EndpointFindingCode,
+  WantedTypes,
+} from "./ensure/compare-types.ts";
 export { compareTypes } from "./ensure/compare-types.ts";
-export { isSameUrl } from "./ensure/endpoints-of-url.ts";
-export type { EnsuredEndpoint } from "./ensure/ensure-endpoint.ts";
+export type { EndpointWish, EnsuredEndpoint } from "./ensure/ensure-endpoint.ts";
 export { ensureEndpoint } from "./ensure/ensure-endpoint.ts";
-export type { EndpointFinding, EndpointFindingCode } from "./ensure/finding.ts";
-export type { EndpointWish } from "./ensure/options.ts";
 export type { ReplacedEndpoint } from "./ensure/replace-endpoint.ts";
 export { replaceEndpoint } from "./ensure/replace-endpoint.ts";
 export type { FirstReconciled, ReplaceOptions, ReplacePass } from "./ensure/replace-options.ts";
-export type { WantedTypes } from "./ensure/wanted.ts";
-export type { DeliveryFate } from "./listing/delivery-fate.ts";
-export { fateOf } from "./listing/delivery-fate.ts";
-export { newestMs, occurredAtMs, sentAtMs } from "./listing/delivery-times.ts";
-export { listedMs } from "./listing/listed-ms.ts";
-export type { DeliveriesPage, ReadDeliveriesOptions } from "./listing/read-deliveries.ts";
-export { readDeliveries } from "./listing/read-deliveries.ts";
 export { observeReconciliations } from "./observe-reconciliations.ts";
 export type { Reconciler } from "./reconcile/create-reconciler.ts";
 export { createReconciler } from "./reconcile/create-reconciler.ts";

@@ -85,7 +85,7 @@ describe("endpoint ensure", () => {
     expect(code).toBe(3);
     const [, made = ""] = /^Registered the endpoint (\S+) /.exec(stdout) ?? [];
     expect(stdout).toContain(
-      `✘  other_endpoints: A new endpoint was registered, ${made} (shop.example/webhooks), beside 1 other: ${other} (shop.exampel/webhooks). If the URL is mistyped, delete the new endpoint: esim-webhooks api endpoints delete ${made}. If you need all of them, do nothing: this is said only once.\n`,
+      `✘  other_endpoints: A new endpoint was registered, ${made} (shop.example/webhooks). The client also has 1 other: ${other} (shop.exampel/webhooks). If the URL is mistyped, delete the new endpoint: esim-webhooks api endpoints delete ${made}. If you need all of them, do nothing: this is said only once.\n`,
     );
     expect(await ensure()).toMatchObject({ code: 0, stdout: expect.not.stringContaining("✘") });
   });

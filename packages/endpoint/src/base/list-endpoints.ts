@@ -14,3 +14,39 @@ export async function listEndpoints(
   for await (const endpoint of api.webhooks.list({ limit: 100, signal })) all.push(endpoint);
   return all;
 }
+
+/** The client's endpoints. */
+export interface ClientEndpoints {
+  readonly all: readonly WebhookEndpoint[];
+  /** Those of the URL: active ones first, then the oldest first. */
+  readonly ofUrl: readonly WebhookEndpoint[];
+}
+
+/** Lists the client's endpoints. Rejects with an `ApiError`. */
+export async function endpointsOfUrl(
+  api: Pick<ApiClient, "webhooks">,
+  url: string,
+  signal: AbortSignal,
+): Promise<ClientEndpoints> {
+  const all = await listEndpoints(api, signal);
+  const ofUrl = all
+    .filter((endpoint) => isSameUrl(endpoint.url, url))
+    .reverse() // lists are newest first
+    .sort((a, b) => Number(b.active) - Number(a.active) || Date.parse(a.createdAt) - Date.parse(b.createdAt));
+  return { all, ofUrl };
+}
+
+/** Whether two URLs are the same in any spelling: the service may keep the spelling, or not. */
+export function isSameUrl(one: string, other: string): boolean {
+  return plainUrl(one) === plainUrl(other);
+}
+
+function plainUrl(url: string): string {
+  return URL.canParse(url) ? new URL(url).href : url;
+}
+
+/** The host and the path of a URL, for messages: its user, its password and its query may be secret. */
+export function shownAddress(url: string): string {
+  const { host, pathname } = URL.parse(url) ?? { host: "an unreadable URL", pathname: "" };
+  return `${host}${pathname}`;
+}

@@ -2,7 +2,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { Clock } from "@esim-webhooks/core";
 import { systemClock } from "@esim-webhooks/core/kit";
 
-/** Tells the time, in ms since the Unix epoch, and waits. Tests hand in their own. */
+/** Returns the time, in ms since the Unix epoch, and waits. Tests pass their own. */
 export interface WaitingClock extends Clock {
   /** Resolves after `ms`. Rejects as soon as the signal aborts. */
   wait(ms: number, signal: AbortSignal): Promise<void>;
@@ -14,7 +14,7 @@ export const wallClock: WaitingClock = {
   wait: (ms, signal) => pause(ms, undefined, { signal }),
 };
 
-/** Resolves when the clock tells that time, in ms since the Unix epoch. Rejects as soon as the signal aborts. */
+/** Resolves when it is that time by the clock, in ms since the Unix epoch. Rejects as soon as the signal aborts. */
 export async function waitUntil(clock: WaitingClock, timeMs: number, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
   for (let leftMs = timeMs - clock.now(); leftMs > 0; leftMs = timeMs - clock.now()) {

@@ -1,6 +1,105 @@
+import { type Catalog, createProcessor, type Handlers, WebhookError } from "@esim-webhooks/core";
 import { suggest } from "@esim-webhooks/core/kit";
-import type { EndpointFinding, EndpointFindingCode } from "./finding.ts";
-import { isTaken, takes, type WantedTypes } from "./wanted.ts";
+
+/**
+ * What can be wrong with an endpoint; the codes are stable.
+ *
+ * - `not_subscribed`: a wanted event type is not subscribed, so its events never come
+ * - `not_offered`: the service does not offer a wanted event type, so its events never come
+ * - `no_handler`: a subscribed event type has no handler, so its events are acknowledged and discarded
+ * - `not_in_catalog`: the same, and the receiver's catalog does not have the event type
+ * - `not_wanted`: a subscribed event type is not in the list of wanted ones
+ * - `retired`: the service no longer offers a subscribed event type
+ * - `inactive`: the service sends nothing to the endpoint
+ * - `same_url`: another endpoint has the same URL
+ * - `other_endpoints`: the endpoint was registered by this call, and the client has endpoints of other URLs: its own may be mistyped
+ * - `no_secret`: no secret of the key store is known to be the endpoint's: a key that names no endpoint is the endpoint's only if the client has no other one
+ * - `change_under_way`: a rotation or a replacement was begun and has not ended
+ */
+export type EndpointFindingCode =
+  | "not_subscribed"
+  | "not_offered"
+  | "no_handler"
+  | "not_in_catalog"
+  | "not_wanted"
+  | "retired"
+  | "inactive"
+  | "same_url"
+  | "other_endpoints"
+  | "no_secret"
+  | "change_under_way";
+
+/** Something that is wrong with an endpoint. Plain JSON. */
+export interface EndpointFinding {
+  readonly code: EndpointFindingCode;
+  /** The event types, or the references of endpoints, that it is about. An endpoint that was just registered comes first. */
+  readonly about: readonly string[];
+  /** What is wrong, as a sentence. */
+  readonly problem: string;
+  /** How to fix it, as a sentence. */
+  readonly remedy: string;
+}
+
+/** Which event types an endpoint is for, as it was given: those that handlers take, or a list. */
+export interface Wanted {
+  readonly handlers?: Handlers<unknown, never> | undefined;
+  readonly eventTypes?: readonly string[] | undefined;
+  /** The catalog of the receiver. */
+  readonly catalog: Catalog<unknown>;
+}
+
+/** The event types that an endpoint is for. */
+export interface WantedTypes {
+  /** Event types, families of them such as `esim.lifecycle.*`, and `*` for all. */
+  readonly names: readonly string[];
+  /** Whether they are the names of handlers. */
+  readonly areHandlers: boolean;
+  /** The event types of the receiver's catalog. */
+  readonly known: readonly string[];
+}
+
+/**
+ * Checks handlers as receivers do. Throws `invalid_option` unless there is one of the two, and `unknown_event_type` for a handler
+ * that no receiver would take.
+ */
+export function wantedTypes(caller: string, { handlers, eventTypes, catalog }: Wanted): WantedTypes {
+  const known = catalog.types;
+  if ((handlers === undefined) === (eventTypes === undefined)) {
+    throw new WebhookError(
+      "invalid_option",
+      `${handlers === undefined ? "there are neither handlers nor eventTypes" : "there are handlers and eventTypes"}.`,
+      "Pass the handlers that the receiver has, or else a list of eventTypes.",
+      { where: caller },
+    );
+  }
+  if (handlers === undefined) return { names: eventTypes ?? [], areHandlers: false, known };
+  createProcessor(handlers as Handlers<unknown>, { catalog }); // none of them is called
+  return { names: Object.keys(handlers), areHandlers: true, known };
+}
+
+/** Whether one of the names takes the event type. */
+export function isTaken(names: readonly string[], eventType: string): boolean {
+  return names.some((name) => takes(name, eventType));
+}
+
+export function takes(name: string, eventType: string): boolean {
+  return name.endsWith("*") ? eventType.startsWith(name.slice(0, -1)) : name === eventType;
+}
+
+/**
+ * The event types to subscribe a new endpoint to. Throws `unknown_event_type` if one of a list is not offered, since the endpoint
+ * could not be changed later, and if nothing is left.
+ */
+export function wishedTypes({ names, areHandlers }: WantedTypes, offered: readonly string[]): string[] {
+  const types = offered.filter((type) => isTaken(names, type));
+  const lost = names.find((name) => !offered.some((type) => takes(name, type)));
+  if (lost === undefined || (areHandlers && types.length > 0)) return types;
+  throw new WebhookError(
+    "unknown_event_type",
+    `The service has no event type ${JSON.stringify(lost)}, so nothing was registered.`,
+    suggest(lost, offered),
+  );
+}
 
 /** The event types that are compared. */
 export interface ComparedTypes {
@@ -40,7 +139,7 @@ export function compareTypes({ subscribed, wanted, offered }: ComparedTypes): En
       retired,
       (types) =>
         `The endpoint is subscribed to ${types}, which the service no longer offers: no such event comes.`,
-      "Read the service's announcements for what came in its place. api.catalog.webhookEventTypes lists what it offers.",
+      "Read the service's announcements for its replacement. api.catalog.webhookEventTypes lists what it offers.",
     ),
   ];
   const unneeded = areHandlers
@@ -49,14 +148,14 @@ export function compareTypes({ subscribed, wanted, offered }: ComparedTypes): En
           "no_handler",
           surplus.filter((type) => known.includes(type)),
           (types) =>
-            `The endpoint is subscribed to ${types}, but no handler takes such events: they are acknowledged for nothing.`,
+            `The endpoint is subscribed to ${types}, but no handler takes such events: they are acknowledged and discarded.`,
           "Add a handler, or replace the endpoint with one that is not subscribed: replaceEndpoint does so.",
         ),
         finding(
           "not_in_catalog",
           surplus.filter((type) => !known.includes(type)),
           (types) =>
-            `The endpoint is subscribed to ${types}, which the receiver's catalog does not have and no handler takes: such events are acknowledged for nothing.`,
+            `The endpoint is subscribed to ${types}, which the receiver's catalog does not have and no handler takes: such events are acknowledged and discarded.`,
           'Add a schema with defineCatalog, and a handler. A handler of "*" takes such events without a schema.',
         ),
       ]

@@ -1,18 +1,65 @@
 import type { ApiClient, WebhookEndpoint } from "@esim-webhooks/client";
-import type { EsimEvents } from "@esim-webhooks/core";
-import { parseOptions } from "@esim-webhooks/core/kit";
-import { changeUnderWay } from "../base/change-under-way.ts";
-import { checkClient } from "../base/check-client.ts";
-import { ownerIn, ownKeys } from "../base/endpoint-keys.ts";
-import { readKeys } from "../base/write-step.ts";
-import { beginning, creationIn, registered } from "./creation.ts";
-import { endpointsOfUrl, isSameUrl } from "./endpoints-of-url.ts";
-import type { EndpointFinding } from "./finding.ts";
-import { findingsOf } from "./findings-of.ts";
-import { type EndpointWish, type WishSettings, wishShape } from "./options.ts";
-import { createRegistrar } from "./registrar.ts";
-import { checkCap } from "./take-step.ts";
-import { wantedTypes, wishedTypes } from "./wanted.ts";
+import {
+  type Catalog,
+  type EsimEvents,
+  esimCatalog,
+  type Handlers,
+  type KeyStore,
+} from "@esim-webhooks/core";
+import {
+  type OptionsShape,
+  parseOptions,
+  type SettingsOf,
+  safeLogger,
+  withMethods,
+} from "@esim-webhooks/core/kit";
+import * as z from "zod/mini";
+import { endpointsOfUrl, isSameUrl } from "../base/list-endpoints.ts";
+import { type ChangeOptions, changeShape, checkClient } from "../base/options.ts";
+import { advance, type KeyChange, type Outcome, step } from "../change/advance.ts";
+import { changeUnderWay } from "../change/change-under-way.ts";
+import { ownerIn, ownKeys } from "../change/endpoint-keys.ts";
+import { type KeyStoreState, readKeys } from "../change/write-record.ts";
+import { type Alone, beginning, type Creation, registered, registrationIn } from "./change-records.ts";
+import { type EndpointFinding, type WantedTypes, wantedTypes, wishedTypes } from "./compare-types.ts";
+import { begun, type CreationRun, checkCap, createStep, type Follow, rotateStep } from "./creation-steps.ts";
+import { findingsOf } from "./findings.ts";
+
+/** What an endpoint is to be. */
+export interface EndpointWish<Data = EsimEvents> extends ChangeOptions {
+  /** Where events are posted to. */
+  readonly url: string;
+  /**
+   * The handlers of the receiver, as `webhookRouter` takes them: the endpoint is for the event types that they take. Only the names
+   * are read. Required, or else `eventTypes`.
+   */
+  readonly handlers?: Handlers<Data, never> | undefined;
+  /** The event types, families such as `esim.lifecycle.*`, or `*` for all that the service has. In place of handlers. */
+  readonly eventTypes?: readonly string[] | undefined;
+  /** A label, for people. Default: none. */
+  readonly description?: string | undefined;
+  /** Where the signing secret is kept, and where receivers read it. Keys of other endpoints stay in it. */
+  readonly keyStore: KeyStore;
+  /** The catalog of the receiver. Default: the eSIM events. */
+  readonly catalog?: Catalog<Data> | undefined;
+}
+
+export type WithoutDefault = "handlers" | "eventTypes" | "description" | "secretForm";
+
+/** The wish, checked. */
+export type WishSettings = SettingsOf<EndpointWish<unknown>, WithoutDefault>;
+
+export const wishShape: OptionsShape<WishSettings> = {
+  ...changeShape,
+  url: z.string().check(z.refine((url) => URL.canParse(url), "expected a URL")),
+  handlers: z.optional(
+    z.custom<Handlers<unknown, never>>((value) => typeof value === "object" && value !== null),
+  ),
+  eventTypes: z.optional(z.array(z.string().check(z.minLength(1))).check(z.minLength(1))),
+  description: z.optional(z.string()),
+  keyStore: withMethods<KeyStore>("load", "read", "write"),
+  catalog: z._default(withMethods<Catalog<unknown>>("parse", "check"), esimCatalog as Catalog<unknown>),
+};
 
 /** What `ensureEndpoint` found, or made. */
 export interface EnsuredEndpoint {
@@ -27,12 +74,12 @@ export interface EnsuredEndpoint {
  * Finds the client's endpoint for a URL, or registers it and stores its secret. Says what is wrong with one that exists, and
  * changes nothing on it: the API cannot change an endpoint.
  *
- * The key store has each step before the call that it is about. After a kill at any moment, calling it again finishes, and no
- * second endpoint is registered, nor by several processes that call it at once with one key store.
+ * The key store has each step before the call that it is about. After a kill at any moment, calling it again finishes. No
+ * second endpoint is registered, not even by several processes that call it concurrently with one key store.
  *
- * Rejects with `invalid_option`, `unknown_event_type` (one of `eventTypes` is none of the service's), `endpoint_cap`,
+ * Rejects with `invalid_option`, `unknown_event_type` (the service does not have one of `eventTypes`), `endpoint_cap`,
  * `change_under_way` (a rotation or replacement must be finished before an endpoint can be registered), `invalid_secret` (the
- * secret is of another form: give `secretForm` and call again), an `ApiError` (call again: it continues), or as the key store does.
+ * secret is of another form: pass `secretForm` and call again), an `ApiError` (call again: it continues), or as the key store does.
  */
 export async function ensureEndpoint<Data = EsimEvents>(
   api: Pick<ApiClient, "webhooks" | "catalog">,
@@ -40,38 +87,83 @@ export async function ensureEndpoint<Data = EsimEvents>(
 ): Promise<EnsuredEndpoint> {
   checkClient("ensureEndpoint", api, "webhooks", "catalog");
   const settings: WishSettings = parseOptions("ensureEndpoint", wishShape, wish);
-  const { url, description, keyStore, secretForm, signal, clock } = settings;
   const wanted = wantedTypes("ensureEndpoint", settings);
-  const offered = (await api.catalog.webhookEventTypes({ signal })).map(({ eventType }) => eventType);
+  const eventTypes = await api.catalog.webhookEventTypes({ signal: settings.signal });
+  const offered = eventTypes.map(({ eventType }) => eventType);
+  const stored = await readKeys(settings.keyStore);
+  const run = {
+    ...settings,
+    logger: safeLogger(settings.logger),
+    api,
+    wanted,
+    offered,
+    ownKeys: new Set<string>(),
+  };
+  return advance<EnsureRun, Creation<Alone>, EnsuredEndpoint>(settings.keyStore, registration, run, stored);
+}
 
-  const registrar = createRegistrar({ api, keyStore, clock, secretForm, signal });
-  let created: WebhookEndpoint | undefined;
+/** What one run of `ensureEndpoint` knows. */
+interface EnsureRun extends CreationRun {
+  readonly url: string;
+  readonly description?: string | undefined;
+  readonly wanted: WantedTypes;
+  /** The event types of the service. */
+  readonly offered: readonly string[];
+  /** The endpoint that this run has registered, or a run before it that was interrupted. */
+  created?: WebhookEndpoint;
+}
 
-  for (;;) {
-    const stored = await readKeys(keyStore);
-    const { record } = stored;
-    const { change } = record;
-    const creation = creationIn(record, "ensure", url);
-    if (creation !== undefined) {
-      const made = await registrar.advance(record, creation, () => undefined);
-      if (made !== undefined) created = registered(made, creation);
-      continue;
-    }
-    const { all, ofUrl } = await endpointsOfUrl(api, url, signal);
-    const isIt = ({ webhookEndpointReference }: WebhookEndpoint) =>
-      created === undefined || webhookEndpointReference === created.webhookEndpointReference;
-    const endpoint = ofUrl.find(isIt) ?? created;
-    if (endpoint !== undefined) {
-      const owner = ownerIn(record, endpoint.webhookEndpointReference, all.length <= 1, clock.now());
-      const hasSecret = ownKeys(record.keys, owner).length > 0;
-      const others = created === undefined ? [] : all.filter((each) => !isSameUrl(each.url, url));
-      const known = { endpoint, ofUrl, others, hasSecret, change, wanted, offered };
-      return { endpoint, created: created !== undefined, findings: findingsOf(known) };
-    }
-    if (change !== undefined) throw changeUnderWay(change);
-    checkCap(all);
-    const eventTypes = wishedTypes(wanted, offered);
-    const wishes = { url, eventTypes, ...(description !== undefined && { description }) };
-    await registrar.begin(stored, beginning({ kind: "ensure", ...wishes }, all, clock.now()));
+const secretStored: Follow<EnsureRun, Alone, "end"> = (run, at, made) => ({
+  change: undefined,
+  whenWritten() {
+    run.created = registered(made, at);
+    return undefined;
+  },
+});
+
+/** The registration of an endpoint. */
+export const registration: KeyChange<EnsureRun, Creation<Alone>, EnsuredEndpoint> = {
+  find: ({ url }, { record }) => registrationIn(record, url),
+  steps: {
+    none: step(findOrBegin, { create: "the URL has no endpoint" }),
+    create: step(createStep(secretStored), {
+      create: "the service failed",
+      rotate: "the endpoint is registered, its secret is lost",
+      end: "the secret is stored, or nothing was registered",
+    }),
+    rotate: step(rotateStep(secretStored), {
+      rotate: "the secret is still not known",
+      end: "the secret is stored, or the endpoint was deleted",
+    }),
+  },
+};
+
+/** The result, if the URL has an endpoint. Otherwise its registration begins. */
+async function findOrBegin(
+  run: EnsureRun,
+  _at: undefined,
+  { record }: KeyStoreState,
+): Promise<Outcome<"create", EnsuredEndpoint>> {
+  const { api, url, description, signal, clock, wanted, offered, created } = run;
+  const { change } = record;
+  const { all, ofUrl } = await endpointsOfUrl(api, url, signal);
+  const isIt = ({ webhookEndpointReference }: WebhookEndpoint) =>
+    created === undefined || webhookEndpointReference === created.webhookEndpointReference;
+  const endpoint = ofUrl.find(isIt) ?? created;
+  if (endpoint !== undefined) {
+    const owner = ownerIn(record, endpoint.webhookEndpointReference, all.length <= 1, clock.now());
+    const hasSecret = ownKeys(record.keys, owner).length > 0;
+    const others = created === undefined ? [] : all.filter((each) => !isSameUrl(each.url, url));
+    const findings = findingsOf({ endpoint, ofUrl, others, hasSecret, change, wanted, offered });
+    return { result: { endpoint, created: created !== undefined, findings } };
   }
+  if (change !== undefined) throw changeUnderWay(change);
+  checkCap(all);
+  return begun(run, {
+    kind: "ensure",
+    url,
+    eventTypes: wishedTypes(wanted, offered),
+    ...(description !== undefined && { description }),
+    ...beginning(all, clock.now()),
+  });
 }

@@ -1,46 +1,31 @@
-import type { ApiClient, EndpointWithSecret, WebhookEndpoint } from "@esim-webhooks/client";
+import type { ApiClient, WebhookEndpoint } from "@esim-webhooks/client";
 import type { EsimEvents } from "@esim-webhooks/core";
-import { dateTimeMs } from "@esim-webhooks/core/kit";
-import { changeUnderWay } from "../base/change-under-way.ts";
-import { checkClient } from "../base/check-client.ts";
-import { finished } from "../base/endpoint-keys.ts";
-import { hasCode } from "../base/errors.ts";
-import { endpointIn, listEndpoints } from "../base/list-endpoints.ts";
-import { waitUntil } from "../base/waiting-clock.ts";
-import { readKeys, writeStep } from "../base/write-step.ts";
+import { checkClient } from "../base/options.ts";
+import { advance } from "../change/advance.ts";
+import { readKeys } from "../change/write-record.ts";
 import type { ReconcileReport } from "../reconcile/reconcile-report.ts";
-import { beginReplacement } from "./begin-replacement.ts";
-import { creationIn } from "./creation.ts";
+import { type EndpointFinding, wantedTypes, wishedTypes } from "./compare-types.ts";
 import { ensureEndpoint } from "./ensure-endpoint.ts";
-import type { EndpointFinding } from "./finding.ts";
-import { bringIn, reconcileFirst } from "./reconcile-first.ts";
-import { createRegistrar } from "./registrar.ts";
-import {
-  type FirstReconciled,
-  parseReplaceOptions,
-  type ReplaceOptions,
-  type ReplaceSettings,
-} from "./replace-options.ts";
-import { type AtDrop, type Replacement, replacementAfter, replacementIn } from "./replacement.ts";
-import { wantedTypes, wishedTypes } from "./wanted.ts";
+import { type FirstReconciled, parseReplaceOptions, type ReplaceOptions } from "./replace-options.ts";
+import { type ReplaceRun, replacement } from "./replacement-steps.ts";
 
 /** The result of a replacement. */
 export interface ReplacedEndpoint<Reconciled extends FirstReconciled = ReconcileReport> {
-  /** The endpoint that there is now. */
+  /** The endpoint that the URL has now. */
   readonly endpoint: WebhookEndpoint;
   /** The reference of the endpoint that it replaced; null if there was nothing to do. */
   readonly replaced: string | null;
   /** What `reconcile` resolved to; null if nothing was reconciled by this run. */
   readonly reconciled: Reconciled | null;
-  /** What is wrong with the endpoint that there is now. */
+  /** What is wrong with it. */
   readonly findings: readonly EndpointFinding[];
 }
 
 /**
- * Replaces the endpoint of a URL by a second one with other event types, since the API cannot change one. Each step is in the key
+ * Replaces the endpoint of a URL with a second one that has other event types, since the API cannot change one. Each step is in the key
  * store before the next, so after a kill at any moment the next call continues. Does nothing if the endpoint is as it is wished.
  *
- * 1. The endpoint is reconciled, which shows that this can be done. 2. A second one is registered, and its key is stored beside the
+ * 1. The endpoint is reconciled, which shows that this can be done. 2. A second one is registered, and its key is stored next to the
  * others. 3. The first one is reconciled again, with what is still coming. 4. It is deleted, and its keys get an end. 5. They go, and the
  * second one is reconciled from its registration on, so that later passes need no `since`. Takes `listingLagMs` and `overlapMs`.
  *
@@ -62,76 +47,20 @@ export async function replaceEndpoint<
     settings;
   const wanted = wantedTypes("replaceEndpoint", settings);
   const offered = (await api.catalog.webhookEventTypes({ signal })).map(({ eventType }) => eventType);
-  // whatever is wrong with the target is found before anything is changed, and the last pass is short
-  const prepare = (endpoint: string) => bringIn(endpoint, settings);
-  const second = { url, eventTypes: wishedTypes(wanted, offered), description, prepare };
-  const registrar = createRegistrar({ api, keyStore, clock, secretForm, signal });
-  let replaced: Replacement | undefined;
-  let reconciled: Reconciled | null = null;
-
-  for (;;) {
-    const stored = await readKeys(keyStore);
-    const { change } = stored.record;
-    const creation = creationIn(stored.record, "replace", url);
-    const replacement = replacementIn(stored.record, url);
-    if (creation !== undefined) {
-      const changeAfter = (made: EndpointWithSecret) => replacementAfter(creation, made);
-      const made = await registrar.advance(stored.record, creation, changeAfter);
-      const reference = made?.webhookEndpointReference;
-      if (reference !== undefined) logger.info({ endpoint: reference }, "The second endpoint is there.");
-    } else if (replacement?.step === "reconcile") {
-      reconciled = (await reconcileFirst(api, replacement, settings)) ?? reconciled;
-    } else if (replacement !== undefined) {
-      await beginSecond(api, replacement, settings);
-      if (await dropKeys(replacement, settings)) replaced = replacement;
-    } else if (change !== undefined) {
-      throw changeUnderWay(change);
-    } else if (
-      replaced !== undefined ||
-      !(await beginReplacement(api, registrar, stored, second, offered, settings))
-    ) {
-      // if somebody has deleted the second one, it is registered again
-      const label = description ?? replaced?.description;
-      const wish = {
-        url,
-        handlers,
-        eventTypes,
-        catalog,
-        description: label,
-        keyStore,
-        secretForm,
-        signal,
-        clock,
-      };
-      const { endpoint, findings } = await ensureEndpoint<unknown>(api, wish);
-      return { endpoint, replaced: replaced?.replaces ?? null, reconciled, findings };
-    }
-  }
-}
-
-/** The first pass of the second endpoint, once the keys of the first one have ended. A worker's pass will do. */
-async function beginSecond(
-  api: Pick<ApiClient, "webhooks">,
-  { endpoint, oldKeysEndAt }: AtDrop,
-  { reconcile, clock, signal, logger }: ReplaceSettings<FirstReconciled>,
-): Promise<void> {
-  await waitUntil(clock, dateTimeMs(oldKeysEndAt), signal);
-  const all = await listEndpoints(api, signal);
-  const second = endpointIn(all, endpoint);
-  if (second === undefined) return; // somebody has deleted it
-  const nowMs = clock.now();
-  const since = new Date(Math.min(nowMs, dateTimeMs(second.createdAt) || nowMs)); // the service's clock may be ahead
-  try {
-    await reconcile({ endpoint, includeComing: false, since, signal });
-  } catch (error) {
-    if (!hasCode(error, "reconcile_in_use")) throw error;
-  }
-  signal.throwIfAborted();
-  logger.info({ endpoint, since }, "The second endpoint is reconciled from its registration on.");
-}
-
-/** Removes the keys of the first endpoint, which have ended: attempts that carry them are over. False: another process did it. */
-async function dropKeys(at: AtDrop, { keyStore, clock }: ReplaceSettings<FirstReconciled>): Promise<boolean> {
-  const written = await writeStep(keyStore, at, (record) => finished(record, clock.now()), clock);
-  return written !== undefined;
+  const run: ReplaceRun = {
+    ...settings,
+    ...{ api, offered, eventTypes: wishedTypes(wanted, offered), ownKeys: new Set(), reconciled: null },
+  };
+  const { replaced, reconciled } = await advance(keyStore, replacement, run, await readKeys(keyStore));
+  // if the second endpoint was deleted meanwhile, it is registered again
+  const { endpoint, findings } = await ensureEndpoint<unknown>(api, {
+    ...{ url, handlers, eventTypes, catalog, keyStore, secretForm, signal, clock, logger },
+    description: description ?? replaced?.description,
+  });
+  return {
+    endpoint,
+    replaced: replaced?.replaces ?? null,
+    reconciled: reconciled as Reconciled | null, // what the option `reconcile` resolved to
+    findings,
+  };
 }

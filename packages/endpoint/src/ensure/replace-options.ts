@@ -1,16 +1,16 @@
-import type { EsimEvents, Logger } from "@esim-webhooks/core";
+import { type EsimEvents, WebhookError } from "@esim-webhooks/core";
 import {
   durationMs,
-  loggerOption,
   type OptionsShape,
   parseOptions,
   type SettingsOf,
   safeLogger,
-  silentLogger,
 } from "@esim-webhooks/core/kit";
 import * as z from "zod/mini";
+import type { EndpointErrorCode } from "../base/errors.ts";
+import { reconcileInTurn } from "../reconcile/reconcile-in-turn.ts";
 import type { ReconcileReport } from "../reconcile/reconcile-report.ts";
-import { type EndpointWish, type WithoutDefault, wishShape } from "./options.ts";
+import { type EndpointWish, type WithoutDefault, wishShape } from "./ensure-endpoint.ts";
 
 /** What a replacement has reconciled: the arguments of `reconcile`. */
 export interface ReplacePass {
@@ -32,7 +32,7 @@ export type FirstReconciled = Pick<
 export interface ReplaceOptions<Data = EsimEvents, Reconciled extends FirstReconciled = ReconcileReport>
   extends EndpointWish<Data> {
   /**
-   * Brings in all that the endpoint has:
+   * Recovers all that the endpoint has:
    * `({ endpoint, ...pass }) => reconcile(api, endpoint, inbox, { state, since, ...pass })`.
    */
   readonly reconcile: (pass: ReplacePass) => Promise<Reconciled>;
@@ -46,10 +46,8 @@ export interface ReplaceOptions<Data = EsimEvents, Reconciled extends FirstRecon
    * Default one minute.
    */
   readonly listingLagMs?: number | undefined;
-  /** How long the first endpoint's keys count on after it is deleted, in ms: for attempts that were under way. Default 2 minutes. */
+  /** How long the first endpoint's keys stay valid after it is deleted, in ms: for attempts that were under way. Default 2 minutes. */
   readonly overlapMs?: number | undefined;
-  /** Gets a line for each step: pino, `console`, or anything of their shape. Default: silent. */
-  readonly logger?: Logger | undefined;
 }
 
 export type ReplaceSettings<Reconciled extends FirstReconciled> = SettingsOf<
@@ -59,10 +57,6 @@ export type ReplaceSettings<Reconciled extends FirstReconciled> = SettingsOf<
 
 const shape: OptionsShape<ReplaceSettings<FirstReconciled>> = {
   ...wishShape,
-  signal: z._default(
-    z.instanceof(AbortSignal, { error: "expected an AbortSignal" }),
-    () => new AbortController().signal,
-  ),
   reconcile: z.custom<ReplaceSettings<FirstReconciled>["reconcile"]>(
     (value) => typeof value === "function",
     "expected a function",
@@ -70,7 +64,6 @@ const shape: OptionsShape<ReplaceSettings<FirstReconciled>> = {
   acceptLoss: z._default(z.boolean(), false),
   listingLagMs: z._default(durationMs(0), 60_000),
   overlapMs: z._default(durationMs(60_000), 120_000),
-  logger: z._default(loggerOption, silentLogger),
 };
 
 /** Throws `invalid_option`. */
@@ -79,4 +72,57 @@ export function parseReplaceOptions<Reconciled extends FirstReconciled>(
 ): ReplaceSettings<Reconciled> {
   const settings = parseOptions("replaceEndpoint", shape, options) as ReplaceSettings<Reconciled>;
   return { ...settings, logger: safeLogger(settings.logger) };
+}
+
+/** Reconciles the first endpoint, after the pass of a worker that is under way. Throws `not_settled` if not all of its events are stored or handled. */
+export async function reconcileFirst<Reconciled extends FirstReconciled>(
+  endpoint: string,
+  settings: ReplaceSettings<Reconciled>,
+): Promise<Reconciled> {
+  const { reconcile, signal, acceptLoss } = settings;
+  const pass = { endpoint, includeComing: true, signal };
+  const reconciled = await reconcileInTurn(() => reconcile(pass), settings);
+  signal.throwIfAborted();
+  const { interrupted, dryRun, ledger } = reconciled;
+  if (interrupted || dryRun || ledger.unsettled > 0) {
+    throw notSettled(
+      endpoint,
+      `Not all that the endpoint ${endpoint} has was reconciled`,
+      "Let reconcile come to its end, without dryRun.",
+    );
+  }
+  const loss = lossWith(endpoint, reconciled);
+  if (loss === undefined || acceptLoss) return reconciled;
+  throw notSettled(
+    endpoint,
+    loss,
+    "Fix what the log says about them. With since, events whose handlers failed are tried immediately. With acceptLoss, the endpoint is deleted all the same.",
+    "acceptLoss",
+  );
+}
+
+/** What would be lost with the endpoint; undefined: nothing. */
+function lossWith(endpoint: string, { failing, givenUp, ledger, lost }: FirstReconciled): string | undefined {
+  const unhandled = Math.max(failing, givenUp, ledger.rejected); // events that wait for their next try, or were given up, are rejected, too
+  if (unhandled > 0) return `The handlers of ${unhandled} events of the endpoint ${endpoint} failed`;
+  const notAccepted = ledger.invalid + ledger.conflict;
+  if (notAccepted > 0) {
+    return `The target did not accept ${notAccepted} of the deliveries of the endpoint ${endpoint}: they are not valid events, or their ids are those of other events`;
+  }
+  if (lost === null) return undefined;
+  return `The listing of the endpoint ${endpoint} no longer shows events from ${lost.from} to ${lost.to} that were not recovered`;
+}
+
+export function notSettled(
+  endpoint: string,
+  problem: string,
+  remedy: string,
+  option?: string,
+): WebhookError<EndpointErrorCode> {
+  return new WebhookError<EndpointErrorCode>(
+    "not_settled",
+    `${problem}, so ${endpoint} was not deleted.`,
+    `${remedy} Run this again: it continues.`,
+    { endpoint, option },
+  );
 }

@@ -1,8 +1,6 @@
 import type { ApiClient, WebhookDelivery } from "@esim-webhooks/client";
 import type { RawRecord } from "@esim-webhooks/import";
-import { fateOf } from "../listing/delivery-fate.ts";
-import { newest, newestMs, occurredAtMs, sentAtMs } from "../listing/delivery-times.ts";
-import { readDeliveries } from "../listing/read-deliveries.ts";
+import { fateOf, newest, newestMs, occurredAtMs, readDeliveries, sentAtMs } from "../base/deliveries.ts";
 import { recordOf } from "./delivery-record.ts";
 
 export interface BacklogOptions {

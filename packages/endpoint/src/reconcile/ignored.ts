@@ -1,8 +1,7 @@
 import type { WebhookDelivery } from "@esim-webhooks/client";
 import { dateTimeMs } from "@esim-webhooks/core/kit";
 import type { RecordVerdict } from "@esim-webhooks/import";
-import { fateOf } from "../listing/delivery-fate.ts";
-import { occurredAtMs } from "../listing/delivery-times.ts";
+import { fateOf, occurredAtMs } from "../base/deliveries.ts";
 import { isoOf, type PassState, shortHash } from "./pass-state.ts";
 
 /** The types that have no handler. A handler that is added later does not run for what was ignored before. */

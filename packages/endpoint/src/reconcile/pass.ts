@@ -1,8 +1,7 @@
 import type { ApiClient } from "@esim-webhooks/client";
 import { dateTimeMs } from "@esim-webhooks/core/kit";
 import { type RecordVerdict, type ReplayTarget, replayRecords } from "@esim-webhooks/import";
-import { newest } from "../listing/delivery-times.ts";
-import { listedMs } from "../listing/listed-ms.ts";
+import { listedMs, newest } from "../base/deliveries.ts";
 import { openBacklog } from "./backlog.ts";
 import type { PassClaim } from "./claim-pass.ts";
 import { isPlausible } from "./clock-tolerance.ts";

@@ -1,6 +1,6 @@
 import type { Clock, Logger } from "@esim-webhooks/core";
 import { monotonicClock } from "@esim-webhooks/core/kit";
-import { listedMs } from "../listing/listed-ms.ts";
+import { listedMs } from "../base/deliveries.ts";
 import { isoOf } from "./pass-state.ts";
 
 const staleMs = 5 * 24 * 60 * 60_000;

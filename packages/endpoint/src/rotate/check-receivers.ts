@@ -1,11 +1,15 @@
 import { randomBytes, randomUUID } from "node:crypto";
-import { type KeyStore, WebhookError } from "@esim-webhooks/core";
+import { type KeyRecord, type KeyStore, WebhookError } from "@esim-webhooks/core";
 import { answerText, dateTimeMs } from "@esim-webhooks/core/kit";
 import type { EndpointErrorCode } from "../base/errors.ts";
+import { holdOffUntil } from "../change/service-call.ts";
+import { readKeys, writeRecord } from "../change/write-record.ts";
 import type { RotateSettings } from "./rotate-options.ts";
-import { presentKeys } from "./write-rotation.ts";
+import { presentRecord, rejectMoved } from "./rotation-record.ts";
 
-/** How many deliveries are posted at once: behind a load balancer, they come to several receivers. */
+type CheckSettings = Pick<RotateSettings, "clock" | "signal" | "logger">;
+
+/** How many deliveries are posted concurrently: behind a load balancer, they reach several receivers. */
 const posts = 5;
 const timeoutMs = 10_000;
 /** How far a receiver's clock may be from ours: half of how long the 503 lasts once the new key is stored. */
@@ -15,23 +19,50 @@ interface Answer {
   readonly status: number;
   /** Whether it is a receiver's, and says that it holds off unknown signatures. */
   readonly holdsOff: boolean;
-  /** How far its clock is ahead of ours, in ms; NaN if it does not tell. */
+  /** How far its clock is ahead of ours, in ms; NaN without a `Date` header. */
   readonly aheadMs: number;
 }
 
 /**
- * Looks for a hold-off in another key store, which would let `checkReceivers` pass: before ours is written, it posts one delivery whose
- * signature nobody knows. Rejects with `receivers_not_ready` if a receiver holds it off though our key store does not say so.
+ * Checks the receivers while they hold off unknown signatures, before the service is asked for a secret. If they are ready, they keep
+ * holding off. Rejects with `receivers_not_ready`. No change is under way yet, so the run after a kill checks them, too.
  */
-export async function refuseOtherHoldOff(
-  url: string,
+export async function checkHeldOff(keyStore: KeyStore, url: string, settings: CheckSettings): Promise<void> {
+  const { clock } = settings;
+  await refuseOtherHoldOff(keyStore, url, settings);
+  const own = { rotatingUntil: holdOffUntil(clock.now()) };
+  let replaced: { readonly rotatingUntil?: string } = {};
+  const hold = (now: KeyRecord): KeyRecord => {
+    const { rotatingUntil } = now;
+    // ours is there already when the answer of a write was lost
+    if (rotatingUntil !== own.rotatingUntil) replaced = rotatingUntil === undefined ? {} : { rotatingUntil };
+    return { ...now, ...own };
+  };
+  const release = (now: KeyRecord): KeyRecord =>
+    now.rotatingUntil === own.rotatingUntil ? { keys: now.keys, ...replaced } : now;
+  const held = await writeRecord(keyStore, undefined, hold, clock);
+  if (held === undefined) return rejectMoved(await readKeys(keyStore));
+  try {
+    await checkReceivers(url, settings);
+  } catch (error) {
+    await writeRecord(keyStore, undefined, release, clock).catch(() => {}); // it ends by itself
+    throw error;
+  }
+}
+
+/**
+ * Looks for a hold-off in another key store, which would let `checkReceivers` pass: before ours is written, it posts one delivery with an
+ * unknown signature. Rejects with `receivers_not_ready` if a receiver holds it off though our key store does not say so.
+ */
+async function refuseOtherHoldOff(
   keyStore: KeyStore,
-  { clock, signal }: Pick<RotateSettings, "clock" | "signal">,
+  url: string,
+  { clock, signal }: CheckSettings,
 ): Promise<void> {
   const answer = await answerOf(url, clock.now, signal);
   signal.throwIfAborted();
   if (!answer?.holdsOff) return;
-  const { rotatingUntil } = await presentKeys(keyStore);
+  const { rotatingUntil } = presentRecord(await readKeys(keyStore));
   if (dateTimeMs(rotatingUntil) > clock.now()) return;
   throw notReady(
     "A receiver already answers 503 to an unknown signature, as in a rotation, though none is under way in this key store: the receiver reads another one.",
@@ -40,14 +71,11 @@ export async function refuseOtherHoldOff(
 }
 
 /**
- * Shows that receivers read the key store, before the service is asked for a secret: it posts deliveries whose signature nobody knows to
- * the endpoint, and the receivers must hold them off. Rejects with `receivers_not_ready` if one refuses them, or if its clock is wrong. If
+ * Shows that receivers read the key store: it posts deliveries with an unknown signature to the endpoint, and the receivers must hold them
+ * off. Rejects with `receivers_not_ready` if one refuses them, or if its clock is wrong. If
  * the endpoint cannot be reached from here, or something else answers, that is a warning.
  */
-export async function checkReceivers(
-  url: string,
-  { clock, signal, logger }: Pick<RotateSettings, "clock" | "signal" | "logger">,
-): Promise<void> {
+export async function checkReceivers(url: string, { clock, signal, logger }: CheckSettings): Promise<void> {
   const post = () => answerOf(url, clock.now, signal);
   const answers = await Promise.all(Array.from({ length: posts }, post));
   signal.throwIfAborted();
@@ -70,7 +98,7 @@ export async function checkReceivers(
   if (holding.length === posts) return logger.info({}, "Receivers read the key store.");
   logger.warn(
     { answers: answers.map((answer) => answer?.status ?? null) },
-    "Nothing shows that receivers read the key store: not all of them could be reached from here. If they do not, what comes after the rotation is refused.",
+    "Nothing shows that receivers read the key store: not all of them could be reached from here. If they do not, they refuse all deliveries after the rotation.",
   );
 }
 
@@ -86,7 +114,7 @@ async function answerOf(url: string, now: () => number, signal: AbortSignal): Pr
         ...authorization,
         "webhook-id": `check-${randomUUID()}`,
         "webhook-timestamp": String(Math.floor(now() / 1000)),
-        "webhook-signature": `v1,${randomBytes(32).toString("base64")}`, // as a secret would make that nobody knows yet
+        "webhook-signature": `v1,${randomBytes(32).toString("base64")}`, // as a secret makes that receivers do not know yet
       },
       body: "{}",
       signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
@@ -115,7 +143,7 @@ function isRotating(text: string): boolean {
   try {
     return (JSON.parse(text) as { readonly code?: unknown } | null)?.code === "rotating";
   } catch {
-    return false; // somebody else's answer
+    return false; // not the answer of a receiver
   }
 }
 

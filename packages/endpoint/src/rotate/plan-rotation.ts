@@ -1,11 +1,15 @@
 import type { ApiClient } from "@esim-webhooks/client";
 import type { KeyStore } from "@esim-webhooks/core";
-import { fingerprintOf, ownerIn, ownKeys } from "../base/endpoint-keys.ts";
-import { ownedEndpoint } from "./owned-endpoint.ts";
-import { refuseWithoutWatermark } from "./refuse-without-watermark.ts";
-import { checkRotateArguments, parseRotateOptions, type RotateOptions } from "./rotate-options.ts";
-import { type RotationChange, rotationIn } from "./rotation-change.ts";
-import { presentKeys } from "./write-rotation.ts";
+import { fingerprintOf, ownerIn, ownKeys } from "../change/endpoint-keys.ts";
+import { readKeys } from "../change/write-record.ts";
+import {
+  checkRotateArguments,
+  parseRotateOptions,
+  type RotateOptions,
+  refuseWithoutWatermark,
+} from "./rotate-options.ts";
+import { presentRecord, type RotationRecord, rotationIn } from "./rotation-record.ts";
+import { lookUp } from "./rotation-run.ts";
 
 /** What `rotateSecret` would do. Plain JSON, without secrets. */
 export interface RotationPlan {
@@ -13,7 +17,7 @@ export interface RotationPlan {
   /** Whether the service sends the endpoint anything. */
   readonly active: boolean;
   /** The step of the rotation that would be continued; null: one would begin. */
-  readonly continues: RotationChange["step"] | null;
+  readonly continues: RotationRecord["step"] | null;
   /** Whether the service would be asked for a new secret. */
   readonly asks: boolean;
   /** The fingerprints of the keys that would be replaced. */
@@ -37,10 +41,10 @@ export async function planRotation(
   checkRotateArguments("planRotation", api, endpointReference, keyStore);
   const settings = parseRotateOptions("planRotation", options);
   const { clock, signal, state } = settings;
-  const record = await presentKeys(keyStore);
+  const record = presentRecord(await readKeys(keyStore));
   const at = rotationIn(record, endpointReference);
-  const { endpoint, isOnly } = await ownedEndpoint(api, endpointReference, signal);
-  if (at === undefined && state !== undefined) await refuseWithoutWatermark(state, endpointReference);
+  const { listed, isOnly } = await lookUp(api, endpointReference, false, signal);
+  if (at === undefined) await refuseWithoutWatermark(state, endpointReference);
   const all = record.keys.map(fingerprintOf);
   const oldKeys =
     at !== undefined && "oldKeys" in at
@@ -48,7 +52,7 @@ export async function planRotation(
       : ownKeys(record.keys, ownerIn(record, endpointReference, isOnly, clock.now())).map(fingerprintOf);
   return {
     endpoint: endpointReference,
-    active: endpoint.active,
+    active: listed?.active ?? false,
     continues: at?.step ?? null,
     asks: at === undefined || at.step === "call",
     oldKeys,

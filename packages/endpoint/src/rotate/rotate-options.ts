@@ -1,27 +1,25 @@
-import { type KeyStore, type Logger, type StateStore, WebhookError } from "@esim-webhooks/core";
+import { type KeyStore, type StateStore, WebhookError } from "@esim-webhooks/core";
 import {
   durationMs,
-  loggerOption,
   type OptionsShape,
   parseOptions,
   type SettingsOf,
   safeLogger,
-  silentLogger,
   withMethods,
 } from "@esim-webhooks/core/kit";
 import * as z from "zod/mini";
-import { checkClient } from "../base/check-client.ts";
-import { type SecretFormOption, secretFormOption } from "../base/secret-form.ts";
-import { type WaitingClock, wallClock } from "../base/waiting-clock.ts";
+import type { EndpointErrorCode } from "../base/errors.ts";
+import { type ChangeOptions, changeShape, checkClient } from "../base/options.ts";
+import { readWatermark } from "../reconcile/read-watermark.ts";
 import type { ReconcileReport } from "../reconcile/reconcile-report.ts";
 
 /** A report of `reconcile`, as far as a rotation has to know it. */
 export type RotationReconciled = Pick<ReconcileReport, "interrupted" | "dryRun">;
 
 export interface RotateOptions<Reconciled extends RotationReconciled = ReconcileReport>
-  extends SecretFormOption {
+  extends ChangeOptions {
   /**
-   * Brings in what was missed, once the old keys have ended: such as
+   * Recovers what was missed, once the old keys have ended: such as
    * `({ signal }) => reconcile(api, endpointReference, inbox, { state, signal })`, without `since`. What it resolves to is in the
    * report. Needs `state`. Default: nothing; reconcile yourself then.
    */
@@ -33,14 +31,8 @@ export interface RotateOptions<Reconciled extends RotationReconciled = Reconcile
    * endpoint's URL, and must be answered 503. False: where something else answers 401 there. Default true.
    */
   readonly checkReceivers?: boolean | undefined;
-  /** How long the old keys count on after the new one is stored, in ms: for attempts that were under way. At least a minute. Default 2 minutes. */
+  /** How long the old keys stay valid after the new one is stored, in ms: for attempts that were under way. At least a minute. Default 2 minutes. */
   readonly overlapMs?: number | undefined;
-  /** Gives up when it aborts; the next run continues. */
-  readonly signal?: AbortSignal | undefined;
-  /** Gets a line for each step: pino, `console`, or anything of their shape. Default: silent. */
-  readonly logger?: Logger | undefined;
-  /** Tells the time and waits, for tests. Default: the machine's time and timers. */
-  readonly clock?: WaitingClock | undefined;
 }
 
 /** The pass that a rotation asks for. */
@@ -51,6 +43,7 @@ export interface RotationPass {
 export type RotateSettings = SettingsOf<RotateOptions, "reconcile" | "state" | "secretForm">;
 
 const shape: OptionsShape<RotateSettings> = {
+  ...changeShape,
   reconcile: z.optional(
     z.custom<NonNullable<RotateOptions["reconcile"]>>(
       (value) => typeof value === "function",
@@ -58,15 +51,8 @@ const shape: OptionsShape<RotateSettings> = {
     ),
   ),
   state: z.optional(withMethods<Pick<StateStore, "read">>("read")),
-  secretForm: secretFormOption,
   checkReceivers: z._default(z.boolean(), true),
   overlapMs: z._default(durationMs(60_000), 120_000),
-  signal: z._default(
-    z.instanceof(AbortSignal, { error: "expected an AbortSignal" }),
-    () => new AbortController().signal,
-  ),
-  logger: z._default(loggerOption, silentLogger),
-  clock: z._default(withMethods<WaitingClock>("now", "wait"), wallClock),
 };
 
 export function parseRotateOptions(caller: string, options: unknown): RotateSettings {
@@ -102,4 +88,18 @@ export function checkRotateArguments(
 
 function invalid(problem: string, remedy: string): WebhookError {
   return new WebhookError("invalid_option", `${problem}.`, remedy);
+}
+
+/** Rejects with `no_watermark` if the endpoint was never reconciled with this state store. */
+export async function refuseWithoutWatermark(
+  state: Pick<StateStore, "read"> | undefined,
+  endpoint: string,
+): Promise<void> {
+  if (state === undefined || (await readWatermark(state, endpoint)) !== undefined) return;
+  throw new WebhookError<EndpointErrorCode>(
+    "no_watermark",
+    `The endpoint ${JSON.stringify(endpoint)} was never reconciled with this state store, so it is not known how far back to look for what the rotation may cost. The secret was not replaced.`,
+    "Reconcile it once with since: when your receiver began to store events. Then rotate again.",
+    { option: "since", endpoint },
+  );
 }

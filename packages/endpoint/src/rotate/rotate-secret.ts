@@ -1,31 +1,27 @@
-import type { ApiClient, WebhookEndpoint } from "@esim-webhooks/client";
-import { type KeyStore, WebhookError } from "@esim-webhooks/core";
-import { endKeys, fingerprintOf, ownerIn } from "../base/endpoint-keys.ts";
-import { type EndpointErrorCode, hasCode } from "../base/errors.ts";
-import { holdOffUntil } from "../base/hold-off.ts";
-import { freshKey } from "../base/idempotency-key.ts";
-import { reconcileInTurn } from "../reconcile/reconcile-in-turn.ts";
+import type { ApiClient } from "@esim-webhooks/client";
+import type { KeyStore } from "@esim-webhooks/core";
+import { advance } from "../change/advance.ts";
+import { fingerprintOf } from "../change/endpoint-keys.ts";
+import { readKeys } from "../change/write-record.ts";
 import type { ReconcileReport } from "../reconcile/reconcile-report.ts";
-import { checkHeldOff } from "./check-held-off.ts";
-import { ownedEndpoint } from "./owned-endpoint.ts";
-import { refuseWithoutWatermark } from "./refuse-without-watermark.ts";
+import { checkHeldOff } from "./check-receivers.ts";
 import {
   checkRotateArguments,
   parseRotateOptions,
   type RotateOptions,
-  type RotateSettings,
   type RotationReconciled,
+  refuseWithoutWatermark,
 } from "./rotate-options.ts";
-import { type AtCall, type RotationChange, rotationIn } from "./rotation-change.ts";
-import { type StepIn, storeNewKey } from "./store-new-key.ts";
-import { type NewKeyUse, watchNewKey } from "./watch-new-key.ts";
-import { endRotation, presentKeys, writeRotation } from "./write-rotation.ts";
+import { presentRecord, type RotationRecord, rotationIn } from "./rotation-record.ts";
+import { lookUp } from "./rotation-run.ts";
+import { rotation } from "./rotation-steps.ts";
+import type { NewKeyUse } from "./watch-new-key.ts";
 
 /** What a rotation did. Plain JSON, without secrets. */
 export interface RotationReport<Reconciled extends RotationReconciled = ReconcileReport> {
   readonly endpoint: string;
   /** The step at which an earlier run was found and continued; null: this run began the rotation. */
-  readonly continued: RotationChange["step"] | null;
+  readonly continued: RotationRecord["step"] | null;
   /** When the rotation began: a date-time. */
   readonly startedAt: string;
   /** The fingerprint of the new key. */
@@ -62,99 +58,39 @@ export async function rotateSecret<Reconciled extends RotationReconciled = Recon
 ): Promise<RotationReport<Reconciled>> {
   checkRotateArguments("rotateSecret", api, endpointReference, keyStore);
   const settings = parseRotateOptions("rotateSecret", options);
-  const { logger } = settings;
-  const record = await presentKeys(keyStore);
-  const found = rotationIn(record, endpointReference);
-  const { endpoint, isOnly } = await ownedEndpoint(api, endpointReference, settings.signal).catch(
-    (error: unknown) => endIfGone(error, keyStore, found, settings),
-  );
+  const { state, checkReceivers, signal, logger } = settings;
+  const stored = await readKeys(keyStore);
+  const found = rotationIn(presentRecord(stored), endpointReference);
+  const endpoint = await lookUp(api, endpointReference, found !== undefined, signal);
   const named = { endpoint: endpointReference };
-  if (!endpoint.active) logger.warn(named, "The endpoint is not active: the service sends it nothing.");
+  if (endpoint.listed?.active === false)
+    logger.warn(named, "The endpoint is not active: the service sends it nothing.");
   if (found !== undefined)
     logger.info({ ...named, step: found.step }, "Continues the rotation that was begun.");
+  else await refuseWithoutWatermark(state, endpointReference);
+  if (found === undefined && checkReceivers && endpoint.listed !== undefined)
+    await checkHeldOff(keyStore, endpoint.listed.url, settings);
 
-  const begun = found === undefined ? await begin(keyStore, endpoint, settings) : { at: found, record };
-  let { at }: { at: RotationChange } = begun;
-  if (at.step === "call" || at.step === "form") {
-    const owner = ownerIn(begun.record, endpointReference, isOnly, settings.clock.now());
-    const listedAt = found && endpoint.updatedAt;
-    at = await storeNewKey(api, keyStore, { at, record: begun.record }, owner, listedAt, settings);
-    logger.info({ ...named, key: at.newKey }, "The new key is stored.");
-  }
-  const newKeyUse = await watchNewKey(api, at, settings);
-  logger.info({ ...named, key: at.newKey, newKeyUse }, "Looked for deliveries with the new key.");
-  const reconciled = await reconcileAfter(options, settings);
-  const { keys } = await endRotation(keyStore, at, settings.clock);
-  logger.info({ ...named, key: at.newKey }, "The rotation is finished.");
+  const continued = found?.step ?? null;
+  const run = {
+    ...settings,
+    ...endpoint,
+    api,
+    reference: endpointReference,
+    continued,
+    ownKeys: new Set<string>(),
+    hidden: 0,
+  };
+  const { at, keys, newKeyUse, reconciled } = await advance(keyStore, rotation, run, stored);
   const { startedAt, newKey, oldKeys } = at;
-  const otherKeys = keys.map(fingerprintOf).filter((key) => key !== newKey);
   return {
     endpoint: endpointReference,
-    continued: found?.step ?? null,
+    continued,
     startedAt,
     newKey,
     oldKeys,
-    otherKeys,
+    otherKeys: keys.map(fingerprintOf).filter((key) => key !== newKey),
     newKeyUse,
-    reconciled,
+    reconciled: reconciled as Reconciled | null, // what the option `reconcile` resolved to
   };
-}
-
-/** Step 1: from now on an unknown signature is answered 503, or nothing is begun. */
-async function begin(
-  keyStore: KeyStore,
-  { webhookEndpointReference: endpoint, url, updatedAt }: WebhookEndpoint,
-  settings: RotateSettings,
-): Promise<StepIn<AtCall>> {
-  const { clock, state } = settings;
-  if (state !== undefined) await refuseWithoutWatermark(state, endpoint);
-  if (settings.checkReceivers) await checkHeldOff(keyStore, url, settings);
-  const nowMs = clock.now();
-  const at: AtCall = {
-    kind: "rotate",
-    endpoint,
-    step: "call",
-    startedAt: new Date(nowMs).toISOString(),
-    ...freshKey(nowMs),
-    updatedAt,
-  };
-  const held = { rotatingUntil: holdOffUntil(nowMs), change: { ...at } };
-  const record = await writeRotation(keyStore, undefined, (now) => ({ ...now, ...held }), clock);
-  return { at, record };
-}
-
-/** Step 5. The old keys have ended by now, so the listing has had time to show what they cost. */
-async function reconcileAfter<Reconciled extends RotationReconciled>(
-  { reconcile }: RotateOptions<Reconciled>,
-  settings: RotateSettings,
-): Promise<Reconciled | null> {
-  if (reconcile === undefined) return null;
-  const { signal } = settings;
-  const reconciled = await reconcileInTurn(() => reconcile({ signal }), settings);
-  signal.throwIfAborted();
-  if (!reconciled.interrupted && !reconciled.dryRun) return reconciled;
-  throw new WebhookError<EndpointErrorCode>(
-    "not_settled",
-    `What the rotation may have cost was not reconciled: the pass was ${reconciled.dryRun ? "a dry run" : "interrupted"}.`,
-    "Rotate again: it reconciles again. The new key is in use meanwhile.",
-  );
-}
-
-/** An endpoint that was deleted has no rotation to finish: it is ended, so that the key store is free, and its keys end. Rejects with the error. */
-async function endIfGone(
-  error: unknown,
-  keyStore: KeyStore,
-  found: RotationChange | undefined,
-  { clock, logger, overlapMs }: RotateSettings,
-): Promise<never> {
-  if (found !== undefined && hasCode(error, "endpoint_unknown")) {
-    const endMs = clock.now() + overlapMs;
-    const owner = { endpoint: found.endpoint, isOnly: false };
-    await writeRotation(keyStore, found, ({ keys }) => ({ keys: endKeys(keys, owner, endMs) }), clock);
-    logger.warn(
-      { endpoint: found.endpoint, endsAt: new Date(endMs).toISOString() },
-      "The endpoint is gone, so its rotation was ended, and the keys that name it end. The others stay.",
-    );
-  }
-  throw error;
 }

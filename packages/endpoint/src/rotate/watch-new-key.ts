@@ -1,22 +1,24 @@
 import type { ApiClient, WebhookDelivery } from "@esim-webhooks/client";
 import { dateTimeMs } from "@esim-webhooks/core/kit";
-import { newest, sentAtMs } from "../listing/delivery-times.ts";
-import { readDeliveries } from "../listing/read-deliveries.ts";
+import { newest, readDeliveries, sentAtMs } from "../base/deliveries.ts";
 import type { RotateSettings } from "./rotate-options.ts";
-import type { AtStored } from "./rotation-change.ts";
+import type { AtStored } from "./rotation-record.ts";
 
-/** What became of deliveries with the new key, as far as they were listed before the old keys ended. Both 0: none was sent. */
+/**
+ * How receivers answered deliveries with the new key, as far as the listing's newest page showed them until the old keys ended: under heavy traffic,
+ * there were more. Both 0: none was seen.
+ */
 export interface NewKeyUse {
-  /** How many a receiver has accepted. */
+  /** How many deliveries at least were accepted. */
   readonly accepted: number;
-  /** How many a receiver has answered 401: it reads other keys, or the form of the secret is wrong. */
+  /** How many at least were answered 401: the receiver reads other keys, or the form of the secret is wrong. */
   readonly refused: number;
 }
 
 const pollMs = 5000;
 const refusedStatus = 401;
 
-/** Looks at the newest deliveries until the old keys have ended. */
+/** Looks at the newest page of deliveries every five seconds until the old keys have ended. */
 export async function watchNewKey(
   api: Pick<ApiClient, "webhooks">,
   { endpoint, rotatedAt, oldKeysEndAt }: AtStored,

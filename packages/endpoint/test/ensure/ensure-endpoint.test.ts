@@ -84,7 +84,7 @@ describe("an endpoint that is not there", () => {
     await expectOne(service, keyStore);
   });
 
-  it("is registered beside those of other URLs, which is said once: the URL may be mistyped", async () => {
+  it("is registered next to those of other URLs, which is said once: the URL may be mistyped", async () => {
     const { api } = await startService();
     const eventTypes = ["esim.enabled"];
     const shop = await api.webhooks.create({ url: "https://me:hunter2@shop.example/a?token=t0", eventTypes });
@@ -96,14 +96,14 @@ describe("an endpoint that is not there", () => {
       {
         code: "other_endpoints",
         about: [made, other],
-        problem: `A new endpoint was registered, ${made} (shop.exampel/a), beside 1 other: ${other} (shop.example/a).`,
+        problem: `A new endpoint was registered, ${made} (shop.exampel/a). The client also has 1 other: ${other} (shop.example/a).`,
         remedy: `If the URL is mistyped, delete the new endpoint: api.webhooks.delete(${JSON.stringify(made)}). If you need all of them, do nothing: this is said only once.`,
       },
     ]);
     expect((await ensure()).findings).toEqual([]);
     const third = await ensureEndpoint(api, { url: "https://third.example", handlers, keyStore });
     expect(third.findings).toMatchObject([
-      { problem: expect.stringMatching(/ beside 2 others: \S+ \(\S+\) and \S+ \(\S+\)\.$/) },
+      { problem: expect.stringMatching(/\. The client also has 2 others: \S+ \(\S+\) and \S+ \(\S+\)\.$/) },
     ]);
   });
 
@@ -137,7 +137,7 @@ describe("an endpoint that is not there", () => {
     expect(keyStore.record?.keys[0]).toBe("utf8:the-secret-of-another-endpoint");
   });
 
-  it("keeps trying to store its secret for minutes, whatever error the key store's own program has", async () => {
+  it("keeps trying to store its secret for minutes, after any error of the key store's own program", async () => {
     const service = await startService();
     const keyStore = memoryKeys();
     const throttled = throttledKeys(keyStore, 200);
@@ -269,7 +269,7 @@ describe("what can be wrong with an endpoint", () => {
   it.each([
     ["no secret", []],
     ["the secret of another endpoint", [{ secret: "utf8:another", endpoint: "another" }]],
-    ["two secrets without an endpoint, so nobody knows which is its own", ["utf8:one", "utf8:other"]],
+    ["two secrets without an endpoint, so it is not known which is its own", ["utf8:one", "utf8:other"]],
   ])("the key store has %s, and rotating gives one", async (_what, keys) => {
     const { ensure, keyStore, reference } = await existing();
     keyStore.record = { keys };
@@ -282,7 +282,7 @@ describe("what can be wrong with an endpoint", () => {
     ]);
   });
 
-  it("nobody knows whether a secret without an endpoint is its own, as the client has another endpoint", async () => {
+  it("it is not known whether a secret without an endpoint is its own, as the client has another endpoint", async () => {
     const { ensure, api, keyStore, reference } = await existing();
     await api.webhooks.create({ url: `${url}/other`, eventTypes: types });
     expect((await ensure()).findings).toMatchObject([
@@ -337,7 +337,7 @@ describe("a registration that did not end", () => {
     expect(await endpoints()).toEqual([]);
   });
 
-  it("is not begun while another change is under way, whose URL is told without its user, password and query", async () => {
+  it("is not begun while another change is under way, whose URL is shown without its user, password and query", async () => {
     const { api } = await startService();
     const change = { kind: "replace", url: "https://me:hunter2@shop.example/a?token=t0" };
     const run = ensureEndpoint(api, { url, handlers, keyStore: memoryKeys({ keys: [], change }) });
@@ -439,7 +439,7 @@ describe("a registration that did not end", () => {
     },
   );
 
-  it("holds off what was signed with the secret that nobody has for another minute", async () => {
+  it("holds off what was signed with the lost secret for another minute", async () => {
     const service = await startService({ clock: "manual", switches: { replayShowsSecret: "off" } });
     const keyStore = memoryKeys();
     service.sandbox.faults.dropNextAnswer(create);
@@ -449,7 +449,7 @@ describe("a registration that did not end", () => {
     expect(untilMs).toBeLessThanOrEqual(Date.now() + 60_000);
   });
 
-  it("makes one endpoint when several processes begin it at once, with one key store", async () => {
+  it("makes one endpoint when several processes begin it concurrently, with one key store", async () => {
     const service = await startService();
     const keyStore = memoryKeys();
     const all = await Promise.all(
@@ -495,7 +495,7 @@ describe("a registration that did not end", () => {
     expect([created, findings.map(({ code }) => code)]).toEqual([true, ["same_url"]]);
   });
 
-  it("begins anew when the endpoint was deleted before it was known", async () => {
+  it("begins again when the endpoint was deleted before it was known", async () => {
     const service = await startService();
     const keyStore = memoryKeys();
     const killed = withCalls(service.api, {}, { create: () => Promise.reject(new Error("killed")) });
@@ -510,7 +510,7 @@ describe("a registration that did not end", () => {
     expect(keyStore.record?.keys).toHaveLength(1);
   });
 
-  it("gets another secret when somebody else got one before the first was known", async () => {
+  it("gets another secret when another program got one before the first was known", async () => {
     const service = await startService();
     const keyStore = memoryKeys();
     const killed = withCalls(service.api, {}, { create: () => Promise.reject(new Error("killed")) });
@@ -540,7 +540,7 @@ describe("a registration that did not end", () => {
     expect(secretsOf(keyStore.record)).toEqual([later]);
   });
 
-  it("gives up after three answers in a row without the secret, and goes on in the next run", async () => {
+  it("gives up after three answers in a row without the secret, and continues in the next run", async () => {
     const service = await startService();
     const keyStore = memoryKeys();
     const { webhooks } = service.api;
@@ -613,7 +613,7 @@ describe("a registration that did not end", () => {
   });
 });
 
-/** The machine's clock, so many days later. */
+/** The machine's clock, that many days later. */
 function daysLater(days: number) {
   return { ...wallClock, now: () => wallClock.now() + days * 86_400_000 };
 }

@@ -88,7 +88,7 @@ it.each([
       const marker = `event ${emitted.push(`event ${emitted.length + 1}`)}`;
       await sandbox.emit({ type, data: { ...sampleData(type), marker } });
     };
-    for (let n = 0; n < 50; n += 1) await emit("esim.faulted"); // nobody gets these again
+    for (let n = 0; n < 50; n += 1) await emit("esim.faulted"); // the second endpoint does not get these
     const stop = new AbortController();
     const traffic = (async () => {
       while (!stop.signal.aborted) {

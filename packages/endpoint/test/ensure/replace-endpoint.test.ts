@@ -52,7 +52,7 @@ async function existing(service: Service) {
   return { keyStore, options, reconciled, clock, reference: endpoint.webhookEndpointReference };
 }
 
-/** There is one endpoint, for the second event types, and its key is in the store beside those of others. */
+/** There is one endpoint, for the second event types, and its key is in the store next to those of others. */
 async function expectReplaced(
   { endpoints }: Service,
   keyStore: ReturnType<typeof memoryKeys>,
@@ -273,7 +273,7 @@ describe("replacing an endpoint", () => {
     },
   );
 
-  it("warns when somebody else deleted the first one before it was reconciled, and does not say that it was", async () => {
+  it("warns when another program deleted the first one before it was reconciled, and does not say that it was", async () => {
     const service = await startService();
     const { options, keyStore, reference } = await existing(service);
     let passes = 0;
@@ -295,7 +295,7 @@ describe("replacing an endpoint", () => {
     await expectReplaced(service, keyStore);
   });
 
-  it("says that the first one was reconciled when somebody else deleted it right after that", async () => {
+  it("says that the first one was reconciled when another program deleted it right after that", async () => {
     const service = await startService();
     const { options, keyStore, reference } = await existing(service);
     let passes = 0;
@@ -313,7 +313,7 @@ describe("replacing an endpoint", () => {
     await expectReplaced(service, keyStore);
   });
 
-  it("registers the second one again, with its description and in the form that was given, when somebody deletes it last", async () => {
+  it("registers the second one again, with its description and in the form that was given, when it is deleted last", async () => {
     const service = await startService({ clock: "manual", switches: { secretFormat: "custom" } });
     const keyStore = memoryKeys({ keys: [otherKey] });
     const shared = { url, keyStore, secretForm: "hex" } as const;
@@ -343,7 +343,7 @@ describe("replacing an endpoint", () => {
     await service.api.webhooks.create({ url, eventTypes: first });
     await expect(replaceEndpoint(service.api, options)).rejects.toMatchObject({
       code: "endpoint_unknown",
-      message: expect.stringContaining("nobody can know which one to replace"),
+      message: expect.stringContaining("it is not clear which one to replace"),
     });
   });
 
@@ -358,7 +358,7 @@ describe("replacing an endpoint", () => {
       code: "not_settled",
       message: expect.stringContaining("The handlers of 3 events"),
     });
-    expect(await service.endpoints()).toHaveLength(1); // nor registered, as this was found at once
+    expect(await service.endpoints()).toHaveLength(1); // nor registered, as this was found before
     let passes = 0;
     const late = {
       ...options,
@@ -389,16 +389,20 @@ describe("replacing an endpoint", () => {
       { ledger: { ...settled.ledger, rejected: 2 } },
       /The handlers of 2 events/,
     ],
-    ["they are not valid", { ledger: { ...settled.ledger, invalid: 3 } }, /did not take 3 of the deliveries/],
+    [
+      "they are not valid",
+      { ledger: { ...settled.ledger, invalid: 3 } },
+      /did not accept 3 of the deliveries/,
+    ],
     [
       "their ids are taken",
       { ledger: { ...settled.ledger, conflict: 1 } },
-      /did not take 1 of the deliveries/,
+      /did not accept 1 of the deliveries/,
     ],
     [
       "the listing has forgotten them",
       { lost: { from: "2026-11-01T00:00:00Z", to: "2026-11-02T00:00:00Z" } },
-      /forgotten events from 2026-11-01T00:00:00Z/,
+      /no longer shows events from 2026-11-01T00:00:00Z/,
     ],
   ])(
     "deletes nothing whose events would be lost because %s, unless the loss is accepted",

@@ -52,7 +52,7 @@ function lines(): Logger & { readonly all: string[] } {
   return { debug: log, info: log, warn: log, error: log, all };
 }
 
-/** A clock on which each wait takes until an event was emitted and answered, and half a minute is over. */
+/** A clock on which each wait takes until an event was emitted and answered, and half a minute has passed. */
 function withTraffic({ sandbox, emit }: Rotating): NonNullable<RotateOptions["clock"]> {
   let skippedMs = 0;
   return {
@@ -92,7 +92,7 @@ function copyOf(record: KeyRecord): KeyStore {
   };
 }
 
-/** A key store whose writes are told before and after. */
+/** A key store whose successful writes are passed to `onWrite`. */
 function watched(keys: KeyStore, onWrite: (record: KeyRecord) => void | Promise<void>): KeyStore {
   return {
     load: () => keys.load(),
@@ -333,7 +333,7 @@ describe.concurrent("rotateSecret", () => {
     expect(untilMs).toBeLessThan(15 * 60_000);
   });
 
-  it("stores secrets in the form that it is told, and later ones in the form of the one before", async () => {
+  it("stores secrets in the form of the option, and later ones in the form of the one before", async () => {
     await using world = await rotating({ switches: { secretFormat: "custom" } }, (secret) => `hex:${secret}`);
     await world.rotate({ secretForm: "hex" });
     await world.emit();
@@ -396,7 +396,7 @@ describe.concurrent("rotateSecret", () => {
     expect(report.reconciled).toEqual({ ...donePass, recovered: 0 });
   });
 
-  it("begins nothing when nobody has reconciled the endpoint, and says what to do", async () => {
+  it("begins nothing when the endpoint was never reconciled, and says what to do", async () => {
     await using world = await rotating();
     const before = await world.keys.read();
     await expect(
@@ -479,7 +479,7 @@ describe.concurrent("rotateSecret", () => {
 
   it("keeps trying for minutes to store the new secret, and says what to do when it cannot", async () => {
     await using world = await rotating();
-    const away = new WebhookError("store_unavailable", "The database is away.", "Check it.");
+    const away = new WebhookError("store_unavailable", "The database is down.", "Check it.");
     let downFor = 0;
     const keys: KeyStore = {
       ...world.keys,
@@ -510,7 +510,7 @@ describe.concurrent("rotateSecret", () => {
     });
   });
 
-  it("keeps trying to store the new secret whatever error the key store's own program has", async () => {
+  it("keeps trying to store the new secret after any error of the key store's own program", async () => {
     await using world = await rotating();
     let failures = 3;
     const throttled: KeyStore = {
@@ -531,7 +531,7 @@ describe.concurrent("rotateSecret", () => {
     });
   });
 
-  it("tries to store the new secret for four minutes of the clock, however long each try takes", async () => {
+  it("tries to store the new secret for four minutes of the clock, even if each try takes long", async () => {
     await using world = await rotating();
     const fast = fastClock();
     let slowMs = 0;
@@ -554,7 +554,7 @@ describe.concurrent("rotateSecret", () => {
     expect(tries).toBeLessThanOrEqual(5);
   });
 
-  it("gives up when the key store answers for minutes that somebody else has written, and pauses between the tries", async () => {
+  it("gives up when the key store answers for minutes that another program has written, and pauses between the tries", async () => {
     await using world = await rotating();
     let tries = 0;
     const deaf: KeyStore = {
@@ -600,7 +600,7 @@ describe.concurrent("rotateSecret", () => {
     expect(world.handled).toHaveLength(1);
   });
 
-  it("replaces the secret again when somebody else has since the call that it continues", async () => {
+  it("replaces the secret again when another program has since the call that it continues", async () => {
     await using world = await rotating();
     world.sandbox.faults.add({ kind: "drop_answer", call: rotateCall, times: 6 });
     await world.rotate().catch(() => {});
@@ -612,7 +612,7 @@ describe.concurrent("rotateSecret", () => {
     expect(world.handled).toHaveLength(1);
   });
 
-  it("replaces the secret again when somebody else has since the one that was kept, whose form could not be read", async () => {
+  it("replaces the secret again when another program has since the one that was kept, whose form could not be read", async () => {
     await using world = await rotating({ switches: { secretFormat: "custom" } }, () => newSecret());
     await expect(world.rotate()).rejects.toMatchObject({ code: "invalid_secret" });
     const { secret } = (await recordOf(world.keys)).change as { secret: string };
@@ -625,7 +625,7 @@ describe.concurrent("rotateSecret", () => {
     expect(world.handled).toHaveLength(1);
   });
 
-  it("ends the only key without an endpoint, beside one that has ended", async () => {
+  it("ends the only key without an endpoint, next to one that has ended", async () => {
     await using world = await rotating();
     const [own = ""] = secretsIn(await recordOf(world.keys));
     const ended = { secret: newSecret(), notAfter: "2026-01-01T00:00:00Z" };
@@ -668,7 +668,7 @@ describe.concurrent("rotateSecret", () => {
     expect(secretsIn(await recordOf(world.keys)).map(fingerprint)).toEqual([first.newKey]);
   });
 
-  it("ends only its own keys: those of other endpoints, and of nobody knows which, stay", async () => {
+  it("ends only its own keys: those of other endpoints, and those that may be, stay", async () => {
     await using world = await rotating();
     const { keys, api } = world;
     const [own = ""] = secretsIn(await recordOf(keys));
@@ -762,7 +762,7 @@ describe.concurrent("rotateSecret", () => {
     expect(world.handled).toHaveLength(1);
   });
 
-  it("still stores the new key when the key store was away for a while, and when a write's answer was lost", async () => {
+  it("still stores the new key when the key store was down for a while, and when a write's answer was lost", async () => {
     await using world = await rotating();
     let failures = 0;
     const shaky: KeyStore = {
@@ -896,7 +896,7 @@ describe.concurrent("receivers that are not ready", () => {
     );
   });
 
-  it("are found by the run after a kill, and when the key store is away afterwards", async () => {
+  it("are found by the run after a kill, and when the key store is down afterwards", async () => {
     await using world = await rotating();
     const record = await recordOf(world.keys);
     const unread = copyOf(record);
@@ -925,7 +925,7 @@ describe.concurrent("receivers that are not ready", () => {
     expect(await recordOf(unread)).toEqual(record);
   });
 
-  it("are found though the key store that they read holds off unknown signatures for somebody else", async () => {
+  it("are found though the key store that they read holds off unknown signatures for another rotation", async () => {
     await using world = await rotating();
     const record = await recordOf(world.keys);
     const unread = copyOf(record);
@@ -959,7 +959,7 @@ describe.concurrent("receivers that are not ready", () => {
     let writes = 0;
     const keys = watched(unread, () => {
       writes += 1;
-      if (writes === 1) throw new WebhookError("store_unavailable", "The store is away.", "Wait.");
+      if (writes === 1) throw new WebhookError("store_unavailable", "The store is down.", "Wait.");
     });
     await expect(rotateSecret(world.api, world.endpoint, keys, { clock: fastClock() })).rejects.toMatchObject(
       { code: "receivers_not_ready" },
@@ -982,7 +982,7 @@ describe.concurrent("receivers that are not ready", () => {
     expect(await recordOf(unread)).toEqual(theirs);
   });
 
-  it("are not looked for when a rotation goes on whose call may have been made", async () => {
+  it("are not asked when a rotation is continued whose call may have been made", async () => {
     await using world = await rotating();
     world.sandbox.faults.add({ kind: "drop_answer", call: rotateCall, times: 6 });
     await world.rotate().catch(() => {});
@@ -994,7 +994,7 @@ describe.concurrent("receivers that are not ready", () => {
 
 // not concurrent: its world ends with its test
 describe("the pass of a rotation", () => {
-  it("brings in what the rotation cost, and neither what since has shut out nor what was ignored", async () => {
+  it("recovers what the rotation cost, and neither what since has shut out nor what was ignored", async () => {
     const world = await startWorld();
     await world.emit(1, "forgets"); // handled before there was a store
     const since = new Date(Date.now() + 30_000);

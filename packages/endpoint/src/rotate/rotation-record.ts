@@ -1,7 +1,9 @@
-import type { KeyRecord } from "@esim-webhooks/core";
+import { type KeyRecord, WebhookError } from "@esim-webhooks/core";
 import * as z from "zod/mini";
-import { changeUnderWay } from "../base/change-under-way.ts";
-import type { KeyedCall } from "../base/idempotency-key.ts";
+import type { EndpointErrorCode } from "../base/errors.ts";
+import { changeUnderWay } from "../change/change-under-way.ts";
+import type { KeyedCall } from "../change/service-call.ts";
+import type { KeyStoreState } from "../change/write-record.ts";
 
 /** What every step of a rotation has: the key of its latest call, too. Times are date-times. */
 export interface Begun extends KeyedCall {
@@ -13,7 +15,7 @@ export interface Begun extends KeyedCall {
   readonly updatedAt: string;
 }
 
-/** The secret may be replaced at the service, and nobody here knows the new one. */
+/** The service may have replaced the secret, and the new one is not known here. */
 export interface AtCall extends Begun {
   readonly step: "call";
 }
@@ -29,7 +31,7 @@ export interface AtForm extends Answered {
   readonly secret: string;
 }
 
-/** The receivers have the new key. The old ones end, what was missed is brought in, and the old ones go. */
+/** The receivers have the new key. The old keys are about to end; then what was missed is recovered, and they are removed. */
 export interface AtStored extends Answered {
   readonly step: "stored";
   /** The fingerprints of the new key, and of those that it replaces. */
@@ -40,7 +42,7 @@ export interface AtStored extends Answered {
 }
 
 /** How far a rotation is. In the key store, so that the next process can continue it. */
-export type RotationChange = AtCall | AtForm | AtStored;
+export type RotationRecord = AtCall | AtForm | AtStored;
 
 const text = z.string();
 const begun = {
@@ -53,7 +55,7 @@ const begun = {
 };
 const answered = { ...begun, rotatedAt: z.nullable(text) };
 
-const anyStep: z.ZodMiniType<RotationChange> = z.discriminatedUnion("step", [
+const anyStep: z.ZodMiniType<RotationRecord> = z.discriminatedUnion("step", [
   z.strictObject({ ...begun, step: z.literal("call") }),
   z.strictObject({ ...answered, step: z.literal("form"), secret: text }),
   z.strictObject({
@@ -66,7 +68,7 @@ const anyStep: z.ZodMiniType<RotationChange> = z.discriminatedUnion("step", [
 ]);
 
 /** The rotation of this endpoint that is under way, if one is. Throws `change_under_way` for any other change. */
-export function rotationIn({ change }: KeyRecord, endpoint: string): RotationChange | undefined {
+export function rotationIn({ change }: KeyRecord, endpoint: string): RotationRecord | undefined {
   if (change === undefined) return undefined;
   const read = anyStep.safeParse(change);
   if (read.success && read.data.endpoint === endpoint) return read.data;
@@ -76,4 +78,28 @@ export function rotationIn({ change }: KeyRecord, endpoint: string): RotationCha
 /** What a later step keeps of an earlier one. */
 export function begunOf({ kind, endpoint, startedAt, idempotencyKey, keyedAt, updatedAt }: Begun): Begun {
   return { kind, endpoint, startedAt, idempotencyKey, keyedAt, updatedAt };
+}
+
+/** The record of the key store. Throws `missing_secret` if it has none. */
+export function presentRecord({ record, version }: KeyStoreState): KeyRecord {
+  if (version !== undefined) return record;
+  throw new WebhookError(
+    "missing_secret",
+    "The key store has no keys, so no receiver reads it.",
+    'Write the endpoint\'s secret where the receivers read it. If the secret is lost, write { "keys": [] }.',
+  );
+}
+
+/** Throws the error of a run whose rotation another process has moved on or ended. */
+export function rejectMoved(stored: KeyStoreState): never {
+  const { change } = presentRecord(stored);
+  throw change === undefined ? endedElsewhere() : changeUnderWay(change);
+}
+
+export function endedElsewhere(): WebhookError<EndpointErrorCode> {
+  return new WebhookError<EndpointErrorCode>(
+    "change_under_way",
+    "The key store no longer has this rotation: another process has finished it, or another program has written the keys.",
+    "Rotate again, unless the rotation was finished elsewhere.",
+  );
 }

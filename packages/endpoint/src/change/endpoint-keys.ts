@@ -1,6 +1,6 @@
 import { createKeyring, type KeyRecord, type StoredKey } from "@esim-webhooks/core";
 import { dateTimeMs } from "@esim-webhooks/core/kit";
-import { type SecretForm, secretForms, secretText } from "./secret-form.ts";
+import { type SecretForm, secretForms } from "../base/options.ts";
 
 type Key = string | StoredKey;
 
@@ -12,8 +12,8 @@ export interface KeyOwner {
 }
 
 /**
- * The owner of the keys of an endpoint. Of several keys without an owner, nobody knows which is the endpoint's, so none is. Keys that
- * have ended do not count.
+ * The owner of the keys of an endpoint. If several keys name no endpoint, it is not known which one is the endpoint's, so none is. Keys that
+ * have ended are left out.
  */
 export function ownerIn({ keys }: KeyRecord, endpoint: string, isOnly: boolean, nowMs: number): KeyOwner {
   const unlabelled = withoutEnded(keys, nowMs).filter(
@@ -27,7 +27,7 @@ export function fingerprintOf(key: Key): string {
   return createKeyring([secretOf(key)]).keysAt(0)[0]?.fingerprint ?? "";
 }
 
-/** The keys of the endpoint. Those of other endpoints, or of nobody knows which, are not among them. */
+/** The keys of the endpoint. Without those of other endpoints, and those that may be of another one. */
 export function ownKeys(keys: readonly Key[], { endpoint, isOnly }: KeyOwner): Key[] {
   return keys.filter((key) => {
     const owner = typeof key === "string" ? undefined : key.endpoint;
@@ -68,7 +68,7 @@ export function withoutEnded(keys: readonly Key[], nowMs: number): Key[] {
 }
 
 /**
- * The secret as it is stored beside the keys: in the form that was given, else in that of the newest key, unless it is plainly of the
+ * The secret as it is stored: in the form that was given, else in that of the newest key, unless it is plainly of the
  * usual form. Undefined if receivers could not read it.
  */
 export function storedSecret(
@@ -80,6 +80,17 @@ export function storedSecret(
   const guessed =
     newest === undefined ? undefined : secretForms.find((each) => secretOf(newest).startsWith(`${each}:`));
   return secretText(signingSecret, form ?? guessed);
+}
+
+/** The secret as receivers take it; undefined if they could not read it. */
+function secretText(signingSecret: string, form: SecretForm | undefined): string | undefined {
+  const text = form === undefined ? signingSecret : `${form}:${signingSecret}`;
+  try {
+    createKeyring([text]);
+    return text;
+  } catch {
+    return undefined; // the error may describe the secret
+  }
 }
 
 /** The key with its end, or none if it would begin after it. */

@@ -1,5 +1,8 @@
 import { type ApiClient, ApiError, type WebhookDelivery } from "@esim-webhooks/client";
-import { newestMs, sentAtMs } from "./delivery-times.ts";
+import { dateTimeMs } from "@esim-webhooks/core/kit";
+
+/** How long the service lists deliveries, in ms: 7 days. */
+export const listedMs: number = 7 * 24 * 60 * 60_000;
 
 export interface ReadDeliveriesOptions {
   /** Ends after the first page whose deliveries are all older than this. Default: reads the whole listing. */
@@ -55,5 +58,54 @@ export async function* readDeliveries(
         { where: "webhooks.deliveries" },
       );
     }
+  }
+}
+
+/** When the event of a delivery occurred, in ms since the Unix epoch. NaN without a valid timestamp. */
+export function occurredAtMs({ payload }: Pick<WebhookDelivery, "payload">): number {
+  return dateTimeMs(payload?.["timestamp"]);
+}
+
+/** When the service last sent it or got its acknowledgement, by the service's clock. NaN before its first attempt. */
+export function sentAtMs({ sentAt, deliveredAt }: Pick<WebhookDelivery, "sentAt" | "deliveredAt">): number {
+  return newest([dateTimeMs(sentAt), dateTimeMs(deliveredAt)]);
+}
+
+/** The newest time that a delivery shows. NaN if it shows none. */
+export function newestMs(delivery: WebhookDelivery): number {
+  return newest([occurredAtMs(delivery), sentAtMs(delivery)]);
+}
+
+/** The newest of these times, without those that are NaN; NaN if all are. */
+export function newest(times: readonly number[]): number {
+  return times.reduce((one, other) => (other > one || Number.isNaN(one) ? other : one), Number.NaN);
+}
+
+/**
+ * What the service will do about a delivery.
+ * - `coming`: it sends it, now or later
+ * - `delivered`: it was acknowledged, and is not sent again
+ * - `missed`: it was not acknowledged, and is not sent again
+ */
+export type DeliveryFate = "coming" | "delivered" | "missed";
+
+/**
+ * The fate of a delivery, by its status. An unknown status, or none, means missed: an event that is recovered too early is a duplicate
+ * when it is delivered, but one that is never recovered is lost.
+ */
+export function fateOf({
+  status,
+  nextRetryAt,
+}: Pick<WebhookDelivery, "status" | "nextRetryAt">): DeliveryFate {
+  switch (status) {
+    case "delivered":
+      return "delivered";
+    case "pending":
+    case "sending":
+      return "coming";
+    case "failed":
+      return nextRetryAt === null ? "missed" : "coming";
+    default:
+      return "missed";
   }
 }

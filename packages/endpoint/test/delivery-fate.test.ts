@@ -14,6 +14,6 @@ it.each([
   expect(fateOf({ status, nextRetryAt })).toBe(fate);
 });
 
-it("takes a status that nobody knows for missed, so that its event is not left alone for ever", () => {
+it("an unknown status means missed, so that its event is recovered", () => {
   expect(fateOf({ status: "abandoned", nextRetryAt: later })).toBe("missed");
 });

@@ -1,6 +1,6 @@
 import { type KeyRecord, WebhookError } from "@esim-webhooks/core";
-import type { EndpointErrorCode } from "./errors.ts";
-import { shownAddress } from "./shown-address.ts";
+import type { EndpointErrorCode } from "../base/errors.ts";
+import { shownAddress } from "../base/list-endpoints.ts";
 
 /** What finishes a change of the keys, by the `kind` that its `change` has. */
 const finishedBy: Readonly<Record<string, string>> = {
@@ -9,7 +9,7 @@ const finishedBy: Readonly<Record<string, string>> = {
   replace: "replaceEndpoint",
 };
 
-/** What is under way in a key store, by the `change` of its record, and the function that finishes it: a sentence each. */
+/** What is under way in a key store, by the `change` of its record, and which function finishes it: a sentence each. */
 export function explainChange(change: NonNullable<KeyRecord["change"]>): {
   readonly problem: string;
   readonly remedy: string;
@@ -31,7 +31,7 @@ export function explainChange(change: NonNullable<KeyRecord["change"]>): {
   };
 }
 
-/** The error of whoever would change the keys, too. */
+/** The error of a change that cannot begin or continue because of this one. */
 export function changeUnderWay(change: NonNullable<KeyRecord["change"]>): WebhookError<EndpointErrorCode> {
   const { problem, remedy } = explainChange(change);
   return new WebhookError<EndpointErrorCode>("change_under_way", problem, remedy);

@@ -1,17 +1,15 @@
 import type { WebhookEndpoint } from "@esim-webhooks/client";
 import type { KeyRecord } from "@esim-webhooks/core";
-import { explainChange } from "../base/change-under-way.ts";
-import { shownAddress } from "../base/shown-address.ts";
-import { compareTypes, listed } from "./compare-types.ts";
-import type { EndpointFinding } from "./finding.ts";
-import type { WantedTypes } from "./wanted.ts";
+import { shownAddress } from "../base/list-endpoints.ts";
+import { explainChange } from "../change/change-under-way.ts";
+import { compareTypes, type EndpointFinding, listed, type WantedTypes } from "./compare-types.ts";
 
 /** What is known of an endpoint. */
 export interface Known {
   readonly endpoint: WebhookEndpoint;
   /** All endpoints of its URL. */
   readonly ofUrl: readonly WebhookEndpoint[];
-  /** The endpoints beside which it was registered by this call. */
+  /** If this call has registered it: the endpoints of other URLs that the client already had. */
   readonly others: readonly WebhookEndpoint[];
   /** Whether the key store has a secret that is known to be the endpoint's. */
   readonly hasSecret: boolean;
@@ -67,7 +65,7 @@ export function findingsOf({
     findings.push({
       code: "other_endpoints",
       about: [endpoint, ...others].map(({ webhookEndpointReference }) => webhookEndpointReference),
-      problem: `A new endpoint was registered, ${named(endpoint)}, beside ${count}: ${listed(others.map(named))}.`,
+      problem: `A new endpoint was registered, ${named(endpoint)}. The client also has ${count}: ${listed(others.map(named))}.`,
       remedy: `If the URL is mistyped, delete the new endpoint: api.webhooks.delete(${JSON.stringify(reference)}). If you need all of them, do nothing: this is said only once.`,
     });
   }

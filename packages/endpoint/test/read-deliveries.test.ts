@@ -3,7 +3,7 @@ import { createClient, type WebhookDelivery } from "@esim-webhooks/client";
 import { type DeliveriesPage, type ReadDeliveriesOptions, readDeliveries } from "@esim-webhooks/endpoint";
 import { startSandbox } from "@esim-webhooks/sandbox";
 import { expect, it, onTestFinished } from "vitest";
-import { made, servedListing } from "../served-listing.ts";
+import { made, servedListing } from "./served-listing.ts";
 
 async function pagesOf(
   deliveries: readonly WebhookDelivery[],
@@ -32,7 +32,7 @@ it("ends after the first page whose deliveries are all older, and says so", asyn
   expect(pages.map(({ end }) => end)).toEqual([undefined, undefined, "older"]);
 });
 
-it("goes on while one delivery of a page was sent lately, whenever its event occurred", async () => {
+it("continues while one delivery of a page was sent lately, at any age of its event", async () => {
   const deliveries = aMinuteApart(1000);
   deliveries[250] = made({ occurredMs: now - 250 * minute, sentMs: now, status: "exhausted" });
   expect(await pagesOf(deliveries, { until: new Date(now - 150.5 * minute) })).toHaveLength(4);
@@ -45,7 +45,7 @@ it("counts the acknowledgement, too, which may be the newest time or the only on
   expect(await pagesOf(deliveries, { until: new Date(now - 150.5 * minute) })).toHaveLength(4);
 });
 
-it("goes on after a page of deliveries that were not attempted yet, however long ago their events occurred", async () => {
+it("continues after a page of deliveries that were not attempted yet, at any age of their events", async () => {
   const waiting = Array.from({ length: 100 }, () => ({
     ...made({ occurredMs: now - 500 * minute, status: "pending" }),
     sentAt: null,

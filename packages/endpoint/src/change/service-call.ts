@@ -1,0 +1,122 @@
+import { randomUUID } from "node:crypto";
+import { ApiError, type ApiErrorCode } from "@esim-webhooks/client";
+import type { KeyRecord, Logger } from "@esim-webhooks/core";
+import { dateTimeMs } from "@esim-webhooks/core/kit";
+import type { WaitingClock } from "../base/waiting-clock.ts";
+
+/** The idempotency key of a call, which is in the key store before the call is made. */
+export interface KeyedCall {
+  readonly idempotencyKey: string;
+  /** When the key was made: a date-time of our own clock. */
+  readonly keyedAt: string;
+}
+
+/** The service keeps an answer for 48 hours. For this long it surely returns the same one, in ms. */
+const keyLifetimeMs = 47 * 60 * 60_000;
+
+export function freshKey(nowMs: number): KeyedCall {
+  return { idempotencyKey: randomUUID(), keyedAt: new Date(nowMs).toISOString() };
+}
+
+/** Whether the service may have forgotten the key, and would do the same call once more. */
+export function isForgotten({ keyedAt }: KeyedCall, nowMs: number): boolean {
+  return dateTimeMs(keyedAt) < nowMs - keyLifetimeMs;
+}
+
+/** The longest time that a call takes, with all its attempts, in ms. */
+export const callMs: number = 2 * 60_000;
+/** For how long storing a new secret is tried, in ms. */
+export const storeSecretMs: number = 4 * 60_000;
+/** For how long receivers hold off, from the begin of a step on, in ms. They accept at most 15 minutes. */
+const holdOffMs = 10 * 60_000;
+/** How much of that a step needs, in ms: the secret is stored a minute before the end. */
+const neededMs = callMs + storeSecretMs + 60_000;
+/** How long an attempt may be under way, in ms. */
+const arrivalMs = 60_000;
+
+/** Until when receivers answer 503 to unknown signatures, for a step that begins now: its secret is not stored yet. */
+export function holdOffUntil(nowMs: number): string {
+  return new Date(nowMs + holdOffMs).toISOString();
+}
+
+/** The keys for a record of such a step: those that are there, with the 503. */
+export function holdingOff(nowMs: number): (now: KeyRecord) => Pick<KeyRecord, "keys" | "rotatingUntil"> {
+  return ({ keys }) => ({ keys, rotatingUntil: holdOffUntil(nowMs) });
+}
+
+/** Whether receivers do so for as long as a step needs. */
+export function isHeldOff({ rotatingUntil }: KeyRecord, nowMs: number): boolean {
+  return dateTimeMs(rotatingUntil) > nowMs + neededMs;
+}
+
+/** Until when they do so once the new secret is stored: some read it late. */
+export function arrivalUntil(nowMs: number): string {
+  return new Date(nowMs + arrivalMs).toISOString();
+}
+
+const refusals: ReadonlySet<ApiErrorCode> = new Set([
+  "bad_request",
+  "conflict",
+  "forbidden",
+  "invalid_request",
+  "key_reused",
+  "not_found",
+]);
+
+/** Whether the service has refused this attempt for good: it was not done. */
+export function isRefusal(error: unknown): boolean {
+  return error instanceof ApiError && refusals.has(error.code);
+}
+
+/**
+ * Whether the service has failed, and may repeat the failure for the key for 48 hours: another call needs another key. What failed may
+ * have been done.
+ */
+export function isFailure(error: unknown): boolean {
+  return error instanceof ApiError && (error.code === "service_failed" || error.code === "unexpected_status");
+}
+
+/** Whether the call was done, but its answer does not show the secret. */
+export function isWithoutSecret(error: unknown): boolean {
+  return error instanceof ApiError && error.code === "secret_not_shown";
+}
+
+/** For how long a call is repeated while the service says that the first one is still under way, in ms: as long as storing its secret is tried. */
+const inFlightMs = storeSecretMs;
+const inFlightPauseMs = 5000;
+
+/** A run that makes calls, and how patient it still is with one that is in flight. */
+export interface CallingRun {
+  readonly clock: WaitingClock;
+  readonly signal: AbortSignal;
+  readonly logger: Logger;
+  /** The call that was in flight last, by its key, and when the run gives up waiting for it. */
+  inFlight?: { readonly idempotencyKey: string | undefined; readonly untilMs: number };
+}
+
+/**
+ * Whether the call is to be repeated, since the service is still working on the first one: resolves after a pause then. Throws `in_flight`
+ * when it has been so for minutes.
+ */
+export async function isInFlight(error: unknown, run: CallingRun): Promise<boolean> {
+  if (!(error instanceof ApiError) || error.code !== "in_flight") return false;
+  const { clock, signal, logger } = run;
+  const { idempotencyKey } = error;
+  if (run.inFlight?.idempotencyKey !== idempotencyKey || run.inFlight === undefined) {
+    run.inFlight = { idempotencyKey, untilMs: clock.now() + inFlightMs };
+    logger.info({}, "The service is still working on the first call: waiting for its answer.");
+  }
+  if (clock.now() >= run.inFlight.untilMs) throw stillInFlight(error);
+  await clock.wait(inFlightPauseMs, signal);
+  return true;
+}
+
+function stillInFlight(cause: ApiError): ApiError {
+  const { where, status, attempts, idempotencyKey } = cause;
+  return new ApiError(
+    "in_flight",
+    `the service has answered for ${inFlightMs / 60_000} minutes that it is still working on the first call.`,
+    "Run this again in a few minutes: it asks for the answer of the same call, which takes effect once. If the service still answers so, ask its support about this call.",
+    { where, status, attempts, idempotencyKey, cause },
+  );
+}

@@ -1,0 +1,164 @@
+import type { EndpointWithSecret, WebhookEndpoint } from "@esim-webhooks/client";
+import type { KeyRecord } from "@esim-webhooks/core";
+import * as z from "zod/mini";
+import { isSameUrl } from "../base/list-endpoints.ts";
+import type { KeyOwner } from "../change/endpoint-keys.ts";
+import { freshKey, type KeyedCall } from "../change/service-call.ts";
+
+/** What the endpoint is to be. */
+interface Wished {
+  readonly url: string;
+  readonly eventTypes: readonly string[];
+  readonly description?: string | undefined;
+}
+
+/** The endpoint is the only one of its URL. */
+export interface Alone {
+  readonly kind: "ensure";
+}
+
+/** The endpoint replaces another one. */
+export interface InPlace {
+  readonly kind: "replace";
+  /** The endpoint that is replaced. */
+  readonly replaces: string;
+  /** Whether keys that name no endpoint are those of `replaces`: the client had no other. */
+  readonly ownsKeys: boolean;
+}
+
+/** The next call registers the endpoint. */
+interface Unregistered {
+  readonly step: "create";
+}
+
+/** The next call rotates the secret of the endpoint, whose first one is lost. */
+interface WithoutSecret {
+  readonly step: "rotate";
+  readonly endpoint: string;
+}
+
+/** What is known of the calls so far. */
+interface Called extends KeyedCall {
+  /** The client's endpoints before the first call: it registered none of them. */
+  readonly known: readonly string[];
+  /** How many answers have not shown the secret. */
+  readonly hidden: number;
+  /** The service has answered with a failure, which it may repeat for the key. Its listing shows whether it registered the endpoint. */
+  readonly failed?: true | undefined;
+}
+
+/** How far the registration of an endpoint is. It is recorded before its call, so that the call can be repeated with the same key. */
+export type Creation<Kind extends Alone | InPlace = Alone | InPlace> = Wished &
+  Called &
+  Kind &
+  (Unregistered | WithoutSecret);
+export type AtCreate<Kind extends Alone | InPlace = Alone | InPlace> = Wished & Called & Kind & Unregistered;
+export type AtRotate<Kind extends Alone | InPlace = Alone | InPlace> = Wished & Called & Kind & WithoutSecret;
+
+const text = z.string();
+const shared = {
+  ...{ url: text, eventTypes: z.array(text), description: z.optional(text) },
+  ...{ known: z.array(text), hidden: z.number(), failed: z.optional(z.literal(true)) },
+  ...{ idempotencyKey: text, keyedAt: text },
+};
+const alone = { ...shared, kind: z.literal("ensure") };
+const inPlace = { ...shared, kind: z.literal("replace"), replaces: text, ownsKeys: z.boolean() };
+const unregistered = { step: z.literal("create") };
+const withoutSecret = { step: z.literal("rotate"), endpoint: text };
+const creationShape: z.ZodMiniType<Creation> = z.union([
+  z.strictObject({ ...alone, ...unregistered }),
+  z.strictObject({ ...alone, ...withoutSecret }),
+  z.strictObject({ ...inPlace, ...unregistered }),
+  z.strictObject({ ...inPlace, ...withoutSecret }),
+]);
+
+/** What the first step of a creation has besides the wish, for a client that has all these endpoints. */
+export function beginning(all: readonly WebhookEndpoint[], nowMs: number): Called & Unregistered {
+  const known = all.map(({ webhookEndpointReference }) => webhookEndpointReference);
+  return { step: "create", known, hidden: 0, ...freshKey(nowMs) };
+}
+
+function creationIn({ change }: KeyRecord, url: string): Creation | undefined {
+  const { data } = creationShape.safeParse(change);
+  return data !== undefined && isSameUrl(data.url, url) ? data : undefined;
+}
+
+/** The registration of the URL's endpoint that is under way. */
+export function registrationIn(record: KeyRecord, url: string): Creation<Alone> | undefined {
+  const found = creationIn(record, url);
+  return found?.kind === "ensure" ? found : undefined;
+}
+
+/** The endpoint as the service answered, without the secret. What the answer lacks is as it was asked for. */
+export function registered(
+  made: EndpointWithSecret,
+  { url, eventTypes, keyedAt }: Creation,
+): WebhookEndpoint {
+  return {
+    ...made,
+    url: made.url ?? url,
+    eventTypes: made.eventTypes ?? eventTypes,
+    active: made.active ?? true,
+    createdAt: made.createdAt ?? keyedAt,
+    updatedAt: made.updatedAt ?? keyedAt,
+  };
+}
+
+/** What every step of a replacement has, once the second endpoint is there. */
+interface SecondIsThere extends InPlace {
+  readonly url: string;
+  /** That of the second endpoint. */
+  readonly description?: string | undefined;
+  /** The second endpoint. */
+  readonly endpoint: string;
+}
+
+/** The first endpoint has to be reconciled, then deleted. */
+export interface AtReconcile extends SecondIsThere {
+  readonly step: "reconcile";
+}
+
+/** The first endpoint is deleted. */
+export interface AtDrop extends SecondIsThere {
+  readonly step: "drop";
+  /** When the last of its keys ends: a date-time. */
+  readonly oldKeysEndAt: string;
+}
+
+/** How far a replacement is. */
+export type Replacement = Creation<InPlace> | AtReconcile | AtDrop;
+
+const there = {
+  kind: z.literal("replace"),
+  url: text,
+  description: z.optional(text),
+  replaces: text,
+  endpoint: text,
+  ownsKeys: z.boolean(),
+};
+const secondIsThere: z.ZodMiniType<AtReconcile | AtDrop> = z.discriminatedUnion("step", [
+  z.strictObject({ ...there, step: z.literal("reconcile") }),
+  z.strictObject({ ...there, step: z.literal("drop"), oldKeysEndAt: text }),
+]);
+
+/** The replacement of the URL's endpoint that is under way. */
+export function replacementIn(record: KeyRecord, url: string): Replacement | undefined {
+  const creation = creationIn(record, url);
+  if (creation !== undefined) return creation.kind === "replace" ? creation : undefined;
+  const { data } = secondIsThere.safeParse(record.change);
+  return data !== undefined && isSameUrl(data.url, url) ? data : undefined;
+}
+
+/** The step after the creation of the second endpoint. */
+export function replacementAfter(
+  { kind, url, description, replaces, ownsKeys }: Creation<InPlace>,
+  { webhookEndpointReference: endpoint }: Pick<WebhookEndpoint, "webhookEndpointReference">,
+): AtReconcile {
+  const label = description === undefined ? {} : { description };
+  return { kind, step: "reconcile", url, ...label, replaces, endpoint, ownsKeys };
+}
+
+/** Whose keys end with the first endpoint. */
+export function ownerOf({ replaces, ownsKeys }: InPlace): KeyOwner {
+  return { endpoint: replaces, isOnly: ownsKeys };
+}

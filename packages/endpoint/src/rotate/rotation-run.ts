@@ -1,0 +1,96 @@
+import { type ApiClient, ApiError, type WebhookEndpoint } from "@esim-webhooks/client";
+import { WebhookError } from "@esim-webhooks/core";
+import { type EndpointErrorCode, hasCode } from "../base/errors.ts";
+import { endpointIn, listEndpoints } from "../base/list-endpoints.ts";
+import type { Move, Outcome } from "../change/advance.ts";
+import { endKeys } from "../change/endpoint-keys.ts";
+import type { CallingRun } from "../change/service-call.ts";
+import type { KeyStoreState } from "../change/write-record.ts";
+import type { RotateSettings } from "./rotate-options.ts";
+import type { RotationRecord } from "./rotation-record.ts";
+
+/** An endpoint as the client has it. */
+export interface ListedEndpoint {
+  /** Undefined: the client does not have it. */
+  readonly listed: WebhookEndpoint | undefined;
+  /** Whether the client has no other one. */
+  readonly isOnly: boolean;
+}
+
+/** What one run of a rotation knows. */
+export interface RotationRun extends RotateSettings, CallingRun, ListedEndpoint {
+  readonly api: Pick<ApiClient, "webhooks">;
+  /** The reference of the endpoint. */
+  readonly reference: string;
+  /** The step at which the run found a rotation that was begun before; null: it begins one. */
+  readonly continued: RotationRecord["step"] | null;
+  /** The idempotency keys that this run has made: no earlier call can have used them. */
+  readonly ownKeys: Set<string>;
+  /** How many answers of this run lacked the secret. */
+  hidden: number;
+}
+
+/**
+ * Looks an endpoint up. If the client does not have it, rejects with `endpoint_unknown`, which lists those that it has; but not while a
+ * rotation of it is under way, which is to be ended then.
+ */
+export async function lookUp(
+  api: Pick<ApiClient, "webhooks">,
+  reference: string,
+  isUnderWay: boolean,
+  signal: AbortSignal,
+): Promise<ListedEndpoint> {
+  const all = await listEndpoints(api, signal);
+  const listed = endpointIn(all, reference);
+  if (listed !== undefined || isUnderWay) return { listed, isOnly: all.length === 1 };
+  const names = all.map((one) => JSON.stringify(one.webhookEndpointReference));
+  throw new WebhookError<EndpointErrorCode>(
+    "endpoint_unknown",
+    `The client has no endpoint ${JSON.stringify(reference)}.`,
+    names.length === 0 ? "It has none." : `It has ${names.join(", ")}.`,
+    { endpoint: reference },
+  );
+}
+
+/** A step that ends the rotation if the client no longer has the endpoint: then there is nothing to finish, and the key store is free. */
+export function unlessDeleted<At, Next extends string, Result = never>(
+  take: (run: RotationRun, at: At, stored: KeyStoreState) => Promise<Outcome<Next, Result>>,
+): (run: RotationRun, at: At, stored: KeyStoreState) => Promise<Outcome<Next | "end", Result>> {
+  return async (run, at, stored) => {
+    try {
+      if (run.listed !== undefined) return await take(run, at, stored);
+    } catch (error) {
+      const isUnknown =
+        (error instanceof ApiError && error.code === "not_found") || hasCode(error, "endpoint_unknown");
+      if (!isUnknown || !(await isDeleted(run))) throw error;
+    }
+    return endedWithEndpoint(run);
+  };
+}
+
+export async function isDeleted({ api, reference, signal }: RotationRun): Promise<boolean> {
+  const all = await listEndpoints(api, signal).catch(() => undefined); // then it is not known
+  return all !== undefined && endpointIn(all, reference) === undefined;
+}
+
+/** Attempts of the endpoint may still be under way, so its keys stay valid for the overlap. Keys that name no endpoint may be those of another one. */
+export function endedWithEndpoint({ reference, clock, logger, overlapMs }: RotationRun): Move<"end"> {
+  const endMs = clock.now() + overlapMs;
+  const endsAt = new Date(endMs).toISOString();
+  return {
+    change: undefined,
+    keys: ({ keys }) => ({ keys: endKeys(keys, { endpoint: reference, isOnly: false }, endMs) }),
+    whenWritten() {
+      logger.warn(
+        { endpoint: reference, endsAt },
+        "The endpoint is gone, so its rotation was ended, and the keys that name it end. The others stay.",
+      );
+      throw new WebhookError<EndpointErrorCode>(
+        "endpoint_unknown",
+        `The endpoint ${JSON.stringify(reference)} was deleted, so its rotation was ended.`,
+        `There is nothing left to rotate. The keys that name it are valid until ${endsAt}, the other keys stay. If you need the endpoint, register it again with ensureEndpoint.`,
+        { endpoint: reference },
+      );
+    },
+  };
+}

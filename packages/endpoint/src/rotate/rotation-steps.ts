@@ -1,0 +1,280 @@
+import { ApiError, type EndpointWithSecret, type WebhookEndpoint } from "@esim-webhooks/client";
+import { type KeyRecord, WebhookError } from "@esim-webhooks/core";
+import { dateTimeMs } from "@esim-webhooks/core/kit";
+import type { EndpointErrorCode } from "../base/errors.ts";
+import { type KeyChange, type Move, type Outcome, step } from "../change/advance.ts";
+import {
+  endKeys,
+  fingerprintOf,
+  finished,
+  hasGotKey,
+  hasKey,
+  ownerIn,
+  ownKeys,
+  storedSecret,
+  withKey,
+} from "../change/endpoint-keys.ts";
+import {
+  arrivalUntil,
+  callMs,
+  freshKey,
+  holdingOff,
+  holdOffUntil,
+  isFailure,
+  isForgotten,
+  isHeldOff,
+  isInFlight,
+  isRefusal,
+} from "../change/service-call.ts";
+import type { KeyStoreState } from "../change/write-record.ts";
+import { reconcileInTurn } from "../reconcile/reconcile-in-turn.ts";
+import type { RotationReconciled } from "./rotate-options.ts";
+import {
+  type AtCall,
+  type AtForm,
+  type AtStored,
+  type Begun,
+  begunOf,
+  endedElsewhere,
+  presentRecord,
+  type RotationRecord,
+  rejectMoved,
+  rotationIn,
+} from "./rotation-record.ts";
+import { endedWithEndpoint, isDeleted, type RotationRun, unlessDeleted } from "./rotation-run.ts";
+import { type NewKeyUse, watchNewKey } from "./watch-new-key.ts";
+
+/** What a rotation came to. */
+export interface RotationEnd {
+  readonly at: AtStored;
+  /** The keys that are in the store when it has ended. */
+  readonly keys: KeyRecord["keys"];
+  readonly newKeyUse: NewKeyUse;
+  readonly reconciled: RotationReconciled | null;
+}
+
+/** How many answers of a run may lack the secret. */
+const mostHidden = 3;
+
+/** The rotation of an endpoint's secret. */
+export const rotation: KeyChange<RotationRun, RotationRecord, RotationEnd> = {
+  find: ({ reference }, stored) => rotationIn(presentRecord(stored), reference),
+  steps: {
+    none: step(begin, { call: "receivers read the key store" }),
+    call: step(unlessDeleted(callService), {
+      call: "the secret has to be replaced again, under another key",
+      form: "the secret has an unexpected form",
+      stored: "the new key is stored, the old ones get an end",
+      end: "the endpoint was deleted",
+    }),
+    form: step(unlessDeleted(readKeptSecret), {
+      call: "the secret may have been replaced since",
+      form: "the form is still unexpected",
+      stored: "the new key is stored, the old ones get an end",
+      end: "the endpoint was deleted",
+    }),
+    stored: step(unlessDeleted(finish), {
+      end: "the old keys have ended and are removed, or the endpoint was deleted",
+    }),
+  },
+  outrun: (_, stored) => rejectMoved(stored),
+};
+
+/** From now on receivers answer 503 to unknown signatures, so that the secret can be replaced. */
+async function begin(run: RotationRun): Promise<Move<"call">> {
+  const { clock, reference, listed, continued, ownKeys } = run;
+  if (continued !== null || ownKeys.size > 0) throw endedElsewhere();
+  const nowMs = clock.now();
+  const { updatedAt = "" } = listed ?? {};
+  const startedAt = new Date(nowMs).toISOString();
+  return callWithFreshKey(run, { kind: "rotate", endpoint: reference, startedAt, updatedAt });
+}
+
+/** Has the service replace the secret. The same idempotency key is used until the answer is known, by later runs, too. */
+async function callService(
+  run: RotationRun,
+  at: AtCall,
+  { record }: KeyStoreState,
+): Promise<Outcome<"call" | "form" | "stored" | "end">> {
+  const { api, clock, signal, logger, reference, listed } = run;
+  const nowMs = clock.now();
+  if (isForgotten(at, nowMs)) return callWithFreshKey(run, at);
+  if (!isHeldOff(record, nowMs)) return { change: at, keys: holdingOff(nowMs) };
+  const { idempotencyKey } = at;
+  let answer: EndpointWithSecret;
+  try {
+    answer = await api.webhooks.rotateSecret(reference, { idempotencyKey, signal, timeoutMs: callMs });
+  } catch (error) {
+    return afterError(run, at, error);
+  }
+  const { signingSecret: secret, updatedAt } = answer;
+  // the service repeats an old answer for 48 hours
+  if (!run.ownKeys.has(idempotencyKey) && mayBeReplaced(updatedAt, listed)) {
+    logger.warn(
+      { endpoint: reference },
+      "The secret may have been replaced again since the call that is continued: it is replaced once more.",
+    );
+    return callWithFreshKey(run, at);
+  }
+  return withSecret(run, at, { secret, rotatedAt: updatedAt === at.updatedAt ? null : updatedAt }, record);
+}
+
+async function afterError(
+  run: RotationRun,
+  at: AtCall,
+  error: unknown,
+): Promise<Move<"call" | "end"> | undefined> {
+  if (!(error instanceof ApiError)) throw error;
+  if (error.code === "not_found" && (await isDeleted(run))) return endedWithEndpoint(run);
+  try {
+    if (await isInFlight(error, run)) return undefined;
+  } catch (inFlight) {
+    throw inFlight instanceof ApiError ? unfinished(inFlight, "continues with the same call") : inFlight;
+  }
+  // the service may repeat the error for the key
+  if (isFailure(error) || isRefusal(error)) {
+    return callWithFreshKey(run, at, () => {
+      throw unfinished(error, "asks again, under another key");
+    });
+  }
+  run.hidden += 1;
+  if (error.code !== "secret_not_shown" || run.hidden === mostHidden)
+    throw unfinished(error, "continues with the same call");
+  run.logger.warn(
+    { endpoint: run.reference },
+    "The service has replaced the secret without showing it: it is replaced again.",
+  );
+  return callWithFreshKey(run, at);
+}
+
+/** A secret that an earlier run could not read, and has kept. */
+async function readKeptSecret(
+  run: RotationRun,
+  at: AtForm,
+  { record }: KeyStoreState,
+): Promise<Move<"call" | "form" | "stored">> {
+  if (!mayBeReplaced(at.rotatedAt ?? at.updatedAt, run.listed)) return withSecret(run, at, at, record);
+  run.logger.warn(
+    { endpoint: run.reference },
+    "The secret may have been replaced again since the one that was kept: it is replaced once more.",
+  );
+  return callWithFreshKey(run, at);
+}
+
+/** The old keys end at the end of the overlap. Until then the listing shows how receivers answer to the new key. Then the cost is reconciled. */
+async function finish(run: RotationRun, at: AtStored): Promise<Move<"end", RotationEnd>> {
+  const { api, clock, logger, reference } = run;
+  const { newKey } = at;
+  const fields = { endpoint: reference, key: newKey };
+  const newKeyUse = await watchNewKey(api, at, run);
+  logger.info({ ...fields, newKeyUse }, "Looked for deliveries with the new key.");
+  const reconciled = await reconcileCost(run);
+  return {
+    change: undefined,
+    keys: (now) => finished(now, clock.now()),
+    isMade: (now) => now.change === undefined && hasKey(now, newKey),
+    whenWritten({ keys }) {
+      logger.info(fields, "The rotation is finished.");
+      return { result: { at, keys, newKeyUse, reconciled } };
+    },
+  };
+}
+
+/** The old keys have ended by now, so the listing has had time to show what they cost. */
+async function reconcileCost(run: RotationRun): Promise<RotationReconciled | null> {
+  const { reconcile, signal } = run;
+  if (reconcile === undefined) return null;
+  const reconciled = await reconcileInTurn(() => reconcile({ signal }), run);
+  signal.throwIfAborted();
+  if (!reconciled.interrupted && !reconciled.dryRun) return reconciled;
+  throw new WebhookError<EndpointErrorCode>(
+    "not_settled",
+    `What the rotation may have cost was not reconciled: the pass was ${reconciled.dryRun ? "a dry run" : "interrupted"}.`,
+    "Rotate again: it reconciles again. The new key is in use meanwhile.",
+  );
+}
+
+/** The call, under a key that no call has used. */
+function callWithFreshKey(
+  run: RotationRun,
+  begun: Omit<Begun, "idempotencyKey" | "keyedAt">,
+  whenWritten?: () => never,
+): Move<"call"> {
+  const nowMs = run.clock.now();
+  const change: AtCall = { ...begunOf({ ...begun, ...freshKey(nowMs) }), step: "call" };
+  run.ownKeys.add(change.idempotencyKey);
+  return { change, keys: holdingOff(nowMs), ...(whenWritten && { whenWritten }) };
+}
+
+/** The step that has the new secret: stored as a key, or kept as it is if receivers could not read it. The service may not show it again. */
+function withSecret(
+  run: RotationRun,
+  at: AtCall | AtForm,
+  { secret, rotatedAt }: Pick<AtForm, "secret" | "rotatedAt">,
+  record: KeyRecord,
+): Move<"form" | "stored"> {
+  const { clock, logger, reference, overlapMs, secretForm, isOnly } = run;
+  const nowMs = clock.now();
+  const isFinished = (now: KeyRecord) => hasGotKey(now, record, reference);
+  const key = storedSecret(secret, secretForm, record);
+  if (key === undefined) {
+    const change: AtForm = { ...begunOf(at), step: "form", secret, rotatedAt };
+    return {
+      change,
+      keys: holdingOff(nowMs),
+      secret: { isFinished },
+      whenWritten() {
+        throw unreadable(holdOffUntil(nowMs));
+      },
+    };
+  }
+  const endMs = nowMs + overlapMs;
+  const owner = ownerIn(record, reference, isOnly, nowMs);
+  const change: AtStored = {
+    ...begunOf(at),
+    rotatedAt,
+    step: "stored",
+    newKey: fingerprintOf(key),
+    oldKeys: ownKeys(record.keys, owner).map(fingerprintOf),
+    oldKeysEndAt: new Date(endMs).toISOString(),
+  };
+  return {
+    change,
+    keys: ({ keys }) => ({
+      keys: withKey(endKeys(keys, owner, endMs), key, reference),
+      rotatingUntil: arrivalUntil(nowMs),
+    }),
+    secret: { isFinished },
+    whenWritten: () =>
+      void logger.info({ endpoint: reference, key: change.newKey }, "The new key is stored."),
+  };
+}
+
+/** Whether another program may have replaced the secret since `rotatedAt`: the endpoint was listed with a later `updatedAt`, or no time shows it. */
+function mayBeReplaced(rotatedAt: string | null, listed: WebhookEndpoint | undefined): boolean {
+  return listed !== undefined && !(dateTimeMs(rotatedAt) >= dateTimeMs(listed.updatedAt));
+}
+
+/**
+ * The error of a call whose effect is not known. Its cause has neither body nor secret.
+ * @param next what the next run does
+ */
+function unfinished(cause: ApiError, next: string): Error {
+  const { code, where, problem, remedy, retryable } = cause;
+  const advice = retryable ? "" : ` ${remedy}`; // else it says how to repeat the call, which the next run does
+  return new WebhookError<ApiError["code"]>(
+    code,
+    `The rotation is not finished. ${where === undefined ? "" : `${where}: `}${problem}${advice}`,
+    `Rotate again soon: the next run ${next}. Deliveries with a new signature are answered 503 for up to 10 minutes, then 401.`,
+    { cause },
+  );
+}
+
+function unreadable(until: string): WebhookError {
+  return new WebhookError(
+    "invalid_secret",
+    "The service's new secret cannot be read in the expected form. It is kept in the key store, and no receiver uses it yet.",
+    `Rotate again with secretForm before ${until}: hex, base64 or utf8. Receivers answer 503 until then.`,
+    { option: "secretForm" },
+  );
+}
