@@ -97,8 +97,8 @@ export async function bringIn<Reconciled extends FirstReconciled>(
 }
 
 /** What would be lost with the endpoint; undefined: nothing. */
-function lossWith(endpoint: string, { failing, givenUp, ledger, lost }: FirstReconciled): string | undefined {
-  const unhandled = Math.max(failing, givenUp, ledger.rejected); // what waits for its next try and what was given up are rejected, too
+function lossWith(endpoint: string, { failing, ledger, lost }: FirstReconciled): string | undefined {
+  const unhandled = Math.max(failing, ledger.rejected); // one counts events that this pass has not read, the other events in use
   if (unhandled > 0) return `The handlers of ${unhandled} events of the endpoint ${endpoint} failed`;
   const notTaken = ledger.invalid + ledger.conflict;
   if (notTaken > 0) {

@@ -24,10 +24,9 @@ export interface ReplacePass {
 }
 
 /** A report of `reconcile`, as far as a replacement has to know it. */
-export type FirstReconciled = Pick<
-  ReconcileReport,
-  "interrupted" | "dryRun" | "failing" | "givenUp" | "lost"
-> & { readonly ledger: Pick<ReconcileReport["ledger"], "rejected" | "invalid" | "conflict" | "unsettled"> };
+export type FirstReconciled = Pick<ReconcileReport, "interrupted" | "dryRun" | "failing" | "lost"> & {
+  readonly ledger: Pick<ReconcileReport["ledger"], "rejected" | "invalid" | "conflict" | "unsettled">;
+};
 
 export interface ReplaceOptions<Data = EsimEvents, Reconciled extends FirstReconciled = ReconcileReport>
   extends EndpointWish<Data> {
@@ -37,7 +36,7 @@ export interface ReplaceOptions<Data = EsimEvents, Reconciled extends FirstRecon
    */
   readonly reconcile: (pass: ReplacePass) => Promise<Reconciled>;
   /**
-   * Deletes the first endpoint even if events of it are lost with it: their handlers fail or were given up, the target cannot take
+   * Deletes the first endpoint even if events of it are lost with it: their handlers fail, the target cannot take
    * them, or the listing has forgotten them. Default false.
    */
   readonly acceptLoss?: boolean | undefined;

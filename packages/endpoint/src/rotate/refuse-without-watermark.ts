@@ -1,6 +1,6 @@
 import { type StateStore, WebhookError } from "@esim-webhooks/core";
 import type { EndpointErrorCode } from "../base/errors.ts";
-import { readWatermark } from "../reconcile/read-watermark.ts";
+import { readWatermark } from "../reconcile/pass-state.ts";
 
 /** Rejects with `no_watermark` if the endpoint was never reconciled with this state store. */
 export async function refuseWithoutWatermark(
