@@ -38,7 +38,7 @@ export interface ClientOptions {
   readonly fetch?: Fetch | undefined;
   /** Gets the log lines: pino, `console`, or anything of their shape. Default: silent. */
   readonly logger?: Logger | undefined;
-  /** Tells the time and waits, for tests. Default: a monotonic clock and timers. */
+  /** Returns the time and waits, for tests. Default: a monotonic clock and timers. */
   readonly clock?: ClientClock | undefined;
 }
 

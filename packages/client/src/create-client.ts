@@ -33,7 +33,7 @@ export interface ApiClient {
    * @param body plain JSON
    */
   request(method: Method, path: string, body?: unknown, options?: ChangeOptions): Promise<unknown>;
-  /** What the calls share; `limiter.state()` tells how many wait and are in flight. */
+  /** What the calls share; `limiter.state()` returns how many wait and are in flight. */
   readonly limiter: Limiter;
 }
 

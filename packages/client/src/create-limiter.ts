@@ -22,7 +22,7 @@ export interface LimiterOptions {
   readonly budget?: Budget | undefined;
   /** Gets a log line when the budget fails to note an answer. Default: silent. */
   readonly logger?: Logger | undefined;
-  /** Tells the time and waits, for tests. Default: a monotonic clock and timers. */
+  /** Returns the time and waits, for tests. Default: a monotonic clock and timers. */
   readonly clock?: ClientClock | undefined;
 }
 

@@ -46,7 +46,7 @@ interface RegisterOptions {
 export type WebhookPlugin = (app: FastifyInstance, options: WebhookPluginOptions) => Promise<void>;
 
 declare module "fastify" {
-  // Fastify infers options from the plugin alone, so it needs an overload to infer the handlers from the catalog beside them
+  // Fastify infers options from the plugin alone, so it needs an overload to infer the handlers from the catalog next to them
   interface FastifyRegister<
     T = void,
     RawServer extends RawServerBase = RawServerDefault,

@@ -38,11 +38,11 @@ export interface TokenParts {
 
 /** A token is renewed when a tenth of its life is left, or five minutes if that is less. */
 const longestMarginMs = 5 * 60_000;
-/** A renewal that failed is tried again when half of the time that was left is over, and after a second at the earliest. */
+/** A renewal that failed is tried again when half of the time that was left has passed, and after a second at the earliest. */
 const shortestPauseMs = 1000;
 
 /**
- * One token for all callers. While it is valid, nobody waits: the first caller that finds it due starts its renewal. Without a
+ * One token for all callers. While it is valid, no caller waits: the first caller that finds it due starts its renewal. Without a
  * valid one, the first caller starts the exchange, and the others wait for it.
  */
 export function createTokens({

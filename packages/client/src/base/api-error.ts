@@ -6,8 +6,8 @@ import type { Problem } from "./problem.ts";
  *
  * - `invalid_request`: a field is wrong, and nothing was sent
  * - `wrong_credentials`: the service refused the client id and secret
- * - `exchange_failed`: the `exchange` that was handed in threw, or returned no token
- * - `limiter_failed`: the `limiter` that was handed in threw
+ * - `exchange_failed`: the `exchange` that was passed threw, or returned no token
+ * - `limiter_failed`: the `limiter` that was passed threw
  * - `bad_request` (400), `unauthorized` (401), `forbidden` (403), `not_found` (404): as the service answered
  * - `conflict` (409 without `Retry-After`): a rule of the service forbids it; `problemDetails` says which
  * - `key_reused` (422): the idempotency key was used with another body before

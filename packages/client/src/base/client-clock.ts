@@ -1,7 +1,7 @@
 import type { Clock } from "@esim-webhooks/core";
 import { monotonicClock } from "@esim-webhooks/core/kit";
 
-/** Where a client's time comes from, and how it waits. Tests hand in their own. */
+/** Where a client's time comes from, and how it waits. Tests pass their own. */
 export interface ClientClock extends Clock {
   /** Resolves after `ms`. Rejects with the signal's reason as soon as it aborts. */
   wait(ms: number, signal: AbortSignal): Promise<void>;

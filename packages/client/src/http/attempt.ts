@@ -36,7 +36,7 @@ export interface AttemptParts {
 }
 
 /**
- * Sends a request once and reads the whole answer. Rejects with the signal's reason only, and then at once, even if `fetch`
+ * Sends a request once and reads the whole answer. Rejects with the signal's reason only, and then immediately, even if `fetch`
  * ignores its signal. Redirects are not followed: the token must not go elsewhere.
  */
 export async function sendOnce(

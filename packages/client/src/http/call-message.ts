@@ -11,7 +11,7 @@ export interface CallMessage extends StageMessage {
   readonly status?: number;
   /** How many requests were sent. */
   readonly attempts?: number;
-  /** How long the call waited for its turns and between its attempts, in ms of the client's clock. Part of `durationMs`. */
+  /** How long the call waited for its slots and between its attempts, in ms of the client's clock. Part of `durationMs`. */
   readonly waitMs?: number;
   readonly outcome: "ok" | ApiErrorCode;
 }

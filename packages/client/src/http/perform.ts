@@ -30,7 +30,7 @@ export interface Performed {
 }
 
 const backoff = fullJitter({ baseMs: 500, capMs: 10_000 });
-/** How much longer than the service asks a call waits at most: clients that were told the same must not come back together. */
+/** How much longer than the service asks a call waits at most: clients that got the same answer must not come back together. */
 const jitterMs = 500;
 
 /** Performs an operation: send, judge, and again, until it is done or must not be tried again. Rejects with an `ApiError`. */
@@ -107,7 +107,7 @@ async function attemptAll(
   }
 }
 
-/** Sends in a turn, and gives the turn back with what the answer says of the rate limit. */
+/** Sends in a slot, and returns the slot with what the answer says of the rate limit. */
 async function sendInTurn(turn: Turn, run: Run, send: () => Promise<Attempt>): Promise<Attempt> {
   run.attempts += 1;
   run.last = undefined;

@@ -28,11 +28,11 @@ export interface Budget {
 /** A budget that follows what the service says of its limit. */
 export interface LocalBudget extends Budget {
   take(): Place | NoPlace;
-  /** Keeps to the stricter one of the limit that was set and this policy, until the next policy. */
+  /** Applies the stricter one of the limit that was set and this policy, until the next policy. */
   adopt(policy: Policy): void;
 }
 
-/** A request on its way is counted by the service at the latest so long after it was sent, answered or not. */
+/** The service counts a request at the latest this long after it was sent, answered or not. */
 const longestWayMs = 2000;
 
 /**
@@ -68,7 +68,7 @@ function rateOf({ calls, windowMs }: Policy): number {
   return calls / windowMs;
 }
 
-/** 50 in 10 s become 10 in 2 s, if 10 may go at once: short windows keep both limits. */
+/** 50 in 10 s become 10 in 2 s, if 10 may go together: short windows keep both limits. */
 function inShortWindows(policy: Policy, mostAtOnce: number): Policy {
   const calls = Math.min(mostAtOnce, policy.calls);
   return { calls, windowMs: policy.windowMs / Math.floor(policy.calls / calls) };

@@ -5,7 +5,7 @@ import { type Budget, type Place, windowBudget } from "./budget.ts";
 import type { Rate } from "./rate.ts";
 import { type Priority, waitingLine } from "./waiting-line.ts";
 
-/** A call's turn to be sent. */
+/** A slot in which a call may be sent. */
 export interface Turn {
   /** The call was answered. `rate` is what the answer says of the limit. */
   answered(rate?: Rate): void;
@@ -14,11 +14,11 @@ export interface Turn {
 }
 
 export interface LimiterState {
-  /** How many calls wait for their turn. */
+  /** How many calls wait to be sent. */
   readonly waiting: number;
   /** How many calls were sent and are not answered yet. */
   readonly inFlight: number;
-  /** How many calls the service still takes in its window, as the last answer said; undefined when it did not. */
+  /** How many calls the service still accepts in its window, as the last answer said; undefined when it did not. */
   readonly remaining: number | undefined;
   /** How long no call will be sent, because the service asked for a pause, in ms. */
   readonly pauseMs: number;
@@ -27,7 +27,7 @@ export interface LimiterState {
 /** Decides when a call may be sent. */
 export interface Limiter {
   /**
-   * Waits for a turn. Rejects with the signal's reason, and with `rate_limited` as soon as the service asks for a pause that
+   * Waits for a slot. Rejects with the signal's reason, and with `rate_limited` as soon as the service asks for a pause that
    * is longer than `timeLeftMs` of the call.
    */
   take(priority: Priority, signal: AbortSignal, timeLeftMs?: number): Promise<Turn>;
@@ -45,11 +45,11 @@ export interface LimiterParts {
 
 /**
  * The longest pause of all calls for the `Retry-After` of one, in ms: it may be meant for that one alone. After it, the
- * answer of the next call tells whether to pause again.
+ * answer of the next call shows whether to pause again.
  */
 const longestPauseMs = 60_000;
 
-/** First come, first served within a priority. One loop hands out the turns while calls wait. */
+/** First come, first served within a priority. One loop gives out the slots while calls wait. */
 export function limiterOf({ clock, calls, windowMs, budget, logger }: LimiterParts): Limiter {
   const local = windowBudget(clock, calls, windowMs);
   const line = waitingLine<Turn>();

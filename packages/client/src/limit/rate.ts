@@ -1,10 +1,10 @@
 /** What an answer says of the rate limit. */
 export interface Rate {
-  /** How many calls the service still takes in this window. */
+  /** How many calls the service still accepts in this window. */
   readonly remaining?: number | undefined;
   /** How long to send nothing, in ms. */
   readonly pauseMs?: number | undefined;
-  /** The limit that counts: so many calls in a window of so many ms. */
+  /** The limit in force: a number of calls in a window of ms. */
   readonly policy?: Policy | undefined;
 }
 

@@ -11,18 +11,18 @@ interface Waiter<Turn> {
 /** Callers that wait. */
 export interface WaitingLine<Turn> {
   readonly length: number;
-  /** Resolves at this caller's turn, which is of use before `endsAt`. Rejects with the signal's reason, then calls `onLeave`. */
+  /** Resolves when this caller may go, if that is before `endsAt`. Rejects with the signal's reason, then calls `onLeave`. */
   join(priority: Priority, signal: AbortSignal, endsAt: number, onLeave: () => void): Promise<Turn>;
-  /** Gives the turn to the next caller. False when nobody waits any more. */
+  /** Lets the next caller go. False when no caller waits any more. */
   serve(turn: Turn): boolean;
   /** Rejects all callers whose time ends until then. */
   dismiss(until: number, error: () => unknown): void;
 }
 
-/** Every so many turns, the caller that has waited longest goes, whatever its priority: nobody waits for ever. */
+/** After this many callers, the one that has waited longest goes, of any priority, so none waits indefinitely. */
 const turnsPerOldest = 4;
 
-/** The highest priority goes first; within one, whoever came first. */
+/** The highest priority goes first; within one, the first that came. */
 export function waitingLine<Turn>(): WaitingLine<Turn> {
   const waiting: Readonly<Record<Priority, Set<Waiter<Turn>>>> = {
     high: new Set(),

@@ -29,7 +29,7 @@ export interface Page<Item> {
   readonly pagination: Pagination;
 }
 
-/** A list. Iterating it gives every item, and fetches a page when it is needed. Each iteration begins anew. */
+/** A list. Iterating it gives every item, and fetches a page when it is needed. Each iteration begins again. */
 export interface Listing<Item> extends AsyncIterable<Item> {
   /** The first page, or the one at `cursor`. */
   page(): Promise<Page<Item>>;
@@ -42,7 +42,7 @@ const pageShape = requestSchema<PageOptions>({
   cursor: z.optional(z.string().check(z.minLength(1))),
 });
 
-/** A list of items at a path. Options are checked at once, and nothing is sent before a page is asked for. */
+/** A list of items at a path. Options are checked immediately, and nothing is sent before a page is asked for. */
 export function listingOf<Item>(
   caller: Caller,
   name: string,

@@ -90,7 +90,7 @@ export interface Webhooks {
    */
   list(options?: ListOptions): Listing<WebhookEndpoint>;
   /**
-   * Replaces the secret at once: the next attempt of every delivery is signed with the new one. Let the receiver answer 503 to
+   * Replaces the secret immediately: the next attempt of every delivery is signed with the new one. Let the receiver answer 503 to
    * unknown keys before, and store the new secret before anything else. Rejects with `secret_not_shown` as `create` does.
    * @experimental
    */

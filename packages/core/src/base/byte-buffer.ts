@@ -9,7 +9,7 @@ export interface ByteBuffer {
   allocated(): number;
 }
 
-/** Chunks of this length are kept as they are, until all are copied together once. Shorter ones are copied at once. */
+/** Chunks of this length are kept as they are, until all are copied together once. Shorter ones are copied immediately. */
 const longBytes = 4 * 1024;
 
 export function byteBuffer(limitBytes: number): ByteBuffer {

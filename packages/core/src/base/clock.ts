@@ -1,4 +1,4 @@
-/** Where the time comes from; tests hand in their own. */
+/** Where the time comes from; tests pass their own. */
 export interface Clock {
   /** Milliseconds since the Unix epoch. */
   now(): number;

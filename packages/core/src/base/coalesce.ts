@@ -16,8 +16,8 @@ interface Waiting<Item, Result> {
 }
 
 /**
- * Turns many concurrent calls into few flushes. Items gather while `maxFlushes` flushes are under way, and go together in
- * the next one. When no flush is under way, items go at once, together with those of the same turn of the event loop.
+ * Combines many concurrent calls into few flushes. Items gather while `maxFlushes` flushes are under way, and go together in
+ * the next one. When no flush is under way, items go immediately, together with those of the same event-loop tick.
  * `flush` answers one to one, in order. When it rejects, every item in it rejects.
  */
 export function coalesce<Item, Result>(

@@ -16,7 +16,7 @@ const nothing: Log = () => {};
 
 export const silentLogger: Logger = { debug: nothing, info: nothing, warn: nothing, error: nothing };
 
-/** Wraps a logger so that its exceptions do not fail a delivery. The silent one stays itself: it can be told apart. */
+/** Wraps a logger so that its exceptions do not fail a delivery. The silent one stays itself, so that it can be recognised. */
 export function safeLogger(logger: Logger): Logger {
   if (logger === silentLogger) return logger;
   const attempt = <Result>(log: () => Result): Result | undefined => {
@@ -72,7 +72,7 @@ export function throttledLog(log: Log, clock: Clock): Log {
 }
 
 /**
- * Logs a mistake in the set-up. Nobody would notice it in the silent default logger: without another, it is a Node.js process
+ * Logs a mistake in the set-up. It would not be seen in the silent default logger: without another, it is a Node.js process
  * warning, once per process and code.
  */
 export function warnOfSetup(logger: Logger, code: string, message: string): void {

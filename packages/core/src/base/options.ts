@@ -131,7 +131,7 @@ function areHandlers(value: unknown): boolean {
   return Object.entries(value).some(([name, entry]) => /[.*]/.test(name) && typeof entry === "function");
 }
 
-/** Whether a value, of somebody who may have mixed up the arguments, has the method. */
+/** Whether a value has the method. The caller may have mixed up the arguments. */
 export function hasMethod(value: unknown, method: string): boolean {
   return typeof (value as Record<string, unknown> | null | undefined)?.[method] === "function";
 }

@@ -1,11 +1,11 @@
 import type { Awaitable } from "./awaitable.ts";
 
-/** Whether there is something to wait for. True for whatever `await` would wait for. */
+/** Whether there is something to wait for. True for everything that `await` would wait for. */
 export function isPromise<T>(given: Awaitable<T>): given is Promise<T> {
   return typeof (given as { then?: unknown } | null | undefined)?.then === "function";
 }
 
-/** Calls `next` with the value: at once, or when its promise resolves. */
+/** Calls `next` with the value: synchronously, or when its promise resolves. */
 export function andThen<T, Result>(
   given: Awaitable<T>,
   next: (value: T) => Awaitable<Result>,
@@ -13,7 +13,7 @@ export function andThen<T, Result>(
   return isPromise(given) ? Promise.resolve(given).then(next) : next(given);
 }
 
-/** Calls `done` with the result of `work`, or `failed` with what it threw: at once, unless `work` returns a promise. */
+/** Calls `done` with the result of `work`, or `failed` with what it threw: synchronously, unless `work` returns a promise. */
 export function attempt<T, Result>(
   work: () => Awaitable<T>,
   done: (result: T) => Result,

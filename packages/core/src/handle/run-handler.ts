@@ -11,7 +11,7 @@ import type { DispatchOutcome, EventOutcome } from "./event-outcome.ts";
 export interface HandlerLease {
   /** Aborts when the lease is lost, or when the handler must stop. */
   readonly signal: AbortSignal;
-  /** Nobody else can have the event before this time of `performance.now()`. Later after each renewal; `lostLease` once it is lost. */
+  /** No other process can have the event before this time of `performance.now()`. Later after each renewal; `lostLease` once it is lost. */
   readonly heldUntil: number;
 }
 

@@ -42,7 +42,7 @@ const leastBytes = 4 * 1024;
 
 /**
  * Creates the intake of a receiver. It favours small bodies, as most authentic ones are, over large ones: when all bodies
- * together are over their budget, the largest is given up, and the oldest of several.
+ * together exceed their budget, the largest is given up, and the oldest of several.
  */
 export function createBodyIntake({
   maxBodyBytes,

@@ -16,11 +16,11 @@ export type Outcome =
   | { readonly code: "method_not_allowed" }
   /** No key matches the bytes as they came, and they have a content-encoding: nothing unauthenticated is inflated. */
   | { readonly code: "unsupported_encoding"; readonly reason: string }
-  /** The body is longer than `maxBodyBytes`, so nobody can say whether it is authentic. */
+  /** The body is longer than `maxBodyBytes`, so it cannot be verified. */
   | { readonly code: "too_large"; readonly reason: string }
   /** The unverified bodies of all deliveries together were over their budget, and this was the largest. */
   | { readonly code: "overloaded"; readonly reason: string }
-  /** The body did not come in full: the client left, or was too slow. */
+  /** The body did not arrive in full: the client left, or was too slow. */
   | { readonly code: "body_incomplete"; readonly reason: string }
   /** Something else read the body first, and the raw bytes are gone. */
   | { readonly code: "body_consumed"; readonly hint: string }

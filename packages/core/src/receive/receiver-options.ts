@@ -28,7 +28,7 @@ export interface ReceiverOptions<Data = EsimEvents, Tx = unknown> extends Proces
   maxBodyBytes?: number;
   /**
    * The most memory for the bodies of all deliveries that are not verified yet, in bytes; at least `maxBodyBytes`. When they
-   * need more, the largest is answered 503 at once. Default: 64 MiB, or `maxBodyBytes` if that is more.
+   * need more, the largest is answered 503 immediately. Default: 64 MiB, or `maxBodyBytes` if that is more.
    */
   maxUnverifiedBytes?: number;
   /**

@@ -23,7 +23,7 @@ export type Undecided = Extract<Outcome, { code: "rotating" | "keys_unavailable"
   readonly ok: false;
 };
 
-/** Verifies a signature with the keys that are valid at `atMs`: at once, or with a promise if there is a key source to ask. */
+/** Verifies a signature with the keys that are valid at `atMs`: synchronously, or with a promise if there is a key source to ask. */
 export type Verifier = (
   signed: SignedHeaders,
   body: Uint8Array,
@@ -109,7 +109,7 @@ export function knownKeys(options: SecretOption, atMs: number): readonly string[
     if (isKeySource(keys)) return [];
     return [...keys.keysAt(atMs), ...keys.keysAfter(atMs)].map(({ fingerprint }) => fingerprint);
   } catch {
-    return []; // the verifier tells of a missing secret
+    return []; // the verifier reports a missing secret
   }
 }
 

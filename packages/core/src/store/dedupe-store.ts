@@ -69,7 +69,7 @@ export interface DedupeStore<Tx = unknown> extends Lifecycle {
    */
   complete(key: EventKey, token: string): Awaitable<boolean>;
 
-  /** Claimed → absent, so that the next delivery runs at once. False as for `complete`. */
+  /** Claimed → absent, so that the next delivery runs immediately. False as for `complete`. */
   release(key: EventKey, token: string): Awaitable<boolean>;
 
   /**

@@ -19,7 +19,7 @@ export interface InboxFilter {
   readonly until?: Date;
   /** Text that their `error` contains, as it is written there. */
   readonly error?: string;
-  /** `endsAt` is at this time or earlier. With the state `done`: their retention is over. */
+  /** `endsAt` is at this time or earlier. With the state `done`: their retention has ended. */
   readonly endedBy?: Date;
 }
 

@@ -79,6 +79,6 @@ export interface InboxQueue<Tx = unknown> extends InboxRole {
   /** Calls `listener` when there may be work. Only a hint: it can be missed. Returns a function that unsubscribes. */
   onHint?(listener: () => void): () => void;
 
-  /** Deletes at most `limit` done or unhandled events whose retention is over (default 1,000). Resolves to how many. */
+  /** Deletes at most `limit` done or unhandled events whose retention has ended (default 1,000). Resolves to how many. */
   purge(limit?: number): Promise<number>;
 }

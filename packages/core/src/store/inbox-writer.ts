@@ -14,7 +14,7 @@ export type PutResult = "stored" | "duplicate" | "conflict";
 export interface InboxWriter extends InboxRole {
   /**
    * Stores entries and answers one to one, in order. Bodies are compared only if both are as signed, or both `rebuilt`;
-   * otherwise the entry is a duplicate. An engine that cannot tell answers `stored`. Resolves once the entries are durable.
+   * otherwise the entry is a duplicate. An engine that does not know answers `stored`. Resolves once the entries are durable.
    * Rejects if it cannot store them, with `invalid_input` for an entry that no store could keep.
    */
   put(entries: readonly InboxEntry[]): Promise<readonly PutResult[]>;

@@ -14,7 +14,7 @@ export interface Lifecycle {
 
   /**
    * Where it keeps what it stores, for people, such as `Redis at localhost:6379`. Contains neither a user nor a password. Absent
-   * if it cannot tell.
+   * if it does not know.
    */
   readonly place?: string;
 
@@ -23,7 +23,7 @@ export interface Lifecycle {
 
   /**
    * The sources of all ids that it holds, each once. An import asks for them, to refuse a source that is not among them. May
-   * take time in proportion to the number of ids. Absent if the store cannot tell.
+   * take time in proportion to the number of ids. Absent if the store does not know.
    */
   sources?(): Promise<readonly string[]>;
 

@@ -13,7 +13,7 @@ import { createMemoryTable, hashOf, type MemoryRow, readyRow } from "./memory-ta
 import { type StoreOptions, storeShape, warnOfShortRetention } from "./store-options.ts";
 
 export interface MemoryInboxOptions extends InboxOptions, StoreOptions {
-  /** Tells the time, for tests. Default: a monotonic clock, which does not jump when the machine's time is set. */
+  /** Returns the time, for tests. Default: a monotonic clock, which does not jump when the machine's time is set. */
   clock?: Clock;
 }
 

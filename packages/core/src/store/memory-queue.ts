@@ -30,7 +30,7 @@ export function createMemoryQueue(table: MemoryTable, settings: MemoryQueueSetti
     }
   }
 
-  /** Returns whether it is a row's turn in its lane: no row of the lane is leased, and none is ahead. */
+  /** Returns whether a row is the next of its lane: no row of the lane is leased, and none is ahead. */
   function turns(): (row: MemoryRow) => boolean {
     const heads = new Map<string, MemoryRow>();
     const worked = new Set<string>();

@@ -11,7 +11,7 @@ import { type StoreOptions, storeShape, warnOfShortRetention } from "./store-opt
 export interface MemoryStoreOptions extends StoreOptions {
   /** The most ids to keep. Beyond it, the store forgets the oldest done ids. Default 100,000. */
   maxEntries?: number;
-  /** Tells the time, for tests. Default: a monotonic clock, which does not jump when the machine's time is set. */
+  /** Returns the time, for tests. Default: a monotonic clock, which does not jump when the machine's time is set. */
   clock?: Clock;
 }
 

@@ -61,7 +61,7 @@ export function createMemoryTable(): MemoryTable {
   };
 }
 
-/** A new row, due at once. */
+/** A new row, due immediately. */
 export function readyRow(entry: InboxEntry, lane: string | null, now: number): MemoryRow {
   const { source, id, type, body, receivedAt, replay = null } = entry;
   return {

@@ -1,6 +1,6 @@
 import { type Logger, warnOfSetup } from "../base/logger.ts";
 
-/** Deletes what is over, one slice at a time. */
+/** Deletes what has ended, one slice at a time. */
 export interface Purger {
   /** Deletes a slice, unless it is too early or another slice is being deleted. Rejects as `purge` does. */
   purgeIfDue(): Promise<void>;

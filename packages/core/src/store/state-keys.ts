@@ -7,7 +7,7 @@ import { durableStores } from "./store-options.ts";
 
 /**
  * Keeps keys in a state store, for receivers on many machines: Postgres, Redis, SQLite, a folder. Secrets are stored as they are, so
- * whoever reads the database can sign as the sender does.
+ * anyone who reads the database can sign as the sender does.
  *
  * Throws `invalid_input` for an invalid name. `load` rejects with `invalid_secret` while there are no keys. `write` rejects with
  * `invalid_option` if the store is not durable: the only copy of a secret must survive a crash.

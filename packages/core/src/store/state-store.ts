@@ -30,7 +30,7 @@ export interface StateStore extends Lifecycle {
 
   /**
    * Writes the value if the name still has `version`, which `read` returned; pass undefined for a name without a value.
-   * False: somebody else wrote first, and nothing changed. Atomic: of many writes with the same version, one succeeds.
+   * False: another process wrote first, and nothing changed. Atomic: of many writes with the same version, one succeeds.
    * Resolves to true once the value is durable.
    */
   write(name: string, value: unknown, version: string | undefined): Promise<boolean>;

@@ -17,7 +17,7 @@ const longestSpreadMs = 6 * 60 * 60 * 1000;
 export interface StoreOptions {
   /**
    * How long done ids are remembered at least, in ms. Each id is kept a little longer (up to a twentieth, at most 6 hours), so
-   * that not all end at once. Default 30 days. Below 8 days, replays can run again.
+   * that not all end together. Default 30 days. Below 8 days, replays can run again.
    */
   retentionMs?: number;
   /** Gets the log lines: pino, `console`, or anything of their shape. Default: silent. */
@@ -31,7 +31,7 @@ export const storeShape: OptionsShape<Required<StoreOptions>> = {
 
 /**
  * For how long to remember what is done now, in ms: a whole number, `retentionMs` or up to a twentieth more, and at most 6 hours more.
- * It differs from call to call, so that what was done in a short time, as by an import, is not over all at once.
+ * It differs from call to call, so that what was done in a short time, as by an import, does not end all together.
  */
 export function spreadRetention(retentionMs: number): number {
   return retentionMs + Math.floor(Math.random() * Math.min(retentionMs / 20, longestSpreadMs));

@@ -33,7 +33,7 @@ export interface Finding {
     | "secret_misread"
     | "body_reserialised"
     | "wrong_secret_or_body";
-  /** What is wrong, and how to mend it. Holds no secret and nothing of the body. */
+  /** What is wrong, and how to fix it. Holds no secret and nothing of the body. */
   readonly message: string;
 }
 

@@ -26,7 +26,7 @@ export interface FileKeySource extends KeyStore {
  *
  * `write` puts a whole new file in the place of the old one, with its owner and mode; a file that it creates has the mode 0600. It
  * rejects with `store_unavailable` when it cannot, before anything has changed. Another program that changes the file must rename a
- * new one over it, and only while nobody writes here. For a container, mount the folder of the file, never the file: a mounted file
+ * new one over it, and only while no process writes here. For a container, mount the folder of the file, never the file: a mounted file
  * cannot be replaced from inside, and does not change when it is replaced outside. Not for Windows or network file systems, whose
  * renames guarantee less.
  *

@@ -33,7 +33,7 @@ export interface LoadedKeyring extends Keyring {
    * Waits for a load that begins after this call, and so sees the newest keys. Concurrent calls share one load.
    */
   refresh(): Promise<Loading>;
-  /** Begins a load in the background when the last one is over a minute old: keys may have been withdrawn. */
+  /** Begins a load in the background when the last one is more than a minute old: keys may have been withdrawn. */
   refreshIfOld(): void;
   /** Whether the source says that a rotation is under way. */
   rotatingAt(atMs: number): boolean;
@@ -49,7 +49,7 @@ const oldMs = 60_000;
 /** The sender makes ten attempts, and each 503 uses one up: a longer window exhausts more deliveries than it saves. */
 const longestRotationMs = 15 * 60_000;
 
-/** Loads the keys at once, and again for `refresh`, at most once a second. */
+/** Loads the keys immediately, and again for `refresh`, at most once a second. */
 export function createLoadedKeyring(source: KeySource, clock: Clock, logger: Logger): LoadedKeyring {
   let keys: readonly SigningKey[] = [];
   let rotation = { reportedEndMs: 0, endMs: 0 };

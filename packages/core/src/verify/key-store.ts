@@ -18,7 +18,7 @@ export interface KeyRecord {
   /** A rotation is under way until this date-time, as `LoadedKeys` says. */
   readonly rotatingUntil?: string;
   /**
-   * The step at which whoever changes the keys is, so that the next process can continue there. Receivers do not read it.
+   * The current step of the key change, so that the next process can continue there. Receivers do not read it.
    * It is in the same record, because it must not be durable before the keys, nor after them.
    */
   readonly change?: object;
@@ -40,7 +40,7 @@ export interface KeyStore extends KeySource {
   read(): Promise<StoredKeys | undefined>;
   /**
    * Writes the record if the store still has `version`, which `read` returned; pass undefined for a store without a record.
-   * False: somebody else wrote first, and nothing changed. Resolves to true once the record is durable. After a `write` that
+   * False: another process wrote first, and nothing changed. Resolves to true once the record is durable. After a `write` that
    * rejected, read again: it may have taken effect.
    *
    * `rotateSecret`, `ensureEndpoint` and `replaceEndpoint` write again each second after a rejection: for four minutes after any error

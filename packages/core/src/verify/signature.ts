@@ -83,7 +83,7 @@ export function verify(
 
 const noOptions: VerifyOptions = {};
 
-/** Checks the options of `verify`. By hand: a schema would take longer than the signature. Throws `invalid_option`. */
+/** Checks the options of `verify`, without a schema, which would take longer than the signature. Throws `invalid_option`. */
 export function readVerifyOptions(options: VerifyOptions = noOptions): {
   readonly atMs: number;
   readonly tolerance: Tolerance;

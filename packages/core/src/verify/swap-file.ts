@@ -18,7 +18,7 @@ import { basename, dirname, join } from "node:path";
 import { errnoOf, syncFolder, unlessMissing, writeDurably } from "../base/durable-file.ts";
 import { WebhookError } from "../base/errors.ts";
 
-/** A file as it is read at once: its text, and what identifies this text in this file. */
+/** A file as one read shows it: its text, and what identifies this text in this file. */
 export interface FileVersion {
   readonly text: string;
   readonly version: string;
@@ -28,9 +28,9 @@ export interface FileVersion {
 }
 
 // A writer puts the new text into a folder of its own, <file>.draft-<id>/<id>, and renames that to <file>.next-<version>. Only one
-// writer's rename finds no such folder, or an empty one: it has claimed the version. Then <id> is renamed over the file. Whoever
-// finds a claim can do that last step, so a killed writer holds up nobody. A step back cannot happen: a claim is seen, then the
-// file still has that version, then <id> is renamed. Meanwhile nobody else can claim the version, since <id> is in the folder,
+// writer's rename finds no such folder, or an empty one: it has claimed the version. Then <id> is renamed over the file. Any process
+// that finds a claim can do that last step, so a killed writer blocks none. A step back cannot happen: a claim is seen, then the
+// file still has that version, then <id> is renamed. Meanwhile no other process can claim the version, since <id> is in the folder,
 // and <id> is renamed only once. A version is of one file on the disk, not of its text alone: a backup that is put back is another
 // version, and what was claimed before stays undone.
 
@@ -103,7 +103,7 @@ export async function replaceFile(file: string, version: string, text: string): 
   return true;
 }
 
-/** The last step of a claim, whoever does it first. */
+/** The last step of a claim, by the process that does it first. */
 async function finish(file: string, claim: string, id: string): Promise<void> {
   await rename(join(claim, id), file).catch(unlessMissing);
   await syncFolder(dirname(file));

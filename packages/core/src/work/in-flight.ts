@@ -70,7 +70,7 @@ export function createInFlight(options: InFlightOptions): InFlightEvents {
     }
   }
 
-  /** Runs the handler once the turn of the event has come, unless the worker stops before. */
+  /** Runs the handler once the event may start, unless the worker stops before. */
   async function runInTurn(lease: WorkerLease, turn: Promise<unknown>): Promise<RunResult> {
     await turn;
     return signal.aborted ? { settlement: untouched(lease) } : run(lease);

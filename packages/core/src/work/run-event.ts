@@ -161,7 +161,7 @@ export function logDead(
       cause: cause ?? readErrorText(settlement.error).error,
       ...(error !== undefined && { err: error }),
     },
-    "An event is dead and will not be tried again. Mend the cause, then redrive it: esim-webhooks inbox retry.",
+    "An event is dead and will not be tried again. Fix the cause, then redrive it: esim-webhooks inbox retry.",
   );
 }
 

@@ -123,7 +123,7 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
     }
   }
 
-  /** Purges the inbox beside the handlers, until the signal aborts. */
+  /** Purges the inbox while the handlers run, until the signal aborts. */
   async function keepPurged(signal: AbortSignal): Promise<void> {
     const purger = createPurger((limit) => inbox.purge(limit));
     while (!signal.aborted) {
