@@ -12,7 +12,8 @@ export type EndpointErrorCode =
   | "durable_store_required"
   | "not_settled"
   | "receivers_not_ready"
-  | "reconcile_in_use";
+  | "reconcile_in_use"
+  | "too_many_failures";
 
 export type EndpointError = WebhookError<CoreErrorCode | ApiErrorCode | ImportErrorCode | EndpointErrorCode>;
 
