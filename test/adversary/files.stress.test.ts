@@ -32,7 +32,7 @@ it.skipIf(process.platform === "win32")(
         const { code, stderr } = await cli(["import", "dump.ndjson", "--trust-unsigned"], { cwd });
         expect([code, stderr]).toEqual([
           2,
-          expect.stringMatching(/foreign_file.*--rejects and --checkpoint/),
+          expect.stringMatching(/foreign_file.*--rejects or --checkpoint/),
         ]);
         unlinkSync(join(cwd, planted));
       }
