@@ -19,14 +19,13 @@ export type { FirstReconciled, ReplaceOptions, ReplacePass } from "./ensure/repl
 export { observeReconciliations } from "./observe-reconciliations.ts";
 export type { Reconciler } from "./reconcile/create-reconciler.ts";
 export { createReconciler } from "./reconcile/create-reconciler.ts";
-export type { ReconcileLedger, Recovered } from "./reconcile/ledger.ts";
-export type { Watermark } from "./reconcile/read-watermark.ts";
-export { readWatermark } from "./reconcile/read-watermark.ts";
+export type { Watermark } from "./reconcile/pass-state.ts";
+export { readWatermark } from "./reconcile/pass-state.ts";
 export type { ReconcileTarget } from "./reconcile/reconcile.ts";
 export { reconcile } from "./reconcile/reconcile.ts";
 export type { ReconcileMessage } from "./reconcile/reconcile-notice.ts";
 export type { ReconcileOptions, ReconcilerOptions, ReconcileSetup } from "./reconcile/reconcile-options.ts";
-export type { ReconcileReport, Stretch } from "./reconcile/reconcile-report.ts";
+export type { ReconcileLedger, ReconcileReport, Recovered, Stretch } from "./reconcile/reconcile-report.ts";
 export type { PlanOptions, RotationPlan } from "./rotate/plan-rotation.ts";
 export { planRotation } from "./rotate/plan-rotation.ts";
 export type { RotateOptions, RotationPass, RotationReconciled } from "./rotate/rotate-options.ts";

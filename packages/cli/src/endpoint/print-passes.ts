@@ -16,18 +16,17 @@ function hasFound({ outcome, ledger, lost }: ReconcileMessage): boolean {
   return outcome !== "running" && (ledger.stored + ledger.rejected > 0 || lost !== null);
 }
 
-function lineOf({ ledger, recovered, failing, givenUp, lost }: ReconcileMessage): string {
+function lineOf({ ledger, recovered, failing, lost }: ReconcileMessage): string {
   const parts = [
     ...(ledger.stored > 0 ? [`${counted(ledger.stored, "event")} brought in (${broughtIn(recovered)})`] : []),
     ...(ledger.rejected > 0 ? [`${count(ledger.rejected)} whose handlers failed`] : []),
     ...(failing > 0 ? [`${count(failing)} tried again later`] : []),
-    ...(givenUp > 0 ? [`${count(givenUp)} given up now`] : []),
     ...(lost === null
       ? []
       : [
           `events from ${instant(new Date(lost.from))} to ${instant(new Date(lost.to))} are no longer listed`,
         ]),
   ];
-  const alarm = recovered.acknowledgedAndLost > 0 || givenUp > 0 || lost !== null ? "ALARM  " : "";
+  const alarm = recovered.acknowledgedAndLost > 0 || lost !== null ? "ALARM  " : "";
   return `${instant(new Date())}  ${alarm}${parts.join(", ")}`;
 }

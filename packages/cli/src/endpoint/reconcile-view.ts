@@ -53,7 +53,7 @@ export function broughtIn({ missed, acknowledgedAndLost }: ReconcileReport["reco
   ].join(", ");
 }
 
-function meaning(entry: Entry, { dryRun, ledger, recovered, failing, givenUp }: ReconcileReport): string {
+function meaning(entry: Entry, { dryRun, ledger, recovered }: ReconcileReport): string {
   switch (entry) {
     case "stored":
       return dryRun
@@ -72,7 +72,7 @@ function meaning(entry: Entry, { dryRun, ledger, recovered, failing, givenUp }: 
     case "invalid":
       return "not a valid event";
     case "rejected":
-      return `handlers failed: ${count(failing)} tried again later, ${count(givenUp)} given up now`;
+      return "handlers failed: tried again by later passes";
     case "unsettled":
       return "not reached: run it again to continue";
   }
@@ -86,9 +86,9 @@ function byDelivery(stored: number, missed: number): string {
   return parts.length === 0 ? "" : `: ${parts.join(", ")}`;
 }
 
-/** The alarm first, then what was given up, and what can no longer be had. */
+/** The alarm first, then the events whose handlers failed, and those that are no longer listed. */
 function findings(
-  { recovered, ids, givenUp, lost }: ReconcileReport,
+  { recovered, failing, ids, lost }: ReconcileReport,
   { paint = unpainted }: Layout,
 ): string[] {
   const bad = (text: string) => paint("bad", text);
@@ -121,14 +121,12 @@ function findings(
           "Report it to the provider, and handle their payloads yourself: esim-webhooks api deliveries lists them.",
         ]
       : []),
-    ...(givenUp > 0
+    ...(ids.failed.length > 0
       ? [
           "",
-          bad(
-            `The handlers of ${counted(givenUp, "event")} have failed nine times, so ${givenUp === 1 ? "it is" : "they are"} given up:`,
-          ),
-          ...listOf(ids.givenUp, givenUp),
-          "Mend the handlers, and run it with --since.",
+          bad("Events whose handlers failed:"),
+          ...listOf(ids.failed, Math.max(failing, ids.failed.length)),
+          "Fix the handlers, and run it again. For events that are more than a day old, run it with --since.",
         ]
       : []),
     ...(lost === null

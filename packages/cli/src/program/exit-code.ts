@@ -74,7 +74,6 @@ const byErrorCode: Readonly<Record<ErrorCode, ExitCode>> = {
   not_settled: exitCodes.problem,
   receivers_not_ready: exitCodes.problem,
   no_watermark: exitCodes.usage,
-  too_many_failures: exitCodes.problem,
   reconcile_in_use: exitCodes.unexpected,
   invalid_state: exitCodes.unexpected,
   not_found: exitCodes.problem,

@@ -25,8 +25,7 @@ it("a pass that listed an event whose id no store can hold shows the id and what
     ledger: { ...nothing, listed: 1, invalid: 1 },
     recovered: { missed: 0, acknowledgedAndLost: 0 },
     failing: 0,
-    givenUp: 0,
-    ids: { acknowledgedAndLost: [], givenUp: [], invalid: [], unstorable: ["msg… (1,100 characters)"] },
+    ids: { acknowledgedAndLost: [], failed: [], invalid: [], unstorable: ["msg… (1,100 characters)"] },
     lost: null,
     mark: "2026-11-20T12:00:00.000Z",
   };

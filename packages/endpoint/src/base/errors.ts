@@ -12,8 +12,7 @@ export type EndpointErrorCode =
   | "durable_store_required"
   | "not_settled"
   | "receivers_not_ready"
-  | "reconcile_in_use"
-  | "too_many_failures";
+  | "reconcile_in_use";
 
 export type EndpointError = WebhookError<CoreErrorCode | ApiErrorCode | ImportErrorCode | EndpointErrorCode>;
 

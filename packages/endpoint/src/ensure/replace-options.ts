@@ -24,10 +24,9 @@ export interface ReplacePass {
 }
 
 /** A report of `reconcile`, as far as a replacement has to know it. */
-export type FirstReconciled = Pick<
-  ReconcileReport,
-  "interrupted" | "dryRun" | "failing" | "givenUp" | "lost"
-> & { readonly ledger: Pick<ReconcileReport["ledger"], "rejected" | "invalid" | "conflict" | "unsettled"> };
+export type FirstReconciled = Pick<ReconcileReport, "interrupted" | "dryRun" | "failing" | "lost"> & {
+  readonly ledger: Pick<ReconcileReport["ledger"], "rejected" | "invalid" | "conflict" | "unsettled">;
+};
 
 export interface ReplaceOptions<Data = EsimEvents, Reconciled extends FirstReconciled = ReconcileReport>
   extends EndpointWish<Data> {
@@ -37,7 +36,7 @@ export interface ReplaceOptions<Data = EsimEvents, Reconciled extends FirstRecon
    */
   readonly reconcile: (pass: ReplacePass) => Promise<Reconciled>;
   /**
-   * Deletes the first endpoint even if events of it are lost with it: their handlers fail or were given up, the target cannot take
+   * Deletes the first endpoint even if events of it are lost with it: their handlers fail, the target cannot take
    * them, or the listing has forgotten them. Default false.
    */
   readonly acceptLoss?: boolean | undefined;
@@ -102,8 +101,8 @@ export async function reconcileFirst<Reconciled extends FirstReconciled>(
 }
 
 /** What would be lost with the endpoint; undefined: nothing. */
-function lossWith(endpoint: string, { failing, givenUp, ledger, lost }: FirstReconciled): string | undefined {
-  const unhandled = Math.max(failing, givenUp, ledger.rejected); // events that wait for their next try, or were given up, are rejected, too
+function lossWith(endpoint: string, { failing, ledger, lost }: FirstReconciled): string | undefined {
+  const unhandled = Math.max(failing, ledger.rejected); // one counts events that this pass has not read, the other events in use
   if (unhandled > 0) return `The handlers of ${unhandled} events of the endpoint ${endpoint} failed`;
   const notAccepted = ledger.invalid + ledger.conflict;
   if (notAccepted > 0) {

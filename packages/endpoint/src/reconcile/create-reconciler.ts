@@ -1,25 +1,27 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { ApiClient } from "@esim-webhooks/client";
 import { type DedupeStore, type EsimEvents, WebhookError } from "@esim-webhooks/core";
-import { checkArguments, dateTimeMs } from "@esim-webhooks/core/kit";
-import { beginPass } from "./begin-pass.ts";
-import { createLongPassWarning } from "./long-pass-warning.ts";
-import type { PassParts } from "./pass.ts";
-import { type PassState, readPassState, stateName } from "./pass-state.ts";
-import type { ReconcileTarget } from "./reconcile.ts";
-import { parseReconcilerOptions, type ReconcilerOptions } from "./reconcile-options.ts";
+import { monotonicClock } from "@esim-webhooks/core/kit";
+import { listedMs } from "../base/deliveries.ts";
+import { makePass, type PassRequest } from "./pass.ts";
+import { isoOf, type PassState, readPassState, settledToMs, stateName } from "./pass-state.ts";
+import { checkReconcileArguments, type ReconcileTarget } from "./reconcile.ts";
+import {
+  parseReconcilerOptions,
+  type ReconcilerOptions,
+  type ReconcilerSettings,
+} from "./reconcile-options.ts";
 import { refuseForgetful } from "./refuse-forgetful.ts";
-import { createStaleWarning } from "./stale-warning.ts";
 
 export interface Reconciler {
   /**
-   * Makes a pass at once, and then every `everyMs`, until the signal aborts; resolves when the pass under way has ended. A
-   * pass that fails is logged, and made again at the next turn. Rejects only for mistakes in the set-up, with the codes of `reconcile`.
+   * Makes a pass immediately, and then every `everyMs`, until the signal aborts; resolves when the pass under way has ended. A
+   * pass that fails is logged, and retried at the next interval. Rejects only for mistakes in the set-up, with the codes of `reconcile`.
    */
   run(options?: { readonly signal?: AbortSignal }): Promise<void>;
 }
 
-/** Mistakes in the set-up, which no later turn mends. */
+/** Mistakes in the set-up, which no later pass fixes. */
 const mistakes: ReadonlySet<string> = new Set([
   "async_schema",
   "invalid_option",
@@ -31,8 +33,8 @@ const mistakes: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Creates a reconciler, to run beside a worker or a receiver. Every process of a fleet may run one: one of them makes the
- * passes, and when it stops or is killed, another one does. Takes what `reconcile` takes; `since` counts only for the first
+ * Creates a reconciler, to run next to a worker or a receiver. Every process of a fleet may run one: one of them makes the
+ * passes, and when it stops or is killed, another one does. Takes what `reconcile` takes; `since` is used only for the first
  * pass of the endpoint. Throws `invalid_option`.
  */
 export function createReconciler<Data = EsimEvents, Tx = unknown>(
@@ -41,18 +43,10 @@ export function createReconciler<Data = EsimEvents, Tx = unknown>(
   target: ReconcileTarget<Data, Tx>,
   options: ReconcilerOptions<Data, Tx>,
 ): Reconciler {
-  checkArguments(
-    "createReconciler",
-    {
-      client: [api],
-      endpoint: [endpointReference],
-      target: [target, "an inbox", "a map of handlers"],
-      options: [options],
-    },
-    "Pass a client, the reference of an endpoint, an inbox or handlers, then options: createReconciler(api, reference, inbox, { state, since }).",
-  );
+  checkReconcileArguments("createReconciler", api, endpointReference, target, options);
   const { since, everyMs, ...settings } = parseReconcilerOptions(options);
-  const { state, source, store, logger, clock } = settings;
+  const { state, source, store, logger } = settings;
+  const fields = { endpoint: endpointReference, source };
   const name = stateName(endpointReference);
 
   async function read(): Promise<PassState | undefined> {
@@ -63,51 +57,92 @@ export function createReconciler<Data = EsimEvents, Tx = unknown>(
   return {
     async run({ signal } = {}) {
       const isStopped = () => signal?.aborted === true;
-      const warnOfAge = createStaleWarning({ endpoint: endpointReference, source }, logger, clock);
-      const warnOfLongPass = createLongPassWarning({ endpoint: endpointReference, source }, logger, everyMs);
-      let seen: number | undefined;
+      const warn = createWarnings(fields, { ...settings, everyMs });
+      let lastPass: number | undefined;
 
-      const makePass = () =>
-        beginPass({
-          api,
-          endpoint: endpointReference,
-          target: target as PassParts["target"],
-          settings,
-          dryRun: false,
-          signal,
-          since,
-          resume: (stored) => stored,
-        });
-
-      /** A pass, unless another process has completed one since the last turn: then that one makes the next, too. */
-      async function turn(): Promise<void> {
+      /** A pass, unless another process has completed one since the last interval: then that process makes the next, too. */
+      async function passUnlessMadeElsewhere(): Promise<void> {
         await refuseForgetful(target, store as DedupeStore | undefined, state);
         const before = await read();
-        if (before !== undefined) warnOfAge(dateTimeMs(before.settledTo));
-        warnOfLongPass(before?.runner ?? null);
-        const isMadeByOther = seen !== undefined && before?.completed !== seen;
+        if (before !== undefined) warn(before);
+        const isMadeElsewhere = lastPass !== undefined && before?.passes.recent !== lastPass;
         try {
-          if (!isMadeByOther) await makePass();
+          if (isMadeElsewhere) return;
+          await makePass({
+            api,
+            endpoint: endpointReference,
+            target: target as PassRequest["target"],
+            settings,
+            since,
+            backTo: undefined,
+            least: "recent",
+            dryRun: false,
+            signal,
+          });
         } finally {
-          seen = (await read().catch(() => undefined))?.completed;
+          lastPass = (await read().catch(() => undefined))?.passes.recent;
         }
       }
 
       while (!isStopped()) {
         try {
-          await turn();
+          await passUnlessMadeElsewhere();
         } catch (err) {
           if (isStopped()) return;
           if (WebhookError.is(err) && mistakes.has(err.code)) throw err;
-          const fields = { err, endpoint: endpointReference, source, everyMs };
           if (WebhookError.is(err) && err.code === "reconcile_in_use") {
-            logger.debug(fields, "Another process reconciles this endpoint.");
+            logger.debug({ err, ...fields, everyMs }, "Another process reconciles this endpoint.");
           } else {
-            logger.error(fields, "Reconciling failed. The next turn tries it again.");
+            logger.error(
+              { err, ...fields, everyMs },
+              "Reconciling failed. It is retried at the next interval.",
+            );
           }
         }
         await pause(everyMs, undefined, { signal }).catch(() => {}); // it rejects only when the signal aborts
       }
     },
+  };
+}
+
+const hourMs = 60 * 60_000;
+const staleMs = 5 * 24 * hourMs;
+const longIntervals = 10;
+
+/**
+ * Warns, at most once an hour, when nothing was settled for so long that the listing soon forgets events, and once for each pass of
+ * another process that takes longer than ten intervals. Call it with the state before each pass.
+ */
+function createWarnings(
+  fields: { readonly endpoint: string; readonly source: string },
+  { everyMs, logger, clock }: Pick<ReconcilerSettings, "everyMs" | "logger" | "clock">,
+): (state: PassState) => void {
+  let staleWarnedAt = Number.NEGATIVE_INFINITY;
+  let other = { run: null as string | null, sinceMs: 0, isWarned: false };
+
+  function warnOfAge(state: PassState): void {
+    const ageMs = clock.now() - settledToMs(state);
+    if (ageMs < staleMs || monotonicClock.now() - staleWarnedAt < hourMs) return;
+    staleWarnedAt = monotonicClock.now();
+    logger.warn(
+      { ...fields, settledTo: isoOf(settledToMs(state)), goneInMs: Math.max(0, listedMs - ageMs) },
+      "The endpoint has not been reconciled since settledTo. The service lists events for 7 days, so the oldest will be gone in goneInMs.",
+    );
+  }
+
+  function warnOfLongPass({ runner }: PassState): void {
+    if (runner !== other.run) other = { run: runner, sinceMs: monotonicClock.now(), isWarned: false };
+    const heldMs = monotonicClock.now() - other.sinceMs;
+    if (runner === null || other.isWarned || heldMs < longIntervals * everyMs) return;
+    other.isWarned = true;
+    logger.warn(
+      { ...fields, run: runner, heldMs },
+      "Another process has been in one pass for longer than ten intervals. See its log: its handlers or its store may be slow.",
+    );
+  }
+
+  return (state) => {
+    warnOfAge(state);
+    warnOfLongPass(state);
   };
 }

@@ -1,52 +1,66 @@
-import { dateTimeMs } from "@esim-webhooks/core/kit";
-import type { PassState } from "./pass-state.ts";
-import { areUsedUp, isDue } from "./tries.ts";
-
-const hourMs = 60 * 60_000;
+const minuteMs = 60_000;
+const hourMs = 60 * minuteMs;
 const dayMs = 24 * hourMs;
 
-/** How far down the listing a pass reads. */
-export interface Depth {
-  /** Pages are read down to this time. */
-  readonly untilMs: number;
-  /** It reads down to the mark: it sees again what is coming or failing, and may move the mark on. */
-  readonly isDeep: boolean;
-  /** It reads down to `since`: it sees all that is listed. A deep pass, too. */
-  readonly isFull: boolean;
+/** How far down the listing a pass reads. A deeper pass includes the shallower ones. */
+export type Depth = "recent" | "watermark" | "full";
+
+/** The part of the state that decides how far a pass reads. Times in ms. */
+export interface Reach {
+  readonly since: number;
+  readonly mark: number;
+  readonly head: number;
+  /** When the last completed pass of each depth began, by our own clock. */
+  readonly passes: Readonly<Record<Depth, number>>;
 }
 
-type Timing = Pick<
-  PassState,
-  "since" | "mark" | "head" | "deepPassAt" | "fullPassAt" | "fullPassTriedAt" | "failures"
->;
+/** How often a pass of each depth is due, and the time down to which it reads. */
+const depths: Readonly<
+  Record<Depth, { readonly everyMs: number; readonly untilMs: (reach: Reach, overlapMs: number) => number }>
+> = {
+  recent: {
+    everyMs: 0,
+    untilMs: ({ mark, head }, overlapMs) => Math.max(mark, head) - Math.min(overlapMs, 10 * minuteMs),
+  },
+  watermark: {
+    everyMs: hourMs,
+    // recent passes may have moved the mark on by an hour, with less overlap
+    untilMs: ({ mark }, overlapMs) => mark - overlapMs - hourMs,
+  },
+  full: {
+    everyMs: dayMs,
+    untilMs: ({ since }) => since,
+  },
+};
+
+/** A full pass that did not complete is due again after this time, so that ordinary passes run in between. */
+const fullAgainMs = hourMs;
 
 /**
- * Once a day, a pass reads down to `since`. Once an hour, and when an event whose handler failed is due, it reads down to the
- * mark, which may be 17 hours behind. The others read down to the head: to what came in since the last pass.
+ * The depth of the next pass: the deepest that is due, at least `least`. A full pass also waits until a pass to the watermark has
+ * completed since it was due: it takes long, and this way new events are already stored.
  */
-export function depthOf(state: Timing, overlapMs: number, nowMs: number): Depth {
-  const [sinceMs, markMs, headMs] = [state.since, state.mark, state.head].map(dateTimeMs) as [
-    number,
-    number,
-    number,
-  ];
-  const hasPassed = (at: string, ms: number) => Math.abs(nowMs - dateTimeMs(at)) >= ms; // the clock may have been set back
-  const isFull = isFullDue(state, nowMs);
-  const isDeep = isFull || markMs >= headMs || hasPassed(state.deepPassAt, hourMs) || hasDueTry(state, nowMs);
-  const untilMs = isFull ? sinceMs : Math.max((isDeep ? markMs : headMs) - overlapMs, sinceMs);
-  return { untilMs, isDeep, isFull };
+export function nextDepth({ passes }: Reach, least: Depth, nowMs: number): Depth {
+  const isDue = (depth: Depth, atMs: number) => Math.abs(atMs - passes[depth]) >= depths[depth].everyMs; // the clock may have been set back
+  if (isDue("full", passes.watermark)) return "full";
+  return isDue("watermark", nowMs) ? "watermark" : least;
 }
 
-/**
- * A deep pass must have completed since a full one is due, and since one was last tried: a full pass takes long, and where it is
- * interrupted each time, the passes between them bring in what is missing.
- */
-function isFullDue({ deepPassAt, fullPassAt, fullPassTriedAt }: Timing, nowMs: number): boolean {
-  const deepMs = dateTimeMs(deepPassAt);
-  const isBehind = (at: string, ms: number) => deepMs - dateTimeMs(at) >= ms || dateTimeMs(at) > nowMs; // or the clock was set back
-  return deepMs <= nowMs && isBehind(fullPassAt, dayMs) && isBehind(fullPassTriedAt, hourMs);
+/** Pages are read down to this time. */
+export function untilMsOf(depth: Depth, reach: Reach, overlapMs: number): number {
+  return Math.max(depths[depth].untilMs(reach, overlapMs), reach.since);
 }
 
-function hasDueTry({ failures }: Timing, nowMs: number): boolean {
-  return Object.values(failures).some((tries) => !areUsedUp(tries) && isDue(tries, nowMs));
+/** `passes` while a pass of this depth is under way. */
+export function passesBegun({ passes }: Reach, depth: Depth, nowMs: number): Reach["passes"] {
+  return depth === "full" ? { ...passes, full: nowMs - dayMs + fullAgainMs } : passes;
+}
+
+/** `passes` after a pass of this depth has completed. */
+export function passesCompleted({ passes }: Reach, depth: Depth, beganMs: number): Reach["passes"] {
+  return {
+    recent: beganMs,
+    watermark: depth === "recent" ? passes.watermark : beganMs,
+    full: depth === "full" ? beganMs : passes.full,
+  };
 }

@@ -1,58 +1,56 @@
 import { hash } from "node:crypto";
-import { WebhookError } from "@esim-webhooks/core";
+import { type StateStore, WebhookError } from "@esim-webhooks/core";
 import { dateTimeMs } from "@esim-webhooks/core/kit";
+import type { ImportErrorCode } from "@esim-webhooks/import";
 import * as z from "zod/mini";
 import type { EndpointErrorCode } from "../base/errors.ts";
-import type { Tries } from "./tries.ts";
+import type { Reach } from "./depth.ts";
 
-/** What reconciling remembers of an endpoint, in a `StateStore`. Times are the service's, as date-times. */
-export interface PassState {
-  /** For people who look into the store. */
-  readonly endpoint: string;
+/**
+ * What reconciling remembers of an endpoint, in a `StateStore`. Times are in ms here, and date-times in the store; except for those of
+ * `passes` and `reported`, they are the service's.
+ */
+export interface PassState extends Reach {
   readonly source: string;
-  /** Deliveries that show no time since then are never brought in. */
-  readonly since: string;
-  /** The watermark: what showed a time before this and is not coming is settled. Deep passes read down to it. */
-  readonly mark: string;
-  /** The newest attempt that was listed. Like the mark, but nothing that is coming or failing holds it. Other passes read down to it. */
-  readonly head: string;
-  /** About until when the events of the endpoint are settled: for messages. Unlike the mark, it moves on when no events come. */
-  readonly settledTo: string;
-  /** When the last deep pass began. By our own clock. */
-  readonly deepPassAt: string;
-  /** When the last full pass that completed began, one that read down to `since`. By our own clock. The first pass counts as one. */
-  readonly fullPassAt: string;
-  /** When a full pass last began, also one that was interrupted. By our own clock. */
-  readonly fullPassTriedAt: string;
+  /** Deliveries that show no time since then are never recovered. */
+  readonly since: number;
+  /** The watermark: what showed a time before this is settled. Events that are coming or failing hold it back, for a day at most. */
+  readonly mark: number;
+  /** The newest attempt that was listed. Later than the mark if something holds the mark back. */
+  readonly head: number;
   /** Until when the events of a type were ignored, because no handler takes it. By the short hashes of the types. */
-  readonly ignored: Readonly<Record<string, string>>;
-  /** The tries of events whose handlers failed, by their short hashes. */
-  readonly failures: Readonly<Record<string, Tries>>;
-  /** The short hashes of invalid records that were reported. */
-  readonly reported: readonly string[];
-  /** How many passes were completed: a fleet sees by it that one was. */
-  readonly completed: number;
+  readonly ignored: Readonly<Record<string, number>>;
+  /** The short hashes of events whose handlers failed: recent passes leave them out. */
+  readonly failing: readonly string[];
+  /** Until when an event is not reported again. By the keys of alarms. */
+  readonly reported: Readonly<Record<string, number>>;
   /** The pass that is under way; null between passes. */
   readonly runner: string | null;
 }
 
-const time = z.string().check(z.refine((text) => !Number.isNaN(dateTimeMs(text)), "expected a date-time"));
+const time = z.codec(
+  z.string().check(z.refine((text) => !Number.isNaN(dateTimeMs(text)), "expected a date-time")),
+  z.number(),
+  { decode: dateTimeMs, encode: isoOf },
+);
 
-const stateSchema: z.ZodMiniType<PassState> = z.object({
-  endpoint: z.string(),
+const stateSchema = z.object({
   source: z.string(),
   since: time,
   mark: time,
   head: time,
-  settledTo: time,
-  deepPassAt: time,
-  fullPassAt: time,
-  fullPassTriedAt: time,
+  passes: z.object({ recent: time, watermark: time, full: time }),
   ignored: z.record(z.string(), time),
-  failures: z.record(z.string(), z.tuple([z.int(), z.int()])),
-  reported: z.array(z.string()),
-  completed: z.int(),
+  failing: z.array(z.string()),
+  reported: z.record(z.string(), time),
   runner: z.nullable(z.string()),
+});
+
+/** The times of passes in a state of version 0.1, which also counted the tries of each event. */
+const schemaOfVersion01 = z.looseObject({
+  settledTo: z.string(),
+  deepPassAt: z.string(),
+  fullPassAt: z.string(),
 });
 
 /** The name of the state. Hashed, because the reference may be anything. */
@@ -62,7 +60,8 @@ export function stateName(endpoint: string): string {
 
 /** Throws `invalid_state` if the value is not of a pass. */
 export function readPassState(name: string, value: unknown): PassState {
-  const read = stateSchema.safeParse(value);
+  const earlier = schemaOfVersion01.safeParse(value);
+  const read = stateSchema.safeParse(earlier.success ? converted(earlier.data) : value);
   if (read.success) return read.data;
   throw new WebhookError<EndpointErrorCode>(
     "invalid_state",
@@ -71,43 +70,102 @@ export function readPassState(name: string, value: unknown): PassState {
   );
 }
 
-/** A state of the first pass, which goes back to `since`. */
-export function firstState(endpoint: string, source: string, since: Date, nowMs: number): PassState {
-  const from = since.toISOString();
+function converted({ settledTo, deepPassAt, fullPassAt, ...state }: z.infer<typeof schemaOfVersion01>) {
+  const passes = { recent: settledTo, watermark: deepPassAt, full: fullPassAt };
+  return { ...state, passes, failing: [], reported: {} };
+}
+
+/** The state as the store keeps it. */
+export function storedState(state: PassState): unknown {
+  return z.encode(stateSchema, state as z.output<typeof stateSchema>);
+}
+
+/** Where a pass begins. */
+export interface PassStart {
+  readonly endpoint: string;
+  readonly source: string;
+  /** Accepts another source than that of the earlier passes. */
+  readonly newSource: boolean;
+  /** Where the first pass begins. */
+  readonly since: Date | undefined;
+  /** How far back the pass goes at least, wherever earlier passes have been. */
+  readonly backTo: Date | undefined;
+}
+
+/** The state that a pass begins with. Throws `no_watermark` for a first pass without `since`, and `source_unknown`. */
+export function startState(stored: PassState | undefined, start: PassStart, nowMs: number): PassState {
+  const { endpoint, source, newSource, since, backTo } = start;
+  if (stored?.source === source) return backTo === undefined ? stored : setBack(stored, backTo.getTime());
+  if (stored !== undefined && !newSource) {
+    throw new WebhookError<ImportErrorCode>(
+      "source_unknown",
+      `The endpoint ${JSON.stringify(endpoint)} was reconciled with the source "${stored.source}": under "${source}", its events would run a second time.`,
+      `Set { source: "${stored.source}" }, or { newSource: true } and since if its receiver has another source now.`,
+      { option: "source", source, endpoint },
+    );
+  }
+  if (since === undefined) {
+    throw new WebhookError<EndpointErrorCode>(
+      "no_watermark",
+      `The endpoint ${JSON.stringify(endpoint)} was never reconciled with this state store, so it is not known where to begin.`,
+      "Pass since: when your receiver began to store events. Everything older is left out, and would run again otherwise.",
+      { option: "since", endpoint },
+    );
+  }
+  const sinceMs = since.getTime();
   return {
-    endpoint,
     source,
-    since: from,
-    mark: from,
-    head: from,
-    settledTo: from,
-    deepPassAt: isoOf(nowMs),
-    fullPassAt: isoOf(nowMs),
-    fullPassTriedAt: isoOf(nowMs),
+    since: sinceMs,
+    mark: sinceMs,
+    head: sinceMs,
+    passes: { recent: sinceMs, watermark: nowMs, full: nowMs }, // the first pass reads everything
     ignored: {},
-    failures: {},
-    reported: [],
-    completed: 0,
+    failing: [],
+    reported: {},
     runner: null,
   };
 }
 
-/**
- * The state for a pass that somebody asks for. It is a deep one, as its head is the mark, and goes back at least to `since`, wherever an earlier pass has
- * been. With `since`, it tries at once whatever failed or was given up, and takes what was ignored.
- */
-export function askedFor(state: PassState, since: Date | undefined): PassState {
-  if (since === undefined) return { ...state, head: state.mark };
-  const earlier = (text: string) => isoOf(Math.min(dateTimeMs(text), since.getTime()));
+/** The state for a pass that goes back to this time: it tries what failed and what was ignored. */
+function setBack(state: PassState, toMs: number): PassState {
+  const mark = Math.min(state.mark, toMs);
   return {
     ...state,
-    since: earlier(state.since),
-    mark: earlier(state.mark),
-    head: earlier(state.mark),
-    settledTo: earlier(state.settledTo),
+    since: Math.min(state.since, toMs),
+    mark,
+    head: mark,
+    passes: { ...state.passes, recent: Math.min(settledToMs(state), toMs) },
     ignored: {},
-    failures: {},
+    failing: [],
   };
+}
+
+/** About until when the events of the endpoint are settled. Unlike the mark, it moves on when no events arrive. */
+export function settledToMs({ mark, head, passes }: PassState): number {
+  return mark < head ? mark : Math.max(mark, passes.recent);
+}
+
+/** How far `reconcile` has come with an endpoint. Times are the service's. */
+export interface Watermark {
+  /** What showed a time before this is settled, except for events that are more than a day old and whose handlers fail. */
+  readonly mark: Date;
+  /** About until when the events are settled. It moves on when no events arrive. */
+  readonly settledTo: Date;
+}
+
+/**
+ * Reads the watermark, for checks. Resolves to undefined before the first pass. Rejects with `invalid_state`, and as the
+ * store's `read` does.
+ */
+export async function readWatermark(
+  state: Pick<StateStore, "read">,
+  endpointReference: string,
+): Promise<Watermark | undefined> {
+  const name = stateName(endpointReference);
+  const stored = await state.read(name);
+  if (stored === undefined) return undefined;
+  const read = readPassState(name, stored.value);
+  return { mark: new Date(read.mark), settledTo: new Date(settledToMs(read)) };
 }
 
 export function isoOf(ms: number): string {

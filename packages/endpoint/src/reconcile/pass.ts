@@ -1,96 +1,108 @@
+import { randomUUID } from "node:crypto";
 import type { ApiClient } from "@esim-webhooks/client";
-import { dateTimeMs } from "@esim-webhooks/core/kit";
-import { type RecordVerdict, type ReplayTarget, replayRecords } from "@esim-webhooks/import";
-import { listedMs, newest } from "../base/deliveries.ts";
-import { openBacklog } from "./backlog.ts";
-import type { PassClaim } from "./claim-pass.ts";
-import { isPlausible } from "./clock-tolerance.ts";
-import { depthOf } from "./depth.ts";
-import { createFailures } from "./failures.ts";
-import { createIgnored } from "./ignored.ts";
-import { openLedger } from "./ledger.ts";
-import { lostStretch } from "./lost-stretch.ts";
-import { createPassLog, mostIds } from "./pass-log.ts";
-import { isoOf } from "./pass-state.ts";
+import { type RawRecord, type RecordVerdict, type ReplayTarget, replayRecords } from "@esim-webhooks/import";
+import { newest, readDeliveries } from "../base/deliveries.ts";
+import { createAlarms } from "./alarms.ts";
+import { claimPass, type PassClaim, readOnlyClaim } from "./claim-pass.ts";
+import { type Depth, nextDepth, passesBegun, passesCompleted, untilMsOf } from "./depth.ts";
+import { lostPeriod } from "./lost-period.ts";
+import { isoOf, type PassStart, settledToMs, startState, stateName } from "./pass-state.ts";
+import { createTally } from "./pass-tally.ts";
 import { createPassNotice } from "./reconcile-notice.ts";
 import type { SetupSettings } from "./reconcile-options.ts";
-import type { ReconcileReport, Stretch } from "./reconcile-report.ts";
+import type { ReconcileReport } from "./reconcile-report.ts";
 
-export interface PassParts {
+export interface PassRequest extends Pick<PassStart, "since" | "backTo"> {
   readonly api: Pick<ApiClient, "webhooks">;
   readonly endpoint: string;
   readonly target: ReplayTarget<unknown, never>;
   readonly settings: SetupSettings;
-  readonly run: string;
-  /** How far back the caller asked to go. */
-  readonly since: Date | undefined;
+  /** The depth if no deeper pass is due. */
+  readonly least: Depth;
   readonly dryRun: boolean;
   readonly signal: AbortSignal | undefined;
 }
 
+/** Claims a pass and makes it. Rejects as `claimPass` and `startState` do, and with what went wrong in the pass. */
+export async function makePass(request: PassRequest): Promise<ReconcileReport> {
+  const { endpoint, settings, since, backTo, least, dryRun, signal } = request;
+  const { state, source, newSource, leaseMs, logger, clock } = settings;
+  const run = randomUUID();
+  const nowMs = clock.now();
+  const claim = await (dryRun ? readOnlyClaim : claimPass)({
+    state,
+    name: stateName(endpoint),
+    run,
+    leaseMs,
+    plan(stored) {
+      const from = startState(stored, { endpoint, source, newSource, since, backTo }, nowMs);
+      const depth = nextDepth(from, least, nowMs);
+      return { depth, begun: { ...from, passes: passesBegun(from, depth, nowMs) } };
+    },
+    signal,
+    logger,
+  });
+  return runPass(request, run, claim, nowMs);
+}
+
 /**
- * Reads the listing, brings in what is not coming, oldest first, and moves the watermark on. When it resolves or rejects, no
- * handler runs any more, but for one that ignores its deadline, and the place is given up.
+ * Reads the listing, recovers what is not coming, oldest first, and moves the watermark on. When it resolves or rejects, no handler
+ * runs any more, except for one that ignores its deadline, and the claim is released.
  */
-export async function runPass(parts: PassParts, claim: PassClaim): Promise<ReconcileReport> {
-  const { api, endpoint, target, settings, run, since, dryRun } = parts;
+async function runPass(
+  request: PassRequest,
+  run: string,
+  claim: PassClaim,
+  nowMs: number,
+): Promise<ReconcileReport> {
+  const { api, endpoint, target, settings, since, dryRun } = request;
   const { source, newSource, catalog, store, concurrency, deadlineMs, includeComing } = settings;
   const { overlapMs, logger, clock } = settings;
-  const { begun } = claim;
-  const beginMs = dateTimeMs(begun.mark);
-  const sinceMs = dateTimeMs(begun.since);
-  const nowMs = clock.now();
-  const { untilMs, isDeep, isFull } = depthOf(begun, overlapMs, nowMs);
-  const signal = AbortSignal.any([claim.lost, ...(parts.signal ? [parts.signal] : [])]);
-  const counts = openLedger(dryRun);
-  const failures = createFailures(begun, clock);
-  const ignored = createIgnored(begun, nowMs);
-  const onPage = () => notice.running();
-  const backlog = openBacklog({
-    api,
-    endpoint,
-    untilMs,
-    sinceMs,
-    includeComing,
-    isIgnored: ignored.includes,
-    leavesOut: failures.leavesOut,
-    nowMs,
-    signal,
-    onPage,
+  const { begun, depth } = claim.plan;
+  const signal = AbortSignal.any([claim.lost, ...(request.signal ? [request.signal] : [])]);
+  const names = { run, endpoint, source };
+  const tally = createTally({ begun, depth, includeComing, dryRun, nowMs });
+  const alarms = createAlarms({ fields: names, before: begun.reported, dryRun, nowMs, logger });
+  const counted = () => ({
+    pages: tally.pages,
+    ledger: tally.ledger(),
+    recovered: tally.recovered(),
+    failing: tally.failing,
   });
-  const log = createPassLog({ endpoint, source, run }, logger);
-  const notice = createPassNotice({ run, endpoint, source }, () => ({
-    pages: backlog.pages,
-    ledger: counts.ledger(backlog),
-    recovered: counts.recovered(),
-    failing: failures.again,
-    givenUp: failures.givenUp.length,
-  }));
+  const notice = createPassNotice(names, counted);
 
-  /** The newest attempt that was listed; NaN if none was. An impossible one in the future would hide what comes until then. */
-  const newestMs = () => Math.min(backlog.newestMs, nowMs);
-
-  /** The part of the time up to `ms` in which everything is settled that is not coming. */
-  function settledTo(ms: number): number {
-    const heldMs = Math.min(Number.isNaN(ms) ? beginMs : ms, backlog.oldestComingMs, failures.oldestMs);
-    return Number.isFinite(heldMs) ? heldMs : beginMs;
+  async function* missing(): AsyncGenerator<readonly RawRecord[]> {
+    const until = new Date(untilMsOf(depth, begun, overlapMs));
+    for await (const page of readDeliveries(api, endpoint, { until, signal })) {
+      const records = tally.list(page);
+      notice.running();
+      yield records;
+    }
   }
 
-  /** The mark that a complete pass leaves behind. One that is not deep has not seen what holds it, and cannot move it on. */
-  const reachedMs = () => settledTo(isDeep ? newestMs() : beginMs);
+  /** The newest attempt that was listed; NaN if none was. An impossible one in the future would hide later events. */
+  const headMs = () => Math.min(tally.newestMs, nowMs);
 
-  async function settle(verdicts: readonly RecordVerdict[]): Promise<void> {
-    for (const verdict of verdicts) counts.add(verdict);
-    if (!dryRun) log.settled(verdicts);
-    failures.note(verdicts);
-    ignored.note(verdicts);
-    const markMs = Math.min(settledTo(verdicts.at(-1)?.occurredMs ?? Number.NaN), reachedMs());
-    if (markMs > beginMs) claim.advance(isoOf(markMs));
+  /** A recent pass has not seen what holds the mark back, and cannot move it on. */
+  const seesMark = depth !== "recent" || begun.mark >= begun.head;
+
+  /** The mark that a complete pass leaves behind. */
+  function reachedMs(): number {
+    const seenMs = seesMark ? Math.min(newest([begun.mark, headMs()]), nowMs) : begun.mark;
+    return Math.min(seenMs, tally.heldMs);
+  }
+
+  function settle(verdicts: readonly RecordVerdict[]): void {
+    tally.settle(verdicts);
+    alarms.note(verdicts);
+    const settledMs = Math.min(verdicts.at(-1)?.occurredMs ?? Number.NaN, reachedMs());
+    if (settledMs > begun.mark) claim.advance(settledMs);
     notice.running();
   }
 
-  async function bringIn(): Promise<boolean> {
-    const { interrupted } = await replayRecords(backlog.records(), target, {
+  /** Resolves to whether all that is missing was stored or handled. */
+  async function recover(): Promise<boolean> {
+    const { interrupted } = await replayRecords(missing(), target, {
       trustUnsigned: true,
       oldestFirst: true,
       source,
@@ -103,63 +115,51 @@ export async function runPass(parts: PassParts, claim: PassClaim): Promise<Recon
       signal,
       logger,
       clock,
-      journal: { run, settle: (_last, _tally, verdicts) => settle(verdicts()) },
+      journal: { run, settle: async (_last, _tally, verdicts) => settle(verdicts()) },
     });
     claim.lost.throwIfAborted();
     return !interrupted;
   }
 
-  /** What the listing has forgotten. What it shows is not forgotten, whatever the clocks say. */
-  async function lostBefore(): Promise<Stretch | null> {
-    if (!isDeep || !backlog.isWhole) return null;
-    const endMs = isPlausible(backlog.newestMs, nowMs) ? newest([nowMs, backlog.newestMs]) : nowMs;
-    const toMs = Math.min(endMs - listedMs, backlog.oldestMs);
-    return lostStretch({ api, endpoint, since, signal, fromMs: dateTimeMs(begun.settledTo), toMs });
-  }
-
-  function reportOf(isComplete: boolean, lost: Stretch | null): ReconcileReport {
-    return {
-      run,
-      endpoint,
-      source,
-      dryRun,
-      interrupted: !isComplete,
-      pages: backlog.pages,
-      ledger: counts.ledger(backlog),
-      recovered: counts.recovered(),
-      failing: failures.again,
-      givenUp: failures.givenUp.length,
-      ids: {
-        acknowledgedAndLost: log.acknowledgedAndLost,
-        givenUp: failures.givenUp.slice(0, mostIds),
-        invalid: failures.invalid.slice(0, mostIds),
-        unstorable: failures.unstorable.slice(0, mostIds),
-      },
-      lost,
-      mark: claim.mark,
-    };
+  /** What the listing has forgotten. */
+  async function forgotten(): Promise<ReconcileReport["lost"]> {
+    if (!seesMark || !tally.isWhole) return null;
+    const { newestMs, oldestMs } = tally;
+    const fromMs = settledToMs(begun);
+    return lostPeriod({ api, endpoint, signal, since, nowMs, newestMs, oldestMs, fromMs });
   }
 
   try {
-    if (isFull) await claim.note({ fullPassTriedAt: isoOf(nowMs) });
-    const isComplete = await bringIn().finally(log.flush);
-    const lost = isComplete ? await lostBefore() : null;
-    if (isComplete) claim.advance(isoOf(reachedMs()));
-    const report = reportOf(isComplete, lost);
-    log.alarms(report); // at the latest now: once the state is written, no other pass finds them
+    const isComplete = await recover().finally(alarms.flush);
+    const lost = isComplete ? await forgotten() : null;
+    if (isComplete) claim.advance(reachedMs());
+    const report: ReconcileReport = {
+      ...names,
+      dryRun,
+      interrupted: !isComplete,
+      ...counted(),
+      ids: { ...alarms.ids, failed: tally.failed },
+      lost,
+      mark: isoOf(claim.mark),
+    };
+    alarms.raise(report, depth); // at the latest now: once the state is written, no other pass finds them
     await claim.end({
-      ...(isComplete && { head: isoOf(newest([newestMs(), dateTimeMs(begun.head)])) }),
-      ...(isComplete && isDeep && { settledTo: isoOf(settledTo(nowMs)), deepPassAt: isoOf(nowMs) }),
-      ...(isComplete && isFull && { fullPassAt: isoOf(nowMs) }),
-      ...(isComplete && { completed: begun.completed + 1 }),
-      ...ignored.kept(),
-      ...failures.kept(isComplete && isFull),
+      ...(isComplete && {
+        head: newest([begun.head, headMs()]),
+        passes: passesCompleted(begun, depth, nowMs),
+      }),
+      ...tally.remembered(isComplete),
+      reported: alarms.reported(),
     });
-    log.report(report);
+    const { interrupted, mark } = report;
+    logger.info(
+      { ...names, dryRun, interrupted, depth, ...counted(), mark },
+      "Reconciled with the deliveries listing.",
+    );
     notice.ended(report);
     return report;
   } catch (error) {
-    await claim.end({}).catch(() => {}); // the first error is the one to tell
+    await claim.end({}).catch(() => {}); // the first error is the one to report
     notice.failed(error);
     throw error;
   }

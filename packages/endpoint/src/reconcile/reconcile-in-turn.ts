@@ -8,7 +8,7 @@ export interface InTurnOptions {
   readonly logger: Logger;
 }
 
-/** How long another pass is waited for. */
+/** How long to wait for another pass. */
 const otherPassMs = 10 * 60_000;
 const pauseMs = 5000;
 
@@ -24,7 +24,7 @@ export async function reconcileInTurn<Reconciled>(
     } catch (error) {
       if (!hasCode(error, "reconcile_in_use") || clock.now() >= giveUpAt) throw error;
     }
-    if (!isWaiting) logger.info({}, "A worker is reconciling the endpoint: waiting until it has ended.");
+    if (!isWaiting) logger.info({}, "A worker is reconciling the endpoint: waiting for it to end.");
     await clock.wait(pauseMs, signal);
   }
 }

@@ -1,22 +1,17 @@
 import type { Channel } from "node:diagnostics_channel";
 import { createNotice } from "@esim-webhooks/core/kit";
-import type { ReconcileLedger, Recovered } from "./ledger.ts";
 import type { ReconcileReport } from "./reconcile-report.ts";
 
 /** The progress of a pass. On `esim-webhooks:reconcile`, at most ten times a second while it runs, and once at its end. */
-export interface ReconcileMessage extends Pick<ReconcileReport, "failing" | "givenUp" | "lost"> {
-  /** The name of the pass, as in its report. */
-  readonly run: string;
-  readonly endpoint: string;
-  readonly source: string;
+export interface ReconcileMessage
+  extends Pick<
+    ReconcileReport,
+    "run" | "endpoint" | "source" | "pages" | "ledger" | "recovered" | "failing" | "lost"
+  > {
   /** `interrupted`: its signal aborted. `failed`: it rejects with `error`. */
   readonly outcome: "running" | "complete" | "interrupted" | "failed";
   /** Since the pass began, in ms. */
   readonly durationMs: number;
-  /** How many pages of the listing it has read. */
-  readonly pages: number;
-  readonly ledger: ReconcileLedger;
-  readonly recovered: Recovered;
   readonly error?: unknown;
 }
 
@@ -34,7 +29,7 @@ export interface PassNotice {
 
 export function createPassNotice(
   fields: Pick<ReconcileMessage, "run" | "endpoint" | "source">,
-  now: () => Pick<ReconcileMessage, "pages" | "ledger" | "recovered" | "failing" | "givenUp">,
+  now: () => Pick<ReconcileMessage, "pages" | "ledger" | "recovered" | "failing">,
 ): PassNotice {
   const startedAt = performance.now();
   let nextAt = 0;

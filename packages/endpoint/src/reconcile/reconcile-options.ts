@@ -16,19 +16,18 @@ import {
 } from "@esim-webhooks/core/kit";
 import type { ReplayOptions } from "@esim-webhooks/import";
 import * as z from "zod/mini";
-import { latestBelievedMs } from "./clock-tolerance.ts";
 
 /** What `reconcile` and `createReconciler` have in common. */
 export interface ReconcileSetup<Data = EsimEvents, Tx = unknown>
   extends Pick<ReplayOptions<Data, Tx>, "catalog" | "concurrency" | "logger" | "clock"> {
-  /** Remembers the watermark, and which process is at work. Must be durable. */
+  /** Remembers the watermark, and which process makes a pass. Must be durable. */
   readonly state: StateStore;
   /**
    * The name of the endpoint, as its receiver has it; ids are unique within it. Refused (`source_unknown`) where the target
    * holds only events of other sources, or the endpoint was reconciled with another one. Default `"default"`.
    */
   readonly source?: string | undefined;
-  /** Accepts a `source` of which the target has no events yet. If the endpoint had another one, it begins anew, with `since`. Default false. */
+  /** Accepts a `source` of which the target has no events yet. If the endpoint had another one, it starts again, with `since`. Default false. */
   readonly newSource?: boolean | undefined;
   /** With handlers: remembers done ids. Must be durable. Default: none, which is refused. */
   readonly store?: DedupeStore<Tx> | undefined;
@@ -37,27 +36,28 @@ export interface ReconcileSetup<Data = EsimEvents, Tx = unknown>
    * 25,000, as behind a receiver.
    */
   readonly deadlineMs?: number | undefined;
-  /** Brings in what the service will send again, too: after an outage, without waiting for the next attempt. Default false. */
+  /** Also recovers what the service will send again: after an outage, without waiting for the next attempt. Default false. */
   readonly includeComing?: boolean | undefined;
   /**
-   * How far a pass reads beyond what the last one saw, in ms: longer than a delivery may stay hidden from the listing, and than its
-   * order may be off. The full pass of each day finds what is further off. Default 3,600,000 (an hour).
+   * How far beyond the watermark the passes to it read, in ms: longer than a delivery may stay hidden from the listing, and than its
+   * order may be off. The passes between them use 10 minutes of it at most; the daily full pass finds what is further off. Default
+   * 3,600,000 (an hour).
    */
   readonly overlapMs?: number | undefined;
-  /** How long a killed process keeps others from reconciling the endpoint, in ms. Default 30,000. */
+  /** How long a killed process prevents others from reconciling the endpoint, in ms. Default 30,000. */
   readonly leaseMs?: number | undefined;
 }
 
 export interface ReconcileOptions<Data = EsimEvents, Tx = unknown> extends ReconcileSetup<Data, Tx> {
   /**
    * How far back to go at least, wherever earlier passes have been: deliveries that show a time since then. Required for the
-   * first pass of an endpoint, because what came in before your receiver began would run again. With it, events whose handlers
-   * failed are tried at once, also those that were given up. At most a day in the future (`invalid_option`). Default: the watermark.
+   * first pass of an endpoint, because events from before your receiver began would run again. With it, the pass also tries all events whose
+   * handlers failed or were missing. At most a day in the future (`invalid_option`). Default: the watermark.
    */
   readonly since?: Date | undefined;
   /** Reads the listing, but changes nothing. Default false. */
   readonly dryRun?: boolean | undefined;
-  /** Stops the pass: running handlers finish, or reach their deadline, and the report says `interrupted`; also while it waits until another pass is dead. */
+  /** Stops the pass: running handlers finish, or reach their deadline, and the report says `interrupted`; also while it waits for another pass. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -117,9 +117,12 @@ export function parseReconcilerOptions(options: unknown): ReconcilerSettings {
   return withSafeLogger(settings);
 }
 
+/** How far our own clock may be behind that of the service, in ms. */
+const mostBehindMs = 24 * 60 * 60_000;
+
 /** Throws `invalid_option` for a `since` that no event will reach for a day: all of them would be left out. */
 function refuseFuture(caller: string, { since, clock }: Pick<ReconcileSettings, "since" | "clock">): void {
-  if (since === undefined || since.getTime() <= latestBelievedMs(clock.now())) return;
+  if (since === undefined || since.getTime() <= clock.now() + mostBehindMs) return;
   throw new WebhookError(
     "invalid_option",
     `"since" is ${since.toISOString()}, which is in the future: every event until then would be left out, for good.`,

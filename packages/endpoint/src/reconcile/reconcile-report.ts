@@ -1,6 +1,25 @@
-import type { ReconcileLedger, Recovered } from "./ledger.ts";
+import type { Ledger } from "@esim-webhooks/import";
 
-/** A stretch of time. Date-times in UTC. */
+/** How many deliveries were listed, by what became of them: `listed` is the sum of all others. */
+export interface ReconcileLedger extends Omit<Ledger, "read"> {
+  readonly listed: number;
+  /** The service will send them, so they are left alone. */
+  readonly coming: number;
+  /** All that they show is older than `since`. */
+  readonly outOfRange: number;
+  /** Read, but not stored or handled before the pass was interrupted. */
+  readonly unsettled: number;
+}
+
+/** The stored events, by what the service says of them. In a dry run, only those that it reports as missed. */
+export interface Recovered {
+  /** It could not deliver them, or would have tried again. */
+  readonly missed: number;
+  /** It reports that they had arrived: they were acknowledged, and lost. */
+  readonly acknowledgedAndLost: number;
+}
+
+/** A period of time. Date-times in UTC. */
 export interface Stretch {
   readonly from: string;
   readonly to: string;
@@ -12,7 +31,7 @@ export interface ReconcileReport {
   readonly run: string;
   readonly endpoint: string;
   readonly source: string;
-  /** Nothing was changed: `stored` counts what would be handed over, and no duplicates are known. */
+  /** Nothing was changed: `stored` counts what would be stored or handled, and no duplicates are known. */
   readonly dryRun: boolean;
   /** The signal aborted: the next pass continues. */
   readonly interrupted: boolean;
@@ -20,20 +39,20 @@ export interface ReconcileReport {
   readonly pages: number;
   readonly ledger: ReconcileLedger;
   readonly recovered: Recovered;
-  /** How many events later passes try again: their handlers failed, or did not run because another process was handling them. */
+  /** How many events later passes try again, because their handlers failed in this pass or an earlier one. At most 1,000 are counted. */
   readonly failing: number;
-  /** How many events this pass has tried for the ninth and last time. */
-  readonly givenUp: number;
   /** Webhook-ids to look into, the first 20 of each kind. */
   readonly ids: {
+    /** Of those that were not reported in the last day. */
     readonly acknowledgedAndLost: readonly string[];
-    readonly givenUp: readonly string[];
-    /** Of records that cannot be brought in, and that no earlier pass has reported. */
+    /** Of events whose handlers failed in this pass. */
+    readonly failed: readonly string[];
+    /** Of records that are not valid events, and that no earlier pass has reported. */
     readonly invalid: readonly string[];
-    /** Of events whose id no store can hold, likewise: escaped, and without their end. */
+    /** Of events whose id no store can hold, likewise: escaped, and shortened. */
     readonly unstorable: readonly string[];
   };
-  /** The time of the events that the service has forgotten before they were settled: support cannot replay them either. */
+  /** The period whose events the service has forgotten before they were settled: support cannot replay them either. */
   readonly lost: Stretch | null;
   /** The watermark after this pass. */
   readonly mark: string;

@@ -1,9 +1,7 @@
 import type { ApiClient } from "@esim-webhooks/client";
 import type { DedupeStore, EsimEvents, Handlers, InboxWriter, Processor } from "@esim-webhooks/core";
 import { checkArguments } from "@esim-webhooks/core/kit";
-import { beginPass } from "./begin-pass.ts";
-import type { PassParts } from "./pass.ts";
-import { askedFor } from "./pass-state.ts";
+import { makePass, type PassRequest } from "./pass.ts";
 import { parseReconcileOptions, type ReconcileOptions } from "./reconcile-options.ts";
 import type { ReconcileReport } from "./reconcile-report.ts";
 import { refuseForgetful } from "./refuse-forgetful.ts";
@@ -16,14 +14,14 @@ export type ReconcileTarget<Data = EsimEvents, Tx = unknown> =
   | NoInfer<Processor<Data>>;
 
 /**
- * Brings in every event that the deliveries listing of an endpoint shows and the target does not have: those that the service
+ * Recovers every event that the deliveries listing of an endpoint shows and the target does not have: those that the service
  * could not deliver, and those that were acknowledged and lost. It leaves alone what is still coming. It reads the listing
- * from the top down to the watermark of the last pass, and hands over the rest oldest first; what the target has is a
+ * from the top down to the watermark of the last pass, and stores or handles the events oldest first; what the target has is a
  * duplicate, so a pass that is repeated, or was killed, does nothing twice. See docs/reconcile.md.
  *
  * Resolves to a report whose ledger balances, also when its signal aborted. Rejects with `no_watermark` for a first pass
  * without `since`; with `durable_store_required`; with `reconcile_in_use` while another process reconciles the endpoint; with
- * `too_many_failures`; with `invalid_state`; with an `ApiError` of the listing; with `store_unavailable`; and with `source_unknown`, `invalid_option`,
+ * `invalid_state`; with an `ApiError` of the listing; with `store_unavailable`; and with `source_unknown`, `invalid_option`,
  * `unknown_event_type` or `async_schema` for a mistake in the set-up. Run it again to complete it.
  */
 export async function reconcile<Data = EsimEvents, Tx = unknown>(
@@ -32,26 +30,38 @@ export async function reconcile<Data = EsimEvents, Tx = unknown>(
   target: ReconcileTarget<Data, Tx>,
   options: ReconcileOptions<Data, Tx>,
 ): Promise<ReconcileReport> {
+  checkReconcileArguments("reconcile", api, endpointReference, target, options);
+  const { since, dryRun, signal, ...settings } = parseReconcileOptions(options);
+  if (!dryRun) await refuseForgetful(target, settings.store as DedupeStore | undefined, settings.state);
+  return makePass({
+    api,
+    endpoint: endpointReference,
+    target: target as PassRequest["target"],
+    settings,
+    since,
+    backTo: since,
+    least: "watermark",
+    dryRun,
+    signal,
+  });
+}
+
+/** Throws `invalid_option` for arguments that cannot be right. */
+export function checkReconcileArguments(
+  caller: string,
+  api: unknown,
+  endpointReference: unknown,
+  target: unknown,
+  options: unknown,
+): void {
   checkArguments(
-    "reconcile",
+    caller,
     {
       client: [api],
       endpoint: [endpointReference],
       target: [target, "an inbox", "a map of handlers"],
       options: [options],
     },
-    "Pass a client, the reference of an endpoint, an inbox or handlers, then options: reconcile(api, reference, inbox, { state, since }).",
+    `Pass a client, the reference of an endpoint, an inbox or handlers, then options: ${caller}(api, reference, inbox, { state, since }).`,
   );
-  const { since, dryRun, signal, ...settings } = parseReconcileOptions(options);
-  if (!dryRun) await refuseForgetful(target, settings.store as DedupeStore | undefined, settings.state);
-  return beginPass({
-    api,
-    endpoint: endpointReference,
-    target: target as PassParts["target"],
-    settings,
-    dryRun,
-    signal,
-    since,
-    resume: (state) => askedFor(state, since),
-  });
 }

@@ -2,15 +2,15 @@ import { type DedupeStore, type StateStore, WebhookError } from "@esim-webhooks/
 import { durableStores, isInbox, shortestSafeRetentionMs } from "@esim-webhooks/core/kit";
 import type { EndpointErrorCode } from "../base/errors.ts";
 
-/** What can say how durable it is, and how long it remembers done ids. */
+/** A target or store that says how durable it is, and how long it remembers done ids. */
 interface Keeper {
   readonly capabilities?: { readonly durable: boolean; readonly retentionMs?: number };
   ready?(): Promise<void>;
 }
 
 /**
- * Rejects with `durable_store_required` if the target or the store of the state forgets when a process ends or a machine crashes: what
- * was brought in would be lost once more behind the watermark, or done once more. Rejects with `invalid_option` if the target forgets done
+ * Rejects with `durable_store_required` if the target or the store of the state forgets when a process ends or a machine crashes:
+ * recovered events would be lost again behind the watermark, or done twice. Rejects with `invalid_option` if the target forgets done
  * ids while the listing may still show their events: a pass would take those for missing.
  */
 export async function refuseForgetful(
@@ -40,7 +40,7 @@ async function refuse(keeper: Keeper, what: string, option: string, remedy: stri
   if (keeper.capabilities?.durable === true) return;
   throw new WebhookError<EndpointErrorCode>(
     "durable_store_required",
-    `${what} is not durable, or does not say so: what reconcile brings in could be lost, or done twice.`,
+    `${what} is not durable, or does not say so: events that reconcile recovers could be lost, or done twice.`,
     remedy,
     { option },
   );

@@ -10,7 +10,7 @@ import {
 import * as z from "zod/mini";
 import type { EndpointErrorCode } from "../base/errors.ts";
 import { type ChangeOptions, changeShape, checkClient } from "../base/options.ts";
-import { readWatermark } from "../reconcile/read-watermark.ts";
+import { readWatermark } from "../reconcile/pass-state.ts";
 import type { ReconcileReport } from "../reconcile/reconcile-report.ts";
 
 /** A report of `reconcile`, as far as a rotation has to know it. */

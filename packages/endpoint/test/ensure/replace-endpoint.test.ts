@@ -5,7 +5,7 @@ import type { EndpointErrorCode } from "../../src/base/errors.ts";
 import { ensureEndpoint } from "../../src/ensure/ensure-endpoint.ts";
 import { replaceEndpoint } from "../../src/ensure/replace-endpoint.ts";
 import type { ReplacePass } from "../../src/ensure/replace-options.ts";
-import { readWatermark } from "../../src/reconcile/read-watermark.ts";
+import { readWatermark } from "../../src/reconcile/pass-state.ts";
 import { reconcile } from "../../src/reconcile/reconcile.ts";
 import { fastClock } from "../fast-clock.ts";
 import { knownInbox, memoryState } from "../reconcile/memory-state.ts";
@@ -23,7 +23,6 @@ const settled = {
   interrupted: false,
   dryRun: false,
   failing: 0,
-  givenUp: 0,
   lost: null,
   ledger: { rejected: 0, invalid: 0, conflict: 0, unsettled: 0 },
 };
@@ -379,13 +378,9 @@ describe("replacing an endpoint", () => {
   });
 
   it.each([
+    ["handlers failed in an earlier pass", { failing: 1 }, /handlers of 1 event/],
     [
-      "handlers were given up",
-      { givenUp: 1, ledger: { ...settled.ledger, rejected: 1 } },
-      /handlers of 1 event/,
-    ],
-    [
-      "earlier passes gave them up",
+      "handlers failed in this pass",
       { ledger: { ...settled.ledger, rejected: 2 } },
       /The handlers of 2 events/,
     ],

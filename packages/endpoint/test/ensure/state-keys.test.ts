@@ -47,7 +47,6 @@ it("keeps the secrets of an endpoint and of what replaces it in SQLite, also aft
       interrupted: false,
       dryRun: false,
       failing: 0,
-      givenUp: 0,
       lost: null,
       ledger: { rejected: 0, invalid: 0, conflict: 0, unsettled: 0 },
     }),

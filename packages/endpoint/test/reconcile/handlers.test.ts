@@ -23,7 +23,7 @@ function handled(deliveries: readonly WebhookDelivery[], handler: (id: string) =
   const memory = memoryStore();
   const store = { ...memory, capabilities: { ...memory.capabilities, durable: true } };
   const state = memoryState();
-  let nowMs = startMs + 24 * hour;
+  let nowMs = startMs + 6 * hour;
   const errors: string[] = [];
   const logger = { ...silentLogger, error: (_: unknown, message: string) => void errors.push(message) };
   const options = { state, store, logger, clock: { now: () => nowMs } };
@@ -42,11 +42,16 @@ function handled(deliveries: readonly WebhookDelivery[], handler: (id: string) =
       expect(Object.values(rest).reduce((sum, count) => sum + count, 0)).toBe(listed);
       return report;
     },
+    /** A pass of a reconciler, so long after the one before. */
+    async reconcilerPass(afterMs = 0): Promise<ReconcileMessage> {
+      nowMs += afterMs;
+      const { since: first = new Date(startMs) } = since;
+      const message = await oneTurn(api, endpoint, handlers, { ...options, since: first });
+      expect(message.outcome).toBe("complete");
+      return message;
+    },
   };
 }
-
-/** The waits between the tries. */
-const waits = [5, 10, 20, 40, 80, 160, 320, 640].map((minutes) => minutes * minute);
 
 const exhausted = (id: string, occurredMs: number) => made({ id, occurredMs, status: "exhausted" });
 
@@ -60,38 +65,61 @@ describe("reconcile with handlers", () => {
     expect(seen).toEqual(["old", "new"]);
   });
 
-  it("tries an event whose handler fails nine times, gives it up once, and lets the others by", async () => {
-    let tries = 0;
+  it("tries an event whose handler fails once an hour on its first day and then once a day, until the service no longer lists it", async () => {
+    const triedAt: number[] = [];
+    let hours = 0;
+    const deliveries = [exhausted("bad", startMs + 5 * hour)];
+    const { reconcilerPass, errors, state } = handled(deliveries, () => {
+      triedAt.push(hours);
+      throw new Error("never");
+    });
+    await reconcilerPass();
+    for (let passes = 1; passes <= 2 * 24 * 8; passes++) {
+      hours = passes / 2;
+      if (hours > 7 * 24 - 1) deliveries.splice(0);
+      expect(await reconcilerPass(hour / 2)).toMatchObject({
+        failing: hours > 7 * 24 ? expect.any(Number) : 1,
+      });
+    }
+    const onFirstDay = triedAt.filter((at) => at < 23);
+    expect(onFirstDay).toEqual(Array.from({ length: 23 }, (_, index) => index));
+    const later = triedAt.filter((at) => at > 23);
+    expect(later.map((at) => Math.floor(at / 24))).toEqual([1, 2, 3, 4, 5, 6]);
+    expect(errors.filter((message) => message.includes("still fail"))).toHaveLength(later.length);
+    expect(await state.only()).toMatchObject({ failing: [] });
+  });
+
+  it("lets the others by, and holds the watermark for a day", async () => {
     const deliveries = Array.from({ length: 500 }, (_, index) =>
       exhausted(`good-${index}`, startMs + 5 * hour - index),
     );
     deliveries.push(exhausted("bad", startMs + hour));
-    const { pass, errors } = handled(deliveries, (id) => {
-      if (id !== "bad") return;
-      tries += 1;
-      throw new Error("never");
+    const { pass, state } = handled(deliveries, (id) => {
+      if (id === "bad") throw new Error("never");
     });
-    const first = await pass();
-    expect(first).toMatchObject({ failing: 1, givenUp: 0, ledger: { stored: 500, rejected: 1 } });
     const held = new Date(startMs + hour).toISOString();
-    expect(first.mark).toBe(held);
-    for (const wait of waits.slice(0, -1))
-      expect(await pass(wait)).toMatchObject({ failing: 1, givenUp: 0, mark: held });
+    expect(await pass()).toMatchObject({
+      failing: 1,
+      ids: { failed: ["bad"] },
+      ledger: { stored: 500, rejected: 1 },
+      mark: held,
+    });
+    expect(await pass(19 * hour)).toMatchObject({ failing: 1, ids: { failed: ["bad"] }, mark: held });
     const messages: ReconcileMessage[] = [];
     onTestFinished(observeReconciliations((message) => void messages.push(message)));
-    const last = await pass(waits.at(-1));
-    expect(messages.at(-1)).toMatchObject({ outcome: "complete", failing: 0, givenUp: 1, lost: null });
-    expect(last).toMatchObject({ failing: 0, givenUp: 1, ids: { givenUp: ["bad"] } });
-    expect(last.mark).toBe(new Date(startMs + 5 * hour).toISOString());
-    expect(await pass(24 * hour)).toMatchObject({ givenUp: 0 });
-    expect(await pass(24 * hour)).toMatchObject({ failing: 0, givenUp: 0 });
-    expect(tries).toBe(9);
-    expect(errors.filter((message) => message.includes("given up"))).toHaveLength(1);
+    expect(await pass(hour)).toMatchObject({
+      failing: 1,
+      ids: { failed: [] }, // it waits for the full pass
+      ledger: { rejected: 1 },
+      mark: new Date(startMs + 5 * hour).toISOString(),
+    });
+    expect(messages.at(-1)).toMatchObject({ outcome: "complete", failing: 1, lost: null });
+    expect(await state.only()).toHaveProperty("failing.length", 1);
   });
 
-  it("leaves an event out that is not due, which holds the watermark and has its place in the ledger", async () => {
+  it("leaves the event out of the passes in between, where it has its place in the ledger", async () => {
     let tries = 0;
-    const { pass } = handled(
+    const { reconcilerPass } = handled(
       [exhausted("good", startMs + 2 * hour), exhausted("bad", startMs + hour)],
       (id) => {
         if (id !== "bad") return;
@@ -99,45 +127,29 @@ describe("reconcile with handlers", () => {
         throw new Error("not yet");
       },
     );
-    const { mark } = await pass();
-    for (const [index, wait] of waits.entries()) {
-      expect(await pass(wait - 2 * minute)).toMatchObject({
+    await reconcilerPass();
+    for (let minutes = 5; minutes < 60; minutes += 5) {
+      expect(await reconcilerPass(5 * minute)).toMatchObject({
         ledger: { listed: 2, duplicate: 1, rejected: 1 },
         failing: 1,
-        mark,
       });
-      expect(tries).toBe(index + 1);
-      await pass(2 * minute);
-      expect(tries).toBe(index + 2);
+      expect(tries).toBe(1);
     }
+    await reconcilerPass(5 * minute);
+    expect(tries).toBe(2);
   });
 
-  it("brings an event in after an outage of hours, when passes are made every five minutes", async () => {
+  it("handles an event after an outage of hours", async () => {
     let isDown = true;
-    const { pass } = handled([exhausted("event", startMs + hour)], () => {
+    const { reconcilerPass } = handled([exhausted("event", startMs + hour)], () => {
       if (isDown) throw new Error("the database is down");
     });
-    for (let passes = 0; passes < 12 * 10; passes++) await pass(5 * minute);
+    for (let passes = 0; passes < 12 * 4; passes++) await reconcilerPass(5 * minute);
     isDown = false;
     let stored = 0;
-    for (let passes = 0; passes < 12 * 12; passes++) stored += (await pass(5 * minute)).ledger.stored;
+    for (let passes = 0; passes < 12; passes++) stored += (await reconcilerPass(5 * minute)).ledger.stored;
     expect(stored).toBe(1);
-    expect((await pass()).failing).toBe(0);
-  });
-
-  it("tries an event at once whose last try seems to lie in the future: the clock was set back", async () => {
-    let tries = 0;
-    const { pass } = handled([exhausted("bad", startMs + hour)], () => {
-      tries += 1;
-      throw new Error("never");
-    });
-    await pass();
-    await pass(-2 * hour);
-    expect(tries).toBe(2);
-    await pass(9 * minute);
-    expect(tries).toBe(2);
-    await pass(minute);
-    expect(tries).toBe(3);
+    expect(await reconcilerPass()).toMatchObject({ failing: 0 });
   });
 
   it("lets an event whose handler never ends fail at its deadline, and goes on with the others", async () => {
@@ -181,7 +193,7 @@ describe("reconcile with handlers", () => {
     });
   });
 
-  it("gives no event up that another process is handling, and holds the watermark until that has ended", async () => {
+  it("does not take an event for failing that another process is handling, and holds the watermark until that has ended", async () => {
     const { pass, store } = handled(
       [exhausted("good", startMs + 2), exhausted("busy", startMs + 1)],
       () => {},
@@ -192,9 +204,8 @@ describe("reconcile with handlers", () => {
         key.id === "busy" ? { status: "busy", retryAfterMs: 1 } : store.claim(key, ...rest),
     };
     for (let passes = 1; passes <= 10; passes++)
-      expect(await pass(12 * hour, { since: new Date(startMs), store: busy })).toMatchObject({
-        failing: 1,
-        givenUp: 0,
+      expect(await pass(hour, { since: new Date(startMs), store: busy })).toMatchObject({
+        failing: 0,
         ledger: { rejected: 1 },
         mark: new Date(startMs + 1).toISOString(),
       });
@@ -225,72 +236,39 @@ describe("reconcile with handlers", () => {
     expect(errors).toEqual([expect.stringContaining("not valid events")]);
   });
 
-  it("tries at once with since, also what was given up", async () => {
-    let isMended = false;
+  it("tries every listed event with since, also those that wait for the next day", async () => {
+    let isFixed = false;
     const { pass } = handled([exhausted("bad", startMs + hour)], () => {
-      if (!isMended) throw new Error("not yet");
+      if (!isFixed) throw new Error("not yet");
     });
-    for (const wait of [0, ...waits]) await pass(wait);
-    isMended = true;
-    expect((await pass()).ledger).toMatchObject({ stored: 0, rejected: 1 });
+    await pass();
+    await pass(24 * hour);
+    await pass(); // the full one
+    isFixed = true;
+    const waiting = await pass(hour, {});
+    expect(waiting.ledger).toMatchObject({ stored: 0, rejected: 1 });
     expect((await pass(0, { since: new Date(startMs) })).ledger).toMatchObject({ stored: 1, rejected: 0 });
   });
 
-  it("counts what was given up as rejected while it is in range, and does not run it", async () => {
+  it("remembers 1,000 failing and 1,000 reported events in one state, and tries the other failing ones in every pass", async () => {
+    const deliveries = Array.from({ length: 2400 }, (_, index) =>
+      exhausted(`bad-${index}`, startMs + hour - index),
+    ).map((delivery, index) => (index % 2 === 1 ? { ...delivery, payload: null } : delivery));
     let tries = 0;
-    const { pass } = handled([exhausted("bad", startMs + hour)], () => {
+    const { reconcilerPass, state } = handled(deliveries, () => {
       tries += 1;
       throw new Error("never");
     });
-    for (const wait of [0, ...waits]) await pass(wait);
-    expect((await pass(24 * hour)).ledger).toMatchObject({ listed: 1, rejected: 1 });
-    expect(tries).toBe(9);
-  });
-
-  it("remembers 2,000 failing and 600 invalid events in one state", async () => {
-    const deliveries = Array.from({ length: 2600 }, (_, index) =>
-      exhausted(`bad-${index}`, startMs + hour - index),
-    ).map((delivery, index) => (index % 13 < 3 ? { ...delivery, payload: null } : delivery));
-    const { pass, state } = handled(deliveries, () => {
-      throw new Error("never");
+    expect(await reconcilerPass()).toMatchObject({
+      failing: 1000,
+      ledger: { rejected: 1200, invalid: 1200 },
     });
-    for (const wait of [0, ...waits.slice(0, -1)])
-      expect(await pass(wait)).toMatchObject({ failing: 2000, ledger: { rejected: 2000, invalid: 600 } });
-    expect(JSON.stringify(await state.only()).length).toBeLessThan(64 * 1024 - 1500);
-  });
-
-  it("stops when more than 2,000 events fail, and gives none of them up", async () => {
-    const deliveries = Array.from({ length: 2100 }, (_, index) =>
-      exhausted(`bad-${index}`, startMs + hour - index),
-    );
-    let isDown = true;
-    const { pass } = handled(deliveries, () => {
-      if (isDown) throw new Error("the database is down");
-    });
-    for (let passes = 1; passes <= 6; passes++) {
-      await expect(pass()).rejects.toMatchObject({ code: "too_many_failures" });
-    }
-    isDown = false;
-    expect((await pass()).ledger).toMatchObject({ stored: 2100 });
-  });
-
-  it("goes on beside 2,000 events that were given up, and remembers those that were tried last", async () => {
-    const deliveries = Array.from({ length: 2000 }, (_, index) =>
-      exhausted(`bad-${index}`, startMs + hour - index),
-    );
-    const ran: string[] = [];
-    const { pass, state } = handled(deliveries, (id) => {
-      if (id.startsWith("bad")) throw new Error("never");
-      ran.push(id);
-    });
-    for (const wait of [0, ...waits]) await pass(wait);
-    deliveries.unshift(exhausted("good", startMs + 3 * hour), exhausted("bad-new", startMs + 2 * hour));
-    expect(await pass(6 * hour)).toMatchObject({ failing: 1, ledger: { stored: 1, rejected: 2001 } });
-    expect(await pass(hour)).toMatchObject({ failing: expect.any(Number), ledger: { duplicate: 1 } });
-    expect(ran).toEqual(["good"]);
-    const { failures } = (await state.only()) as { failures: Record<string, [number, number]> };
-    expect(Object.values(failures)).toHaveLength(2000);
-    expect(Object.values(failures)).toContainEqual([2, expect.any(Number)]); // bad-new is not the one that was forgotten
+    expect(tries).toBe(1200);
+    const text = JSON.stringify(await state.only());
+    expect(text.length).toBeGreaterThan(45 * 1024);
+    expect(text.length).toBeLessThan(64 * 1024 - 3 * 1024); // 50 ignored types fit, too
+    await reconcilerPass(minute);
+    expect(tries).toBe(1400);
   });
 
   it("reports an invalid event once, and counts it while it is in range", async () => {
@@ -374,90 +352,85 @@ describe("reconcile with handlers", () => {
     expect(all.ids.acknowledgedAndLost).toContain("after");
   });
 
-  it("remembers what was given up until the listing forgets it, also when the watermark has passed it and moves back", async () => {
+  it("tries an event once an hour, though the other passes do not read as far down as that", async () => {
     let tries = 0;
-    const bad = exhausted("bad", startMs + hour);
-    const deliveries = Array.from({ length: 300 }, (_, index) =>
-      made({ occurredMs: startMs + 20 * hour - index * 2 * minute }),
+    const newer = Array.from({ length: 300 }, (_, index) =>
+      exhausted(`good-${index}`, startMs + 6 * hour - index * minute),
     );
-    deliveries.push(bad);
-    const { pass, state } = handled(deliveries, (id) => {
+    const { reconcilerPass } = handled([...newer, exhausted("bad", startMs + hour / 2)], (id) => {
       if (id !== "bad") return;
       tries += 1;
       throw new Error("never");
     });
-    for (const wait of [0, ...waits]) await pass(wait);
-    expect(await pass()).toMatchObject({ pages: 2, ledger: { rejected: 0 } });
-    const late = made({
-      id: "late",
-      occurredMs: startMs + hour,
-      status: "failed",
-      nextRetryMs: startMs + 50 * hour,
-    });
-    deliveries.unshift(late);
-    const clock = { now: () => startMs + 24 * hour };
-    expect(await pass(0, { clock })).toMatchObject({ ledger: { coming: 1 } });
-    expect(await pass(0, { clock })).toMatchObject({ ledger: { coming: 1, rejected: 1 } });
-    expect(tries).toBe(9);
-    deliveries.splice(0);
-    await pass(24 * hour);
-    await pass(); // the full one
-    expect(await state.only()).toHaveProperty("failures", {});
-  });
-
-  it("tries an event when it is due, though a reconciler reads as far down as that only once an hour", async () => {
-    const { state, store } = handled([], () => {});
-    const newer = Array.from({ length: 300 }, (_, index) =>
-      made({ occurredMs: startMs + 20 * hour - index * 2 * minute }),
-    );
-    const { api, endpoint } = servedListing(() => [...newer, exhausted("bad", startMs + hour)]);
-    let tries = 0;
-    const handlers = {
-      "*": async ({ id }: { readonly id: string }) => {
-        if (id !== "bad") return;
-        tries += 1;
-        throw new Error("never");
-      },
-    };
-    const turn = (ms: number) =>
-      oneTurn(api, endpoint, handlers, {
-        state,
-        store,
-        since: new Date(startMs),
-        clock: { now: () => startMs + 21 * hour + ms },
-      });
-    for (const [minutes, expected] of [
-      [0, 1],
-      [4, 1],
-      [5, 2],
-      [14, 2],
-      [15, 3],
+    await reconcilerPass();
+    for (const [minutes, pages, expected] of [
+      [5, 2, 1],
+      [54, 2, 1],
+      [1, 4, 2],
+      [59, 2, 2],
+      [1, 4, 3],
     ] as const) {
-      expect(await turn(minutes * minute)).toMatchObject({ outcome: "complete", failing: 1 });
+      expect(await reconcilerPass(minutes * minute)).toMatchObject({ pages, failing: 1 });
       expect(tries).toBe(expected);
     }
   });
 
-  it("forgets the tries of an event that is done since", async () => {
+  it("forgets a failure once the event is done", async () => {
     const deliveries = [exhausted("bad", startMs + hour)];
-    let isMended = false;
+    let isFixed = false;
     const { pass, state } = handled(deliveries, () => {
-      if (!isMended) throw new Error("not yet");
+      if (!isFixed) throw new Error("not yet");
     });
     await pass();
-    isMended = true;
+    isFixed = true;
     expect(await pass(5 * minute)).toMatchObject({ failing: 0, ledger: { stored: 1 } });
-    expect(await state.only()).toHaveProperty("failures", {});
+    expect(await state.only()).toHaveProperty("failing", []);
   });
 
-  it("reports the first 500 invalid events of a pass, and none of them again", async () => {
-    const deliveries = Array.from({ length: 600 }, (_, index) => ({
+  it("keeps the failures that an interrupted full pass has not seen", async () => {
+    const deliveries = [exhausted("bad", startMs + hour)];
+    const { pass, state } = handled(deliveries, () => {
+      throw new Error("never");
+    });
+    await pass();
+    await pass(25 * hour);
+    const interrupted = await pass(0, { signal: AbortSignal.timeout(0) });
+    expect(interrupted.interrupted).toBe(true);
+    expect(await state.only()).toHaveProperty("failing.length", 1);
+  });
+
+  it("raises the alarm for an event that is lost again at most once a day", async () => {
+    const { pass, errors, store } = handled([made({ id: "lost", occurredMs: startMs + hour })], () => {});
+    const forgetful: typeof store = {
+      ...store,
+      claim: () => ({ status: "claimed", token: "1" }),
+      complete: () => true,
+    };
+    const recovered = { missed: 0, acknowledgedAndLost: 1 };
+    const since = new Date(startMs);
+    expect(await pass(0, { store: forgetful, since })).toMatchObject({
+      recovered,
+      ids: { acknowledgedAndLost: ["lost"] },
+    });
+    for (const wait of [0, 5 * minute, 23 * hour])
+      expect(await pass(wait, { store: forgetful, since })).toMatchObject({
+        recovered,
+        ids: { acknowledgedAndLost: [] },
+      });
+    expect(errors).toHaveLength(1);
+    await pass(hour, { store: forgetful, since });
+    expect(errors).toHaveLength(2);
+    expect(errors[1]).toContain("acknowledged and lost");
+  });
+
+  it("reports the first 1,000 invalid events, and none of them again", async () => {
+    const deliveries = Array.from({ length: 1100 }, (_, index) => ({
       ...exhausted(`odd-${index}`, startMs),
       payload: null,
     }));
     const { pass } = handled(deliveries, () => {});
     expect((await pass()).ids.invalid).toHaveLength(20);
-    expect((await pass()).ids.invalid).toEqual([]);
+    for (let days = 1; days <= 7; days++) expect((await pass(24 * hour - 1)).ids.invalid).toEqual([]);
   });
 
   it("brings in a delivery without a status, as one with a status that nobody knows", async () => {

@@ -31,12 +31,19 @@ function served(deliveries: readonly WebhookDelivery[]) {
   return { api, endpoint, pages, inbox, options, since };
 }
 
+/** The name under which reconciling keeps the state of the endpoint. */
+async function nameOf(endpoint: string): Promise<string> {
+  const read = Promise.withResolvers<string>();
+  await readWatermark({ read: async (name) => read.resolve(name) as undefined }, endpoint);
+  return read.promise;
+}
+
 describe("the watermark", () => {
   it("bounds how many pages are read", async () => {
     const { api, endpoint, inbox, options, since } = served(many());
     expect(await reconcile(api, endpoint, inbox, { ...options, since })).toMatchObject({ pages: 10 });
     const second = await reconcile(api, endpoint, inbox, options);
-    expect(second).toMatchObject({ pages: 2, ledger: { listed: 200, duplicate: 200, stored: 0 } });
+    expect(second).toMatchObject({ pages: 3, ledger: { listed: 300, duplicate: 300, stored: 0 } });
     expect(second.mark).toBe(new Date(startMs + 1000 * minute).toISOString());
   });
 
@@ -59,7 +66,7 @@ describe("the watermark", () => {
       missed: 1,
       acknowledgedAndLost: 0,
     });
-    expect(await reconcile(api, endpoint, inbox, options)).toMatchObject({ pages: 2 });
+    expect(await reconcile(api, endpoint, inbox, options)).toMatchObject({ pages: 3 });
   });
 
   it("does not move when a pass fails, or when it is interrupted while it reads", async () => {
@@ -205,15 +212,15 @@ describe("the watermark", () => {
     await reconcile(api, endpoint, inbox, { ...at(0), since });
     const late = startMs + 300 * minute;
     deliveries.splice(700, 0, made({ id: "late", occurredMs: late, status: "exhausted" }));
-    expect(await reconcile(api, endpoint, inbox, at(day - 1))).toMatchObject({ pages: 2 });
-    expect(await reconcile(api, endpoint, inbox, at(day))).toMatchObject({ pages: 2 }); // the full one is due after it
+    expect(await reconcile(api, endpoint, inbox, at(day - 1))).toMatchObject({ pages: 3 });
+    expect(await reconcile(api, endpoint, inbox, at(day))).toMatchObject({ pages: 3 }); // the full one is due after it
     expect(inbox.ids.has("late")).toBe(false);
     expect(await reconcile(api, endpoint, inbox, at(day))).toMatchObject({
       pages: 11,
       recovered: { missed: 1 },
       mark: new Date(startMs + 1000 * minute).toISOString(),
     });
-    expect(await reconcile(api, endpoint, inbox, at(day + hour))).toMatchObject({ pages: 2 });
+    expect(await reconcile(api, endpoint, inbox, at(day + hour))).toMatchObject({ pages: 3 });
   });
 
   it("is left aside an hour later when such a pass was interrupted; those between bring in what is new", async () => {
@@ -232,7 +239,7 @@ describe("the watermark", () => {
       const clock = { now: () => startMs + 2 * day + ms };
       return reconcile(api, endpoint, inbox, { ...options, clock, signal: stop.signal });
     };
-    const ordinary = { interrupted: false, pages: 2 };
+    const ordinary = { interrupted: false, pages: 3 };
     expect(await pass(0)).toMatchObject(ordinary);
     for (let hours = 1; hours <= 3; hours++) {
       expect(await pass(hours * hour)).toMatchObject({ interrupted: true, recovered: { missed: 0 } });
@@ -259,7 +266,7 @@ describe("the watermark", () => {
     const pages: number[] = [];
     for (let passes = 0; passes < 4; passes++)
       pages.push((await reconcile(api, endpoint, inbox, at(passes * minute))).pages);
-    expect(pages).toEqual([2, 10, 2, 2]);
+    expect(pages).toEqual([3, 10, 3, 3]);
   });
 
   it("is read down to once an hour by a reconciler; between, an event that is coming costs no pages", async () => {
@@ -273,13 +280,13 @@ describe("the watermark", () => {
     expect(await turn(0)).toMatchObject({ outcome: "complete", pages: 10, ledger: { coming: 1 } });
     expect(await turn(5 * minute)).toMatchObject({ pages: 2, ledger: { listed: 200, coming: 0 } });
     expect(await readWatermark(options.state, endpoint)).toMatchObject(held);
-    expect(await turn(hour)).toMatchObject({ pages: 9, ledger: { coming: 1 } });
+    expect(await turn(hour)).toMatchObject({ pages: 10, ledger: { coming: 1 } });
     expect(await readWatermark(options.state, endpoint)).toMatchObject(held);
 
     deliveries[700] = made({ ...late, status: "exhausted" });
     expect(await turn(2 * hour - 1)).toMatchObject({ pages: 2, recovered: { missed: 0 } });
-    expect(await turn(2 * hour)).toMatchObject({ pages: 9, recovered: { missed: 1 } });
-    expect(await turn(3 * hour)).toMatchObject({ pages: 2 });
+    expect(await turn(2 * hour)).toMatchObject({ pages: 10, recovered: { missed: 1 } });
+    expect(await turn(3 * hour)).toMatchObject({ pages: 3 });
   });
 
   it("moves back for an event that is coming and shows an earlier time, also between the deep passes", async () => {
@@ -305,7 +312,10 @@ describe("the watermark", () => {
     });
     const { api, endpoint, inbox, options, since } = served(deliveries);
     await reconcile(api, endpoint, inbox, { ...options, since });
-    expect(await reconcile(api, endpoint, inbox, options)).toMatchObject({ pages: 9, ledger: { coming: 1 } });
+    expect(await reconcile(api, endpoint, inbox, options)).toMatchObject({
+      pages: 10,
+      ledger: { coming: 1 },
+    });
   });
 
   it("is never later than our own clock, so an attempt in the future hides nothing", async () => {
@@ -356,6 +366,46 @@ describe("the watermark", () => {
       lost: null,
     });
     expect(await readWatermark(options.state, endpoint)).toEqual({ mark: since, settledTo: since });
+  });
+
+  it("is read from a state of version 0.1, whose failed events are tried again", async () => {
+    const { api, endpoint, pages, inbox, options } = served(many());
+    for (const { eventId } of many()) inbox.ids.add(eventId ?? "");
+    const at = (minutes: number) => new Date(startMs + minutes * minute).toISOString();
+    const value = {
+      endpoint,
+      source: "default",
+      since: at(0),
+      mark: at(900),
+      head: at(990),
+      settledTo: at(900),
+      deepPassAt: at(1400),
+      fullPassAt: at(1000),
+      fullPassTriedAt: at(1000),
+      ignored: { aBcDeFgHiJ: at(100) },
+      failures: { aBcDeFgHiJ: [9, 29_000_000] },
+      reported: ["aBcDeFgHiJ"],
+      completed: 70,
+      runner: null,
+    };
+    await options.state.write(await nameOf(endpoint), value, undefined);
+    expect(await readWatermark(options.state, endpoint)).toEqual({
+      mark: new Date(at(900)),
+      settledTo: new Date(at(900)),
+    });
+    await oneTurn(api, endpoint, inbox, options);
+    expect(pages()).toBe(2);
+    expect(await options.state.only()).toEqual({
+      source: "default",
+      since: at(0),
+      mark: at(900),
+      head: at(1000),
+      passes: { recent: at(1440), watermark: at(1400), full: at(1000) },
+      ignored: value.ignored,
+      failing: [],
+      reported: {},
+      runner: null,
+    });
   });
 
   it("refuses a state that is not its own", async () => {

@@ -135,8 +135,9 @@ it("balances, misses nothing and stores nothing twice, however the service lists
           ...state,
           async read(name) {
             const stored = await state.read(name);
-            const fullPassAt = new Date(nowMs).toISOString();
-            return stored && { ...stored, value: { ...(stored.value as object), fullPassAt } };
+            const value = stored?.value as { readonly passes: object } | undefined;
+            const passes = { ...value?.passes, full: new Date(nowMs).toISOString() };
+            return stored && { ...stored, value: { ...value, passes } };
           },
         };
 

@@ -1,0 +1,126 @@
+import type { Logger } from "@esim-webhooks/core";
+import { monotonicClock, shownId } from "@esim-webhooks/core/kit";
+import type { RecordVerdict } from "@esim-webhooks/import";
+import type { Depth } from "./depth.ts";
+import { type PassState, shortHash } from "./pass-state.ts";
+import { isAcknowledgedAndLost, mostIds } from "./pass-tally.ts";
+import type { ReconcileReport } from "./reconcile-report.ts";
+
+/** The log lines of a pass at level error. */
+export interface Alarms {
+  /**
+   * Notes a batch. The alarm for events that were acknowledged and lost comes immediately for the first of them, because the process
+   * may be killed before the report, and then at most once a second.
+   */
+  note(verdicts: readonly RecordVerdict[]): void;
+  /** Raises that alarm for the rest of them. Call it when no more are settled. */
+  flush(): void;
+  /** Raises the other alarms. Call it before the state is written: the next pass does not find these events again. */
+  raise(report: Pick<ReconcileReport, "ledger" | "ids" | "lost">, depth: Depth): void;
+  readonly ids: Pick<ReconcileReport["ids"], "acknowledgedAndLost" | "invalid" | "unstorable">;
+  /** What later passes have to know. */
+  reported(): PassState["reported"];
+}
+
+/** For how long an event is not reported again, in ms: a day, or until the listing has certainly forgotten it. */
+const dayMs = 24 * 60 * 60_000;
+const quietMs = { lost: dayMs, invalid: 8 * dayMs };
+
+/** How many events fit into the state. If there are more, those that were lost can be reported again, invalid ones are only counted. */
+const mostReported = 1000;
+
+const flushEveryMs = 1000;
+
+export interface AlarmsOptions {
+  /** The fields of each line. */
+  readonly fields: { readonly endpoint: string; readonly source: string; readonly run: string };
+  readonly before: PassState["reported"];
+  /** Nothing is known of the target, so no event is called lost. */
+  readonly dryRun: boolean;
+  /** By our own clock. */
+  readonly nowMs: number;
+  readonly logger: Logger;
+}
+
+export function createAlarms({ fields, before, dryRun, nowMs, logger }: AlarmsOptions): Alarms {
+  const reported = new Map(Object.entries(before).filter(([, untilMs]) => untilMs > nowMs));
+  const acknowledgedAndLost: string[] = [];
+  const invalid: string[] = [];
+  const unstorable: string[] = [];
+  let waiting = { events: 0, ids: [] as string[] };
+  let nextFlushAt = Number.NEGATIVE_INFINITY;
+
+  function isReported(kind: keyof typeof quietMs, id: string): boolean {
+    const key = shortHash(`${kind} ${id}`);
+    if (reported.has(key)) return true;
+    if (reported.size >= mostReported) return kind === "invalid";
+    reported.set(key, nowMs + quietMs[kind]);
+    return false;
+  }
+
+  function noteLost({ id }: RecordVerdict): void {
+    if (isReported("lost", id)) return;
+    add(acknowledgedAndLost, id);
+    add(waiting.ids, id);
+    waiting.events += 1;
+  }
+
+  function noteInvalid({ id, code }: RecordVerdict): void {
+    if (isReported("invalid", id)) return;
+    if (code === "unstorable_id") add(unstorable, shownId(id));
+    else add(invalid, id);
+  }
+
+  function flush(): void {
+    if (waiting.events === 0) return;
+    logger.error(
+      { ...fields, ...waiting },
+      "These events were acknowledged and lost, and are recovered now. Find out what answered for them, or removed them.",
+    );
+    waiting = { events: 0, ids: [] };
+    nextFlushAt = monotonicClock.now() + flushEveryMs;
+  }
+
+  return {
+    ids: { acknowledgedAndLost, invalid, unstorable },
+    note(verdicts) {
+      for (const verdict of verdicts) {
+        if (verdict.fate === "invalid") noteInvalid(verdict);
+        else if (!dryRun && isAcknowledgedAndLost(verdict)) noteLost(verdict);
+      }
+      if (monotonicClock.now() >= nextFlushAt) flush();
+    },
+    flush,
+    raise({ ledger, ids, lost }, depth) {
+      if (invalid.length > 0) {
+        logger.error(
+          { ...fields, ids: invalid },
+          "These records of the listing are not valid events. They are not reported again.",
+        );
+      }
+      if (unstorable.length > 0) {
+        logger.error(
+          { ...fields, ids: unstorable },
+          "No store can hold the ids of these events, so they are not handled. Report it to the provider, and handle their payloads in the listing yourself.",
+        );
+      }
+      if (depth === "full" && ids.failed.length > 0) {
+        logger.error(
+          { ...fields, events: ledger.rejected, ids: ids.failed },
+          "The handlers of these events still fail. They are tried once a day until the service stops listing them, 7 days after they were sent. Fix the handlers, and reconcile with since.",
+        );
+      }
+      if (lost !== null) {
+        logger.error(
+          { ...fields, lost },
+          "The service has forgotten the events of this time before they were settled, and support cannot replay them. Import a dump that was made in time, or read the state of their eSIMs through the API.",
+        );
+      }
+    },
+    reported: () => Object.fromEntries(reported),
+  };
+}
+
+function add(ids: string[], id: string): void {
+  if (ids.length < mostIds) ids.push(id);
+}

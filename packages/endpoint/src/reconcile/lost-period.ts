@@ -1,0 +1,48 @@
+import type { ApiClient } from "@esim-webhooks/client";
+import { dateTimeMs } from "@esim-webhooks/core/kit";
+import { listedMs, newest } from "../base/deliveries.ts";
+import { endpointIn, listEndpoints } from "../base/list-endpoints.ts";
+import { isoOf } from "./pass-state.ts";
+import type { Stretch } from "./reconcile-report.ts";
+
+/** A listed time can be right if it is less than 30 days ahead of our own clock, which may be behind. */
+const mostAheadMs = 30 * 24 * 60 * 60_000;
+
+/**
+ * A `since` of 7 days ago is as far back as the listing goes: the command took some time to start, and waited for the rate limit;
+ * and two clocks differ.
+ */
+const slackMs = 10 * 60_000;
+
+export interface WholeListing {
+  readonly api: Pick<ApiClient, "webhooks">;
+  readonly endpoint: string;
+  readonly signal: AbortSignal;
+  /** How far back the caller asked to go. */
+  readonly since: Date | undefined;
+  readonly nowMs: number;
+  /** The newest attempt that is listed; NaN if none is. */
+  readonly newestMs: number;
+  /** The newest time of the oldest delivery; Infinity if none shows a time. */
+  readonly oldestMs: number;
+  /** Until when the events were settled before the pass. */
+  readonly fromMs: number;
+}
+
+/** The period that the listing has forgotten, not including the time before the endpoint was created; null if there is none. */
+export async function lostPeriod(listing: WholeListing): Promise<Stretch | null> {
+  const { since, nowMs, newestMs, oldestMs, fromMs } = listing;
+  const isPlausible = newestMs <= nowMs + mostAheadMs;
+  const endMs = isPlausible ? newest([nowMs, newestMs]) : nowMs;
+  const toMs = Math.min(endMs - listedMs, oldestMs); // what is listed is not forgotten, whatever the clocks say
+  if (toMs - fromMs <= (fromMs === since?.getTime() ? slackMs : 0)) return null;
+  const createdMs = await createdAtMs(listing);
+  if (createdMs >= toMs) return null;
+  return { from: isoOf(createdMs > fromMs ? createdMs : fromMs), to: isoOf(toMs) };
+}
+
+/** NaN if it is not available: an alarm for too long a time is better than none. */
+async function createdAtMs({ api, endpoint, signal }: WholeListing): Promise<number> {
+  const all = await listEndpoints(api, signal).catch(() => []);
+  return dateTimeMs(endpointIn(all, endpoint)?.createdAt);
+}
