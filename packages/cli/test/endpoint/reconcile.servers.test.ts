@@ -135,7 +135,7 @@ describe("reconcile", () => {
       status: 404,
       call: "GET /management/webhooks/{webhookEndpointReference}/deliveries",
     });
-    await running.written(/Reconciling failed\. The next turn tries it again\./);
+    await running.written(/Reconciling failed\. It is retried at the next interval\./);
     const [second] = await backend.emitAcknowledged(1);
     await expect.poll(() => backend.stored()).toContain(second);
     running.child.kill("SIGTERM");
@@ -181,7 +181,7 @@ describe("reconcile", () => {
     const [first] = await backend.emitAcknowledged(1);
     await running.written(/ALARM {2}1 event brought in \(1 acknowledged and lost\)/);
     await postgres.kill();
-    await running.written(/Reconciling failed\. The next turn tries it again\./);
+    await running.written(/Reconciling failed\. It is retried at the next interval\./);
     await postgres.start();
     const [second] = await backend.emitAcknowledged(1);
     await expect.poll(() => backend.stored().catch(() => [])).toContain(second);
