@@ -55,7 +55,7 @@ export async function reconcile(this: CliContext, flags: ReconcileFlags): Promis
   });
 }
 
-/** Waits for a database that is away at the start: later, the next turn tries again. */
+/** Waits for a database that is away at the start: later, the next interval retries. */
 function waiting(everyMs: number, { output }: CliContext): Patience {
   const asAway = (error: unknown) =>
     WebhookError.is(error) && error.code === "store_unavailable" ? error : undefined;

@@ -11,7 +11,10 @@ export interface Reach {
   readonly mark: number;
   readonly head: number;
   /** When the last completed pass of each depth began, by our own clock. */
-  readonly passes: Readonly<Record<Depth, number>>;
+  readonly passes: Readonly<Record<Depth, number>> & {
+    /** Until the service's next attempt, a pass to the watermark would find what holds it back unchanged. */
+    readonly quietUntil: number;
+  };
 }
 
 /** How often a pass of each depth is due, and the time down to which it reads. */
@@ -43,7 +46,9 @@ const fullAgainMs = hourMs;
 export function nextDepth({ passes }: Reach, least: Depth, nowMs: number): Depth {
   const isDue = (depth: Depth, atMs: number) => Math.abs(atMs - passes[depth]) >= depths[depth].everyMs; // the clock may have been set back
   if (isDue("full", passes.watermark)) return "full";
-  return isDue("watermark", nowMs) ? "watermark" : least;
+  const quietMs = passes.quietUntil - nowMs;
+  const isQuiet = quietMs > 0 && quietMs < dayMs && !isDue("full", nowMs);
+  return isDue("watermark", nowMs) && !isQuiet ? "watermark" : least;
 }
 
 /** Pages are read down to this time. */
@@ -56,11 +61,23 @@ export function passesBegun({ passes }: Reach, depth: Depth, nowMs: number): Rea
   return depth === "full" ? { ...passes, full: nowMs - dayMs + fullAgainMs } : passes;
 }
 
-/** `passes` after a pass of this depth has completed. */
-export function passesCompleted({ passes }: Reach, depth: Depth, beganMs: number): Reach["passes"] {
+/**
+ * `passes` after a pass of this depth has completed. Of the events that it saw and that hold the watermark back, the service attempts
+ * the first again at `nextAttemptMs`; Infinity if it saw none.
+ */
+export function passesCompleted(
+  { passes }: Reach,
+  depth: Depth,
+  beganMs: number,
+  nextAttemptMs: number,
+): Reach["passes"] {
+  if (depth === "recent") {
+    return { ...passes, recent: beganMs, quietUntil: Math.min(passes.quietUntil, nextAttemptMs) };
+  }
   return {
     recent: beganMs,
-    watermark: depth === "recent" ? passes.watermark : beganMs,
+    watermark: beganMs,
     full: depth === "full" ? beganMs : passes.full,
+    quietUntil: nextAttemptMs === Number.POSITIVE_INFINITY ? beganMs : nextAttemptMs,
   };
 }

@@ -39,7 +39,7 @@ const stateSchema = z.object({
   since: time,
   mark: time,
   head: time,
-  passes: z.object({ recent: time, watermark: time, full: time }),
+  passes: z.object({ recent: time, watermark: time, full: time, quietUntil: time }),
   ignored: z.record(z.string(), time),
   failing: z.array(z.string()),
   reported: z.record(z.string(), time),
@@ -71,7 +71,7 @@ export function readPassState(name: string, value: unknown): PassState {
 }
 
 function converted({ settledTo, deepPassAt, fullPassAt, ...state }: z.infer<typeof schemaOfVersion01>) {
-  const passes = { recent: settledTo, watermark: deepPassAt, full: fullPassAt };
+  const passes = { recent: settledTo, watermark: deepPassAt, full: fullPassAt, quietUntil: deepPassAt };
   return { ...state, passes, failing: [], reported: {} };
 }
 
@@ -118,7 +118,7 @@ export function startState(stored: PassState | undefined, start: PassStart, nowM
     since: sinceMs,
     mark: sinceMs,
     head: sinceMs,
-    passes: { recent: sinceMs, watermark: nowMs, full: nowMs }, // the first pass reads everything
+    passes: { recent: sinceMs, watermark: nowMs, full: nowMs, quietUntil: nowMs }, // the first pass reads everything
     ignored: {},
     failing: [],
     reported: {},

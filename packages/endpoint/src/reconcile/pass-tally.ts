@@ -1,4 +1,5 @@
 import type { WebhookDelivery } from "@esim-webhooks/client";
+import { dateTimeMs } from "@esim-webhooks/core/kit";
 import type { RawRecord, RecordVerdict } from "@esim-webhooks/import";
 import type { DeliveriesPage } from "../base/deliveries.ts";
 import { fateOf, newest, newestMs, occurredAtMs, sentAtMs } from "../base/deliveries.ts";
@@ -30,6 +31,8 @@ export interface PassTally {
   readonly failed: readonly string[];
   /** When the oldest event occurred that holds the watermark back; Infinity if none does. */
   readonly heldMs: number;
+  /** When the first of these events is attempted again; Infinity if none holds it back. */
+  readonly nextAttemptMs: number;
   /** The service's time of the newest attempt on the first page that shows one; NaN if none does. */
   readonly newestMs: number;
   /** The newest time of the delivery that is the oldest by it; Infinity if none shows a time. */
@@ -86,6 +89,7 @@ export function createTally(options: TallyOptions): PassTally {
     },
     failed,
     heldMs: Number.POSITIVE_INFINITY,
+    nextAttemptMs: Number.POSITIVE_INFINITY,
     newestMs: Number.NaN,
     oldestMs: Number.POSITIVE_INFINITY,
     isWhole: false,
@@ -111,7 +115,8 @@ export function createTally(options: TallyOptions): PassTally {
       const why = whyLeftOut(delivery, shownMs);
       if (why === undefined) records.push(recordOf(delivery, listed));
       else counts[why] += 1;
-      if (why === "coming" || why === "rejected") hold(occurredAtMs(delivery));
+      if (why === "coming") hold(occurredAtMs(delivery), dateTimeMs(delivery.nextRetryAt));
+      if (why === "rejected") hold(occurredAtMs(delivery));
     }
     return records;
   }
@@ -147,8 +152,10 @@ export function createTally(options: TallyOptions): PassTally {
     return occurredMs >= nowMs - longestHoldMs;
   }
 
-  function hold(occurredMs: number): void {
-    if (mayHold(occurredMs)) tally.heldMs = Math.min(tally.heldMs, occurredMs);
+  function hold(occurredMs: number, nextAttemptMs = nowMs): void {
+    if (!mayHold(occurredMs)) return;
+    tally.heldMs = Math.min(tally.heldMs, occurredMs);
+    tally.nextAttemptMs = Math.min(tally.nextAttemptMs, Number.isNaN(nextAttemptMs) ? nowMs : nextAttemptMs);
   }
 
   function settle(verdicts: readonly RecordVerdict[]): void {

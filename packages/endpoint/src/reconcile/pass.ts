@@ -146,7 +146,7 @@ async function runPass(
     await claim.end({
       ...(isComplete && {
         head: newest([begun.head, headMs()]),
-        passes: passesCompleted(begun, depth, nowMs),
+        passes: passesCompleted(begun, depth, nowMs, tally.nextAttemptMs),
       }),
       ...tally.remembered(isComplete),
       reported: alarms.reported(),

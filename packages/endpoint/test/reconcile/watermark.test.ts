@@ -289,6 +289,34 @@ describe("the watermark", () => {
     expect(await turn(3 * hour)).toMatchObject({ pages: 3 });
   });
 
+  it("is not read down to by a reconciler before the service attempts what is coming again", async () => {
+    const deliveries = many();
+    const firstMs = startMs + 17 * hour;
+    const coming = (hours: number) =>
+      made({
+        id: "late",
+        occurredMs: startMs + 300 * minute,
+        status: "failed",
+        nextRetryMs: firstMs + hours * hour,
+      });
+    deliveries[700] = coming(8);
+    const { api, endpoint, inbox, options, since } = served(deliveries);
+    const pagesAfter = async (hours: number) => {
+      const clock = { now: () => firstMs + hours * hour };
+      return (await oneTurn(api, endpoint, inbox, { ...options, since, clock })).pages;
+    };
+    const [toTheWatermark, recent] = [10, 2];
+    expect(await pagesAfter(0)).toBe(toTheWatermark);
+    expect(await pagesAfter(1)).toBe(toTheWatermark);
+    expect(await pagesAfter(7.9)).toBe(recent);
+    expect(await pagesAfter(8)).toBe(toTheWatermark);
+    deliveries[700] = coming(18);
+    expect(await pagesAfter(9)).toBe(toTheWatermark);
+    deliveries.unshift(made({ occurredMs: firstMs, status: "sending" }));
+    expect(await pagesAfter(10)).toBe(recent); // has seen one whose next attempt is not known
+    expect(await pagesAfter(10.1)).toBe(toTheWatermark);
+  });
+
   it("moves back for an event that is coming and shows an earlier time, also between the deep passes", async () => {
     const deliveries = many();
     const coming = (id: string, minutes: number) =>
@@ -400,7 +428,7 @@ describe("the watermark", () => {
       since: at(0),
       mark: at(900),
       head: at(1000),
-      passes: { recent: at(1440), watermark: at(1400), full: at(1000) },
+      passes: { recent: at(1440), watermark: at(1400), full: at(1000), quietUntil: at(1400) },
       ignored: value.ignored,
       failing: [],
       reported: {},
