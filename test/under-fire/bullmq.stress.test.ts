@@ -1,3 +1,3 @@
 import { bullmqUnderFire } from "./bullmq.ts";
 
-bullmqUnderFire({ events: 20_000, waves: 10, redisKilledIn: [3, 8], handlerMs: 100 });
+bullmqUnderFire({ events: 10_000, waves: 5, redisKilledIn: [1, 3], handlerMs: 100 });

@@ -1,16 +1,10 @@
 import { rotationUnderFire } from "./rotation.ts";
 import { moments } from "./rotator.ts";
 
-const rotations = Number(process.env["ROTATIONS"] ?? 26);
-
-// each second rotation is killed: once at each moment, and then at any
-const anyMoment = () => 1 + Math.floor(Math.random() * moments);
+// a kill at each moment, and two rotations without one
 rotationUnderFire({
-  rotations,
-  burst: 200,
+  rotations: moments + 2,
+  burst: 150,
   speed: 4000,
-  killAt: (rotation) => {
-    if (rotation % 2 === 0) return undefined;
-    return rotation < 2 * moments ? (rotation + 1) / 2 : anyMoment();
-  },
+  killAt: (rotation) => (rotation < moments ? rotation + 1 : undefined),
 });

@@ -1,3 +1,3 @@
 import { fuzz } from "./fuzz.ts";
 
-fuzz(5000);
+fuzz(2500);
