@@ -30,10 +30,7 @@ it.skipIf(process.platform === "win32")(
       for (const plant of [symlinkSync, linkSync]) {
         plant(join(cwd, "mine"), join(cwd, planted));
         const { code, stderr } = await cli(["import", "dump.ndjson", "--trust-unsigned"], { cwd });
-        expect([code, stderr]).toEqual([
-          2,
-          expect.stringMatching(/foreign_file.*--rejects or --checkpoint/),
-        ]);
+        expect([code, stderr]).toEqual([2, expect.stringMatching(/foreign_file.*--rejects or --checkpoint/)]);
         unlinkSync(join(cwd, planted));
       }
     }
